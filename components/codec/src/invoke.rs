@@ -1,0 +1,98 @@
+//! One request of the JSON tool, from bytes to bytes.
+
+use shared_context_core::{
+    self as core, Command, Config, Error, Participant, SessionId, execute,
+    port::{Clock, Kv, Log},
+};
+
+use crate::{Failure, reply, request};
+
+/// What was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The revision the answer is of: after the change, or as read. For one
+    /// entry it is the revision at which that entry was written.
+    pub revision: u64,
+    /// The answer as JSON.
+    pub body: Vec<u8>,
+}
+
+/// Who calls, as the host knows it; never taken from the request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// `orchestrator`, `subagent:{task}`, `subagent:{task}:{id}`, or `admin`.
+    pub participant: String,
+    /// The credential that was shown; `None` when the host vouches for the
+    /// caller by other means.
+    pub credential: Option<Credential>,
+}
+
+pub use core::Credential;
+
+impl Caller {
+    /// A caller the host itself vouches for.
+    pub fn trusted(participant: impl Into<String>) -> Self {
+        Self { participant: participant.into(), credential: None }
+    }
+
+    /// The caller as the core knows it.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`: the host named no participant.
+    pub fn check(&self) -> Result<core::Caller, Error> {
+        let participant = Participant::parse(&self.participant)?;
+        Ok(core::Caller { participant, credential: self.credential })
+    }
+}
+
+/// Performs `request` on the session named by `scope` (`session/{id}`).
+///
+/// # Errors
+///
+/// The first that applies, in the order of [`Code::ALL`](crate::Code::ALL).
+pub fn invoke(
+    kv: &impl Kv,
+    clock: &impl Clock,
+    log: &impl Log,
+    scope: &str,
+    caller: &Caller,
+    request: &[u8],
+) -> Result<Reply, Failure> {
+    let command = request::command(request)?;
+    let session = scope.strip_prefix("session/").unwrap_or_default();
+    let session = session_for(session, &command)?;
+    let outcome = execute(kv, clock, log, &session, &caller.check()?, &command)?;
+    Ok(Reply { revision: outcome.revision.0, body: reply::encode(&outcome) })
+}
+
+/// The session that `command` is for.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST` when it is to be created under a name that no session can
+/// have, `SESSION_NOT_FOUND` when it is not.
+pub fn session_for(id: &str, command: &Command) -> Result<SessionId, Error> {
+    match (SessionId::new(id), command) {
+        (Some(session), _) => Ok(session),
+        (None, Command::CreateSession(_)) => Err(Error::malformed(
+            "session_id must be 1 to 128 of A-Z, a-z, 0-9, ., _ and -, \
+             the first a letter or digit; for example CAPA-2026-014",
+        )),
+        (None, _) => SessionId::parse(id),
+    }
+}
+
+/// Reads a configuration document: JSON of the schema `session_config`.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub fn parse_config(text: &str) -> Result<Config, Error> {
+    request::config_document(text)
+}
+
+/// A configuration in force as a JSON document, every member present.
+pub fn config_to_json(config: &Config) -> String {
+    String::from_utf8(reply::encode_config(config)).unwrap_or_default()
+}

@@ -1,0 +1,30 @@
+//! The JSON tool (000 §3): bytes in, a [`Command`] to the core, bytes out.
+//!
+//! One request is one JSON object with an `action`. Hosts and `wire` know no
+//! operation by name: they hand the bytes on, so that adding an operation
+//! touches the core, this crate and the WIT, and nothing else. Leaves out HTTP,
+//! credentials and storage.
+//!
+//! [`Command`]: shared_context_core::Command
+
+mod action;
+mod failure;
+mod invoke;
+mod json;
+mod reply;
+mod request;
+#[cfg(feature = "schema")]
+pub mod schema;
+
+pub use action::{ACTIONS, ActionInfo, may_change};
+pub use failure::Failure;
+pub use invoke::{Caller, Credential, Reply, config_to_json, invoke, parse_config, session_for};
+pub use json::Time;
+pub use shared_context_core::Code;
+
+/// All actions, their requests and replies as JSON Schemas, and all error codes
+/// in order of precedence: one JSON document. `cargo xtask bless` writes it from
+/// the types; a test holds it against them.
+pub fn describe() -> &'static str {
+    include_str!("../describe.json")
+}

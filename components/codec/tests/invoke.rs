@@ -1,0 +1,97 @@
+//! The tool from bytes to bytes, over memory: the seed's examples to the letter,
+//! and what malformed requests are told.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+use std::cell::Cell;
+
+use shared_context_codec::{Caller, invoke};
+use shared_context_core::{
+    audit::AuditRecord,
+    memory::MemoryKv,
+    port::{Clock, Log},
+    time::Timestamp,
+};
+
+/// A session in memory and a clock that is set by hand.
+struct Session {
+    kv: MemoryKv,
+    now: Cell<u64>,
+}
+
+impl Clock for Session {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.now.get())
+    }
+}
+
+impl Log for Session {
+    fn record(&self, _: &AuditRecord) {}
+}
+
+impl Session {
+    /// An active session at 2026-02-20T14:30:00Z.
+    fn new() -> Self {
+        let session = Self { kv: MemoryKv::default(), now: Cell::new(1_771_597_800_000) };
+        session.ask("admin", r#"{"action":"create_session"}"#);
+        session
+    }
+
+    fn ask(&self, who: &str, request: &str) -> String {
+        let caller = Caller::trusted(who);
+        match invoke(&self.kv, self, self, "session/s", &caller, request.as_bytes()) {
+            Ok(reply) => String::from_utf8(reply.body).unwrap(),
+            Err(failure) => String::from_utf8(failure.to_json()).unwrap(),
+        }
+    }
+}
+
+#[test]
+fn replies_begin_as_the_examples_of_the_seed() {
+    let it = Session::new();
+    let write = r#"{"action":"write","key":"problem_summary","value":"v"}"#;
+    it.ask("orchestrator", write);
+    assert_eq!(
+        it.ask("subagent:initiation", write),
+        r#"{"key":"problem_summary","version":2,"written_by":"subagent:initiation","written_at":"2026-02-20T14:30:00Z","value_size_tokens":1,"revision":3}"#
+    );
+    assert_eq!(
+        it.ask("orchestrator", r#"{"action":"read","key":"problem_summary"}"#),
+        r#"{"key":"problem_summary","value":"v","written_by":"subagent:initiation","written_at":"2026-02-20T14:30:00Z","version":2,"value_size_tokens":1,"revision":3}"#
+    );
+    assert_eq!(
+        it.ask("orchestrator", r#"{"action":"list_keys"}"#),
+        r#"{"keys":[{"key":"problem_summary","written_by":"subagent:initiation","written_at":"2026-02-20T14:30:00Z","version":2,"value_size_tokens":1,"revision":3}],"total_tokens":1,"max_tokens":10000,"key_count":1,"revision":3}"#
+    );
+    assert_eq!(
+        it.ask("orchestrator", r#"{"action":"delete","key":"problem_summary"}"#),
+        r#"{"deleted":"problem_summary","previous_version":2,"revision":4}"#
+    );
+}
+
+#[test]
+fn a_malformed_request_is_told_where_and_why() {
+    let it = Session::new();
+    let check = |request: &str, part: &str| {
+        let answer = it.ask("orchestrator", request);
+        assert!(answer.contains("MALFORMED_REQUEST") && answer.contains(part), "{answer}");
+    };
+    check("", "EOF while parsing");
+    check("nonsense", "expected ident at line 1 column 2");
+    check("[]", "expected a JSON object");
+    check(r#"["read","scope"]"#, "expected a JSON object");
+    check("{}", "missing field `action` at line 1 column 2; for example");
+    check(r#"{"action":7}"#, "action: invalid type: integer `7`, expected a string");
+    check(r#"{"action":"drop"}"#, r#"action \"drop\" is not known; known are list_keys, read"#);
+    check(r#"{"action":"read"}"#, "missing field `key`");
+    check(r#"{"action":"read","key":5}"#, "key: invalid type: integer `5`, expected a string");
+    check(r#"{"action":"list_keys"} x"#, "trailing characters");
+    check(r#"{"action":"list_keys","action":"list_keys"}"#, "duplicate field `action`");
+    check(r#"{"action":"read","key":"a","written_by":"me"}"#, "the system sets the writer");
+    check(r#"{"action":"write","key":"a","value":"\ud800"}"#, "at line 1 column");
+    check(r#"{"action":"write","key":"a","value":"v","if_version":-1}"#, "if_version: invalid");
+    check(r#"{"action":"create_session","config":[]}"#, "config: invalid type: sequence");
+    let nested = format!(r#"{{"action":"read","key":{}1{}}}"#, "[".repeat(100), "]".repeat(100));
+    check(&nested, "key: invalid type: sequence, expected a string");
+    let nested = format!(r#"{{"action":"list_keys","x":{}1{}}}"#, "[".repeat(200), "]".repeat(200));
+    check(&nested, "unknown field `x`");
+}

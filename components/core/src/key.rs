@@ -1,0 +1,152 @@
+//! Names that arrive from outside, each checked once, where it enters.
+
+use std::fmt;
+
+use crate::Error;
+
+/// The longest key, in bytes (000 §4.3).
+pub const KEY_BYTES_MAX: usize = 64;
+/// The longest session id, in bytes.
+pub const SESSION_ID_BYTES_MAX: usize = 128;
+/// The longest request id, in characters.
+pub const REQUEST_ID_CHARS_MAX: usize = 64;
+
+/// The name of an entry: 1 to 64 of `a-z`, `0-9` and `_`.
+///
+/// # Invariant
+///
+/// Every `Key` is valid: [`Key::parse`] is the only way to make one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key(String);
+
+impl Key {
+    /// Checks `text` and takes it as a key.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidKey`] when `text` is empty, longer than
+    /// [`KEY_BYTES_MAX`], or has any other character.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let length_fits = (1..=KEY_BYTES_MAX).contains(&text.len());
+        let alphabet_fits =
+            text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+        if length_fits && alphabet_fits {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(Error::InvalidKey { key: text.to_owned() })
+        }
+    }
+
+    /// The key as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The name of a session: 1 to 128 of `A-Z`, `a-z`, `0-9`, `.`, `_` and `-`,
+/// the first a letter or digit.
+///
+/// # Invariant
+///
+/// Every `SessionId` is valid, so it can stand in a URL path and in a bucket's
+/// name as it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SessionId(String);
+
+impl SessionId {
+    /// Checks `text` and takes it as a session id; `None` when it cannot be one.
+    pub fn new(text: &str) -> Option<Self> {
+        let length_fits = text.len() <= SESSION_ID_BYTES_MAX;
+        let start_fits = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+        let alphabet_fits = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+        (length_fits && start_fits && alphabet_fits).then(|| Self(text.to_owned()))
+    }
+
+    /// Like [`SessionId::new`], for naming a session that should exist.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::SessionNotFound`]: no session can have this name (000 §5).
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        Self::new(text).ok_or_else(|| Error::SessionNotFound { session: text.to_owned() })
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name of the bucket that holds the session; also its scope in the
+    /// JSON tool.
+    pub fn bucket_name(&self) -> String {
+        format!("session/{}", self.0)
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A caller's name for one request, so that sending it again is safe: 1 to 64
+/// characters, none of them a control character.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestId(String);
+
+impl RequestId {
+    /// Checks `text` and takes it as a request id.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`].
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let length_fits = (1..=REQUEST_ID_CHARS_MAX).contains(&text.chars().count());
+        if length_fits && !text.contains(char::is_control) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(Error::malformed(
+                "request_id must be 1 to 64 characters without control characters; \
+                 a UUID made for this request is a good choice",
+            ))
+        }
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_all_ascii_only_lowercase_digits_and_underscore_make_a_key() {
+        for c in (0..=127_u8).map(char::from) {
+            let fits = matches!(c, 'a'..='z' | '0'..='9' | '_');
+            assert_eq!(Key::parse(&c.to_string()).is_ok(), fits, "{c:?}");
+        }
+        assert!(Key::parse("").is_err());
+        assert!(Key::parse(&"a".repeat(64)).is_ok());
+        assert!(Key::parse(&"a".repeat(65)).is_err());
+        assert!(Key::parse("straße").is_err());
+    }
+
+    #[test]
+    fn a_session_id_fits_a_path_segment() {
+        for good in ["a", "CAPA-2026.7", "0_x", &"a".repeat(128)] {
+            assert!(SessionId::new(good).is_some(), "{good}");
+        }
+        for bad in ["", ".", "..", "-a", "a/b", "a b", "ä", "a%20", &"a".repeat(129)] {
+            assert!(SessionId::new(bad).is_none(), "{bad}");
+        }
+    }
+}

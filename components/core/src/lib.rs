@@ -1,0 +1,68 @@
+//! Working memory for multi-agent systems: the rules, and nothing else.
+//!
+//! A *session* holds what its agents share. The core decides what an operation
+//! means; a host brings durable rows ([`port::Kv`]), the time ([`port::Clock`])
+//! and a place to tell operators what happened ([`port::Log`]). The core knows
+//! no wasm, no HTTP and no JSON.
+//!
+//! ```
+//! use shared_context_core::{
+//!     Caller, Command, Config, Reply, SessionId, Write, execute,
+//!     memory::MemoryKv,
+//!     port::{Clock, Log},
+//!     audit::AuditRecord,
+//!     time::Timestamp,
+//! };
+//!
+//! struct Noon;
+//! impl Clock for Noon {
+//!     fn now(&self) -> Timestamp { Timestamp(43_200_000) }
+//! }
+//! struct Silent;
+//! impl Log for Silent {
+//!     fn record(&self, _: &AuditRecord) {}
+//! }
+//!
+//! let (kv, session) = (MemoryKv::default(), SessionId::parse("ticket-7")?);
+//! let admin = Caller::trusted("admin")?;
+//! let orchestrator = Caller::trusted("orchestrator")?;
+//! let create = Command::CreateSession(Box::new(Config::default()));
+//! execute(&kv, &Noon, &Silent, &session, &admin, &create)?;
+//! let write = Command::Write(Write::new("scope", "Find the parameter.")?);
+//! let done = execute(&kv, &Noon, &Silent, &session, &orchestrator, &write)?;
+//! let Reply::Written(written) = done.reply else { unreachable!() };
+//! assert_eq!(written.entry.version, 1);
+//! # Ok::<(), shared_context_core::Error>(())
+//! ```
+//!
+//! # Map, in reading order
+//!
+//! A file here is shared by all systems; a directory is one system.
+
+pub mod error;
+pub mod port;
+
+pub mod key;
+pub mod participant;
+pub mod time;
+pub mod tokens;
+
+pub mod audit;
+pub mod command;
+pub mod config;
+pub mod namespace;
+pub mod prompt;
+
+pub mod store;
+
+pub mod memory;
+
+mod record;
+mod session;
+
+pub use command::{Command, Condition, Delete, Outcome, Reply, Write};
+pub use config::Config;
+pub use error::{Code, Error};
+pub use key::{Key, RequestId, SessionId};
+pub use participant::{Caller, Credential, Participant, Role};
+pub use session::execute;

@@ -1,0 +1,124 @@
+//! Key conventions: what the keys of a session are called and meant for
+//! (000 §2.4, §6.1). A convention never forbids a key.
+
+use std::collections::BTreeSet;
+
+use crate::{Error, key::Key, tokens::Tokens};
+
+/// The most keys a namespace may name.
+pub const NAMESPACE_KEYS_MAX: usize = 100;
+/// The longest text of a convention, in characters.
+pub const NAMESPACE_TEXT_CHARS_MAX: usize = 200;
+
+/// A list of key conventions, in the order they are shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Namespace {
+    /// The conventions. Those of one group stand together.
+    pub keys: Vec<Convention>,
+}
+
+/// What one key is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Convention {
+    /// The key.
+    pub key: Key,
+    /// The heading it is shown under.
+    pub group: String,
+    /// What it holds.
+    pub purpose: String,
+    /// What its value looks like.
+    pub shape: Option<String>,
+    /// How large its value should be at most.
+    pub recommended_tokens: Option<Tokens>,
+}
+
+/// The domain-neutral template of 000 §6.1: group, key, purpose.
+const TEMPLATE: [(&str, &str, &str); 11] = [
+    ("State keys", "current_phase", "current workflow phase/stage"),
+    ("State keys", "phase_status", "what's done, what's next"),
+    ("State keys", "blocking_issues", "anything preventing progress"),
+    ("Problem definition", "problem_summary", "distilled statement of the problem/goal"),
+    ("Problem definition", "scope", "boundaries of the work"),
+    ("Problem definition", "constraints", "known constraints or requirements"),
+    ("Findings", "findings_summary", "key findings so far (distilled, not raw)"),
+    ("Findings", "open_questions", "unresolved questions for the user or next agent"),
+    ("Findings", "decisions_made", "user decisions with brief rationale"),
+    ("Output tracking", "deliverables_status", "what's been produced, what's pending"),
+    ("Output tracking", "quality_checks", "validation results (pass/fail + brief reason)"),
+];
+
+impl Namespace {
+    /// The domain-neutral template (000 §6.1).
+    pub fn template() -> Self {
+        let keys = TEMPLATE.iter().filter_map(|(group, key, purpose)| {
+            Some(Convention {
+                key: Key::parse(key).ok()?,
+                group: (*group).to_owned(),
+                purpose: (*purpose).to_owned(),
+                shape: None,
+                recommended_tokens: None,
+            })
+        });
+        Self { keys: keys.collect() }
+    }
+
+    /// Whether the template names `key`.
+    pub fn template_has(key: &Key) -> bool {
+        TEMPLATE.iter().any(|(_, it, _)| *it == key.as_str())
+    }
+
+    /// Whether a convention names `key`.
+    pub fn has(&self, key: &Key) -> bool {
+        self.keys.iter().any(|it| it.key == *key)
+    }
+
+    /// Checks that it can be shown in a prompt as it is: short texts of one
+    /// line each, no key twice.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`], naming the key.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.keys.len() > NAMESPACE_KEYS_MAX {
+            return Err(Error::malformed(format!(
+                "config.namespace names {} keys, at most {NAMESPACE_KEYS_MAX} are allowed",
+                self.keys.len()
+            )));
+        }
+        let mut seen = BTreeSet::new();
+        for it in &self.keys {
+            if !seen.insert(&it.key) {
+                return Err(Error::malformed(format!(
+                    "config.namespace names the key {} twice",
+                    it.key
+                )));
+            }
+            let texts = [("group", &it.group), ("purpose", &it.purpose)];
+            let shape = it.shape.iter().map(|shape| ("shape", shape));
+            for (member, text) in texts.into_iter().chain(shape) {
+                let length_fits = (1..=NAMESPACE_TEXT_CHARS_MAX).contains(&text.chars().count());
+                if !length_fits || text.contains(char::is_control) {
+                    return Err(Error::malformed(format!(
+                        "config.namespace: the {member} of key {} must be one line of 1 to \
+                         {NAMESPACE_TEXT_CHARS_MAX} characters",
+                        it.key
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_template_has_every_key_of_the_seed() {
+        let template = Namespace::template();
+        assert_eq!(template.keys.len(), 11);
+        assert!(template.keys.iter().all(|it| Namespace::template_has(&it.key)));
+        assert_eq!(template.check(), Ok(()));
+    }
+}

@@ -1,0 +1,232 @@
+//! Text for a participant's system prompt (000 §6): who it is, key conventions,
+//! write discipline, read pattern.
+//!
+//! Leaves out everything agents stored. Invariant: the text is never over its
+//! budget; what did not fit is named.
+
+use crate::{
+    Error,
+    namespace::Namespace,
+    participant::{Participant, Role},
+    tokens::{Estimator, Tokens},
+};
+
+/// The budget when none is given.
+pub const PROMPT_TOKENS_DEFAULT: Tokens = Tokens(1_000);
+
+/// A rendered prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    /// The text.
+    pub text: String,
+    /// Its size.
+    pub tokens: Tokens,
+    /// The budget it was given.
+    pub max_tokens: Tokens,
+    /// What did not fit, in the order it was left out.
+    pub left_out: Vec<&'static str>,
+}
+
+/// 000 §6.2.
+const DISCIPLINE: &str = "\
+When writing to shared_context:
+
+DO store:
+  - Conclusions and current state
+  - User decisions with brief rationale
+  - Distilled findings (the \"so what\", not the raw data)
+  - Active references (IDs, not full content — re-fetch if needed)
+  - Open questions and blockers
+  - Status of in-progress work
+
+Do NOT store:
+  - Raw data, full documents, or chat transcripts
+  - Content that belongs in the formal record/database
+  - PII or sensitive data (names, identifiers, credentials)
+  - Full text of external sources (store reference IDs, re-fetch as needed)
+  - Intermediate reasoning or scratch work
+
+Discipline:
+  - If a value exceeds ~500 tokens, consider whether you're storing
+    raw data rather than conclusions. Distill further.
+  - Update existing keys rather than creating new ones for the same concept.
+  - After writing a deliverable to shared_context, also write it to the
+    formal record if it's a reviewable artifact.
+  - Delete keys that are no longer relevant (e.g., resolved open_questions).
+";
+
+/// 000 §6.2 in short.
+const DISCIPLINE_BRIEF: &str = "\
+When writing to shared_context: store conclusions, decisions, open questions and status;
+never raw data, transcripts, full documents, scratch work, credentials or personal data.
+Update existing keys; delete what is settled. Write deliverables to the formal record too.
+";
+
+/// 000 §6.3.
+const READING: &str = "\
+When reading from shared_context:
+
+  1. Always call list_keys first to see what's available.
+  2. Read only keys relevant to your current task.
+  3. Use value_size_tokens to decide whether a key is worth reading
+     — large values may not be relevant to your specific task.
+  4. If a key was written_by a previous subagent and is marked as
+     approved/validated by the user (check phase_status or decisions_made),
+     treat it as authoritative.
+  5. If a key was written_by a subagent and is still in draft state,
+     treat it as input to your reasoning, not as settled fact.
+  6. If you need information not present in shared_context,
+     use other tools (database read, search, etc.). Shared context
+     is a cache of distilled state, not the source of truth.
+";
+
+/// 000 §6.3 in short.
+const READING_BRIEF: &str = "\
+When reading from shared_context: call list_keys first, read only what your task needs.
+What the user approved is authoritative; drafts are input. It is a cache, not the source of truth.
+";
+
+/// How much of the key conventions is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Conventions {
+    Full,
+    WithoutShapes,
+    KeysOnly,
+    None,
+}
+
+/// How much of everything is shown, from most to least, and what each step
+/// leaves out that the one before had.
+const FORMS: [(&str, Conventions, &str, &str); 6] = [
+    ("", Conventions::Full, DISCIPLINE, READING),
+    ("shapes and sizes of keys", Conventions::WithoutShapes, DISCIPLINE, READING),
+    ("write discipline in full", Conventions::WithoutShapes, DISCIPLINE_BRIEF, READING),
+    ("read pattern in full", Conventions::WithoutShapes, DISCIPLINE_BRIEF, READING_BRIEF),
+    ("purposes of keys", Conventions::KeysOnly, DISCIPLINE_BRIEF, READING_BRIEF),
+    ("key conventions", Conventions::None, DISCIPLINE_BRIEF, READING_BRIEF),
+];
+
+/// Renders the prompt for `participant` in the longest form that fits
+/// `max_tokens`.
+///
+/// # Errors
+///
+/// [`Error::Malformed`] when even the shortest form does not fit; it names that
+/// form's size.
+pub fn render(
+    participant: &Participant,
+    namespace: &Namespace,
+    estimator: Estimator,
+    max_tokens: Tokens,
+) -> Result<Rendered, Error> {
+    let mut left_out = Vec::new();
+    let mut longer = String::new();
+    for (step, conventions, discipline, reading) in FORMS {
+        let text = [opening(participant), keys(namespace, conventions), discipline.to_owned()]
+            .into_iter()
+            .chain([reading.to_owned()])
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join("\n");
+        if !step.is_empty() && text != longer {
+            left_out.push(step);
+        }
+        let tokens = estimator.count(&text);
+        if tokens <= max_tokens {
+            return Ok(Rendered { text, tokens, max_tokens, left_out });
+        }
+        longer = text;
+    }
+    Err(Error::malformed(format!(
+        "max_tokens is {}; the shortest prompt has {}: give it that many or more",
+        max_tokens.0,
+        estimator.count(&longer)
+    )))
+}
+
+/// Who the participant is, and what only its role has to know.
+fn opening(participant: &Participant) -> String {
+    let who = match participant.role() {
+        Role::Orchestrator => {
+            "You are the orchestrator. Your session has a working memory that you share with the \
+             subagents\nyou launch: the tool shared_context. Before launching one, write what it \
+             needs to know; after it\ncompletes, list_keys, bring open_questions to the user, \
+             record decisions, delete what is settled."
+        }
+        Role::Agent => {
+            "Your session has a working memory that you share with the orchestrator and its other \
+             subagents:\nthe tool shared_context. Read what your task needs before you start; \
+             before you complete, write\nyour conclusions and open questions: nothing else of \
+             your work survives."
+        }
+        Role::Admin => {
+            "You operate this session. You can read its working memory, shared_context, but not \
+             write to it."
+        }
+    };
+    let name = match participant.role() {
+        Role::Agent => format!("You are {participant}. "),
+        Role::Orchestrator | Role::Admin => String::new(),
+    };
+    format!("{name}{who}\n")
+}
+
+/// The key conventions, as 000 §6.1 shows them; empty when there are none.
+fn keys(namespace: &Namespace, conventions: Conventions) -> String {
+    if conventions == Conventions::None || namespace.keys.is_empty() {
+        return String::new();
+    }
+    let width = namespace.keys.iter().map(|it| it.key.as_str().len()).max().unwrap_or(0);
+    let mut lines = vec!["Shared context key conventions:".to_owned()];
+    let mut group = None;
+    for it in &namespace.keys {
+        if group.replace(it.group.as_str()) != Some(it.group.as_str()) {
+            lines.extend([String::new(), format!("{}:", it.group)]);
+        }
+        lines.push(match conventions {
+            Conventions::KeysOnly => format!("  {}", it.key),
+            _ => format!("  {:width$} - {}", it.key.as_str(), it.purpose),
+        });
+        let tokens = it.recommended_tokens.map(|it| format!("about {it}"));
+        let notes: Vec<String> = it.shape.clone().into_iter().chain(tokens).collect();
+        if conventions == Conventions::Full && !notes.is_empty() {
+            lines.push(format!("  {:width$}   [{}]", "", notes.join("; ")));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rendered(who: &str, max_tokens: u32) -> Result<Rendered, Error> {
+        let who = Participant::parse(who)?;
+        render(&who, &Namespace::template(), Estimator::Approximate, Tokens(max_tokens))
+    }
+
+    #[test]
+    fn the_whole_template_fits_the_default_budget() {
+        for who in ["orchestrator", "subagent:root-cause_analysis:3", "admin"] {
+            let it = rendered(who, PROMPT_TOKENS_DEFAULT.0).unwrap();
+            assert_eq!(it.left_out, Vec::<&str>::new());
+            assert!(
+                it.text.contains("  open_questions      - unresolved questions"),
+                "{}",
+                it.text
+            );
+        }
+    }
+
+    #[test]
+    fn whatever_the_budget_the_text_fits_it_or_is_refused() {
+        for max_tokens in 0..1_000 {
+            match rendered("subagent:analysis", max_tokens) {
+                Ok(it) => assert!(it.tokens.0 <= max_tokens && !it.text.is_empty()),
+                Err(err) => assert!(err.to_string().contains("the shortest prompt has"), "{err}"),
+            }
+        }
+        let shortest = rendered("subagent:analysis", 250).unwrap();
+        assert!(shortest.left_out.ends_with(&["purposes of keys", "key conventions"]));
+    }
+}

@@ -1,0 +1,253 @@
+//! Remarks on a write: the anti-patterns of 000 §9 that can be seen
+//! mechanically. They come back with the reply and never alter what is stored.
+
+use super::{Entry, Limits, Totals, sensitive};
+use crate::{key::Key, time::Timestamp, tokens::Tokens};
+
+/// A remark.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Advice {
+    /// Its kind, for programs.
+    pub code: AdviceCode,
+    /// What to consider, for agents. Never repeats the value.
+    pub message: String,
+}
+
+/// The kinds of remarks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdviceCode {
+    /// The value or the store is at 80 % or more of its limit (000 §4.1).
+    NearLimit,
+    /// The value is at 50 % or more of its limit: is it raw data (000 §6.2)?
+    Distill,
+    /// The key is new and no convention names it (000 §2.4).
+    OutsideNamespace,
+    /// The value looks like raw data (000 §9.2).
+    LooksRaw,
+    /// The value looks as if it held a credential or personal data (000 §9.6).
+    LooksSensitive,
+    /// A key was added while others have not been written for long (000 §9.3).
+    StaleKeys,
+    /// The key is new and another is named much like it (000 §6.2).
+    SimilarKey,
+}
+
+impl AdviceCode {
+    /// Every kind, in the order in which they are given.
+    pub const ALL: [Self; 7] = [
+        Self::NearLimit,
+        Self::Distill,
+        Self::OutsideNamespace,
+        Self::LooksRaw,
+        Self::LooksSensitive,
+        Self::StaleKeys,
+        Self::SimilarKey,
+    ];
+
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NearLimit => "NEAR_LIMIT",
+            Self::Distill => "DISTILL",
+            Self::OutsideNamespace => "OUTSIDE_NAMESPACE",
+            Self::LooksRaw => "LOOKS_RAW",
+            Self::LooksSensitive => "LOOKS_SENSITIVE",
+            Self::StaleKeys => "STALE_KEYS",
+            Self::SimilarKey => "SIMILAR_KEY",
+        }
+    }
+}
+
+/// The share of a limit, in percent, from which it is near.
+pub const NEAR_LIMIT_PERCENT: u8 = 80;
+/// The share of the value limit, in percent, from which to distill further.
+pub const DISTILL_PERCENT: u8 = 50;
+/// An entry not written for this long, in milliseconds, is stale: 7 days.
+pub const STALE_AFTER_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
+/// How many stale keys one remark names.
+const STALE_KEYS_NAMED_MAX: usize = 5;
+/// Names this alike, from 0 to 1 by normalized edit distance, are similar.
+const SIMILAR_NAMES_MIN: f64 = 0.8;
+/// A text of more lines than this is not distilled.
+const LINES_MAX: usize = 40;
+/// A run of characters without a space longer than this is no prose.
+const WORD_CHARS_MAX: usize = 200;
+/// This many lines of a log or transcript make one.
+const LOG_LINES_MIN: usize = 5;
+
+/// Remarks on the value that was written, and on what it made of the store.
+pub fn on_value(limits: &Limits, totals: Totals, tokens: Tokens, value: &str) -> Vec<Advice> {
+    let mut advices = Vec::new();
+    let mut advise = |code, message| advices.push(Advice { code, message });
+    if tokens.is_share_of(NEAR_LIMIT_PERCENT, limits.value_tokens_max) {
+        let max = limits.value_tokens_max.0;
+        advise(
+            AdviceCode::NearLimit,
+            format!("value has {tokens} of at most {max}; distill it before it grows further"),
+        );
+    } else if tokens.is_share_of(DISTILL_PERCENT, limits.value_tokens_max) {
+        advise(
+            AdviceCode::Distill,
+            format!("value has {tokens}; if it is raw data, store its conclusions instead"),
+        );
+    }
+    if totals.tokens.is_share_of(NEAR_LIMIT_PERCENT, limits.store_tokens_max) {
+        let (tokens, max) = (totals.tokens, limits.store_tokens_max.0);
+        advise(
+            AdviceCode::NearLimit,
+            format!("the store holds {tokens} of at most {max}; delete what is settled"),
+        );
+    }
+    if let Some(what) = raw_kind(value) {
+        advise(
+            AdviceCode::LooksRaw,
+            format!("value looks like {what}; store what follows from it, and where to find it"),
+        );
+    }
+    if let Some(what) = sensitive::kind(value) {
+        advise(
+            AdviceCode::LooksSensitive,
+            format!(
+                "value looks as if it held {what}; every participant can read it: \
+                 store a role, a record id or a reference instead"
+            ),
+        );
+    }
+    advices
+}
+
+/// Remarks on a key that was added beside `others`. `is_convention` tells
+/// whether the session's namespace names it.
+pub fn on_new_key(key: &Key, is_convention: bool, others: &[Entry], now: Timestamp) -> Vec<Advice> {
+    let mut advices = Vec::new();
+    let mut advise = |code, message| advices.push(Advice { code, message });
+    if !is_convention {
+        advise(
+            AdviceCode::OutsideNamespace,
+            format!("{key} is not among the session's key conventions; others may not look for it"),
+        );
+    }
+    let is_stale = |it: &&Entry| now.0.saturating_sub(it.written_at.0) >= STALE_AFTER_MS;
+    let stale: Vec<&str> = others.iter().filter(is_stale).map(|it| it.key.as_str()).collect();
+    if !stale.is_empty() {
+        let named: Vec<&str> = stale.iter().take(STALE_KEYS_NAMED_MAX).copied().collect();
+        let more = match stale.len().saturating_sub(named.len()) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        advise(
+            AdviceCode::StaleKeys,
+            format!(
+                "not written for 7 days: {}{more}; delete those that are no longer relevant",
+                named.join(", ")
+            ),
+        );
+    }
+    if let Some(other) = others.iter().find(|it| are_similar(key, &it.key)) {
+        advise(
+            AdviceCode::SimilarKey,
+            format!("there is {} already; update it if it means the same", other.key),
+        );
+    }
+    advices
+}
+
+/// Whether two different keys probably name one concept: the same words in
+/// another order or number, or nearly the same letters. Keys that differ only
+/// in digits are a numbered series, not similar.
+fn are_similar(a: &Key, b: &Key) -> bool {
+    let words = |key: &Key| {
+        let mut words: Vec<String> = key
+            .as_str()
+            .split('_')
+            .filter(|word| !word.is_empty())
+            .map(|word| word.strip_suffix('s').unwrap_or(word).to_owned())
+            .collect();
+        words.sort_unstable();
+        words
+    };
+    let letters = |key: &Key| key.as_str().replace(|c: char| c.is_ascii_digit(), "");
+    if a == b || letters(a) == letters(b) {
+        return false;
+    }
+    words(a) == words(b)
+        || strsim::normalized_levenshtein(a.as_str(), b.as_str()) >= SIMILAR_NAMES_MIN
+}
+
+/// What kind of raw data `value` looks like, if any.
+fn raw_kind(value: &str) -> Option<&'static str> {
+    let count = |is_one: fn(&str) -> bool| value.lines().filter(|line| is_one(line)).count();
+    if count(is_turn) >= LOG_LINES_MIN {
+        Some("a chat transcript")
+    } else if count(is_log_line) >= LOG_LINES_MIN {
+        Some("a log")
+    } else if value.split_whitespace().any(|word| word.chars().count() > WORD_CHARS_MAX) {
+        Some("encoded data")
+    } else if value.lines().count() > LINES_MAX {
+        Some("a full document")
+    } else {
+        None
+    }
+}
+
+/// Whether a line opens a turn of a conversation.
+fn is_turn(line: &str) -> bool {
+    const SPEAKERS: [&str; 6] = ["user:", "assistant:", "human:", "ai:", "system:", "tool:"];
+    let line = line.trim_start_matches(['*', '#', ' ', '<', '[']);
+    SPEAKERS.iter().any(|speaker| {
+        line.get(..speaker.len()).is_some_and(|start| start.eq_ignore_ascii_case(speaker))
+    })
+}
+
+/// Whether a line begins like a line of a log: with a date and a time, or a
+/// time of day.
+fn is_log_line(line: &str) -> bool {
+    let line = line.trim_start_matches(['[', ' ']);
+    let shape: String =
+        line.chars().take(13).map(|c| if c.is_ascii_digit() { '9' } else { c }).collect();
+    shape.starts_with("9999-99-99") && matches!(shape.get(10..), Some("T99" | " 99"))
+        || shape.starts_with("99:99:99")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn similar(a: &str, b: &str) -> bool {
+        are_similar(&Key::parse(a).unwrap(), &Key::parse(b).unwrap())
+    }
+
+    #[test]
+    fn one_concept_under_two_names_is_seen() {
+        assert!(similar("problem_summary", "summary_problem"));
+        assert!(similar("open_question", "open_questions"));
+        assert!(similar("finding_summary", "findings_sumary"));
+        assert!(!similar("findings_1", "findings_2"));
+        assert!(!similar("scope", "constraints"));
+        assert!(!similar("current_phase", "phase_status"));
+    }
+
+    #[test]
+    fn no_two_keys_of_the_template_are_similar() {
+        let keys = crate::namespace::Namespace::template().keys;
+        for a in &keys {
+            for b in &keys {
+                assert!(!are_similar(&a.key, &b.key), "{} {}", a.key, b.key);
+            }
+        }
+    }
+
+    #[test]
+    fn raw_data_is_told_from_conclusions() {
+        let transcript = "User: it broke\nAssistant: when?\n".repeat(3);
+        let log = "2026-02-18T09:00:01Z pool exhausted\n".repeat(5);
+        let times = "[12:00:01] GET /\n".repeat(5);
+        assert_eq!(raw_kind(&transcript), Some("a chat transcript"));
+        assert_eq!(raw_kind(&log), Some("a log"));
+        assert_eq!(raw_kind(&times), Some("a log"));
+        assert_eq!(raw_kind(&"A1b2".repeat(60)), Some("encoded data"));
+        assert_eq!(raw_kind(&"line\n".repeat(41)), Some("a full document"));
+        assert_eq!(raw_kind("On 2026-02-18 the pool was cut from 200 to 20."), None);
+        assert_eq!(raw_kind("User: approved the plan.\n- revert\n- tell QA"), None);
+    }
+}

@@ -1,0 +1,117 @@
+//! Entries of one session (000 §2 to §5): what a write or delete makes of them.
+//!
+//! Pure decisions on what was loaded; loading and saving is `session`'s. Leaves
+//! out history, snapshots, access and expiry, which have files of their own
+//! here when they come.
+
+pub mod advice;
+mod sensitive;
+
+use crate::{
+    Error, error::StoreLimit, key::Key, participant::Participant, port::Revision, time::Timestamp,
+    tokens::Tokens,
+};
+
+/// What is known of an entry without its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its key.
+    pub key: Key,
+    /// Who wrote this version.
+    pub written_by: Participant,
+    /// When. Never before an earlier change of the session.
+    pub written_at: Timestamp,
+    /// 1 for a new key, one more at each write.
+    pub version: u64,
+    /// Size of the value.
+    pub value_tokens: Tokens,
+    /// The session's revision at which this version was written.
+    pub revision: Revision,
+}
+
+/// All entries without their values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// The entries, by key.
+    pub entries: Vec<Entry>,
+    /// Their totals.
+    pub totals: Totals,
+    /// The most their tokens may sum to.
+    pub tokens_max: Tokens,
+}
+
+/// How much a store may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest value of one entry (000 §4.1).
+    pub value_tokens_max: Tokens,
+    /// The largest sum of all values (000 §4.2).
+    pub store_tokens_max: Tokens,
+    /// The most keys, so that the listing fits a prompt as well.
+    pub keys_max: u32,
+}
+
+impl Default for Limits {
+    /// The limits of 000 §4; 1,000 keys.
+    fn default() -> Self {
+        Self { value_tokens_max: Tokens(1_000), store_tokens_max: Tokens(10_000), keys_max: 1_000 }
+    }
+}
+
+/// How much a store holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Number of entries.
+    pub keys: u32,
+    /// Sum of the sizes of all values.
+    pub tokens: Tokens,
+}
+
+impl Totals {
+    /// The totals after `old` was replaced by `new`; `None` stands for no entry.
+    /// An overwrite counts only its difference.
+    #[must_use]
+    pub fn replace(self, old: Option<&Entry>, new: Option<&Entry>) -> Self {
+        let count = |it: Option<&Entry>| u32::from(it.is_some());
+        let size = |it: Option<&Entry>| it.map_or(Tokens(0), |it| it.value_tokens);
+        Self {
+            keys: self.keys.saturating_sub(count(old)).saturating_add(count(new)),
+            tokens: self.tokens.minus(size(old)).plus(size(new)),
+        }
+    }
+}
+
+/// Refuses a value that no entry of the store may have.
+///
+/// # Errors
+///
+/// [`Error::ValueTooLarge`].
+pub fn check_value(limits: &Limits, tokens: Tokens) -> Result<(), Error> {
+    let tokens_max = limits.value_tokens_max;
+    if tokens > tokens_max { Err(Error::ValueTooLarge { tokens, tokens_max }) } else { Ok(()) }
+}
+
+/// Refuses totals that are over a limit and more than they were: a store that
+/// is over its limit may still shrink.
+///
+/// # Errors
+///
+/// [`Error::StoreFull`], without the largest entries, which are not known here.
+pub fn check_totals(limits: &Limits, before: Totals, after: Totals) -> Result<(), Error> {
+    let full = |over| Err(Error::StoreFull { over, largest: Vec::new() });
+    let (tokens, tokens_max) = (after.tokens, limits.store_tokens_max);
+    if tokens > tokens_max && tokens > before.tokens {
+        return full(StoreLimit::Tokens { tokens, tokens_max });
+    }
+    let (keys, keys_max) = (after.keys, limits.keys_max);
+    if keys > keys_max && keys > before.keys {
+        return full(StoreLimit::Keys { keys, keys_max });
+    }
+    Ok(())
+}
+
+/// The at most `count` largest of `entries`, largest first, then by key.
+pub fn largest(mut entries: Vec<Entry>, count: usize) -> Vec<(Key, Tokens)> {
+    entries.sort_by(|a, b| b.value_tokens.cmp(&a.value_tokens).then_with(|| a.key.cmp(&b.key)));
+    entries.into_iter().take(count).map(|it| (it.key, it.value_tokens)).collect()
+}

@@ -1,0 +1,96 @@
+//! The component's imports as the core's ports, and the words both sides share.
+
+use shared_context_codec::{Caller, Credential, Failure};
+use shared_context_core::{
+    audit,
+    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, Revision, Row},
+    time::Timestamp,
+};
+
+use crate::bindings::shared_context::core::{clock, kv, log, types};
+
+/// The host's storage.
+pub(crate) struct HostKv;
+
+impl Kv for HostKv {
+    type Bucket = kv::Bucket;
+
+    fn open(&self, name: &str) -> Result<kv::Bucket, KvError> {
+        kv::open(name).map_err(KvError)
+    }
+}
+
+impl Bucket for kv::Bucket {
+    fn revision(&self) -> Revision {
+        Revision(Self::revision(self))
+    }
+
+    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, KvError> {
+        Self::get(self, row).map_err(KvError)
+    }
+
+    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, KvError> {
+        Self::scan(self, prefix, after, limit).map_err(KvError)
+    }
+
+    fn commit(
+        &mut self,
+        expected: Revision,
+        changes: Vec<Change>,
+    ) -> Result<Revision, CommitError> {
+        let changes: Vec<kv::Change> = changes
+            .into_iter()
+            .map(|it| match it {
+                Change::Put(row, value) => kv::Change::Put((row, value)),
+                Change::Delete(row) => kv::Change::Delete(row),
+                Change::DeletePrefix(prefix) => kv::Change::DeletePrefix(prefix),
+            })
+            .collect();
+        Self::commit(self, expected.0, &changes).map(Revision).map_err(|err| match err {
+            kv::CommitError::Conflict => CommitError::Conflict,
+            kv::CommitError::Failed(why) => CommitError::Failed(KvError(why)),
+        })
+    }
+}
+
+/// The host's clock.
+pub(crate) struct HostClock;
+
+impl Clock for HostClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(clock::now_ms())
+    }
+}
+
+/// The host's log.
+pub(crate) struct HostLog;
+
+impl Log for HostLog {
+    fn record(&self, record: &audit::AuditRecord) {
+        log::audit(&log::AuditRecord {
+            session: record.session.clone(),
+            revision: record.revision.0,
+            action: record.action.as_str().to_owned(),
+            participant: record.participant.as_str().to_owned(),
+            at_ms: record.at.0,
+            entry: record.entry.as_ref().map(|it| log::AuditEntry {
+                key: it.key.as_str().to_owned(),
+                version: it.version,
+                value_tokens: it.value_tokens.0,
+            }),
+        });
+    }
+}
+
+/// The caller, as the host named it.
+pub(crate) fn caller(it: types::Caller) -> Caller {
+    let credential =
+        it.credential.map(|it| Credential { incarnation: it.incarnation, epoch: it.epoch });
+    Caller { participant: it.participant, credential }
+}
+
+/// A refusal, as the host reads it.
+pub(crate) fn error(it: impl Into<Failure>) -> types::Error {
+    let Failure { code, message, details } = it.into();
+    types::Error { code: code.into_owned(), message, details }
+}
