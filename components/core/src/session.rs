@@ -198,8 +198,7 @@ impl<B: Bucket> Request<'_, B> {
             revision: self.bucket.revision().next(),
         };
         let totals = meta.totals().replace(current.as_ref(), Some(&entry));
-        store::check_totals(&limits, meta.totals(), totals)
-            .map_err(|err| self.name_largest(err))?;
+        store::check_totals(&limits, totals).map_err(|err| self.name_largest(err))?;
 
         let mut advices = advice::on_value(&limits, totals, value_tokens, &write.value);
         if current.is_none() {

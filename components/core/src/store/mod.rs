@@ -91,20 +91,19 @@ pub fn check_value(limits: &Limits, tokens: Tokens) -> Result<(), Error> {
     if tokens > tokens_max { Err(Error::ValueTooLarge { tokens, tokens_max }) } else { Ok(()) }
 }
 
-/// Refuses totals that are over a limit and more than they were: a store that
-/// is over its limit may still shrink.
+/// Refuses totals that are over a limit.
 ///
 /// # Errors
 ///
 /// [`Error::StoreFull`], without the largest entries, which are not known here.
-pub fn check_totals(limits: &Limits, before: Totals, after: Totals) -> Result<(), Error> {
+pub fn check_totals(limits: &Limits, totals: Totals) -> Result<(), Error> {
     let full = |over| Err(Error::StoreFull { over, largest: Vec::new() });
-    let (tokens, tokens_max) = (after.tokens, limits.store_tokens_max);
-    if tokens > tokens_max && tokens > before.tokens {
+    let (tokens, tokens_max) = (totals.tokens, limits.store_tokens_max);
+    if tokens > tokens_max {
         return full(StoreLimit::Tokens { tokens, tokens_max });
     }
-    let (keys, keys_max) = (after.keys, limits.keys_max);
-    if keys > keys_max && keys > before.keys {
+    let (keys, keys_max) = (totals.keys, limits.keys_max);
+    if keys > keys_max {
         return full(StoreLimit::Keys { keys, keys_max });
     }
     Ok(())

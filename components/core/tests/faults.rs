@@ -1,0 +1,135 @@
+//! What storage may do to a session, case by case, and what is logged and kept
+//! of its changes.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+mod support;
+
+use shared_context_core::{
+    Caller, Code, Command, Condition, Error, Outcome, Reply, RequestId, SessionId, Write, execute,
+    port::{Bucket, Kv, Revision},
+};
+use support::{Failure, TestHost};
+
+fn ask(host: &TestHost, who: &str, command: &Command) -> Result<Outcome, Error> {
+    let session = SessionId::parse("s").unwrap();
+    execute(&host, host, host, &session, &Caller::trusted(who).unwrap(), command)
+}
+
+fn created() -> TestHost {
+    let host = TestHost::default();
+    let create = Command::CreateSession(Box::default());
+    ask(&host, "admin", &create).unwrap();
+    host
+}
+
+fn write(host: &TestHost, key: &str, value: &str) -> Result<u64, Code> {
+    let command = Command::Write(Write::new(key, value).unwrap());
+    match ask(host, "orchestrator", &command) {
+        Ok(Outcome { reply: Reply::Written(it), .. }) => Ok(it.entry.version),
+        Ok(other) => panic!("{other:?}"),
+        Err(err) => Err(err.code()),
+    }
+}
+
+fn rows(host: &TestHost, prefix: &str) -> usize {
+    host.kv.open("session/s").unwrap().scan(prefix, None, u32::MAX).unwrap().len()
+}
+
+/// Whether or not the lost commit happened, what a read then shows is what the
+/// next write builds on.
+#[test]
+fn versions_stay_true_after_a_failed_commit() {
+    for (failure, next) in [(Failure::BeforeCommit, 2), (Failure::AfterCommit, 3)] {
+        let host = created();
+        assert_eq!(write(&host, "scope", "a"), Ok(1));
+        host.fail_next.set(Some(failure));
+        assert_eq!(write(&host, "scope", "b"), Err(Code::StorageUnavailable));
+        assert_eq!(write(&host, "scope", "c"), Ok(next));
+    }
+}
+
+#[test]
+fn only_what_was_committed_is_logged() {
+    let host = created();
+    host.fail_next.set(Some(Failure::BeforeCommit));
+    assert_eq!(write(&host, "scope", "secret"), Err(Code::StorageUnavailable));
+    assert_eq!(write(&host, "scope", &"x".repeat(4_001)), Err(Code::ValueTooLarge));
+    assert_eq!(host.log.borrow().len(), 1, "the creation");
+    assert_eq!(write(&host, "scope", "secret"), Ok(1));
+    let log = format!("{:?}", host.log.borrow());
+    assert!(log.contains("scope") && !log.contains("secret"), "{log}");
+}
+
+/// A row that is not what was stored is an error of storage, never a panic and
+/// never an empty answer.
+#[test]
+fn damaged_rows_are_refused() {
+    use shared_context_core::port::Change;
+    let long = "x".repeat(300);
+    for row in ["meta", "k/scope", "v/scope/0000000000000002"] {
+        for bytes in [&b""[..], b"\x01", b"\x63rest", b"\xff\xfe", long.as_bytes()] {
+            let host = created();
+            write(&host, "scope", "a").unwrap();
+            let mut bucket = host.kv.open("session/s").unwrap();
+            let change = Change::Put(row.to_owned(), bytes.to_vec());
+            bucket.commit(bucket.revision(), vec![change]).unwrap();
+            let key = Write::new("scope", "").unwrap().key;
+            let answer = ask(&host, "orchestrator", &Command::Read(key));
+            // A value has no format: any text is one.
+            let is_text = row.starts_with('v') && std::str::from_utf8(bytes).is_ok();
+            match answer {
+                Ok(_) => assert!(is_text, "{row} {bytes:?}"),
+                Err(err) => assert_eq!(err.code(), Code::StorageUnavailable, "{row} {bytes:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn audit_records_and_request_ids_are_kept_for_a_bounded_time() {
+    let host = created();
+    let with_id = |n: u32| {
+        let mut write = Write::new("counter", n.to_string()).unwrap();
+        write.request_id = Some(RequestId::parse(&format!("r{n}")).unwrap());
+        Command::Write(write)
+    };
+    for n in 0..1_200 {
+        ask(&host, "orchestrator", &with_id(n)).unwrap();
+    }
+    assert_eq!(rows(&host, "c/"), 1_000);
+    assert_eq!(rows(&host, "q/"), 256);
+    assert_eq!(rows(&host, "v/"), 1);
+    assert_eq!(host.log.borrow().len(), 1_201);
+
+    let again = |n| ask(&host, "orchestrator", &with_id(n)).unwrap().revision;
+    assert_eq!(again(1_199), Revision(1_201), "the last is remembered");
+    assert_eq!(again(944), Revision(946), "the oldest of 256 is remembered");
+    assert_eq!(again(943), Revision(1_202), "the one before is a new request");
+    assert_eq!(rows(&host, "q/"), 256);
+}
+
+#[test]
+fn each_participant_has_request_ids_of_its_own() {
+    let host = created();
+    for who in ["orchestrator", "subagent:a", "subagent:a:1"] {
+        let mut write = Write::new("scope", who).unwrap();
+        write.request_id = Some(RequestId::parse("1").unwrap());
+        ask(&host, who, &Command::Write(write)).unwrap();
+    }
+}
+
+/// The caller's condition is decided on the state the commit finds, not on the
+/// one it was first read from.
+#[test]
+fn a_condition_is_decided_anew_after_a_conflict() {
+    let host = created();
+    write(&host, "scope", "a").unwrap();
+    host.fail_next.set(Some(Failure::Conflict));
+    let mut conditional = Write::new("scope", "b").unwrap();
+    conditional.condition = Condition { if_version: Some(1), if_revision: None };
+    assert!(ask(&host, "orchestrator", &Command::Write(conditional.clone())).is_ok());
+    conditional.value = "c".to_owned();
+    let refused = ask(&host, "orchestrator", &Command::Write(conditional)).unwrap_err();
+    assert_eq!(refused.code(), Code::VersionConflict);
+}

@@ -1,0 +1,97 @@
+//! A host for tests: memory that can fail, a clock set by hand, a log that is
+//! kept.
+
+use std::cell::{Cell, RefCell};
+
+use shared_context_core::{
+    audit::AuditRecord,
+    memory::{MemoryBucket, MemoryKv},
+    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, Revision, Row},
+    time::Timestamp,
+};
+
+/// How a commit can fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// It did not happen, and the caller is told that this is not known.
+    BeforeCommit,
+    /// It happened, and the caller is told that this is not known.
+    AfterCommit,
+    /// Another one came first.
+    Conflict,
+}
+
+/// The host.
+#[derive(Debug, Default)]
+pub struct TestHost {
+    /// The storage beneath the failures.
+    pub kv: MemoryKv,
+    /// The time.
+    pub now: Cell<u64>,
+    /// How the next commit fails.
+    pub fail_next: Cell<Option<Failure>>,
+    /// How the last commit failed.
+    pub failed: Cell<Option<Failure>>,
+    /// What was logged.
+    pub log: RefCell<Vec<AuditRecord>>,
+}
+
+/// A bucket of a [`TestHost`].
+#[derive(Debug)]
+pub struct TestBucket<'a> {
+    inner: MemoryBucket,
+    host: &'a TestHost,
+}
+
+impl<'a> Kv for &'a TestHost {
+    type Bucket = TestBucket<'a>;
+
+    fn open(&self, name: &str) -> Result<TestBucket<'a>, KvError> {
+        Ok(TestBucket { inner: self.kv.open(name)?, host: self })
+    }
+}
+
+impl Clock for TestHost {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.now.get())
+    }
+}
+
+impl Log for TestHost {
+    fn record(&self, record: &AuditRecord) {
+        self.log.borrow_mut().push(record.clone());
+    }
+}
+
+impl Bucket for TestBucket<'_> {
+    fn revision(&self) -> Revision {
+        self.inner.revision()
+    }
+
+    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, KvError> {
+        self.inner.get(row)
+    }
+
+    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, KvError> {
+        self.inner.scan(prefix, after, limit)
+    }
+
+    fn commit(
+        &mut self,
+        expected: Revision,
+        changes: Vec<Change>,
+    ) -> Result<Revision, CommitError> {
+        let failure = self.host.fail_next.take();
+        self.host.failed.set(failure);
+        let unknown = || CommitError::Failed(KvError("injected".to_owned()));
+        match failure {
+            None => self.inner.commit(expected, changes),
+            Some(Failure::Conflict) => Err(CommitError::Conflict),
+            Some(Failure::BeforeCommit) => Err(unknown()),
+            Some(Failure::AfterCommit) => {
+                self.inner.commit(expected, changes)?;
+                Err(unknown())
+            }
+        }
+    }
+}
