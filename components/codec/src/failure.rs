@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use shared_context_core::{Error, error::StoreLimit};
 
 /// Why a request was refused.
@@ -48,35 +48,60 @@ impl Failure {
     }
 }
 
+/// The further members of `VALUE_TOO_LARGE`.
+#[derive(Serialize)]
+struct TooLarge {
+    limit: u32,
+    actual: u32,
+}
+
+/// The further members of `VERSION_CONFLICT`.
+#[derive(Serialize)]
+struct Conflict {
+    current_version: u64,
+    current_revision: u64,
+}
+
+/// The further members of `STORE_FULL`.
+#[derive(Serialize)]
+struct Full<'a> {
+    limit: u32,
+    actual: u32,
+    unit: &'static str,
+    largest: Vec<Largest<'a>>,
+}
+
+/// One of the largest entries of a full store.
+#[derive(Serialize)]
+struct Largest<'a> {
+    key: &'a str,
+    value_size_tokens: u32,
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let details = match &error {
             Error::ValueTooLarge { tokens, tokens_max } => {
-                Some(json!({"limit": tokens_max.0, "actual": tokens.0}))
+                serde_json::to_string(&TooLarge { limit: tokens_max.0, actual: tokens.0 }).ok()
             }
-            Error::VersionConflict { current_version, current_revision, .. } => Some(json!({
-                "current_version": current_version,
-                "current_revision": current_revision,
-            })),
+            Error::VersionConflict { current_version, current_revision, .. } => {
+                let (current_version, current_revision) = (*current_version, *current_revision);
+                serde_json::to_string(&Conflict { current_version, current_revision }).ok()
+            }
             Error::StoreFull { over, largest } => {
                 let (limit, actual, unit) = match over {
                     StoreLimit::Tokens { tokens, tokens_max } => (tokens_max.0, tokens.0, "tokens"),
                     StoreLimit::Keys { keys, keys_max } => (*keys_max, *keys, "keys"),
                 };
-                let largest: Vec<Value> = largest
-                    .iter()
-                    .map(
-                        |(key, tokens)| json!({"key": key.as_str(), "value_size_tokens": tokens.0}),
-                    )
-                    .collect();
-                Some(json!({"limit": limit, "actual": actual, "unit": unit, "largest": largest}))
+                let largest = largest.iter().map(|(key, tokens)| Largest {
+                    key: key.as_str(),
+                    value_size_tokens: tokens.0,
+                });
+                let largest = largest.collect();
+                serde_json::to_string(&Full { limit, actual, unit, largest }).ok()
             }
             _ => None,
         };
-        Self {
-            code: error.code().as_str().into(),
-            message: error.to_string(),
-            details: details.map(|it| it.to_string()),
-        }
+        Self { code: error.code().as_str().into(), message: error.to_string(), details }
     }
 }

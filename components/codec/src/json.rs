@@ -1,11 +1,11 @@
 //! JSON in and out: strict parsing with errors that name the member, and the
 //! forms of times.
 
-use std::{borrow::Cow, fmt, marker::PhantomData, ops::Deref};
+use std::{fmt, marker::PhantomData};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
-    de::{self, MapAccess, Visitor, value::MapAccessDeserializer},
+    de::{MapAccess, Visitor, value::MapAccessDeserializer},
 };
 use shared_context_core::time::Timestamp;
 
@@ -49,48 +49,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
         }
 
         deserializer.deserialize_map(AsObject(PhantomData)).map(Object)
-    }
-}
-
-/// A string, borrowed from the request where it has no escapes.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Text<'a>(Cow<'a, str>);
-
-impl Deref for Text<'_> {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl PartialEq<Text<'_>> for &str {
-    fn eq(&self, other: &Text<'_>) -> bool {
-        *self == other.0
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct AsText<'a>(PhantomData<&'a ()>);
-
-        impl<'de: 'a, 'a> Visitor<'de> for AsText<'a> {
-            type Value = Text<'a>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Text<'a>, E> {
-                Ok(Text(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<'a>, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
-            }
-        }
-
-        deserializer.deserialize_str(AsText(PhantomData))
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) struct EntryForm<'a> {
 /// All entries without values, and the store's totals.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "list_reply"))]
 pub(crate) struct ListReply<'a> {
     /// The entries, by key.
     keys: Vec<EntryForm<'a>>,
@@ -51,6 +52,7 @@ pub(crate) struct ListReply<'a> {
 /// One entry and its value.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "read_reply"))]
 pub(crate) struct ReadReply<'a> {
     /// The key.
     key: &'a str,
@@ -71,6 +73,7 @@ pub(crate) struct ReadReply<'a> {
 /// What a write did.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "write_reply"))]
 pub(crate) struct WriteReply<'a> {
     /// The key.
     key: &'a str,
@@ -104,6 +107,7 @@ pub(crate) struct AdviceForm<'a> {
 /// What a delete did.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "delete_reply"))]
 pub(crate) struct DeleteReply<'a> {
     /// The key that is gone.
     deleted: &'a str,
@@ -162,6 +166,7 @@ pub(crate) struct ConfigReply<'a> {
 /// Key conventions, in the order they are shown.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "namespace_in_force"))]
 pub(crate) struct NamespaceReply<'a> {
     /// The conventions.
     keys: Vec<ConventionReply<'a>>,
@@ -170,6 +175,7 @@ pub(crate) struct NamespaceReply<'a> {
 /// What one key is for.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "convention_in_force"))]
 pub(crate) struct ConventionReply<'a> {
     /// The key.
     key: &'a str,
@@ -188,6 +194,7 @@ pub(crate) struct ConventionReply<'a> {
 /// What the removal of a session did.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "delete_session_reply"))]
 pub(crate) struct DeleteSessionReply<'a> {
     /// The id of the session that is gone.
     deleted_session: &'a str,
@@ -198,6 +205,7 @@ pub(crate) struct DeleteSessionReply<'a> {
 /// Text for a system prompt.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "prompt_reply"))]
 pub(crate) struct PromptReply<'a> {
     /// The text.
     text: &'a str,
@@ -212,6 +220,7 @@ pub(crate) struct PromptReply<'a> {
 /// Some of a session's audit records.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "audit_page"))]
 pub(crate) struct AuditReply<'a> {
     /// The records, oldest first.
     records: Vec<AuditForm<'a>>,

@@ -21,104 +21,34 @@ const AUDIT_LIMIT_DEFAULT: u32 = 100;
 /// How many audit records can be read at once.
 const AUDIT_LIMIT_MAX: u32 = 1_000;
 
-/// The name of the action; it has been looked at before.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(transparent))]
-pub(crate) struct ActionName(#[expect(dead_code, reason = "looked at before")] String);
-
-/// A request that has no members but its action.
-#[derive(Debug, Deserialize)]
+/// The members of all requests. Which of them an action takes is in
+/// [`ACTIONS`](action::ACTIONS).
+#[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub(crate) struct BareRequest {
-    #[serde(rename = "action")]
-    _action: ActionName,
-}
-
-/// A request for one entry.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ReadRequest {
-    #[serde(rename = "action")]
-    _action: ActionName,
-    /// The key to read: 1 to 64 of a-z, 0-9 and _.
-    key: String,
-}
-
-/// A request to create or overwrite one entry.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub(crate) struct WriteRequest {
-    #[serde(rename = "action")]
-    _action: ActionName,
-    /// The key to write: 1 to 64 of a-z, 0-9 and _.
-    key: String,
+pub(crate) struct RequestForm {
+    /// What to do.
+    action: String,
+    /// The key: 1 to 64 of a-z, 0-9 and _.
+    key: Option<String>,
     /// The text to store. Structured data is serialized.
-    value: String,
-    /// Write only if the entry has this version; 0: only if the key does not exist.
+    value: Option<String>,
+    /// Only if the entry has this version; 0: only if the key does not exist.
     if_version: Option<u64>,
-    /// Write only if the entry was last written at this revision.
+    /// Only if the entry was last written at this revision.
     if_revision: Option<u64>,
     /// Your own name for this request, up to 64 characters: sending the same
     /// request again under it is safe.
     request_id: Option<String>,
-}
-
-/// A request to remove one entry.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DeleteRequest {
-    #[serde(rename = "action")]
-    _action: ActionName,
-    /// The key to remove: 1 to 64 of a-z, 0-9 and _.
-    key: String,
-    /// Delete only if the entry has this version.
-    if_version: Option<u64>,
-    /// Delete only if the entry was last written at this revision.
-    if_revision: Option<u64>,
-    /// Your own name for this request, up to 64 characters: sending the same
-    /// request again under it is safe.
-    request_id: Option<String>,
-}
-
-/// A request for a participant's system prompt.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub(crate) struct PromptRequest {
-    #[serde(rename = "action")]
-    _action: ActionName,
     /// Whose prompt: orchestrator, subagent:{task} or subagent:{task}:{id}. Your
     /// own when absent.
     participant: Option<String>,
     /// The most tokens the text may have; 1000 when absent.
     max_tokens: Option<u32>,
-}
-
-/// A request for audit records.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub(crate) struct AuditRequest {
-    #[serde(rename = "action")]
-    _action: ActionName,
     /// Begin after this revision; 0 when absent.
     since: Option<u64>,
     /// How many records at most, 1 to 1000; 100 when absent.
     limit: Option<u32>,
-}
-
-/// A request to create a session.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub(crate) struct CreateRequest {
-    #[serde(rename = "action")]
-    _action: ActionName,
     /// The session's configuration; the defaults when absent.
     #[cfg_attr(feature = "schema", schemars(with = "Option<ConfigForm>"))]
     config: Option<Object<ConfigForm>>,
@@ -179,30 +109,36 @@ pub(crate) struct ConventionForm {
 ///
 /// `MALFORMED_REQUEST`, `INVALID_KEY`.
 pub(crate) fn command(request: &[u8]) -> Result<Command, Error> {
-    let name = action::name(request).map_err(malformed)?;
-    Ok(match &*name {
-        "list_keys" => bare(request, Command::ListKeys)?,
-        "read" => Command::Read(Key::parse(&parse::<ReadRequest>(request)?.key)?),
-        "write" => Command::Write(parse::<WriteRequest>(request)?.command()?),
-        "delete" => Command::Delete(parse::<DeleteRequest>(request)?.command()?),
-        "prompt" => parse::<PromptRequest>(request)?.command()?,
-        "show_session" => bare(request, Command::ShowSession)?,
+    let form: RequestForm = json::parse(request).map_err(malformed)?;
+    form.check_members()?;
+    Ok(match form.action.as_str() {
+        "list_keys" => Command::ListKeys,
+        "read" => Command::Read(form.key()?),
+        "write" => Command::Write(Write {
+            request_id: form.request_id()?,
+            key: form.key()?,
+            condition: form.condition(),
+            value: form.value.unwrap_or_default(),
+        }),
+        "delete" => Command::Delete(Delete {
+            request_id: form.request_id()?,
+            key: form.key()?,
+            condition: form.condition(),
+        }),
+        "prompt" => Command::Prompt {
+            participant: form.participant.as_deref().map(Participant::parse).transpose()?,
+            max_tokens: form.max_tokens.map(Tokens),
+        },
+        "show_session" => Command::ShowSession,
         "create_session" => {
-            let config = parse::<CreateRequest>(request)?.config;
-            Command::CreateSession(Box::new(config.map_or(Ok(Config::default()), self::config)?))
+            let config = form.config.map_or_else(|| Ok(Config::default()), self::config)?;
+            Command::CreateSession(Box::new(config))
         }
-        "archive_session" => bare(request, Command::ArchiveSession)?,
-        "delete_session" => bare(request, Command::DeleteSession)?,
-        "revoke_credentials" => bare(request, Command::RevokeCredentials)?,
-        "audit" => parse::<AuditRequest>(request)?.command()?,
-        unknown => {
-            let shown: String = unknown.chars().take(40).collect();
-            let names: Vec<&str> = action::ACTIONS.iter().map(|it| it.name).collect();
-            return Err(Error::malformed(format!(
-                "action {shown:?} is not known; known are {}",
-                names.join(", ")
-            )));
-        }
+        "archive_session" => Command::ArchiveSession,
+        "delete_session" => Command::DeleteSession,
+        "revoke_credentials" => Command::RevokeCredentials,
+        "audit" => form.audit()?,
+        _ => return Err(unknown_action(&form.action)),
     })
 }
 
@@ -212,15 +148,7 @@ pub(crate) fn command(request: &[u8]) -> Result<Command, Error> {
 ///
 /// `MALFORMED_REQUEST`.
 pub(crate) fn config_document(text: &str) -> Result<Config, Error> {
-    config(Object(parse::<ConfigForm>(text.as_bytes())?))
-}
-
-fn bare(request: &[u8], command: Command) -> Result<Command, Error> {
-    parse::<BareRequest>(request).map(|_| command)
-}
-
-fn parse<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Error> {
-    json::parse(bytes).map_err(malformed)
+    config(Object(json::parse(text.as_bytes()).map_err(malformed)?))
 }
 
 /// A refusal of what could not be parsed, with a word on the mistakes agents
@@ -239,38 +167,58 @@ fn malformed(ParseError(what): ParseError) -> Error {
     Error::malformed(format!("the request is malformed: {what}{hint}"))
 }
 
-impl WriteRequest {
-    fn command(self) -> Result<Write, Error> {
-        let request_id = request_id(self.request_id.as_deref())?;
-        Ok(Write {
-            key: Key::parse(&self.key)?,
-            value: self.value,
-            condition: condition(self.if_version, self.if_revision),
-            request_id,
-        })
-    }
+/// A refusal of an action that is not there.
+fn unknown_action(name: &str) -> Error {
+    let shown: String = name.chars().take(40).collect();
+    let names: Vec<&str> = action::ACTIONS.iter().map(|it| it.name).collect();
+    let known = names.join(", ");
+    Error::malformed(format!("action {shown:?} is not known; known are {known}"))
 }
 
-impl DeleteRequest {
-    fn command(self) -> Result<Delete, Error> {
-        let request_id = request_id(self.request_id.as_deref())?;
-        Ok(Delete {
-            key: Key::parse(&self.key)?,
-            condition: condition(self.if_version, self.if_revision),
-            request_id,
-        })
+impl RequestForm {
+    /// Refuses members the action does not take, and misses those it needs.
+    fn check_members(&self) -> Result<(), Error> {
+        let Some(action) = action::find(&self.action) else {
+            return Err(unknown_action(&self.action));
+        };
+        let members = [
+            ("key", self.key.is_some()),
+            ("value", self.value.is_some()),
+            ("if_version", self.if_version.is_some()),
+            ("if_revision", self.if_revision.is_some()),
+            ("request_id", self.request_id.is_some()),
+            ("participant", self.participant.is_some()),
+            ("max_tokens", self.max_tokens.is_some()),
+            ("since", self.since.is_some()),
+            ("limit", self.limit.is_some()),
+            ("config", self.config.is_some()),
+        ];
+        for (name, is_there) in members {
+            let what = if is_there && !action.takes(name) {
+                "unknown"
+            } else if !is_there && action.required.contains(&name) {
+                "missing"
+            } else {
+                continue;
+            };
+            return Err(malformed(ParseError(format!("{what} field `{name}` in {}", action.name))));
+        }
+        Ok(())
     }
-}
 
-impl PromptRequest {
-    fn command(self) -> Result<Command, Error> {
-        let participant = self.participant.as_deref().map(Participant::parse).transpose()?;
-        Ok(Command::Prompt { participant, max_tokens: self.max_tokens.map(Tokens) })
+    fn key(&self) -> Result<Key, Error> {
+        Key::parse(self.key.as_deref().unwrap_or_default())
     }
-}
 
-impl AuditRequest {
-    fn command(self) -> Result<Command, Error> {
+    fn request_id(&self) -> Result<Option<RequestId>, Error> {
+        self.request_id.as_deref().map(RequestId::parse).transpose()
+    }
+
+    fn condition(&self) -> Condition {
+        Condition { if_version: self.if_version, if_revision: self.if_revision.map(Revision) }
+    }
+
+    fn audit(&self) -> Result<Command, Error> {
         let limit = self.limit.unwrap_or(AUDIT_LIMIT_DEFAULT);
         if !(1..=AUDIT_LIMIT_MAX).contains(&limit) {
             let message = format!("limit is {limit}; it must be 1 to {AUDIT_LIMIT_MAX}");
@@ -278,14 +226,6 @@ impl AuditRequest {
         }
         Ok(Command::Audit { since: Revision(self.since.unwrap_or(0)), limit })
     }
-}
-
-fn request_id(text: Option<&str>) -> Result<Option<RequestId>, Error> {
-    text.map(RequestId::parse).transpose()
-}
-
-fn condition(if_version: Option<u64>, if_revision: Option<u64>) -> Condition {
-    Condition { if_version, if_revision: if_revision.map(Revision) }
 }
 
 fn config(Object(form): Object<ConfigForm>) -> Result<Config, Error> {

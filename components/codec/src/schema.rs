@@ -2,12 +2,9 @@
 //! them. Not in the component: it carries `describe.json`, which a test holds
 //! against [`document`].
 
-use schemars::{
-    JsonSchema, Schema, SchemaGenerator,
-    generate::SchemaSettings,
-    json_schema,
-    transform::{RestrictFormats, Transform},
-};
+use std::mem;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
 use serde_json::{Map, Value, json};
 use shared_context_core::Code;
 
@@ -18,10 +15,7 @@ use crate::{
         AuditReply, DeleteReply, DeleteSessionReply, ListReply, PromptReply, ReadReply,
         SessionReply, WriteReply,
     },
-    request::{
-        AuditRequest, BareRequest, ConfigForm, CreateRequest, DeleteRequest, PromptRequest,
-        ReadRequest, WriteRequest,
-    },
+    request::RequestForm,
 };
 
 impl JsonSchema for Time {
@@ -38,82 +32,96 @@ impl JsonSchema for Time {
     }
 }
 
-/// The schemas of one action.
-#[derive(Debug)]
-pub struct ActionSchemas {
-    /// Of its request.
-    pub request: Schema,
-    /// Of its reply.
-    pub reply: Schema,
-}
-
-/// The document that [`crate::describe`] returns: schemas inlined, so that each
-/// can be used on its own.
+/// The document that [`crate::describe`] returns. Schemas that several actions
+/// share stand in `$defs`.
 pub fn document() -> Value {
+    let mut requests = SchemaSettings::draft2020_12().into_generator();
+    let mut replies = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let actions: Map<String, Value> = ACTIONS
         .iter()
-        .filter_map(|it| {
-            let schemas = schemas(it.name)?;
+        .map(|it| {
             let roles: Vec<&str> = it.roles.iter().map(|role| role.as_str()).collect();
             let about = json!({
                 "description": it.description,
                 "roles": roles,
                 "is_change": it.is_change,
-                "request": request_of(it, schemas.request),
-                "reply": schemas.reply,
+                "request": request(it, &mut requests),
+                "reply": reply(it.name, &mut replies),
             });
-            Some((it.name.to_owned(), about))
+            (it.name.to_owned(), about)
         })
         .collect();
     let errors: Vec<Value> = Code::ALL
         .iter()
         .map(|it| json!({"code": it.as_str(), "description": it.description()}))
         .collect();
+    let mut definitions = requests.take_definitions(true);
+    definitions.extend(replies.take_definitions(true));
+    let mut definitions = Value::from(definitions);
+    restrict_formats(&mut definitions);
     json!({
         "tool": "shared_context",
         "actions": actions,
-        "session_config": schema_of::<ConfigForm>(),
         "errors": errors,
+        "$defs": definitions,
     })
 }
 
-/// The schemas of the action called `name`; `None` when there is no such action.
-pub fn schemas(name: &str) -> Option<ActionSchemas> {
-    let (request, reply) = match name {
-        "list_keys" => (schema_of::<BareRequest>(), schema_of::<ListReply<'_>>()),
-        "read" => (schema_of::<ReadRequest>(), schema_of::<ReadReply<'_>>()),
-        "write" => (schema_of::<WriteRequest>(), schema_of::<WriteReply<'_>>()),
-        "delete" => (schema_of::<DeleteRequest>(), schema_of::<DeleteReply<'_>>()),
-        "prompt" => (schema_of::<PromptRequest>(), schema_of::<PromptReply<'_>>()),
-        "create_session" => (schema_of::<CreateRequest>(), schema_of::<SessionReply<'_>>()),
-        "show_session" | "archive_session" | "revoke_credentials" => {
-            (schema_of::<BareRequest>(), schema_of::<SessionReply<'_>>())
+/// The schema of an action's request: of all requests' members those it takes.
+fn request(action: &ActionInfo, generator: &mut SchemaGenerator) -> Value {
+    let mut all: Value = RequestForm::json_schema(generator).into();
+    restrict_formats(&mut all);
+    let mut properties = Map::new();
+    properties.insert("action".to_owned(), json!({"const": action.name}));
+    let members = all.get_mut("properties").and_then(Value::as_object_mut);
+    for (name, mut schema) in members.map(mem::take).unwrap_or_default() {
+        if !action.takes(&name) {
+            continue;
         }
-        "delete_session" => (schema_of::<BareRequest>(), schema_of::<DeleteSessionReply<'_>>()),
-        "audit" => (schema_of::<AuditRequest>(), schema_of::<AuditReply<'_>>()),
-        _ => return None,
-    };
-    Some(ActionSchemas { request, reply })
-}
-
-/// A request's schema with the action it is of.
-fn request_of(action: &ActionInfo, mut schema: Schema) -> Schema {
-    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.insert("action".to_owned(), json!({"const": action.name}));
+        // What is required is never null.
+        if action.required.contains(&name.as_str())
+            && let Some(members) = schema.as_object_mut()
+        {
+            members.insert("type".to_owned(), json!("string"));
+        }
+        properties.insert(name, schema);
     }
-    schema
+    let required: Vec<&str> = ["action"].iter().chain(action.required).copied().collect();
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
 }
 
-/// A self-contained schema without formats that JSON Schema does not define.
-fn schema_of<T: JsonSchema>() -> Schema {
-    let settings = SchemaSettings::draft2020_12().with(|it| {
-        it.inline_subschemas = true;
-        it.meta_schema = None;
-    });
-    let mut schema = settings.into_generator().into_root_schema_for::<T>();
-    RestrictFormats::default().transform(&mut schema);
-    schema.remove("title");
-    schema
+/// The schema of an action's reply.
+fn reply(name: &str, generator: &mut SchemaGenerator) -> Value {
+    match name {
+        "list_keys" => generator.subschema_for::<ListReply<'_>>(),
+        "read" => generator.subschema_for::<ReadReply<'_>>(),
+        "write" => generator.subschema_for::<WriteReply<'_>>(),
+        "delete" => generator.subschema_for::<DeleteReply<'_>>(),
+        "prompt" => generator.subschema_for::<PromptReply<'_>>(),
+        "delete_session" => generator.subschema_for::<DeleteSessionReply<'_>>(),
+        "audit" => generator.subschema_for::<AuditReply<'_>>(),
+        _ => generator.subschema_for::<SessionReply<'_>>(),
+    }
+    .into()
+}
+
+/// Removes formats that JSON Schema does not define, such as `uint64`.
+fn restrict_formats(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            if members.get("format").is_some_and(|it| *it != json!("date-time")) {
+                members.remove("format");
+            }
+            members.values_mut().for_each(restrict_formats);
+        }
+        Value::Array(items) => items.iter_mut().for_each(restrict_formats),
+        _ => {}
+    }
 }
 
 #[cfg(test)]
@@ -121,9 +129,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_action_has_schemas() {
+    fn every_member_an_action_takes_has_a_schema() {
+        let document = document();
         for action in ACTIONS {
-            assert!(schemas(action.name).is_some(), "{}", action.name);
+            let properties = &document["actions"][action.name]["request"]["properties"];
+            for name in action.required.iter().chain(action.optional) {
+                assert!(properties.get(name).is_some(), "{} of {}", name, action.name);
+            }
         }
     }
 

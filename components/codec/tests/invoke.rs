@@ -94,4 +94,6 @@ fn a_malformed_request_is_told_where_and_why() {
     check(&nested, "key: invalid type: sequence, expected a string");
     let nested = format!(r#"{{"action":"list_keys","x":{}1{}}}"#, "[".repeat(200), "]".repeat(200));
     check(&nested, "unknown field `x`");
+    check(r#"{"action":"read","key":"a","limit":1}"#, "unknown field `limit` in read");
+    check(r#"{"action":"write","key":"a","value":null}"#, "missing field `value` in write");
 }

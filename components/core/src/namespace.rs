@@ -1,8 +1,6 @@
 //! Key conventions: what the keys of a session are called and meant for
 //! (000 §2.4, §6.1). A convention never forbids a key.
 
-use std::collections::BTreeSet;
-
 use crate::{Error, key::Key, tokens::Tokens};
 
 /// The most keys a namespace may name.
@@ -85,9 +83,8 @@ impl Namespace {
                 self.keys.len()
             )));
         }
-        let mut seen = BTreeSet::new();
-        for it in &self.keys {
-            if !seen.insert(&it.key) {
+        for (nth, it) in self.keys.iter().enumerate() {
+            if self.keys.iter().take(nth).any(|earlier| earlier.key == it.key) {
                 return Err(Error::malformed(format!(
                     "config.namespace names the key {} twice",
                     it.key

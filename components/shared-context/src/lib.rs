@@ -10,6 +10,11 @@ use bindings::exports::shared_context::core::tool;
 use ports::{HostClock, HostKv, HostLog};
 use shared_context_codec as codec;
 
+/// Smaller and faster than the standard library's allocator for wasm.
+#[cfg(target_family = "wasm")]
+#[global_allocator]
+static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
+
 /// What the exports are implemented on.
 struct Component;
 

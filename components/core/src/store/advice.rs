@@ -156,21 +156,18 @@ pub fn on_new_key(key: &Key, is_convention: bool, others: &[Entry], now: Timesta
 /// another order or number, or nearly the same letters. Keys that differ only
 /// in digits are a numbered series, not similar.
 fn are_similar(a: &Key, b: &Key) -> bool {
-    let words = |key: &Key| {
-        let mut words: Vec<String> = key
-            .as_str()
-            .split('_')
-            .filter(|word| !word.is_empty())
-            .map(|word| word.strip_suffix('s').unwrap_or(word).to_owned())
-            .collect();
-        words.sort_unstable();
-        words
-    };
-    let letters = |key: &Key| key.as_str().replace(|c: char| c.is_ascii_digit(), "");
-    if a == b || letters(a) == letters(b) {
+    fn words(key: &Key) -> impl Iterator<Item = &str> {
+        let words = key.as_str().split('_').filter(|word| !word.is_empty());
+        words.map(|word| word.strip_suffix('s').unwrap_or(word))
+    }
+    fn letters(key: &Key) -> impl Iterator<Item = u8> {
+        key.as_str().bytes().filter(|it| !it.is_ascii_digit())
+    }
+    if a == b || letters(a).eq(letters(b)) {
         return false;
     }
-    words(a) == words(b)
+    let are_within = |a, b| words(a).all(|word| words(b).any(|other| word == other));
+    are_within(a, b) && are_within(b, a)
         || strsim::normalized_levenshtein(a.as_str(), b.as_str()) >= SIMILAR_NAMES_MIN
 }
 

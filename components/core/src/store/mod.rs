@@ -111,6 +111,16 @@ pub fn check_totals(limits: &Limits, totals: Totals) -> Result<(), Error> {
 
 /// The at most `count` largest of `entries`, largest first, then by key.
 pub fn largest(mut entries: Vec<Entry>, count: usize) -> Vec<(Key, Tokens)> {
-    entries.sort_by(|a, b| b.value_tokens.cmp(&a.value_tokens).then_with(|| a.key.cmp(&b.key)));
-    entries.into_iter().take(count).map(|it| (it.key, it.value_tokens)).collect()
+    let mut largest = Vec::new();
+    while largest.len() < count
+        && let Some(first) = entries.first()
+    {
+        let max = entries
+            .iter()
+            .fold(first, |max, it| if it.value_tokens > max.value_tokens { it } else { max });
+        let (key, tokens) = (max.key.clone(), max.value_tokens);
+        entries.retain(|it| it.key != key);
+        largest.push((key, tokens));
+    }
+    largest
 }

@@ -63,10 +63,17 @@ fn has_assigned_secret(value: &str) -> bool {
             let secret = secret.split(|c: char| c.is_whitespace() || "\"',;".contains(c)).next();
             secret.is_some_and(|secret| {
                 secret.chars().count() >= 6
-                    && secret.trim_end_matches('.').contains(|c: char| !c.is_alphabetic())
+                    && secret
+                        .trim_end_matches('.')
+                        .contains(|c: char| !is_letter(c) || c.is_ascii_digit())
             })
         })
     })
+}
+
+/// Whether `c` is a letter or digit, or of a script beyond ASCII.
+fn is_letter(c: char) -> bool {
+    c.is_ascii_alphanumeric() || !c.is_ascii()
 }
 
 /// Whether `word` is an e-mail address.
@@ -74,7 +81,7 @@ fn is_email(word: &str) -> bool {
     let Some((name, domain)) = word.split_once('@') else { return false };
     let Some((host, top)) = domain.rsplit_once('.') else { return false };
     let is_part = |text: &str, more: &str| {
-        !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || more.contains(c))
+        !text.is_empty() && text.chars().all(|c| is_letter(c) || more.contains(c))
     };
     is_part(name, "._%+-") && is_part(host, ".-") && top.len() >= 2 && is_part(top, "")
 }
