@@ -16,6 +16,8 @@ use crate::{
     json::{self, Object, ParseError},
 };
 
+/// How much of what the parser says is told.
+const MESSAGE_CHARS_MAX: usize = 300;
 /// How many audit records are read at once when no limit is given.
 const AUDIT_LIMIT_DEFAULT: u32 = 100;
 /// How many audit records can be read at once.
@@ -154,6 +156,8 @@ pub(crate) fn config_document(text: &str) -> Result<Config, Error> {
 /// A refusal of what could not be parsed, with a word on the mistakes agents
 /// make most.
 fn malformed(ParseError(what): ParseError) -> Error {
+    // A wrong text is repeated in part only: it may be a whole value.
+    let what: String = what.chars().take(MESSAGE_CHARS_MAX).collect();
     let names_the_writer = ["written_by", "participant", "written_at", "version"]
         .iter()
         .any(|member| what.contains(&format!("unknown field `{member}`")));
@@ -254,7 +258,8 @@ fn config(Object(form): Object<ConfigForm>) -> Result<Config, Error> {
 fn namespace(Object(form): Object<NamespaceForm>) -> Result<Namespace, Error> {
     let keys = form.keys.into_iter().map(|Object(it)| {
         Ok(Convention {
-            key: Key::parse(&it.key)?,
+            key: Key::parse(&it.key)
+                .map_err(|err| Error::malformed(format!("config.namespace.keys: {err}")))?,
             group: it.group,
             purpose: it.purpose,
             shape: it.shape,

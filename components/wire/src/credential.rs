@@ -1,0 +1,328 @@
+//! Who calls: credentials are signed here, and checked here (000 §8.3).
+//!
+//! A participant's credential is a JSON Web Token, signed with HS256 and the
+//! server's secret. It names the session, its incarnation and credential epoch,
+//! the participant and when it expires. The operator's admin key is a second,
+//! opaque secret. Not here: whether the session still has that incarnation and
+//! epoch; only the core, which has the session, can tell.
+//!
+//! # Invariant
+//!
+//! No algorithm but HS256 is ever tried, whatever a token says of itself, and
+//! secrets are compared in constant time. Neither secrets nor credentials appear
+//! in `Debug` output or messages.
+
+use std::{fmt, time::Duration};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use jwt_compact::{
+    AlgorithmExt, Claims, Header, TimeOptions, UntrustedToken, ValidationError,
+    alg::{Hs256, Hs256Key},
+};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use shared_context_codec::{Caller, Credential, Failure, Time};
+use shared_context_core::time::Timestamp;
+use subtle::ConstantTimeEq;
+
+/// The shortest secret and the shortest admin key, in bytes.
+pub const SECRET_BYTES_MIN: usize = 32;
+
+/// How far the clocks of two servers may differ: a credential is accepted this
+/// long after it expired.
+pub const CLOCK_SKEW: Duration = Duration::from_secs(30);
+
+/// The shortest and the longest life of a credential, in seconds: a minute and
+/// 30 days.
+pub const TTL_SECONDS: std::ops::RangeInclusive<u64> = 60..=30 * DAY_SECONDS;
+
+/// The life of a subagent's credential when none is asked for, in seconds: a
+/// task rarely runs longer than a day.
+pub const AGENT_TTL_SECONDS: u64 = DAY_SECONDS;
+
+/// The life of an orchestrator's credential when none is asked for, in seconds:
+/// a session spans days, and an orchestrator cannot renew its own.
+pub const ORCHESTRATOR_TTL_SECONDS: u64 = 30 * DAY_SECONDS;
+
+/// A longer bearer token is none of ours: ours have less than 700 bytes.
+const TOKEN_BYTES_MAX: usize = 2048;
+const DAY_SECONDS: u64 = 86_400;
+const AUDIENCE: &str = "shared-context";
+
+/// The secrets of a server: what credentials are signed with, and what proves
+/// the operator.
+pub struct Keys {
+    signing: Hs256Key,
+    admin_digest: [u8; 32],
+}
+
+/// Who a credential is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    /// The session's id.
+    pub session: String,
+    /// The participant.
+    pub participant: String,
+    /// Which session of that id, and which of its credentials.
+    pub credential: Credential,
+}
+
+/// A credential, fresh from the mint.
+pub struct Minted {
+    /// What goes behind `Authorization: Bearer`.
+    pub credential: String,
+    /// The first instant at which it is no longer good, as RFC 3339.
+    pub expires_at: String,
+}
+
+/// Who sent a request, as far as its credential tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Identity {
+    /// The operator: showed the admin key.
+    Admin,
+    /// A participant of one session.
+    Participant(Grant),
+}
+
+/// Why secrets were refused. The text is for the operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WeakKeys {
+    /// The secret has this many bytes.
+    SecretTooShort(usize),
+    /// The admin key has this many bytes.
+    AdminKeyTooShort(usize),
+    /// One is the same as the other.
+    Same,
+}
+
+/// The claims of a credential besides `exp` and `iat`, by their names in it.
+#[derive(Serialize, Deserialize)]
+struct GrantClaims {
+    #[serde(default)]
+    aud: String,
+    ses: String,
+    inc: u64,
+    epo: u64,
+    sub: String,
+}
+
+impl Keys {
+    /// Takes the secret that credentials are signed with, and the admin key.
+    ///
+    /// # Errors
+    ///
+    /// [`WeakKeys`]: each has at least [`SECRET_BYTES_MIN`] bytes, and they
+    /// differ.
+    pub fn new(secret: &[u8], admin_key: &str) -> Result<Self, WeakKeys> {
+        if secret.len() < SECRET_BYTES_MIN {
+            return Err(WeakKeys::SecretTooShort(secret.len()));
+        }
+        if admin_key.len() < SECRET_BYTES_MIN {
+            return Err(WeakKeys::AdminKeyTooShort(admin_key.len()));
+        }
+        if secret.ct_eq(admin_key.as_bytes()).into() {
+            return Err(WeakKeys::Same);
+        }
+        let admin_digest = Sha256::digest(admin_key.as_bytes()).into();
+        Ok(Self { signing: Hs256Key::new(secret), admin_digest })
+    }
+
+    /// Signs a credential for `grant` that is good for `ttl_seconds` from `now`.
+    ///
+    /// # Errors
+    ///
+    /// `INTERNAL` when the clock is outside of what a date can say.
+    pub fn mint(&self, grant: &Grant, now: Timestamp, ttl_seconds: u64) -> Result<Minted, Failure> {
+        let unclear = || Failure::new("INTERNAL", "the server's clock is wrong; tell the operator");
+        let issued_at = instant(now);
+        let expires_at = i64::try_from(ttl_seconds)
+            .ok()
+            .and_then(TimeDelta::try_seconds)
+            .and_then(|ttl| issued_at.checked_add_signed(ttl))
+            .ok_or_else(unclear)?;
+        let mut claims = Claims::new(GrantClaims {
+            aud: AUDIENCE.to_owned(),
+            ses: grant.session.clone(),
+            inc: grant.credential.incarnation,
+            epo: grant.credential.epoch,
+            sub: grant.participant.clone(),
+        });
+        claims.issued_at = Some(issued_at);
+        claims.expiration = Some(expires_at);
+        let header = Header::empty().with_token_type("JWT");
+        let credential = Hs256.token(&header, &claims, &self.signing).map_err(|_| unclear())?;
+        Ok(Minted { credential, expires_at: shown(expires_at) })
+    }
+
+    /// Tells who sent the `Authorization` header `authorization`.
+    ///
+    /// # Errors
+    ///
+    /// `UNAUTHENTICATED`, with a message of its own for a header that is
+    /// missing or is no bearer token, a token that is damaged, is signed by
+    /// another algorithm or another key, is for another service, or has expired.
+    pub fn identify(
+        &self,
+        authorization: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Identity, Failure> {
+        let Some(header) = authorization else {
+            return Err(refused(
+                "this request shows no credential: send it as the header \
+                 Authorization: Bearer {credential}; the operator gets an orchestrator's \
+                 by creating the session, the orchestrator a subagent's with \
+                 POST /v1/sessions/{session}/participants",
+            ));
+        };
+        let token = match header.trim().split_once(' ') {
+            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
+            _ => {
+                return Err(refused(
+                    "the Authorization header is not of the form Bearer {credential}",
+                ));
+            }
+        };
+        if self.is_admin_key(token) {
+            return Ok(Identity::Admin);
+        }
+        self.verify(token, now).map(Identity::Participant)
+    }
+
+    fn is_admin_key(&self, token: &str) -> bool {
+        let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        digest.ct_eq(&self.admin_digest).into()
+    }
+
+    fn verify(&self, token: &str, now: Timestamp) -> Result<Grant, Failure> {
+        if token.len() > TOKEN_BYTES_MAX {
+            return Err(refused(
+                "the bearer token is longer than any credential; check what is sent",
+            ));
+        }
+        let untrusted = UntrustedToken::new(token).map_err(|_| {
+            refused(
+                "the bearer token is neither the admin key nor a whole credential \
+                 (three parts joined by dots): send it exactly as it was given",
+            )
+        })?;
+        let token = Hs256.validator::<GrantClaims>(&self.signing).validate(&untrusted).map_err(
+            |error| {
+                refused(match error {
+                    ValidationError::AlgorithmMismatch { .. } => {
+                        "the credential is not signed with HS256, the only algorithm accepted; \
+                         use one that this server issued"
+                    }
+                    ValidationError::MalformedClaims(_) => {
+                        "the token is signed with this server's secret but is no credential of \
+                         a session; use one that this server issued"
+                    }
+                    _ => {
+                        "this server did not sign this credential: it was changed on the way or \
+                         issued by another server; send it exactly as it was given, or ask for a \
+                         new one"
+                    }
+                })
+            },
+        )?;
+        let claims = token.claims();
+        if claims.custom.aud != AUDIENCE {
+            return Err(refused(
+                "the token is for another service (its aud is not shared-context); \
+                 use a credential that this server issued",
+            ));
+        }
+        let skew = TimeDelta::from_std(CLOCK_SKEW).unwrap_or_default();
+        let now = instant(now);
+        if claims.validate_expiration(&TimeOptions::new(skew, || now)).is_err() {
+            return Err(refused(match claims.expiration {
+                Some(at) => format!(
+                    "the credential expired at {}; ask for a new one: the orchestrator mints a \
+                     subagent's, the operator an orchestrator's",
+                    shown(at)
+                ),
+                None => "the credential never expires, which none of this server's does; \
+                         use one that it issued"
+                    .to_owned(),
+            }));
+        }
+        let GrantClaims { ses, inc, epo, sub, .. } = token.into_parts().1.custom;
+        Ok(Grant {
+            session: ses,
+            participant: sub,
+            credential: Credential { incarnation: inc, epoch: epo },
+        })
+    }
+}
+
+impl Identity {
+    /// The caller this identity is on the session `session`.
+    ///
+    /// # Errors
+    ///
+    /// `UNAUTHENTICATED`: the credential is for another session.
+    pub fn caller(&self, session: &str) -> Result<Caller, Failure> {
+        match self {
+            Self::Admin => Ok(Caller { participant: "admin".to_owned(), credential: None }),
+            Self::Participant(grant) if grant.session == session => Ok(Caller {
+                participant: grant.participant.clone(),
+                credential: Some(grant.credential),
+            }),
+            Self::Participant(grant) => Err(refused(format!(
+                "the credential is for session {}, not for the one in the path; \
+                 call /v1/sessions/{} with it, or get a credential for the other session",
+                grant.session, grant.session
+            ))),
+        }
+    }
+}
+
+/// A clock beyond what a date can say makes every credential expired.
+fn instant(now: Timestamp) -> DateTime<Utc> {
+    i64::try_from(now.0)
+        .ok()
+        .and_then(DateTime::from_timestamp_millis)
+        .unwrap_or(DateTime::<Utc>::MAX_UTC)
+}
+
+/// A credential tells its times in whole seconds.
+fn shown(at: DateTime<Utc>) -> String {
+    let milliseconds = u64::try_from(at.timestamp().saturating_mul(1000)).unwrap_or_default();
+    Time(Timestamp(milliseconds)).to_string()
+}
+
+fn refused(message: impl Into<String>) -> Failure {
+    Failure::new("UNAUTHENTICATED", message)
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Minted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Minted").field("expires_at", &self.expires_at).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for WeakKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, bytes) = match self {
+            Self::SecretTooShort(bytes) => ("secret that signs credentials", bytes),
+            Self::AdminKeyTooShort(bytes) => ("admin key", bytes),
+            Self::Same => {
+                return f.write_str(
+                    "the admin key is the secret that signs credentials; use two different ones",
+                );
+            }
+        };
+        write!(
+            f,
+            "the {name} has {bytes} bytes and needs at least {SECRET_BYTES_MIN}; \
+             `openssl rand -hex 32` prints a good one"
+        )
+    }
+}
+
+impl std::error::Error for WeakKeys {}

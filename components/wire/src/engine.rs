@@ -1,0 +1,50 @@
+//! What the wire needs from a host: the rules, the list of sessions, the time.
+//!
+//! A host implements [`Engine`] by calling the component, or by linking the
+//! codec and the core. Nothing here says how.
+
+use std::future::Future;
+
+use shared_context_codec::{Caller, Failure, Reply};
+use shared_context_core::time::Timestamp;
+
+/// The rules and the clocks, as a host gives them.
+///
+/// The futures are not required to be [`Send`]; where an engine's are, the
+/// future of [`Http::handle`](crate::http::Http::handle) is too.
+pub trait Engine {
+    /// Performs one request of the JSON tool on `scope` (`session/{id}`, not yet
+    /// checked) for `caller`. When the reply tells of a change, the change is
+    /// durable.
+    ///
+    /// # Errors
+    ///
+    /// What the JSON tool answers; `STORAGE_UNAVAILABLE` or `INTERNAL` when the
+    /// host itself failed.
+    fn invoke(
+        &self,
+        scope: &str,
+        caller: &Caller,
+        request: &[u8],
+    ) -> impl Future<Output = Result<Reply, Failure>>;
+
+    /// The ids of the sessions that exist, those after `after`, in bytewise
+    /// order, at most `limit`.
+    ///
+    /// # Errors
+    ///
+    /// `STORAGE_UNAVAILABLE`.
+    fn sessions(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<String>, Failure>>;
+
+    /// Now, as credentials are issued and expire.
+    fn now(&self) -> Timestamp;
+
+    /// Microseconds since some fixed instant, by a clock that is never set: it
+    /// measures how long requests took and how fast they come. A step of this
+    /// clock would block callers, or let them pass.
+    fn monotonic_micros(&self) -> u64;
+}

@@ -1,0 +1,196 @@
+//! Request bodies that are JSON objects, read member by member.
+//!
+//! Members are found here and kept as they were sent; whoever asks for one says
+//! what it must be.
+//!
+//! # Invariant
+//!
+//! A message names members and positions, and never repeats what a member held:
+//! it may have been a value meant for the store.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    Deserializer,
+    de::{MapAccess, Visitor},
+};
+use serde_json::{error::Category, value::RawValue};
+use shared_context_codec::Failure;
+
+/// The members of a body, in the order sent.
+pub(crate) struct Members<'b> {
+    example: &'static str,
+    members: Vec<(Cow<'b, str>, &'b RawValue)>,
+}
+
+impl<'b> Members<'b> {
+    /// Reads `body`, an object that has no members but the `known` ones, each at
+    /// most once. `example` is a body that would be right.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`.
+    pub(crate) fn parse(
+        body: &'b [u8],
+        known: &[&str],
+        example: &'static str,
+    ) -> Result<Self, Failure> {
+        let refused = |what: String| Err(malformed(format!("{what}; for example {example}")));
+        let body = match std::str::from_utf8(body) {
+            Ok(text) => text.trim_ascii_start(),
+            Err(error) => {
+                return refused(format!("the body is not UTF-8 at byte {}", error.valid_up_to()));
+            }
+        };
+        if body.is_empty() {
+            return refused("the body is empty, it must be a JSON object".to_owned());
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(body);
+        let members = match deserializer.deserialize_map(Object) {
+            Ok(members) => members,
+            Err(error) if error.classify() == Category::Data => {
+                return refused("the body is not a JSON object".to_owned());
+            }
+            Err(error) => return refused(format!("the body is not valid JSON: {error}")),
+        };
+        if let Err(error) = deserializer.end() {
+            return refused(format!("the body is not one JSON object: {error}"));
+        }
+        for (nth, (name, _)) in members.iter().enumerate() {
+            if !known.contains(&name.as_ref()) {
+                let shown: String = name.chars().take(80).collect();
+                let known = known.join(", ");
+                return refused(format!("the body has no member {shown:?}, it knows {known}"));
+            }
+            if members.iter().skip(nth + 1).any(|(other, _)| other == name) {
+                return refused(format!("the body has the member {name} twice"));
+            }
+        }
+        Ok(Self { example, members })
+    }
+
+    /// The member `name` as it was sent; `None` when it is absent or null.
+    pub(crate) fn raw(&self, name: &str) -> Option<&'b RawValue> {
+        self.members
+            .iter()
+            .find(|(it, _)| it == name)
+            .map(|(_, value)| *value)
+            .filter(|value| value.get() != "null")
+    }
+
+    /// The member `name` as it was sent.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`: it is absent or null.
+    pub(crate) fn raw_required(&self, name: &str) -> Result<&'b RawValue, Failure> {
+        self.raw(name).ok_or_else(|| {
+            malformed(format!("the body needs the member {name}; for example {}", self.example))
+        })
+    }
+
+    /// The string `name`.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`: it is absent, null or no string.
+    pub(crate) fn text(&self, name: &str) -> Result<String, Failure> {
+        serde_json::from_str(self.raw_required(name)?.get()).map_err(|_| {
+            malformed(format!("the member {name} must be a string; for example {}", self.example))
+        })
+    }
+
+    /// The whole number `name`, when it is given.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`: it is no whole number.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
+        let parsed = self.raw(name).map(|value| serde_json::from_str(value.get())).transpose();
+        parsed.map_err(|_| {
+            malformed(format!(
+                "the member {name} must be a whole number; for example {}",
+                self.example
+            ))
+        })
+    }
+}
+
+struct Object;
+
+impl<'b> Visitor<'b> for Object {
+    type Value = Vec<(Cow<'b, str>, &'b RawValue)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'b>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        while let Some((Name(name), value)) = map.next_entry()? {
+            members.push((name, value));
+        }
+        Ok(members)
+    }
+}
+
+/// A member's name, borrowed when it holds no escapes.
+#[derive(serde::Deserialize)]
+struct Name<'b>(#[serde(borrow)] Cow<'b, str>);
+
+fn malformed(message: String) -> Failure {
+    Failure::new("MALFORMED_REQUEST", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = r#"{"a":"x"}"#;
+
+    #[track_caller]
+    fn check(body: &[u8], told: &str) {
+        let outcome = Members::parse(body, &["a", "b"], EXAMPLE)
+            .and_then(|it| it.text("a").and_then(|_| it.number("b")));
+        let failure = outcome.err().unwrap_or_else(|| Failure::new("fine", ""));
+        let seen = format!("{}: {}", failure.code, failure.message);
+        assert!(seen.contains(told), "{seen}");
+        assert!(!seen.contains("secret"), "{seen}");
+        assert!(told.starts_with("fine") || failure.code == "MALFORMED_REQUEST", "{seen}");
+    }
+
+    #[test]
+    fn a_body_is_one_object_of_known_members() {
+        check(br#"{"a":"x"}"#, "fine");
+        check(br#" { "a" : "secret" , "b" : 18446744073709551615 } "#, "fine");
+        check(br#"{"\u0061":"x","b":null}"#, "fine");
+        check(b"", "the body is empty");
+        check(b"  \n", "the body is empty");
+        check(b"secret", "not valid JSON: expected value at line 1 column 1; for example");
+        check(b"\"secret\"", "the body is not a JSON object");
+        check(b"[\"secret\"]", "the body is not a JSON object");
+        check(b"null", "the body is not a JSON object");
+        check(b"{\"a\":\n\"secret\",}", "trailing comma at line 2 column 10");
+        check(b"{\"a\":\"secret", "EOF while parsing");
+        check(br#"{"a":"x"} {"a":"secret"}"#, "not one JSON object: trailing characters");
+        check(br#"{"a":"x","c":"secret"}"#, r#"no member "c", it knows a, b; for example {"a":"#);
+        check(br#"{"a":"x","a":"secret"}"#, "the member a twice");
+        check(br#"{"b":1}"#, "needs the member a");
+        check(br#"{"a":null}"#, "needs the member a");
+        check(br#"{"a":["secret"]}"#, "a must be a string");
+        check(br#"{"a":"x","b":"secret"}"#, "b must be a whole number");
+        check(br#"{"a":"x","b":-1}"#, "b must be a whole number");
+        check(br#"{"a":"x","b":1.5}"#, "b must be a whole number");
+        check(br#"{"a":"x","b":18446744073709551616}"#, "b must be a whole number");
+        check(b"{\"a\":\"\xff\"}", "not UTF-8 at byte 6");
+        check(br#"{"a":"\ud800"}"#, "a must be a string");
+        check(b"{\"a\":\"\x01\"}", "control character");
+        check(b"\xef\xbb\xbf{}", "not valid JSON");
+    }
+
+    #[test]
+    fn deep_nesting_is_not_followed() {
+        let deep = format!("{{\"a\":\"x\",\"b\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        check(deep.as_bytes(), "b must be a whole number");
+    }
+}

@@ -1,0 +1,73 @@
+//! Error codes as HTTP shows them: the status and the title of each.
+//!
+//! What a code means is the codec's to say, for all but those that arise here or
+//! in a host.
+
+use http::StatusCode;
+
+/// How one error code is shown.
+#[derive(Debug)]
+pub(crate) struct Code {
+    /// The code, in capitals.
+    pub(crate) name: &'static str,
+    /// The status of a response that carries it.
+    pub(crate) status: StatusCode,
+    /// What it means, in a few words that never change.
+    pub(crate) title: &'static str,
+}
+
+/// Every code, in order of precedence; those of the wire and of hosts last.
+pub(crate) static CODES: [Code; 19] = [
+    code(
+        "UNAUTHENTICATED",
+        StatusCode::UNAUTHORIZED,
+        "Credential missing, void or not for this session",
+    ),
+    code("MALFORMED_REQUEST", StatusCode::BAD_REQUEST, "Request not understood"),
+    code("INVALID_KEY", StatusCode::BAD_REQUEST, "Not a key"),
+    code("SESSION_NOT_FOUND", StatusCode::NOT_FOUND, "No such session"),
+    code("SESSION_EXISTS", StatusCode::CONFLICT, "Session exists already"),
+    code("SESSION_ARCHIVED", StatusCode::CONFLICT, "Session is read-only"),
+    code("FORBIDDEN", StatusCode::FORBIDDEN, "Not the caller's to do"),
+    code("REQUEST_ID_REUSED", StatusCode::CONFLICT, "Request id was used for another request"),
+    code("KEY_NOT_FOUND", StatusCode::NOT_FOUND, "No such entry"),
+    code("VALUE_TOO_LARGE", StatusCode::PAYLOAD_TOO_LARGE, "Value over the limit of one entry"),
+    code("VERSION_CONFLICT", StatusCode::CONFLICT, "Entry is not as the condition says"),
+    code("STORE_FULL", StatusCode::CONFLICT, "Store over its limit"),
+    code("STORAGE_UNAVAILABLE", StatusCode::SERVICE_UNAVAILABLE, "Storage failed"),
+    code("REQUEST_TOO_LARGE", StatusCode::PAYLOAD_TOO_LARGE, "Request body too large"),
+    code("RATE_LIMITED", StatusCode::TOO_MANY_REQUESTS, "Too many requests"),
+    code("NOT_FOUND", StatusCode::NOT_FOUND, "No such route"),
+    code("METHOD_NOT_ALLOWED", StatusCode::METHOD_NOT_ALLOWED, "Method not usable here"),
+    code("UNSUPPORTED_MEDIA_TYPE", StatusCode::UNSUPPORTED_MEDIA_TYPE, "Media type not understood"),
+    INTERNAL,
+];
+
+const INTERNAL: Code =
+    code("INTERNAL", StatusCode::INTERNAL_SERVER_ERROR, "This request failed inside the server");
+
+const fn code(name: &'static str, status: StatusCode, title: &'static str) -> Code {
+    Code { name, status, title }
+}
+
+/// How the code called `name` is shown. One that is not known here, from a
+/// component newer than this server, is shown as a failure of the server.
+pub(crate) fn of(name: &str) -> &'static Code {
+    static UNKNOWN: Code = INTERNAL;
+    CODES.iter().find(|it| it.name == name).unwrap_or(&UNKNOWN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_named_once_and_is_an_error() {
+        for (nth, code) in CODES.iter().enumerate() {
+            assert!(code.status.is_client_error() || code.status.is_server_error());
+            assert!(CODES.iter().skip(nth + 1).all(|it| it.name != code.name), "{}", code.name);
+            assert_eq!(of(code.name).status, code.status);
+        }
+        assert_eq!(of("FROM_THE_FUTURE").name, "INTERNAL");
+    }
+}

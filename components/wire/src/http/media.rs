@@ -1,0 +1,139 @@
+//! Media types: what a request's body is, and what its sender wants to read.
+
+use http::{
+    HeaderMap,
+    header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE},
+};
+use shared_context_codec::Failure;
+
+use super::precondition::single;
+
+/// `application/json`.
+pub(crate) const JSON: &str = "application/json";
+/// Text in UTF-8.
+pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
+/// A refusal (RFC 9457).
+pub(crate) const PROBLEM: &str = "application/problem+json";
+
+/// What a request's body is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Media {
+    /// `application/json`.
+    Json,
+    /// `text/plain`.
+    Text,
+}
+
+/// Makes sure that the body is JSON. One without a type is taken to be.
+///
+/// # Errors
+///
+/// `UNSUPPORTED_MEDIA_TYPE`; `MALFORMED_REQUEST` for two types.
+pub(crate) fn expect_json(headers: &HeaderMap) -> Result<(), Failure> {
+    match of_body(headers)? {
+        None | Some(Media::Json) => Ok(()),
+        Some(Media::Text) => Err(unsupported("text/plain", "Content-Type: application/json")),
+    }
+}
+
+/// What the body is; `None` when the request does not say.
+///
+/// # Errors
+///
+/// `UNSUPPORTED_MEDIA_TYPE` when it is neither JSON nor plain text, not UTF-8,
+/// or compressed; `MALFORMED_REQUEST` for two types.
+pub(crate) fn of_body(headers: &HeaderMap) -> Result<Option<Media>, Failure> {
+    if let Some(encoding) = single(headers, &CONTENT_ENCODING)?
+        && !encoding.eq_ignore_ascii_case("identity")
+    {
+        return Err(unsupported("a compressed body", "no Content-Encoding"));
+    }
+    let Some(text) = single(headers, &CONTENT_TYPE)? else { return Ok(None) };
+    let (essence, parameters) = text.split_once(';').unwrap_or((text, ""));
+    let is_utf8 = parameters.split(';').all(|parameter| {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        let value = value.trim().trim_matches('"');
+        !name.trim().eq_ignore_ascii_case("charset")
+            || value.eq_ignore_ascii_case("utf-8")
+            || value.eq_ignore_ascii_case("us-ascii")
+    });
+    if !is_utf8 {
+        return Err(unsupported(text, "UTF-8 (charset=utf-8)"));
+    }
+    let essence = essence.trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        Ok(Some(Media::Json))
+    } else if essence.eq_ignore_ascii_case("text/plain") {
+        Ok(Some(Media::Text))
+    } else {
+        Err(unsupported(essence, "Content-Type: application/json (PUT takes text/plain too)"))
+    }
+}
+
+/// Whether the sender would rather read plain text than JSON.
+pub(crate) fn wants_text(headers: &HeaderMap) -> bool {
+    let accepted = |wanted: &str| {
+        let values = headers.get_all(ACCEPT).iter();
+        values.filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(',')).any(|range| {
+            range.split(';').next().is_some_and(|it| it.trim().eq_ignore_ascii_case(wanted))
+        })
+    };
+    accepted("text/plain") && !accepted(JSON)
+}
+
+fn unsupported(got: &str, wanted: &str) -> Failure {
+    let got: String = got.chars().take(80).collect();
+    Failure::new("UNSUPPORTED_MEDIA_TYPE", format!("this route does not take {got}; send {wanted}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn headers(name: &'static str, value: &'static str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.append(name, HeaderValue::from_static(value));
+        headers
+    }
+
+    #[test]
+    fn a_body_is_json_or_text_in_utf8() {
+        #[track_caller]
+        fn check(value: &'static str, media: Option<Media>) {
+            let seen = of_body(&headers("content-type", value));
+            assert_eq!(seen.as_ref().ok().copied().flatten(), media, "{value}");
+            if media.is_none() {
+                assert_eq!(seen.unwrap_err().code, "UNSUPPORTED_MEDIA_TYPE", "{value}");
+            }
+        }
+        check("application/json", Some(Media::Json));
+        check("Application/JSON ; Charset=\"UTF-8\"", Some(Media::Json));
+        check("text/plain", Some(Media::Text));
+        check("text/plain;charset=utf-8;format=flowed", Some(Media::Text));
+        check("text/plain;charset=us-ascii", Some(Media::Text));
+        check("text/plain; charset=latin1", None);
+        check("text/html", None);
+        check("application/x-www-form-urlencoded", None);
+        check("application/jsonx", None);
+        check("", None);
+        assert_eq!(of_body(&HeaderMap::new()).unwrap(), None);
+        assert!(of_body(&headers("content-encoding", "gzip")).is_err());
+        assert!(of_body(&headers("content-encoding", "identity")).is_ok());
+    }
+
+    #[test]
+    fn plain_text_is_for_those_who_ask_for_it_alone() {
+        #[track_caller]
+        fn check(accept: &'static str, text: bool) {
+            assert_eq!(wants_text(&headers("accept", accept)), text, "{accept}");
+        }
+        check("text/plain", true);
+        check("Text/Plain;q=0.9, */*;q=0.1", true);
+        check("*/*", false);
+        check("application/json, text/plain, */*", false);
+        check("text/*", false);
+        check("", false);
+    }
+}

@@ -1,0 +1,139 @@
+//! What operators can measure: how many requests came, how long they took, why
+//! they were refused.
+//!
+//! # Invariant
+//!
+//! Labels come from closed lists of ours, never from a request: nobody can make
+//! the metrics grow, and they tell of no session.
+
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{counter::Counter, family::Family, histogram::Histogram},
+    registry::{Registry, Unit},
+};
+
+/// The media type of [`Metrics::render`].
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Bounds of the histogram, in seconds: from a read out of memory to a disk that
+/// is in trouble.
+const SECONDS: [f64; 14] =
+    [25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.1, 0.5, 1.0, 5.0];
+
+/// The metrics of one [`Http`](super::Http).
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    durations: Family<RouteLabels, Histogram, fn() -> Histogram>,
+    refusals: Family<RefusalLabels, Counter>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    route: &'static str,
+    method: &'static str,
+    status: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RouteLabels {
+    route: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RefusalLabels {
+    code: &'static str,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let mut registry = Registry::with_prefix("shared_context");
+        let requests = Family::default();
+        registry.register("http_requests", "HTTP requests answered", requests.clone());
+        let durations: Family<_, _, fn() -> Histogram> =
+            Family::new_with_constructor(|| Histogram::new(SECONDS));
+        registry.register_with_unit(
+            "http_request_duration",
+            "Time from a whole request to its whole response",
+            Unit::Seconds,
+            durations.clone(),
+        );
+        let refusals = Family::default();
+        registry.register("refusals", "Requests refused, by error code", refusals.clone());
+        Self { registry, requests, durations, refusals }
+    }
+
+    /// Counts one request that was answered, and how long that took when it is
+    /// known.
+    pub(crate) fn answered(
+        &self,
+        route: &'static str,
+        method: &Method,
+        status: StatusCode,
+        micros: Option<u64>,
+    ) {
+        let labels = RequestLabels { route, method: name(method), status: status.as_u16() };
+        self.requests.get_or_create(&labels).inc();
+        if let Some(micros) = micros {
+            let seconds = Duration::from_micros(micros).as_secs_f64();
+            self.durations.get_or_create(&RouteLabels { route }).observe(seconds);
+        }
+    }
+
+    /// Counts one refusal.
+    pub(crate) fn refused(&self, code: &'static str) {
+        self.refusals.get_or_create(&RefusalLabels { code }).inc();
+    }
+
+    /// All metrics, as Prometheus reads them.
+    pub(crate) fn render(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail; a part of the metrics is better
+        // than none.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+fn name(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_by_route_method_and_status() {
+        let metrics = Metrics::new();
+        let strange = Method::from_bytes(b"BREW").unwrap();
+        metrics.answered("/healthz", &Method::GET, StatusCode::OK, Some(40));
+        metrics.answered("/healthz", &Method::GET, StatusCode::OK, Some(60_000_000));
+        metrics.answered("unknown", &strange, StatusCode::NOT_FOUND, None);
+        metrics.refused("NOT_FOUND");
+        let text = metrics.render();
+        for line in [
+            r#"shared_context_http_requests_total{route="/healthz",method="GET",status="200"} 2"#,
+            r#"shared_context_http_requests_total{route="unknown",method="other",status="404"} 1"#,
+            r#"shared_context_http_request_duration_seconds_count{route="/healthz"} 2"#,
+            r#"shared_context_http_request_duration_seconds_bucket{le="0.00005",route="/healthz"} 1"#,
+            r#"shared_context_refusals_total{code="NOT_FOUND"} 1"#,
+            "# TYPE shared_context_http_requests counter",
+            "# EOF",
+        ] {
+            assert!(text.contains(line), "{line} is missing in\n{text}");
+        }
+    }
+}

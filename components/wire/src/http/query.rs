@@ -1,0 +1,108 @@
+//! The query of a request's target, parameter by parameter.
+//!
+//! # Invariant
+//!
+//! A parameter nobody knows, or one given twice, is refused: a mistyped one must
+//! not be ignored in silence.
+
+use std::borrow::Cow;
+
+use shared_context_codec::Failure;
+
+/// The parameters of a query.
+#[derive(Debug, Default)]
+pub(crate) struct Query<'q> {
+    parameters: Vec<(Cow<'q, str>, Cow<'q, str>)>,
+}
+
+impl<'q> Query<'q> {
+    /// Reads `query`, which has no parameters but the `known` ones, each at most
+    /// once.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`.
+    pub(crate) fn parse(query: Option<&'q str>, known: &[&str]) -> Result<Self, Failure> {
+        let mut parameters: Vec<(Cow<'q, str>, Cow<'q, str>)> = Vec::new();
+        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            if !known.contains(&name.as_ref()) {
+                let shown: String = name.chars().take(80).collect();
+                let knows = match known {
+                    [] => "no query parameters".to_owned(),
+                    _ => format!("only {}", known.join(", ")),
+                };
+                return Err(malformed(format!(
+                    "query parameter {shown:?} is unknown, this route takes {knows}"
+                )));
+            }
+            if parameters.iter().any(|(other, _)| *other == name) {
+                return Err(malformed(format!(
+                    "query parameter {name} is given twice; send it once"
+                )));
+            }
+            parameters.push((name, value));
+        }
+        Ok(Self { parameters })
+    }
+
+    /// The parameter `name`, when it is given.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.parameters.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_ref())
+    }
+
+    /// The whole number `name`, when it is given.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`: it is no whole number.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
+        let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+        match self.text(name) {
+            None => Ok(None),
+            Some(text) => match text.parse() {
+                Ok(number) if digits(text) => Ok(Some(number)),
+                _ => Err(malformed(format!(
+                    "query parameter {name} must be a whole number, such as {name}=100"
+                ))),
+            },
+        }
+    }
+}
+
+fn malformed(message: String) -> Failure {
+    Failure::new("MALFORMED_REQUEST", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(query: &str, told: &str) {
+        let query = Query::parse(Some(query), &["after", "limit"]);
+        let seen = match query.and_then(|it| Ok((it.number("limit")?, it))) {
+            Ok((limit, it)) => format!("{:?} {limit:?}", it.text("after")),
+            Err(failure) => format!("{}: {}", failure.code, failure.message),
+        };
+        assert!(seen.contains(told), "{seen}");
+    }
+
+    #[test]
+    fn parameters_are_known_and_given_once() {
+        check("", "None None");
+        check("&&", "None None");
+        check("after=a%20b+c%26", r#"Some("a b c&") None"#);
+        check("limit=5&after=", r#"Some("") Some(5)"#);
+        check("limit=18446744073709551615", "Some(18446744073709551615)");
+        check("aft%65r=x", r#"Some("x")"#);
+        check("after=%ff", "Some(\"\u{fffd}\")");
+        check("Limit=5", r#""Limit" is unknown, this route takes only after, limit"#);
+        check("limit=5&limit=5", "limit is given twice");
+        for limit in ["", "-1", "+1", "1.0", "1e3", "x", "18446744073709551616", "%31 "] {
+            check(&format!("limit={limit}"), "limit must be a whole number");
+        }
+        assert!(Query::parse(None, &[]).is_ok());
+        let failure = Query::parse(Some("x"), &[]).unwrap_err();
+        assert!(failure.message.contains("no query parameters"));
+    }
+}

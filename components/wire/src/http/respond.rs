@@ -1,0 +1,161 @@
+//! Responses: JSON, text, and refusals as problem details (RFC 9457).
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Response, StatusCode,
+    header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE},
+};
+use serde::Serialize;
+use shared_context_codec::Failure;
+
+use super::{code, media};
+
+/// A response whose body is `body`, of the type `content_type`.
+pub(crate) fn with_body(
+    status: StatusCode,
+    content_type: &'static str,
+    body: impl Into<Bytes>,
+) -> Response<Bytes> {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// A response of JSON.
+pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<Bytes> {
+    with_body(status, media::JSON, body)
+}
+
+/// A response without a body.
+pub(crate) fn empty(status: StatusCode) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = status;
+    response
+}
+
+/// `response` with one more header.
+pub(crate) fn with_header(
+    mut response: Response<Bytes>,
+    name: HeaderName,
+    value: HeaderValue,
+) -> Response<Bytes> {
+    response.headers_mut().insert(name, value);
+    response
+}
+
+/// The document of a refusal, before the tool's `error` object joins it.
+#[derive(Serialize)]
+struct Problem<'f> {
+    r#type: String,
+    title: &'static str,
+    status: u16,
+    detail: &'f str,
+    instance: &'f str,
+}
+
+/// The response that tells of `failure`.
+pub(crate) fn problem(status: StatusCode, failure: &Failure, request_id: &str) -> Response<Bytes> {
+    let problem = Problem {
+        r#type: format!("urn:shared-context:error:{}", failure.code),
+        title: code::of(&failure.code).title,
+        status: status.as_u16(),
+        detail: &failure.message,
+        instance: request_id,
+    };
+    let error = failure.to_json();
+    // What cannot be written down as a problem is told as the tool would.
+    let body = match serde_json::to_vec(&problem) {
+        Ok(problem) => joined(problem, &error),
+        Err(_) => error,
+    };
+    with_body(status, media::PROBLEM, body)
+}
+
+/// Tells who was not recognized how to be (RFC 6750 §3).
+pub(crate) fn challenge(request: &HeaderMap, failure: &Failure) -> (HeaderName, HeaderValue) {
+    const REALM: &str = "Bearer realm=\"shared-context\"";
+    let challenge = if request.contains_key(AUTHORIZATION) {
+        let quotable = |c: char| match c {
+            '"' | '\\' => '\'',
+            ' '..='~' => c,
+            _ => '?',
+        };
+        let description: String = failure.message.chars().map(quotable).collect();
+        format!("{REALM}, error=\"invalid_token\", error_description=\"{description}\"")
+    } else {
+        REALM.to_owned()
+    };
+    let value = HeaderValue::try_from(challenge).unwrap_or(HeaderValue::from_static(REALM));
+    (WWW_AUTHENTICATE, value)
+}
+
+/// Takes the body away, leaving its length: the answer to `HEAD`.
+pub(crate) fn without_body(response: &mut Response<Bytes>) {
+    let length = response.body().len();
+    if length > 0 {
+        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+        *response.body_mut() = Bytes::new();
+    }
+}
+
+/// The members of two JSON objects in one, without reading them: both must be
+/// objects with members.
+pub(crate) fn joined(mut first: Vec<u8>, second: &[u8]) -> Vec<u8> {
+    if let (Some(b'}'), Some((b'{', members))) = (first.last(), second.split_first()) {
+        first.pop();
+        first.push(b',');
+        first.extend_from_slice(members);
+    }
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_holds_the_error_of_the_tool() {
+        let failure = Failure {
+            details: Some(r#"{"limit":1000,"actual":1204}"#.to_owned()),
+            ..Failure::new("VALUE_TOO_LARGE", "too \"large\"")
+        };
+        let response = problem(StatusCode::PAYLOAD_TOO_LARGE, &failure, "r-1");
+        let body: serde_json::Value = serde_json::from_slice(response.body()).unwrap();
+        assert_eq!(
+            body,
+            serde_json::json!({
+                "type": "urn:shared-context:error:VALUE_TOO_LARGE",
+                "title": "Value over the limit of one entry",
+                "status": 413,
+                "detail": "too \"large\"",
+                "instance": "r-1",
+                "error": {
+                    "code": "VALUE_TOO_LARGE", "message": "too \"large\"",
+                    "limit": 1000, "actual": 1204,
+                },
+            })
+        );
+        assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
+    }
+
+    #[test]
+    fn a_challenge_can_always_be_quoted() {
+        let mut request = HeaderMap::new();
+        let failure = Failure::new("UNAUTHENTICATED", "say \"please\" \\ ä\n");
+        assert_eq!(challenge(&request, &failure).1, "Bearer realm=\"shared-context\"");
+        request.insert(AUTHORIZATION, HeaderValue::from_static("x"));
+        assert_eq!(
+            challenge(&request, &failure).1,
+            "Bearer realm=\"shared-context\", error=\"invalid_token\", \
+             error_description=\"say 'please' ' ??\""
+        );
+    }
+
+    #[test]
+    fn objects_are_joined_unread() {
+        let joined = |a: &str, b: &str| String::from_utf8(joined(a.into(), b.as_bytes())).unwrap();
+        assert_eq!(joined(r#"{"a":1}"#, r#"{"b":2}"#), r#"{"a":1,"b":2}"#);
+        assert_eq!(joined(r#"{"a":1}"#, "[]"), r#"{"a":1}"#);
+    }
+}

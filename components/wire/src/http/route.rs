@@ -1,0 +1,354 @@
+//! The routes: one table, read by the router and by the `OpenAPI` document alike,
+//! and how a request's path finds its row.
+//!
+//! # Invariant
+//!
+//! A path has one form. Segments are split before they are percent-decoded, so
+//! `%2F` in a key is part of the key; a trailing or doubled slash makes another,
+//! unknown path.
+
+use std::borrow::Cow;
+
+use http::Method;
+use percent_encoding::percent_decode_str;
+use shared_context_codec::Failure;
+
+/// One path and what can be done there.
+#[derive(Debug)]
+pub(crate) struct Route {
+    /// The path, with `{session}` and `{key}` for what varies.
+    pub(crate) template: &'static str,
+    /// What can be done there, by method; `HEAD` goes where `GET` is.
+    pub(crate) operations: &'static [Operation],
+}
+
+/// What one method does at one path.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    /// The method.
+    pub(crate) method: Method,
+    /// What is done.
+    pub(crate) endpoint: Endpoint,
+    /// Whose business it is.
+    pub(crate) access: Access,
+    /// The query parameters it knows; any other is refused.
+    pub(crate) query: &'static [&'static str],
+}
+
+/// Whose business an operation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Anyone's: it tells nothing of any session.
+    Open,
+    /// The operator's; decided here, since there is no session yet to ask.
+    Admin,
+    /// That of the session's participants and of the operator; what each may do
+    /// is decided by the session.
+    Session,
+}
+
+/// Everything that can be asked for over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    Welcome,
+    Health,
+    Metrics,
+    OpenApi,
+    Tools,
+    CreateSession,
+    ListSessions,
+    ShowSession,
+    DeleteSession,
+    ArchiveSession,
+    RevokeCredentials,
+    MintCredential,
+    CallTool,
+    ListEntries,
+    ReadEntry,
+    WriteEntry,
+    DeleteEntry,
+    RenderPrompt,
+    ReadAudit,
+}
+
+/// All routes.
+pub(crate) static ROUTES: [Route; 15] = [
+    Route { template: "/", operations: &[open(Endpoint::Welcome, &[])] },
+    Route { template: "/healthz", operations: &[open(Endpoint::Health, &[])] },
+    Route { template: "/metrics", operations: &[open(Endpoint::Metrics, &[])] },
+    Route { template: "/openapi.json", operations: &[open(Endpoint::OpenApi, &[])] },
+    Route { template: "/v1/tools", operations: &[open(Endpoint::Tools, &["format"])] },
+    Route {
+        template: "/v1/sessions",
+        operations: &[
+            admin(Method::GET, Endpoint::ListSessions, &["after", "limit"]),
+            admin(Method::POST, Endpoint::CreateSession, &[]),
+        ],
+    },
+    Route {
+        template: "/v1/sessions/{session}",
+        operations: &[
+            session(Method::GET, Endpoint::ShowSession, &[]),
+            session(Method::DELETE, Endpoint::DeleteSession, &[]),
+        ],
+    },
+    Route {
+        template: "/v1/sessions/{session}/archive",
+        operations: &[session(Method::POST, Endpoint::ArchiveSession, &[])],
+    },
+    Route {
+        template: "/v1/sessions/{session}/revoke",
+        operations: &[session(Method::POST, Endpoint::RevokeCredentials, &[])],
+    },
+    Route {
+        template: "/v1/sessions/{session}/participants",
+        operations: &[session(Method::POST, Endpoint::MintCredential, &[])],
+    },
+    Route {
+        template: "/v1/sessions/{session}/shared_context",
+        operations: &[session(Method::POST, Endpoint::CallTool, &[])],
+    },
+    Route {
+        template: "/v1/sessions/{session}/entries",
+        operations: &[session(Method::GET, Endpoint::ListEntries, &[])],
+    },
+    Route {
+        template: "/v1/sessions/{session}/entries/{key}",
+        operations: &[
+            session(Method::GET, Endpoint::ReadEntry, &[]),
+            session(Method::PUT, Endpoint::WriteEntry, &[]),
+            session(Method::DELETE, Endpoint::DeleteEntry, &[]),
+        ],
+    },
+    Route {
+        template: "/v1/sessions/{session}/prompt",
+        operations: &[session(Method::GET, Endpoint::RenderPrompt, &["participant", "max_tokens"])],
+    },
+    Route {
+        template: "/v1/sessions/{session}/audit",
+        operations: &[session(Method::GET, Endpoint::ReadAudit, &["since", "limit"])],
+    },
+];
+
+const fn open(endpoint: Endpoint, query: &'static [&'static str]) -> Operation {
+    Operation { method: Method::GET, endpoint, access: Access::Open, query }
+}
+
+const fn admin(method: Method, endpoint: Endpoint, query: &'static [&'static str]) -> Operation {
+    Operation { method, endpoint, access: Access::Admin, query }
+}
+
+const fn session(method: Method, endpoint: Endpoint, query: &'static [&'static str]) -> Operation {
+    Operation { method, endpoint, access: Access::Session, query }
+}
+
+/// A path that matched a route, and what varies in it, still percent-encoded.
+#[derive(Debug)]
+pub(crate) struct Matched<'p> {
+    pub(crate) route: &'static Route,
+    session: &'p str,
+    key: &'p str,
+}
+
+/// Finds the route of `path`.
+pub(crate) fn find(path: &str) -> Option<Matched<'_>> {
+    ROUTES.iter().find_map(|route| {
+        let mut matched = Matched { route, session: "", key: "" };
+        let mut given = path.split('/');
+        for expected in route.template.split('/') {
+            let segment = given.next()?;
+            match expected {
+                "{session}" if !segment.is_empty() => matched.session = segment,
+                "{key}" if !segment.is_empty() => matched.key = segment,
+                _ if expected == segment => {}
+                _ => return None,
+            }
+        }
+        given.next().is_none().then_some(matched)
+    })
+}
+
+impl<'p> Matched<'p> {
+    /// The session's id as the path names it; empty where the path names none.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`: not UTF-8 when decoded.
+    pub(crate) fn session(&self) -> Result<Cow<'p, str>, Failure> {
+        decoded(self.session)
+    }
+
+    /// The key as the path names it; empty where the path names none.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`: not UTF-8 when decoded.
+    pub(crate) fn key(&self) -> Result<Cow<'p, str>, Failure> {
+        decoded(self.key)
+    }
+}
+
+impl Route {
+    /// What `method` does here.
+    pub(crate) fn operation(&self, method: &Method) -> Option<&'static Operation> {
+        let wanted = if *method == Method::HEAD { &Method::GET } else { method };
+        self.operations.iter().find(|it| it.method == *wanted)
+    }
+
+    /// The methods that can be used here, as the `Allow` header lists them.
+    pub(crate) fn allow(&self) -> String {
+        let mut allow = String::new();
+        for operation in self.operations {
+            allow.push_str(operation.method.as_str());
+            allow.push_str(if operation.method == Method::GET { ", HEAD, " } else { ", " });
+        }
+        allow.push_str("OPTIONS");
+        allow
+    }
+}
+
+fn decoded(segment: &str) -> Result<Cow<'_, str>, Failure> {
+    percent_decode_str(segment).decode_utf8().map_err(|_| {
+        Failure::new("MALFORMED_REQUEST", "the path is not UTF-8 once percent-decoded")
+    })
+}
+
+/// A path is compared with the templates up to this length: whoever sends more
+/// did not mistype.
+const COMPARED_BYTES_MAX: usize = 200;
+
+/// Tells that no route has `path`, naming those that come close.
+pub(crate) fn unknown(path: &str) -> Failure {
+    let mut message = String::from("there is no such route");
+    if path.len() > 1 && path.ends_with('/') && find(path.trim_end_matches('/')).is_some() {
+        message.push_str("; send the path without the slash at its end");
+    } else {
+        let close = close_templates(path);
+        let named = if close.is_empty() { &["GET /openapi.json".to_owned()] } else { &close[..] };
+        message.push_str("; did you mean ");
+        message.push_str(&named.join(" or "));
+        message.push('?');
+    }
+    Failure::new("NOT_FOUND", message)
+}
+
+/// The templates that read most like `path`, at most three, best first.
+fn close_templates(path: &str) -> Vec<String> {
+    const ALIKE: f64 = 0.6;
+    if path.len() > COMPARED_BYTES_MAX {
+        return Vec::new();
+    }
+    let mut close: Vec<(f64, &'static str)> = ROUTES
+        .iter()
+        .skip(1)
+        .map(|route| (likeness(path, route.template), route.template))
+        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .collect();
+    close.sort_by(|a, b| b.0.total_cmp(&a.0));
+    close.truncate(3);
+    close.into_iter().map(|(_, template)| template.to_owned()).collect()
+}
+
+/// How much `path` reads like `template`, from 0 to 1: what varies in the
+/// template counts as equal.
+fn likeness(path: &str, template: &str) -> f64 {
+    let mut meant = String::new();
+    let mut given = path.split('/');
+    for expected in template.split('/').skip(1) {
+        given.next();
+        meant.push('/');
+        let segment = given.clone().next().filter(|_| expected.starts_with('{'));
+        meant.push_str(segment.unwrap_or(expected));
+    }
+    strsim::normalized_damerau_levenshtein(path, &meant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, template: Option<&str>, session: &str, key: &str) {
+        let found = find(path);
+        assert_eq!(found.as_ref().map(|it| it.route.template), template, "{path}");
+        if let Some(found) = found {
+            assert_eq!(found.session().unwrap(), session, "{path}");
+            assert_eq!(found.key().unwrap(), key, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_finds_its_route_and_what_varies_in_it() {
+        let entry = Some("/v1/sessions/{session}/entries/{key}");
+        check("/", Some("/"), "", "");
+        check("/healthz", Some("/healthz"), "", "");
+        check("/v1/sessions", Some("/v1/sessions"), "", "");
+        check("/v1/sessions/a", Some("/v1/sessions/{session}"), "a", "");
+        check("/v1/sessions/a/entries", Some("/v1/sessions/{session}/entries"), "a", "");
+        check("/v1/sessions/a/entries/scope", entry, "a", "scope");
+        check("/v1/sessions/a/entries/a%2Fb", entry, "a", "a/b");
+        check("/v1/sessions/a%2fb/entries/%7Bkey%7D", entry, "a/b", "{key}");
+        check("/v1/sessions/{session}/entries/{key}", entry, "{session}", "{key}");
+        check("/v1/sessions/entries/entries/entries", entry, "entries", "entries");
+        check("/v1/sessions/a/entries/%C3%A4", entry, "a", "ä");
+        check("/v1/sessions/a/entries/%zz+%", entry, "a", "%zz+%");
+        check("/v1/sessions/../entries/%2e%2e", entry, "..", "..");
+    }
+
+    #[test]
+    fn another_form_of_a_path_is_another_path() {
+        for path in [
+            "",
+            "*",
+            "//",
+            "/healthz/",
+            "/Healthz",
+            "/v1",
+            "/v1/",
+            "/v1/sessions/",
+            "/v1//sessions",
+            "/v1/sessions//entries",
+            "/v1/sessions/a/entries/",
+            "/v1/sessions/a/entries/b/c",
+            "/v1/%73essions",
+            "v1/sessions",
+            "/v2/sessions",
+        ] {
+            check(path, None, "", "");
+        }
+    }
+
+    #[test]
+    fn a_segment_that_is_no_text_is_malformed() {
+        let found = find("/v1/sessions/%ff/entries/%C3").unwrap();
+        assert_eq!(found.session().unwrap_err().code, "MALFORMED_REQUEST");
+        assert_eq!(found.key().unwrap_err().code, "MALFORMED_REQUEST");
+    }
+
+    #[test]
+    fn an_unknown_path_is_answered_with_those_that_come_close() {
+        #[track_caller]
+        fn check(path: &str, named: &str) {
+            let message = unknown(path).message;
+            assert!(message.contains(named), "{path}: {message}");
+        }
+        check("/v1/sessions/", "without the slash");
+        check("/v1/session", "did you mean /v1/sessions?");
+        check("/v1/sessions/ticket-7/entry/scope", "/v1/sessions/{session}/entries/{key}");
+        check("/v1/sessions/ticket-7/promt", "/v1/sessions/{session}/prompt");
+        check("/sessions/ticket-7/entries", "/v1/sessions/{session}/entries");
+        check("/health", "/healthz");
+        check("/wp-login.php", "GET /openapi.json");
+        check(&"/x".repeat(10_000), "GET /openapi.json");
+    }
+
+    #[test]
+    fn every_endpoint_stands_in_the_table_once() {
+        let mut seen = Vec::new();
+        for operation in ROUTES.iter().flat_map(|route| route.operations) {
+            assert!(!seen.contains(&operation.endpoint), "{:?}", operation.endpoint);
+            seen.push(operation.endpoint);
+        }
+        assert_eq!(seen.len(), Endpoint::ReadAudit as usize + 1);
+    }
+}

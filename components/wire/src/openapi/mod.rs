@@ -1,0 +1,282 @@
+//! The `OpenAPI` 3.1 document, built from the routes and the schemas of the
+//! tool.
+//!
+//! Paths, methods, query parameters and who may call come from the same table
+//! that routes requests; what an operation is about stands in `about`. The
+//! document is committed as `openapi.json` and served from there. This module is
+//! built for tests only; one of them holds the committed document against it.
+//!
+//! # Invariant
+//!
+//! No route is described that does not exist, and none exists undescribed.
+
+mod about;
+mod examples;
+mod parts;
+mod schemas;
+
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+
+use crate::http::{
+    code::{self, CODES},
+    route::{Access, Operation, ROUTES, Route},
+};
+
+/// What every caller of a session's route may be told.
+const SESSION_CODES: [&str; 7] = [
+    "UNAUTHENTICATED",
+    "MALFORMED_REQUEST",
+    "SESSION_NOT_FOUND",
+    "REQUEST_TOO_LARGE",
+    "STORAGE_UNAVAILABLE",
+    "RATE_LIMITED",
+    "INTERNAL",
+];
+
+/// What the operator may be told where there is no session yet.
+const ADMIN_CODES: [&str; 7] = [
+    "UNAUTHENTICATED",
+    "MALFORMED_REQUEST",
+    "FORBIDDEN",
+    "REQUEST_TOO_LARGE",
+    "STORAGE_UNAVAILABLE",
+    "RATE_LIMITED",
+    "INTERNAL",
+];
+
+/// What anyone may be told.
+const OPEN_CODES: [&str; 2] = ["MALFORMED_REQUEST", "REQUEST_TOO_LARGE"];
+
+/// The document.
+fn document() -> Value {
+    let paths: Map<String, Value> =
+        ROUTES.iter().map(|it| (it.template.to_owned(), path_item(it))).collect();
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "shared-context",
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+            "summary": "Working memory that the agents of one session share.",
+            "description": about::DESCRIPTION,
+        },
+        "servers": [{"url": "/"}],
+        "tags": parts::tags(),
+        "paths": paths,
+        "components": {
+            "schemas": schemas::all(),
+            "parameters": parts::parameters(),
+            "headers": parts::headers(),
+            "securitySchemes": parts::security_schemes(),
+        },
+    })
+}
+
+fn path_item(route: &Route) -> Value {
+    let mut item: Map<String, Value> = route
+        .operations
+        .iter()
+        .map(|it| (it.method.as_str().to_ascii_lowercase(), operation(it)))
+        .collect();
+    let parameters: Vec<Value> = route
+        .template
+        .split('/')
+        .filter_map(|it| it.strip_prefix('{')?.strip_suffix('}'))
+        .map(parameter)
+        .collect();
+    if !parameters.is_empty() {
+        item.insert("parameters".to_owned(), parameters.into());
+    }
+    item.into()
+}
+
+fn operation(operation: &Operation) -> Value {
+    let about = about::about(operation.endpoint);
+    let parameters: Vec<Value> =
+        operation.query.iter().chain(about.headers).map(|it| parameter(it)).collect();
+    let (security, common) = match operation.access {
+        Access::Open => (json!([]), &OPEN_CODES[..]),
+        Access::Admin => (json!([{"admin_key": []}]), &ADMIN_CODES[..]),
+        Access::Session if about.is_admins => (json!([{"admin_key": []}]), &SESSION_CODES[..]),
+        Access::Session => (json!([{"credential": []}, {"admin_key": []}]), &SESSION_CODES[..]),
+    };
+    let mut responses = about.responses;
+    let codes = common.iter().chain(about.codes).copied();
+    responses.append(&mut refusals(codes, about.is_conditional));
+    let mut object = json!({
+        "operationId": about.id,
+        "tags": [about.tag],
+        "summary": about.summary,
+        "security": security,
+        "responses": responses,
+    });
+    if !about.description.is_empty() {
+        object["description"] = about.description.into();
+    }
+    if !parameters.is_empty() {
+        object["parameters"] = parameters.into();
+    }
+    if let Some(request) = about.request {
+        object["requestBody"] = request;
+    }
+    object
+}
+
+fn parameter(name: &str) -> Value {
+    json!({"$ref": format!("#/components/parameters/{name}")})
+}
+
+/// One response for each status that any of `codes` is shown with.
+fn refusals<'c>(codes: impl Iterator<Item = &'c str>, is_conditional: bool) -> Map<String, Value> {
+    let names: Vec<&str> = codes.collect();
+    let mut by_status: Vec<(StatusCode, Vec<&str>)> = Vec::new();
+    // In order of precedence, as everywhere.
+    for code in CODES.iter().filter(|it| names.contains(&it.name)) {
+        let status = match code.name {
+            "VERSION_CONFLICT" if is_conditional => StatusCode::PRECONDITION_FAILED,
+            _ => code.status,
+        };
+        match by_status.iter_mut().find(|(it, _)| *it == status) {
+            Some((_, codes)) => codes.push(code.name),
+            None => by_status.push((status, vec![code.name])),
+        }
+    }
+    by_status
+        .into_iter()
+        .map(|(status, codes)| (status.as_str().to_owned(), refusal(status, &codes)))
+        .collect()
+}
+
+fn refusal(status: StatusCode, codes: &[&str]) -> Value {
+    let described: Vec<String> =
+        codes.iter().map(|it| format!("`{it}`: {}", code::of(it).title)).collect();
+    let mut response = json!({
+        "description": described.join("; "),
+        "content": {"application/problem+json": {
+            "schema": {"$ref": "#/components/schemas/problem"},
+        }},
+    });
+    let headers: &[&str] = match status {
+        StatusCode::UNAUTHORIZED => &["WWW-Authenticate"],
+        StatusCode::TOO_MANY_REQUESTS => &["Retry-After", "RateLimit", "RateLimit-Policy"],
+        _ => &[],
+    };
+    if !headers.is_empty() {
+        response["headers"] = parts::headers_named(headers);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls `visit` for every object in `value`.
+    fn walk<'v>(value: &'v Value, visit: &mut impl FnMut(&'v Map<String, Value>)) {
+        match value {
+            Value::Object(object) => {
+                visit(object);
+                object.values().for_each(|it| walk(it, visit));
+            }
+            Value::Array(items) => items.iter().for_each(|it| walk(it, visit)),
+            _ => {}
+        }
+    }
+
+    fn operations(document: &Value) -> Vec<(String, &Value)> {
+        let mut operations = Vec::new();
+        for (path, item) in document["paths"].as_object().unwrap() {
+            for (method, operation) in item.as_object().unwrap() {
+                if method != "parameters" {
+                    operations.push((format!("{method} {path}"), operation));
+                }
+            }
+        }
+        operations
+    }
+
+    /// `SHARED_CONTEXT_BLESS=1` rewrites the document.
+    #[test]
+    fn the_committed_document_is_what_the_routes_and_types_say() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
+        let fresh = document();
+        if std::env::var_os("SHARED_CONTEXT_BLESS").is_some() {
+            let mut text = serde_json::to_string_pretty(&fresh).unwrap();
+            text.push('\n');
+            std::fs::write(path, text).unwrap();
+        } else {
+            let committed: Value =
+                serde_json::from_str(include_str!("../../openapi.json")).unwrap();
+            assert!(committed == fresh, "openapi.json is stale: run with SHARED_CONTEXT_BLESS=1");
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere() {
+        let document = document();
+        let mut seen = 0;
+        walk(&document, &mut |object| {
+            if let Some(Value::String(reference)) = object.get("$ref") {
+                let pointer = reference.strip_prefix('#').unwrap();
+                assert!(document.pointer(pointer).is_some(), "{reference}");
+                seen += 1;
+            }
+        });
+        assert!(seen > 50);
+    }
+
+    #[test]
+    fn every_component_is_used() {
+        let document = document();
+        let text = document.to_string();
+        for (kind, components) in document["components"].as_object().unwrap() {
+            for name in components.as_object().unwrap().keys() {
+                let reference = format!("\"#/components/{kind}/{name}\"");
+                let required = format!("{{\"{name}\":[]}}");
+                assert!(text.contains(&reference) || text.contains(&required), "{reference}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_operation_is_described_once_with_its_refusals() {
+        let document = document();
+        let mut ids: Vec<&str> = Vec::new();
+        for (name, operation) in operations(&document) {
+            let id = operation["operationId"].as_str().unwrap();
+            assert!(!ids.contains(&id), "{id}");
+            ids.push(id);
+            assert!(!operation["summary"].as_str().unwrap().is_empty(), "{name}");
+            assert!(operation["security"].is_array(), "{name}");
+            let responses = operation["responses"].as_object().unwrap();
+            assert!(responses.keys().any(|it| it.starts_with('2')), "{name}");
+            let mut refusals = responses.iter().filter(|(it, _)| it.starts_with('4')).peekable();
+            assert!(refusals.peek().is_some(), "{name}");
+            for (status, response) in refusals {
+                let schema = &response["content"]["application/problem+json"]["schema"]["$ref"];
+                assert_eq!(schema, "#/components/schemas/problem", "{name} {status}");
+            }
+            let is_open = operation["security"].as_array().unwrap().is_empty();
+            assert_eq!(responses.contains_key("401"), !is_open, "{name}");
+        }
+        assert_eq!(ids.len(), ROUTES.iter().map(|it| it.operations.len()).sum::<usize>());
+    }
+
+    #[test]
+    fn path_parameters_are_those_of_the_path() {
+        for (path, item) in document()["paths"].as_object().unwrap() {
+            let parameters = item["parameters"].as_array().map_or(0, Vec::len);
+            assert_eq!(parameters, path.matches('{').count(), "{path}");
+        }
+    }
+
+    #[test]
+    fn every_code_of_the_tool_has_a_status() {
+        for code in shared_context_codec::Code::ALL {
+            assert_eq!(code::of(code.as_str()).name, code.as_str());
+        }
+        let order = CODES.iter().map(|it| it.name).take(shared_context_codec::Code::ALL.len());
+        assert!(order.eq(shared_context_codec::Code::ALL.iter().map(|it| it.as_str())));
+    }
+}

@@ -1,0 +1,204 @@
+//! The schemas of the document: the tool's own, as the codec derives them from
+//! its types, and those of what only HTTP says.
+
+use serde_json::{Map, Value, json};
+use shared_context_codec::schema;
+
+use crate::{credential::TTL_SECONDS, http::code::CODES};
+
+/// Every named schema: what several of the tool's have in common, its requests,
+/// and what only HTTP says.
+pub(super) fn all() -> Map<String, Value> {
+    let mut schemas = object(tool()["$defs"].take());
+    schemas.append(&mut object(refusals()));
+    schemas.append(&mut object(bodies()));
+    let mut requests = Vec::new();
+    let mut replies = Vec::new();
+    for (action, mut about) in object(tool()["actions"].take()) {
+        let mut request = about["request"].take();
+        request["description"] = about["description"].take();
+        let name = format!("{action}_request");
+        requests.push(reference(&name));
+        schemas.insert(name, request);
+        let reply = about["reply"].take();
+        if !replies.contains(&reply) {
+            replies.push(reply);
+        }
+    }
+    schemas.insert(
+        "tool_request".to_owned(),
+        json!({
+            "description": "A request of the JSON tool. Null members count as absent.",
+            "oneOf": requests,
+        }),
+    );
+    schemas.insert(
+        "tool_reply".to_owned(),
+        json!({"description": "What the action of the request answers.", "anyOf": replies}),
+    );
+    schemas
+}
+
+/// The schema of what `action` answers.
+pub(super) fn reply(action: &str) -> Value {
+    tool()["actions"][action]["reply"].take()
+}
+
+/// The tool's own description, its references leading into this document.
+fn tool() -> Value {
+    fn lead(schema: &mut Value) {
+        match schema {
+            Value::Object(members) => {
+                if let Some(Value::String(reference)) = members.get_mut("$ref") {
+                    *reference = reference.replace("#/$defs/", "#/components/schemas/");
+                }
+                members.values_mut().for_each(lead);
+            }
+            Value::Array(items) => items.iter_mut().for_each(lead),
+            _ => {}
+        }
+    }
+    let mut tool = schema::document();
+    lead(&mut tool);
+    tool
+}
+
+/// A reference to the schema called `name`.
+pub(super) fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
+}
+
+/// How HTTP tells of refusals.
+fn refusals() -> Value {
+    let codes: Vec<&str> = CODES.iter().map(|it| it.name).collect();
+    json!({
+        "problem": {
+            "description": "Why a request was refused (RFC 9457). The member error is what the \
+                            JSON tool answers.",
+            "type": "object",
+            "required": ["type", "title", "status", "detail", "instance", "error"],
+            "properties": {
+                "type": {"type": "string", "description": "urn:shared-context:error:{code}"},
+                "title": {"type": "string", "description": "The same for every refusal of a code."},
+                "status": {"type": "integer"},
+                "detail": {"type": "string", "description": "What is wrong and what to do next."},
+                "instance": {"type": "string", "description": "The request's X-Request-Id."},
+                "error": reference("error"),
+            },
+        },
+        "error": {
+            "description": "Further members depend on the code: limit and actual, \
+                            current_version and current_revision.",
+            "type": "object",
+            "required": ["code", "message"],
+            "properties": {
+                "code": {
+                    "type": "string",
+                    "description": "In order of precedence; later versions may add codes.",
+                    "examples": codes,
+                },
+                "message": {"type": "string"},
+            },
+        },
+    })
+}
+
+/// What is sent and answered where the body is not the tool's.
+fn bodies() -> Value {
+    let (ttl_min, ttl_max) = TTL_SECONDS.into_inner();
+    json!({
+        "create_session": {
+            "type": "object",
+            "required": ["session_id"],
+            "additionalProperties": false,
+            "properties": {
+                "session_id": {
+                    "type": "string",
+                    "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$",
+                },
+                "config": tool()["actions"]["create_session"]["request"]["properties"]["config"],
+            },
+        },
+        "created_session": {
+            "description": "The session, and the orchestrator's credential for it.",
+            "allOf": [reply("create_session"), {
+                "type": "object",
+                "required": ["credential", "expires_at"],
+                "properties": {
+                    "credential": {"type": "string", "description": "Shown this once."},
+                    "expires_at": {"type": "string", "format": "date-time"},
+                },
+            }],
+        },
+        "session_list": {
+            "type": "object",
+            "required": ["sessions", "next_after"],
+            "properties": {
+                "sessions": {"type": "array", "items": reply("show_session")},
+                "next_after": {
+                    "type": ["string", "null"],
+                    "description": "Ask again with after set to it for more; null: no more.",
+                },
+            },
+        },
+        "mint_credential": {
+            "type": "object",
+            "required": ["participant"],
+            "additionalProperties": false,
+            "properties": {
+                "participant": {
+                    "type": "string",
+                    "description": "orchestrator (for the admin to mint), subagent:{task} or \
+                                    subagent:{task}:{id}",
+                },
+                "ttl_seconds": {
+                    "type": ["integer", "null"],
+                    "minimum": ttl_min,
+                    "maximum": ttl_max,
+                    "description": "A day for subagents and 30 for the orchestrator when absent.",
+                },
+            },
+        },
+        "minted_credential": {
+            "type": "object",
+            "required": ["participant", "credential", "expires_at"],
+            "properties": {
+                "participant": {"type": "string"},
+                "credential": {"type": "string", "description": "Shown this once."},
+                "expires_at": {"type": "string", "format": "date-time"},
+            },
+        },
+        "value": {
+            "type": "object",
+            "required": ["value"],
+            "additionalProperties": false,
+            "properties": {"value": {"type": "string"}},
+        },
+        "tools": {
+            "type": "object",
+            "required": ["tools"],
+            "properties": {
+                "tools": {"type": "array", "items": {"type": "object"}},
+            },
+        },
+        "health": {
+            "type": "object",
+            "required": ["status", "version", "consistency"],
+            "properties": {
+                "status": {"const": "ok"},
+                "version": {"type": "string"},
+                "consistency": {
+                    "type": "string",
+                    "description": "What readers see of concurrent changes to one session.",
+                },
+            },
+        },
+    })
+}

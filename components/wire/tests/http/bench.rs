@@ -1,0 +1,220 @@
+//! A server without sockets: what a host would do around [`Http`].
+
+use std::{
+    future::Future,
+    pin::pin,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll, Waker},
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, StatusCode};
+use serde_json::Value;
+use shared_context_codec::{Caller, Failure, Reply, invoke};
+use shared_context_core::{
+    audit::AuditRecord,
+    memory::MemoryKv,
+    port::{Clock, Log},
+    time::Timestamp,
+};
+use shared_context_wire::{
+    Engine,
+    credential::Keys,
+    http::{Http, Options},
+};
+
+/// 2026-02-20T14:30:00Z.
+pub(crate) const START_MS: u64 = 1_771_597_800_000;
+pub(crate) const SECRET: &[u8] = b"0123456789abcdef0123456789abcdef";
+pub(crate) const ADMIN_KEY: &str = "admin-key-admin-key-admin-key-admin";
+
+/// The rules in process, on rows in memory.
+#[derive(Default)]
+pub(crate) struct LocalEngine {
+    kv: MemoryKv,
+    pub(crate) now_ms: AtomicU64,
+    pub(crate) micros: AtomicU64,
+    /// The requests that reached the rules.
+    pub(crate) requests: Mutex<Vec<Vec<u8>>>,
+    /// What the next request fails with, without reaching the rules.
+    pub(crate) fails_with: Mutex<Option<Failure>>,
+}
+
+impl Engine for LocalEngine {
+    async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
+        self.requests.lock().unwrap().push(request.to_vec());
+        if let Some(failure) = self.fails_with.lock().unwrap().take() {
+            return Err(failure);
+        }
+        invoke(&self.kv, self, self, scope, caller, request)
+    }
+
+    async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
+        let after = after.map(|it| format!("session/{it}"));
+        let names = self.kv.names(after.as_deref(), limit);
+        Ok(names.iter().filter_map(|it| it.strip_prefix("session/")).map(str::to_owned).collect())
+    }
+
+    fn now(&self) -> Timestamp {
+        Clock::now(self)
+    }
+
+    fn monotonic_micros(&self) -> u64 {
+        self.micros.load(Ordering::SeqCst)
+    }
+}
+
+impl Clock for LocalEngine {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.now_ms.load(Ordering::SeqCst))
+    }
+}
+
+impl Log for LocalEngine {
+    fn record(&self, _: &AuditRecord) {}
+}
+
+/// A server with the session `s`, and credentials for it.
+pub(crate) struct Bench {
+    pub(crate) http: Http,
+    pub(crate) engine: LocalEngine,
+    pub(crate) orchestrator: String,
+    pub(crate) agent: String,
+}
+
+/// A response, taken apart.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        Self::with(|options| options)
+    }
+
+    pub(crate) fn with(options: impl FnOnce(Options) -> Options) -> Self {
+        let keys = Keys::new(SECRET, ADMIN_KEY).unwrap();
+        let http = Http::new(options(Options { rate_limit: None, ..Options::new(keys) }));
+        let engine = LocalEngine::default();
+        engine.now_ms.store(START_MS, Ordering::SeqCst);
+        let mut bench = Self { http, engine, orchestrator: String::new(), agent: String::new() };
+        bench.orchestrator = bench.create("s");
+        bench.agent = bench.mint("s", "subagent:analysis");
+        bench.engine.requests.lock().unwrap().clear();
+        bench
+    }
+
+    /// Creates a session and returns its orchestrator's credential.
+    pub(crate) fn create(&self, session: &str) -> String {
+        let body = format!(r#"{{"session_id":"{session}"}}"#);
+        let seen = self.send(ADMIN_KEY, "POST /v1/sessions", &[], body);
+        assert_eq!(seen.status, 201, "{seen:?}");
+        seen.json()["credential"].as_str().unwrap().to_owned()
+    }
+
+    /// Mints a credential as the admin.
+    pub(crate) fn mint(&self, session: &str, participant: &str) -> String {
+        let body = format!(r#"{{"participant":"{participant}"}}"#);
+        let target = format!("POST /v1/sessions/{session}/participants");
+        let seen = self.send(ADMIN_KEY, &target, &[], body);
+        assert_eq!(seen.status, 201, "{seen:?}");
+        seen.json()["credential"].as_str().unwrap().to_owned()
+    }
+
+    /// Sends a request as the bearer of `token`, of none when it is empty.
+    /// `target` is method and target of the request line.
+    pub(crate) fn send(
+        &self,
+        token: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Seen {
+        let (method, uri) = target.split_once(' ').unwrap();
+        let mut request = Request::builder().method(method).uri(uri);
+        if !token.is_empty() {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.handle(request.body(body.into()).unwrap())
+    }
+
+    pub(crate) fn handle(&self, request: Request<Bytes>) -> Seen {
+        let response = ready(self.http.handle(&self.engine, request));
+        let (head, body) = response.into_parts();
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        let seen = Seen { status: head.status, headers: head.headers, body };
+        seen.check_invariants();
+        seen
+    }
+
+    /// A request as the agent, whose answer has `status` and contains `told`.
+    #[track_caller]
+    pub(crate) fn check(&self, target: &str, body: &str, status: u16, told: &str) -> Seen {
+        self.check_as(&self.agent, target, &[], body, status, told)
+    }
+
+    #[track_caller]
+    pub(crate) fn check_as(
+        &self,
+        token: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+        status: u16,
+        told: &str,
+    ) -> Seen {
+        let seen = self.send(token, target, headers, body.to_owned());
+        assert_eq!(seen.status, status, "{target} {headers:?} {body}: {seen:?}");
+        assert!(seen.body.contains(told), "{target} {headers:?} {body}: {told} not in {seen:?}");
+        seen
+    }
+}
+
+impl Seen {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |it| it.to_str().unwrap())
+    }
+
+    /// What holds for every response.
+    fn check_invariants(&self) {
+        assert!(!self.header("x-request-id").is_empty(), "{self:?}");
+        if self.status.is_client_error() || self.status.is_server_error() {
+            assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
+            if !self.body.is_empty() {
+                let problem = self.json();
+                assert_eq!(problem["status"], self.status.as_u16());
+                assert_eq!(problem["instance"], self.header("x-request-id"));
+                assert_eq!(problem["detail"], problem["error"]["message"]);
+                let code = problem["error"]["code"].as_str().unwrap();
+                assert_eq!(problem["type"], format!("urn:shared-context:error:{code}"));
+                assert!(problem["title"].is_string());
+            }
+            let unauthorized = self.status == StatusCode::UNAUTHORIZED;
+            assert_eq!(self.headers.contains_key("www-authenticate"), unauthorized, "{self:?}");
+        }
+        for secret in [ADMIN_KEY, std::str::from_utf8(SECRET).unwrap()] {
+            assert!(!self.body.contains(secret) && !format!("{:?}", self.headers).contains(secret));
+        }
+    }
+}
+
+/// The result of a future that waits for nothing.
+pub(crate) fn ready<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => unreachable!("nothing here waits"),
+    }
+}

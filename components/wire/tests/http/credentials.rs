@@ -1,0 +1,276 @@
+//! Who is let in, and what those are told who are not.
+
+use std::sync::atomic::Ordering;
+
+use jwt_compact::{
+    AlgorithmExt, Claims, Header,
+    alg::{Hs256, Hs256Key, Hs384, Hs384Key, Hs512, Hs512Key},
+};
+use serde_json::{Value, json};
+use shared_context_codec::Credential;
+use shared_context_core::time::Timestamp;
+use shared_context_wire::credential::{Grant, Keys, WeakKeys};
+
+use crate::bench::{ADMIN_KEY, Bench, SECRET, START_MS};
+
+const TARGET: &str = "GET /v1/sessions/s/entries";
+
+fn grant(session: &str, participant: &str) -> Grant {
+    Grant {
+        session: session.to_owned(),
+        participant: participant.to_owned(),
+        credential: Credential { incarnation: 1, epoch: 1 },
+    }
+}
+
+/// The claims of a good credential for the session `s`, to be spoiled.
+fn claims() -> Value {
+    let Value::Object(mut claims) = payload(&Bench::new().agent) else { unreachable!() };
+    claims.remove("exp");
+    claims.remove("iat");
+    Value::Object(claims)
+}
+
+/// What a token says, unverified.
+fn payload(token: &str) -> Value {
+    let untrusted = jwt_compact::UntrustedToken::new(token).unwrap();
+    let claims: Claims<Value> = untrusted.deserialize_claims_unchecked().unwrap();
+    let mut all = claims.custom;
+    all["exp"] = json!(claims.expiration.map(|it| it.timestamp()));
+    all["iat"] = json!(claims.issued_at.map(|it| it.timestamp()));
+    all
+}
+
+fn signed(custom: Value, expires_in_seconds: Option<i64>) -> String {
+    let mut claims = Claims::new(custom);
+    let at = i64::try_from(START_MS / 1000).unwrap();
+    claims.expiration =
+        expires_in_seconds.and_then(|it| chrono::DateTime::from_timestamp(at + it, 0));
+    Hs256.token(&Header::empty(), &claims, &Hs256Key::new(SECRET)).unwrap()
+}
+
+#[test]
+fn a_good_credential_is_let_in() {
+    let bench = Bench::new();
+    bench.check_as(&bench.agent, TARGET, &[], "", 200, "keys");
+    bench.check_as(&bench.orchestrator, TARGET, &[], "", 200, "keys");
+    bench.check_as(ADMIN_KEY, TARGET, &[], "", 200, "keys");
+    bench.check_as(&signed(claims(), Some(60)), TARGET, &[], "", 200, "keys");
+    let header = format!("bEaReR   {}  ", bench.agent);
+    bench.check_as("", TARGET, &[("authorization", &header)], "", 200, "keys");
+}
+
+#[test]
+fn a_credential_says_what_it_is_for() {
+    let bench = Bench::new();
+    assert_eq!(
+        payload(&bench.agent),
+        json!({
+            "aud": "shared-context", "ses": "s", "sub": "subagent:analysis",
+            "inc": 1, "epo": claims()["epo"], "iat": START_MS / 1000,
+            "exp": START_MS / 1000 + 86_400,
+        })
+    );
+    let life = |token: &str| {
+        let claims = payload(token);
+        claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap()
+    };
+    assert_eq!(life(&bench.orchestrator), 30 * 86_400);
+}
+
+#[test]
+fn whoever_shows_no_good_credential_is_told_what_to_do() {
+    let bench = Bench::new();
+    let check = |header: &str, told: &str| {
+        let seen = bench.check_as("", TARGET, &[("authorization", header)], "", 401, told);
+        assert_eq!(seen.json()["error"]["code"], "UNAUTHENTICATED");
+        let challenge = seen.header("www-authenticate");
+        assert!(challenge.contains("error=\"invalid_token\""), "{challenge}");
+        assert!(challenge.starts_with("Bearer realm=\"shared-context\""), "{challenge}");
+        if let Some((_, token)) = header.split_once(' ')
+            && token.len() > 20
+        {
+            assert!(!seen.body.contains(token) && !challenge.contains(token), "{seen:?}");
+        }
+    };
+    let good = &bench.agent;
+    let (head, rest) = good.split_once('.').unwrap();
+    let (body, signature) = rest.split_once('.').unwrap();
+    let bearer = |token: &str| format!("Bearer {token}");
+    let forged = "this server did not sign this credential";
+    let damaged = "neither the admin key nor a whole credential";
+    let algorithm = "not signed with HS256";
+
+    check("", "not of the form Bearer");
+    check("Bearer", "not of the form Bearer");
+    check("Bearer ", "not of the form Bearer");
+    check("Basic YWRtaW46YWRtaW4=", "not of the form Bearer");
+    check(good, "not of the form Bearer");
+    check("Bearer garbage", damaged);
+    check("Bearer admin", damaged);
+    check("Bearer ..", damaged);
+    check("Bearer a.b.c", damaged);
+    check(&bearer(&ADMIN_KEY[1..]), damaged);
+    check(&bearer(&ADMIN_KEY.to_uppercase()), damaged);
+    check(&bearer(&good[..good.len() / 2]), damaged);
+    check(&bearer(&format!("{head}.{body}")), damaged);
+    check(&bearer(&format!("{good}.{signature}")), damaged);
+    check(&bearer(&format!("{head}.{body}.")), forged);
+    check(&bearer(&good[..good.len() - 4]), forged);
+    check(&bearer(&"x".repeat(2049)), "longer than any credential");
+    check(&bearer(&format!("{head}.{body}.{}", "A".repeat(43))), forged);
+
+    // Claims changed, signature kept.
+    let raised = signed(
+        json!({"aud": "shared-context", "ses": "s", "inc": 1, "epo": 1,
+        "sub": "orchestrator"}),
+        Some(60),
+    );
+    let raised_body = raised.split('.').nth(1).unwrap();
+    check(&bearer(&format!("{head}.{raised_body}.{signature}")), forged);
+    // Another key.
+    let other = Keys::new(b"ffffffffffffffffffffffffffffffff", ADMIN_KEY).unwrap();
+    let minted = other.mint(&grant("s", "orchestrator"), Timestamp(START_MS), 60).unwrap();
+    check(&bearer(&minted.credential), forged);
+
+    // {"alg":"none"}, {"alg":"None","typ":"JWT"}, {"alg":"RS256"}, {}
+    check(&bearer(&format!("eyJhbGciOiJub25lIn0.{body}.")), algorithm);
+    check(&bearer(&format!("eyJhbGciOiJub25lIn0.{body}.{signature}")), algorithm);
+    check(&bearer(&format!("eyJhbGciOiJOb25lIiwidHlwIjoiSldUIn0.{body}.")), algorithm);
+    check(&bearer(&format!("eyJhbGciOiJSUzI1NiJ9.{body}.{signature}")), algorithm);
+    check(&bearer(&format!("e30.{body}.{signature}")), damaged);
+    let mut claims_384 = Claims::new(claims());
+    claims_384.expiration = chrono::DateTime::from_timestamp(4_000_000_000, 0);
+    let empty = Header::empty();
+    let by_384 = Hs384.token(&empty, &claims_384, &Hs384Key::new(SECRET)).unwrap();
+    let by_512 = Hs512.token(&empty, &claims_384, &Hs512Key::new(SECRET)).unwrap();
+    check(&bearer(&by_384), algorithm);
+    check(&bearer(&by_512), algorithm);
+
+    // Signed by this server, but not for this.
+    let spoiled = |name: &str, value: Value| {
+        let mut claims = claims();
+        claims[name] = value;
+        bearer(&signed(claims, Some(60)))
+    };
+    check(&spoiled("aud", json!("another-service")), "for another service");
+    check(&spoiled("aud", Value::Null), "no credential of a session");
+    check(&spoiled("inc", json!("1")), "no credential of a session");
+    check(&spoiled("inc", json!(-1)), "no credential of a session");
+    check(&spoiled("ses", json!("other")), "for session other, not for the one in the path");
+    check(&bearer(&signed(json!({}), Some(60))), "no credential of a session");
+    check(&bearer(&signed(claims(), None)), "never expires");
+    check(&bearer(&signed(claims(), Some(-31))), "expired at 2026-02-20T14:29:29Z");
+}
+
+#[test]
+fn a_request_without_credential_is_only_asked_for_one() {
+    let bench = Bench::new();
+    for target in [
+        TARGET,
+        "GET /v1/sessions",
+        "POST /v1/sessions",
+        "POST /v1/sessions/s/shared_context",
+        "DELETE /v1/sessions/s",
+        "PUT /v1/sessions/s/entries/a",
+        "GET /v1/sessions/none/prompt",
+    ] {
+        let seen = bench.check_as("", target, &[], "", 401, "Authorization: Bearer {credential}");
+        assert_eq!(seen.header("www-authenticate"), "Bearer realm=\"shared-context\"");
+        assert_eq!(seen.header("cache-control"), "no-store");
+    }
+    assert!(bench.engine.requests.lock().unwrap().is_empty(), "nothing reached the rules");
+    let twice = [("authorization", bench.agent.as_str()), ("authorization", "Bearer x")];
+    bench.check_as("", TARGET, &twice, "", 401, "authorization is given twice");
+}
+
+#[test]
+fn a_credential_is_good_until_it_expires_and_half_a_minute_longer() {
+    let bench = Bench::new();
+    let day_ms = 86_400_000;
+    let check = |after_ms: u64, status: u16, told: &str| {
+        bench.engine.now_ms.store(START_MS + after_ms, Ordering::SeqCst);
+        bench.check_as(&bench.agent, TARGET, &[], "", status, told);
+    };
+    check(0, 200, "keys");
+    check(day_ms + 30_000, 200, "keys");
+    check(day_ms + 30_001, 401, "expired at 2026-02-21T14:30:00Z; ask for a new one");
+    check(u64::MAX - START_MS, 401, "expired");
+    bench.engine.now_ms.store(0, Ordering::SeqCst);
+    bench.check_as(&bench.agent, TARGET, &[], "", 200, "keys");
+}
+
+#[test]
+fn a_credential_of_an_earlier_session_or_epoch_is_void() {
+    let bench = Bench::new();
+    bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/revoke", &[], "", 200, "credential_epoch");
+    let seen = bench.check_as(&bench.agent, TARGET, &[], "", 401, "UNAUTHENTICATED");
+    assert!(seen.header("www-authenticate").contains("invalid_token"), "{seen:?}");
+    let fresh = bench.mint("s", "subagent:analysis");
+    bench.check_as(&fresh, TARGET, &[], "", 200, "keys");
+
+    bench.check_as(ADMIN_KEY, "DELETE /v1/sessions/s", &[], "", 200, "deleted_session");
+    bench.check_as(&fresh, TARGET, &[], "", 404, "SESSION_NOT_FOUND");
+    let orchestrator = bench.create("s");
+    bench.check_as(&fresh, TARGET, &[], "", 401, "UNAUTHENTICATED");
+    bench.check_as(&orchestrator, TARGET, &[], "", 200, "keys");
+}
+
+#[test]
+fn a_void_credential_begets_no_new_one() {
+    let bench = Bench::new();
+    bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/revoke", &[], "", 200, "");
+    let mint = "POST /v1/sessions/s/participants";
+    let body = r#"{"participant":"subagent:a"}"#;
+    bench.check_as(&bench.orchestrator, mint, &[], body, 401, "UNAUTHENTICATED");
+}
+
+#[test]
+fn a_credential_opens_its_own_session_only() {
+    let bench = Bench::new();
+    let other = bench.create("t");
+    for path in ["", "/entries", "/entries/a", "/prompt", "/audit"] {
+        let told = "the credential is for session t";
+        bench.check_as(&other, &format!("GET /v1/sessions/s{path}"), &[], "", 401, told);
+    }
+    bench.check_as(&other, "GET /v1/sessions/T", &[], "", 401, "for session t");
+    bench.check_as(&other, "GET /v1/sessions/%74", &[], "", 200, "\"session_id\":\"t\"");
+}
+
+#[test]
+fn weak_secrets_are_refused_with_a_way_to_get_good_ones() {
+    #[track_caller]
+    fn check(secret: &str, admin_key: &str, refused: WeakKeys, told: &str) {
+        let seen = Keys::new(secret.as_bytes(), admin_key).unwrap_err();
+        assert_eq!(seen, refused);
+        assert!(seen.to_string().contains(told), "{seen}");
+    }
+    let (long, longer) = ("a".repeat(32), "b".repeat(33));
+    check("", &long, WeakKeys::SecretTooShort(0), "the secret that signs credentials has 0 bytes");
+    check(&long[1..], &longer, WeakKeys::SecretTooShort(31), "openssl rand -hex 32");
+    check(&long, "short", WeakKeys::AdminKeyTooShort(5), "the admin key has 5 bytes");
+    check(&long, &long, WeakKeys::Same, "use two different ones");
+    assert!(Keys::new(long.as_bytes(), &longer).is_ok());
+}
+
+#[test]
+fn secrets_do_not_show_when_printed_for_debugging() {
+    let bench = Bench::new();
+    let keys = Keys::new(SECRET, ADMIN_KEY).unwrap();
+    let minted = keys.mint(&grant("s", "orchestrator"), Timestamp(START_MS), 60).unwrap();
+    let shown = format!("{:?} {keys:?} {minted:?}", bench.http);
+    assert!(shown.contains("2026-02-20T14:31:00Z"));
+    for secret in [ADMIN_KEY, std::str::from_utf8(SECRET).unwrap(), &minted.credential] {
+        assert!(!shown.contains(secret), "{shown}");
+    }
+    assert!(!shown.contains("48, 49, 50"), "not as bytes either: {shown}");
+}
+
+#[test]
+fn a_clock_beyond_all_dates_mints_nothing() {
+    let keys = Keys::new(SECRET, ADMIN_KEY).unwrap();
+    for (now, ttl) in [(u64::MAX, 60), (START_MS, u64::MAX), (START_MS, 1 << 60)] {
+        let failure = keys.mint(&grant("s", "orchestrator"), Timestamp(now), ttl).unwrap_err();
+        assert_eq!(failure.code, "INTERNAL");
+    }
+}

@@ -1,0 +1,146 @@
+//! What is told to anyone.
+
+use serde_json::Value;
+
+use crate::bench::{ADMIN_KEY, Bench};
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+
+#[test]
+fn health_tells_version_and_consistency() {
+    let bench = Bench::new();
+    let seen = bench.check_as("", "GET /healthz", &[], "", 200, "").json();
+    assert_eq!(seen["status"], "ok");
+    assert_eq!(seen["consistency"], "linearizable");
+    assert_eq!(seen["version"], env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn the_root_tells_how_to_begin() {
+    let seen = Bench::new().check_as("", "GET /", &[], "", 200, "POST $URL/v1/sessions");
+    assert_eq!(seen.header("content-type"), "text/plain; charset=utf-8");
+    assert!(seen.body.lines().all(|line| line.len() <= 80), "fits a terminal");
+}
+
+#[test]
+fn metrics_tell_of_routes_and_refusals_but_of_no_session() {
+    let bench = Bench::new();
+    bench.check("GET /v1/sessions/s/entries/none", "", 404, "");
+    bench.check("BREW /v1/sessions/s", "", 405, "");
+    bench.check("GET /%3Cscript%3E", "", 404, "");
+    let seen = bench.check_as("", "GET /metrics", &[], "", 200, "");
+    assert!(seen.header("content-type").starts_with("application/openmetrics-text"));
+    for line in [
+        r#"shared_context_http_requests_total{route="/v1/sessions/{session}/entries/{key}",method="GET",status="404"} 1"#,
+        r#"shared_context_http_requests_total{route="/v1/sessions/{session}",method="other",status="405"} 1"#,
+        r#"shared_context_http_requests_total{route="unknown",method="GET",status="404"} 1"#,
+        r#"shared_context_refusals_total{code="KEY_NOT_FOUND"} 1"#,
+        r#"shared_context_refusals_total{code="NOT_FOUND"} 1"#,
+    ] {
+        assert!(seen.body.contains(line), "{line} not in {}", seen.body);
+    }
+    assert!(!seen.body.contains("none") && !seen.body.contains("script"));
+}
+
+#[test]
+fn the_tool_is_defined_in_three_formats() {
+    let bench = Bench::new();
+    let check = |query: &str, pointer: &str| {
+        let target = format!("GET /v1/tools{query}");
+        let seen = bench.check_as("", &target, &[], "", 200, "").json();
+        assert!(seen.pointer(pointer).is_some_and(serde_json::Value::is_object), "{seen}");
+    };
+    check("", "/tools/0/inputSchema");
+    check("?format=mcp", "/tools/0/inputSchema");
+    check("?format=openai", "/tools/0/function/parameters");
+    check("?format=anthropic", "/tools/0/input_schema");
+}
+
+#[test]
+fn the_routes_are_described() {
+    let seen = Bench::new().check_as("", "GET /openapi.json", &[], "", 200, "");
+    assert_eq!(seen.header("content-type"), "application/json");
+    assert_eq!(seen.json()["openapi"], "3.1.0");
+}
+
+/// Every example of a request is sent, and every example of an answer has the
+/// members that the answer has.
+#[test]
+fn the_described_examples_are_what_the_server_takes_and_gives() {
+    let bench = Bench::new();
+    bench.create("ticket-7");
+    let summary = "/v1/sessions/ticket-7/entries/problem_summary";
+    let orchestrator = bench.mint("ticket-7", "orchestrator");
+    let check = |token: &str, method: &str, path: &str, body: &str, operation: &Value| {
+        let seen = bench.send(token, &format!("{method} {path}"), &[JSON], body.to_owned());
+        let described = &operation["responses"][seen.status.as_str()];
+        let example = &described["content"]["application/json"]["example"];
+        assert_eq!(members(example), members(&seen.json()), "{method} {path}: {seen:?}");
+        let headers = described["headers"].as_object().into_iter().flatten();
+        for (name, _) in headers {
+            assert!(seen.headers.contains_key(name), "{method} {path}: {name} in {seen:?}");
+        }
+    };
+    let document = bench.check("GET /openapi.json", "", 200, "").json();
+    let at = |method: &str, path: &str| document["paths"][path][method].clone();
+    let example = |operation: &Value| {
+        operation["requestBody"]["content"]["application/json"]["example"].to_string()
+    };
+    let entry = at("put", "/v1/sessions/{session}/entries/{key}");
+    check(&orchestrator, "PUT", summary, &example(&entry), &entry);
+    check(&orchestrator, "PUT", summary, &example(&entry), &entry);
+    check(&orchestrator, "GET", summary, "", &at("get", "/v1/sessions/{session}/entries/{key}"));
+    let create = at("post", "/v1/sessions");
+    bench.check_as(ADMIN_KEY, "DELETE /v1/sessions/s", &[], "", 200, "");
+    for (method, path, rest) in [
+        ("get", "/v1/sessions/{session}", ""),
+        ("get", "/v1/sessions/{session}/entries", "/entries"),
+        ("get", "/v1/sessions/{session}/audit", "/audit"),
+        ("get", "/v1/sessions/{session}/prompt", "/prompt"),
+        ("post", "/v1/sessions/{session}/participants", "/participants"),
+        ("post", "/v1/sessions/{session}/archive", "/archive"),
+        ("post", "/v1/sessions/{session}/revoke", "/revoke"),
+        ("delete", "/v1/sessions/{session}", ""),
+    ] {
+        let operation = at(method, path);
+        let body = operation.get("requestBody").map_or_else(String::new, |_| example(&operation));
+        let path = format!("/v1/sessions/ticket-7{rest}");
+        check(ADMIN_KEY, &method.to_uppercase(), &path, &body, &operation);
+    }
+    check(ADMIN_KEY, "POST", "/v1/sessions", &example(&create), &create);
+    check(ADMIN_KEY, "GET", "/v1/sessions", "", &at("get", "/v1/sessions"));
+    check("", "GET", "/healthz", "", &at("get", "/healthz"));
+    let agent = bench.mint("ticket-7", "subagent:analysis");
+    let tool = at("post", "/v1/sessions/{session}/shared_context");
+    let examples = &tool["requestBody"]["content"]["application/json"]["examples"];
+    let answers = &tool["responses"]["200"]["content"]["application/json"]["examples"];
+    for action in ["write", "list_keys", "read", "prompt", "delete"] {
+        let body = examples[action]["value"].to_string();
+        let target = "POST /v1/sessions/ticket-7/shared_context";
+        let seen = bench.check_as(&agent, target, &[JSON], &body, 200, "").json();
+        if let Some(answer) = answers.get(action) {
+            assert_eq!(members(&answer["value"]), members(&seen), "{action}");
+        }
+    }
+}
+
+/// The names of all members, with those of what they hold.
+fn members(value: &Value) -> Vec<String> {
+    match value {
+        Value::Object(object) => {
+            let mut names: Vec<String> = object
+                .iter()
+                .filter(|(name, _)| *name != "advices")
+                .flat_map(|(name, value)| {
+                    let inner = members(value).into_iter().map(move |it| format!("{name}.{it}"));
+                    std::iter::once(name.clone()).chain(inner)
+                })
+                .collect();
+            names.sort();
+            names
+        }
+        // One item stands for all.
+        Value::Array(items) => items.last().map(members).unwrap_or_default(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,203 @@
+//! Entries as resources: methods, bodies, conditions.
+
+use crate::bench::{ADMIN_KEY, Bench};
+
+const TEXT: (&str, &str) = ("content-type", "text/plain");
+const JSON: (&str, &str) = ("content-type", "application/json");
+const SCOPE: &str = "/v1/sessions/s/entries/scope";
+
+#[test]
+fn an_entry_is_put_read_listed_and_deleted() {
+    let bench = Bench::new();
+    let put = format!("PUT {SCOPE}");
+    let seen = bench.check_as(&bench.agent, &put, &[TEXT], "Find the parameter.", 201, "");
+    assert_eq!(seen.json()["version"], 1);
+    assert_eq!(seen.json()["written_by"], "subagent:analysis");
+    let first = seen.header("etag").to_owned();
+    let seen = bench.check_as(&bench.agent, &put, &[JSON], r#"{"value":"Wider."}"#, 200, "");
+    assert_eq!(seen.json()["version"], 2);
+    let second = seen.header("etag").to_owned();
+    assert_ne!(first, second);
+    assert_eq!(second, format!("\"{}\"", seen.json()["revision"]));
+
+    let seen = bench.check(&format!("GET {SCOPE}"), "", 200, r#""value":"Wider.""#);
+    assert_eq!(seen.header("etag"), second);
+    assert_eq!(seen.header("content-type"), "application/json");
+    assert_eq!(seen.header("cache-control"), "no-store");
+    let seen = bench.check("GET /v1/sessions/s/entries", "", 200, r#""key":"scope""#);
+    assert!(!seen.body.contains("Wider"));
+    assert_eq!(seen.header("etag"), format!("\"{}\"", seen.json()["revision"]));
+
+    bench.check(&format!("DELETE {SCOPE}"), "", 200, r#""deleted":"scope","previous_version":2"#);
+    bench.check(&format!("GET {SCOPE}"), "", 404, "KEY_NOT_FOUND");
+    bench.check(&format!("DELETE {SCOPE}"), "", 404, "KEY_NOT_FOUND");
+}
+
+#[test]
+fn a_value_arrives_as_it_was_sent() {
+    let bench = Bench::new();
+    bench.check_as(&bench.agent, "PUT /v1/sessions/s/entries/v", &[TEXT], "before", 201, "");
+    let values = [
+        "",
+        " ",
+        "\u{0}",
+        "\r\n\t",
+        "{\"value\":1}",
+        "\\u0041",
+        "🦀 ä \u{feff}",
+        "\"",
+        "\\",
+        "null",
+    ];
+    for value in values {
+        let json = serde_json::json!({ "value": value });
+        let untyped: &[(&str, &str)] = &[];
+        for (headers, body) in [
+            (&[TEXT][..], value.to_owned()),
+            (untyped, value.to_owned()),
+            (&[JSON], json.to_string()),
+        ] {
+            bench.check_as(&bench.agent, "DELETE /v1/sessions/s/entries/v", &[], "", 200, "");
+            bench.check_as(&bench.agent, "PUT /v1/sessions/s/entries/v", headers, &body, 201, "");
+            let seen = bench.check("GET /v1/sessions/s/entries/v", "", 200, "");
+            assert_eq!(seen.json()["value"], value, "{headers:?}");
+        }
+    }
+}
+
+#[test]
+fn a_body_that_is_no_value_is_refused() {
+    let bench = Bench::new();
+    let check = |header: &[(&str, &str)], body: &[u8], status: u16, told: &str| {
+        let seen = bench.send(&bench.agent, &format!("PUT {SCOPE}"), header, body.to_vec());
+        assert_eq!(seen.status, status, "{seen:?}");
+        assert!(seen.body.contains(told), "{seen:?}");
+        assert!(!seen.body.contains("hidden"), "a value is never repeated: {seen:?}");
+    };
+    check(&[TEXT], b"hidden\xff", 400, "not UTF-8 at byte 6");
+    check(&[JSON], b"hidden", 400, "not valid JSON: expected value at line 1 column 1");
+    check(&[JSON], b"\"hidden\"", 400, "not a JSON object");
+    check(&[JSON], br#"{"value":"hidden""#, 400, "line 1 column");
+    check(&[JSON], br#"{"value":"hidden","ttl":1}"#, 400, r#"no member \"ttl\", it knows value"#);
+    check(&[JSON], br#"{"value":"hidden","written_by":"orchestrator"}"#, 400, "written_by");
+    check(&[JSON], br#"{"value":"hidden","value":"hidden"}"#, 400, "the member value twice");
+    check(&[JSON], br#"{"value":null}"#, 400, "needs the member value");
+    check(&[JSON], b"{}", 400, "needs the member value");
+    check(&[JSON], br#"{"value":["hidden"]}"#, 400, "MALFORMED_REQUEST");
+    check(&[JSON], br#"{"value":"\ud800"}"#, 400, "MALFORMED_REQUEST");
+    check(&[("content-type", "text/html")], b"hidden", 415, "does not take text/html");
+    let form = [("content-type", "application/x-www-form-urlencoded")];
+    check(&form, b"hidden", 415, "send Content-Type: application/json (PUT takes text/plain too)");
+    check(&[TEXT, ("content-encoding", "gzip")], b"hidden", 415, "a compressed body");
+    check(&[TEXT, JSON], b"hidden", 400, "content-type is given twice");
+    assert!(bench.engine.requests.lock().unwrap().len() <= 2, "little reached the rules");
+}
+
+#[test]
+fn conditions_stand_in_headers_and_fail_with_412() {
+    let bench = Bench::new();
+    let put = |headers: &[(&str, &str)], value: &str, status: u16, told: &str| {
+        let headers: Vec<_> = [TEXT].iter().chain(headers).copied().collect();
+        bench.check_as(&bench.agent, &format!("PUT {SCOPE}"), &headers, value, status, told)
+    };
+    put(&[("if-match", "\"1\"")], "a", 412, "VERSION_CONFLICT");
+    let etag = put(&[("if-none-match", "*")], "a", 201, "").header("etag").to_owned();
+    let seen = put(&[("if-none-match", "*")], "b", 412, "VERSION_CONFLICT");
+    assert_eq!(seen.json()["error"]["current_version"], 1);
+    let newer = put(&[("if-match", &etag)], "b", 200, "").header("etag").to_owned();
+    put(&[("if-match", &etag)], "c", 412, "VERSION_CONFLICT");
+    put(&[("if-match", &format!("W/{newer}"))], "c", 412, "VERSION_CONFLICT");
+    put(&[("if-match", "\"none-of-ours\"")], "c", 412, "VERSION_CONFLICT");
+    put(&[("if-match", "*")], "c", 400, "If-Match takes one entity tag");
+    put(&[("if-match", &format!("{etag}, {newer}"))], "c", 400, "If-Match takes one entity tag");
+    put(&[("if-none-match", &newer)], "c", 400, "If-None-Match is *");
+    put(&[("if-match", &newer), ("if-none-match", "*")], "c", 412, "VERSION_CONFLICT");
+
+    let delete = |headers: &[(&str, &str)], status: u16, told: &str| {
+        bench.check_as(&bench.agent, &format!("DELETE {SCOPE}"), headers, "", status, told);
+    };
+    delete(&[("if-match", &etag)], 412, "VERSION_CONFLICT");
+    delete(&[("if-none-match", "*")], 400, "If-None-Match means nothing");
+    delete(&[("if-match", &newer)], 200, "deleted");
+    delete(&[("if-match", &newer)], 404, "KEY_NOT_FOUND");
+
+    // The same condition in a tool request is an answer of the tool.
+    let body = r#"{"action":"write","key":"scope","value":"x","if_version":7}"#;
+    bench.check("POST /v1/sessions/s/shared_context", body, 409, "VERSION_CONFLICT");
+}
+
+#[test]
+fn a_write_that_would_change_nothing_is_safe_to_repeat() {
+    let bench = Bench::new();
+    let put = format!("PUT {SCOPE}");
+    let first = bench.check_as(&bench.agent, &put, &[TEXT, ("if-none-match", "*")], "a", 201, "");
+    let again = bench.check_as(&bench.agent, &put, &[TEXT, ("if-none-match", "*")], "a", 201, "");
+    assert_eq!(first.header("etag"), again.header("etag"));
+}
+
+#[test]
+fn a_reader_that_has_the_entry_is_not_sent_it_again() {
+    let bench = Bench::new();
+    bench.check_as(&bench.agent, &format!("PUT {SCOPE}"), &[TEXT], "a", 201, "");
+    for target in [format!("GET {SCOPE}"), "GET /v1/sessions/s/entries".to_owned()] {
+        let etag = bench.check(&target, "", 200, "scope").header("etag").to_owned();
+        let check = |tag: &str, status: u16| {
+            let seen =
+                bench.check_as(&bench.agent, &target, &[("if-none-match", tag)], "", status, "");
+            assert_eq!(seen.header("etag"), etag);
+            assert_eq!(seen.body.is_empty(), status == 304);
+            assert_eq!(seen.headers.contains_key("content-type"), status == 200);
+        };
+        check(&etag, 304);
+        check(&format!("\"0\", W/{etag}"), 304);
+        check("*", 304);
+        check("\"0\"", 200);
+    }
+    let none = [("if-none-match", "*")];
+    bench.check_as(&bench.agent, "GET /v1/sessions/s/entries/none", &none, "", 404, "");
+}
+
+#[test]
+fn an_idempotency_key_makes_a_retry_safe() {
+    let bench = Bench::new();
+    let put = |key: &str, value: &str, status: u16, told: &str| {
+        let headers = [TEXT, ("idempotency-key", key)];
+        bench.check_as(&bench.agent, &format!("PUT {SCOPE}"), &headers, value, status, told)
+    };
+    let first = put("w-1", "a", 201, "");
+    let again = put("\"w-1\"", "a", 201, "");
+    assert_eq!(first.body, again.body);
+    put("w-1", "b", 409, "REQUEST_ID_REUSED");
+    put("", "b", 400, "MALFORMED_REQUEST");
+    put(&"x".repeat(65), "b", 400, "MALFORMED_REQUEST");
+    let delete = |key: &str| {
+        let headers = [("idempotency-key", key)];
+        bench.check_as(&bench.agent, &format!("DELETE {SCOPE}"), &headers, "", 200, "deleted").body
+    };
+    assert_eq!(delete("d-1"), delete("d-1"));
+}
+
+#[test]
+fn the_admin_reads_entries_and_writes_none() {
+    let bench = Bench::new();
+    bench.check_as(&bench.agent, &format!("PUT {SCOPE}"), &[TEXT], "a", 201, "");
+    bench.check_as(ADMIN_KEY, &format!("GET {SCOPE}"), &[], "", 200, "\"value\":\"a\"");
+    bench.check_as(ADMIN_KEY, &format!("PUT {SCOPE}"), &[TEXT], "b", 403, "FORBIDDEN");
+    bench.check_as(ADMIN_KEY, &format!("DELETE {SCOPE}"), &[], "", 403, "FORBIDDEN");
+}
+
+#[test]
+fn limits_of_the_store_are_told_with_their_numbers() {
+    let bench = Bench::new();
+    let put = |key: &str, characters: usize, status: u16, told: &str| {
+        let target = format!("PUT /v1/sessions/s/entries/{key}");
+        bench.check_as(&bench.agent, &target, &[TEXT], &"x".repeat(characters), status, told)
+    };
+    let seen = put("a", 4001, 413, "VALUE_TOO_LARGE");
+    assert_eq!(seen.json()["error"]["limit"], 1000);
+    assert_eq!(seen.json()["error"]["actual"], 1001);
+    for nth in 0..10 {
+        put(&format!("k{nth}"), 4000, 201, "");
+    }
+    put("one_more", 1, 409, "STORE_FULL");
+}

@@ -1,0 +1,114 @@
+//! What holds for all routes: methods, ids, lengths, and that futures can move
+//! between threads.
+
+use bytes::Bytes;
+use http::{Method, Request};
+
+use crate::bench::{ADMIN_KEY, Bench, LocalEngine};
+
+#[test]
+fn a_future_can_move_between_threads_when_the_engines_can() {
+    fn is_send<T: Send>(_: &T) {}
+    let bench = Bench::new();
+    is_send(&bench.http.handle::<LocalEngine>(&bench.engine, Request::default()));
+}
+
+#[test]
+fn head_answers_as_get_does_without_the_body() {
+    let bench = Bench::new();
+    bench.check("PUT /v1/sessions/s/entries/a", "x", 201, "");
+    for path in [
+        "/",
+        "/healthz",
+        "/openapi.json",
+        "/v1/tools",
+        "/v1/sessions/s",
+        "/v1/sessions/s/entries",
+        "/v1/sessions/s/entries/a",
+        "/v1/sessions/s/prompt",
+        "/v1/sessions/s/entries/none",
+        "/nowhere",
+    ] {
+        let get = bench.send(&bench.agent, &format!("GET {path}"), &[("x-request-id", "1")], "");
+        let head = bench.send(&bench.agent, &format!("HEAD {path}"), &[("x-request-id", "1")], "");
+        assert_eq!(head.status, get.status, "{path}");
+        assert_eq!(head.body, "", "{path}");
+        assert_eq!(head.header("content-length"), get.body.len().to_string(), "{path}");
+        assert_eq!(head.header("etag"), get.header("etag"), "{path}");
+        assert_eq!(head.header("content-type"), get.header("content-type"), "{path}");
+    }
+    bench.check("HEAD /v1/sessions/s/shared_context", "", 405, "");
+}
+
+#[test]
+fn a_method_that_cannot_be_used_is_answered_with_those_that_can() {
+    let bench = Bench::new();
+    let check = |target: &str, status: u16, allow: &str| {
+        let seen = bench.check(target, "", status, "");
+        assert_eq!(seen.header("allow"), allow, "{target}");
+    };
+    let entry = "/v1/sessions/s/entries/a";
+    check(&format!("PATCH {entry}"), 405, "GET, HEAD, PUT, DELETE, OPTIONS");
+    check(&format!("POST {entry}"), 405, "GET, HEAD, PUT, DELETE, OPTIONS");
+    check(&format!("OPTIONS {entry}"), 204, "GET, HEAD, PUT, DELETE, OPTIONS");
+    check("GET /v1/sessions/s/shared_context", 405, "POST, OPTIONS");
+    check("TRACE /healthz", 405, "GET, HEAD, OPTIONS");
+    check("BREW /", 405, "GET, HEAD, OPTIONS");
+    check("DELETE /v1/sessions", 405, "GET, HEAD, POST, OPTIONS");
+    check("OPTIONS /nowhere", 404, "");
+    bench.check("GET /v1/sessions/s/archive", "", 405, "use one of POST, OPTIONS");
+}
+
+#[test]
+fn every_response_is_tied_to_its_request() {
+    let bench = Bench::with(|options| shared_context_wire::http::Options {
+        request_id_seed: 0x5eed,
+        ..options
+    });
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    for target in ["GET /healthz", "GET /nowhere", "GET /v1/sessions/s", "GET /v1/sessions"] {
+        let headers = [("x-request-id", "job-7"), ("traceparent", parent)];
+        let seen = bench.send(&bench.agent, target, &headers, "");
+        assert_eq!(seen.header("x-request-id"), "job-7", "{target}");
+        assert_eq!(seen.header("traceparent"), parent, "{target}");
+        let own = bench.send(&bench.agent, target, &[("x-request-id", "<script>")], "");
+        assert!(own.header("x-request-id").starts_with("5eed-"), "{own:?}");
+        assert_eq!(own.header("traceparent"), "");
+    }
+}
+
+#[test]
+fn a_host_can_refuse_before_it_has_the_body() {
+    let bench = Bench::new();
+    let request = Request::builder()
+        .method(Method::PUT)
+        .uri("/v1/sessions/s/entries/a")
+        .header("x-request-id", "big-1")
+        .body(())
+        .unwrap();
+    let (head, ()) = request.into_parts();
+    let response = bench.http.too_large(&head);
+    assert_eq!(response.status(), 413);
+    assert_eq!(response.headers()["x-request-id"], "big-1");
+    let body: serde_json::Value = serde_json::from_slice(response.body()).unwrap();
+    assert_eq!(body["error"]["code"], "REQUEST_TOO_LARGE");
+    assert_eq!(body["error"]["limit"], 262_144);
+    let stopping =
+        shared_context_codec::Failure::new("STORAGE_UNAVAILABLE", "the server is stopping");
+    assert_eq!(bench.http.refuse(&head, stopping).status(), 503);
+    let metrics = bench.send("", "GET /metrics", &[], Bytes::new()).body;
+    let counted = r#"route="/v1/sessions/{session}/entries/{key}",method="PUT",status="413"} 1"#;
+    assert!(metrics.contains(counted), "{metrics}");
+}
+
+#[test]
+fn what_a_credential_opened_is_not_stored_on_the_way() {
+    let bench = Bench::new();
+    for target in ["GET /v1/sessions/s", "GET /v1/sessions/s/entries", "GET /v1/sessions/s/prompt"]
+    {
+        assert_eq!(bench.check(target, "", 200, "").header("cache-control"), "no-store");
+    }
+    let list = bench.check_as(ADMIN_KEY, "GET /v1/sessions", &[], "", 200, "");
+    assert_eq!(list.header("cache-control"), "no-store");
+    assert_eq!(bench.check("GET /healthz", "", 200, "").header("cache-control"), "");
+}

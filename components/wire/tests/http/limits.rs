@@ -1,0 +1,72 @@
+//! Bodies that are too long, and callers that are too fast.
+
+use std::{num::NonZeroU32, sync::atomic::Ordering};
+
+use shared_context_wire::http::{BODY_BYTES_MAX, Options, RateLimit};
+
+use crate::bench::{ADMIN_KEY, Bench};
+
+#[test]
+fn a_body_of_the_greatest_length_is_read_and_a_longer_one_refused() {
+    let bench = Bench::new();
+    let tool = "POST /v1/sessions/s/shared_context";
+    let padded = |length: usize| {
+        let request = r#"{"action":"list_keys"}"#;
+        format!("{request}{}", " ".repeat(length - request.len()))
+    };
+    bench.check(tool, &padded(BODY_BYTES_MAX), 200, "keys");
+    bench.check(tool, &padded(BODY_BYTES_MAX + 1), 413, "REQUEST_TOO_LARGE");
+    bench.check(tool, &padded(10_000_000), 413, "store the conclusion, not the material");
+    bench.check("GET /healthz", &padded(10_000_000), 413, "REQUEST_TOO_LARGE");
+    bench.check("GET /healthz", "", 200, "ok");
+}
+
+#[test]
+fn a_participant_in_a_loop_is_slowed_down_and_others_are_not() {
+    let bench = Bench::with(|options| {
+        let number = |it| NonZeroU32::new(it).unwrap();
+        let limit = RateLimit { per_second: number(2), burst: number(3) };
+        Options { rate_limit: Some(limit), ..options }
+    });
+    let list = "GET /v1/sessions/s/entries";
+    for left in ["2", "1", "0"] {
+        let seen = bench.check(list, "", 200, "");
+        assert_eq!(seen.header("ratelimit"), format!("\"participant\";r={left}"));
+        assert_eq!(seen.header("ratelimit-policy"), "\"participant\";q=3;w=2");
+    }
+    let seen = bench.check(list, "", 429, "RATE_LIMITED");
+    assert_eq!(seen.header("retry-after"), "1");
+    assert_eq!(seen.header("ratelimit"), "\"participant\";r=0;t=1");
+    assert_eq!(seen.header("ratelimit-policy"), "\"participant\";q=3;w=2");
+    // Open routes, strangers and others are not held back; nor is the operator,
+    // who has used two of three requests for the session and this credential.
+    bench.check("GET /healthz", "", 200, "ok");
+    bench.check_as("", list, &[], "", 401, "");
+    bench.check_as(&bench.orchestrator, list, &[], "", 200, "");
+    bench.check_as(ADMIN_KEY, list, &[], "", 200, "");
+    let seen = bench.check_as(ADMIN_KEY, list, &[], "", 429, "RATE_LIMITED");
+    assert_eq!(seen.header("cache-control"), "no-store");
+    bench.engine.micros.fetch_add(500_000, Ordering::SeqCst);
+    bench.check(list, "", 200, "keys");
+    bench.check(list, "", 429, "RATE_LIMITED");
+    let metrics = bench.check_as("", "GET /metrics", &[], "", 200, "").body;
+    assert!(metrics.contains(r#"refusals_total{code="RATE_LIMITED"} 3"#), "{metrics}");
+}
+
+#[test]
+fn a_new_credential_is_no_new_allowance() {
+    let bench = Bench::with(|options| {
+        let one = NonZeroU32::MIN;
+        let limit = RateLimit { per_second: one, burst: one.saturating_add(2) };
+        Options { rate_limit: Some(limit), ..options }
+    });
+    let mint = "POST /v1/sessions/s/participants";
+    let body = r#"{"participant":"subagent:analysis"}"#;
+    let minted = bench.check_as(&bench.orchestrator, mint, &[], body, 201, "").json();
+    let list = "GET /v1/sessions/s/entries";
+    for _ in 0..3 {
+        bench.check(list, "", 200, "");
+    }
+    let second = minted["credential"].as_str().unwrap();
+    bench.check_as(second, list, &[], "", 429, "RATE_LIMITED");
+}

@@ -1,0 +1,23 @@
+//! The HTTP interface over the real rules: the codec and the core on a
+//! `MemoryKv`, in process, with a clock that tests set.
+
+#[cfg(test)]
+mod anything;
+#[cfg(test)]
+mod bench;
+#[cfg(test)]
+mod credentials;
+#[cfg(test)]
+mod documents;
+#[cfg(test)]
+mod entries;
+#[cfg(test)]
+mod headers;
+#[cfg(test)]
+mod limits;
+#[cfg(test)]
+mod paths;
+#[cfg(test)]
+mod sessions;
+#[cfg(test)]
+mod tool;

@@ -1,0 +1,91 @@
+//! Paths and queries nobody meant, and keys with every ASCII character.
+
+use crate::bench::{ADMIN_KEY, Bench};
+
+#[test]
+fn a_key_with_any_ascii_character_is_a_key_or_refused_as_one() {
+    let bench = Bench::new();
+    for byte in 0..=127_u8 {
+        let character = char::from(byte);
+        let target = format!("PUT /v1/sessions/s/entries/%{byte:02X}");
+        let is_key = matches!(character, 'a'..='z' | '0'..='9' | '_');
+        let (status, told) = if is_key { (201, "version") } else { (400, "INVALID_KEY") };
+        bench.check(&target, "x", status, told);
+        bench.check(&format!("PUT /v1/sessions/s/entries/a%{byte:02x}b"), "x", status, told);
+        let raw = format!("/v1/sessions/s/entries/a{character}b");
+        if "?#/%".contains(character) || raw.parse::<http::Uri>().is_err() {
+            continue;
+        }
+        let status = if is_key { 200 } else { 400 };
+        bench.check(
+            &format!("GET {raw}"),
+            "",
+            status,
+            if is_key { "value" } else { "INVALID_KEY" },
+        );
+    }
+}
+
+#[test]
+fn a_slash_in_a_key_is_part_of_the_key() {
+    let bench = Bench::new();
+    bench.check("GET /v1/sessions/s/entries/a%2Fb", "", 400, "INVALID_KEY");
+    bench.check("GET /v1/sessions/s/entries/a/b", "", 404, "NOT_FOUND");
+    bench.check("GET /v1/sessions/s/entries/..%2F..%2Ft", "", 400, "INVALID_KEY");
+    bench.check("GET /v1/sessions/s/entries/%2e%2e", "", 400, "INVALID_KEY");
+    bench.check("GET /v1/sessions/s/entries/%C3%A4", "", 400, "INVALID_KEY");
+    bench.check("GET /v1/sessions/s/entries/%ff", "", 400, "not UTF-8 once percent-decoded");
+    bench.check("GET /v1/sessions/s/entries/%zz", "", 400, "INVALID_KEY");
+    bench.check("GET /v1/sessions/s/entries/%2561", "", 400, "INVALID_KEY");
+    let long = format!("GET /v1/sessions/s/entries/{}", "k".repeat(65));
+    bench.check(&long, "", 400, "INVALID_KEY");
+    let longer = format!("GET /v1/sessions/s/entries/{}", "k".repeat(60_000));
+    assert!(bench.check(&longer, "", 400, "INVALID_KEY").body.len() < 1000);
+}
+
+#[test]
+fn a_session_nobody_could_have_created_is_not_found() {
+    let bench = Bench::new();
+    for session in ["none", "%2e%2e", "a%2Fb", "a%20b", "%00", "%F0%9F%A6%80", &"x".repeat(5000)] {
+        let seen = bench.check_as(
+            ADMIN_KEY,
+            &format!("GET /v1/sessions/{session}/entries"),
+            &[],
+            "",
+            404,
+            "SESSION_NOT_FOUND",
+        );
+        assert!(seen.body.len() < 1500, "{seen:?}");
+        bench.check(&format!("GET /v1/sessions/{session}"), "", 401, "UNAUTHENTICATED");
+    }
+    bench.check_as(ADMIN_KEY, "GET /v1/sessions/%ff", &[], "", 400, "not UTF-8");
+}
+
+#[test]
+fn an_unknown_route_names_close_ones() {
+    let bench = Bench::new();
+    let check = |target: &str, told: &str| {
+        let seen = bench.check(target, "", 404, told);
+        assert_eq!(seen.json()["error"]["code"], "NOT_FOUND");
+    };
+    check("GET /v1/sessions/s/entry/a", "did you mean /v1/sessions/{session}/entries/{key}");
+    check("GET /v1/sessions/s/entries/", "without the slash at its end");
+    check("PUT /v1/sessions/s/entries/", "without the slash at its end");
+    check("GET /healthz/", "without the slash at its end");
+    check("GET /v1/sessions//entries", "/v1/sessions/{session}/entries");
+    check("GET /favicon.ico", "GET /openapi.json");
+    check("GET //", "there is no such route");
+    check("GET *", "there is no such route");
+}
+
+#[test]
+fn a_query_nobody_understands_is_refused() {
+    let bench = Bench::new();
+    let check = |target: &str, told: &str| bench.check(target, "", 400, told);
+    check("GET /healthz?verbose=1", r#"query parameter \"verbose\" is unknown"#);
+    check("GET /v1/sessions/s/entries?prefix=a", "this route takes no query parameters");
+    check("DELETE /v1/sessions/s/entries/a?if_version=1", "takes no query parameters");
+    check("GET /v1/sessions/s/prompt?max_tokens=9&max_tokens=9", "max_tokens is given twice");
+    check("GET /v1/tools?format=gemini", "format must be mcp, openai or anthropic");
+    bench.check("GET /healthz?", "", 200, "ok");
+}

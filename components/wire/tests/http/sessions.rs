@@ -1,0 +1,206 @@
+//! The life of sessions, and who takes part in them.
+
+use crate::bench::{ADMIN_KEY, Bench};
+
+const MINT: &str = "POST /v1/sessions/s/participants";
+
+#[test]
+fn a_created_session_comes_with_its_orchestrators_credential() {
+    let bench = Bench::new();
+    let body = r#"{"config":{"value_tokens_max":500},"session_id":"CAPA-2026.014"}"#;
+    let seen = bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], body, 201, "");
+    assert_eq!(seen.header("location"), "/v1/sessions/CAPA-2026.014");
+    assert_eq!(seen.header("cache-control"), "no-store");
+    let session = seen.json();
+    assert_eq!(session["session_id"], "CAPA-2026.014");
+    assert_eq!(session["status"], "active");
+    assert_eq!(session["config"]["value_tokens_max"], 500);
+    assert_eq!(session["expires_at"], "2026-03-22T14:30:00Z");
+    let credential = session["credential"].as_str().unwrap();
+    let show = format!("GET {}", seen.header("location"));
+    let shown = bench.check_as(credential, &show, &[], "", 200, "").json();
+    assert_eq!(shown["session_id"], "CAPA-2026.014");
+    assert!(shown.get("credential").is_none());
+}
+
+#[test]
+fn a_session_that_cannot_be_created_is_refused() {
+    let bench = Bench::new();
+    let check = |body: &str, status: u16, told: &str| {
+        bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], body, status, told);
+    };
+    check(r#"{"session_id":"s"}"#, 409, "SESSION_EXISTS");
+    check(r#"{"session_id":"../s"}"#, 400, "session_id must be 1 to 128");
+    check(r#"{"session_id":""}"#, 400, "MALFORMED_REQUEST");
+    check(r#"{"session_id":7}"#, 400, "session_id must be a string; for example");
+    check("{}", 400, "needs the member session_id");
+    check("", 400, "the body is empty");
+    check("[]", 400, "not a JSON object");
+    check(
+        r#"{"session_id":"t","id":"t"}"#,
+        400,
+        r#"no member \"id\", it knows session_id, config"#,
+    );
+    check(r#"{"session_id":"t","config":{"colour":"red"}}"#, 400, "colour");
+    check(r#"{"session_id":"t","config":[]}"#, 400, "MALFORMED_REQUEST");
+    check(r#"{"session_id":"t","config":{"value_tokens_max":0}}"#, 400, "MALFORMED_REQUEST");
+    check(r#"{"session_id":"t","config":null}"#, 201, "");
+    let text = [("content-type", "text/plain")];
+    bench.check_as(ADMIN_KEY, "POST /v1/sessions", &text, "{}", 415, "application/json");
+    for token in [&bench.orchestrator, &bench.agent] {
+        let body = r#"{"session_id":"u"}"#;
+        bench.check_as(token, "POST /v1/sessions", &[], body, 403, "send the admin key");
+        bench.check_as(token, "GET /v1/sessions", &[], "", 403, "FORBIDDEN");
+    }
+}
+
+#[test]
+fn a_session_is_archived_and_deleted() {
+    let bench = Bench::new();
+    let admin = |target: &str, body: &str, status: u16, told: &str| {
+        bench.check_as(ADMIN_KEY, target, &[], body, status, told);
+    };
+    for step in ["archive", "revoke"] {
+        let target = format!("POST /v1/sessions/s/{step}");
+        bench.check_as(&bench.orchestrator, &target, &[], "", 403, "FORBIDDEN");
+        admin(&target, r#"{"now":true}"#, 400, r#"no member \"now\""#);
+        admin(&target, "[]", 400, "for example {}, or no body at all");
+    }
+    bench.check_as(&bench.orchestrator, "DELETE /v1/sessions/s", &[], "", 403, "FORBIDDEN");
+    admin("POST /v1/sessions/s/archive", "", 200, r#""status":"archived""#);
+    admin("POST /v1/sessions/s/archive", "{}", 200, r#""status":"archived""#);
+    bench.check("PUT /v1/sessions/s/entries/a", "x", 409, "SESSION_ARCHIVED");
+    bench.check("GET /v1/sessions/s/entries", "", 200, "keys");
+    admin("DELETE /v1/sessions/s", "", 200, r#""deleted_session":"s""#);
+    admin("GET /v1/sessions/s", "", 404, "SESSION_NOT_FOUND");
+    admin("DELETE /v1/sessions/s", "", 404, "SESSION_NOT_FOUND");
+    admin("POST /v1/sessions/s/archive", "", 404, "SESSION_NOT_FOUND");
+    admin(MINT, r#"{"participant":"subagent:a"}"#, 404, "SESSION_NOT_FOUND");
+}
+
+#[test]
+fn credentials_are_minted_by_the_operator_and_the_orchestrator() {
+    let bench = Bench::new();
+    let check = |token: &str, participant: &str, status: u16, told: &str| {
+        let body = format!(r#"{{"participant":"{participant}"}}"#);
+        bench.check_as(token, MINT, &[], &body, status, told)
+    };
+    for (nth, participant) in
+        ["orchestrator", "subagent:analysis", "subagent:analysis:3"].into_iter().enumerate()
+    {
+        let minted = check(ADMIN_KEY, participant, 201, "").json();
+        assert_eq!(minted["participant"], participant);
+        let token = minted["credential"].as_str().unwrap();
+        let target = format!("PUT /v1/sessions/s/entries/entry_{nth}");
+        bench.check_as(token, &target, &[], "x", 201, participant);
+    }
+    check(&bench.orchestrator, "subagent:review", 201, "2026-02-21T14:30:00Z");
+    check(&bench.orchestrator, "orchestrator", 403, "ask the operator");
+    check(&bench.agent, "subagent:analysis", 403, "ask the orchestrator");
+    check(&bench.agent, "orchestrator", 403, "ask the orchestrator");
+    for token in [ADMIN_KEY, &bench.orchestrator, &bench.agent] {
+        check(token, "admin", 403, "use the server's admin key");
+        for wrong in
+            ["", "Admin", "user", "subagent", "subagent:", "subagent:a b", "subagent:a:b:c"]
+        {
+            check(token, wrong, 400, "a participant is orchestrator, subagent:{task}");
+        }
+    }
+}
+
+#[test]
+fn a_credentials_life_is_chosen_within_bounds() {
+    let bench = Bench::new();
+    let check = |ttl: &str, status: u16, told: &str| {
+        let body = format!(r#"{{"participant":"subagent:a","ttl_seconds":{ttl}}}"#);
+        bench.check_as(&bench.orchestrator, MINT, &[], &body, status, told);
+    };
+    check("60", 201, "2026-02-20T14:31:00Z");
+    check("2592000", 201, "2026-03-22T14:30:00Z");
+    check("null", 201, "2026-02-21T14:30:00Z");
+    for wrong in ["0", "59", "2592001", "18446744073709551615"] {
+        check(wrong, 400, "ttl_seconds must be from 60 to 2592000");
+    }
+    for wrong in ["-1", "60.5", "\"60\"", "true", "[]", "18446744073709551616"] {
+        check(wrong, 400, "ttl_seconds must be a whole number");
+    }
+}
+
+#[test]
+fn sessions_are_listed_page_by_page() {
+    let bench = Bench::new();
+    for session in ["a", "b", "t", "z"] {
+        bench.create(session);
+    }
+    let list = |query: &str, ids: &[&str], next: Option<&str>| {
+        let target = format!("GET /v1/sessions{query}");
+        let page = bench.check_as(ADMIN_KEY, &target, &[], "", 200, "").json();
+        let seen: Vec<&str> = page["sessions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["session_id"].as_str().unwrap())
+            .collect();
+        assert_eq!(seen, ids, "{query}");
+        assert_eq!(page["next_after"].as_str(), next, "{query}");
+    };
+    list("", &["a", "b", "s", "t", "z"], None);
+    list("?limit=2", &["a", "b"], Some("b"));
+    list("?limit=2&after=b", &["s", "t"], Some("t"));
+    list("?after=t&limit=2", &["z"], None);
+    list("?limit=5", &["a", "b", "s", "t", "z"], None);
+    list("?after=z", &[], None);
+    list("?after=", &["a", "b", "s", "t", "z"], None);
+    for query in ["limit=0", "limit=1001", "limit=x", "limit=", "limit=99999999999999999999"] {
+        let target = format!("GET /v1/sessions?{query}");
+        bench.check_as(ADMIN_KEY, &target, &[], "", 400, "limit must be");
+    }
+}
+
+#[test]
+fn a_session_deleted_while_it_is_listed_is_left_out() {
+    let bench = Bench::new();
+    bench.create("t");
+    let gone = shared_context_codec::Failure::new("SESSION_NOT_FOUND", "gone");
+    *bench.engine.fails_with.lock().unwrap() = Some(gone);
+    let page = bench.check_as(ADMIN_KEY, "GET /v1/sessions", &[], "", 200, "").json();
+    assert_eq!(page["sessions"].as_array().unwrap().len(), 1);
+    let broken = shared_context_codec::Failure::new("STORAGE_UNAVAILABLE", "the disk is gone");
+    *bench.engine.fails_with.lock().unwrap() = Some(broken);
+    bench.check_as(ADMIN_KEY, "GET /v1/sessions", &[], "", 503, "the disk is gone");
+}
+
+#[test]
+fn a_prompt_is_rendered_as_json_or_as_bare_text() {
+    let bench = Bench::new();
+    let prompt = "GET /v1/sessions/s/prompt";
+    let as_json = bench.check(prompt, "", 200, "").json();
+    let text = [("accept", "text/plain")];
+    let as_text = bench.check_as(&bench.agent, prompt, &text, "", 200, "");
+    assert_eq!(as_text.header("content-type"), "text/plain; charset=utf-8");
+    assert_eq!(as_text.body, as_json["text"].as_str().unwrap());
+    let query = format!("{prompt}?participant=orchestrator&max_tokens=400");
+    let narrow = bench.check(&query, "", 200, "").json();
+    assert_eq!(narrow["max_tokens"], 400);
+    bench.check(&format!("{prompt}?participant=subagent%3Aanalysis%3A3"), "", 200, "");
+    bench.check(&format!("{prompt}?participant=nobody"), "", 400, "MALFORMED_REQUEST");
+    bench.check(&format!("{prompt}?max_tokens=1"), "", 400, "MALFORMED_REQUEST");
+    bench.check(&format!("{prompt}?max_tokens=99999999999"), "", 400, "MALFORMED_REQUEST");
+    bench.check(&format!("{prompt}?max_tokens=-1"), "", 400, "whole number");
+    bench.check(&format!("{prompt}?who=me"), "", 400, "only participant, max_tokens");
+}
+
+#[test]
+fn the_audit_is_read_by_the_operator_without_values() {
+    let bench = Bench::new();
+    bench.check("PUT /v1/sessions/s/entries/a", "secret plan", 201, "");
+    let audit = "GET /v1/sessions/s/audit";
+    let seen = bench.check_as(ADMIN_KEY, audit, &[], "", 200, r#""key":"a""#);
+    assert!(!seen.body.contains("secret plan"));
+    let page = bench.check_as(ADMIN_KEY, &format!("{audit}?limit=1"), &[], "", 200, "").json();
+    assert_eq!(page["records"].as_array().unwrap().len(), 1);
+    let next = format!("{audit}?since={}", page["next_since"]);
+    bench.check_as(ADMIN_KEY, &next, &[], "", 200, r#""action":"write""#);
+    bench.check_as(&bench.orchestrator, audit, &[], "", 403, "FORBIDDEN");
+    bench.check_as(ADMIN_KEY, &format!("{audit}?limit=1001"), &[], "", 400, "MALFORMED_REQUEST");
+}

@@ -1,0 +1,151 @@
+//! The JSON tool over HTTP: its bytes pass unchanged, its refusals become
+//! problems.
+
+use serde_json::json;
+use shared_context_codec::Failure;
+
+use crate::bench::{ADMIN_KEY, Bench};
+
+const TOOL: &str = "POST /v1/sessions/s/shared_context";
+
+#[test]
+fn the_examples_of_the_seed_work_as_written() {
+    let bench = Bench::new();
+    let write = r#"{
+  "action": "write",
+  "key": "problem_summary",
+  "value": "Updated summary after investigation..."
+}"#;
+    let read = "{\n  \"action\": \"read\",\n  \"key\": \"problem_summary\"\n}";
+    bench.check(
+        TOOL,
+        write,
+        200,
+        r#"{"key":"problem_summary","version":1,"written_by":"subagent:analysis","written_at":"2026-02-20T14:30:00Z""#,
+    );
+    bench.check(
+        TOOL,
+        read,
+        200,
+        r#"{"key":"problem_summary","value":"Updated summary after investigation...","written_by":"subagent:analysis","written_at":"2026-02-20T14:30:00Z","version":1"#,
+    );
+    bench.check(TOOL, r#"{"action":"list_keys"}"#, 200, r#"{"keys":[{"key":"problem_summary""#);
+    let delete = r#"{"action":"delete","key":"problem_summary"}"#;
+    bench.check(TOOL, delete, 200, r#"{"deleted":"problem_summary","previous_version":1"#);
+    let sent = bench.engine.requests.lock().unwrap();
+    assert_eq!(sent[0], write.as_bytes(), "passed on byte by byte");
+    assert_eq!(sent[1], read.as_bytes());
+}
+
+#[test]
+fn refusals_of_the_tool_are_problems_with_its_error_inside() {
+    let bench = Bench::new();
+    let seen = bench.check(TOOL, r#"{"action":"read","key":"none"}"#, 404, "");
+    assert_eq!(seen.json()["error"]["code"], "KEY_NOT_FOUND");
+    assert_eq!(seen.json()["title"], "No such entry");
+    let check = |body: &str, status: u16, code: &str| {
+        let seen = bench.check(TOOL, body, status, "");
+        assert_eq!(seen.json()["error"]["code"], code, "{body}");
+    };
+    check("", 400, "MALFORMED_REQUEST");
+    check("{", 400, "MALFORMED_REQUEST");
+    check("[]", 400, "MALFORMED_REQUEST");
+    check("{}", 400, "MALFORMED_REQUEST");
+    check(r#"{"action":"fly"}"#, 400, "MALFORMED_REQUEST");
+    check(r#"{"action":"read","key":"a","written_by":"admin"}"#, 400, "MALFORMED_REQUEST");
+    check(r#"{"action":"read","key":"A"}"#, 400, "INVALID_KEY");
+    check(r#"{"action":"audit"}"#, 403, "FORBIDDEN");
+    check(r#"{"action":"delete_session"}"#, 403, "FORBIDDEN");
+    check(r#"{"action":"create_session"}"#, 409, "SESSION_EXISTS");
+    let value = "x".repeat(4001);
+    let body = json!({"action": "write", "key": "a", "value": value}).to_string();
+    check(&body, 413, "VALUE_TOO_LARGE");
+    let nested = format!("{}{}", "[".repeat(100), "]".repeat(100));
+    check(&format!(r#"{{"action":{nested}}}"#), 400, "MALFORMED_REQUEST");
+}
+
+#[test]
+fn the_body_must_be_called_json_or_nothing() {
+    let bench = Bench::new();
+    let check = |content_type: &str, status: u16| {
+        let headers = [("content-type", content_type)];
+        let body = r#"{"action":"list_keys"}"#;
+        bench.check_as(&bench.agent, TOOL, &headers, body, status, "");
+    };
+    check("application/json", 200);
+    check("application/json; charset=utf-8", 200);
+    check("text/plain", 415);
+    check("application/x-www-form-urlencoded", 415);
+    bench.check(TOOL, r#"{"action":"list_keys"}"#, 200, "keys");
+    bench.check(&format!("{TOOL}?action=read"), "{}", 400, "takes no query parameters");
+}
+
+#[test]
+fn a_failure_of_the_host_fails_this_request_only() {
+    let bench = Bench::new();
+    for (code, status) in
+        [("INTERNAL", 500), ("STORAGE_UNAVAILABLE", 503), ("FROM_A_NEWER_COMPONENT", 500)]
+    {
+        *bench.engine.fails_with.lock().unwrap() = Some(Failure::new(code, "the guest trapped"));
+        bench.check(TOOL, r#"{"action":"list_keys"}"#, status, "the guest trapped");
+        bench.check(TOOL, r#"{"action":"list_keys"}"#, 200, "keys");
+    }
+}
+
+#[test]
+fn a_reply_the_wire_cannot_read_is_a_failure_of_the_server() {
+    use bytes::Bytes;
+    use http::Request;
+    use shared_context_codec::{Caller, Reply};
+    use shared_context_core::time::Timestamp;
+    use shared_context_wire::Engine;
+
+    struct Odd;
+    impl Engine for Odd {
+        async fn invoke(&self, _: &str, _: &Caller, _: &[u8]) -> Result<Reply, Failure> {
+            Ok(Reply { revision: 1, body: b"not json".to_vec() })
+        }
+        async fn sessions(&self, _: Option<&str>, _: usize) -> Result<Vec<String>, Failure> {
+            Ok(vec!["a\"b".to_owned()])
+        }
+        fn now(&self) -> Timestamp {
+            Timestamp(0)
+        }
+        fn monotonic_micros(&self) -> u64 {
+            0
+        }
+    }
+    let bench = Bench::new();
+    let request = Request::post("/v1/sessions/s/participants")
+        .header("authorization", format!("Bearer {ADMIN_KEY}"))
+        .body(Bytes::from_static(br#"{"participant":"subagent:a"}"#))
+        .unwrap();
+    let response = crate::bench::ready(bench.http.handle(&Odd, request));
+    assert_eq!(response.status(), 500);
+}
+
+#[test]
+fn every_action_of_the_definition_works_with_what_it_does_not_need_set_to_null() {
+    let bench = Bench::new();
+    let document = bench.check_as("", "GET /v1/tools", &[], "", 200, "").json();
+    let schema = &document["tools"][0]["inputSchema"];
+    let names: Vec<String> = schema["properties"].as_object().unwrap().keys().cloned().collect();
+    for action in schema["properties"]["action"]["enum"].as_array().unwrap() {
+        let mut request = json!({ "action": action });
+        for name in &names {
+            if name != "action" {
+                request[name] = json!(null);
+            }
+        }
+        if ["write", "read", "delete"].contains(&action.as_str().unwrap()) {
+            request["key"] = json!("scope");
+        }
+        if action == "write" {
+            request["value"] = json!("Find it.");
+        }
+        if action == "read" {
+            bench.check("PUT /v1/sessions/s/entries/scope", "Find it.", 201, "");
+        }
+        bench.check(TOOL, &request.to_string(), 200, "");
+    }
+}
