@@ -1,8 +1,9 @@
 //! One request of the JSON tool, from bytes to bytes.
 
 use shared_context_core::{
-    self as core, Command, Config, Error, Participant, SessionId, execute,
+    self as core, Command, Config, Error, Outcome, Participant, SessionId, execute,
     port::{Clock, Kv, Log},
+    refuse,
 };
 
 use crate::{Failure, reply, request};
@@ -59,11 +60,35 @@ pub fn invoke(
     caller: &Caller,
     request: &[u8],
 ) -> Result<Reply, Failure> {
-    let command = request::command(request)?;
     let session = scope.strip_prefix("session/").unwrap_or_default();
-    let session = session_for(session, &command)?;
-    let outcome = execute(kv, clock, log, &session, &caller.check()?, &command)?;
+    let outcome = perform(kv, clock, log, session, caller, request::command(request))?;
     Ok(Reply { revision: outcome.revision.0, body: reply::encode(&outcome) })
+}
+
+/// Performs `command`, or refuses what was no command, on `session`.
+///
+/// # Errors
+///
+/// As [`invoke`].
+pub fn perform(
+    kv: &impl Kv,
+    clock: &impl Clock,
+    log: &impl Log,
+    session: &str,
+    caller: &Caller,
+    command: Result<Command, Error>,
+) -> Result<Outcome, Error> {
+    let caller = caller.check()?;
+    match command {
+        Ok(command) => {
+            let session = session_for(session, &command)?;
+            execute(kv, clock, log, &session, &caller, &command)
+        }
+        Err(error) => Err(match SessionId::new(session) {
+            Some(session) => refuse(kv, &session, &caller, error),
+            None => error,
+        }),
+    }
 }
 
 /// The session that `command` is for.
@@ -72,7 +97,7 @@ pub fn invoke(
 ///
 /// `MALFORMED_REQUEST` when it is to be created under a name that no session can
 /// have, `SESSION_NOT_FOUND` when it is not.
-pub fn session_for(id: &str, command: &Command) -> Result<SessionId, Error> {
+fn session_for(id: &str, command: &Command) -> Result<SessionId, Error> {
     match (SessionId::new(id), command) {
         (Some(session), _) => Ok(session),
         (None, Command::CreateSession(_)) => Err(Error::malformed(

@@ -18,7 +18,7 @@ pub mod schema;
 
 pub use action::{ACTIONS, ActionInfo, may_change};
 pub use failure::Failure;
-pub use invoke::{Caller, Credential, Reply, config_to_json, invoke, parse_config, session_for};
+pub use invoke::{Caller, Credential, Reply, config_to_json, invoke, parse_config, perform};
 pub use json::Time;
 pub use shared_context_core::Code;
 

@@ -35,11 +35,6 @@ pub enum Error {
         /// The id asked for.
         session: String,
     },
-    /// A session of this name exists already.
-    SessionExists {
-        /// The id asked for.
-        session: String,
-    },
     /// The session is read-only.
     SessionArchived {
         /// Its id.
@@ -49,6 +44,11 @@ pub enum Error {
     Forbidden {
         /// Who may, and what to do instead.
         message: &'static str,
+    },
+    /// A session of this name exists already.
+    SessionExists {
+        /// The id asked for.
+        session: String,
     },
     /// Another request was made under this request id before.
     RequestIdReused,
@@ -115,12 +115,12 @@ pub enum Code {
     InvalidKey,
     /// See [`Error::SessionNotFound`].
     SessionNotFound,
-    /// See [`Error::SessionExists`].
-    SessionExists,
     /// See [`Error::SessionArchived`].
     SessionArchived,
     /// See [`Error::Forbidden`].
     Forbidden,
+    /// See [`Error::SessionExists`].
+    SessionExists,
     /// See [`Error::RequestIdReused`].
     RequestIdReused,
     /// See [`Error::KeyNotFound`].
@@ -142,9 +142,9 @@ impl Code {
         Self::MalformedRequest,
         Self::InvalidKey,
         Self::SessionNotFound,
-        Self::SessionExists,
         Self::SessionArchived,
         Self::Forbidden,
+        Self::SessionExists,
         Self::RequestIdReused,
         Self::KeyNotFound,
         Self::ValueTooLarge,

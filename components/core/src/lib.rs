@@ -65,4 +65,4 @@ pub use config::Config;
 pub use error::{Code, Error};
 pub use key::{Key, RequestId, SessionId};
 pub use participant::{Caller, Credential, Participant, Role};
-pub use session::execute;
+pub use session::{execute, refuse};

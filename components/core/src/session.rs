@@ -67,6 +67,20 @@ pub fn execute(
     Err(KvError(format!("{ATTEMPTS_MAX} commits in a row met a conflict")).into())
 }
 
+/// What to answer to a request that makes no command because of `error`: that,
+/// unless the caller's credential is void, which comes first.
+pub fn refuse(kv: &impl Kv, session: &SessionId, caller: &Caller, error: Error) -> Error {
+    if caller.credential.is_none() {
+        return error;
+    }
+    let Ok(bucket) = kv.open(&session.bucket_name()) else { return error };
+    let request = Request { bucket: &bucket, now: Timestamp::default(), session, caller };
+    match request.open() {
+        Err(void @ Error::Unauthenticated { .. }) => void,
+        _ => error,
+    }
+}
+
 /// What is to be done for a command.
 enum Decision {
     /// Nothing but to answer.
@@ -106,10 +120,10 @@ impl<B: Bucket> Request<'_, B> {
 
     fn create(&self, config: &Config) -> Result<Decision, Error> {
         config.check()?;
+        self.require_admin()?;
         if self.bucket.get(record::META)?.is_some() {
             return Err(Error::SessionExists { session: self.session.to_string() });
         }
-        self.require_admin()?;
         let incarnation = self.bucket.revision().next();
         let has_own_namespace = config.namespace.is_some();
         let meta =

@@ -1,10 +1,9 @@
 //! The typed exports: sessions, store and prompt.
 
-use shared_context_codec::{config_to_json, parse_config, session_for};
+use shared_context_codec::{config_to_json, parse_config};
 use shared_context_core::{
     Command, Condition, Config, Delete, Error, Key, Outcome, Participant, Reply, RequestId, Write,
     command::SessionInfo,
-    execute,
     port::Revision,
     store::{self as core_store, advice::Advice},
     tokens::Tokens,
@@ -26,12 +25,10 @@ fn perform<T>(
     command: Result<Command, Error>,
     pick: impl FnOnce(Outcome) -> Option<T>,
 ) -> Result<T, types::Error> {
-    let performed = command.and_then(|command| {
-        let session = session_for(session, &command)?;
-        let caller = ports::caller(caller).check()?;
-        execute(&HostKv, &HostClock, &HostLog, &session, &caller, &command)
-    });
-    let outcome = performed.map_err(ports::error)?;
+    let caller = ports::caller(caller);
+    let outcome =
+        shared_context_codec::perform(&HostKv, &HostClock, &HostLog, session, &caller, command)
+            .map_err(ports::error)?;
     // Each command has one kind of reply; another one would be a bug of ours.
     pick(outcome).ok_or_else(|| ports::error(Error::malformed("the reply is of another kind")))
 }

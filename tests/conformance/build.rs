@@ -1,0 +1,26 @@
+//! Fails the build of the suite when the codec can do something that no case
+//! proves; it names what is missing and where to add it.
+
+use std::{error::Error, path::Path};
+
+use shared_context_codec::{ACTIONS, Code};
+
+#[path = "src/case/mod.rs"]
+pub mod case;
+#[path = "src/coverage.rs"]
+pub mod coverage;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=cases");
+    println!("cargo::rerun-if-changed=src/case");
+    println!("cargo::rerun-if-changed=src/coverage.rs");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
+    let cases: Vec<_> = case::read_all(&folder)?.into_iter().map(|(_, case)| case).collect();
+    let actions: Vec<&str> = ACTIONS.iter().map(|it| it.name).collect();
+    let codes: Vec<&str> = Code::ALL.iter().map(|it| it.as_str()).collect();
+    let gaps = coverage::gaps(&cases, &actions, &codes);
+    for gap in &gaps {
+        println!("cargo::error={gap}");
+    }
+    if gaps.is_empty() { Ok(()) } else { Err("the conformance cases are not complete".into()) }
+}

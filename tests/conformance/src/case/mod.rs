@@ -1,0 +1,242 @@
+//! The format of a case: what a YAML file in `cases/` may say, parsed and
+//! checked. README.md shows it by example.
+//!
+//! Leaves out how a case is run (`run`), how texts are filled in (`template`)
+//! and how replies are compared (`expect`). The build script reads cases with
+//! this very module, so it depends on nothing else of this crate.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    num::NonZeroU32,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+mod written;
+
+/// The participant that runs the life of sessions.
+pub const ADMIN: &str = "admin";
+/// The session of a step that names none.
+pub const MAIN: &str = "main";
+
+/// One case: a short story with a start, steps, and what each must answer.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// What is promised, as a sentence.
+    pub title: String,
+    /// The sections and requirements that promise it: `000 §3.3`, `A3`.
+    pub cites: Vec<String>,
+    /// The sessions that exist at the start.
+    #[serde(default = "main_session")]
+    pub sessions: Vec<String>,
+    /// The configuration they are created with.
+    pub config: Option<Value>,
+    /// How many requests each participant may make over HTTP; any number when
+    /// `None`.
+    pub rate_limit: Option<RateLimit>,
+    /// What happens, in order.
+    pub steps: Vec<Step>,
+}
+
+/// How many requests a participant may make.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateLimit {
+    /// Requests a second, in the long run.
+    pub per_second: NonZeroU32,
+    /// Requests at once.
+    pub burst: NonZeroU32,
+}
+
+fn main_session() -> Vec<String> {
+    vec![MAIN.to_owned()]
+}
+
+/// One step: a deed, done once or, with other values, several times.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "written::RawStep")]
+pub struct Step {
+    /// A variable and the values it takes, one after the other.
+    pub each: Option<(String, Vec<Value>)>,
+    /// How often; `$i` counts from 1.
+    pub repeat: Option<u64>,
+    /// What is done.
+    pub deed: Deed,
+}
+
+/// What a step does.
+#[derive(Debug, Clone)]
+pub enum Deed {
+    /// Sends a request of the JSON tool.
+    Call(Box<Call>),
+    /// Sends a request of HTTP.
+    Http(Box<Http>),
+    /// Takes a credential and keeps it in the variable `keep`.
+    Keep {
+        /// For whom.
+        participant: String,
+        /// Of which session.
+        session: String,
+        /// The variable's name.
+        keep: String,
+    },
+    /// Stops the system and starts it again over the same storage.
+    Restart,
+    /// Sets the clock to an instant (RFC 3339).
+    Clock(String),
+    /// Moves the clock by a duration, such as `-1h`.
+    ClockStep(String),
+    /// Lets the storage fail, or work again.
+    Storage(Storage),
+    /// Looks at the records given to the log since the last look.
+    Logged(Vec<Value>),
+    /// Does several steps.
+    Steps(Vec<Step>),
+}
+
+/// A request of the JSON tool and what must come back.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Who calls.
+    pub participant: String,
+    /// On which session.
+    pub session: String,
+    /// The kept credential to show; a new one when `None`.
+    pub credential: Option<String>,
+    /// What is sent.
+    pub request: Body,
+    /// What must come back.
+    pub expectation: Expectation,
+    /// Variables, and where in the reply their values are.
+    pub save: BTreeMap<String, String>,
+}
+
+/// A request of HTTP and what must come back.
+#[derive(Debug, Clone)]
+pub struct Http {
+    /// Method and target: `GET /v1/sessions/main`.
+    pub line: String,
+    /// Whose credential is sent; no credential when `None`.
+    pub participant: Option<String>,
+    /// Of which session the credential is.
+    pub session: String,
+    /// The kept credential to show; a new one when `None`.
+    pub credential: Option<String>,
+    /// Further request headers; a list of values is a header sent as often.
+    pub headers: BTreeMap<String, Value>,
+    /// The request body, if any.
+    pub body: Option<Body>,
+    /// The status that must come back.
+    pub status: u16,
+    /// Response headers that must come back.
+    pub response_headers: BTreeMap<String, Value>,
+    /// The body that must come back; any when `None`.
+    pub expectation: Option<Expectation>,
+    /// Variables, and where their values are: `status`, `headers.…`, `body.…`.
+    pub save: BTreeMap<String, String>,
+}
+
+/// What is sent: a JSON value, or exact text.
+#[derive(Debug, Clone)]
+pub enum Body {
+    /// A JSON value with variables and generated texts.
+    Json(Value),
+    /// Text, or a list of parts, sent as it is.
+    Raw(Value),
+}
+
+/// What must come back.
+#[derive(Debug, Clone)]
+pub enum Expectation {
+    /// This value and no other member.
+    Exact(Value),
+    /// These members; others may be there.
+    Partial(Value),
+    /// This text, byte for byte.
+    Bytes(Value),
+    /// A refusal, after which nothing has changed.
+    Refusal {
+        /// Members of the error.
+        error: Value,
+        /// A code that applies as well, but comes later in the order.
+        before: Option<String>,
+    },
+}
+
+/// How the storage behaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Storage {
+    /// As it should.
+    Works,
+    /// Nothing can be read.
+    ReadsFail,
+    /// Nothing can be committed.
+    CommitsFail,
+    /// A commit happens, but its answer is lost.
+    AnswersLost,
+    /// Every commit meets another one that was faster.
+    CommitsConflict,
+}
+
+impl Case {
+    /// Every deed of the case, those inside of `steps` included.
+    pub fn deeds(&self) -> Vec<&Deed> {
+        fn collect<'a>(steps: &'a [Step], deeds: &mut Vec<&'a Deed>) {
+            for step in steps {
+                deeds.push(&step.deed);
+                if let Deed::Steps(steps) = &step.deed {
+                    collect(steps, deeds);
+                }
+            }
+        }
+        let mut deeds = Vec::new();
+        collect(&self.steps, &mut deeds);
+        deeds
+    }
+
+    /// Whether the case can only be told in HTTP.
+    pub fn needs_http(&self) -> bool {
+        self.deeds().iter().any(|deed| matches!(deed, Deed::Http(_)))
+    }
+
+    /// Whether the case needs a storage that fails on demand.
+    pub fn needs_storage_faults(&self) -> bool {
+        self.deeds().iter().any(|deed| matches!(deed, Deed::Storage(_)))
+    }
+}
+
+/// Reads one case.
+pub fn parse(text: &str) -> Result<Case, String> {
+    let options = serde_saphyr::options! { strict_booleans: true };
+    serde_saphyr::from_str_with_options(text, options).map_err(|err| err.to_string())
+}
+
+/// Reads all cases below `folder`, with their paths in it, in order.
+pub fn read_all(folder: &Path) -> Result<Vec<(PathBuf, Case)>, String> {
+    let mut paths = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let files = fs::read_dir(&folder).map_err(|err| format!("{}: {err}", folder.display()))?;
+        for file in files {
+            let path = file.map_err(|err| format!("{}: {err}", folder.display()))?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|it| it == "yaml") {
+                paths.push(path);
+            }
+        }
+    }
+    paths.sort();
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).map_err(|err| err.to_string());
+        let case = text.and_then(|text| parse(&text));
+        let name = path.strip_prefix(folder).unwrap_or(&path).to_owned();
+        case.map_err(|err| format!("cases/{}: {err}", name.display())).map(|case| (name, case))
+    };
+    paths.into_iter().map(read).collect()
+}

@@ -1,0 +1,176 @@
+//! A step as a file says it, all members optional, and the one thing it means.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{Body, Call, Deed, Expectation, Http, MAIN, Step, Storage};
+
+/// A step as it is written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RawStep {
+    each: Option<Map<String, Value>>,
+    repeat: Option<u64>,
+    steps: Option<Vec<Step>>,
+    restart: Option<bool>,
+    clock: Option<String>,
+    clock_step: Option<String>,
+    storage: Option<Storage>,
+    logged: Option<Vec<Value>>,
+    keep_credential: Option<String>,
+    call: Option<Map<String, Value>>,
+    raw: Option<Value>,
+    http: Option<String>,
+    #[serde(rename = "as")]
+    participant: Option<String>,
+    session: Option<String>,
+    credential: Option<String>,
+    headers: Option<BTreeMap<String, Value>>,
+    body: Option<Value>,
+    status: Option<u16>,
+    response_headers: Option<BTreeMap<String, Value>>,
+    expect: Option<Value>,
+    expect_partial: Option<Value>,
+    bytes: Option<Value>,
+    error: Option<Map<String, Value>>,
+    save: Option<BTreeMap<String, String>>,
+}
+
+impl TryFrom<RawStep> for Step {
+    type Error = String;
+
+    fn try_from(mut raw: RawStep) -> Result<Self, String> {
+        let each = raw.each.take().map(one_list).transpose()?;
+        let repeat = raw.repeat.take();
+        let deed = raw.deed()?;
+        match raw.left_over() {
+            Some(name) => Err(format!("`{name}` does not belong to this kind of step")),
+            None => Ok(Self { each, repeat, deed }),
+        }
+    }
+}
+
+impl RawStep {
+    /// Takes out what the deed of this step needs.
+    fn deed(&mut self) -> Result<Deed, String> {
+        if let Some(line) = self.http.take() {
+            return self.http(line).map(|http| Deed::Http(Box::new(http)));
+        }
+        if self.call.is_some() || self.raw.is_some() {
+            return self.call().map(|call| Deed::Call(Box::new(call)));
+        }
+        if let Some(keep) = self.keep_credential.take() {
+            let participant = self.participant.take().ok_or("`keep_credential` needs `as`")?;
+            return Ok(Deed::Keep { participant, session: self.session(), keep });
+        }
+        if let Some(true) = self.restart.take() {
+            return Ok(Deed::Restart);
+        }
+        let deed = None
+            .or(self.clock.take().map(Deed::Clock))
+            .or(self.clock_step.take().map(Deed::ClockStep))
+            .or(self.storage.take().map(Deed::Storage))
+            .or(self.logged.take().map(Deed::Logged))
+            .or(self.steps.take().map(Deed::Steps));
+        deed.ok_or_else(|| "a step needs one of: call, raw, http, keep_credential, restart, clock, clock_step, storage, logged, steps".to_owned())
+    }
+
+    fn call(&mut self) -> Result<Call, String> {
+        let request = match (self.call.take(), self.raw.take()) {
+            (Some(request), None) => Body::Json(Value::Object(request)),
+            (None, Some(raw)) => Body::Raw(raw),
+            _ => return Err("a step has either `call` or `raw`".to_owned()),
+        };
+        Ok(Call {
+            participant: self.participant.take().ok_or("`call` and `raw` need `as`")?,
+            session: self.session(),
+            credential: self.credential.take(),
+            request,
+            expectation: self
+                .expectation()?
+                .ok_or("`call` and `raw` need one of: expect, expect_partial, bytes, error")?,
+            save: self.save.take().unwrap_or_default(),
+        })
+    }
+
+    fn http(&mut self, line: String) -> Result<Http, String> {
+        Ok(Http {
+            line,
+            participant: self.participant.take(),
+            session: self.session(),
+            credential: self.credential.take(),
+            headers: self.headers.take().unwrap_or_default(),
+            body: match (self.body.take(), self.raw.take()) {
+                (None, raw) => raw.map(Body::Raw),
+                (Some(json), None) => Some(Body::Json(json)),
+                (Some(_), Some(_)) => return Err("a step has either `body` or `raw`".to_owned()),
+            },
+            status: self.status.take().ok_or("`http` needs `status`")?,
+            response_headers: self.response_headers.take().unwrap_or_default(),
+            expectation: self.expectation()?,
+            save: self.save.take().unwrap_or_default(),
+        })
+    }
+
+    fn session(&mut self) -> String {
+        self.session.take().unwrap_or_else(|| MAIN.to_owned())
+    }
+
+    fn expectation(&mut self) -> Result<Option<Expectation>, String> {
+        let refusal = self.error.take().map(|mut error| {
+            let before = error.remove("before").as_ref().and_then(Value::as_str).map(str::to_owned);
+            Expectation::Refusal { error: Value::Object(error), before }
+        });
+        let mut all = [
+            self.expect.take().map(Expectation::Exact),
+            self.expect_partial.take().map(Expectation::Partial),
+            self.bytes.take().map(Expectation::Bytes),
+            refusal,
+        ]
+        .into_iter()
+        .flatten();
+        match (all.next(), all.next()) {
+            (first, None) => Ok(first),
+            _ => Err("a step has one of: expect, expect_partial, bytes, error".to_owned()),
+        }
+    }
+
+    /// The name of a member that no one took.
+    fn left_over(&self) -> Option<&'static str> {
+        let members = [
+            ("steps", self.steps.is_some()),
+            ("restart", self.restart.is_some()),
+            ("clock", self.clock.is_some()),
+            ("clock_step", self.clock_step.is_some()),
+            ("storage", self.storage.is_some()),
+            ("logged", self.logged.is_some()),
+            ("keep_credential", self.keep_credential.is_some()),
+            ("call", self.call.is_some()),
+            ("raw", self.raw.is_some()),
+            ("as", self.participant.is_some()),
+            ("session", self.session.is_some()),
+            ("credential", self.credential.is_some()),
+            ("headers", self.headers.is_some()),
+            ("body", self.body.is_some()),
+            ("status", self.status.is_some()),
+            ("response_headers", self.response_headers.is_some()),
+            ("expect", self.expect.is_some()),
+            ("expect_partial", self.expect_partial.is_some()),
+            ("bytes", self.bytes.is_some()),
+            ("error", self.error.is_some()),
+            ("save", self.save.is_some()),
+        ];
+        members.into_iter().find(|(_, is_there)| *is_there).map(|(name, _)| name)
+    }
+}
+
+/// The one variable of an `each` and its values.
+fn one_list(each: Map<String, Value>) -> Result<(String, Vec<Value>), String> {
+    let mut members = each.into_iter();
+    match (members.next(), members.next()) {
+        (Some((name, Value::Array(values))), None) => Ok((name, values)),
+        _ => Err("`each` is one variable with a list of values".to_owned()),
+    }
+}

@@ -1,0 +1,111 @@
+//! The component under wasmtime, a fresh instance for each request: over storage
+//! in memory that can be told to fail, and over `SQLite`. It is compiled once for
+//! all cases.
+
+use std::sync::OnceLock;
+
+use serde_json::Value;
+use shared_context_wasmtime::{Cache, Component, ComponentOptions, Host, SqliteKv, SqliteOptions};
+use tempfile::TempDir;
+
+use crate::{
+    case::Storage,
+    fault::World,
+    target::{Credential, Kind, Stop, Target, token},
+};
+
+/// The target `component-memory`.
+pub(super) fn in_memory() -> Kind {
+    Kind {
+        name: "component-memory",
+        speaks_http: false,
+        fails_on_demand: true,
+        start: Box::new(|_| {
+            let world = World::default();
+            let host = Host::new(world.clone(), world.clone(), world.clone());
+            Ok(Box::new(Guest { component: compiled()?, host: Some(host), world, folder: None }))
+        }),
+    }
+}
+
+/// The target `component-sqlite`.
+pub(super) fn over_sqlite() -> Kind {
+    Kind {
+        name: "component-sqlite",
+        speaks_http: false,
+        fails_on_demand: false,
+        start: Box::new(|_| {
+            let folder = TempDir::new().map_err(|err| err.to_string())?;
+            let (component, world) = (compiled()?, World::default());
+            let mut guest = Guest { component, host: None, world, folder: Some(folder) };
+            guest.restart()?;
+            Ok(Box::new(guest))
+        }),
+    }
+}
+
+/// The component, compiled by whoever asks first.
+fn compiled() -> Result<Component, String> {
+    static COMPILED: OnceLock<Result<Component, String>> = OnceLock::new();
+    let compile = || Component::new(&options()).map_err(|err| err.to_string());
+    COMPILED.get_or_init(compile).clone()
+}
+
+/// How the component is run under test: what one test compiled, the next finds.
+pub(super) fn options() -> ComponentOptions {
+    let mut options = ComponentOptions::default();
+    options.cache = Cache::Folder(concat!(env!("OUT_DIR"), "/compiled").into());
+    options
+}
+
+#[derive(Debug)]
+struct Guest {
+    component: Component,
+    /// `None` only while it is restarted.
+    host: Option<Host>,
+    world: World,
+    /// Where the database is; `None` when there is none.
+    folder: Option<TempDir>,
+}
+
+impl Target for Guest {
+    fn credential(&mut self, session: &str, participant: &str) -> Result<Credential, Stop> {
+        token::issue(self, session, participant)
+    }
+
+    fn invoke(
+        &mut self,
+        session: &str,
+        credential: &Credential,
+        request: &[u8],
+    ) -> Result<Vec<u8>, Stop> {
+        let host = self.host.as_ref().ok_or_else(|| "the database is not open".to_owned())?;
+        let scope = format!("session/{session}");
+        self.component
+            .invoke(host, &scope, &token::caller(credential)?, request)
+            .map(|reply| reply.body)
+            .map_err(|failure| Stop::Refused(failure.to_json()))
+    }
+
+    fn restart(&mut self) -> Result<(), String> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        self.host = None; // The folder is free when the last user of it is gone.
+        let kv =
+            SqliteKv::open(folder, &SqliteOptions::default()).map_err(|err| err.to_string())?;
+        self.host = Some(Host::new(kv, self.world.clone(), self.world.clone()));
+        Ok(())
+    }
+
+    fn set_clock(&mut self, now_ms: u64) {
+        self.world.set_clock(now_ms);
+    }
+
+    fn set_storage(&mut self, storage: Storage) -> Result<(), String> {
+        self.world.set_storage(storage);
+        Ok(())
+    }
+
+    fn logged(&mut self) -> Option<Vec<Value>> {
+        Some(self.world.take_records())
+    }
+}

@@ -1,0 +1,61 @@
+//! The core and the codec in process. A restart keeps the storage: there is
+//! nothing else to lose.
+
+use serde_json::Value;
+use shared_context_codec as codec;
+
+use crate::{
+    case::Storage,
+    fault::World,
+    target::{Credential, Kind, Stop, Target, token},
+};
+
+/// The target `core`.
+pub(super) fn kind() -> Kind {
+    Kind {
+        name: "core",
+        speaks_http: false,
+        fails_on_demand: true,
+        start: Box::new(|_| Ok(Box::new(Core::default()))),
+    }
+}
+
+#[derive(Debug, Default)]
+struct Core(World);
+
+impl Target for Core {
+    fn credential(&mut self, session: &str, participant: &str) -> Result<Credential, Stop> {
+        token::issue(self, session, participant)
+    }
+
+    fn invoke(
+        &mut self,
+        session: &str,
+        credential: &Credential,
+        request: &[u8],
+    ) -> Result<Vec<u8>, Stop> {
+        let scope = format!("session/{session}");
+        let caller = token::caller(credential)?;
+        let world = &self.0;
+        codec::invoke(world, world, world, &scope, &caller, request)
+            .map(|reply| reply.body)
+            .map_err(|failure| Stop::Refused(failure.to_json()))
+    }
+
+    fn restart(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn set_clock(&mut self, now_ms: u64) {
+        self.0.set_clock(now_ms);
+    }
+
+    fn set_storage(&mut self, storage: Storage) -> Result<(), String> {
+        self.0.set_storage(storage);
+        Ok(())
+    }
+
+    fn logged(&mut self) -> Option<Vec<Value>> {
+        Some(self.0.take_records())
+    }
+}

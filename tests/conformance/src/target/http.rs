@@ -1,0 +1,213 @@
+//! What the targets behind HTTP share: how a case's requests become HTTP, and
+//! how responses become answers again.
+//!
+//! Steps in a session's life go to their routes, everything else to the JSON
+//! tool; a participant shows a credential that was minted for it. Whatever the
+//! status says must agree with the error's code.
+
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{
+    case::{ADMIN, Storage},
+    target::{Credential, HttpRequest, HttpResponse, Stop, Target},
+};
+
+/// The secret that servers under test sign credentials with.
+pub(super) const SECRET: &str = "conformance: signs the credentials";
+/// The admin key of servers under test.
+pub(super) const ADMIN_KEY: &str = "conformance-admin-key-0123456789abcdef";
+
+/// The status of each error code in answers of the JSON tool.
+const STATUSES: [(&str, u16); 14] = [
+    ("UNAUTHENTICATED", 401),
+    ("MALFORMED_REQUEST", 400),
+    ("INVALID_KEY", 400),
+    ("SESSION_NOT_FOUND", 404),
+    ("SESSION_EXISTS", 409),
+    ("SESSION_ARCHIVED", 409),
+    ("FORBIDDEN", 403),
+    ("REQUEST_ID_REUSED", 409),
+    ("KEY_NOT_FOUND", 404),
+    ("VALUE_TOO_LARGE", 413),
+    ("VERSION_CONFLICT", 409),
+    ("STORE_FULL", 409),
+    ("STORAGE_UNAVAILABLE", 503),
+    ("REQUEST_TOO_LARGE", 413),
+];
+
+/// A server that answers HTTP.
+pub(super) trait Server {
+    /// Sends one request and waits for the response.
+    fn send(&mut self, request: &HttpRequest) -> Result<HttpResponse, String>;
+
+    /// As [`Target::restart`].
+    fn restart(&mut self) -> Result<(), String>;
+
+    /// As [`Target::set_clock`].
+    fn set_clock(&mut self, now_ms: u64);
+
+    /// As [`Target::set_storage`].
+    fn set_storage(&mut self, storage: Storage) -> Result<(), String> {
+        Err(format!("this server's storage cannot be told to be {storage:?}"))
+    }
+}
+
+/// A target behind HTTP.
+#[derive(Debug)]
+pub(super) struct OverHttp<S>(pub(super) S);
+
+/// A step in a session's life, in its plain form. Anything else that a case
+/// says goes to the JSON tool as it is.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Step<'r> {
+    action: String,
+    #[serde(borrow)]
+    config: Option<&'r RawValue>,
+}
+
+impl<S: Server> OverHttp<S> {
+    fn post(&mut self, target: String, token: &str, body: Vec<u8>) -> Result<Vec<u8>, Stop> {
+        self.ask("POST", target, token, Some(body))
+    }
+
+    fn ask(
+        &mut self,
+        method: &str,
+        target: String,
+        token: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<Vec<u8>, Stop> {
+        let mut headers = vec![("Authorization".to_owned(), format!("Bearer {token}"))];
+        if body.is_some() {
+            headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
+        }
+        let request = HttpRequest { method: method.to_owned(), target, headers, body };
+        let response = self.0.send(&request)?;
+        answer(response)
+    }
+
+    /// Sends `request` to the route of the step it asks for, if it is one.
+    fn step(
+        &mut self,
+        session: &str,
+        token: &str,
+        request: &[u8],
+    ) -> Option<Result<Vec<u8>, Stop>> {
+        let Step { action, config } = serde_json::from_slice(request).ok()?;
+        let path = format!("/v1/sessions/{}", segment(session));
+        Some(match (action.as_str(), config) {
+            ("create_session", config) => {
+                let body = json!({"session_id": session}).to_string();
+                let config = config.map(|it| format!(",\"config\":{it}}}"));
+                let body = match (body.strip_suffix('}'), config) {
+                    (Some(body), Some(config)) => format!("{body}{config}"),
+                    _ => body,
+                };
+                let created = self.post("/v1/sessions".to_owned(), token, body.into_bytes());
+                created.and_then(|body| without_credential(&body).map_err(Stop::Broken))
+            }
+            ("show_session", None) => self.ask("GET", path, token, None),
+            ("delete_session", None) => self.ask("DELETE", path, token, None),
+            ("archive_session", None) => self.ask("POST", path + "/archive", token, None),
+            ("revoke_credentials", None) => self.ask("POST", path + "/revoke", token, None),
+            _ => return None,
+        })
+    }
+}
+
+impl<S: Server> Target for OverHttp<S> {
+    fn credential(&mut self, session: &str, participant: &str) -> Result<Credential, Stop> {
+        let token = if participant == ADMIN {
+            ADMIN_KEY.to_owned()
+        } else {
+            let target = format!("/v1/sessions/{}/participants", segment(session));
+            let body = json!({"participant": participant}).to_string();
+            let minted = self.post(target, ADMIN_KEY, body.into_bytes())?;
+            let minted: Value = serde_json::from_slice(&minted).map_err(|err| err.to_string())?;
+            let credential = minted.get("credential").and_then(Value::as_str);
+            credential.ok_or_else(|| format!("no credential in {minted}"))?.to_owned()
+        };
+        Ok(Credential { participant: participant.to_owned(), token })
+    }
+
+    fn invoke(
+        &mut self,
+        session: &str,
+        credential: &Credential,
+        request: &[u8],
+    ) -> Result<Vec<u8>, Stop> {
+        if let Some(answer) = self.step(session, &credential.token, request) {
+            return answer;
+        }
+        let target = format!("/v1/sessions/{}/shared_context", segment(session));
+        self.post(target, &credential.token, request.to_vec())
+    }
+
+    fn restart(&mut self) -> Result<(), String> {
+        self.0.restart()
+    }
+
+    fn set_clock(&mut self, now_ms: u64) {
+        self.0.set_clock(now_ms);
+    }
+
+    fn set_storage(&mut self, storage: Storage) -> Result<(), String> {
+        self.0.set_storage(storage)
+    }
+
+    fn http(&mut self, request: &HttpRequest) -> Result<HttpResponse, String> {
+        self.0.send(request)
+    }
+}
+
+/// The answer that `response` holds: its body, or the error of its problem.
+fn answer(response: HttpResponse) -> Result<Vec<u8>, Stop> {
+    if (200..300).contains(&response.status) {
+        return Ok(response.body);
+    }
+    let shown = String::from_utf8_lossy(&response.body).into_owned();
+    let problem: Value = serde_json::from_slice(&response.body)
+        .map_err(|err| format!("status {} with {shown:?}: {err}", response.status))?;
+    let error = problem.get("error").ok_or_else(|| format!("a problem without error: {shown}"))?;
+    let code = error.get("code").and_then(Value::as_str).unwrap_or_default();
+    if !STATUSES.contains(&(code, response.status)) {
+        return Err(Stop::Broken(format!("status {} for {code}: {shown}", response.status)));
+    }
+    let content_type = response.headers.iter().find(|(name, _)| name == "content-type");
+    if content_type.is_none_or(|(_, value)| value != "application/problem+json") {
+        return Err(Stop::Broken(format!(
+            "a refusal that is no problem document: {content_type:?}"
+        )));
+    }
+    Err(Stop::Refused(json!({ "error": error }).to_string().into_bytes()))
+}
+
+/// The session object out of the answer to its creation, which holds the
+/// orchestrator's credential, too.
+fn without_credential(body: &[u8]) -> Result<Vec<u8>, String> {
+    let mut created: Value = serde_json::from_slice(body).map_err(|err| err.to_string())?;
+    let members = created.as_object_mut().ok_or("the created session is no object")?;
+    for name in ["credential", "expires_at"] {
+        members.remove(name).ok_or_else(|| format!("no {name} with the created session"))?;
+    }
+    Ok(created.to_string().into_bytes())
+}
+
+/// `text` as one segment of a path: all but letters, digits and `-._~`
+/// percent-encoded.
+fn segment(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a string does not fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}

@@ -1,0 +1,144 @@
+//! What a case runs on: a system that keeps sessions, behind one small trait.
+//! A further host is one file below `target/` and one line in `Kind::all`.
+//!
+//! Leaves out what is expected of the answers: a target only carries them.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::case::{Case, Storage};
+
+mod component;
+mod core;
+mod http;
+mod server;
+mod token;
+mod wire;
+
+/// A system under test. It is made for one case and thrown away after it.
+pub trait Target {
+    /// Takes a credential for `participant` of `session`.
+    fn credential(&mut self, session: &str, participant: &str) -> Result<Credential, Stop>;
+
+    /// Sends a request of the JSON tool and answers the reply's body.
+    fn invoke(
+        &mut self,
+        session: &str,
+        credential: &Credential,
+        request: &[u8],
+    ) -> Result<Vec<u8>, Stop>;
+
+    /// Stops the system and starts it again over the same storage.
+    fn restart(&mut self) -> Result<(), String>;
+
+    /// Sets the system's clock, in milliseconds since the Unix epoch.
+    fn set_clock(&mut self, now_ms: u64);
+
+    /// Lets the storage behave as told. Called only on targets that can.
+    fn set_storage(&mut self, storage: Storage) -> Result<(), String> {
+        Err(format!("this target's storage cannot be told to be {storage:?}"))
+    }
+
+    /// The records given to the log since the last call, oldest first; `None`
+    /// where they cannot be seen.
+    fn logged(&mut self) -> Option<Vec<Value>> {
+        None
+    }
+
+    /// Sends a request of HTTP. Called only on targets that speak it.
+    fn http(&mut self, request: &HttpRequest) -> Result<HttpResponse, String> {
+        Err(format!("this target does not speak HTTP: {} {}", request.method, request.target))
+    }
+}
+
+/// What proves who calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credential {
+    /// Who it was issued to.
+    pub participant: String,
+    /// The proof, in the target's own form.
+    pub token: String,
+}
+
+/// Why there is no reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stop {
+    /// The system refused, with this body: `{"error":{…}}`.
+    Refused(Vec<u8>),
+    /// The target could not do its part; the case fails.
+    Broken(String),
+}
+
+impl From<String> for Stop {
+    fn from(message: String) -> Self {
+        Self::Broken(message)
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(body) => write!(f, "refused: {}", String::from_utf8_lossy(body)),
+            Self::Broken(message) => f.write_str(message),
+        }
+    }
+}
+
+/// A request of HTTP.
+#[derive(Debug, Clone, Default)]
+pub struct HttpRequest {
+    /// The method.
+    pub method: String,
+    /// Path and query, as they are sent.
+    pub target: String,
+    /// Headers, in order.
+    pub headers: Vec<(String, String)>,
+    /// The body, if any.
+    pub body: Option<Vec<u8>>,
+}
+
+/// A response of HTTP.
+#[derive(Debug, Clone, Default)]
+pub struct HttpResponse {
+    /// The status code.
+    pub status: u16,
+    /// Headers, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// Makes a system with nothing in it, as a case wants it to be.
+pub type Start = Box<dyn Fn(&Case) -> Result<Box<dyn Target>, String> + Send + Sync>;
+
+/// One kind of target: how it is made and what it can do.
+pub struct Kind {
+    /// Its name, in the names of the tests.
+    pub name: &'static str,
+    /// Whether cases in HTTP run on it.
+    pub speaks_http: bool,
+    /// Whether its storage can be told to fail.
+    pub fails_on_demand: bool,
+    /// Makes one.
+    pub start: Start,
+}
+
+impl Kind {
+    /// Every kind of target there is.
+    pub fn all() -> Vec<Self> {
+        vec![
+            core::kind(),
+            component::in_memory(),
+            component::over_sqlite(),
+            wire::kind(),
+            server::kind(),
+        ]
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kind").field("name", &self.name).finish_non_exhaustive()
+    }
+}

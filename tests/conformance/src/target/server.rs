@@ -1,0 +1,116 @@
+//! The HTTP server of the wasmtime host, really listening, over `SQLite`; asked
+//! by a client over sockets.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use shared_context_wasmtime::{Server as Listening, ServerOptions};
+use shared_context_wire::http::RateLimit;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::{
+    case::Case,
+    fault::World,
+    target::{
+        HttpRequest, HttpResponse, Kind, component,
+        http::{ADMIN_KEY, OverHttp, SECRET, Server},
+    },
+};
+
+/// How long one answer may take.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// The target `http`.
+pub(super) fn kind() -> Kind {
+    Kind {
+        name: "http",
+        speaks_http: true,
+        fails_on_demand: false,
+        start: Box::new(|case| Ok(Box::new(OverHttp(OverSockets::start(case)?)))),
+    }
+}
+
+#[derive(Debug)]
+struct OverSockets {
+    client: ureq::Agent,
+    options: ServerOptions,
+    clock: World,
+    /// `None` only while it is restarted.
+    server: Option<Listening>,
+    runtime: Runtime,
+    _folder: TempDir,
+}
+
+impl OverSockets {
+    fn start(case: &Case) -> Result<Self, String> {
+        let folder = TempDir::new().map_err(|err| err.to_string())?;
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let clock = World::default();
+        let mut options = ServerOptions::new(folder.path(), SocketAddr::from(([127, 0, 0, 1], 0)));
+        options.secret = Some(SECRET.to_owned());
+        options.admin_key = Some(ADMIN_KEY.to_owned());
+        options.rate_limit =
+            case.rate_limit.map(|it| RateLimit { per_second: it.per_second, burst: it.burst });
+        options.clock = Arc::new(clock.clone());
+        options.component = component::options();
+        let client = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .allow_non_standard_methods(true)
+            .timeout_global(Some(ANSWER_TIME_MAX))
+            .build()
+            .new_agent();
+        let runtime = runtime.map_err(|err| err.to_string())?;
+        let mut server = Self { client, options, clock, server: None, runtime, _folder: folder };
+        server.restart()?;
+        Ok(server)
+    }
+
+    fn stop(&mut self) {
+        if let Some(server) = self.server.take() {
+            self.runtime.block_on(server.stop());
+        }
+    }
+}
+
+impl Server for OverSockets {
+    fn send(&mut self, request: &HttpRequest) -> Result<HttpResponse, String> {
+        let server = self.server.as_ref().ok_or("the server does not run")?;
+        let shown = format!("{} {}", request.method, request.target);
+        let mut builder = ureq::http::Request::builder()
+            .method(request.method.as_str())
+            .uri(format!("{}{}", server.url(), request.target));
+        for (name, value) in &request.headers {
+            builder = builder.header(name, value);
+        }
+        let sent = match &request.body {
+            Some(body) => builder.body(body.as_slice()).map(|it| self.client.run(it)),
+            None => builder.body(()).map(|it| self.client.run(it)),
+        };
+        let response = sent.map_err(|err| format!("{shown}: {err}"))?;
+        let response = response.map_err(|err| format!("{shown}: {err}"))?;
+        let (head, mut body) = response.into_parts();
+        let headers = head.headers.iter().map(|(name, value)| {
+            (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+        });
+        let body = body.read_to_vec().map_err(|err| format!("{shown}: {err}"))?;
+        Ok(HttpResponse { status: head.status.as_u16(), headers: headers.collect(), body })
+    }
+
+    fn restart(&mut self) -> Result<(), String> {
+        self.stop();
+        let started = self.runtime.block_on(Listening::start(self.options.clone()));
+        self.server = Some(started.map_err(|err| err.to_string())?);
+        Ok(())
+    }
+
+    fn set_clock(&mut self, now_ms: u64) {
+        self.clock.set_clock(now_ms);
+    }
+}
+
+impl Drop for OverSockets {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

@@ -1,0 +1,53 @@
+//! Credentials of targets without a wire: what a signed one would say, as text.
+//! Signatures and expiry are the wire's, and proven over HTTP.
+
+use serde::{Deserialize, Serialize};
+use shared_context_codec as codec;
+
+use crate::{
+    case::ADMIN,
+    target::{Credential, Stop, Target},
+};
+
+/// What a session says of the credentials it accepts.
+#[derive(Debug, Serialize, Deserialize)]
+struct Claims {
+    incarnation: u64,
+    credential_epoch: u64,
+}
+
+/// Issues a credential for the session as it is now. The operator needs none,
+/// and for a session that is not there none can be bound to it.
+pub(super) fn issue(
+    target: &mut dyn Target,
+    session: &str,
+    participant: &str,
+) -> Result<Credential, Stop> {
+    let unbound = |participant: &str| Credential {
+        participant: participant.to_owned(),
+        token: String::new(),
+    };
+    if participant == ADMIN {
+        return Ok(unbound(ADMIN));
+    }
+    let shown = target.invoke(session, &unbound(ADMIN), br#"{"action":"show_session"}"#);
+    let body = match shown {
+        Ok(body) => body,
+        Err(Stop::Refused(_)) => return Ok(unbound(participant)),
+        Err(broken) => return Err(broken),
+    };
+    let claims: Claims = serde_json::from_slice(&body).map_err(|err| err.to_string())?;
+    let token = serde_json::to_string(&claims).map_err(|err| err.to_string())?;
+    Ok(Credential { participant: participant.to_owned(), token })
+}
+
+/// The caller that `credential` proves.
+pub(super) fn caller(credential: &Credential) -> Result<codec::Caller, String> {
+    let claims = match credential.token.as_str() {
+        "" => None,
+        token => Some(serde_json::from_str::<Claims>(token).map_err(|err| err.to_string())?),
+    };
+    let bound = claims
+        .map(|it| codec::Credential { incarnation: it.incarnation, epoch: it.credential_epoch });
+    Ok(codec::Caller { participant: credential.participant.clone(), credential: bound })
+}

@@ -1,0 +1,71 @@
+//! Runs every case on every target it can run on: one test for each pair,
+//! named `target::system/section-what`.
+//!
+//! `cargo test -p shared-context-conformance --test conformance -- core::store`
+//! runs those of one target and one system.
+
+use std::{path::Path, process::ExitCode, sync::Arc};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use shared_context_conformance::{
+    case::{self, Case},
+    coverage, run,
+    target::{HttpRequest, Kind},
+};
+
+fn main() -> Result<ExitCode, String> {
+    let arguments = Arguments::from_args();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
+    let cases: Vec<_> = case::read_all(&folder)?
+        .into_iter()
+        .map(|(path, case)| (path.with_extension("").display().to_string(), Arc::new(case)))
+        .collect();
+    let mut trials = Vec::new();
+    for kind in Kind::all().into_iter().map(Arc::new) {
+        let fitting = cases.iter().filter(|(_, case)| fits(&kind, case));
+        trials.extend(fitting.map(|(path, case)| trial(&kind, path, case)));
+        if kind.speaks_http {
+            let cases: Vec<Case> = cases.iter().map(|(_, case)| Case::clone(case)).collect();
+            let name = format!("{}::every operation of its API has a case", kind.name);
+            let kind = Arc::clone(&kind);
+            trials.push(Trial::test(name, move || Ok(every_operation_has_a_case(&kind, &cases)?)));
+        }
+    }
+    Ok(libtest_mimic::run(&arguments, trials).exit_code())
+}
+
+fn fits(kind: &Kind, case: &Case) -> bool {
+    (kind.speaks_http || !case.needs_http())
+        && (kind.fails_on_demand || !case.needs_storage_faults())
+}
+
+fn trial(kind: &Arc<Kind>, path: &str, case: &Arc<Case>) -> Trial {
+    let name = format!("{}::{path}", kind.name);
+    let (kind, path, case) = (Arc::clone(kind), path.to_owned(), Arc::clone(case));
+    Trial::test(name, move || {
+        let done = (kind.start)(&case).and_then(|mut target| run::run(&case, target.as_mut()));
+        done.map_err(|message| {
+            let (title, cites) = (&case.title, case.cites.join(", "));
+            Failed::from(format!("{title} ({cites})\ncases/{path}.yaml, {message}"))
+        })
+    })
+}
+
+/// Asks the target what it can do over HTTP and looks for a case of each.
+fn every_operation_has_a_case(kind: &Kind, cases: &[Case]) -> Result<(), String> {
+    let nothing = case::parse("{title: What there is, cites: [], sessions: [], steps: []}")?;
+    let request = HttpRequest {
+        method: "GET".to_owned(),
+        target: "/openapi.json".to_owned(),
+        ..HttpRequest::default()
+    };
+    let response = (kind.start)(&nothing)?.http(&request)?;
+    let api = serde_json::from_slice(&response.body).map_err(|err| err.to_string())?;
+    match coverage::untold_operations(cases, &api).as_slice() {
+        [] => Ok(()),
+        untold => Err(format!(
+            "no case asks for {} and gets it: add a step `http: …` to cases/http",
+            untold.join(", ")
+        )),
+    }
+}

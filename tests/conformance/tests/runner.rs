@@ -1,0 +1,110 @@
+//! The suite tested: it finds out a system that does not keep its promises, and
+//! cases that are incomplete.
+
+use serde_json::json;
+use shared_context_conformance::{
+    case,
+    coverage::{gaps, untold_operations},
+    run,
+    target::{Credential, Stop, Target},
+};
+
+/// A system that refuses every write, the second time not without writing.
+#[derive(Default)]
+struct Liar {
+    refused: u32,
+}
+
+impl Target for Liar {
+    fn credential(&mut self, _: &str, participant: &str) -> Result<Credential, Stop> {
+        Ok(Credential { participant: participant.to_owned(), token: String::new() })
+    }
+
+    fn invoke(&mut self, _: &str, _: &Credential, request: &[u8]) -> Result<Vec<u8>, Stop> {
+        if request.starts_with(br#"{"action":"write""#) {
+            self.refused += 1;
+            let error = json!({"error": {"code": "STORE_FULL", "message": "full"}});
+            return Err(Stop::Refused(error.to_string().into_bytes()));
+        }
+        Ok(json!({"changes": self.refused / 2}).to_string().into_bytes())
+    }
+
+    fn restart(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn set_clock(&mut self, _: u64) {}
+}
+
+#[track_caller]
+fn check(steps: &str, told: &[&str]) {
+    let case = case::parse(&format!("title: It\ncites: []\nsessions: []\nsteps:\n{steps}"));
+    let message = case.and_then(|case| run::run(&case, &mut Liar::default()));
+    let message = message.err().unwrap_or_else(|| "passed".to_owned());
+    for part in told {
+        assert!(message.contains(part), "{part:?} is not in:\n{message}");
+    }
+}
+
+#[test]
+fn a_case_that_is_kept_passes() {
+    check("- as: admin\n  call: {action: write}\n  error: {code: STORE_FULL}", &["passed"]);
+    check("- as: admin\n  call: {action: show}\n  bytes: '{\"changes\":0}'", &["passed"]);
+}
+
+#[test]
+fn a_refusal_that_changed_something_is_found_out() {
+    check(
+        "- repeat: 2\n  as: admin\n  call: {action: write}\n  error: {code: STORE_FULL}",
+        &["step 1 (i = 2)", "refused, but the session changed", "{\"changes\":1}"],
+    );
+}
+
+#[test]
+fn a_failure_names_step_caller_request_and_difference() {
+    check(
+        "- restart: true\n- each: {n: [7]}\n  steps:\n  - as: orchestrator\n    call: {action: show, n: $n}\n    expect: {changes: $n}",
+        &[
+            "step 2 (n = 7).1",
+            "orchestrator on main",
+            r#""n":7"#,
+            "-  \"changes\": 7",
+            "+  \"changes\": 0",
+        ],
+    );
+    check("- as: admin\n  call: {action: write}\n  expect: {}", &["step 1", "STORE_FULL"]);
+    check("- as: admin\n  call: {action: x}\n  error: {}", &["a refusal was expected", "changes"]);
+    check("- as: admin\n  call: {key: $x}\n  expect: {}", &["no variable `x`"]);
+}
+
+#[test]
+fn a_step_that_means_nothing_is_refused_where_it_stands() {
+    check("- {}", &["a step needs one of"]);
+    check("- call: {a: 1}\n  as: admin", &["need one of: expect"]);
+    check("- call: {a: 1}\n  expect: {}", &["need `as`"]);
+    check("- restart: true\n  status: 200", &["`status` does not belong"]);
+    check("- as: admin\n  call: {}\n  expect: {}\n  error: {}", &["one of: expect"]);
+    check("- each: {a: [1], b: [2]}\n  restart: true", &["`each` is one variable"]);
+    check("- do: x", &["unknown field `do`", "line 5"]);
+}
+
+#[test]
+fn what_has_no_case_is_named() {
+    let case = case::parse(
+        "title: It\ncites: []\nsteps:\n\
+         - {as: admin, call: {action: a}, expect: {}}\n\
+         - {as: admin, call: {action: b}, error: {code: X, before: Z}}\n\
+         - {as: admin, call: {action: b}, error: {code: Z, before: Y}}\n\
+         - {http: 'GET /v1/x/${i}?y', status: 200}\n",
+    );
+    let cases = [case.expect("is one")];
+    let found = gaps(&cases, &["a", "b"], &["X", "Y", "Z"]);
+    let missing =
+        ["the action `b`", "the error `Y`", "`X` from the later `Y`", "`Y` from the later `Z`"];
+    for part in missing.into_iter().chain(["`Z` before `Y`"]) {
+        assert!(found.iter().any(|gap| gap.contains(part)), "{part} is not in {found:#?}");
+    }
+    assert_eq!(found.len(), 5);
+    let api = json!({"paths": {"/v1/x/{n}": {"get": {}, "put": {}, "parameters": []}, "/v1": {"get": {}}}});
+    assert_eq!(untold_operations(&cases, &api), ["GET /v1", "PUT /v1/x/{n}"]);
+}
