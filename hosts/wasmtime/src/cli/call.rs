@@ -1,0 +1,206 @@
+//! `call`, `token` and `prompt`: what participants do, from a terminal.
+//!
+//! # Invariant
+//!
+//! `token` prints the credential and nothing else on standard output, so that it
+//! can be put into a variable; a credential that `call` mints lives for a minute.
+
+use std::io::{self, IsTerminal, Read};
+
+use serde_json::json;
+
+use super::{
+    client::{Bearer, parse},
+    output::{Output, plain, remark},
+    problem::{Kind, Problem},
+    reply::{self, Issued, Rendered},
+    server::{Server, ServerArgs},
+};
+
+/// How long a credential lives that is minted for one call, in seconds: the
+/// shortest life there is.
+const CALL_TTL_SECONDS: u64 = 60;
+
+/// Mint a participant's credential
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context token ticket-7 orchestrator
+  shared-context token ticket-7 subagent:analysis --ttl 1h
+  export SHARED_CONTEXT_TOKEN=$(shared-context token ticket-7 orchestrator)
+
+Standard output has the credential and nothing else.")]
+pub(crate) struct TokenArguments {
+    /// The session
+    session: String,
+    /// orchestrator, subagent:TASK or subagent:TASK:ID
+    participant: String,
+    /// How long it is good: 90s, 15m, 1h, 30d [default: an orchestrator's 30d, a
+    /// subagent's 1d]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    ttl: Option<u64>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Send one request of the JSON tool
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context call ticket-7 '{\"action\":\"list_keys\"}' --as orchestrator
+  shared-context call ticket-7 --as subagent:analysis \\
+    '{\"action\":\"write\",\"key\":\"findings_summary\",\"value\":\"Too few.\"}'
+  echo '{\"action\":\"read\",\"key\":\"scope\"}' | shared-context call ticket-7 - --json
+
+Actions: list_keys, read, write, delete, prompt, show_session; with `--as admin`
+also audit. Without --as the credential in SHARED_CONTEXT_TOKEN is used.")]
+pub(crate) struct Arguments {
+    /// The session
+    session: String,
+    /// The request, or - for standard input
+    #[arg(value_name = "JSON")]
+    request: String,
+    /// Call as this participant, by a credential that is minted for this one call
+    #[arg(long = "as", value_name = "PARTICIPANT")]
+    participant: Option<String>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Print what to put into a participant's system prompt
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context prompt ticket-7 --as subagent:analysis
+  shared-context prompt ticket-7 --as orchestrator --max-tokens 300 > prompt")]
+pub(crate) struct PromptArguments {
+    /// The session
+    session: String,
+    /// For this participant [default: the one of `SHARED_CONTEXT_TOKEN`, else
+    /// orchestrator]
+    #[arg(long = "as", value_name = "PARTICIPANT")]
+    participant: Option<String>,
+    /// Its budget
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Runs `token`.
+pub(crate) fn token(arguments: &TokenArguments, output: Output) -> Result<(), Problem> {
+    let TokenArguments { session, participant, ttl, server } = arguments;
+    let server = server.server()?;
+    let reply = mint(&server, session, participant, *ttl)?;
+    output.answer(&reply, || {
+        let Issued { credential, expires_at } = parse(&reply, &server.client)?;
+        if io::stderr().is_terminal() {
+            remark(&format!("{participant} of {session}, until {expires_at}"));
+        }
+        Ok(credential)
+    })
+}
+
+/// Runs `call`.
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
+    let server = arguments.server.server()?;
+    let mut request = arguments.request.clone();
+    if request == "-" {
+        request.clear();
+        io::stdin().read_to_string(&mut request).map_err(|error| {
+            Problem::usage(format!("cannot read the request from standard input: {error}"))
+                .next("send one JSON object in UTF-8")
+        })?;
+    }
+    let session = &arguments.session;
+    let bearer = bearer(&server, session, arguments.participant.as_deref())?;
+    let path = ["v1", "sessions", session, "shared_context"];
+    let reply = server.send(&server.client.post(&path, request.as_str()), Some(&bearer))?;
+    output.answer(&reply, || reply::human(request.as_bytes(), &reply, output))
+}
+
+/// Runs `prompt`.
+pub(crate) fn prompt(arguments: &PromptArguments, output: Output) -> Result<(), Problem> {
+    let PromptArguments { session, participant, max_tokens, server } = arguments;
+    let server = server.server()?;
+    let (bearer, participant) = match (Server::participant(), participant) {
+        (Some(credential), None) => (credential, None),
+        (_, participant) => {
+            let participant = participant.as_deref().unwrap_or("orchestrator");
+            (server.admin()?, Some(participant.to_owned()))
+        }
+    };
+    let mut query = Vec::new();
+    query.extend(participant.map(|it| ("participant", it)));
+    query.extend(max_tokens.map(|it| ("max_tokens", it.to_string())));
+    let call = server.client.get(&["v1", "sessions", session, "prompt"], &query);
+    let reply = server.send(&call, Some(&bearer))?;
+    output.answer(&reply, || {
+        let rendered: Rendered = parse(&reply, &server.client)?;
+        let Rendered { text, tokens, max_tokens, left_out } = &rendered;
+        if !left_out.is_empty() {
+            let left_out = left_out.join(", ");
+            remark(&format!("{tokens} of {max_tokens} tokens; left out: {left_out}"));
+        }
+        Ok(plain(text).into_owned())
+    })
+}
+
+/// What to show the server: a credential minted for `participant`, or the one
+/// of the environment.
+fn bearer(server: &Server, session: &str, participant: Option<&str>) -> Result<Bearer, Problem> {
+    match participant {
+        Some("admin") => server.admin(),
+        Some(participant) => {
+            let reply = mint(server, session, participant, Some(CALL_TTL_SECONDS))?;
+            parse(&reply, &server.client).map(|it: Issued| Bearer(it.credential))
+        }
+        None => Server::participant().ok_or_else(|| {
+            Problem::new(Kind::Usage, "NO_CREDENTIAL", "nothing says who calls")
+                .next("add --as PARTICIPANT, or set SHARED_CONTEXT_TOKEN to a credential")
+        }),
+    }
+}
+
+fn mint(
+    server: &Server,
+    session: &str,
+    participant: &str,
+    ttl_seconds: Option<u64>,
+) -> Result<Vec<u8>, Problem> {
+    let mut body = json!({"participant": participant});
+    if let (Some(ttl_seconds), Some(body)) = (ttl_seconds, body.as_object_mut()) {
+        body.insert("ttl_seconds".to_owned(), ttl_seconds.into());
+    }
+    let path = ["v1", "sessions", session, "participants"];
+    let admin = server.admin()?;
+    server.send(&server.client.post(&path, body.to_string()), Some(&admin))
+}
+
+/// A time such as `90s`, `15m`, `1h` or `30d`, in seconds.
+fn seconds(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match text.get(digits.len()..) {
+        Some("s") => Some(1),
+        Some("m") => Some(60),
+        Some("h") => Some(3_600),
+        Some("d") => Some(86_400),
+        _ => None,
+    };
+    let seconds = unit.and_then(|unit| digits.parse::<u64>().ok()?.checked_mul(unit));
+    seconds.ok_or_else(|| "write a number and s, m, h or d, such as 15m".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_a_number_and_a_unit() {
+        let times = ["90s", "15m", "1h", "30d"].map(|it| seconds(it).unwrap());
+        assert_eq!(times, [90, 900, 3_600, 2_592_000]);
+        for text in ["", "h", "1", "1 h", "1w", "-1h", "1hh", "99999999999999999999d", "1h5m"] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+}

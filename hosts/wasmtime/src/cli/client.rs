@@ -1,0 +1,282 @@
+//! Requests to a server, and what it answered. Not here: which server, and what
+//! proves who asks (`server`).
+//!
+//! # Invariant
+//!
+//! A credential goes to the address it was given for: redirects and proxies are
+//! not followed. It is never printed.
+
+use std::{fmt, io, net::IpAddr, time::Duration};
+
+use http::{Method, Request, Uri, header};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+use shared_context_codec::Failure;
+use ureq::Agent;
+
+use super::problem::{Kind, Problem};
+
+/// Where a server listens when nobody says otherwise.
+pub(crate) const LISTEN_DEFAULT: &str = "127.0.0.1:8787";
+const CONNECT_MAX: Duration = Duration::from_secs(3);
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+const BODY_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// What may stand in a segment of a path or a query value as it is.
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// A secret that is sent as the bearer of a request.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Bearer(pub(crate) String);
+
+/// Requests to one address.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    agent: Agent,
+    url: String,
+}
+
+/// What a server answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+    url: String,
+}
+
+/// A request that is ready to be sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    method: Method,
+    path: String,
+    /// The body, and whether there is one.
+    body: Option<Vec<u8>>,
+}
+
+impl Client {
+    /// Requests to the server at `url`.
+    ///
+    /// # Errors
+    ///
+    /// It is not the address of a server that speaks plain HTTP.
+    pub(crate) fn new(url: &str) -> Result<Self, Problem> {
+        let uri: Option<Uri> = url.parse().ok();
+        let scheme = uri.as_ref().and_then(Uri::scheme_str);
+        if scheme == Some("https") {
+            return Err(Problem::usage(format!("{url}: this program speaks plain HTTP only"))
+                .next("name the server's own address, through an SSH tunnel if it is elsewhere"));
+        }
+        if scheme != Some("http") || uri.as_ref().and_then(Uri::host).is_none_or(str::is_empty) {
+            return Err(Problem::usage(format!("{url} is not an address of a server"))
+                .next(format!("write it like http://{LISTEN_DEFAULT}")));
+        }
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(None)
+            .timeout_connect(Some(CONNECT_MAX))
+            .timeout_global(Some(ANSWER_MAX))
+            .user_agent(concat!("shared-context/", env!("CARGO_PKG_VERSION")));
+        Ok(Self { agent: config.build().new_agent(), url: url.trim_end_matches('/').to_owned() })
+    }
+
+    /// The address.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Whether the server is on this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        let uri: Option<Uri> = self.url.parse().ok();
+        uri.as_ref().and_then(Uri::host).is_some_and(|host| {
+            let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+            host == "localhost" || address.is_ok_and(|it| it.is_loopback() || it.is_unspecified())
+        })
+    }
+
+    /// A request without a body. The segments of `path` may hold anything.
+    pub(crate) fn get(&self, path: &[&str], query: &[(&str, String)]) -> Call {
+        self.call(Method::GET, path, query)
+    }
+
+    /// A request that creates or changes something by `body`, JSON.
+    pub(crate) fn post(&self, path: &[&str], body: impl Into<Vec<u8>>) -> Call {
+        Call { body: Some(body.into()), ..self.call(Method::POST, path, &[]) }
+    }
+
+    /// A request that removes something.
+    pub(crate) fn delete(&self, path: &[&str]) -> Call {
+        self.call(Method::DELETE, path, &[])
+    }
+
+    fn call(&self, method: Method, path: &[&str], query: &[(&str, String)]) -> Call {
+        let mut text = self.url.clone();
+        for segment in path {
+            text.push('/');
+            text.extend(utf8_percent_encode(segment, UNRESERVED));
+        }
+        for (nth, (name, value)) in query.iter().enumerate() {
+            text.push(if nth == 0 { '?' } else { '&' });
+            text.push_str(name);
+            text.push('=');
+            text.extend(utf8_percent_encode(value, UNRESERVED));
+        }
+        Call { method, path: text, body: None }
+    }
+
+    /// Sends `call`; a refusal is an answer too.
+    ///
+    /// # Errors
+    ///
+    /// Nothing answers there.
+    pub(crate) fn send(&self, call: &Call, bearer: Option<&Bearer>) -> Result<Answer, Problem> {
+        let mut request = Request::builder().method(call.method.clone()).uri(&call.path);
+        if let Some(Bearer(secret)) = bearer {
+            request = request.header(header::AUTHORIZATION, format!("Bearer {secret}"));
+        }
+        let sent = match &call.body {
+            Some(body) => request
+                .header(header::CONTENT_TYPE, "application/json")
+                .body(body)
+                .map_err(ureq::Error::from)
+                .and_then(|request| self.agent.run(request)),
+            None => request
+                .body(())
+                .map_err(ureq::Error::from)
+                .and_then(|request| self.agent.run(request)),
+        };
+        let read = sent.and_then(|response| {
+            let status = response.status().as_u16();
+            let body =
+                response.into_body().into_with_config().limit(BODY_BYTES_MAX).read_to_vec()?;
+            Ok(Answer { status, body, url: self.url.clone() })
+        });
+        read.map_err(|error| match error {
+            ureq::Error::Http(_) => Problem::usage(
+                "the credential or address holds characters that no request may; \
+                 check that it was copied whole",
+            ),
+            error => Problem::new(
+                Kind::Unreachable,
+                "SERVER_UNREACHABLE",
+                format!("no shared-context server answers at {}: {}", self.url, reason(&error)),
+            )
+            .next("start one with `shared-context serve`"),
+        })
+    }
+}
+
+impl Answer {
+    /// The refusal, when it is one of a shared-context server.
+    pub(crate) fn refusal(&self) -> Option<Failure> {
+        #[derive(Deserialize)]
+        struct Refusal {
+            error: Members,
+        }
+        #[derive(Deserialize)]
+        struct Members {
+            code: String,
+            message: String,
+            #[serde(flatten)]
+            details: Map<String, Value>,
+        }
+        let Refusal { error } = serde_json::from_slice(&self.body).ok()?;
+        let details = (!error.details.is_empty()).then(|| Value::from(error.details).to_string());
+        Some(Failure { code: error.code.into(), message: error.message, details })
+    }
+
+    /// The body, when the server did what it was asked.
+    ///
+    /// # Errors
+    ///
+    /// It refused, or it is no shared-context server.
+    pub(crate) fn accepted(self) -> Result<Vec<u8>, Problem> {
+        if (200..300).contains(&self.status) {
+            return Ok(self.body);
+        }
+        Err(match self.refusal() {
+            Some(failure) => Problem::refused(failure),
+            None => not_ours(&self.url, &format!("it answers with status {}", self.status)),
+        })
+    }
+}
+
+/// Why nothing was answered, in the words of people.
+fn reason(error: &ureq::Error) -> String {
+    match error {
+        ureq::Error::Io(it) if it.kind() == io::ErrorKind::ConnectionRefused => {
+            "nothing listens there".to_owned()
+        }
+        ureq::Error::Timeout(_) => "it does not answer in time".to_owned(),
+        ureq::Error::HostNotFound => "there is no such host".to_owned(),
+        ureq::Error::Protocol(_) => "what is there does not speak HTTP".to_owned(),
+        error => error.to_string(),
+    }
+}
+
+/// Reads a reply of the server at `url`.
+///
+/// # Errors
+///
+/// It is no shared-context server.
+pub(crate) fn parse<T: DeserializeOwned>(body: &[u8], client: &Client) -> Result<T, Problem> {
+    serde_json::from_slice(body).map_err(|error| not_ours(&client.url, &error.to_string()))
+}
+
+fn not_ours(url: &str, why: &str) -> Problem {
+    let message = format!("what answers at {url} is not a shared-context server: {why}");
+    Problem::new(Kind::Unreachable, "NOT_A_SERVER", message)
+        .next("name the right address with --url, or start a server with `shared-context serve`")
+}
+
+impl fmt::Debug for Bearer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Bearer(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_without_http_is_refused_with_a_word() {
+        for url in ["", "127.0.0.1:8787", "ftp://x", "http://", "https://x", "http://a b"] {
+            assert_eq!(Client::new(url).unwrap_err().code(), "USAGE", "{url}");
+        }
+        assert_eq!(Client::new("http://127.0.0.1:1/").unwrap().url(), "http://127.0.0.1:1");
+    }
+
+    #[test]
+    fn only_this_machine_is_local() {
+        let is_local = |url| Client::new(url).unwrap().is_local();
+        assert!(is_local("http://127.0.0.1:8787") && is_local("http://localhost"));
+        assert!(is_local("http://[::1]:8787") && is_local("http://127.9.9.9"));
+        assert!(is_local("http://0.0.0.0:8787") && is_local("http://[::]:8787"));
+        assert!(!is_local("http://10.0.0.1") && !is_local("http://localhost.example"));
+        assert!(!is_local("http://127.0.0.1.example:8787"));
+    }
+
+    #[test]
+    fn whatever_a_session_is_called_it_stays_one_segment() {
+        let client = Client::new("http://127.0.0.1:1").unwrap();
+        let call = client.get(&["v1", "a/b?c#d ä", "x"], &[("who", "a&b=c".to_owned())]);
+        assert_eq!(call.path, "http://127.0.0.1:1/v1/a%2Fb%3Fc%23d%20%C3%A4/x?who=a%26b%3Dc");
+    }
+
+    #[test]
+    fn a_refusal_keeps_its_details_and_anything_else_is_not_ours() {
+        let answer = |status, body: &str| Answer {
+            status,
+            body: body.into(),
+            url: "http://127.0.0.1:1".to_owned(),
+        };
+        let refusal = r#"{"title":"x","error":{"code":"STORE_FULL","message":"m","limit":5}}"#;
+        let problem = answer(409, refusal).accepted().unwrap_err();
+        assert_eq!(problem.code(), "STORE_FULL");
+        assert!(String::from_utf8(problem.to_json()).unwrap().contains(r#""limit":5"#));
+        assert_eq!(answer(404, "<html>").accepted().unwrap_err().code(), "NOT_A_SERVER");
+        assert_eq!(answer(301, "").accepted().unwrap_err().code(), "NOT_A_SERVER");
+        assert!(answer(201, "{}").accepted().is_ok());
+    }
+}

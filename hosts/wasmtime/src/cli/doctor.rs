@@ -1,0 +1,367 @@
+//! `doctor`: what a server needs of this machine, looked at one by one.
+//!
+//! # Invariant
+//!
+//! Looking changes nothing that is stored; what is written for a test is removed.
+
+use std::{
+    fs::{self, File},
+    io::Write as _,
+    path::{Path, PathBuf},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use rusqlite::{Connection, OpenFlags};
+use serde::{Deserialize, Serialize};
+use shared_context_core::memory::MemoryKv;
+use shared_context_wasmtime::{
+    Caller, Component, ComponentOptions, Host, SqliteKv, SqliteOptions, SystemClock, TracingLog,
+    folder::Secrets,
+};
+
+use super::{
+    client::parse,
+    output::{BOLD, DIMMED, GREEN, Output, RED, grouped, plain},
+    problem::{Kind, Problem},
+    server::{DATABASE_FILE, KEYS_FILE, Server, ServerArgs},
+};
+
+/// How long the disk is measured.
+const DISK_TIME: Duration = Duration::from_millis(300);
+/// What is written before each sync, in bytes: a page of the database.
+const DISK_BYTES: usize = 4096;
+/// No clock is before this: 2026-01-01, in hours since the epoch.
+const CLOCK_MIN: Duration = Duration::from_hours(490_896);
+/// How far in the future a file may have been written.
+const CLOCK_SKEW_MAX: Duration = Duration::from_mins(1);
+
+/// Check what a server needs, step by step
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context doctor
+  shared-context doctor --data /var/lib/shared-context
+  shared-context doctor --json | jq -e .is_healthy
+
+It can be asked while the server runs. It exits with 5 when something is wrong.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    Ok,
+    Failed,
+    /// There is nothing to look at yet.
+    Absent,
+}
+
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    verdict: Verdict,
+    found: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    is_healthy: bool,
+    checks: &'a [Check],
+}
+
+/// What one look found: all is well, nothing is there yet, or what is wrong.
+enum Found {
+    Well(String),
+    Absent(String),
+}
+
+/// Runs `doctor`.
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
+    let folder = arguments.server.folder()?;
+    let server = arguments.server.server()?;
+    let mut checks = Vec::new();
+    let mut check = |name, found: Result<Found, Problem>| {
+        let check = Check::new(name, found);
+        let shown = output.text(&check.human(output));
+        checks.push(check);
+        shown
+    };
+    check("data folder", data_folder(&folder))?;
+    check("key file", key_file(&folder))?;
+    let (found, is_running) = running(&server);
+    check("server", found)?;
+    check("admin key", admin_key(&server, is_running))?;
+    check("database", database(&folder, is_running))?;
+    check("clock", clock(&folder))?;
+    check("component", component())?;
+    check("disk", disk(&folder))?;
+    let failed = checks.iter().filter(|it| it.verdict == Verdict::Failed).count();
+    let report = Report { is_healthy: failed == 0, checks: &checks };
+    let document = serde_json::to_vec(&report).unwrap_or_default();
+    let verdict = if failed == 0 { "\nnothing is wrong\n" } else { "" };
+    output.answer(&document, || Ok(verdict.to_owned()))?;
+    match failed {
+        0 => Ok(()),
+        1 => Err(Problem::check("a check failed; what to do stands below it").told()),
+        _ => {
+            Err(Problem::check(format!("{failed} checks failed; what to do stands below them"))
+                .told())
+        }
+    }
+}
+
+impl Check {
+    fn new(name: &'static str, found: Result<Found, Problem>) -> Self {
+        match found {
+            Ok(Found::Well(found)) => Self { name, verdict: Verdict::Ok, found, next: None },
+            Ok(Found::Absent(found)) => Self { name, verdict: Verdict::Absent, found, next: None },
+            Err(problem) => Self {
+                name,
+                verdict: Verdict::Failed,
+                found: problem.message().to_owned(),
+                next: problem.next_step().map(str::to_owned),
+            },
+        }
+    }
+
+    fn human(&self, output: Output) -> String {
+        let (style, mark) = match self.verdict {
+            Verdict::Ok => (GREEN, "✓"),
+            Verdict::Failed => (RED, "✗"),
+            Verdict::Absent => (DIMMED, "–"),
+        };
+        let Self { name, found, next, .. } = self;
+        let first = format!("{style}{mark}{style:#} {BOLD}{name:<12}{BOLD:#} ");
+        let indent = " ".repeat(15);
+        let mut text = output.wrapped(&first, &indent, &plain(found)) + "\n";
+        if let Some(next) = next {
+            let first = format!("{indent}{BOLD}next:{BOLD:#} ");
+            text.push_str(&output.wrapped(&first, &indent, &plain(next)));
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn wrong(message: impl Into<String>, next: &str) -> Problem {
+    Problem::new(Kind::Check, "CHECK_FAILED", message).next(next)
+}
+
+fn data_folder(folder: &Path) -> Result<Found, Problem> {
+    let shown = folder.display();
+    match fs::metadata(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(Found::Absent(format!("{shown} is not there yet; `serve` makes it")));
+        }
+        Ok(it) if it.is_dir() => {}
+        _ => return Err(wrong(format!("{shown} is no folder"), "name another with --data")),
+    }
+    match tempfile::tempfile_in(folder) {
+        Ok(_) => Ok(Found::Well(format!("{shown} can be written"))),
+        Err(error) => Err(wrong(
+            format!("{shown} cannot be written: {error}"),
+            "let the user who runs the server write there, or name another with --data",
+        )),
+    }
+}
+
+fn key_file(folder: &Path) -> Result<Found, Problem> {
+    let path = folder.join(KEYS_FILE);
+    Ok(match Secrets::read(folder)? {
+        Some(_) => Found::Well(format!("{} is readable by its owner only", path.display())),
+        None => Found::Absent("there is none yet; `serve` makes it".to_owned()),
+    })
+}
+
+/// Asks the server how it is. Also tells whether it runs on this machine's data.
+fn running(server: &Server) -> (Result<Found, Problem>, bool) {
+    #[derive(Deserialize)]
+    struct Health {
+        status: String,
+        version: String,
+    }
+    let since = Instant::now();
+    let url = server.client.url();
+    match server.health().and_then(|body| parse::<Health>(&body, &server.client)) {
+        Ok(Health { status, version }) if status == "ok" => {
+            let elapsed = milliseconds(since.elapsed());
+            let found = format!("{url} answers within {elapsed}, version {version}");
+            (Ok(Found::Well(found)), true)
+        }
+        Ok(Health { status, .. }) => {
+            let problem = wrong(format!("{url} says it is {status}"), "read the server's log");
+            (Err(problem), true)
+        }
+        Err(_) if !server.is_expected() => {
+            let found = format!("none runs at {url}; `shared-context serve` starts one");
+            (Ok(Found::Absent(found)), false)
+        }
+        Err(problem) => (Err(problem), false),
+    }
+}
+
+fn admin_key(server: &Server, is_running: bool) -> Result<Found, Problem> {
+    if !is_running {
+        return Ok(Found::Absent("nobody to show it to".to_owned()));
+    }
+    let call = server.client.get(&["v1", "sessions"], &[("limit", "1".to_owned())]);
+    server.send(&call, Some(&server.admin()?))?;
+    Ok(Found::Well("the server accepts it".to_owned()))
+}
+
+/// Opens the database as a server would, unless one has it open; then looks at
+/// every page.
+fn database(folder: &Path, is_running: bool) -> Result<Found, Problem> {
+    let path = folder.join(DATABASE_FILE);
+    if !path.exists() {
+        return Ok(Found::Absent("there is none yet; `serve` makes it".to_owned()));
+    }
+    // Held while every page is looked at, and closed as a server closes it.
+    let open = || SqliteKv::open(folder, &SqliteOptions::default());
+    let opened = (!is_running).then(open).transpose()?;
+    let since = Instant::now();
+    let verdict = integrity(&path).map_err(|error| {
+        wrong(
+            format!("{} cannot be checked: {error}", path.display()),
+            "restore it from a backup together with its -wal file",
+        )
+    })?;
+    if verdict != "ok" {
+        return Err(wrong(
+            format!("{} is damaged: {verdict}", path.display()),
+            "stop the server; restore the file from a backup together with its -wal file",
+        ));
+    }
+    if let Some(kv) = opened {
+        kv.close();
+    }
+    let bytes = fs::metadata(&path).map_or(0, |it| it.len());
+    let (kib, elapsed) = (grouped(bytes.div_ceil(1024)), milliseconds(since.elapsed()));
+    Ok(Found::Well(format!("{kib} KiB, every page sound (checked in {elapsed})")))
+}
+
+fn integrity(path: &PathBuf) -> rusqlite::Result<String> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
+}
+
+fn clock(folder: &Path) -> Result<Found, Problem> {
+    let now = SystemTime::now();
+    let next = "set this machine's clock, for example by NTP";
+    if now.duration_since(UNIX_EPOCH).unwrap_or_default() < CLOCK_MIN {
+        return Err(wrong("it is before 2026", next));
+    }
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let newest = entries.filter_map(|it| it.metadata().ok()?.modified().ok()).max();
+    match newest.and_then(|it| it.duration_since(now).ok()) {
+        Some(ahead) if ahead > CLOCK_SKEW_MAX => Err(wrong(
+            format!("it is at least {} s behind: the data was written later", ahead.as_secs()),
+            next,
+        )),
+        _ => Ok(Found::Well("it is later than everything that was written".to_owned())),
+    }
+}
+
+/// Starts the component and has it answer, over storage in memory.
+fn component() -> Result<Found, Problem> {
+    let since = Instant::now();
+    let component = Component::new(&ComponentOptions::default())?;
+    let started = since.elapsed();
+    let host = Host::new(MemoryKv::default(), SystemClock, TracingLog);
+    let (scope, orchestrator) = ("session/doctor", Caller::trusted("orchestrator"));
+    let ask = |caller: &Caller, request: &str| {
+        component.invoke(&host, scope, caller, request.as_bytes()).map_err(|failure| {
+            wrong(
+                format!("it answers {}: {}", failure.code, failure.message),
+                "this build is broken: build it anew",
+            )
+        })
+    };
+    ask(&Caller::trusted("admin"), r#"{"action":"create_session"}"#)?;
+    let cold = since.elapsed();
+    ask(&orchestrator, r#"{"action":"write","key":"scope","value":"x"}"#)?;
+    ask(&orchestrator, r#"{"action":"read","key":"scope"}"#)?;
+    Ok(Found::Well(format!(
+        "starts in {} and answers first after {}",
+        milliseconds(started),
+        milliseconds(cold),
+    )))
+}
+
+/// Measures how often a second the disk can be made to keep what it was given:
+/// that bounds how many changes a second a lone participant can make.
+fn disk(folder: &Path) -> Result<Found, Problem> {
+    if !folder.is_dir() {
+        return Ok(Found::Absent("measured once the data folder is there".to_owned()));
+    }
+    let failed = |error: std::io::Error| {
+        wrong(format!("a file cannot be written and synced: {error}"), "make room on the disk")
+    };
+    let mut file: File = tempfile::tempfile_in(folder).map_err(failed)?;
+    let page = [0_u8; DISK_BYTES];
+    let since = Instant::now();
+    let mut syncs = 0_u32;
+    while since.elapsed() < DISK_TIME {
+        file.write_all(&page).and_then(|()| file.sync_data()).map_err(failed)?;
+        syncs = syncs.saturating_add(1);
+    }
+    let each = since.elapsed() / syncs.max(1);
+    let rate = 1.0 / each.as_secs_f64().max(f64::EPSILON);
+    Ok(Found::Well(format!("{rate:.0} syncs a second, {} each", milliseconds(each))))
+}
+
+fn milliseconds(duration: Duration) -> String {
+    format!("{:.1} ms", duration.as_secs_f64() * 1000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(found: Result<Found, Problem>) -> (Verdict, String) {
+        let check = Check::new("x", found);
+        (check.verdict, check.found)
+    }
+
+    #[test]
+    fn an_empty_folder_is_no_illness() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("missing");
+        assert_eq!(seen(data_folder(&missing)).0, Verdict::Absent);
+        assert_eq!(seen(disk(&missing)).0, Verdict::Absent);
+        assert_eq!(seen(data_folder(folder.path())).0, Verdict::Ok);
+        assert_eq!(seen(key_file(folder.path())).0, Verdict::Absent);
+        assert_eq!(seen(database(folder.path(), false)).0, Verdict::Absent);
+        assert_eq!(seen(clock(folder.path())).0, Verdict::Ok);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
+    }
+
+    #[test]
+    fn a_database_is_looked_at_and_a_damaged_one_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(SqliteKv::open(folder.path(), &SqliteOptions::default()).unwrap());
+        let path = folder.path().join(DATABASE_FILE);
+        assert!(path.is_file(), "the library calls its database otherwise");
+        let files = || fs::read_dir(folder.path()).unwrap().count();
+        let before = files();
+        assert_eq!(seen(database(folder.path(), false)).0, Verdict::Ok);
+        assert_eq!(files(), before, "nothing is left behind");
+        assert_eq!(seen(database(folder.path(), true)).0, Verdict::Ok);
+        File::options().write(true).open(&path).unwrap().set_len(5000).unwrap();
+        let (verdict, found) = seen(database(folder.path(), false));
+        assert_eq!(verdict, Verdict::Failed, "{found}");
+    }
+
+    #[test]
+    fn a_clock_that_stepped_back_is_seen_by_what_was_written_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = File::create(folder.path().join("x")).unwrap();
+        file.set_modified(SystemTime::now() + Duration::from_hours(1)).unwrap();
+        assert!(seen(clock(folder.path())).1.contains("behind"));
+    }
+}

@@ -1,0 +1,170 @@
+//! The command line: which commands there are, and what each is told.
+//!
+//! Each command is a file; what they print is in `output` and `reply`, why they
+//! fail in `problem`. Not here: the server, which is the library's.
+//!
+//! # Invariant
+//!
+//! Secrets are never arguments: other users of a machine see those. They come
+//! from the environment or from the data folder.
+
+mod call;
+mod client;
+mod demo;
+mod doctor;
+mod output;
+mod problem;
+mod reply;
+mod serve;
+mod server;
+mod session;
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    process::ExitCode,
+};
+
+use clap::{Parser, Subcommand, error::ErrorKind};
+
+use self::{
+    output::Output,
+    problem::{EXIT_CODES, Problem},
+};
+
+const AFTER_HELP: &str = "\
+Begin:
+  shared-context demo                      see what it does
+  shared-context serve                     start a server; prints a first call
+  shared-context session create ticket-7   create a session
+  shared-context call ticket-7 --as orchestrator \\
+    '{\"action\":\"write\",\"key\":\"scope\",\"value\":\"Find the parameter.\"}'
+
+The environment, where an option is not given:
+  SHARED_CONTEXT_URL        the server's address
+  SHARED_CONTEXT_DATA       the server's data folder
+  SHARED_CONTEXT_ADMIN_KEY  the operator's key; else the one in the data folder
+  SHARED_CONTEXT_TOKEN      a participant's credential, for `call` and `prompt`
+  NO_COLOR                  no colours";
+
+/// Working memory that the agents of one session share: a durable server, and
+/// the commands to use it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "shared-context",
+    bin_name = "shared-context",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    after_help = format!("{AFTER_HELP}\n\n{EXIT_CODES}")
+)]
+struct Cli {
+    /// Print one JSON document, for programs
+    #[arg(long, global = true, display_order = 900)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(serve::Arguments),
+    Demo(demo::Arguments),
+    Session(session::Arguments),
+    Token(call::TokenArguments),
+    Call(call::Arguments),
+    Prompt(call::PromptArguments),
+    Doctor(doctor::Arguments),
+}
+
+/// Runs the command of this process's arguments.
+pub(crate) fn main() -> ExitCode {
+    let arguments: Vec<OsString> = env::args_os().collect();
+    let is_json = arguments.iter().any(|it| it == OsStr::new("--json"));
+    let done = match Cli::try_parse_from(arguments) {
+        Ok(cli) => run(cli.command, Output::new(cli.json)),
+        Err(error) => return usage(&error, is_json),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            output::problem(&problem, is_json);
+            problem.exit_code()
+        }
+    }
+}
+
+fn run(command: Command, output: Output) -> Result<(), Problem> {
+    match command {
+        Command::Serve(arguments) => serve::run(&arguments, output),
+        Command::Demo(arguments) => demo::run(&arguments, output),
+        Command::Session(arguments) => session::run(&arguments, output),
+        Command::Token(arguments) => call::token(&arguments, output),
+        Command::Call(arguments) => call::run(&arguments, output),
+        Command::Prompt(arguments) => call::prompt(&arguments, output),
+        Command::Doctor(arguments) => doctor::run(&arguments, output),
+    }
+}
+
+/// Tells what the parser of the command line has to say: help, the version, or
+/// what is not right.
+fn usage(error: &clap::Error, is_json: bool) -> ExitCode {
+    drop(error.print());
+    let is_asked_for = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    if is_asked_for {
+        return ExitCode::SUCCESS;
+    }
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    let problem = Problem::usage(first.trim_start_matches("error: "))
+        .next("`shared-context --help` shows the commands, `shared-context COMMAND --help` each");
+    if is_json {
+        output::document(&problem.to_json());
+    }
+    problem.exit_code()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn helps(command: &mut clap::Command, name: &str, text: &mut String) {
+        let help = command.render_long_help();
+        writeln!(text, "$ shared-context{name} --help\n{help}\n").unwrap();
+        for inner in command.get_subcommands_mut() {
+            let name = format!("{name} {}", inner.get_name());
+            helps(inner, &name, text);
+        }
+    }
+
+    #[test]
+    fn the_help_reads_well_at_80_columns() {
+        let mut text = String::new();
+        let mut command = Cli::command().term_width(80);
+        command.build();
+        helps(&mut command, "", &mut text);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn every_command_shows_an_example() {
+        fn check(command: &clap::Command) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("  shared-context "), "{}: {help}", command.get_name());
+            assert!(help.lines().all(|line| line.chars().count() <= 80), "it is wrapped: {help}");
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
+
+    #[test]
+    fn the_command_line_has_no_contradictions() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,274 @@
+//! What commands print: one JSON document, or text for a person.
+//!
+//! Answers go to standard output; problems and remarks go to standard error.
+//! Colours appear only where they are shown (a terminal, and `NO_COLOR` unset).
+//!
+//! # Invariants
+//!
+//! With `--json` exactly one document is printed on standard output, whether the
+//! command succeeds or not. Text that came from a server is printed
+//! [`plain`]: a stored value cannot drive the terminal.
+
+use std::{
+    borrow::Cow,
+    fmt::Write as _,
+    io::{self, ErrorKind, Write},
+};
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+
+use super::problem::{Kind, Problem};
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIMMED: Style = Style::new().dimmed();
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
+pub(crate) const RED: Style = AnsiColor::Red.on_default();
+
+/// The widest text is this wide, also on a wider terminal: long lines are hard
+/// to read.
+const WIDTH_MAX: usize = 120;
+const WIDTH_MIN: usize = 40;
+/// The width when neither a terminal nor `COLUMNS` tells one.
+const WIDTH_DEFAULT: usize = 80;
+/// How far the columns of a table are apart.
+const COLUMN_GAP: u16 = 2;
+/// How many characters a gauge has.
+const GAUGE_WIDTH: u64 = 20;
+
+/// How answers are printed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Output {
+    /// Whether a program reads them.
+    pub(crate) is_json: bool,
+    /// How wide text may be.
+    pub(crate) width: usize,
+}
+
+impl Output {
+    /// Output to where this process prints.
+    pub(crate) fn new(is_json: bool) -> Self {
+        let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0);
+        let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
+        let width = terminal.or_else(columns).map_or(WIDTH_DEFAULT, usize::from);
+        Self { is_json, width: width.clamp(WIDTH_MIN, WIDTH_MAX) }
+    }
+
+    /// Prints the answer of a command: the JSON document `document`, or the text
+    /// `text` makes.
+    pub(crate) fn answer(
+        self,
+        document: &[u8],
+        text: impl FnOnce() -> Result<String, Problem>,
+    ) -> Result<(), Problem> {
+        if !self.is_json {
+            return self.text(&text()?);
+        }
+        written(document_to(&mut io::stdout(), document))
+    }
+
+    /// Prints text for a person, and a line break when it ends without one.
+    /// Prints nothing when a program reads.
+    pub(crate) fn text(self, text: &str) -> Result<(), Problem> {
+        if self.is_json {
+            return Ok(());
+        }
+        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        let mut out = anstream::stdout();
+        written(write!(out, "{text}{end}").and_then(|()| out.flush()))
+    }
+
+    /// Wraps `text`; its first line starts with `first`, the others with `indent`.
+    pub(crate) fn wrapped(self, first: &str, indent: &str, text: &str) -> String {
+        let options =
+            textwrap::Options::new(self.width).initial_indent(first).subsequent_indent(indent);
+        textwrap::fill(text, options)
+    }
+}
+
+/// Says something to the person that is no part of the answer.
+pub(crate) fn remark(text: &str) {
+    drop(writeln!(anstream::stderr(), "{DIMMED}{text}{DIMMED:#}"));
+}
+
+/// Tells of a problem, and prints it as the one document when a program reads.
+pub(crate) fn problem(problem: &Problem, is_json: bool) {
+    let width = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0);
+    let wrapped = |text: &str| match width {
+        Some(width) => textwrap::fill(
+            text,
+            textwrap::Options::new(usize::from(width).clamp(WIDTH_MIN, WIDTH_MAX))
+                .initial_indent("       ")
+                .subsequent_indent("       "),
+        )
+        .trim_start()
+        .to_owned(),
+        // A log takes lines as they are.
+        None => text.to_owned(),
+    };
+    let message = wrapped(&format!("{} ({})", plain(problem.message()), problem.code()));
+    let mut text = format!("{RED}{BOLD}error:{BOLD:#}{RED:#} {message}\n");
+    if let Some(next) = problem.next_step() {
+        let _ = writeln!(text, " {BOLD}next:{BOLD:#} {}", wrapped(&plain(next)));
+    }
+    drop(write!(anstream::stderr(), "{text}"));
+    if is_json && !problem.is_told() {
+        document(&problem.to_json());
+    }
+}
+
+/// Prints the one document of a command that failed.
+pub(crate) fn document(document: &[u8]) {
+    drop(document_to(&mut io::stdout(), document));
+}
+
+fn document_to(out: &mut impl Write, document: &[u8]) -> io::Result<()> {
+    out.write_all(document)?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+/// A reader that went away has read what it wanted.
+fn written(result: io::Result<()>) -> Result<(), Problem> {
+    match result {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Problem::new(
+            Kind::Usage,
+            "OUTPUT_FAILED",
+            format!("the answer cannot be printed: {error}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// `text` with every control character but line breaks and tabs made visible,
+/// so that printing it does nothing but show it.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    let is_control = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(is_control) {
+        return Cow::Borrowed(text);
+    }
+    let visible = |c: char| match u32::from(c) {
+        code @ 0..=0x1f => char::from_u32(0x2400 + code).unwrap_or('\u{fffd}'),
+        0x7f => '\u{2421}',
+        _ => '\u{fffd}',
+    };
+    Cow::Owned(text.chars().map(|c| if is_control(c) { visible(c) } else { c }).collect())
+}
+
+/// `number` with its digits in groups of three.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && digits.len().saturating_sub(at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `count` and `one`, in the plural when it is not one.
+pub(crate) fn counted(count: u64, one: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", grouped(count))
+}
+
+/// How full something is, as a bar and in numbers.
+pub(crate) fn gauge(tokens: u64, max_tokens: u64) -> String {
+    let percent = tokens.saturating_mul(100) / max_tokens.max(1);
+    let filled = tokens.saturating_mul(GAUGE_WIDTH).div_ceil(max_tokens.max(1)).min(GAUGE_WIDTH);
+    let style = match percent {
+        0..80 => GREEN,
+        80..95 => YELLOW,
+        _ => RED,
+    };
+    let bar = |it: &str, count: u64| it.repeat(usize::try_from(count).unwrap_or(0));
+    format!(
+        "{style}{}{style:#}{DIMMED}{}{DIMMED:#} {} of {} tokens ({percent} %)",
+        bar("█", filled),
+        bar("░", GAUGE_WIDTH.saturating_sub(filled)),
+        grouped(tokens),
+        grouped(max_tokens),
+    )
+}
+
+/// An instant as people read it: to the second, without the `T` and `Z`.
+pub(crate) fn instant(rfc3339: &str) -> String {
+    let whole = rfc3339.split(['.', 'Z']).next().unwrap_or_default();
+    plain(whole).replacen('T', " ", 1)
+}
+
+/// A table without lines; a header that starts with `#` names a column of
+/// numbers.
+pub(crate) fn table(output: Output, header: &[&str], rows: Vec<Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    // The gap behind the last column is not printed.
+    let width = output.width.saturating_add(COLUMN_GAP.into());
+    table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
+    table.set_header(header.iter().map(|it| it.trim_start_matches('#')));
+    for (column, title) in table.column_iter_mut().zip(header) {
+        column.set_padding((0, COLUMN_GAP));
+        if title.starts_with('#') {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for row in rows {
+        table.add_row(row.iter().map(|it| plain(it).into_owned()));
+    }
+    let mut text = String::new();
+    for (at, line) in table.lines().enumerate() {
+        let line = line.trim_end();
+        let _ = match at {
+            0 => writeln!(text, "{BOLD}{line}{BOLD:#}"),
+            _ => writeln!(text, "{line}"),
+        };
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bare(text: &str) -> String {
+        anstream::adapter::strip_str(text).to_string()
+    }
+
+    #[test]
+    fn a_value_cannot_drive_the_terminal() {
+        assert_eq!(plain("a\u{1b}[2J\rb\u{9b}\u{7f}\u{0}"), "a␛[2J␍b\u{fffd}␡␀");
+        assert!(matches!(plain("two\nlines\tand 👩‍🚀"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn numbers_and_instants_read_well() {
+        assert_eq!([grouped(0), grouped(999), grouped(1_234_567)], ["0", "999", "1,234,567"]);
+        assert_eq!([counted(1, "key"), counted(2_000, "key")], ["1 key", "2,000 keys"]);
+        assert_eq!(instant("2026-02-20T14:30:00.250Z"), "2026-02-20 14:30:00");
+        assert_eq!(instant("2026-02-20T14:30:00Z"), "2026-02-20 14:30:00");
+    }
+
+    #[test]
+    fn a_gauge_shows_the_first_token_and_never_overflows() {
+        assert_eq!(bare(&gauge(0, 10_000)), format!("{} 0 of 10,000 tokens (0 %)", "░".repeat(20)));
+        assert!(bare(&gauge(1, 10_000)).starts_with("█░"));
+        assert!(bare(&gauge(20, 10)).starts_with(&format!("{} 20", "█".repeat(20))));
+        assert!(bare(&gauge(0, 0)).contains("0 of 0"));
+    }
+
+    #[test]
+    fn a_table_has_no_lines_and_fits_the_width() {
+        let output = Output { is_json: false, width: 40 };
+        let rows = vec![
+            vec!["scope".to_owned(), "7".to_owned(), "subagent:remediation:1".to_owned()],
+            vec!["a_key_that_is_rather_long".to_owned(), "12".to_owned(), "\u{1b}x".to_owned()],
+        ];
+        let text = bare(&table(output, &["KEY", "#TOKENS", "WRITTEN BY"], rows));
+        assert!(text.lines().all(|it| it.chars().count() <= 40), "{text}");
+        assert!(text.contains("␛x"), "{text}");
+        assert!(!text.contains(['|', '+', '─']), "{text}");
+    }
+}

@@ -1,0 +1,303 @@
+//! `serve`: the server of the library, as a process.
+//!
+//! It says where it is and how to make a first call, logs to standard error, and
+//! stops on a signal. Invariant: the admin key is printed where a person looks
+//! at a terminal, and nowhere else; the log holds neither keys nor values.
+
+use std::{
+    env,
+    io::{self, IsTerminal},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    num::NonZeroU32,
+    path::{Path, PathBuf},
+};
+
+use anstream::AutoStream;
+use clap::ValueEnum;
+use serde_json::json;
+use shared_context_wasmtime::{Server, ServerOptions};
+use shared_context_wire::http::RateLimit;
+use tracing_subscriber::EnvFilter;
+
+use super::{
+    client::LISTEN_DEFAULT,
+    output::{BOLD, DIMMED, GREEN, Output},
+    problem::{Kind, Problem},
+    server::{KEYS_FILE, data_folder},
+};
+
+/// The largest limit that can be set for the disk: 16 TiB.
+const DISK_MIB_MAX: u64 = 1 << 24;
+/// Which of its own log lines a server prints, when `SHARED_CONTEXT_LOG` does not say.
+const LOG_DEFAULT: &str = "info";
+
+/// Start a server
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context serve
+  shared-context serve --listen 9000 --data /srv/context --log-format json
+  shared-context serve --listen 0 --json   any free port; prints which
+
+Ctrl-C or SIGTERM stops it: what has begun is finished, nothing acknowledged is
+lost. It makes its keys on the first start and keeps them in the data folder;
+SHARED_CONTEXT_SECRET and SHARED_CONTEXT_ADMIN_KEY are used instead when set.
+SHARED_CONTEXT_LOG chooses log lines, such as warn or info,shared_context=debug.")]
+pub(crate) struct Arguments {
+    /// Address and port to listen on, or a port of this machine; port 0 takes any
+    /// free one
+    #[arg(long, value_name = "ADDRESS", default_value = LISTEN_DEFAULT, value_parser = address)]
+    listen: SocketAddr,
+    /// Where everything is kept [default: the user's data folder]
+    #[arg(long, env = "SHARED_CONTEXT_DATA", value_name = "DIR", hide_env = true)]
+    data: Option<PathBuf>,
+    /// How many requests a second each participant may make, and twice that at
+    /// once; off for any number
+    #[arg(long, value_name = "N|off", default_value = "200", value_parser = rate)]
+    rate: Rate,
+    /// The most MiB the database may take on the disk [default: no limit]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=DISK_MIB_MAX))]
+    disk_max_mib: Option<u64>,
+    /// The form of the log on standard error
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LogFormat {
+    /// Lines for people
+    Text,
+    /// A JSON object a line
+    Json,
+}
+
+/// How many requests a second; none for any number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Rate(Option<NonZeroU32>);
+
+/// Runs `serve` until it is told to stop.
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
+    start_log(arguments.log_format)?;
+    let folder = data_folder(arguments.data.as_deref())?;
+    let secret = |name: &str| env::var(name).ok().filter(|it| !it.is_empty());
+    let mut options = ServerOptions::new(&folder, arguments.listen);
+    options.secret = secret("SHARED_CONTEXT_SECRET");
+    options.admin_key = secret("SHARED_CONTEXT_ADMIN_KEY");
+    options.rate_limit = arguments.rate.0.map(|per_second| RateLimit {
+        per_second,
+        burst: per_second.saturating_mul(NonZeroU32::MIN.saturating_add(1)),
+    });
+    options.storage.bytes_max = arguments.disk_max_mib.map(|it| it.saturating_mul(1 << 20));
+    let is_key_kept = options.admin_key.is_none();
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| {
+        let message = format!("the system gives no threads: {error}");
+        Problem::new(Kind::Start, "START_FAILED", message).next("stop other programs, or reboot")
+    })?;
+    runtime.block_on(async {
+        let mut signals = Signals::new()?;
+        let server = Server::start(options).await?;
+        let folder = folder.canonicalize().unwrap_or(folder);
+        greet(&server, &folder, is_key_kept, arguments.listen, output)?;
+        tracing::info!(url = server.url(), data = %folder.display(), "started");
+        let signal = signals.next().await;
+        tracing::info!(signal, "stopping: what has begun is finished");
+        tokio::select! {
+            () = server.stop() => tracing::info!("stopped: all that was acknowledged is kept"),
+            signal = signals.next() => {
+                tracing::warn!(signal, "stopped at once: all that was acknowledged is kept");
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Says that the server is up, and what to do first.
+fn greet(
+    server: &Server,
+    folder: &Path,
+    is_key_kept: bool,
+    listen: SocketAddr,
+    output: Output,
+) -> Result<(), Problem> {
+    let url = server.url();
+    let keys = folder.join(KEYS_FILE);
+    let document = json!({
+        "url": url, "data": folder, "admin_key_file": is_key_kept.then_some(&keys),
+        "process": std::process::id(),
+    });
+    if !listen.ip().is_loopback() {
+        tracing::warn!(
+            "others than this machine can connect, and nothing is encrypted: \
+             put a proxy with TLS in front"
+        );
+    }
+    output.answer(document.to_string().as_bytes(), || {
+        let is_shown = io::stdout().is_terminal();
+        let keys_path = keys.display().to_string();
+        let admin = match (is_key_kept, is_shown) {
+            (true, true) => {
+                format!(
+                    "{}\n             {DIMMED}kept in {keys_path}{DIMMED:#}",
+                    server.admin_key()
+                )
+            }
+            (true, false) => format!("in {keys_path}"),
+            (false, _) => "as SHARED_CONTEXT_ADMIN_KEY says".to_owned(),
+        };
+        let key = match (is_key_kept, is_shown) {
+            (true, true) => server.admin_key().to_owned(),
+            (true, false) => {
+                let path = keys_path.replace('\'', "'\\''");
+                format!("$(sed -n 's/.*\"admin_key\": *\"\\([^\"]*\\)\".*/\\1/p' '{path}')")
+            }
+            (false, _) => "$SHARED_CONTEXT_ADMIN_KEY".to_owned(),
+        };
+        let version = env!("CARGO_PKG_VERSION");
+        let folder = folder.display();
+        let first_call = first_call(&url, &key);
+        Ok(format!(
+            "{GREEN}✓{GREEN:#} {BOLD}shared-context {version} is up{BOLD:#}\n\n  \
+             {DIMMED}url{DIMMED:#}        {BOLD}{url}{BOLD:#}\n  \
+             {DIMMED}data{DIMMED:#}       {folder}\n  \
+             {DIMMED}admin key{DIMMED:#}  {admin}\n\n\
+             A first call, to paste into another terminal: create a session, write with the\n\
+             credential that comes back.\n\n{first_call}\n\
+             {DIMMED}Ctrl-C stops it; nothing acknowledged is lost.{DIMMED:#}\n"
+        ))
+    })
+}
+
+/// Commands that create a session and write into it. The session's name differs
+/// each second, so that they can be pasted twice.
+fn first_call(url: &str, key: &str) -> String {
+    format!(
+        r#"  URL={url} S=first-$(date +%s)
+  JSON='Content-Type: application/json'
+  KEY={key}
+  TOKEN=$(curl -sS $URL/v1/sessions -H "Authorization: Bearer $KEY" \
+    -H "$JSON" -d '{{"session_id":"'$S'"}}' |
+    sed 's/.*"credential":"\([^"]*\).*/\1/')
+  curl -sS $URL/v1/sessions/$S/shared_context -H "$JSON" \
+    -H "Authorization: Bearer $TOKEN" \
+    -d '{{"action":"write","key":"scope","value":"Find the parameter."}}'
+"#
+    )
+}
+
+fn start_log(format: LogFormat) -> Result<(), Problem> {
+    let filter = env::var("SHARED_CONTEXT_LOG").ok().filter(|it| !it.is_empty());
+    let filter = EnvFilter::builder().parse(filter.as_deref().unwrap_or(LOG_DEFAULT));
+    let filter = filter.map_err(|error| {
+        Problem::usage(format!("SHARED_CONTEXT_LOG is not a choice of log lines: {error}"))
+            .next("write it like warn, or info,shared_context=debug")
+    })?;
+    let is_coloured = AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(is_coloured)
+        // A reader of the log that went away is nothing to fail for.
+        .log_internal_errors(false);
+    let started = match format {
+        LogFormat::Text => log.compact().try_init(),
+        LogFormat::Json => log.json().flatten_event(true).with_current_span(false).try_init(),
+    };
+    started.map_err(|error| Problem::new(Kind::Start, "START_FAILED", error.to_string()))
+}
+
+/// What tells this process to stop.
+pub(super) struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    #[cfg(unix)]
+    pub(super) fn new() -> Result<Self, Problem> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let listen = |kind| {
+            signal(kind).map_err(|error| {
+                let message = format!("the system gives no signals: {error}");
+                Problem::new(Kind::Start, "START_FAILED", message)
+            })
+        };
+        Ok(Self {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+        })
+    }
+
+    #[cfg(unix)]
+    pub(super) async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "Ctrl-C",
+        }
+    }
+
+    #[cfg(not(unix))]
+    #[expect(clippy::unnecessary_wraps, reason = "the same shape on every platform")]
+    pub(super) fn new() -> Result<Self, Problem> {
+        Ok(Self {})
+    }
+
+    #[cfg(not(unix))]
+    pub(super) async fn next(&mut self) -> &'static str {
+        drop(tokio::signal::ctrl_c().await);
+        "Ctrl-C"
+    }
+}
+
+/// An address and port, or a port of this machine.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    }
+    let local = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    local
+        .as_deref()
+        .unwrap_or(text)
+        .parse()
+        .map_err(|_| format!("write an IP address and a port, such as {LISTEN_DEFAULT}, or a port"))
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    match text {
+        "off" => Ok(Rate(None)),
+        _ => text
+            .parse()
+            .map(|it| Rate(Some(it)))
+            .map_err(|_| "write a number of requests a second from 1 on, or off".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_be_a_port() {
+        assert_eq!(address("9000").unwrap().to_string(), "127.0.0.1:9000");
+        assert_eq!(address("localhost:1").unwrap().to_string(), "127.0.0.1:1");
+        assert_eq!(address("[::]:80").unwrap().to_string(), "[::]:80");
+        for text in ["", "127.0.0.1", "99999", "example.org:80", "http://127.0.0.1:1"] {
+            assert!(address(text).is_err(), "{text}");
+        }
+        assert!(address(LISTEN_DEFAULT).is_ok());
+    }
+
+    #[test]
+    fn a_rate_is_a_number_or_off() {
+        assert_eq!(rate("off").unwrap(), Rate(None));
+        assert_eq!(rate("5").unwrap(), Rate(NonZeroU32::new(5)));
+        assert!(rate("0").is_err() && rate("-1").is_err() && rate("").is_err());
+    }
+
+    #[test]
+    fn the_first_call_fits_a_terminal() {
+        let text = first_call("http://127.0.0.1:8787", &"f".repeat(64));
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+    }
+}

@@ -1,0 +1,177 @@
+//! Which server a command talks to, and what it shows it.
+//!
+//! # Invariant
+//!
+//! The admin key found in a data folder is sent to the server of that folder or
+//! to this machine, never elsewhere. To send one elsewhere the operator names it
+//! in `SHARED_CONTEXT_ADMIN_KEY`.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use shared_context_wasmtime::folder::{self, Secrets, ServerFile};
+
+use super::{
+    client::{Bearer, Call, Client, LISTEN_DEFAULT},
+    problem::{Kind, Problem},
+};
+
+/// The files of a data folder that people are told of.
+pub(crate) const KEYS_FILE: &str = "keys.json";
+pub(crate) const DATABASE_FILE: &str = "shared-context.db";
+
+/// Which server to talk to.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServerArgs {
+    /// The server's address [default: that of the server running on the data
+    /// folder, else `http://127.0.0.1:8787`]
+    #[arg(
+        long,
+        env = "SHARED_CONTEXT_URL",
+        value_name = "URL",
+        global = true,
+        hide_env = true,
+        help_heading = "Which server"
+    )]
+    url: Option<String>,
+    /// The server's data folder: its address and admin key are found there
+    /// [default: the user's data folder]
+    #[arg(
+        long,
+        env = "SHARED_CONTEXT_DATA",
+        value_name = "DIR",
+        global = true,
+        hide_env = true,
+        help_heading = "Which server"
+    )]
+    data: Option<PathBuf>,
+}
+
+/// How an address was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// By option or environment.
+    Named,
+    /// The server of the data folder left it there.
+    InFolder,
+    /// Nobody said anything.
+    Default,
+}
+
+/// A server, and where its secrets are looked for.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) client: Client,
+    folder: Option<PathBuf>,
+    found: Found,
+}
+
+impl ServerArgs {
+    /// The data folder that is meant, if the user has one.
+    pub(crate) fn folder(&self) -> Result<PathBuf, Problem> {
+        data_folder(self.data.as_deref())
+    }
+
+    /// Finds the server; asks it nothing yet.
+    pub(crate) fn server(&self) -> Result<Server, Problem> {
+        let folder = self.folder().ok();
+        let named = self.url.as_deref().filter(|it| !it.is_empty());
+        let running = || folder.as_deref().and_then(ServerFile::read);
+        let (url, found) = match named {
+            Some(url) => (url.to_owned(), Found::Named),
+            None => match running() {
+                Some(file) => (file.url, Found::InFolder),
+                None => (format!("http://{LISTEN_DEFAULT}"), Found::Default),
+            },
+        };
+        Ok(Server { client: Client::new(&url)?, folder, found })
+    }
+}
+
+/// `named`, or the user's data folder.
+pub(crate) fn data_folder(named: Option<&Path>) -> Result<PathBuf, Problem> {
+    match named.filter(|it| !it.as_os_str().is_empty()) {
+        Some(folder) => Ok(folder.to_owned()),
+        None => Ok(folder::default_folder()?),
+    }
+}
+
+impl Server {
+    /// The admin key.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or no server runs that would want it.
+    pub(crate) fn admin(&self) -> Result<Bearer, Problem> {
+        if let Some(key) = variable("SHARED_CONTEXT_ADMIN_KEY") {
+            return Ok(Bearer(key));
+        }
+        if self.found != Found::InFolder && !self.client.is_local() {
+            return Err(no_admin_key(format!(
+                "no admin key for {}: one that is found in a data folder is not sent to other \
+                 machines",
+                self.client.url()
+            ))
+            .next("set SHARED_CONTEXT_ADMIN_KEY"));
+        }
+        let kept = self.folder.as_deref().map_or(Ok(None), Secrets::read);
+        if let Some(secrets) = kept.map_err(|error| no_admin_key(error.to_string()))? {
+            return Ok(Bearer(secrets.admin_key));
+        }
+        self.health()?;
+        let folder = self.folder.as_deref().unwrap_or(Path::new("the data folder"));
+        Err(no_admin_key(format!(
+            "no admin key: SHARED_CONTEXT_ADMIN_KEY is not set, and {} holds none",
+            folder.display()
+        ))
+        .next("name the data folder of the server with --data, or set SHARED_CONTEXT_ADMIN_KEY"))
+    }
+
+    /// Whether somebody said that a server is there: it is not just the default
+    /// address.
+    pub(crate) fn is_expected(&self) -> bool {
+        self.found != Found::Default
+    }
+
+    /// The credential of `SHARED_CONTEXT_TOKEN`, if it is set.
+    pub(crate) fn participant() -> Option<Bearer> {
+        variable("SHARED_CONTEXT_TOKEN").map(Bearer)
+    }
+
+    /// Asks whether the server is up, and returns its answer.
+    pub(crate) fn health(&self) -> Result<Vec<u8>, Problem> {
+        self.send(&self.client.get(&["healthz"], &[]), None)
+    }
+
+    /// Sends `call` and returns the body of what was answered.
+    ///
+    /// # Errors
+    ///
+    /// The server refused, or there is none.
+    pub(crate) fn send(&self, call: &Call, bearer: Option<&Bearer>) -> Result<Vec<u8>, Problem> {
+        let answer = self.client.send(call, bearer).map_err(|problem| {
+            if problem.kind() != Kind::Unreachable {
+                return problem;
+            }
+            let found = match self.found {
+                Found::Named => "as --url or SHARED_CONTEXT_URL says",
+                Found::InFolder => "where the server of the data folder said it listens",
+                Found::Default => "the default address",
+            };
+            let message = format!("{} ({found})", problem.message());
+            Problem::new(Kind::Unreachable, "SERVER_UNREACHABLE", message)
+                .next("start a server with `shared-context serve`, or name one with --url")
+        })?;
+        answer.accepted()
+    }
+}
+
+fn no_admin_key(message: String) -> Problem {
+    Problem::new(Kind::Usage, "NO_ADMIN_KEY", message)
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().map(|it| it.trim().to_owned()).filter(|it| !it.is_empty())
+}

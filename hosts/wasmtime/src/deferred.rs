@@ -1,0 +1,109 @@
+//! Storage whose commits are queued, not awaited: what the component gets while
+//! it serves the server.
+//!
+//! A commit answers at once as if it had succeeded, so that the instance is free
+//! again while the disk works. Whoever made the attempt holds back all that the
+//! component said, its reply and its audit records, until the outcome is known;
+//! that is how the promise of [`Bucket::commit`] is kept. Not here: that wait.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use shared_context_core::{
+    audit::AuditRecord,
+    port::{Bucket, Change, CommitError, Kv, KvError, Log, Revision, Row},
+};
+use tokio::sync::oneshot;
+
+use crate::{SqliteBucket, SqliteKv};
+
+/// The storage and the log of one attempt at one request. Clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct Attempt {
+    kv: SqliteKv,
+    /// Whether it may commit; a reader that wants to has to take its turn.
+    may_commit: bool,
+    said: Arc<Mutex<Said>>,
+}
+
+/// What the component did in an attempt.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    /// The outcome of its commit, when there is one.
+    pub(crate) commit: Option<oneshot::Receiver<Result<Revision, CommitError>>>,
+    /// The audit records of that commit.
+    pub(crate) records: Vec<AuditRecord>,
+    /// Whether it wanted to commit and was not let.
+    pub(crate) wants_turn: bool,
+}
+
+impl Attempt {
+    pub(crate) fn new(kv: SqliteKv, may_commit: bool) -> Self {
+        Self { kv, may_commit, said: Arc::default() }
+    }
+
+    /// Takes out what was said so far.
+    pub(crate) fn take(&self) -> Said {
+        std::mem::take(&mut *self.said())
+    }
+
+    fn said(&self) -> MutexGuard<'_, Said> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kv for Attempt {
+    type Bucket = DeferredBucket;
+
+    fn open(&self, name: &str) -> Result<DeferredBucket, KvError> {
+        Ok(DeferredBucket { bucket: self.kv.open(name)?, attempt: self.clone() })
+    }
+}
+
+impl Log for Attempt {
+    fn record(&self, record: &AuditRecord) {
+        self.said().records.push(record.clone());
+    }
+}
+
+/// A bucket that reads as [`SqliteBucket`] and commits as this file says.
+#[derive(Debug)]
+pub(crate) struct DeferredBucket {
+    bucket: SqliteBucket,
+    attempt: Attempt,
+}
+
+impl Bucket for DeferredBucket {
+    fn revision(&self) -> Revision {
+        self.bucket.revision()
+    }
+
+    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, KvError> {
+        self.bucket.get(row)
+    }
+
+    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, KvError> {
+        self.bucket.scan(prefix, after, limit)
+    }
+
+    fn commit(
+        &mut self,
+        expected: Revision,
+        changes: Vec<Change>,
+    ) -> Result<Revision, CommitError> {
+        self.bucket.spend();
+        let refused = |why: &str| Err(CommitError::Failed(KvError(why.to_owned())));
+        let mut said = self.attempt.said();
+        if !self.attempt.may_commit {
+            said.wants_turn = true;
+            return refused("a reader wants to commit");
+        }
+        if said.commit.is_some() {
+            return refused("a second commit in one request");
+        }
+        let (done, outcome) = oneshot::channel();
+        said.commit = Some(outcome);
+        let done = move |it| drop(done.send(it));
+        self.attempt.kv.submit(self.bucket.name(), expected, changes, done);
+        Ok(expected.next())
+    }
+}

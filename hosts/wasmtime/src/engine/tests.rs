@@ -1,0 +1,277 @@
+//! The engine over a real disk, with callers who leave, writers who interfere
+//! and disks that are full.
+
+use std::{
+    future::Future,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use rusqlite::Connection;
+use shared_context_core::port::{Bucket, Change, Kv};
+use shared_context_wire::Engine as _;
+use tempfile::{TempDir, tempdir};
+use tokio::time::{sleep, timeout};
+
+use super::*;
+use crate::{Cache, ComponentOptions, SqliteOptions};
+
+/// What the audit log was told.
+#[derive(Debug, Default)]
+struct Records(Mutex<Vec<AuditRecord>>);
+
+impl Log for Records {
+    fn record(&self, record: &AuditRecord) {
+        self.0.lock().unwrap().push(record.clone());
+    }
+}
+
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        Timestamp(1_000)
+    }
+}
+
+/// An engine over a folder of its own.
+struct Bench {
+    engine: Engine,
+    kv: SqliteKv,
+    records: Arc<Records>,
+    folder: TempDir,
+}
+
+impl Bench {
+    fn new(options: &SqliteOptions, clock: Arc<dyn Clock + Send + Sync>) -> Self {
+        let folder = tempdir().unwrap();
+        let kv = SqliteKv::open(folder.path(), options).unwrap();
+        let component = ComponentOptions { cache: Cache::None, ..ComponentOptions::default() };
+        let component = Component::new(&component).unwrap();
+        let records = Arc::new(Records::default());
+        let engine = Engine::new(component, kv.clone(), clock, records.clone());
+        Self { engine, kv, records, folder }
+    }
+
+    /// With a session `s`.
+    async fn with_session() -> Self {
+        let bench = Self::new(&SqliteOptions::default(), Arc::new(Still));
+        bench.create("s").await.unwrap();
+        bench
+    }
+
+    async fn create(&self, session: &str) -> Result<Reply, Failure> {
+        let request = br#"{"action":"create_session"}"#;
+        let scope = format!("session/{session}");
+        self.engine.invoke(&scope, &Caller::trusted("admin"), request).await
+    }
+
+    async fn ask(&self, session: &str, request: &str) -> Result<Reply, Failure> {
+        let caller = Caller::trusted("orchestrator");
+        self.engine.invoke(&format!("session/{session}"), &caller, request.as_bytes()).await
+    }
+
+    async fn write(&self, session: &str, key: &str, value: &str) -> Result<Reply, Failure> {
+        let request = format!(r#"{{"action":"write","key":"{key}","value":"{value}"}}"#);
+        self.ask(session, &request).await
+    }
+
+    fn recorded(&self) -> usize {
+        self.records.0.lock().unwrap().len()
+    }
+
+    /// Keeps the writer waiting until what is returned is dropped.
+    fn hold_the_disk(&self) -> Connection {
+        let database = Connection::open(self.folder.path().join("shared-context.db")).unwrap();
+        database.busy_timeout(Duration::from_secs(5)).unwrap();
+        database.execute_batch("BEGIN IMMEDIATE").unwrap();
+        database
+    }
+}
+
+const READ: &str = r#"{"action":"read","key":"scope"}"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_and_its_record_come_out_when_the_change_is_on_the_disk() {
+    let bench = Bench::with_session().await;
+    assert_eq!(bench.recorded(), 1);
+    let disk = bench.hold_the_disk();
+    let mut write = Box::pin(bench.write("s", "scope", "x"));
+    timeout(Duration::from_millis(100), &mut write).await.unwrap_err();
+    assert_eq!(bench.recorded(), 1);
+    // Who reads meanwhile reads what is on the disk, and does not wait for it.
+    let read = timeout(Duration::from_secs(1), bench.ask("s", READ)).await.unwrap();
+    assert_eq!(read.unwrap_err().code, "KEY_NOT_FOUND");
+    drop(disk);
+    assert_eq!(write.await.unwrap().revision, 2);
+    assert_eq!(bench.recorded(), 2);
+    assert_eq!(bench.ask("s", READ).await.unwrap().revision, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_whose_caller_left_is_recorded_and_gives_its_turn_up() {
+    let bench = Bench::with_session().await;
+    let disk = bench.hold_the_disk();
+    {
+        let mut write = Box::pin(bench.write("s", "scope", "x"));
+        timeout(Duration::from_millis(100), &mut write).await.unwrap_err();
+    }
+    drop(disk);
+    assert_eq!(bench.write("s", "scope", "y").await.unwrap().revision, 3);
+    assert_eq!(bench.recorded(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_leaves_before_the_turn_came_changes_nothing() {
+    let bench = Bench::with_session().await;
+    let disk = bench.hold_the_disk();
+    let mut first = Box::pin(bench.write("s", "scope", "first"));
+    timeout(Duration::from_millis(100), &mut first).await.unwrap_err();
+    {
+        let mut second = Box::pin(bench.write("s", "scope", "second"));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(matches!(second.as_mut().poll(&mut context), Poll::Pending));
+    }
+    drop(disk);
+    first.await.unwrap();
+    let reply = bench.ask("s", READ).await.unwrap();
+    assert!(String::from_utf8(reply.body).unwrap().contains(r#""value":"first""#));
+    assert_eq!(bench.recorded(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writers_of_one_session_leave_no_gap_and_no_repeat() {
+    let bench = Arc::new(Bench::with_session().await);
+    let mut writers = Vec::new();
+    for _ in 0..64 {
+        let bench = bench.clone();
+        writers.push(tokio::spawn(async move {
+            let mut revisions = Vec::new();
+            for _ in 0..4 {
+                revisions.push(bench.write("s", "scope", "x").await.unwrap().revision);
+            }
+            revisions
+        }));
+    }
+    let mut revisions = Vec::new();
+    for writer in writers {
+        revisions.extend(writer.await.unwrap());
+    }
+    revisions.sort_unstable();
+    assert_eq!(revisions, (2..258).collect::<Vec<_>>());
+    let records = bench.records.0.lock().unwrap();
+    assert!(records.iter().map(|it| it.revision.0).eq(1..258), "records come in order");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_do_not_wait_for_each_other() {
+    let bench = Arc::new(Bench::new(&SqliteOptions::default(), Arc::new(Still)));
+    let sessions = (0..100).map(|n| {
+        let bench = bench.clone();
+        tokio::spawn(async move {
+            let session = format!("s{n:02}");
+            bench.create(&session).await.unwrap();
+            for key in ["a", "b", "c"] {
+                bench.write(&session, key, "x").await.unwrap();
+            }
+        })
+    });
+    for session in sessions.collect::<Vec<_>>() {
+        session.await.unwrap();
+    }
+    assert_eq!(bench.recorded(), 400);
+    let listed = bench.engine.sessions(None, 1000).await.unwrap();
+    assert_eq!(listed, (0..100).map(|n| format!("s{n:02}")).collect::<Vec<_>>());
+    assert_eq!(bench.engine.sessions(Some("s97"), 10).await.unwrap(), ["s98", "s99"]);
+    assert_eq!(bench.engine.sessions(None, 1).await.unwrap(), ["s00"]);
+}
+
+/// A clock that, once, lets another writer of the same database go first, after
+/// the component has opened the bucket.
+struct Interfering {
+    kv: Mutex<Option<SqliteKv>>,
+    is_armed: AtomicBool,
+}
+
+impl Clock for Interfering {
+    fn now(&self) -> Timestamp {
+        if self.is_armed.swap(false, Ordering::SeqCst) {
+            let kv = self.kv.lock().unwrap().clone().unwrap();
+            let mut bucket = kv.open("session/s").unwrap();
+            let row = Change::Put("zzz".to_owned(), b"foreign".to_vec());
+            bucket.commit(bucket.revision(), vec![row]).unwrap();
+        }
+        Timestamp(1_000)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_met_another_writer_is_made_on_top_of_it() {
+    let clock = Arc::new(Interfering { kv: Mutex::default(), is_armed: AtomicBool::new(false) });
+    let bench = Bench::new(&SqliteOptions::default(), clock.clone());
+    *clock.kv.lock().unwrap() = Some(bench.kv.clone());
+    bench.create("s").await.unwrap();
+    clock.is_armed.store(true, Ordering::SeqCst);
+    // Revision 2 is the foreign commit's.
+    assert_eq!(bench.write("s", "scope", "x").await.unwrap().revision, 3);
+    assert_eq!(bench.recorded(), 2, "the attempt that was discarded left no record");
+    assert_eq!(bench.kv.open("session/s").unwrap().get("zzz").unwrap().unwrap(), b"foreign");
+    clock.kv.lock().unwrap().take();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_fails_the_change_and_leaves_the_engine_alive() {
+    let full = SqliteOptions { bytes_max: Some(200 << 10) };
+    let bench = Bench::new(&full, Arc::new(Still));
+    bench.create("s").await.unwrap();
+    let large = "x".repeat(3_900);
+    let mut written = 0;
+    let failure = loop {
+        match bench.write("s", &format!("k{}", written % 10), &large).await {
+            Ok(_) => written += 1,
+            Err(failure) if failure.code == "STORE_FULL" => {
+                bench.ask("s", r#"{"action":"delete","key":"k0"}"#).await.unwrap();
+            }
+            Err(failure) => break failure,
+        }
+        let session = format!("filler{written}");
+        if let Err(failure) = bench.create(&session).await {
+            break failure;
+        }
+        assert!(written < 1_000, "the disk never gets full");
+    };
+    assert_eq!(failure.code, "STORAGE_UNAVAILABLE");
+    assert!(!failure.message.contains("disk"), "why is for the log: {}", failure.message);
+    let told = bench.recorded();
+    assert_eq!(bench.write("s", "k1", &large).await.is_ok(), bench.recorded() > told);
+    assert!(bench.ask("s", r#"{"action":"list_keys"}"#).await.is_ok());
+    let delete = br#"{"action":"delete_session"}"#;
+    bench.engine.invoke("session/s", &Caller::trusted("admin"), delete).await.unwrap();
+    bench.create("again").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn closing_finishes_what_has_begun_and_refuses_the_rest() {
+    let bench = Bench::with_session().await;
+    let disk = bench.hold_the_disk();
+    let mut write = Box::pin(bench.write("s", "scope", "x"));
+    timeout(Duration::from_millis(100), &mut write).await.unwrap_err();
+    let mut close = Box::pin(bench.engine.close());
+    timeout(Duration::from_millis(100), &mut close).await.unwrap_err();
+    let mut late = Box::pin(bench.write("s", "late", "x"));
+    timeout(Duration::from_millis(100), &mut late).await.unwrap_err();
+    drop(disk);
+    let (write, (), late) = tokio::join!(write, close, late);
+    assert_eq!(write.unwrap().revision, 2);
+    let late = late.unwrap_err();
+    assert_eq!(late.code, "STORAGE_UNAVAILABLE");
+    assert!(late.message.contains("nothing was changed"));
+    assert_eq!(bench.ask("s", READ).await.unwrap_err().code, "STORAGE_UNAVAILABLE");
+    sleep(Duration::from_millis(1)).await;
+    let kv = SqliteKv::open(bench.folder.path(), &SqliteOptions::default()).unwrap();
+    assert_eq!(kv.open("session/s").unwrap().revision().0, 2);
+}

@@ -1,0 +1,39 @@
+//! Why something could not be started. What goes wrong with a single request is
+//! a [`Failure`](shared_context_codec::Failure), not this.
+
+use std::{fmt, path::Path};
+
+/// Why the server, the storage or the component could not be started: what is
+/// wrong and what to do about it, for the person at the terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartError {
+    message: String,
+}
+
+impl StartError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into() }
+    }
+
+    /// Something could not be done with the file or folder `path`.
+    pub(crate) fn file(doing: &str, path: &Path, error: &std::io::Error) -> Self {
+        use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull};
+        let advice = match error.kind() {
+            PermissionDenied | ReadOnlyFilesystem => {
+                "; the user who starts the server needs to read and write there, \
+                 or choose another data folder"
+            }
+            StorageFull => "; make room on that disk, or choose another data folder",
+            _ => "",
+        };
+        Self::new(format!("cannot {doing} {}: {error}{advice}", path.display()))
+    }
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for StartError {}

@@ -1,0 +1,285 @@
+//! The data folder: who uses it, its secrets, and where its server answers.
+//!
+//! Not here: the database in it (`sqlite`). Invariants: everything in the folder
+//! that is read is written whole or not at all, and what is secret can be read
+//! by its owner only.
+
+use std::{
+    env, fmt,
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::StartError;
+
+const LOCK_FILE: &str = "lock";
+const SECRETS_FILE: &str = "keys.json";
+const SERVER_FILE: &str = "server.json";
+
+/// The data folder to use when none is named: what the environment variable
+/// `SHARED_CONTEXT_DATA` says, or the platform's place for a user's data.
+///
+/// # Errors
+///
+/// The variable is not set and the user has no home folder.
+pub fn default_folder() -> Result<PathBuf, StartError> {
+    match env::var_os("SHARED_CONTEXT_DATA").filter(|it| !it.is_empty()) {
+        Some(folder) => Ok(PathBuf::from(folder)),
+        None => directories::ProjectDirs::from("", "", "shared-context")
+            .map(|it| it.data_dir().to_owned())
+            .ok_or_else(|| {
+                StartError::new(
+                    "there is no home folder to keep the data in; \
+                     set SHARED_CONTEXT_DATA to a folder for it",
+                )
+            }),
+    }
+}
+
+/// The right to use a data folder, until it is dropped or its process ends.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Creates the folder if need be, and takes it.
+    pub(crate) fn take(folder: &Path) -> Result<Self, StartError> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder
+            .create(folder)
+            .map_err(|it| StartError::file("create the data folder", folder, &it))?;
+        let path = folder.join(LOCK_FILE);
+        let file = private()
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(|it| StartError::file("open", &path, &it))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { _file: file }),
+            Err(TryLockError::WouldBlock) => {
+                let who = match ServerFile::read(folder) {
+                    Some(server) => format!(
+                        "the shared-context server at {} (process {})",
+                        server.url, server.pid
+                    ),
+                    None => "another shared-context process".to_owned(),
+                };
+                Err(StartError::new(format!(
+                    "{who} uses the data folder {}; use or stop that one, \
+                     or choose another data folder",
+                    folder.display()
+                )))
+            }
+            Err(TryLockError::Error(it)) => Err(StartError::file("lock", &path, &it)),
+        }
+    }
+}
+
+/// The secrets of a server.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Secrets {
+    /// What credentials are signed with.
+    pub secret: String,
+    /// What proves the operator.
+    pub admin_key: String,
+}
+
+impl Secrets {
+    /// Reads the secrets of the data folder; makes them when there are none.
+    /// Call it only while the folder is locked.
+    pub(crate) fn read_or_make(folder: &Path) -> Result<Self, StartError> {
+        let path = folder.join(SECRETS_FILE);
+        if let Some(secrets) = Self::read_file(&path)? {
+            return Ok(secrets);
+        }
+        let secrets = Self { secret: random()?, admin_key: random()? };
+        write_whole(folder, SECRETS_FILE, &secrets)?;
+        Ok(secrets)
+    }
+
+    /// Reads the secrets of the data folder `folder`; `None` when no server was
+    /// ever started on it without secrets of its own.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, is damaged, or others may read it.
+    pub fn read(folder: &Path) -> Result<Option<Self>, StartError> {
+        Self::read_file(&folder.join(SECRETS_FILE))
+    }
+
+    fn read_file(path: &Path) -> Result<Option<Self>, StartError> {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(it) if it.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(it) => return Err(StartError::file("open", path, &it)),
+        };
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let metadata = file.metadata().map_err(|it| StartError::file("open", path, &it))?;
+            if metadata.mode() & 0o077 != 0 {
+                return Err(StartError::new(format!(
+                    "{} holds secrets and can be read by other users: chmod 600 it; \
+                     if others may have seen it, remove it, and new secrets are made \
+                     (every credential becomes void)",
+                    path.display()
+                )));
+            }
+        }
+        let secrets = serde_json::from_reader(io::BufReader::new(file)).map_err(|it| {
+            StartError::new(format!(
+                "{} is damaged ({it}); restore it, or remove it, and new secrets are made \
+                 (every credential becomes void)",
+                path.display()
+            ))
+        })?;
+        Ok(Some(secrets))
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secrets").finish_non_exhaustive()
+    }
+}
+
+/// Where the server of a data folder answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerFile {
+    /// Its address, such as `http://127.0.0.1:8080`.
+    pub url: String,
+    /// Its process.
+    pub pid: u32,
+}
+
+impl ServerFile {
+    /// Reads what the server of `folder` left there when it started; `None` when
+    /// there is nothing to read. A server that was killed leaves it behind: that
+    /// it is there does not mean that someone answers.
+    pub fn read(folder: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(folder.join(SERVER_FILE)).ok()?).ok()
+    }
+
+    pub(crate) fn write(folder: &Path, url: &str) -> Result<(), StartError> {
+        write_whole(folder, SERVER_FILE, &Self { url: url.to_owned(), pid: process::id() })
+    }
+
+    pub(crate) fn remove(folder: &Path) {
+        // It is only a hint: one that stays behind does no harm.
+        drop(fs::remove_file(folder.join(SERVER_FILE)));
+    }
+}
+
+/// Writes `content` as JSON beside `name`, then renames it.
+fn write_whole(folder: &Path, name: &str, content: &impl Serialize) -> Result<(), StartError> {
+    let path = folder.join(name);
+    let unfinished = folder.join(format!("{name}.new"));
+    let write = || -> io::Result<()> {
+        let mut file = private().create(true).truncate(true).open(&unfinished)?;
+        file.write_all(&serde_json::to_vec_pretty(content)?)?;
+        file.sync_all()?;
+        fs::rename(&unfinished, &path)?;
+        File::open(folder)?.sync_all()
+    };
+    write().map_err(|it| StartError::file("write", &path, &it))
+}
+
+/// Opens files for writing; those it creates are readable by their owner only.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+fn random() -> Result<String, StartError> {
+    use fmt::Write;
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes)
+        .map_err(|it| StartError::new(format!("the system gives no random bytes: {it}")))?;
+    Ok(bytes.iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::tempdir;
+
+    use super::*;
+
+    #[test]
+    fn secrets_are_made_once_and_are_long_and_differ() {
+        let folder = tempdir().unwrap();
+        assert_eq!(Secrets::read(folder.path()), Ok(None));
+        let secrets = Secrets::read_or_make(folder.path()).unwrap();
+        assert_eq!(secrets.secret.len(), 64);
+        assert_eq!(secrets.admin_key.len(), 64);
+        assert_ne!(secrets.secret, secrets.admin_key);
+        assert_eq!(Secrets::read_or_make(folder.path()), Ok(secrets.clone()));
+        assert_eq!(Secrets::read(folder.path()), Ok(Some(secrets.clone())));
+        let other = Secrets::read_or_make(tempdir().unwrap().path()).unwrap();
+        assert_ne!(other.secret, secrets.secret);
+        assert!(!format!("{secrets:?}").contains(&secrets.secret));
+    }
+
+    #[test]
+    fn damaged_secrets_are_refused_and_kept() {
+        let folder = tempdir().unwrap();
+        Secrets::read_or_make(folder.path()).unwrap();
+        let path = folder.path().join(SECRETS_FILE);
+        for damaged in ["", "{", "{}", r#"{"secret":"x","admin_key":"y","z":1}"#] {
+            fs::write(&path, damaged).unwrap();
+            let error = Secrets::read_or_make(folder.path()).unwrap_err().to_string();
+            assert!(error.contains("keys.json is damaged"), "{error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn secrets_that_others_can_read_are_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempdir().unwrap();
+        Secrets::read_or_make(folder.path()).unwrap();
+        let path = folder.path().join(SECRETS_FILE);
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let error = Secrets::read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("chmod 600"), "{error}");
+    }
+
+    #[test]
+    fn a_server_file_that_is_not_whole_is_as_none() {
+        let folder = tempdir().unwrap();
+        assert_eq!(ServerFile::read(folder.path()), None);
+        fs::write(folder.path().join(SERVER_FILE), "{\"url\":").unwrap();
+        assert_eq!(ServerFile::read(folder.path()), None);
+        ServerFile::write(folder.path(), "http://127.0.0.1:1").unwrap();
+        let server = ServerFile::read(folder.path()).unwrap();
+        assert_eq!((server.url.as_str(), server.pid), ("http://127.0.0.1:1", process::id()));
+        ServerFile::remove(folder.path());
+        assert_eq!(ServerFile::read(folder.path()), None);
+    }
+
+    #[test]
+    fn a_folder_is_free_again_when_its_lock_is_dropped() {
+        let folder = tempdir().unwrap();
+        let lock = Lock::take(folder.path()).unwrap();
+        Lock::take(folder.path()).unwrap_err();
+        drop(lock);
+        Lock::take(folder.path()).unwrap();
+    }
+}

@@ -1,0 +1,255 @@
+//! What the component can reach: the storage, the clock and the log of a host,
+//! as wasmtime hands them in.
+//!
+//! Not here: limits on time and memory, and the component itself. Invariants:
+//! the text of a storage error goes to the log and to the component, never to a
+//! caller; a record that the component gives is passed on or the request fails.
+
+use std::{fmt, sync::Arc};
+
+use shared_context_core::{
+    Key, Participant,
+    audit::{AuditAction, AuditEntry, AuditRecord},
+    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, Revision},
+    time::Timestamp,
+    tokens::Tokens,
+};
+use wasmtime::{
+    StoreLimits, bail,
+    component::{Resource, ResourceTable, ResourceTableError},
+    format_err,
+};
+
+use crate::{
+    Caller, Failure,
+    bindings::{
+        exports::shared_context::core::store,
+        shared_context::core::{clock, kv, log, types},
+    },
+};
+
+/// Storage, clock and log for the component. Clones share them.
+#[derive(Clone)]
+pub struct Host {
+    kv: Arc<dyn AnyKv>,
+    clock: Arc<dyn Clock + Send + Sync>,
+    log: Arc<dyn Log + Send + Sync>,
+}
+
+impl Host {
+    /// A host of these three.
+    pub fn new<K>(
+        kv: K,
+        clock: impl Clock + Send + Sync + 'static,
+        log: impl Log + Send + Sync + 'static,
+    ) -> Self
+    where
+        K: Kv<Bucket: Send + 'static> + Send + Sync + 'static,
+    {
+        Self::of(Arc::new(kv), Arc::new(clock), Arc::new(log))
+    }
+
+    pub(crate) fn of(
+        kv: Arc<dyn AnyKv>,
+        clock: Arc<dyn Clock + Send + Sync>,
+        log: Arc<dyn Log + Send + Sync>,
+    ) -> Self {
+        Self { kv, clock, log }
+    }
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").finish_non_exhaustive()
+    }
+}
+
+/// A [`Kv`] of any type.
+pub(crate) trait AnyKv: Send + Sync {
+    fn open(&self, name: &str) -> Result<Box<dyn Bucket + Send>, KvError>;
+}
+
+impl<K: Kv<Bucket: Send + 'static> + Send + Sync> AnyKv for K {
+    fn open(&self, name: &str) -> Result<Box<dyn Bucket + Send>, KvError> {
+        Ok(Box::new(Kv::open(self, name)?))
+    }
+}
+
+/// What one instance of the component is given, and what it did with it.
+pub struct State {
+    host: Host,
+    buckets: ResourceTable,
+    pub(crate) limits: StoreLimits,
+    /// Whether the component asked the host for anything since this was last
+    /// reset: the time that takes is not the component's.
+    pub(crate) has_called: bool,
+    /// How often its time began anew for that reason.
+    pub(crate) extensions: u32,
+    /// Whether something may have been changed.
+    pub(crate) has_committed: bool,
+}
+
+/// A bucket the component has open.
+pub struct OpenBucket(Box<dyn Bucket + Send>);
+
+/// How many buckets an instance may have open. It needs one, and for a moment
+/// two.
+const BUCKETS_MAX: usize = 8;
+
+impl State {
+    pub(crate) fn new(host: Host, limits: StoreLimits) -> Self {
+        let mut buckets = ResourceTable::new();
+        buckets.set_max_capacity(BUCKETS_MAX);
+        Self { host, buckets, limits, has_called: false, extensions: 0, has_committed: false }
+    }
+
+    pub(crate) fn begin_call(&mut self) {
+        (self.has_called, self.extensions, self.has_committed) = (false, 0, false);
+    }
+
+    fn bucket(
+        &mut self,
+        bucket: &Resource<OpenBucket>,
+    ) -> Result<&mut dyn Bucket, ResourceTableError> {
+        self.has_called = true;
+        Ok(&mut *self.buckets.get_mut(bucket)?.0)
+    }
+}
+
+/// Keeps the reason of a storage error in the log.
+fn told<T>(outcome: Result<T, KvError>) -> Result<T, String> {
+    outcome.map_err(|KvError(reason)| {
+        tracing::error!(target: "shared_context::storage", reason, "storage failed");
+        reason
+    })
+}
+
+impl kv::Host for State {
+    fn open(&mut self, name: String) -> wasmtime::Result<Result<Resource<OpenBucket>, String>> {
+        self.has_called = true;
+        match told(self.host.kv.open(&name)) {
+            Ok(bucket) => Ok(Ok(self.buckets.push(OpenBucket(bucket))?)),
+            Err(reason) => Ok(Err(reason)),
+        }
+    }
+}
+
+impl kv::HostBucket for State {
+    fn revision(&mut self, bucket: Resource<OpenBucket>) -> wasmtime::Result<u64> {
+        Ok(self.bucket(&bucket)?.revision().0)
+    }
+
+    fn get(
+        &mut self,
+        bucket: Resource<OpenBucket>,
+        row: String,
+    ) -> wasmtime::Result<Result<Option<Vec<u8>>, String>> {
+        Ok(told(self.bucket(&bucket)?.get(&row)))
+    }
+
+    fn scan(
+        &mut self,
+        bucket: Resource<OpenBucket>,
+        prefix: String,
+        after: Option<String>,
+        limit: u32,
+    ) -> wasmtime::Result<Result<Vec<kv::Row>, String>> {
+        Ok(told(self.bucket(&bucket)?.scan(&prefix, after.as_deref(), limit)))
+    }
+
+    fn commit(
+        &mut self,
+        bucket: Resource<OpenBucket>,
+        expected: u64,
+        changes: Vec<kv::Change>,
+    ) -> wasmtime::Result<Result<u64, kv::CommitError>> {
+        let change = |it| match it {
+            kv::Change::Put((row, value)) => Change::Put(row, value),
+            kv::Change::Delete(row) => Change::Delete(row),
+            kv::Change::DeletePrefix(prefix) => Change::DeletePrefix(prefix),
+        };
+        let changes = changes.into_iter().map(change).collect();
+        let outcome = self.bucket(&bucket)?.commit(Revision(expected), changes);
+        self.has_committed |= outcome != Err(CommitError::Conflict);
+        Ok(match outcome {
+            Ok(revision) => Ok(revision.0),
+            Err(CommitError::Conflict) => Err(kv::CommitError::Conflict),
+            Err(CommitError::Failed(error)) => told(Err(error)).map_err(kv::CommitError::Failed),
+        })
+    }
+
+    fn drop(&mut self, bucket: Resource<OpenBucket>) -> wasmtime::Result<()> {
+        self.buckets.delete(bucket)?;
+        Ok(())
+    }
+}
+
+impl clock::Host for State {
+    fn now_ms(&mut self) -> wasmtime::Result<u64> {
+        Ok(self.host.clock.now().0)
+    }
+}
+
+impl log::Host for State {
+    fn audit(&mut self, record: log::AuditRecord) -> wasmtime::Result<()> {
+        self.has_called = true;
+        self.host.log.record(&audit_record(record)?);
+        Ok(())
+    }
+}
+
+impl types::Host for State {}
+
+fn audit_record(it: log::AuditRecord) -> wasmtime::Result<AuditRecord> {
+    let named = |action: &&AuditAction| action.as_str() == it.action;
+    let Some(action) = AuditAction::ALL.iter().find(named) else {
+        bail!("an audit record of the unknown action {}", it.action);
+    };
+    let entry = |it: log::AuditEntry| -> wasmtime::Result<AuditEntry> {
+        let key = Key::parse(&it.key).map_err(|_| format_err!("an audit record without a key"))?;
+        Ok(AuditEntry { key, version: it.version, value_tokens: Tokens(it.value_tokens) })
+    };
+    Ok(AuditRecord {
+        session: it.session,
+        revision: Revision(it.revision),
+        action: *action,
+        participant: Participant::parse(&it.participant)
+            .map_err(|_| format_err!("an audit record without a participant"))?,
+        at: Timestamp(it.at_ms),
+        entry: it.entry.map(entry).transpose()?,
+    })
+}
+
+impl Default for store::Condition {
+    /// No condition: what is asked for happens in any case.
+    fn default() -> Self {
+        Self { if_version: None, if_revision: None }
+    }
+}
+
+impl From<&Caller> for types::Caller {
+    fn from(it: &Caller) -> Self {
+        let credential = it
+            .credential
+            .map(|it| types::Credential { incarnation: it.incarnation, epoch: it.epoch });
+        Self { participant: it.participant.clone(), credential }
+    }
+}
+
+impl From<types::Error> for Failure {
+    fn from(it: types::Error) -> Self {
+        Self { code: it.code.into(), message: it.message, details: it.details }
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for OpenBucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenBucket").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,126 @@
+//! shared-context on wasmtime: the rules run inside the WebAssembly component,
+//! the host gives it storage, a clock and a log.
+//!
+//! Three uses of one library:
+//!
+//! - *Embed* the component in a program of your own: [`Component`], over storage
+//!   of your own or [`SqliteKv`].
+//! - *Serve* it over HTTP: [`Server`].
+//! - The binary `shared-context`, which is both on a command line.
+//!
+//! # Embed the component with your own storage
+//!
+//! Storage is two traits of the core, [`Kv`] and [`Bucket`]: open a bucket, read
+//! rows, commit. They are synchronous, and a commit is durable when it returns.
+//! This one keeps all buckets in one map, and nothing durable; its guarantees
+//! are those of [`Bucket`].
+//!
+//! ```
+//! use std::{collections::BTreeMap, sync::{Arc, Mutex}};
+//! use shared_context_core::port::{Bucket, Change, CommitError, Kv, KvError, Revision, Row};
+//! use shared_context_wasmtime::{
+//!     Caller, Component, ComponentOptions, Host, SystemClock, TracingLog,
+//! };
+//!
+//! type Rows = (Revision, BTreeMap<String, Vec<u8>>);
+//! #[derive(Clone, Default)]
+//! struct MyKv(Arc<Mutex<BTreeMap<String, Rows>>>);
+//! struct MyBucket { kv: MyKv, name: String, rows: Rows }
+//!
+//! impl Kv for MyKv {
+//!     type Bucket = MyBucket;
+//!     fn open(&self, name: &str) -> Result<MyBucket, KvError> {
+//!         let rows = self.0.lock().unwrap().get(name).cloned().unwrap_or_default();
+//!         Ok(MyBucket { kv: self.clone(), name: name.to_owned(), rows })
+//!     }
+//! }
+//! impl Bucket for MyBucket {
+//!     fn revision(&self) -> Revision { self.rows.0 }
+//!     fn get(&self, row: &str) -> Result<Option<Vec<u8>>, KvError> {
+//!         Ok(self.rows.1.get(row).cloned())
+//!     }
+//!     fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, KvError> {
+//!         let rows = self.rows.1.iter().filter(|(row, _)| {
+//!             row.starts_with(prefix) && after.is_none_or(|after| row.as_str() > after)
+//!         });
+//!         Ok(rows.take(limit as usize).map(|(row, it)| (row.clone(), it.clone())).collect())
+//!     }
+//!     fn commit(&mut self, expected: Revision, changes: Vec<Change>)
+//!     -> Result<Revision, CommitError> {
+//!         let mut buckets = self.kv.0.lock().unwrap();
+//!         let (revision, rows) = buckets.entry(self.name.clone()).or_default();
+//!         if *revision != expected {
+//!             return Err(CommitError::Conflict);
+//!         }
+//!         for change in changes {
+//!             match change {
+//!                 Change::Put(row, value) => drop(rows.insert(row, value)),
+//!                 Change::Delete(row) => drop(rows.remove(&row)),
+//!                 Change::DeletePrefix(start) => rows.retain(|row, _| !row.starts_with(&start)),
+//!             }
+//!         }
+//!         *revision = revision.next();
+//!         Ok(*revision)
+//!     }
+//! }
+//!
+//! let component = Component::new(&ComponentOptions::default())?;
+//! let host = Host::new(MyKv::default(), SystemClock, TracingLog);
+//! # let text = |it: shared_context_wasmtime::Failure| it.message;
+//!
+//! // The JSON tool: bytes in, bytes out.
+//! let admin = Caller::trusted("admin");
+//! let create = br#"{"action":"create_session"}"#;
+//! component.invoke(&host, "session/ticket-7", &admin, create)
+//! #   .map_err(text)
+//!     ?;
+//!
+//! // The typed interfaces: the same operations as functions.
+//! let (caller, value) = ((&Caller::trusted("orchestrator")).into(), "Find the parameter.");
+//! let written = component.call(&host, |guest, store| {
+//!     let entries = guest.shared_context_core_store();
+//!     entries.call_write(store, "ticket-7", &caller, "scope", value, Default::default(), None)
+//! })
+//! #   .map_err(text)
+//!     ?;
+//! assert_eq!(written.entry.version, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Invariants
+//!
+//! - An instance of the component lives for one request: nothing of one session
+//!   can reach another.
+//! - A request that takes too long, needs too much memory or fails inside the
+//!   component is an error of that request, never of the process.
+//! - Nothing of a change is visible outside before the change is durable.
+//! - Values are never logged.
+//!
+//! [`Kv`]: shared_context_core::port::Kv
+//! [`Bucket`]: shared_context_core::port::Bucket
+
+mod error;
+pub mod folder;
+
+pub mod bindings;
+mod component;
+mod host;
+
+mod clock;
+mod log;
+mod sqlite;
+
+mod deferred;
+mod engine;
+mod server;
+mod turn;
+
+pub use clock::SystemClock;
+pub use component::{Cache, Called, Component, ComponentOptions, Instance};
+pub use engine::Engine;
+pub use error::StartError;
+pub use host::{Host, State};
+pub use log::TracingLog;
+pub use server::{Server, ServerOptions};
+pub use shared_context_codec::{Caller, Credential, Failure, Reply};
+pub use sqlite::{SqliteBucket, SqliteKv, SqliteOptions};

@@ -1,0 +1,342 @@
+//! The server: sockets in, whole requests to `wire`, responses out.
+//!
+//! Not here: routes, credentials and rate limits (`wire`), the rules (the
+//! component). Invariants:
+//!
+//! - What one client sends, or does not send, takes a bounded amount of memory
+//!   and time.
+//! - Stopping finishes what has begun, and ends within seconds.
+
+use std::{
+    convert::Infallible,
+    fmt, io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::PathBuf,
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{Request, Response, request::Parts};
+use http_body_util::{BodyExt, Full};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::graceful::GracefulShutdown,
+};
+use shared_context_core::port::Clock;
+use shared_context_wire::{
+    credential::Keys,
+    http::{BODY_BYTES_MAX, Http, Options, RateLimit},
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{Semaphore, oneshot},
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+
+use crate::{
+    Component, ComponentOptions, Engine, Failure, SqliteKv, SqliteOptions, StartError, SystemClock,
+    TracingLog,
+    folder::{Secrets, ServerFile},
+};
+
+#[cfg(test)]
+mod tests;
+
+/// How long a client may take to send a request's head, and how long a
+/// connection may be idle.
+const HEAD_TIME_MAX: Duration = Duration::from_mins(1);
+/// How long a client may take to send a request's body.
+const BODY_TIME_MAX: Duration = Duration::from_secs(30);
+/// How much of a body that is too long is still read, so that a client that
+/// sends all before it listens hears why it is refused.
+const REFUSED_BYTES_MAX: usize = 32 << 20;
+/// How long stopping waits for clients, and then for the disk.
+const STOP_TIME_MAX: Duration = Duration::from_secs(5);
+/// How long to wait when the system gives no further connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How a server is set up.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ServerOptions {
+    /// The data folder.
+    pub folder: PathBuf,
+    /// Where to listen; port 0 takes any free one.
+    pub address: SocketAddr,
+    /// What credentials are signed with; `None`: what is in the data folder.
+    pub secret: Option<String>,
+    /// What proves the operator; `None`: what is in the data folder.
+    pub admin_key: Option<String>,
+    /// How many requests each participant may make; `None` for any number.
+    pub rate_limit: Option<RateLimit>,
+    /// How many connections may be open; further ones wait.
+    pub connections_max: usize,
+    /// The time.
+    pub clock: Arc<dyn Clock + Send + Sync>,
+    /// How the component is run.
+    pub component: ComponentOptions,
+    /// How the database is kept.
+    pub storage: SqliteOptions,
+}
+
+impl ServerOptions {
+    /// A server on `address` over the data folder `folder`, all else as usual.
+    pub fn new(folder: impl Into<PathBuf>, address: SocketAddr) -> Self {
+        Self {
+            folder: folder.into(),
+            address,
+            secret: None,
+            admin_key: None,
+            rate_limit: Some(RateLimit::default()),
+            // Below the 1024 open files that many systems allow.
+            connections_max: 768,
+            clock: Arc::new(SystemClock),
+            component: ComponentOptions::default(),
+            storage: SqliteOptions::default(),
+        }
+    }
+}
+
+/// A running server. Dropping it stops it too, without waiting.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    admin_key: String,
+    stop: Option<oneshot::Sender<()>>,
+    serving: JoinHandle<()>,
+}
+
+/// What all connections share.
+struct Shared {
+    http: Http,
+    engine: Engine,
+}
+
+impl Server {
+    /// Opens the data folder, loads the component and begins to answer, on the
+    /// tokio runtime this is called on.
+    ///
+    /// # Errors
+    ///
+    /// What [`SqliteKv::open`] and [`Component::new`] refuse; secrets that are
+    /// too short; an address that cannot be listened on.
+    pub async fn start(options: ServerOptions) -> Result<Self, StartError> {
+        let ServerOptions { address, connections_max, folder, .. } = options.clone();
+        let opened = tokio::task::spawn_blocking(move || open(&options)).await;
+        let (shared, admin_key) = opened.map_err(|it| StartError::new(it.to_string()))??;
+        let listener = TcpListener::bind(address).await.map_err(|it| not_bound(address, &it))?;
+        let address = listener.local_addr().map_err(|it| not_bound(address, &it))?;
+        ServerFile::write(&folder, &url(address))?;
+        let (stop, stopped) = oneshot::channel();
+        let serving = tokio::spawn(async move {
+            serve(listener, Arc::new(shared), connections_max, stopped).await;
+            ServerFile::remove(&folder);
+        });
+        Ok(Self { address, admin_key, stop: Some(stop), serving })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its URL for programs on this machine, such as `http://127.0.0.1:8080`.
+    pub fn url(&self) -> String {
+        url(self.address)
+    }
+
+    /// What proves the operator.
+    pub fn admin_key(&self) -> &str {
+        &self.admin_key
+    }
+
+    /// Takes no further connection, finishes the requests that have begun, waits
+    /// for the disk, and gives the data folder free.
+    pub async fn stop(mut self) {
+        drop(self.stop.take());
+        drop(self.serving.await);
+    }
+}
+
+/// All of a server that may take a while to get.
+fn open(options: &ServerOptions) -> Result<(Shared, String), StartError> {
+    let kv = SqliteKv::open(&options.folder, &options.storage)?;
+    let Secrets { secret, admin_key } = match (&options.secret, &options.admin_key) {
+        (Some(secret), Some(admin_key)) => {
+            Secrets { secret: secret.clone(), admin_key: admin_key.clone() }
+        }
+        (secret, admin_key) => {
+            let kept = Secrets::read_or_make(&options.folder)?;
+            Secrets {
+                secret: secret.clone().unwrap_or(kept.secret),
+                admin_key: admin_key.clone().unwrap_or(kept.admin_key),
+            }
+        }
+    };
+    let keys =
+        Keys::new(secret.as_bytes(), &admin_key).map_err(|it| StartError::new(it.to_string()))?;
+    let mut wire = Options::new(keys);
+    wire.rate_limit.clone_from(&options.rate_limit);
+    wire.request_id_seed = getrandom::u64()
+        .map_err(|it| StartError::new(format!("the system gives no random bytes: {it}")))?;
+    let component = Component::new(&options.component)?;
+    let engine = Engine::new(component, kv, Arc::clone(&options.clock), Arc::new(TracingLog));
+    Ok((Shared { http: Http::new(wire), engine }, admin_key))
+}
+
+/// Serves until told to stop, then ends what is under way.
+async fn serve(
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    connections_max: usize,
+    stopped: oneshot::Receiver<()>,
+) {
+    let graceful = GracefulShutdown::new();
+    let room = Arc::new(Semaphore::new(connections_max.clamp(1, Semaphore::MAX_PERMITS)));
+    let mut stopped = pin!(stopped);
+    loop {
+        let accept = async {
+            let permit = Arc::clone(&room).acquire_owned().await;
+            (listener.accept().await, permit)
+        };
+        let (stream, permit) = tokio::select! {
+            (accepted, permit) = accept => match accepted {
+                Ok((stream, _)) => (stream, permit),
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be taken");
+                    sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            },
+            _ = &mut stopped => break,
+        };
+        let connection = graceful.watch(connection(stream, Arc::clone(&shared)));
+        tokio::spawn(async move {
+            // What goes wrong with a connection is its client's to notice.
+            drop(connection.await);
+            drop(permit);
+        });
+    }
+    drop(listener);
+    if timeout(STOP_TIME_MAX, graceful.shutdown()).await.is_err() {
+        tracing::warn!("some clients did not let go of their connections");
+    }
+    if timeout(STOP_TIME_MAX, shared.engine.close()).await.is_err() {
+        tracing::error!("the disk did not finish; changes that were not answered may be lost");
+    }
+}
+
+/// One connection, not yet served.
+fn connection(
+    stream: TcpStream,
+    shared: Arc<Shared>,
+) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send {
+    // Small answers must not wait for each other; without it they are only late.
+    drop(stream.set_nodelay(true));
+    let service = service_fn(move |request| {
+        let shared = Arc::clone(&shared);
+        async move { Ok::<_, Infallible>(shared.answer(request).await.map(Full::new)) }
+    });
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME_MAX)
+        .serve_connection(TokioIo::new(stream), service)
+}
+
+impl Shared {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Bytes> {
+        let (head, body) = request.into_parts();
+        let failure = match timeout(BODY_TIME_MAX, read(body)).await {
+            Ok(Ok(Some(body))) => {
+                return self.http.handle(&self.engine, Request::from_parts(head, body)).await;
+            }
+            Ok(Ok(None)) => return closing(self.http.too_large(&head)),
+            Ok(Err(_)) => "the body did not arrive whole; send the request again".to_owned(),
+            Err(_) => {
+                format!("the body did not arrive within {} s", BODY_TIME_MAX.as_secs())
+            }
+        };
+        closing(self.refuse(&head, failure))
+    }
+
+    fn refuse(&self, head: &Parts, message: String) -> Response<Bytes> {
+        self.http.refuse(head, Failure::new("MALFORMED_REQUEST", message))
+    }
+}
+
+/// Reads a whole body; `None` when it is too long.
+async fn read(mut body: Incoming) -> Result<Option<Bytes>, hyper::Error> {
+    let mut first = Bytes::new();
+    let mut more = Vec::new();
+    let mut bytes = 0_usize;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        bytes = bytes.saturating_add(data.len());
+        if bytes > REFUSED_BYTES_MAX {
+            return Ok(None);
+        }
+        if bytes > BODY_BYTES_MAX {
+            (first, more) = (Bytes::new(), Vec::new());
+        } else if first.is_empty() {
+            first = data; // Most bodies come in one piece.
+        } else {
+            more.extend_from_slice(&data);
+        }
+    }
+    Ok(match bytes {
+        BODY_BYTES_MAX.. if bytes > BODY_BYTES_MAX => None,
+        _ if more.is_empty() => Some(first),
+        _ => Some([&*first, &*more].concat().into()),
+    })
+}
+
+/// A response after which the connection is closed: the rest of the request may
+/// still be on its way.
+fn closing(mut response: Response<Bytes>) -> Response<Bytes> {
+    let close = http::HeaderValue::from_static("close");
+    response.headers_mut().insert(http::header::CONNECTION, close);
+    response
+}
+
+/// Where a program on this machine finds the server.
+fn url(mut address: SocketAddr) -> String {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address.ip() {
+            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    format!("http://{address}")
+}
+
+fn not_bound(address: SocketAddr, error: &io::Error) -> StartError {
+    let (port, host) = (address.port(), address.ip());
+    StartError::new(match error.kind() {
+        io::ErrorKind::AddrInUse => format!(
+            "port {port} of {host} is in use by another program; \
+             choose another port (0 takes any free one), or stop that program"
+        ),
+        io::ErrorKind::PermissionDenied => format!(
+            "this user may not listen on port {port} of {host}; \
+             choose a port from 1024 on, or 0 for any free one"
+        ),
+        io::ErrorKind::AddrNotAvailable => format!(
+            "{host} is not an address of this machine; \
+             127.0.0.1 always is, 0.0.0.0 stands for all of them"
+        ),
+        _ => format!("cannot listen on {address}: {error}"),
+    })
+}
+
+impl fmt::Debug for ServerOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerOptions")
+            .field("folder", &self.folder)
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,218 @@
+//! A started server, its folder, and clients who behave badly.
+
+use std::{
+    io::{Read, Write},
+    net::{Shutdown, TcpStream as Client},
+    path::Path,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use shared_context_core::time::Timestamp;
+use tempfile::tempdir;
+
+use super::*;
+use crate::Cache;
+
+const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+fn options(folder: &Path) -> ServerOptions {
+    let mut options = ServerOptions::new(folder, LOOPBACK);
+    options.component.cache = Cache::None;
+    options
+}
+
+/// Sends `request` as it is and reads until the server closes.
+fn send(address: SocketAddr, request: &[u8]) -> String {
+    let mut client = Client::connect(address).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    client.write_all(request).unwrap();
+    let mut response = Vec::new();
+    client.read_to_end(&mut response).unwrap();
+    String::from_utf8(response).unwrap()
+}
+
+/// Sends a request of the admin's.
+async fn ask(server: &Server, method: &str, path: &str, body: &str) -> String {
+    let (address, key) = (server.address(), server.admin_key().to_owned());
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
+         Authorization: Bearer {key}\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    blocking(move || send(address, request.as_bytes())).await
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work).await.unwrap()
+}
+
+#[track_caller]
+fn assert_status(response: &str, status: u16) {
+    assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{response}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_there_after_the_server_was_stopped_and_started() {
+    let folder = tempdir().unwrap();
+    let server = Server::start(options(folder.path())).await.unwrap();
+    let key = server.admin_key().to_owned();
+    let created = ask(&server, "POST", "/v1/sessions", r#"{"session_id":"s"}"#).await;
+    assert_status(&created, 201);
+    assert_eq!(ServerFile::read(folder.path()).unwrap().url, server.url());
+    server.stop().await;
+    assert_eq!(ServerFile::read(folder.path()), None);
+    let server = Server::start(options(folder.path())).await.unwrap();
+    assert_eq!(server.admin_key(), key);
+    assert_status(&ask(&server, "GET", "/v1/sessions/s", "").await, 200);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_server_on_the_same_folder_is_told_of_the_first() {
+    let folder = tempdir().unwrap();
+    let server = Server::start(options(folder.path())).await.unwrap();
+    let refused = Server::start(options(folder.path())).await.unwrap_err().to_string();
+    let pid = std::process::id();
+    assert!(refused.contains(&format!("{} (process {pid})", server.url())), "{refused}");
+    assert!(refused.contains(&folder.path().display().to_string()), "{refused}");
+    assert_status(&ask(&server, "GET", "/healthz", "").await, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_in_use_is_named_and_the_folder_is_free_again() {
+    let folder = tempdir().unwrap();
+    let other = std::net::TcpListener::bind(LOOPBACK).unwrap();
+    let address = other.local_addr().unwrap();
+    let taken = ServerOptions { address, ..options(folder.path()) };
+    let refused = Server::start(taken).await.unwrap_err().to_string();
+    assert!(refused.contains(&format!("port {}", address.port())), "{refused}");
+    assert!(refused.contains("choose another port"), "{refused}");
+    Server::start(options(folder.path())).await.unwrap().stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_can_be_given_and_must_be_long() {
+    let folder = tempdir().unwrap();
+    let mut given = options(folder.path());
+    given.secret = Some("s".repeat(32));
+    given.admin_key = Some("short".to_owned());
+    let refused = Server::start(given.clone()).await.unwrap_err().to_string();
+    assert!(refused.contains("admin key has 5 bytes"), "{refused}");
+    given.admin_key = Some("a".repeat(32));
+    let server = Server::start(given).await.unwrap();
+    assert_eq!(server.admin_key(), "a".repeat(32));
+    assert_eq!(Secrets::read(folder.path()), Ok(None), "what is given is not kept");
+    assert_status(&ask(&server, "GET", "/v1/sessions", "").await, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_of_10_mb_is_refused_with_a_word_and_the_next_request_answered() {
+    let folder = tempdir().unwrap();
+    let server = Server::start(options(folder.path())).await.unwrap();
+    let body = "x".repeat(10 << 20);
+    let refused = ask(&server, "POST", "/v1/sessions/s/shared_context", &body).await;
+    assert_status(&refused, 413);
+    assert!(refused.contains("REQUEST_TOO_LARGE"), "{refused}");
+    let just_too_long = "x".repeat(BODY_BYTES_MAX + 1);
+    assert_status(&ask(&server, "POST", "/v1/sessions", &just_too_long).await, 413);
+    let just_fits = "x".repeat(BODY_BYTES_MAX);
+    assert_status(&ask(&server, "POST", "/v1/sessions", &just_fits).await, 400);
+    assert_status(&ask(&server, "GET", "/healthz", "").await, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_in_pieces_is_read_whole() {
+    let folder = tempdir().unwrap();
+    let server = Server::start(options(folder.path())).await.unwrap();
+    let (address, key) = (server.address(), server.admin_key().to_owned());
+    let response = blocking(move || {
+        let mut client = Client::connect(address).unwrap();
+        let head = format!(
+            "POST /v1/sessions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
+             Authorization: Bearer {key}\r\nContent-Type: application/json\r\n\
+             Transfer-Encoding: chunked\r\n\r\n"
+        );
+        client.write_all(head.as_bytes()).unwrap();
+        for piece in ["{\"session", "_id\":", "\"pieces\"", "}"] {
+            std::thread::sleep(Duration::from_millis(20));
+            write!(client, "{:x}\r\n{piece}\r\n", piece.len()).unwrap();
+        }
+        write!(client, "0\r\n\r\n").unwrap();
+        let mut response = String::new();
+        client.read_to_string(&mut response).unwrap();
+        response
+    });
+    assert_status(&response.await, 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_break_off_or_speak_no_http_harm_nobody() {
+    let folder = tempdir().unwrap();
+    let server = Server::start(options(folder.path())).await.unwrap();
+    let address = server.address();
+    blocking(move || {
+        assert_status(&send(address, b"\0\x01\x02 what?\r\n\r\n"), 400);
+        for cut in ["", "GET", "POST /v1/sessions HTTP/1.1\r\nContent-Length: 9\r\n\r\n{"] {
+            let mut client = Client::connect(address).unwrap();
+            client.write_all(cut.as_bytes()).unwrap();
+            client.shutdown(Shutdown::Both).unwrap();
+        }
+    })
+    .await;
+    assert_status(&ask(&server, "GET", "/healthz", "").await, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_clients_than_connections_wait() {
+    let folder = tempdir().unwrap();
+    let few = ServerOptions { connections_max: 2, ..options(folder.path()) };
+    let server = Server::start(few).await.unwrap();
+    let address = server.address();
+    let idle: Vec<_> =
+        blocking(move || (0..2).map(|_| Client::connect(address).unwrap()).collect()).await;
+    let mut third = Box::pin(ask(&server, "GET", "/healthz", ""));
+    timeout(Duration::from_millis(100), &mut third).await.unwrap_err();
+    drop(idle);
+    assert_status(&third.await, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stopping_closes_idle_connections_and_takes_no_others() {
+    let folder = tempdir().unwrap();
+    let server = Server::start(options(folder.path())).await.unwrap();
+    let address = server.address();
+    let mut idle = blocking(move || {
+        let mut client = Client::connect(address).unwrap();
+        client.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let mut first = [0; 16];
+        client.read_exact(&mut first).unwrap();
+        client
+    })
+    .await;
+    timeout(STOP_TIME_MAX, server.stop()).await.unwrap();
+    blocking(move || {
+        idle.read_to_end(&mut Vec::new()).unwrap();
+        Client::connect(address).unwrap_err();
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_time_is_the_clocks_that_was_given() {
+    struct Set(AtomicU64);
+    impl Clock for Set {
+        fn now(&self) -> Timestamp {
+            Timestamp(self.0.load(Ordering::SeqCst))
+        }
+    }
+    let folder = tempdir().unwrap();
+    let clock = Arc::new(Set(AtomicU64::new(1_771_597_800_000)));
+    let set = ServerOptions { clock: clock.clone(), ..options(folder.path()) };
+    let server = Server::start(set).await.unwrap();
+    let created = ask(&server, "POST", "/v1/sessions", r#"{"session_id":"s"}"#).await;
+    assert!(created.contains(r#""created_at":"2026-02-20T14:30:00Z""#), "{created}");
+    clock.0.fetch_add(1_000, Ordering::SeqCst);
+    let created = ask(&server, "POST", "/v1/sessions", r#"{"session_id":"t"}"#).await;
+    assert!(created.contains(r#""created_at":"2026-02-20T14:30:01Z""#), "{created}");
+}

@@ -1,0 +1,231 @@
+//! Reading: each open bucket is one read transaction, that is one snapshot.
+//!
+//! Not here: commits, but for handing them to the writer. Invariant: a
+//! connection in `idle` is in no transaction, and none that failed comes back.
+
+use std::{
+    cell::Cell,
+    fmt, mem,
+    path::PathBuf,
+    sync::{Mutex, MutexGuard, PoisonError, mpsc},
+    thread,
+};
+
+use rusqlite::{Connection, OptionalExtension, params};
+use shared_context_core::port::{Bucket, Change, CommitError, KvError, Revision, Row};
+
+use super::{SqliteKv, failed, file};
+
+/// The connections that read. More than are idle may be in use: who finds none
+/// idle opens one, and what is over the limit is closed after use.
+#[derive(Debug)]
+pub(super) struct Readers {
+    path: PathBuf,
+    idle: Mutex<Idle>,
+    idle_max: usize,
+}
+
+#[derive(Debug, Default)]
+struct Idle {
+    connections: Vec<Connection>,
+    is_closed: bool,
+}
+
+impl Readers {
+    pub(super) fn new(path: PathBuf) -> Self {
+        let idle_max = thread::available_parallelism().map_or(2, Into::into).min(8);
+        Self { path, idle: Mutex::default(), idle_max }
+    }
+
+    pub(super) fn names(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, KvError> {
+        const NAMES: &str = "SELECT name FROM bucket WHERE name >= ?1 \
+             AND EXISTS (SELECT 1 FROM row WHERE bucket = bucket.id) ORDER BY name LIMIT ?2";
+        let connection = self.take()?;
+        let read = || -> rusqlite::Result<Vec<String>> {
+            let mut names = connection.prepare_cached(NAMES)?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let from = after.map(next).unwrap_or_default();
+            names.query_map(params![from, limit], |it| it.get(0))?.collect()
+        };
+        let names = read().map_err(|it| failed("list the buckets", &it))?;
+        self.put(connection);
+        Ok(names)
+    }
+
+    /// Closes the idle connections; those in use are closed when they come back.
+    pub(super) fn close(&self) {
+        let mut idle = self.idle();
+        idle.is_closed = true;
+        idle.connections.clear();
+    }
+
+    fn take(&self) -> Result<Connection, KvError> {
+        {
+            let mut idle = self.idle();
+            if idle.is_closed {
+                return Err(KvError("the storage is closed".to_owned()));
+            }
+            if let Some(connection) = idle.connections.pop() {
+                return Ok(connection);
+            }
+        }
+        file::connect_reader(&self.path).map_err(|it| failed("open the database", &it))
+    }
+
+    fn put(&self, connection: Connection) {
+        let mut idle = self.idle();
+        if !idle.is_closed && idle.connections.len() < self.idle_max {
+            idle.connections.push(connection);
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Idle> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One bucket of a [`SqliteKv`], as it was when opened.
+///
+/// While it is open the write-ahead log cannot be cut back: do not keep it
+/// longer than one request.
+pub struct SqliteBucket {
+    kv: SqliteKv,
+    name: String,
+    revision: Revision,
+    rows: Rows,
+    has_failed: Cell<bool>,
+}
+
+/// Where the rows of the snapshot are.
+enum Rows {
+    /// There were none when the bucket was opened.
+    None,
+    /// In this read transaction, under this bucket id.
+    In(Connection, i64),
+    /// Nowhere any more: the bucket was committed.
+    Spent,
+}
+
+impl SqliteBucket {
+    pub(super) fn open(kv: SqliteKv, name: &str) -> Result<Self, KvError> {
+        const FIND: &str = "SELECT id, revision FROM bucket WHERE name = ?1";
+        let connection = kv.shared.readers.take()?;
+        let begin = || -> rusqlite::Result<Option<(i64, i64)>> {
+            connection.prepare_cached("BEGIN")?.execute([])?;
+            let mut find = connection.prepare_cached(FIND)?;
+            find.query_row([name], |it| Ok((it.get(0)?, it.get(1)?))).optional()
+        };
+        let found = begin().map_err(|it| failed("open a bucket", &it))?;
+        let (revision, rows) = if let Some((id, revision)) = found {
+            (revision, Rows::In(connection, id))
+        } else {
+            end(&kv, connection);
+            (0, Rows::None)
+        };
+        let revision = Revision(u64::try_from(revision).unwrap_or_default());
+        Ok(Self { kv, name: name.to_owned(), revision, rows, has_failed: Cell::new(false) })
+    }
+
+    /// The bucket's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Ends the snapshot; nothing can be read afterwards.
+    pub(crate) fn spend(&mut self) {
+        match mem::replace(&mut self.rows, Rows::Spent) {
+            Rows::In(connection, _) if !self.has_failed.get() => end(&self.kv, connection),
+            _ => {}
+        }
+    }
+
+    fn read<T>(
+        &self,
+        nothing: T,
+        read: impl FnOnce(&Connection, i64) -> rusqlite::Result<T>,
+    ) -> Result<T, KvError> {
+        match &self.rows {
+            Rows::None => Ok(nothing),
+            Rows::In(connection, id) => read(connection, *id).map_err(|it| {
+                self.has_failed.set(true);
+                failed("read a row", &it)
+            }),
+            Rows::Spent => Err(KvError("the bucket is spent; open it again".to_owned())),
+        }
+    }
+}
+
+/// The text that comes right after `text`.
+fn next(text: &str) -> String {
+    format!("{text}\0")
+}
+
+/// Ends a read transaction and gives its connection back.
+fn end(kv: &SqliteKv, connection: Connection) {
+    let is_ended = connection.prepare_cached("COMMIT").and_then(|mut it| it.execute([])).is_ok();
+    if is_ended {
+        kv.shared.readers.put(connection);
+    }
+}
+
+impl Bucket for SqliteBucket {
+    fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, KvError> {
+        const GET: &str = "SELECT value FROM row WHERE bucket = ?1 AND name = ?2";
+        self.read(None, |connection, id| {
+            let mut get = connection.prepare_cached(GET)?;
+            get.query_row(params![id, row], |it| it.get(0)).optional()
+        })
+    }
+
+    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, KvError> {
+        const SCAN: &str = "SELECT name, value FROM row \
+             WHERE bucket = ?1 AND name >= ?2 ORDER BY name LIMIT ?3";
+        let after = after.map(next).filter(|after| after.as_str() > prefix);
+        let from = after.as_deref().unwrap_or(prefix);
+        self.read(Vec::new(), |connection, id| {
+            let mut scan = connection.prepare_cached(SCAN)?;
+            let mut found = scan.query(params![id, from, limit])?;
+            let mut rows = Vec::new();
+            while let Some(row) = found.next()? {
+                if !row.get_ref(0)?.as_str()?.starts_with(prefix) {
+                    break;
+                }
+                rows.push((row.get(0)?, row.get(1)?));
+            }
+            Ok(rows)
+        })
+    }
+
+    /// Blocks until the disk has it.
+    fn commit(
+        &mut self,
+        expected: Revision,
+        changes: Vec<Change>,
+    ) -> Result<Revision, CommitError> {
+        self.spend();
+        let (done, outcome) = mpsc::sync_channel(1);
+        self.kv.submit(&self.name, expected, changes, move |it| drop(done.send(it)));
+        outcome.recv().unwrap_or_else(|_| {
+            Err(CommitError::Failed(KvError("the storage is closed".to_owned())))
+        })
+    }
+}
+
+impl Drop for SqliteBucket {
+    fn drop(&mut self) {
+        self.spend();
+    }
+}
+
+impl fmt::Debug for SqliteBucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteBucket")
+            .field("name", &self.name)
+            .field("revision", &self.revision)
+            .finish_non_exhaustive()
+    }
+}

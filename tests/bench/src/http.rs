@@ -1,0 +1,107 @@
+//! Latency over HTTP: one client on a kept connection, the server's other side
+//! on the same machine; `/healthz` tells what HTTP alone costs.
+
+use std::{path::Path, time::Instant};
+
+use anyhow::{Context, Result};
+use shared_context_wasmtime::{Server, ServerOptions};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::{
+    client::{Client, request},
+    report::Report,
+};
+
+const ROUNDS: usize = 8_000;
+
+/// A started server and credentials for its sessions.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) server: Server,
+    pub(crate) runtime: Runtime,
+}
+
+/// Starts a server over `folder` that limits nobody's rate.
+pub(crate) fn serve(folder: &Path) -> Result<Started> {
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
+    let mut options = ServerOptions::new(folder, "127.0.0.1:0".parse()?);
+    options.rate_limit = None;
+    options.connections_max = 2_048;
+    let server = runtime.block_on(Server::start(options))?;
+    Ok(Started { server, runtime })
+}
+
+impl Started {
+    /// Creates a session and returns the orchestrator's credential.
+    pub(crate) async fn create(&self, session: &str) -> Result<String> {
+        let mut client = Client::connect(self.server.address()).await?;
+        let body = format!(r#"{{"session_id":"{session}"}}"#);
+        let create = request("POST", "/v1/sessions", Some(self.server.admin_key()), &body);
+        let answer: serde_json::Value = serde_json::from_slice(client.ask(&create).await?)?;
+        let credential = answer.get("credential").and_then(serde_json::Value::as_str);
+        Ok(credential.context("no credential in the answer")?.to_owned())
+    }
+}
+
+pub(crate) fn measure(report: &mut Report) -> Result<()> {
+    report.section("HTTP, one client (p50, µs)");
+    let folder = tempfile::tempdir()?;
+    let started = serve(folder.path())?;
+    let credential = started.runtime.block_on(started.create("bench"))?;
+    let value = "Connection pool reduced from 200 to 20. ".repeat(5);
+    let tool =
+        |body: &str| request("POST", "/v1/sessions/bench/shared_context", Some(&credential), body);
+    let write = format!(r#"{{"action":"write","key":"findings_summary","value":"{value}"}}"#);
+    let requests = [
+        request("GET", "/healthz", None, ""),
+        tool(r#"{"action":"read","key":"findings_summary"}"#),
+        request("GET", "/v1/sessions/bench/entries/findings_summary", Some(&credential), ""),
+        tool(r#"{"action":"list_keys"}"#),
+    ];
+    let address = started.server.address();
+    // The client has a thread and runtime of its own, as another process would.
+    let client = Builder::new_current_thread().enable_all().build()?;
+    let medians = client.block_on(async {
+        let mut client = Client::connect(address).await?;
+        client.ask(&tool(&write)).await?;
+        let mut spent = vec![Vec::with_capacity(ROUNDS); requests.len()];
+        // In turn, so that whatever the machine does meets all of them alike.
+        for _ in 0..ROUNDS {
+            for (request, spent) in requests.iter().zip(&mut spent) {
+                let start = Instant::now();
+                client.ask(request).await?;
+                spent.push(start.elapsed().as_nanos());
+            }
+        }
+        let medians = spent.iter_mut().map(|it| median(it));
+        medians.collect::<Result<Vec<f64>>>()
+    })?;
+    let [health, read, entry, list] = medians.as_slice() else {
+        anyhow::bail!("a median is missing")
+    };
+    report.line("GET /healthz", format!("{health:.1}"));
+    let ratio = read / health;
+    report.goal(
+        "read, JSON tool",
+        format!("{read:.1}  = {ratio:.2} × healthz"),
+        "at most 1.5 ×",
+        ratio <= 1.5,
+    );
+    let ratio = entry / health;
+    report.goal(
+        "read, GET entry",
+        format!("{entry:.1}  = {ratio:.2} × healthz"),
+        "at most 1.5 ×",
+        ratio <= 1.5,
+    );
+    report.line("list_keys of one key", format!("{list:.1}  = {:.2} × healthz", list / health));
+    started.runtime.block_on(started.server.stop());
+    Ok(())
+}
+
+/// The median of nanoseconds, in microseconds.
+fn median(nanos: &mut [u128]) -> Result<f64> {
+    nanos.sort_unstable();
+    let median = nanos.get(nanos.len() / 2).context("nothing was measured")?;
+    Ok(f64::from(u32::try_from(*median)?) / 1_000.0)
+}

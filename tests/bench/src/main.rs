@@ -1,0 +1,93 @@
+//! Benchmarks: what the promises of speed and size come to on this machine.
+//!
+//! Every figure that is compared was measured in the same run as what it is
+//! compared with; the ratio is the result, the figures say where it comes from.
+//! A goal that is missed is shown, and does not fail the run: machines differ.
+
+mod client;
+mod durable;
+mod http;
+mod memory;
+mod others;
+mod report;
+mod rules;
+mod start;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, ValueEnum};
+use report::Report;
+
+/// Measures shared-context on this machine and prints ratios.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:\n  \
+    cargo xtask bench                    everything, about five minutes\n  \
+    cargo xtask bench --only rules       what one request costs\n  \
+    cargo xtask bench --only durable --json")]
+struct Args {
+    /// Measure only these.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Section>,
+    /// Print one JSON document instead of tables.
+    #[arg(long)]
+    json: bool,
+    /// Internal: answer one read in a fresh process and print how long it took.
+    #[arg(long, hide = true, value_name = "CACHE")]
+    start_once: Option<std::path::PathBuf>,
+    /// Internal: serve this data folder until killed.
+    #[arg(long, hide = true, value_name = "DATA")]
+    serve: Option<std::path::PathBuf>,
+}
+
+/// What can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Section {
+    /// Size of the component, and time from start to the first answer.
+    Start,
+    /// One request through the core, a warm component, a fresh instance.
+    Rules,
+    /// Latency over HTTP.
+    Http,
+    /// Durable writes a second, beside the disk and other stores.
+    Durable,
+    /// Memory of a server, idle and with many sessions.
+    Memory,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let done = match (&args.start_once, &args.serve) {
+        (Some(cache), _) => start::once(cache),
+        (_, Some(folder)) => memory::serve(folder),
+        _ => run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(err) => {
+            anstream::eprintln!("bench: {err:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<()> {
+    let mut report = Report::new(args.json);
+    let wants = |section| args.only.is_empty() || args.only.contains(&section);
+    if wants(Section::Start) {
+        start::measure(&mut report)?;
+    }
+    if wants(Section::Rules) {
+        rules::measure(&mut report)?;
+    }
+    if wants(Section::Http) {
+        http::measure(&mut report)?;
+    }
+    if wants(Section::Durable) {
+        durable::measure(&mut report)?;
+    }
+    if wants(Section::Memory) {
+        memory::measure(&mut report)?;
+    }
+    report.end()
+}

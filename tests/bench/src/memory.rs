@@ -1,0 +1,161 @@
+//! Resident memory of a server process: idle, and after reading here and there
+//! in 20,000 sessions that lie on disk.
+
+use std::{
+    env, fs,
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::Arc,
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use shared_context_codec::Caller;
+use shared_context_wasmtime::{
+    Component, ComponentOptions, Engine, SqliteKv, SqliteOptions, folder::ServerFile,
+};
+use shared_context_wire::Engine as _;
+use tokio::runtime::Builder;
+
+use crate::{
+    client::{Client, request},
+    http,
+    report::Report,
+    rules::{Quiet, text},
+};
+
+const SESSIONS: u32 = 20_000;
+const KEYS: u32 = 10;
+/// How many sessions are read before memory is looked at again.
+const READ: u32 = 5_000;
+
+pub(crate) fn measure(report: &mut Report) -> Result<()> {
+    report.section("Resident memory of the server (MB)");
+    let folder = tempfile::tempdir()?;
+    let idle = resident(&folder.path().join("idle"), &[])?;
+    let full = folder.path().join("full");
+    report.note("writing 20,000 sessions of 10 keys, about a minute");
+    let few = folder.path().join("few");
+    fill(&few, SESSIONS / 10)?;
+    fill(&full, SESSIONS)?;
+    let bytes = fs::metadata(full.join("shared-context.db")).or_else(|_| largest(&full))?.len();
+    let sessions: Vec<u32> = (0..READ).map(|n| n.wrapping_mul(7_919) % SESSIONS).collect();
+    let in_few: Vec<u32> = sessions.iter().map(|it| it % (SESSIONS / 10)).collect();
+    let with_few = resident(&few, &in_few)?;
+    let with_many = resident(&full, &sessions)?;
+    report.line("idle, empty", format!("{idle:.1}"));
+    report.line("2,000 sessions of 10 keys, after 5,000 reads", format!("{with_few:.1}"));
+    let megabytes = f64::from(u32::try_from(bytes / 1_000_000)?);
+    report.goal(
+        &format!("20,000 sessions of 10 keys ({megabytes:.0} MB on disk), after 5,000 reads"),
+        format!("{with_many:.1}"),
+        "under 80, not growing with sessions",
+        with_many < 80.0 && with_many < with_few * 1.25,
+    );
+    Ok(())
+}
+
+fn largest(folder: &Path) -> std::io::Result<fs::Metadata> {
+    let files = fs::read_dir(folder)?.filter_map(|it| it.ok()?.metadata().ok());
+    files.max_by_key(fs::Metadata::len).ok_or_else(|| std::io::ErrorKind::NotFound.into())
+}
+
+/// Writes sessions, many at a time.
+fn fill(folder: &Path, sessions: u32) -> Result<()> {
+    let kv = SqliteKv::open(folder, &SqliteOptions::default())?;
+    let component = Component::new(&ComponentOptions::default())?;
+    let engine = Engine::new(component, kv, Arc::new(Quiet), Arc::new(Quiet));
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
+    let writers = 128;
+    runtime.block_on(async {
+        let tasks = (0..writers).map(|writer| {
+            let engine = engine.clone();
+            tokio::spawn(async move {
+                for session in (writer..sessions).step_by(128) {
+                    let scope = format!("session/s{session}");
+                    let ask = async |who: &str, request: String| {
+                        engine.invoke(&scope, &Caller::trusted(who), request.as_bytes()).await
+                    };
+                    ask("admin", r#"{"action":"create_session"}"#.to_owned())
+                        .await
+                        .map_err(text)?;
+                    for key in 0..KEYS {
+                        let value = "Connection pool reduced. ".repeat(8);
+                        let write =
+                            format!(r#"{{"action":"write","key":"key_{key}","value":"{value}"}}"#);
+                        ask("orchestrator", write).await.map_err(text)?;
+                    }
+                }
+                Ok::<(), anyhow::Error>(())
+            })
+        });
+        for task in tasks.collect::<Vec<_>>() {
+            task.await??;
+        }
+        engine.close().await;
+        Ok(())
+    })
+}
+
+/// Starts a server process over `folder`, lists and reads `sessions`, and returns
+/// its resident memory in megabytes.
+fn resident(folder: &Path, sessions: &[u32]) -> Result<f64> {
+    fs::create_dir_all(folder)?;
+    let mut server = Killed(
+        Command::new(env::current_exe()?)
+            .arg("--serve")
+            .arg(folder)
+            .stdin(Stdio::null())
+            .spawn()?,
+    );
+    let end = Instant::now() + Duration::from_mins(1);
+    let url = loop {
+        if let Some(file) = ServerFile::read(folder)
+            && file.pid == server.0.id()
+        {
+            break file.url;
+        }
+        if Instant::now() > end || server.0.try_wait()?.is_some() {
+            bail!("the server did not start");
+        }
+        sleep(Duration::from_millis(20));
+    };
+    let address = url.trim_start_matches("http://").trim_end_matches('/').parse()?;
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let keys = shared_context_wasmtime::folder::Secrets::read(folder)?.context("no keys")?;
+    runtime.block_on(async {
+        let mut client = Client::connect(address).await?;
+        client.ask(&request("GET", "/healthz", None, "")).await?;
+        for session in sessions {
+            for path in ["entries", "entries/key_3"] {
+                let path = format!("/v1/sessions/s{session}/{path}");
+                client.ask(&request("GET", &path, Some(&keys.admin_key), "")).await?;
+            }
+        }
+        Ok::<(), anyhow::Error>(())
+    })?;
+    let status = fs::read_to_string(format!("/proc/{}/status", server.0.id()))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+    let kilobytes: u32 = line.trim().trim_end_matches("kB").trim().parse()?;
+    Ok(f64::from(kilobytes) / 1_000.0)
+}
+
+/// Serves `folder` until killed.
+pub(crate) fn serve(folder: &Path) -> Result<()> {
+    let _started = http::serve(folder)?;
+    loop {
+        std::thread::park();
+    }
+}
+
+/// A process that is killed when this is dropped.
+#[derive(Debug)]
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}

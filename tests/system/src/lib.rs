@@ -1,0 +1,39 @@
+//! Tests of the started program: kills, full disks, bad input.
+//!
+//! The tests stand in `tests/`, a file per kind of trouble. Here is what they
+//! share: the program ([`program`]) started as a server ([`server`]), asked as a
+//! well-behaved client ([`client`]) or byte by byte ([`raw`]), and many writers
+//! whose acknowledged writes are compared with what is stored ([`writers`]).
+//! What the rules answer is the conformance suite's to prove, not this one's.
+//!
+//! # Invariants
+//!
+//! - A server belongs to the test that started it, listens on loopback only, and
+//!   is gone when the test is over, however it ends.
+//! - No test waits for time to pass; what must happen soon is waited for until a
+//!   deadline, and missing it is a failure.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "used by tests only: whatever is not as it should be fails the test"
+)]
+
+pub mod client;
+pub mod disk;
+pub mod program;
+pub mod raw;
+pub mod server;
+pub mod writers;
+
+use std::io::Write as _;
+
+pub use client::{Answer, Client};
+pub use server::{Refusal, Server, Setup};
+
+/// Says `text` where it is seen even when the test passes.
+pub fn tell(text: &str) {
+    // Not `eprintln!`, which the test harness keeps for failures.
+    drop(writeln!(std::io::stderr(), "{text}"));
+}

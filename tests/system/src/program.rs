@@ -1,0 +1,75 @@
+//! Where the program is.
+//!
+//! Cargo tells tests of other packages nothing of it, so it is looked for where
+//! cargo puts it, and built when it is missing or older than its sources.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    sync::OnceLock,
+};
+
+const NAME: &str = "shared-context";
+
+/// The program to test: `SHARED_CONTEXT_BIN`, or the one built with the profile
+/// of this test.
+pub fn path() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| match env::var_os("SHARED_CONTEXT_BIN") {
+        Some(path) => PathBuf::from(path),
+        None => built(),
+    })
+}
+
+/// Runs the program with `arguments` and waits for its end. It sees no setting
+/// of this process's environment.
+pub fn run<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
+    command(path()).args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+/// `program`, to be started without what may be set for it here.
+pub fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in env::vars_os() {
+        if name.to_string_lossy().starts_with("SHARED_CONTEXT_") {
+            command.env_remove(name);
+        }
+    }
+    command.env_remove("RUST_LOG").env("NO_COLOR", "1").env("COLUMNS", "100");
+    command
+}
+
+fn built() -> PathBuf {
+    let test = env::current_exe().unwrap();
+    let folder = test.ancestors().nth(2).unwrap();
+    let program = folder.join(NAME);
+    if is_current(&program) {
+        return program;
+    }
+    let profile = match folder.file_name().unwrap().to_str().unwrap() {
+        "debug" => "dev",
+        name => name,
+    };
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["build", "--quiet", "--package", "shared-context-wasmtime", "--bin", NAME])
+        .args(["--profile", profile])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status()
+        .unwrap();
+    assert!(status.success(), "the program could not be built");
+    program
+}
+
+/// Whether the program is there and no source that cargo made it of is newer.
+fn is_current(program: &Path) -> bool {
+    let changed = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
+    let Some(built) = changed(program) else { return false };
+    let sources = fs::read_to_string(program.with_extension("d")).unwrap_or_default();
+    // `program: source source …`, spaces in names escaped.
+    let sources = sources.split_once(": ").map_or("", |(_, sources)| sources).replace("\\ ", "\0");
+    sources
+        .split_ascii_whitespace()
+        .all(|source| changed(Path::new(&source.replace('\0', " "))).is_some_and(|it| it <= built))
+}

@@ -1,0 +1,147 @@
+//! A clock that jumps: back by a day, to the epoch, to the end of time. Order
+//! never contradicts the revision, and no credential lives longer for it.
+//!
+//! The program has no clock to set, so its server runs in this process.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use serde_json::{Value, json};
+use shared_context_core::{port::Clock, time::Timestamp};
+use shared_context_system::Client;
+use shared_context_wasmtime::{Server, ServerOptions};
+use tokio::runtime::Runtime;
+
+/// 2026-02-20T14:30:00Z, in milliseconds.
+const START: u64 = 1_771_597_800_000;
+const MINUTE: u64 = 60_000;
+const DAY: u64 = 86_400_000;
+
+/// A clock that stands where it was put.
+#[derive(Debug, Clone)]
+struct HandClock(Arc<AtomicU64>);
+
+impl HandClock {
+    fn set(&self, milliseconds: u64) {
+        self.0.store(milliseconds, Ordering::SeqCst);
+    }
+}
+
+impl Clock for HandClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// A server on `folder` that goes by `clock`.
+struct Place {
+    runtime: Runtime,
+    server: Server,
+    admin: Client,
+}
+
+impl Place {
+    fn start(folder: &Path, clock: &HandClock) -> Self {
+        let runtime = Runtime::new().unwrap();
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let mut options = ServerOptions::new(folder, address);
+        options.clock = Arc::new(clock.clone());
+        let server = runtime.block_on(Server::start(options)).unwrap();
+        let admin = Client::new(&server.url(), server.admin_key());
+        Self { runtime, server, admin }
+    }
+
+    fn stop(self) {
+        self.runtime.block_on(self.server.stop());
+    }
+}
+
+fn written_at(answer: &Value) -> &str {
+    answer["written_at"].as_str().unwrap()
+}
+
+#[test]
+fn a_clock_that_jumps_back_repeats_the_last_instant_and_keeps_the_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = HandClock(Arc::new(AtomicU64::new(START)));
+    let place = Place::start(folder.path(), &clock);
+    let orchestrator = place.admin.create_session("a", &json!({}));
+    let first = orchestrator.write("a", "key", "1").expect(200);
+    assert_eq!(written_at(&first), "2026-02-20T14:30:00Z");
+    clock.set(START - DAY);
+    let second = orchestrator.write("a", "key", "2").expect(200);
+    assert_eq!(written_at(&second), written_at(&first));
+    assert_eq!((&second["version"], &second["revision"]), (&json!(2), &json!(3)));
+    place.stop();
+
+    // Still so for a server that starts under the wrong time.
+    let place = Place::start(folder.path(), &clock);
+    let orchestrator = place.admin.with_credential(orchestrator.credential());
+    let third = orchestrator.write("a", "key", "3").expect(200);
+    assert_eq!(written_at(&third), written_at(&first));
+    clock.set(START + 1_500);
+    let fourth = orchestrator.write("a", "key", "4").expect(200);
+    assert_eq!(written_at(&fourth), "2026-02-20T14:30:01.500Z");
+    let audit = place.admin.get("/v1/sessions/a/audit").expect(200);
+    let times: Vec<_> = audit["records"].as_array().unwrap().iter().map(written_at).collect();
+    assert!(times.is_sorted(), "{times:?}");
+    assert_eq!(times.len(), 5);
+    place.stop();
+}
+
+#[test]
+fn a_clock_that_jumps_does_not_make_credentials_live_longer_than_they_should() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = HandClock(Arc::new(AtomicU64::new(START)));
+    let place = Place::start(folder.path(), &clock);
+    let orchestrator = place.admin.create_session("a", &json!({}));
+    orchestrator.write("a", "key", "1").expect(200);
+    let body = json!({"participant": "subagent:x", "ttl_seconds": 60});
+    let minted = orchestrator.post("/v1/sessions/a/participants", &body).expect(201);
+    assert_eq!(minted["expires_at"], "2026-02-20T14:31:00Z");
+    let agent = place.admin.with_credential(minted["credential"].as_str().unwrap());
+    agent.read("a", "key").expect(200);
+    // It expires after a minute, and half a minute is allowed for skew.
+    clock.set(START + MINUTE + 29_999);
+    agent.read("a", "key").expect(200);
+    clock.set(START + MINUTE + 30_001);
+    agent.read("a", "key").refused(401, "UNAUTHENTICATED");
+    // Who was minted before the jump back is not shut out by it.
+    clock.set(START - DAY);
+    agent.read("a", "key").expect(200);
+    let early = orchestrator.post("/v1/sessions/a/participants", &body).expect(201);
+    let early = place.admin.with_credential(early["credential"].as_str().unwrap());
+    clock.set(START);
+    early.read("a", "key").refused(401, "UNAUTHENTICATED");
+    place.stop();
+}
+
+/// A clock without a battery, and one with a broken counter.
+#[test]
+fn a_clock_at_its_ends_brings_no_server_down() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = HandClock(Arc::new(AtomicU64::new(0)));
+    let place = Place::start(folder.path(), &clock);
+    for (nth, now) in [0, 1, START, u64::MAX, u64::MAX / 1000, 0].into_iter().enumerate() {
+        clock.set(now);
+        let id = format!("session-{nth}");
+        let created = place.admin.post("/v1/sessions", &json!({"session_id": id}));
+        assert!(matches!(created.status, 201 | 500), "{now}: {}", created.text);
+        let shown = place.admin.get(&format!("/v1/sessions/{id}"));
+        assert!(matches!(shown.status, 200 | 404), "{now}: {}", shown.text);
+        assert_eq!(place.admin.get("/healthz").status, 200);
+    }
+    place.stop();
+    clock.set(START);
+    let place = Place::start(folder.path(), &clock);
+    assert_eq!(place.admin.get("/v1/sessions").status, 200);
+    place.stop();
+}

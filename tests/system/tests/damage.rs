@@ -1,0 +1,276 @@
+//! Database files that are not as the server left them. A server that opens one
+//! holds all that was acknowledged; any other refuses to start, names the file
+//! and says what to do, and changes nothing. Never is anything missing in
+//! silence.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{Seek as _, SeekFrom, Write as _},
+    path::{Path, PathBuf},
+};
+
+use serde_json::json;
+use shared_context_system::{Server, Setup};
+use tempfile::{TempDir, tempdir};
+
+const SESSIONS: usize = 20;
+const KEYS: usize = 5;
+
+/// How the last server ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Killed,
+    Stopped,
+}
+
+/// What came of starting a server on a damaged folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Refused,
+    Whole,
+}
+
+fn value(session: usize, key: usize) -> String {
+    format!("{session} {key} {}", "z".repeat(400))
+}
+
+/// A data folder with 100 entries, as a server left it that ended like this:
+/// killed, all of it is in the log; stopped, all of it is in the database.
+fn left_by(end: End) -> TempDir {
+    let folder = tempdir().unwrap();
+    let server = Server::start(folder.path());
+    let admin = server.admin();
+    for session in 0..SESSIONS {
+        let id = format!("session-{session}");
+        let orchestrator = admin.create_session(&id, &json!({}));
+        for key in 0..KEYS {
+            orchestrator.write(&id, &format!("key_{key}"), &value(session, key)).expect(200);
+        }
+    }
+    match end {
+        End::Killed => server.kill(),
+        End::Stopped => drop(server.stop()),
+    }
+    folder
+}
+
+fn copy(folder: &Path) -> TempDir {
+    let copy = tempdir().unwrap();
+    for file in fs::read_dir(folder).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
+    }
+    copy
+}
+
+fn database(folder: &Path) -> PathBuf {
+    folder.join("shared-context.db")
+}
+
+fn log(folder: &Path) -> PathBuf {
+    folder.join("shared-context.db-wal")
+}
+
+fn cut(path: &Path, bytes: u64) {
+    OpenOptions::new().write(true).open(path).unwrap().set_len(bytes).unwrap();
+}
+
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).unwrap().len()
+}
+
+fn overwrite(path: &Path, at: u64, bytes: &[u8]) {
+    let mut file = OpenOptions::new().write(true).open(path).unwrap();
+    file.seek(SeekFrom::Start(at)).unwrap();
+    file.write_all(bytes).unwrap();
+}
+
+/// Starts a server on `folder`. Either it has all there was, and takes more; or
+/// it says why not and leaves the database as it is.
+#[track_caller]
+fn start(folder: &Path, what: &str) -> Outcome {
+    let before = fs::read(database(folder)).ok();
+    let server = match Setup::new(folder).try_start() {
+        Ok(server) => server,
+        Err(refusal) => {
+            assert_eq!(refusal.code, Some(4), "{what}: {refusal:?}");
+            let said = refusal.said;
+            let file = database(folder);
+            assert!(said.contains(file.to_str().unwrap()), "{what}: {said}");
+            let advises = ["backup", "start the version", "choose another"];
+            assert!(advises.iter().any(|it| said.contains(it)), "{what}: {said}");
+            assert!(!said.contains("panicked"), "{what}: {said}");
+            assert!(fs::read(&file).ok() == before, "{what}: the database was changed");
+            return Outcome::Refused;
+        }
+    };
+    let admin = server.admin();
+    for session in 0..SESSIONS {
+        let id = format!("session-{session}");
+        for key in 0..KEYS {
+            let entry = admin.read(&id, &format!("key_{key}")).expect(200);
+            assert_eq!(entry["value"], value(session, key), "{what}: {id}");
+        }
+    }
+    let orchestrator = admin.mint("session-0", "orchestrator");
+    orchestrator.write("session-0", "after", "the damage").expect(200);
+    server.stop();
+    Outcome::Whole
+}
+
+/// Does `damage` to a copy of `folder` and starts a server there.
+#[track_caller]
+fn check(folder: &Path, what: &str, outcome: Outcome, damage: impl FnOnce(&Path)) {
+    let copy = copy(folder);
+    damage(copy.path());
+    assert_eq!(start(copy.path(), what), outcome, "{what}");
+}
+
+#[test]
+fn a_folder_that_is_not_damaged_is_whole() {
+    for end in [End::Killed, End::Stopped] {
+        let folder = left_by(end);
+        assert!(length(&database(folder.path())) > 0);
+        check(folder.path(), "nothing", Outcome::Whole, |_| {});
+        assert_eq!(log(folder.path()).exists(), end == End::Killed);
+    }
+}
+
+/// A disk that lost its tail, a copy that was broken off.
+#[test]
+fn a_database_cut_in_half_is_refused_after_a_clean_stop() {
+    let folder = left_by(End::Stopped);
+    let whole = length(&database(folder.path()));
+    for bytes in [whole / 2, whole / 2 / 4096 * 4096, whole - 1, whole - 4096, 100, 1, 0] {
+        let what = format!("{bytes} of {whole} bytes");
+        check(folder.path(), &what, Outcome::Refused, |it| cut(&database(it), bytes));
+    }
+}
+
+/// After a kill the log holds what the database lacks; as long as the two
+/// together are whole, nothing is lost.
+#[test]
+fn a_database_cut_in_half_after_a_kill_is_refused_or_completed_from_its_log() {
+    let folder = left_by(End::Stopped);
+    // More writes than the database has seen: they are in the log only.
+    let server = Server::start(folder.path());
+    let orchestrator = server.admin().mint("session-0", "orchestrator");
+    for nth in 0..20 {
+        orchestrator.write("session-0", "more", &nth.to_string()).expect(200);
+    }
+    server.kill();
+    assert!(length(&log(folder.path())) > 0);
+    let whole = length(&database(folder.path()));
+    for bytes in [whole / 2, whole / 2 / 4096 * 4096, whole - 4096, 4096, 0] {
+        let what = format!("{bytes} of {whole} bytes, and a log");
+        check(folder.path(), &what, Outcome::Refused, |it| cut(&database(it), bytes));
+    }
+    check(folder.path(), "no damage, and a log", Outcome::Whole, |_| {});
+}
+
+#[test]
+fn a_header_of_garbage_is_refused() {
+    for end in [End::Killed, End::Stopped] {
+        let folder = left_by(end);
+        let garbage = [0xa5; 100];
+        check(folder.path(), "garbage", Outcome::Refused, |it| {
+            overwrite(&database(it), 0, &garbage);
+        });
+        check(folder.path(), "zeros", Outcome::Refused, |it| {
+            overwrite(&database(it), 0, &[0; 4096]);
+        });
+    }
+}
+
+/// A page that rotted on the disk: reading it must not pass for "no such key",
+/// and must not take the server down.
+#[test]
+fn pages_of_garbage_are_refused_or_reported() {
+    let folder = left_by(End::Stopped);
+    let pages = length(&database(folder.path())) / 4096;
+    assert!(pages > 10, "{pages}");
+    for page in 1..pages {
+        let copy = copy(folder.path());
+        overwrite(&database(copy.path()), page * 4096, &[0xa5; 4096]);
+        let Ok(server) = Setup::new(copy.path()).try_start() else { continue };
+        let admin = server.admin();
+        for session in 0..SESSIONS {
+            let id = format!("session-{session}");
+            for key in 0..KEYS {
+                let answer = admin.read(&id, &format!("key_{key}"));
+                if answer.status == 200 {
+                    assert_eq!(answer.json()["value"], value(session, key), "page {page}");
+                } else {
+                    answer.refused(503, "STORAGE_UNAVAILABLE");
+                }
+            }
+        }
+        let listed = admin.get("/v1/sessions");
+        if listed.status == 200 {
+            assert_eq!(listed.json()["sessions"].as_array().unwrap().len(), SESSIONS);
+        } else {
+            listed.refused(503, "STORAGE_UNAVAILABLE");
+        }
+        server.assert_alive();
+    }
+}
+
+/// `SQLite` itself takes a file without bytes for a new database.
+#[test]
+fn an_empty_database_file_is_refused() {
+    for end in [End::Killed, End::Stopped] {
+        let folder = left_by(end);
+        check(folder.path(), "empty", Outcome::Refused, |it| {
+            drop(File::create(database(it)).unwrap());
+        });
+    }
+}
+
+/// A file moved away by hand while its log stays: the log alone is worth
+/// nothing, and a new database beside it would hide that there was one.
+#[test]
+fn a_log_without_its_database_is_refused() {
+    let folder = left_by(End::Killed);
+    check(folder.path(), "gone", Outcome::Refused, |it| fs::remove_file(database(it)).unwrap());
+}
+
+#[test]
+fn after_a_clean_stop_the_log_is_not_needed() {
+    let folder = left_by(End::Stopped);
+    for suffix in ["-wal", "-shm"] {
+        let mut path = database(folder.path()).into_os_string();
+        path.push(suffix);
+        drop(fs::remove_file(path));
+    }
+    check(folder.path(), "no log", Outcome::Whole, |_| {});
+}
+
+/// Power that goes while the log is written leaves half a transaction at its
+/// end, which nobody was told of.
+#[test]
+fn half_a_transaction_at_the_end_of_the_log_is_no_damage() {
+    let folder = left_by(End::Killed);
+    check(folder.path(), "half a transaction", Outcome::Whole, |it| {
+        let mut log = OpenOptions::new().append(true).open(log(it)).unwrap();
+        log.write_all(&[0x5a; 3000]).unwrap();
+    });
+}
+
+/// A newer version of the program wrote it; an older one must not touch it.
+#[test]
+fn a_database_of_a_newer_format_is_refused() {
+    let folder = left_by(End::Stopped);
+    check(folder.path(), "a newer format", Outcome::Refused, |it| {
+        overwrite(&database(it), 60, &1000_u32.to_be_bytes());
+    });
+}
+
+#[test]
+fn the_database_of_another_program_is_refused() {
+    let folder = left_by(End::Stopped);
+    check(folder.path(), "another program's", Outcome::Refused, |it| {
+        overwrite(&database(it), 68, &7_u32.to_be_bytes());
+    });
+}

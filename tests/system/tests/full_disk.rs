@@ -1,0 +1,166 @@
+//! A disk that fills up: writes are refused with a word, reads go on, the server
+//! lives, and with room again all is as before. What was acknowledged stays.
+
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+use std::fs;
+
+use serde_json::json;
+use shared_context_system::{Client, Server, Setup, disk::SmallDisk};
+use tempfile::tempdir;
+
+/// Large enough that a few hundred fill a small disk.
+const VALUE_CHARS: usize = 4000;
+/// More than fit any disk of these tests.
+const WRITES_MAX: usize = 5000;
+
+fn value(nth: usize) -> String {
+    format!("{nth:0>VALUE_CHARS$}")
+}
+
+fn large() -> serde_json::Value {
+    json!({"store_tokens_max": 1_000_000, "keys_max": 10_000})
+}
+
+/// Writes one key after the other until the disk is full; returns how many were
+/// acknowledged.
+#[track_caller]
+fn fill(orchestrator: &Client, session: &str) -> usize {
+    for nth in 0..WRITES_MAX {
+        let answer = orchestrator.write(session, &format!("key_{nth}"), &value(nth));
+        if answer.status != 200 {
+            check_refusal(&answer.refused(503, "STORAGE_UNAVAILABLE"));
+            return nth;
+        }
+    }
+    panic!("{WRITES_MAX} writes did not fill the disk");
+}
+
+/// A caller whose write failed has to know whether to look, to wait or to ask
+/// for help.
+#[track_caller]
+fn check_refusal(message: &str) {
+    assert!(message.contains("read"), "it does not say what to do: {message}");
+}
+
+/// Checks that the first `count` writes are there; the one after them may be.
+#[track_caller]
+fn check_stored(client: &Client, session: &str, count: usize) {
+    for nth in 0..count {
+        let entry = client.read(session, &format!("key_{nth}")).expect(200);
+        assert_eq!(entry["value"], value(nth));
+        assert_eq!(entry["version"], 1);
+    }
+    let listing = client.tool(session, &json!({"action": "list_keys"})).expect(200);
+    let listed = listing["key_count"].as_u64().unwrap();
+    assert!(listed == count as u64 || listed == count as u64 + 1, "{count}: {listed}");
+}
+
+#[test]
+fn a_database_at_its_limit_refuses_writes_and_serves_reads() {
+    let folder = tempdir().unwrap();
+    let server =
+        Setup::new(folder.path()).without_rate_limit().arguments(&["--disk-max-mib", "1"]).start();
+    let admin = server.admin();
+    let orchestrator = admin.create_session("a", &large());
+    let other = admin.create_session("b", &json!({}));
+    other.write("b", "small", "x").expect(200);
+    let count = fill(&orchestrator, "a");
+    assert!(count > 50, "{count}");
+    for nth in 0..20 {
+        orchestrator.write("a", "more", &value(nth)).refused(503, "STORAGE_UNAVAILABLE");
+        assert_eq!(other.read("b", "small").expect(200)["value"], "x");
+    }
+    check_stored(&orchestrator, "a", count);
+    server.assert_alive();
+    assert!(server.log().contains("full"), "the operator is not told: {}", server.log());
+    // One way out: delete what is not needed.
+    admin.send("DELETE", "/v1/sessions/a", None).expect(200);
+    let orchestrator = admin.create_session("c", &large());
+    let count = fill(&orchestrator, "c");
+    assert!(count > 50, "{count}");
+    server.stop();
+    // Another: a higher limit.
+    let server =
+        Setup::new(folder.path()).without_rate_limit().arguments(&["--disk-max-mib", "8"]).start();
+    let orchestrator = server.admin().mint("c", "orchestrator");
+    check_stored(&orchestrator, "c", count);
+    orchestrator.write("c", "more", &value(0)).expect(200);
+}
+
+/// The log may give back what it took, so that single writes still find room;
+/// none that does not is acknowledged.
+#[test]
+fn a_full_file_system_refuses_writes_and_serves_reads() {
+    let Some(disk) = SmallDisk::new(8) else { return };
+    let folder = disk.path().join("data");
+    let server = Setup::new(&folder).without_rate_limit().start();
+    let orchestrator = server.admin().create_session("a", &large());
+    orchestrator.write("a", "before", "x").expect(200);
+    let ballast = disk.fill();
+    let mut acknowledged = Vec::new();
+    for nth in 0..100 {
+        let answer = orchestrator.write("a", &format!("key_{nth}"), &value(nth));
+        if answer.status == 200 {
+            acknowledged.push(nth);
+        } else {
+            check_refusal(&answer.refused(503, "STORAGE_UNAVAILABLE"));
+        }
+        assert_eq!(orchestrator.read("a", "before").expect(200)["value"], "x");
+    }
+    assert!(acknowledged.len() < 50, "{acknowledged:?}");
+    server.assert_alive();
+    assert!(server.log().contains("full"), "the operator is not told: {}", server.log());
+    fs::remove_file(&ballast).unwrap();
+    orchestrator.write("a", "after", "y").expect(200);
+    let check = |client: &Client| {
+        for nth in &acknowledged {
+            let entry = client.read("a", &format!("key_{nth}")).expect(200);
+            assert_eq!(entry["value"], value(*nth));
+        }
+        assert_eq!(client.read("a", "before").expect(200)["value"], "x");
+        assert_eq!(client.read("a", "after").expect(200)["value"], "y");
+    };
+    check(&orchestrator);
+    server.stop();
+    check(&Server::start(&folder).admin());
+}
+
+/// Killed on a full disk, and started there again: it says so, or serves what it
+/// has; with room it has all.
+#[test]
+fn a_server_killed_on_a_full_disk_has_all_when_there_is_room() {
+    let Some(disk) = SmallDisk::new(8) else { return };
+    let folder = disk.path().join("data");
+    let ballast = disk.path().join("ballast");
+    fs::write(&ballast, vec![0; 5 << 20]).unwrap();
+    let server = Setup::new(&folder).without_rate_limit().start();
+    let orchestrator = server.admin().create_session("a", &large());
+    let count = fill(&orchestrator, "a");
+    assert!(count > 50, "{count}");
+    server.kill();
+    let start = || Setup::new(&folder).without_rate_limit().try_start();
+    match start() {
+        Ok(server) => check_stored(&server.admin(), "a", count),
+        Err(refusal) => {
+            assert_eq!(refusal.code, Some(4), "{refusal:?}");
+            assert!(refusal.said.contains("make room"), "{refusal:?}");
+        }
+    }
+    fs::remove_file(&ballast).unwrap();
+    check_stored(&start().unwrap().admin(), "a", count);
+}
+
+/// The log of a busy server grows before it is copied into the database. It must
+/// not grow with the number of writes: here all writes together are several
+/// times the disk.
+#[test]
+fn overwriting_on_a_small_disk_goes_on_for_ever() {
+    let Some(disk) = SmallDisk::new(16) else { return };
+    let server = Setup::new(disk.path().join("data")).without_rate_limit().start();
+    let orchestrator = server.admin().create_session("a", &json!({}));
+    for nth in 0..2000 {
+        orchestrator.write("a", "key", &value(nth)).expect(200);
+    }
+    assert_eq!(orchestrator.read("a", "key").expect(200)["version"], 2000);
+}

@@ -1,0 +1,108 @@
+//! `cargo xtask`: everything one does with this repository, by name.
+//!
+//! This file holds the command line and nothing else; each command is a file.
+//! Every command first makes sure that what it needs is there, says what it
+//! does, and does nothing the second time.
+
+mod cargo_deny;
+mod component;
+mod console;
+mod debian;
+mod process;
+mod program;
+mod stages;
+mod tidy;
+mod wasm_target;
+mod workspace;
+
+use std::{ffi::OsString, process::ExitCode};
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::{
+    stages::{Selection, Stage},
+    workspace::Workspace,
+};
+
+fn main() -> ExitCode {
+    match run(Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            console::failure(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The project's own tools.
+#[derive(Debug, Parser)]
+#[command(
+    bin_name = "cargo xtask",
+    arg_required_else_help = true,
+    after_help = "Examples:
+  cargo xtask serve                     build all and start a durable server
+  cargo xtask serve --port 9000         the same; what follows `serve` goes to the server
+  cargo xtask test                      the whole proof, as CI runs it
+  cargo xtask test --only clippy,test   some stages of it; `--list` names them
+  cargo xtask bless                     accept what the snapshot tests produce now"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Bring what this repository needs: the wasm target and cargo-deny
+    Setup,
+    /// Build the component (target/component/shared-context.wasm)
+    Build,
+    /// Build all and start the server; arguments go to `shared-context serve`
+    Serve(Passed),
+    /// Build all and show the interaction cycle; arguments go to `shared-context demo`
+    Demo(Passed),
+    /// Build all optimized and measure; arguments go to the benchmark
+    Bench(Passed),
+    /// Prove everything, stage by stage
+    Test {
+        #[command(flatten)]
+        selection: Selection,
+        /// Name the stages and stop
+        #[arg(long)]
+        list: bool,
+    },
+    /// Run what CI runs: `test` with CI's settings, by way of .ci/run
+    Ci,
+    /// Check what no compiler checks: who uses whom, comments, links, sizes of files
+    Tidy,
+    /// Rewrite the committed documents and snapshots that are generated
+    Bless,
+}
+
+/// What another program is given, unread.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+struct Passed {
+    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
+fn run(arguments: Arguments) -> Result<()> {
+    if let Command::Test { list: true, .. } = arguments.command {
+        stages::list();
+        return Ok(());
+    }
+    let workspace = Workspace::find()?;
+    match arguments.command {
+        Command::Setup => Stage::Setup.run(&workspace, &Selection::default()),
+        Command::Build => component::build(&workspace),
+        Command::Serve(passed) => program::run(&workspace, "serve", &passed.arguments),
+        Command::Demo(passed) => program::run(&workspace, "demo", &passed.arguments),
+        Command::Bench(passed) => program::bench(&workspace, &passed.arguments),
+        Command::Test { selection, .. } => stages::run(&workspace, &selection),
+        Command::Ci => stages::ci(&workspace),
+        Command::Tidy => tidy::check(&workspace),
+        Command::Bless => program::bless(&workspace),
+    }
+}

@@ -1,0 +1,123 @@
+//! Running other programs: each command line is shown before it runs, as one
+//! could type it.
+//!
+//! Invariant: a child never reads the terminal, except the server that takes
+//! this process's place ([`replace`]).
+
+use std::{
+    env,
+    ffi::OsStr,
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::console;
+
+/// The compiler's flags, for cargo to pass on, with [`FLAG_SEPARATOR`] between
+/// them: a flag may hold spaces.
+pub(crate) const FLAGS: &str = "CARGO_ENCODED_RUSTFLAGS";
+/// See [`FLAGS`].
+pub(crate) const FLAG_SEPARATOR: &str = "\x1f";
+
+/// The cargo that runs this program, in the folder `directory`.
+///
+/// What `cargo run` told this program about itself is not passed on: build
+/// scripts that look at it would run again each time cargo is called by hand.
+pub(crate) fn cargo(directory: &Path) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(directory);
+    for (name, _) in env::vars_os() {
+        let name_text = name.to_string_lossy();
+        if name_text.starts_with("CARGO_PKG_") || name_text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
+    command
+}
+
+/// Shows and runs `command`; its output goes where ours goes. Returns how long
+/// it took.
+pub(crate) fn run(command: &mut Command) -> Result<Duration> {
+    console::command(&line(command));
+    let started = Instant::now();
+    let status = command.stdin(Stdio::null()).status().with_context(|| not_started(command))?;
+    if !status.success() {
+        bail!("`{}` failed ({status}); what it said stands above", line(command));
+    }
+    Ok(started.elapsed())
+}
+
+/// Runs `command` without showing it and returns what it printed.
+pub(crate) fn read(command: &mut Command) -> Result<String> {
+    let output = command.stdin(Stdio::null()).output().with_context(|| not_started(command))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("`{}` failed ({}): {}", line(command), output.status, said.trim());
+    }
+    String::from_utf8(output.stdout)
+        .with_context(|| format!("`{}` printed what is not text", line(command)))
+}
+
+/// Shows `command` and puts it in this process's place, so that it gets the
+/// terminal and every signal. Returns only why that failed.
+pub(crate) fn replace(command: &mut Command) -> anyhow::Error {
+    console::command(&line(command));
+    let error = command.exec();
+    anyhow!(error).context(not_started(command))
+}
+
+fn not_started(command: &Command) -> String {
+    format!("`{}` could not be started: is it installed?", line(command))
+}
+
+/// The command line of `command` with the variables set for it, for people to
+/// read and to type.
+fn line(command: &Command) -> String {
+    let variables = command.get_envs().filter_map(|(name, value)| {
+        let value = value?.to_string_lossy().replace(FLAG_SEPARATOR, " ");
+        let name = if name == FLAGS { "RUSTFLAGS".into() } else { name.to_string_lossy() };
+        Some(format!("{name}={}", quoted(&value)))
+    });
+    let program = Path::new(command.get_program());
+    let is_cargo = program.file_stem() == Some(OsStr::new("cargo"));
+    let program = if is_cargo { "cargo".into() } else { program.to_string_lossy() };
+    let arguments = command.get_args().map(|argument| quoted(&argument.to_string_lossy()));
+    variables.chain([quoted(&program)]).chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@+%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_shown_as_one_would_type_it() {
+        let mut command = Command::new("/opt/rust/bin/cargo");
+        command.args(["test", "--", "it's"]).env(FLAGS, "-Ca\x1f-Cb").env_remove("CARGO");
+        assert_eq!(line(&command), r"RUSTFLAGS='-Ca -Cb' cargo test -- 'it'\''s'");
+    }
+
+    #[test]
+    fn a_failing_command_is_named() {
+        let error = run(&mut Command::new("false")).unwrap_err().to_string();
+        assert!(error.starts_with("`false` failed (exit status: 1)"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let error = read(&mut Command::new("no-such-program")).unwrap_err().to_string();
+        assert_eq!(error, "`no-such-program` could not be started: is it installed?");
+    }
+}

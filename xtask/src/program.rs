@@ -1,0 +1,57 @@
+//! Commands that build and start the project's own programs: the server, the
+//! demonstration, the benchmark.
+
+use std::{ffi::OsString, process::Command};
+
+use anyhow::Result;
+
+use crate::{component, console, process, workspace::Workspace};
+
+const PACKAGE: &str = "shared-context-wasmtime";
+const PROGRAM: &str = "shared-context";
+
+/// Builds all and becomes `shared-context {command} {arguments…}`. Returns only
+/// when that failed.
+pub(crate) fn run(workspace: &Workspace, command: &str, arguments: &[OsString]) -> Result<()> {
+    let program = build(workspace)?;
+    Err(process::replace(Command::new(program).arg(command).args(arguments)))
+}
+
+/// Builds all, optimized, and becomes the benchmark.
+pub(crate) fn bench(workspace: &Workspace, arguments: &[OsString]) -> Result<()> {
+    build(workspace)?;
+    let mut cargo = workspace.cargo();
+    cargo.args(["run", "--release", "--package", "shared-context-bench", "--"]).args(arguments);
+    Err(process::replace(&mut cargo))
+}
+
+/// Rewrites what is generated and committed: documents and snapshots.
+pub(crate) fn bless(workspace: &Workspace) -> Result<()> {
+    process::run(
+        workspace
+            .cargo()
+            .args(["test", "--package", "shared-context-codec"])
+            .args(["--package", "shared-context-wire", "--all-features"])
+            .env("SHARED_CONTEXT_BLESS", "1"),
+    )?;
+    console::done("now read `git diff` and commit what is meant");
+    Ok(())
+}
+
+/// Builds the component and the optimized program, and returns the program.
+fn build(workspace: &Workspace) -> Result<OsString> {
+    component::build(workspace)?;
+    let program = workspace.target.join("release").join(PROGRAM);
+    if !program.exists() {
+        console::step("Building the server (the first time about 5 minutes: it holds a compiler)");
+    }
+    process::run(workspace.cargo().args([
+        "build",
+        "--release",
+        "--package",
+        PACKAGE,
+        "--bin",
+        PROGRAM,
+    ]))?;
+    Ok(program.into())
+}

@@ -1,0 +1,204 @@
+//! `cargo xtask test`: the whole proof, stage by stage.
+//!
+//! All stages run even when one fails, so that one run tells everything; only
+//! what the others stand on ends it.
+
+use std::{
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+
+use crate::{
+    cargo_deny, component,
+    console::{self, Outcome},
+    process, tidy, wasm_target,
+    workspace::Workspace,
+};
+
+/// What of the proof is asked for.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Selection {
+    /// Run these stages only, and what they need
+    #[arg(long, value_name = "STAGE", value_delimiter = ',')]
+    only: Vec<Stage>,
+    /// Look up known vulnerabilities too (needs the network)
+    #[arg(long)]
+    advisories: bool,
+}
+
+/// A part of the proof, in the order they run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Stage {
+    /// What this repository needs is there
+    Setup,
+    /// The component builds, fits its contract and imports nothing else
+    Build,
+    /// Layers, comments, links, sizes of files
+    Tidy,
+    /// Formatted as rustfmt formats
+    Fmt,
+    /// No lint warns
+    Clippy,
+    /// All tests: units, examples in documentation, conformance, the started program
+    Test,
+    /// The documentation builds without a warning
+    Doc,
+    /// Licences, banned crates, sources
+    Deny,
+}
+
+impl Stage {
+    /// Runs this stage alone.
+    pub(crate) fn run(self, workspace: &Workspace, selection: &Selection) -> Result<()> {
+        let cargo = |arguments: &[&str]| {
+            let mut cargo = workspace.cargo();
+            cargo.args(arguments);
+            cargo
+        };
+        match self {
+            Self::Setup => {
+                wasm_target::ensure(workspace)?;
+                cargo_deny::ensure(workspace)?;
+            }
+            Self::Build => component::build(workspace)?,
+            Self::Tidy => tidy::check(workspace)?,
+            Self::Fmt => {
+                process::run(&mut cargo(&["fmt", "--all", "--check"]))?;
+            }
+            Self::Clippy => {
+                let deny_warnings = ["--", "--deny", "warnings"];
+                let all = ["clippy", "--workspace", "--all-targets"];
+                process::run(cargo(&all).args(deny_warnings))?;
+            }
+            Self::Test => {
+                // Some tests start the program.
+                process::run(&mut cargo(&["build", "--workspace", "--bins"]))?;
+                process::run(&mut cargo(&["test", "--workspace"]))?;
+            }
+            Self::Doc => {
+                let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
+                process::run(doc.env("RUSTDOCFLAGS", "--deny warnings"))?;
+            }
+            Self::Deny => cargo_deny::check(workspace, selection.advisories)?,
+        }
+        Ok(())
+    }
+
+    /// Whether the host's crates are compiled, which hold the component.
+    fn needs_component(self) -> bool {
+        matches!(self, Self::Clippy | Self::Test | Self::Doc)
+    }
+
+    /// Whether nothing after this stage can succeed without it.
+    fn is_foundation(self) -> bool {
+        matches!(self, Self::Setup | Self::Build)
+    }
+
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
+    fn about(self) -> String {
+        let value = self.to_possible_value();
+        value.and_then(|value| value.get_help().map(ToString::to_string)).unwrap_or_default()
+    }
+}
+
+impl Selection {
+    fn stages(&self) -> Vec<Stage> {
+        let is_chosen = |stage: &Stage| {
+            self.only.is_empty()
+                || self.only.contains(stage)
+                || *stage == Stage::Build && self.only.iter().any(|stage| stage.needs_component())
+        };
+        Stage::value_variants().iter().copied().filter(is_chosen).collect()
+    }
+}
+
+/// Names the stages.
+pub(crate) fn list() {
+    for stage in Stage::value_variants() {
+        anstream::println!("{:<8}{}", stage.name(), stage.about());
+    }
+}
+
+/// Runs what `.ci/run` runs.
+pub(crate) fn ci(workspace: &Workspace) -> Result<()> {
+    process::run(&mut Command::new(workspace.root.join(".ci/run")))?;
+    Ok(())
+}
+
+/// Runs the chosen stages and sums up.
+pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> Result<()> {
+    let started = Instant::now();
+    let mut results: Vec<(Stage, Outcome, Duration)> = Vec::new();
+    for stage in selection.stages() {
+        let is_blocked = results
+            .iter()
+            .any(|(earlier, outcome, _)| earlier.is_foundation() && *outcome != Outcome::Passed);
+        if is_blocked {
+            results.push((stage, Outcome::NotRun, Duration::ZERO));
+            continue;
+        }
+        console::headline(&format!("{}: {}", stage.name(), stage.about()));
+        let stage_started = Instant::now();
+        let outcome = match stage.run(workspace, selection) {
+            Ok(()) => Outcome::Passed,
+            Err(error) => {
+                console::failure(&format!("{}: {error:#}", stage.name()));
+                Outcome::Failed
+            }
+        };
+        results.push((stage, outcome, stage_started.elapsed()));
+    }
+    console::headline(&format!("summary ({})", console::seconds(started.elapsed())));
+    for &(stage, outcome, took) in &results {
+        console::row(&stage.name(), outcome, took);
+    }
+    conclude(&results)
+}
+
+fn conclude(results: &[(Stage, Outcome, Duration)]) -> Result<()> {
+    let failed = results.iter().filter(|(_, outcome, _)| *outcome == Outcome::Failed);
+    let failed: Vec<_> = failed.map(|(stage, ..)| stage.name()).collect();
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let names = failed.join(",");
+    bail!("{names} failed; to repeat just that: cargo xtask test --only {names}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stages(only: &[Stage]) -> Vec<Stage> {
+        Selection { only: only.to_vec(), advisories: false }.stages()
+    }
+
+    #[test]
+    fn everything_runs_when_nothing_is_chosen() {
+        assert_eq!(stages(&[]), Stage::value_variants());
+    }
+
+    #[test]
+    fn a_stage_brings_the_component_it_needs() {
+        assert_eq!(stages(&[Stage::Doc, Stage::Clippy]), [Stage::Build, Stage::Clippy, Stage::Doc]);
+        assert_eq!(stages(&[Stage::Tidy]), [Stage::Tidy]);
+    }
+
+    #[test]
+    fn a_failure_names_the_command_that_repeats_it() {
+        let second = Duration::from_secs(1);
+        let results =
+            [(Stage::Fmt, Outcome::Failed, second), (Stage::Doc, Outcome::Passed, second)];
+        let error = conclude(&results).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "fmt failed; to repeat just that: cargo xtask test --only fmt"
+        );
+    }
+}

@@ -1,0 +1,194 @@
+//! Which crate may use which: the arrows of docs/ARCHITECTURE.md, as a table.
+//!
+//! It leaves out what happens inside of a crate: that is [`super::modules`].
+
+use super::{File, Finding};
+use crate::workspace::{Dependency, Package};
+
+/// What one crate may use.
+struct Layer {
+    name: &'static str,
+    /// The members it may use, in tests too.
+    members: &'static [&'static str],
+    /// The other crates it may use outside of its tests.
+    others: Others,
+}
+
+enum Others {
+    Any,
+    /// A positive list: each one was weighed.
+    Only(&'static [&'static str]),
+    /// All but these, and why.
+    Not(&'static [&'static str], &'static str),
+}
+
+const CORE: &str = "shared-context-core";
+const CODEC: &str = "shared-context-codec";
+const WIRE: &str = "shared-context-wire";
+const COMPONENT: &str = "shared-context-component";
+const WASMTIME: &str = "shared-context-wasmtime";
+const CONFORMANCE: &str = "shared-context-conformance";
+
+/// Crates by which a program reaches the outside.
+const OUTSIDE: &[&str] =
+    &["axum", "hyper", "hyper-util", "reqwest", "rusqlite", "tokio", "ureq", "wasmtime"];
+
+const LAYERS: &[Layer] = &[
+    Layer {
+        name: CORE,
+        members: &[],
+        others: Others::Only(&["postcard", "serde", "sha2", "strsim"]),
+    },
+    Layer {
+        name: CODEC,
+        members: &[CORE],
+        others: Others::Not(
+            &[
+                "axum",
+                "http",
+                "hyper",
+                "hyper-util",
+                "reqwest",
+                "rusqlite",
+                "tokio",
+                "ureq",
+                "wasmtime",
+            ],
+            "the codec turns bytes into commands and knows no HTTP, no host and no storage",
+        ),
+    },
+    Layer {
+        name: WIRE,
+        members: &[CORE, CODEC],
+        others: Others::Not(
+            OUTSIDE,
+            "wire turns requests into responses; sockets and storage are the host's",
+        ),
+    },
+    Layer {
+        name: COMPONENT,
+        members: &[CORE, CODEC],
+        others: Others::Not(OUTSIDE, "the component reaches only what wit/world.wit imports"),
+    },
+    Layer { name: WASMTIME, members: &[CORE, CODEC, WIRE], others: Others::Any },
+    Layer { name: CONFORMANCE, members: &[CORE, CODEC, WIRE, WASMTIME], others: Others::Any },
+    Layer {
+        name: "shared-context-system",
+        members: &[CORE, CODEC, WIRE, WASMTIME, CONFORMANCE],
+        others: Others::Any,
+    },
+    Layer {
+        name: "shared-context-bench",
+        members: &[CORE, CODEC, WIRE, WASMTIME, CONFORMANCE],
+        others: Others::Any,
+    },
+    Layer { name: "xtask", members: &[], others: Others::Any },
+];
+
+/// Checks the dependencies of every member.
+pub(super) fn check(packages: &[Package], files: &[File]) -> Vec<Finding> {
+    packages.iter().flat_map(|package| check_package(package, files)).collect()
+}
+
+fn check_package(package: &Package, files: &[File]) -> Vec<Finding> {
+    let manifest = files.iter().find(|file| file.path == package.manifest);
+    let line_of = |name: &str| {
+        let mut lines = manifest.map_or("", |file| &file.text).lines();
+        lines.position(|line| line.starts_with(name)).map_or(1, |index| index + 1)
+    };
+    let Some(layer) = LAYERS.iter().find(|layer| layer.name == package.name) else {
+        let message = format!(
+            "{} stands in no layer: say in xtask/src/tidy/crates.rs what it may use",
+            package.name
+        );
+        return vec![Finding::fault(&package.manifest, 1, message)];
+    };
+    let refused = |dependency: &Dependency| {
+        let why = why_not(layer, dependency)?;
+        Some(Finding::fault(&package.manifest, line_of(&dependency.name), why))
+    };
+    package.dependencies.iter().filter_map(refused).collect()
+}
+
+/// Why the crate of `layer` may not have `dependency`; `None` when it may.
+fn why_not(layer: &Layer, dependency: &Dependency) -> Option<String> {
+    let (user, used) = (layer.name, dependency.name.as_str());
+    if dependency.is_member {
+        // A crate may ask for its own features in its tests.
+        let is_allowed = layer.members.contains(&used) || used == user;
+        return (!is_allowed).then(|| {
+            format!("{user} may not use {used}: move what it needs to a layer below both")
+        });
+    }
+    if dependency.is_for_tests {
+        return None;
+    }
+    match layer.others {
+        Others::Only(list) if !list.contains(&used) => Some(format!(
+            "{user} may use {} only; weigh {used} (size in the component, same bytes on every \
+             host) and add it to the list in xtask/src/tidy/crates.rs, or do without it",
+            list.join(", ")
+        )),
+        Others::Not(list, why) if list.contains(&used) => {
+            Some(format!("{user} may not use {used}: {why}"))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dependency(name: &str) -> Dependency {
+        let is_member = name.starts_with("shared-context");
+        Dependency { name: name.to_owned(), is_member, is_for_tests: false }
+    }
+
+    fn check_one(name: &str, dependencies: Vec<Dependency>) -> Vec<Finding> {
+        let (name, manifest) = (name.to_owned(), "x/Cargo.toml".to_owned());
+        let text = "[dependencies]\nserde = \"1\"\nhttp = \"1\"\nshared-context-codec = \"1\"\n";
+        check(
+            &[Package { name, manifest, dependencies }],
+            &[super::super::file("x/Cargo.toml", text)],
+        )
+    }
+
+    #[test]
+    fn arrows_point_down() {
+        assert!(check_one(CODEC, vec![dependency(CORE), dependency(CODEC)]).is_empty());
+        assert!(check_one(WASMTIME, vec![dependency(WIRE), dependency("tokio")]).is_empty());
+    }
+
+    #[test]
+    fn an_arrow_up_is_refused_at_its_line() {
+        let findings = check_one(CORE, vec![dependency(CODEC)]);
+        assert_eq!(
+            findings.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["x/Cargo.toml:4: shared-context-core may not use shared-context-codec: move what it \
+              needs to a layer below both"]
+        );
+    }
+
+    #[test]
+    fn the_core_has_a_positive_list() {
+        assert!(check_one(CORE, vec![dependency("serde")]).is_empty());
+        assert_eq!(check_one(CORE, vec![dependency("http")]).len(), 1);
+        let for_tests = Dependency { is_for_tests: true, ..dependency("http") };
+        assert!(check_one(CORE, vec![for_tests]).is_empty());
+    }
+
+    #[test]
+    fn the_codec_knows_no_http_and_wire_no_socket() {
+        assert_eq!(check_one(CODEC, vec![dependency("http")]).len(), 1);
+        assert!(check_one(WIRE, vec![dependency("http")]).is_empty());
+        assert_eq!(check_one(WIRE, vec![dependency("tokio")]).len(), 1);
+    }
+
+    #[test]
+    fn a_new_member_must_take_its_place() {
+        let findings = check_one("shared-context-new", Vec::new());
+        assert!(findings.iter().all(|finding| finding.message.contains("stands in no layer")));
+        assert_eq!(findings.len(), 1);
+    }
+}
