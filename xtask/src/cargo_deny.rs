@@ -32,8 +32,7 @@ pub(crate) fn ensure(workspace: &Workspace) -> Result<OsString> {
                 .args(["--quiet", "--no-track", "--root"])
                 .arg(folder)
                 .env("CARGO_PROFILE_DEV_DEBUG", "0"),
-        )?;
-        Ok(())
+        )
     })?;
     console::done(&format!("cargo-deny {VERSION}: in the cache folder"));
     Ok(folder.join("bin/cargo-deny").into())

@@ -29,6 +29,11 @@ pub(crate) fn command(line: &str) {
     eprintln!("{DIMMED}$ {line}{DIMMED:#}");
 }
 
+/// How long the command took that was shown last.
+pub(crate) fn took(duration: Duration) {
+    eprintln!("{DIMMED}  {}{DIMMED:#}", seconds(duration));
+}
+
 /// What is there now, or was there already.
 pub(crate) fn done(text: &str) {
     eprintln!("{GREEN}ok{GREEN:#} {text}");

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     arg_required_else_help = true,
     after_help = "Examples:
   cargo xtask serve                     build all and start a durable server
-  cargo xtask serve --port 9000         the same; what follows `serve` goes to the server
+  cargo xtask serve --listen 9000       the same; what follows `serve` goes to the server
   cargo xtask test                      the whole proof, as CI runs it
   cargo xtask test --only clippy,test   some stages of it; `--list` names them
   cargo xtask bless                     accept what the snapshot tests produce now"

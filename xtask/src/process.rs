@@ -10,7 +10,7 @@ use std::{
     os::unix::process::CommandExt,
     path::Path,
     process::{Command, Stdio},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -24,31 +24,23 @@ pub(crate) const FLAGS: &str = "CARGO_ENCODED_RUSTFLAGS";
 pub(crate) const FLAG_SEPARATOR: &str = "\x1f";
 
 /// The cargo that runs this program, in the folder `directory`.
-///
-/// What `cargo run` told this program about itself is not passed on: build
-/// scripts that look at it would run again each time cargo is called by hand.
 pub(crate) fn cargo(directory: &Path) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(directory);
-    for (name, _) in env::vars_os() {
-        let name_text = name.to_string_lossy();
-        if name_text.starts_with("CARGO_PKG_") || name_text.starts_with("CARGO_MANIFEST_") {
-            command.env_remove(&name);
-        }
-    }
     command
 }
 
-/// Shows and runs `command`; its output goes where ours goes. Returns how long
-/// it took.
-pub(crate) fn run(command: &mut Command) -> Result<Duration> {
+/// Shows and runs `command`, and says how long it took; its output goes where
+/// ours goes.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
     console::command(&line(command));
     let started = Instant::now();
     let status = command.stdin(Stdio::null()).status().with_context(|| not_started(command))?;
     if !status.success() {
         bail!("`{}` failed ({status}); what it said stands above", line(command));
     }
-    Ok(started.elapsed())
+    console::took(started.elapsed());
+    Ok(())
 }
 
 /// Runs `command` without showing it and returns what it printed.

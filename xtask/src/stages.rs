@@ -62,29 +62,26 @@ impl Stage {
             Self::Setup => {
                 wasm_target::ensure(workspace)?;
                 cargo_deny::ensure(workspace)?;
+                Ok(())
             }
-            Self::Build => component::build(workspace)?,
-            Self::Tidy => tidy::check(workspace)?,
-            Self::Fmt => {
-                process::run(&mut cargo(&["fmt", "--all", "--check"]))?;
-            }
+            Self::Build => component::build(workspace),
+            Self::Tidy => tidy::check(workspace),
+            Self::Fmt => process::run(&mut cargo(&["fmt", "--all", "--check"])),
             Self::Clippy => {
-                let deny_warnings = ["--", "--deny", "warnings"];
-                let all = ["clippy", "--workspace", "--all-targets"];
-                process::run(cargo(&all).args(deny_warnings))?;
+                let mut clippy = cargo(&["clippy", "--workspace", "--all-targets"]);
+                process::run(clippy.args(["--", "--deny", "warnings"]))
             }
             Self::Test => {
                 // Some tests start the program.
                 process::run(&mut cargo(&["build", "--workspace", "--bins"]))?;
-                process::run(&mut cargo(&["test", "--workspace"]))?;
+                process::run(&mut cargo(&["test", "--workspace"]))
             }
             Self::Doc => {
                 let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
-                process::run(doc.env("RUSTDOCFLAGS", "--deny warnings"))?;
+                process::run(doc.env("RUSTDOCFLAGS", "--deny warnings"))
             }
-            Self::Deny => cargo_deny::check(workspace, selection.advisories)?,
+            Self::Deny => cargo_deny::check(workspace, selection.advisories),
         }
-        Ok(())
     }
 
     /// Whether the host's crates are compiled, which hold the component.
@@ -127,8 +124,7 @@ pub(crate) fn list() {
 
 /// Runs what `.ci/run` runs.
 pub(crate) fn ci(workspace: &Workspace) -> Result<()> {
-    process::run(&mut Command::new(workspace.root.join(".ci/run")))?;
-    Ok(())
+    process::run(&mut Command::new(workspace.root.join(".ci/run")))
 }
 
 /// Runs the chosen stages and sums up.

@@ -2,6 +2,8 @@
 //! `wit/` as their ports. No rules: an export turns its arguments into a
 //! command and the outcome into its result.
 
+#[cfg(target_family = "wasm")]
+mod allocator;
 mod bindings;
 mod ports;
 mod typed;
@@ -9,11 +11,6 @@ mod typed;
 use bindings::exports::shared_context::core::tool;
 use ports::{HostClock, HostKv, HostLog};
 use shared_context_codec as codec;
-
-/// Smaller and faster than the standard library's allocator for wasm.
-#[cfg(target_family = "wasm")]
-#[global_allocator]
-static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
 
 /// What the exports are implemented on.
 struct Component;

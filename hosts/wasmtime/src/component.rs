@@ -8,14 +8,14 @@
 use std::{
     fmt, mem,
     path::PathBuf,
-    sync::{Arc, Condvar, Mutex, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
     time::Duration,
 };
 
 use wasmtime::{
-    CacheConfig, Config, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig,
-    Store, StoreLimitsBuilder, UpdateDeadline, component::Linker,
+    CacheConfig, Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy,
+    PoolingAllocationConfig, Store, StoreLimitsBuilder, UpdateDeadline, component::Linker,
 };
 
 use crate::{
@@ -116,7 +116,7 @@ impl Component {
         let inner = Inner {
             pre: pre.map_err(started)?,
             memory_bytes_max: options.memory_bytes_max,
-            slots: Slots::new(options.instances_max),
+            slots: Slots::new(options.instances_max.max(1)),
             engine,
         };
         tick(inner.engine.weak(), options.time_max / TICKS)?;
@@ -256,7 +256,8 @@ fn config(options: &ComponentOptions) -> Config {
         .total_tables(instances.saturating_mul(MODULES))
         .max_memory_size(options.memory_bytes_max)
         .linear_memory_keep_resident(RESIDENT_BYTES)
-        .table_keep_resident(RESIDENT_BYTES);
+        .table_keep_resident(RESIDENT_BYTES)
+        .pagemap_scan(Enabled::Auto);
     let mut config = Config::new();
     config
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool))
@@ -306,8 +307,13 @@ fn tick(engine: EngineWeak, pause: Duration) -> Result<(), StartError> {
 
 /// Room for instances. The pool itself would refuse one too many.
 struct Slots {
-    free: Mutex<u32>,
+    room: Mutex<Room>,
     freed: Condvar,
+}
+
+struct Room {
+    free: u32,
+    waiting: u32,
 }
 
 /// Room for one instance.
@@ -315,25 +321,35 @@ struct Slot(Arc<Inner>);
 
 impl Slots {
     fn new(free: u32) -> Self {
-        Self { free: Mutex::new(free.max(1)), freed: Condvar::new() }
+        Self { room: Mutex::new(Room { free, waiting: 0 }), freed: Condvar::new() }
     }
 
     fn take(inner: &Arc<Inner>) -> Slot {
-        let Self { free, freed } = &inner.slots;
-        let mut free = free.lock().unwrap_or_else(PoisonError::into_inner);
-        while *free == 0 {
-            free = freed.wait(free).unwrap_or_else(PoisonError::into_inner);
+        let slots = &inner.slots;
+        let mut room = slots.room();
+        while room.free == 0 {
+            room.waiting += 1;
+            room = slots.freed.wait(room).unwrap_or_else(PoisonError::into_inner);
+            room.waiting -= 1;
         }
-        *free -= 1;
+        room.free -= 1;
         Slot(Arc::clone(inner))
+    }
+
+    fn room(&self) -> MutexGuard<'_, Room> {
+        self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let Slots { free, freed } = &self.0.slots;
-        *free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        freed.notify_one();
+        let slots = &self.0.slots;
+        let mut room = slots.room();
+        room.free += 1;
+        // Waking is a call to the system, even when there is nobody to wake.
+        if room.waiting > 0 {
+            slots.freed.notify_one();
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use shared_context_wire::credential::Keys;
 
 use crate::StartError;
 
@@ -135,13 +136,16 @@ impl Secrets {
                 )));
             }
         }
-        let secrets = serde_json::from_reader(io::BufReader::new(file)).map_err(|it| {
+        let damaged = |why: &dyn fmt::Display| {
             StartError::new(format!(
-                "{} is damaged ({it}); restore it, or remove it, and new secrets are made \
+                "{} is damaged ({why}); restore it, or remove it, and new secrets are made \
                  (every credential becomes void)",
                 path.display()
             ))
-        })?;
+        };
+        let secrets: Self =
+            serde_json::from_reader(io::BufReader::new(file)).map_err(|it| damaged(&it))?;
+        Keys::new(secrets.secret.as_bytes(), &secrets.admin_key).map_err(|it| damaged(&it))?;
         Ok(Some(secrets))
     }
 }

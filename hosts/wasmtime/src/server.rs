@@ -36,6 +36,7 @@ use tokio::{
     task::JoinHandle,
     time::{sleep, timeout},
 };
+use tokio_io_timeout::TimeoutStream;
 
 use crate::{
     Component, ComponentOptions, Engine, Failure, SqliteKv, SqliteOptions, StartError, SystemClock,
@@ -51,6 +52,11 @@ mod tests;
 const HEAD_TIME_MAX: Duration = Duration::from_mins(1);
 /// How long a client may take to send a request's body.
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
+/// How long a client may leave an answer unread.
+const UNREAD_TIME_MAX: Duration = Duration::from_secs(30);
+/// How much of a request, and of an answer, a connection keeps in memory besides
+/// the body; a head cannot be longer.
+const BUFFER_BYTES_MAX: usize = 64 << 10;
 /// How much of a body that is too long is still read, so that a client that
 /// sends all before it listens hears why it is refused.
 const REFUSED_BYTES_MAX: usize = 32 << 20;
@@ -73,7 +79,8 @@ pub struct ServerOptions {
     pub admin_key: Option<String>,
     /// How many requests each participant may make; `None` for any number.
     pub rate_limit: Option<RateLimit>,
-    /// How many connections may be open; further ones wait.
+    /// How many connections may be open, as far as the system lets the process
+    /// open files; further ones wait.
     pub connections_max: usize,
     /// The time.
     pub clock: Arc<dyn Clock + Send + Sync>,
@@ -92,8 +99,7 @@ impl ServerOptions {
             secret: None,
             admin_key: None,
             rate_limit: Some(RateLimit::default()),
-            // Below the 1024 open files that many systems allow.
-            connections_max: 768,
+            connections_max: 4_096,
             clock: Arc::new(SystemClock),
             component: ComponentOptions::default(),
             storage: SqliteOptions::default(),
@@ -131,10 +137,16 @@ impl Server {
         let listener = TcpListener::bind(address).await.map_err(|it| not_bound(address, &it))?;
         let address = listener.local_addr().map_err(|it| not_bound(address, &it))?;
         ServerFile::write(&folder, &url(address))?;
+        let connections_max = connections_allowed(connections_max);
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(async move {
-            serve(listener, Arc::new(shared), connections_max, stopped).await;
+            let shared = Arc::new(shared);
+            accept(listener, &shared, connections_max, stopped).await;
+            // While the folder is still ours: the next server writes its own.
             ServerFile::remove(&folder);
+            if timeout(STOP_TIME_MAX, shared.engine.close()).await.is_err() {
+                tracing::error!("the disk does not answer: what was not acknowledged may be lost");
+            }
         });
         Ok(Self { address, admin_key, stop: Some(stop), serving })
     }
@@ -188,15 +200,46 @@ fn open(options: &ServerOptions) -> Result<(Shared, String), StartError> {
     Ok((Shared { http: Http::new(wire), engine }, admin_key))
 }
 
-/// Serves until told to stop, then ends what is under way.
-async fn serve(
+/// How many connections the system lets this process have, of the `wanted` ones.
+/// Asks it for more where it has given few: many systems begin with 1024 open
+/// files and allow more.
+#[cfg(unix)]
+fn connections_allowed(wanted: usize) -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    /// Open files that are no connections: those of the database, of the program.
+    const OTHERS: u64 = 64;
+    let files_wanted = u64::try_from(wanted).unwrap_or(u64::MAX).saturating_add(OTHERS);
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_some_and(|current| current < files_wanted) {
+        let current = Some(files_wanted.min(maximum.unwrap_or(files_wanted)));
+        // Where it is not granted, what there is must do.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
+    }
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(files_wanted);
+    let allowed = usize::try_from(files - OTHERS.min(files / 2)).unwrap_or(usize::MAX);
+    if allowed < wanted {
+        tracing::warn!(
+            "the system allows this process {files} open files: it takes {allowed} connections \
+             at a time, others wait; `ulimit -n` raises the limit"
+        );
+    }
+    allowed.clamp(1, wanted.max(1))
+}
+
+#[cfg(not(unix))]
+fn connections_allowed(wanted: usize) -> usize {
+    wanted.max(1)
+}
+
+/// Serves connections until told to stop, then lets them finish.
+async fn accept(
     listener: TcpListener,
-    shared: Arc<Shared>,
+    shared: &Arc<Shared>,
     connections_max: usize,
     stopped: oneshot::Receiver<()>,
 ) {
     let graceful = GracefulShutdown::new();
-    let room = Arc::new(Semaphore::new(connections_max.clamp(1, Semaphore::MAX_PERMITS)));
+    let room = Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS)));
     let mut stopped = pin!(stopped);
     loop {
         let accept = async {
@@ -214,7 +257,7 @@ async fn serve(
             },
             _ = &mut stopped => break,
         };
-        let connection = graceful.watch(connection(stream, Arc::clone(&shared)));
+        let connection = graceful.watch(connection(stream, Arc::clone(shared)));
         tokio::spawn(async move {
             // What goes wrong with a connection is its client's to notice.
             drop(connection.await);
@@ -224,9 +267,6 @@ async fn serve(
     drop(listener);
     if timeout(STOP_TIME_MAX, graceful.shutdown()).await.is_err() {
         tracing::warn!("some clients did not let go of their connections");
-    }
-    if timeout(STOP_TIME_MAX, shared.engine.close()).await.is_err() {
-        tracing::error!("the disk did not finish; changes that were not answered may be lost");
     }
 }
 
@@ -241,10 +281,13 @@ fn connection(
         let shared = Arc::clone(&shared);
         async move { Ok::<_, Infallible>(shared.answer(request).await.map(Full::new)) }
     });
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(UNREAD_TIME_MAX));
     http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME_MAX)
-        .serve_connection(TokioIo::new(stream), service)
+        .max_buf_size(BUFFER_BYTES_MAX)
+        .serve_connection(TokioIo::new(Box::pin(stream)), service)
 }
 
 impl Shared {

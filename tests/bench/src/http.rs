@@ -26,7 +26,6 @@ pub(crate) fn serve(folder: &Path) -> Result<Started> {
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let mut options = ServerOptions::new(folder, "127.0.0.1:0".parse()?);
     options.rate_limit = None;
-    options.connections_max = 2_048;
     let server = runtime.block_on(Server::start(options))?;
     Ok(Started { server, runtime })
 }

@@ -11,7 +11,7 @@ pub(super) struct Tokens {
     /// Every identifier and keyword outside of modules called `tests`.
     pub(super) words: Vec<(String, usize)>,
     /// The modules right below the crate's root that it names by a path from
-    /// `crate`, `self` or `super`.
+    /// `crate` or `super`.
     pub(super) modules: Vec<(String, usize)>,
     /// Words before `!` and a group: macros that are called, and `if !(…)`.
     pub(super) macros: Vec<(String, usize)>,

@@ -164,6 +164,16 @@ async fn clients_that_break_off_or_speak_no_http_harm_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_does_not_end_is_refused() {
+    let folder = tempdir().unwrap();
+    let server = Server::start(options(folder.path())).await.unwrap();
+    let address = server.address();
+    let head = format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(2 * BUFFER_BYTES_MAX));
+    assert_status(&blocking(move || send(address, head.as_bytes())).await, 431);
+    assert_status(&ask(&server, "GET", "/healthz", "").await, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn more_clients_than_connections_wait() {
     let folder = tempdir().unwrap();
     let few = ServerOptions { connections_max: 2, ..options(folder.path()) };

@@ -1,0 +1,58 @@
+//! Memory for an instance that lives for one request.
+//!
+//! The first of it lies in the module's own memory: to ask the host for more is
+//! a call to its operating system, which costs as much as a small request does.
+//! An instance that needs more grows, and uses again what was freed, so that it
+//! may serve many requests too.
+
+#![expect(unsafe_code, reason = "an allocator hands out memory")]
+
+use core::{alloc::Layout, arch::wasm32::memory_grow};
+
+use talc::{
+    base::{Talc, binning::Binning},
+    cell::TalcSyncCell,
+    source::Source,
+    wasm::WasmBinning,
+};
+
+/// What a usual request needs: its bytes, some rows, the reply.
+const ARENA_BYTES: usize = 128 * 1024;
+/// A page of WebAssembly memory.
+const PAGE_BYTES: usize = 64 * 1024;
+/// By how much memory grows at least.
+const GROWTH_PAGES: usize = 16;
+/// What the allocator itself needs of a region, and more.
+const OVERHEAD_BYTES: usize = 1024;
+
+static mut ARENA: [u8; ARENA_BYTES] = [0; ARENA_BYTES];
+
+#[global_allocator]
+static ALLOCATOR: TalcSyncCell<ArenaThenGrow, WasmBinning> =
+    TalcSyncCell::new_wasm(ArenaThenGrow { is_arena_claimed: false });
+
+/// Memory from the arena first, then from the host.
+#[derive(Debug)]
+struct ArenaThenGrow {
+    is_arena_claimed: bool,
+}
+
+// SAFETY: uses no allocator and no type that allocates.
+unsafe impl Source for ArenaThenGrow {
+    fn acquire<B: Binning>(talc: &mut Talc<Self, B>, layout: Layout) -> Result<(), ()> {
+        if !talc.source.is_arena_claimed {
+            talc.source.is_arena_claimed = true;
+            // SAFETY: nothing else names the arena.
+            return unsafe { talc.claim((&raw mut ARENA).cast(), ARENA_BYTES) }.map(drop).ok_or(());
+        }
+        let needed = layout.size().saturating_add(layout.align()).saturating_add(OVERHEAD_BYTES);
+        let pages = needed.div_ceil(PAGE_BYTES).max(GROWTH_PAGES);
+        let end = memory_grow::<0>(pages);
+        if end == usize::MAX {
+            return Err(());
+        }
+        let region = core::ptr::without_provenance_mut::<u8>(end.wrapping_mul(PAGE_BYTES));
+        // SAFETY: these pages have just been added, nothing else knows of them.
+        unsafe { talc.claim(region, pages.wrapping_mul(PAGE_BYTES)) }.map(drop).ok_or(())
+    }
+}
