@@ -74,7 +74,7 @@ impl Stage {
             Self::Test => {
                 // Some tests start the program.
                 process::run(&mut cargo(&["build", "--workspace", "--bins"]))?;
-                process::run(&mut cargo(&["test", "--workspace"]))
+                process::run(&mut cargo(&["test", "--workspace", "--no-fail-fast"]))
             }
             Self::Doc => {
                 let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);

@@ -1,6 +1,6 @@
 //! Refusals, as they leave the rules: a code, a message, and further members.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -47,6 +47,14 @@ impl Failure {
         details.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 }
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
 
 /// The further members of `VALUE_TOO_LARGE`.
 #[derive(Serialize)]

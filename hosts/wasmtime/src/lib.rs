@@ -66,23 +66,18 @@
 //!
 //! let component = Component::new(&ComponentOptions::default())?;
 //! let host = Host::new(MyKv::default(), SystemClock, TracingLog);
-//! # let text = |it: shared_context_wasmtime::Failure| it.message;
 //!
 //! // The JSON tool: bytes in, bytes out.
 //! let admin = Caller::trusted("admin");
 //! let create = br#"{"action":"create_session"}"#;
-//! component.invoke(&host, "session/ticket-7", &admin, create)
-//! #   .map_err(text)
-//!     ?;
+//! component.invoke(&host, "session/ticket-7", &admin, create)?;
 //!
 //! // The typed interfaces: the same operations as functions.
 //! let (caller, value) = ((&Caller::trusted("orchestrator")).into(), "Find the parameter.");
 //! let written = component.call(&host, |guest, store| {
 //!     let entries = guest.shared_context_core_store();
 //!     entries.call_write(store, "ticket-7", &caller, "scope", value, Default::default(), None)
-//! })
-//! #   .map_err(text)
-//!     ?;
+//! })?;
 //! assert_eq!(written.entry.version, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -29,3 +29,76 @@ impl Log for TracingLog {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io,
+        sync::{Arc, Mutex},
+    };
+
+    use shared_context_core::{
+        Key, Participant,
+        audit::{AuditAction, AuditEntry},
+        port::Revision,
+        time::Timestamp,
+        tokens::Tokens,
+    };
+
+    use super::*;
+
+    /// What was logged.
+    #[derive(Clone, Default)]
+    struct Logged(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Logged {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[track_caller]
+    fn check(action: AuditAction, entry: Option<AuditEntry>, line: &str) {
+        let logged = Logged::default();
+        let writer = logged.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .json()
+            .flatten_event(true)
+            .without_time()
+            .with_writer(move || writer.clone())
+            .finish();
+        let record = AuditRecord {
+            session: "ticket-7".to_owned(),
+            revision: Revision(9),
+            action,
+            participant: Participant::parse("subagent:analysis").unwrap(),
+            at: Timestamp(1_771_597_800_000),
+            entry,
+        };
+        tracing::subscriber::with_default(subscriber, || TracingLog.record(&record));
+        assert_eq!(String::from_utf8(logged.0.lock().unwrap().clone()).unwrap().trim_end(), line);
+    }
+
+    #[test]
+    fn a_change_of_an_entry_is_one_event_without_its_value() {
+        let key = Key::parse("scope").unwrap();
+        check(
+            AuditAction::Write,
+            Some(AuditEntry { key, version: 3, value_tokens: Tokens(180) }),
+            r#"{"level":"INFO","session":"ticket-7","revision":9,"action":"write","written_by":"subagent:analysis","written_at":"2026-02-20T14:30:00Z","key":"scope","version":3,"value_size_tokens":180,"target":"shared_context::audit"}"#,
+        );
+    }
+
+    #[test]
+    fn a_step_in_a_sessions_life_has_no_key() {
+        check(
+            AuditAction::ArchiveSession,
+            None,
+            r#"{"level":"INFO","session":"ticket-7","revision":9,"action":"archive_session","written_by":"subagent:analysis","written_at":"2026-02-20T14:30:00Z","target":"shared_context::audit"}"#,
+        );
+    }
+}

@@ -22,7 +22,7 @@ use crate::{
     client::{Client, request},
     http,
     report::Report,
-    rules::{Quiet, text},
+    rules::Quiet,
 };
 
 const SESSIONS: u32 = 20_000;
@@ -77,14 +77,12 @@ fn fill(folder: &Path, sessions: u32) -> Result<()> {
                     let ask = async |who: &str, request: String| {
                         engine.invoke(&scope, &Caller::trusted(who), request.as_bytes()).await
                     };
-                    ask("admin", r#"{"action":"create_session"}"#.to_owned())
-                        .await
-                        .map_err(text)?;
+                    ask("admin", r#"{"action":"create_session"}"#.to_owned()).await?;
                     for key in 0..KEYS {
                         let value = "Connection pool reduced. ".repeat(8);
                         let write =
                             format!(r#"{{"action":"write","key":"key_{key}","value":"{value}"}}"#);
-                        ask("orchestrator", write).await.map_err(text)?;
+                        ask("orchestrator", write).await?;
                     }
                 }
                 Ok::<(), anyhow::Error>(())

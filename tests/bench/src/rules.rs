@@ -8,7 +8,7 @@ use std::{cell::Cell, hint::black_box};
 
 use anyhow::{Result, anyhow};
 use rustix::time::{ClockId, clock_gettime};
-use shared_context_codec::{Caller, Failure};
+use shared_context_codec::Caller;
 use shared_context_core::{
     self as core, Command, Key, SessionId, Write,
     audit::AuditRecord,
@@ -54,10 +54,6 @@ fn cpu_micros(times: u32, mut run: impl FnMut()) -> f64 {
     (0..BATCHES).map(|_| batch(&mut run)).fold(f64::MAX, f64::min)
 }
 
-pub(crate) fn text(Failure { code, message, .. }: Failure) -> anyhow::Error {
-    anyhow!("{code}: {message}")
-}
-
 pub(crate) fn measure(report: &mut Report) -> Result<()> {
     report.section("One request, 200-byte value, storage in memory (CPU, µs)");
     let value = "Connection pool reduced from 200 to 20. ".repeat(5);
@@ -70,8 +66,8 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     let native = |caller: &Caller, request: &[u8]| {
         shared_context_codec::invoke(&kv, &Quiet, &Quiet, SCOPE, caller, request)
     };
-    native(&admin, create).map_err(text)?;
-    native(&who, write.as_bytes()).map_err(text)?;
+    native(&admin, create)?;
+    native(&who, write.as_bytes())?;
     let session = SessionId::parse("bench")?;
     let caller = who.check()?;
     let read_command = Command::Read(Key::parse("findings_summary")?);
@@ -89,7 +85,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     let component = Component::new(&ComponentOptions::default())?;
     let host = Host::new(kv.clone(), Quiet, Quiet);
     let typed_caller = (&who).into();
-    let mut warm = component.instance(&host).map_err(text)?;
+    let mut warm = component.instance(&host)?;
     let read_warm = cpu_micros(2_000, || {
         check(
             warm.call(|guest, store| {

@@ -83,7 +83,7 @@ pub struct Commoner {
 }
 
 impl Commoner {
-    /// Who runs this test, or [`NOBODY`] when that is the superuser.
+    /// Who runs this test, or nobody when that is the superuser.
     pub fn new() -> Self {
         let it = Self { folder: tempdir().unwrap() };
         if it.is_superuser() {

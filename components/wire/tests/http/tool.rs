@@ -56,7 +56,7 @@ fn refusals_of_the_tool_are_problems_with_its_error_inside() {
     check(r#"{"action":"read","key":"A"}"#, 400, "INVALID_KEY");
     check(r#"{"action":"audit"}"#, 403, "FORBIDDEN");
     check(r#"{"action":"delete_session"}"#, 403, "FORBIDDEN");
-    check(r#"{"action":"create_session"}"#, 409, "SESSION_EXISTS");
+    check(r#"{"action":"create_session"}"#, 403, "FORBIDDEN");
     let value = "x".repeat(4001);
     let body = json!({"action": "write", "key": "a", "value": value}).to_string();
     check(&body, 413, "VALUE_TOO_LARGE");
