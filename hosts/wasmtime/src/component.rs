@@ -15,12 +15,16 @@ use std::{
 
 use wasmtime::{
     CacheConfig, Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy,
-    PoolingAllocationConfig, Store, StoreLimitsBuilder, UpdateDeadline, component::Linker,
+    PoolingAllocationConfig, Store, StoreLimitsBuilder, UpdateDeadline,
+    component::{self, ComponentExportIndex, InstancePre, Linker},
 };
 
 use crate::{
     Caller, Failure, Host, Reply, StartError, State,
-    bindings::{SharedContext, SharedContextPre, shared_context::core::types},
+    bindings::{
+        SharedContext, SharedContextIndices, exports::shared_context::core::tool,
+        shared_context::core::types,
+    },
 };
 
 #[cfg(test)]
@@ -76,11 +80,17 @@ pub struct Component {
 
 struct Inner {
     engine: Engine,
-    pre: SharedContextPre<State>,
+    pre: InstancePre<State>,
+    /// Where the exports are; finding all of them costs more than one call.
+    exports: SharedContextIndices,
+    /// Where the export is that serves nearly every request.
+    invoke: ComponentExportIndex,
     memory_bytes_max: usize,
     slots: Slots,
 }
 
+/// The interface of the JSON tool.
+const TOOL: &str = "shared-context:core/tool@0.1.0";
 /// Core modules in the component: the program, and the two by which
 /// `wit-component` lets it import before it is instantiated.
 const MODULES: u32 = 3;
@@ -108,13 +118,20 @@ impl Component {
             StartError::new(format!("cannot start the component under wasmtime: {it:#}"))
         };
         let engine = Engine::new(&config(options)).map_err(started)?;
-        let component = wasmtime::component::Component::new(&engine, COMPONENT).map_err(started)?;
+        let component = component::Component::new(&engine, COMPONENT).map_err(started)?;
         let mut linker = Linker::new(&engine);
-        SharedContext::add_to_linker::<_, wasmtime::component::HasSelf<_>>(&mut linker, |it| it)
+        SharedContext::add_to_linker::<_, component::HasSelf<_>>(&mut linker, |it| it)
             .map_err(started)?;
-        let pre = linker.instantiate_pre(&component).and_then(SharedContextPre::new);
+        let pre = linker.instantiate_pre(&component).map_err(started)?;
+        let exports = SharedContextIndices::new(&pre).map_err(started)?;
+        let invoke = component
+            .get_export_index(None, TOOL)
+            .and_then(|tool| component.get_export_index(Some(&tool), "invoke"))
+            .ok_or_else(|| StartError::new(format!("the component does not export {TOOL}")))?;
         let inner = Inner {
-            pre: pre.map_err(started)?,
+            pre,
+            exports,
+            invoke,
             memory_bytes_max: options.memory_bytes_max,
             slots: Slots::new(options.instances_max.max(1)),
             engine,
@@ -177,7 +194,7 @@ impl Component {
         });
         store.set_epoch_deadline(TICKS.into());
         let guest = self.inner.pre.instantiate(&mut store).map_err(|it| stopped(&it, false))?;
-        Ok(Instance { guest, store, _slot: slot })
+        Ok(Instance { guest, store, slot })
     }
 }
 
@@ -187,10 +204,10 @@ pub type Called<T> = wasmtime::Result<Result<T, types::Error>>;
 
 /// One instance of the component. After an `INTERNAL` error it is of no use.
 pub struct Instance {
-    guest: SharedContext,
+    guest: component::Instance,
     store: Store<State>,
     /// Dropped last: only then is there room for another.
-    _slot: Slot,
+    slot: Slot,
 }
 
 impl Instance {
@@ -205,9 +222,12 @@ impl Instance {
         caller: &Caller,
         request: &[u8],
     ) -> Result<Reply, Failure> {
+        let invoke = self.slot.0.invoke;
         let caller = caller.into();
-        let reply = self.call(|guest, store| {
-            guest.shared_context_core_tool().call_invoke(store, scope, &caller, request)
+        let reply = self.run(|instance, store| {
+            let invoke = instance
+                .get_typed_func::<InvokeArguments<'_>, InvokeResults>(&mut *store, invoke)?;
+            invoke.call(store, (scope, &caller, request)).map(|(reply,)| reply)
         })?;
         Ok(Reply { revision: reply.revision, body: reply.body })
     }
@@ -221,14 +241,28 @@ impl Instance {
         &mut self,
         call: impl FnOnce(&SharedContext, &mut Store<State>) -> Called<T>,
     ) -> Result<T, Failure> {
+        let inner = Arc::clone(&self.slot.0);
+        self.run(|instance, store| call(&inner.exports.load(&mut *store, instance)?, store))
+    }
+
+    /// Runs the component, within its limits.
+    fn run<T>(
+        &mut self,
+        run: impl FnOnce(&component::Instance, &mut Store<State>) -> Called<T>,
+    ) -> Result<T, Failure> {
         self.store.data_mut().begin_call();
         self.store.set_epoch_deadline(TICKS.into());
-        match call(&self.guest, &mut self.store) {
+        match run(&self.guest, &mut self.store) {
             Ok(answer) => Ok(answer?),
             Err(trap) => Err(stopped(&trap, self.store.data().has_committed)),
         }
     }
 }
+
+/// What `tool.invoke` takes and gives; checked against the component when it is
+/// looked up.
+type InvokeArguments<'a> = (&'a str, &'a types::Caller, &'a [u8]);
+type InvokeResults = (Result<tool::Reply, types::Error>,);
 
 /// The failure of a request whose instance was stopped.
 fn stopped(trap: &wasmtime::Error, has_committed: bool) -> Failure {
