@@ -34,6 +34,13 @@ pub(crate) fn bless(workspace: &Workspace) -> Result<()> {
             .args(["--package", "shared-context-wire", "--all-features"])
             .env("SHARED_CONTEXT_BLESS", "1"),
     )?;
+    component::build(workspace)?;
+    process::run(
+        workspace
+            .cargo()
+            .args(["test", "--package", "shared-context-wasmtime", "--bin", PROGRAM])
+            .env("INSTA_UPDATE", "always"),
+    )?;
     console::done("now read `git diff` and commit what is meant");
     Ok(())
 }

@@ -17,8 +17,11 @@ use shared_context_wire::credential::Keys;
 
 use crate::StartError;
 
+/// The database.
+pub const DATABASE_FILE: &str = "shared-context.db";
+/// The [`Secrets`].
+pub const SECRETS_FILE: &str = "keys.json";
 const LOCK_FILE: &str = "lock";
-const SECRETS_FILE: &str = "keys.json";
 const SERVER_FILE: &str = "server.json";
 
 /// The data folder to use when none is named: what the environment variable

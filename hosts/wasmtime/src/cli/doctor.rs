@@ -16,14 +16,14 @@ use serde::{Deserialize, Serialize};
 use shared_context_core::memory::MemoryKv;
 use shared_context_wasmtime::{
     Caller, Component, ComponentOptions, Host, SqliteKv, SqliteOptions, SystemClock, TracingLog,
-    folder::Secrets,
+    folder::{DATABASE_FILE, SECRETS_FILE, Secrets},
 };
 
 use super::{
     client::parse,
     output::{BOLD, DIMMED, GREEN, Output, RED, grouped, plain},
     problem::{Kind, Problem},
-    server::{DATABASE_FILE, KEYS_FILE, Server, ServerArgs},
+    server::{Server, ServerArgs},
 };
 
 /// How long the disk is measured.
@@ -170,7 +170,7 @@ fn data_folder(folder: &Path) -> Result<Found, Problem> {
 }
 
 fn key_file(folder: &Path) -> Result<Found, Problem> {
-    let path = folder.join(KEYS_FILE);
+    let path = folder.join(SECRETS_FILE);
     Ok(match Secrets::read(folder)? {
         Some(_) => Found::Well(format!("{} is readable by its owner only", path.display())),
         None => Found::Absent("there is none yet; `serve` makes it".to_owned()),

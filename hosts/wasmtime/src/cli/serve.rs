@@ -15,7 +15,7 @@ use std::{
 use anstream::AutoStream;
 use clap::ValueEnum;
 use serde_json::json;
-use shared_context_wasmtime::{Server, ServerOptions};
+use shared_context_wasmtime::{Server, ServerOptions, folder::SECRETS_FILE};
 use shared_context_wire::http::RateLimit;
 use tracing_subscriber::EnvFilter;
 
@@ -23,7 +23,7 @@ use super::{
     client::LISTEN_DEFAULT,
     output::{BOLD, DIMMED, GREEN, Output},
     problem::{Kind, Problem},
-    server::{KEYS_FILE, data_folder},
+    server::data_folder,
 };
 
 /// The largest limit that can be set for the disk: 16 TiB.
@@ -120,7 +120,7 @@ fn greet(
     output: Output,
 ) -> Result<(), Problem> {
     let url = server.url();
-    let keys = folder.join(KEYS_FILE);
+    let keys = folder.join(SECRETS_FILE);
     let document = json!({
         "url": url, "data": folder, "admin_key_file": is_key_kept.then_some(&keys),
         "process": std::process::id(),

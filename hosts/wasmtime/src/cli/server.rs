@@ -18,10 +18,6 @@ use super::{
     problem::{Kind, Problem},
 };
 
-/// The files of a data folder that people are told of.
-pub(crate) const KEYS_FILE: &str = "keys.json";
-pub(crate) const DATABASE_FILE: &str = "shared-context.db";
-
 /// Which server to talk to.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServerArgs {

@@ -12,7 +12,7 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::StartError;
+use crate::{StartError, folder::DATABASE_FILE};
 
 /// How the database is kept.
 #[derive(Debug, Clone, Default)]
@@ -23,7 +23,6 @@ pub struct SqliteOptions {
     pub bytes_max: Option<u64>,
 }
 
-const FILE: &str = "shared-context.db";
 /// In `PRAGMA application_id`: "sctx".
 const APPLICATION: u32 = 0x7363_7478;
 /// In `PRAGMA user_version`: the tables below. A newer one is refused.
@@ -56,7 +55,7 @@ pub(super) fn prepare(
     folder: &Path,
     options: &SqliteOptions,
 ) -> Result<(PathBuf, Connection), StartError> {
-    let path = folder.join(FILE);
+    let path = folder.join(DATABASE_FILE);
     let is_there = path.try_exists().map_err(|it| StartError::file("look for", &path, &it))?;
     if !is_there {
         if wal_bytes(&path) > 0 {
@@ -105,7 +104,7 @@ pub(super) fn connect_reader(path: &Path) -> rusqlite::Result<Connection> {
 /// Creates the database under another name and renames it when it is whole, so
 /// that a crash in between leaves nothing that looks like a database.
 fn create(folder: &Path, path: &Path) -> Result<(), StartError> {
-    let unfinished = folder.join(format!("{FILE}.new"));
+    let unfinished = folder.join(format!("{DATABASE_FILE}.new"));
     for leftover in ["", "-journal", "-wal", "-shm"] {
         match fs::remove_file(with_suffix(&unfinished, leftover)) {
             Err(it) if it.kind() != io::ErrorKind::NotFound => {
