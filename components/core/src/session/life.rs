@@ -33,15 +33,14 @@ impl<B: Bucket> Request<'_, B> {
 
     pub(super) fn show(&self) -> Result<Decision, Error> {
         let meta = self.open()?;
-        let namespace = self.own_namespace(&meta)?;
-        Ok(self.answer(Reply::Session(Box::new(self.info(&meta, namespace)?))))
+        Ok(self.answer(self.told(&meta)?))
     }
 
     pub(super) fn archive(&self) -> Result<Decision, Error> {
         let meta = self.open()?;
         self.require_admin()?;
         if meta.is_archived {
-            return self.show();
+            return Ok(self.answer(self.told(&meta)?));
         }
         let mut meta = meta.changed(self.now(&meta), meta.totals());
         meta.is_archived = true;
@@ -65,6 +64,12 @@ impl<B: Bucket> Request<'_, B> {
         Ok(Decision::Change { changes, reply, record })
     }
 
+    /// What is told of the session as `meta` says it is.
+    fn told(&self, meta: &Meta) -> Result<Reply, Error> {
+        let namespace = self.own_namespace(meta)?;
+        Ok(Reply::Session(Box::new(self.info(meta, namespace)?)))
+    }
+
     fn info(&self, meta: &Meta, namespace: Option<Namespace>) -> Result<SessionInfo, Error> {
         let Totals { keys, tokens } = meta.totals();
         Ok(SessionInfo {
@@ -82,8 +87,7 @@ impl<B: Bucket> Request<'_, B> {
 
     /// Decides for a step in the session's life that leaves it as `meta`.
     fn commit_life(&self, meta: &Meta, action: AuditAction) -> Result<Decision, Error> {
-        let namespace = self.own_namespace(meta)?;
-        let reply = Reply::Session(Box::new(self.info(meta, namespace)?));
+        let reply = self.told(meta)?;
         self.commit(meta, action, None, None, Vec::new(), reply)
     }
 }
