@@ -31,18 +31,20 @@ impl ActionInfo {
 
 const ANYONE: &[Role] = &[Role::Agent, Role::Orchestrator, Role::Admin];
 const PARTICIPANTS: &[Role] = &[Role::Agent, Role::Orchestrator];
+const ORCHESTRATOR: &[Role] = &[Role::Orchestrator];
+const REDACTORS: &[Role] = &[Role::Orchestrator, Role::Admin];
 const ADMIN: &[Role] = &[Role::Admin];
 
-/// Every action, the four of 000 §3 first.
+/// Every action, those of 000 §3 first.
 pub const ACTIONS: &[ActionInfo] = &[
     ActionInfo {
         name: "list_keys",
         roles: ANYONE,
         is_change: false,
-        description: "List every key with its metadata and the store's totals; never a value. \
-                      Call it first, then read only what the task needs.",
+        description: "List every key with its metadata and the store's totals; never a value. Call \
+                      it first, then read only what the task needs.",
         required: &[],
-        optional: &[],
+        optional: &["prefix", "if_changed_since"],
     },
     ActionInfo {
         name: "read",
@@ -50,7 +52,7 @@ pub const ACTIONS: &[ActionInfo] = &[
         is_change: false,
         description: "Read the value of one key.",
         required: &["key"],
-        optional: &[],
+        optional: &["if_changed_since"],
     },
     ActionInfo {
         name: "write",
@@ -58,7 +60,16 @@ pub const ACTIONS: &[ActionInfo] = &[
         is_change: true,
         description: "Create or overwrite one key. Store conclusions, not raw data.",
         required: &["key", "value"],
-        optional: &["if_version", "if_revision", "request_id"],
+        optional: &[
+            "if_version",
+            "if_revision",
+            "request_id",
+            "ttl_seconds",
+            "expires_at",
+            "readable_by",
+            "writable_by",
+            "history",
+        ],
     },
     ActionInfo {
         name: "delete",
@@ -69,11 +80,109 @@ pub const ACTIONS: &[ActionInfo] = &[
         optional: &["if_version", "if_revision", "request_id"],
     },
     ActionInfo {
+        name: "read_batch",
+        roles: ANYONE,
+        is_change: false,
+        description: "Read several keys as they are at one moment; tells which are missing.",
+        required: &["keys"],
+        optional: &["if_changed_since"],
+    },
+    ActionInfo {
+        name: "write_batch",
+        roles: PARTICIPANTS,
+        is_change: true,
+        description: "Write and delete several keys at once: all or nothing.",
+        required: &[],
+        optional: &["writes", "deletes", "request_id"],
+    },
+    ActionInfo {
+        name: "read_history",
+        roles: ANYONE,
+        is_change: false,
+        description: "Read the versions of a key that are kept, oldest first.",
+        required: &["key"],
+        optional: &["versions"],
+    },
+    ActionInfo {
+        name: "set_access",
+        roles: PARTICIPANTS,
+        is_change: true,
+        description: "Change who may read and write a key. For the orchestrator and who wrote the \
+                      key last.",
+        required: &["key"],
+        optional: &["readable_by", "writable_by"],
+    },
+    ActionInfo {
+        name: "snapshot",
+        roles: ORCHESTRATOR,
+        is_change: true,
+        description: "Freeze the whole store under a label, to compare with or go back to.",
+        required: &["label"],
+        optional: &["note"],
+    },
+    ActionInfo {
+        name: "list_snapshots",
+        roles: ANYONE,
+        is_change: false,
+        description: "List the snapshots, oldest first.",
+        required: &[],
+        optional: &[],
+    },
+    ActionInfo {
+        name: "read_snapshot",
+        roles: ANYONE,
+        is_change: false,
+        description: "Read what a snapshot holds, or one key of it.",
+        required: &["label"],
+        optional: &["key"],
+    },
+    ActionInfo {
+        name: "diff_snapshots",
+        roles: ANYONE,
+        is_change: false,
+        description: "Tell what was added, removed and changed between two snapshots, or since one.",
+        required: &["from"],
+        optional: &["to"],
+    },
+    ActionInfo {
+        name: "restore_snapshot",
+        roles: ORCHESTRATOR,
+        is_change: true,
+        description: "Make the store what a snapshot holds, as new versions, in one step.",
+        required: &["label"],
+        optional: &[],
+    },
+    ActionInfo {
+        name: "delete_snapshot",
+        roles: ORCHESTRATOR,
+        is_change: true,
+        description: "Remove a snapshot.",
+        required: &["label"],
+        optional: &[],
+    },
+    ActionInfo {
+        name: "changes",
+        roles: ANYONE,
+        is_change: false,
+        description: "Read what changed since a revision, oldest first; never a value.",
+        required: &[],
+        optional: &["since", "limit", "keys"],
+    },
+    ActionInfo {
+        name: "redact",
+        roles: REDACTORS,
+        is_change: true,
+        description: "Replace the values of a key by their digests everywhere they are kept. For a \
+                      secret that slipped in.",
+        required: &["key", "reason"],
+        optional: &["revision"],
+    },
+    ActionInfo {
         name: "prompt",
         roles: ANYONE,
         is_change: false,
-        description: "Render the key conventions, write discipline and read pattern as text for \
-                      a participant's system prompt.",
+        description: "Render the key conventions, write discipline and read pattern as text for a \
+                      participant's system prompt.",
         required: &[],
         optional: &["participant", "max_tokens"],
     },
@@ -115,6 +224,30 @@ pub const ACTIONS: &[ActionInfo] = &[
         is_change: true,
         description: "Make every credential issued so far for the session void.",
         required: &[],
+        optional: &[],
+    },
+    ActionInfo {
+        name: "inspect",
+        roles: ADMIN,
+        is_change: false,
+        description: "Show everything about the session, values included.",
+        required: &[],
+        optional: &[],
+    },
+    ActionInfo {
+        name: "export_session",
+        roles: ADMIN,
+        is_change: false,
+        description: "Take the whole session out as one document with digests.",
+        required: &[],
+        optional: &[],
+    },
+    ActionInfo {
+        name: "import_session",
+        roles: ADMIN,
+        is_change: true,
+        description: "Create the session from an exported document.",
+        required: &["document"],
         optional: &[],
     },
     ActionInfo {

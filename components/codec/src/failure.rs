@@ -27,17 +27,17 @@ impl Failure {
     pub fn to_json(&self) -> Vec<u8> {
         #[derive(Serialize)]
         struct Envelope<'a> {
-            error: Members<'a>,
+            error: Refusal<'a>,
         }
         #[derive(Serialize)]
-        struct Members<'a> {
+        struct Refusal<'a> {
             code: &'a str,
             message: &'a str,
             #[serde(flatten)]
             details: Map<String, Value>,
         }
         let error =
-            Members { code: &self.code, message: &self.message, details: self.details_map() };
+            Refusal { code: &self.code, message: &self.message, details: self.details_map() };
         serde_json::to_vec(&Envelope { error }).unwrap_or_default()
     }
 
@@ -56,27 +56,30 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The further members of `VALUE_TOO_LARGE`.
-#[derive(Serialize)]
-struct TooLarge {
-    limit: u32,
-    actual: u32,
-}
-
-/// The further members of `VERSION_CONFLICT`.
-#[derive(Serialize)]
-struct Conflict {
-    current_version: u64,
-    current_revision: u64,
-}
-
-/// The further members of `STORE_FULL`.
-#[derive(Serialize)]
-struct Full<'a> {
-    limit: u32,
-    actual: u32,
-    unit: &'static str,
-    largest: Vec<Largest<'a>>,
+/// The further members that refusals have, each some of them.
+#[derive(Default, Serialize)]
+struct Members<'a> {
+    /// Of every refusal of a batch: the key of the change it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actual: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    largest: Option<Vec<Largest<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current_version: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current_revision: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oldest: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<u64>,
 }
 
 /// One of the largest entries of a full store.
@@ -88,28 +91,51 @@ struct Largest<'a> {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let details = match &error {
-            Error::ValueTooLarge { tokens, tokens_max } => {
-                serde_json::to_string(&TooLarge { limit: tokens_max.0, actual: tokens.0 }).ok()
-            }
-            Error::VersionConflict { current_version, current_revision, .. } => {
-                let (current_version, current_revision) = (*current_version, *current_revision);
-                serde_json::to_string(&Conflict { current_version, current_revision }).ok()
-            }
-            Error::StoreFull { over, largest } => {
-                let (limit, actual, unit) = match over {
-                    StoreLimit::Tokens { tokens, tokens_max } => (tokens_max.0, tokens.0, "tokens"),
-                    StoreLimit::Keys { keys, keys_max } => (*keys_max, *keys, "keys"),
-                };
-                let largest = largest.iter().map(|(key, tokens)| Largest {
-                    key: key.as_str(),
-                    value_size_tokens: tokens.0,
-                });
-                let largest = largest.collect();
-                serde_json::to_string(&Full { limit, actual, unit, largest }).ok()
-            }
-            _ => None,
-        };
+        let details = details(&error);
         Self { code: error.code().as_str().into(), message: error.to_string(), details }
     }
+}
+
+/// The further members of a refusal.
+fn details(error: &Error) -> Option<String> {
+    let (key, error) = match error {
+        Error::InBatch { key, error } => (Some(key.as_str()), &**error),
+        error => (None, error),
+    };
+    let members = match error {
+        Error::DocumentAltered { place } => Members { place: Some(place), ..Members::default() },
+        Error::ChangesTruncated { oldest, revision } => {
+            Members { oldest: Some(oldest.0), revision: Some(revision.0), ..Members::default() }
+        }
+        Error::SnapshotLimit { snapshots_max } => {
+            Members { limit: Some(*snapshots_max), ..Members::default() }
+        }
+        Error::ValueTooLarge { tokens, tokens_max } => {
+            Members { limit: Some(tokens_max.0), actual: Some(tokens.0), ..Members::default() }
+        }
+        Error::VersionConflict { current_version, current_revision, .. } => Members {
+            current_version: Some(*current_version),
+            current_revision: Some(*current_revision),
+            ..Members::default()
+        },
+        Error::StoreFull { over, largest } => {
+            let (limit, actual, unit) = match over {
+                StoreLimit::Tokens { tokens, tokens_max } => (tokens_max.0, tokens.0, "tokens"),
+                StoreLimit::Keys { keys, keys_max } => (*keys_max, *keys, "keys"),
+            };
+            let largest = largest
+                .iter()
+                .map(|(key, tokens)| Largest { key: key.as_str(), value_size_tokens: tokens.0 });
+            Members {
+                limit: Some(limit),
+                actual: Some(actual),
+                unit: Some(unit),
+                largest: Some(largest.collect()),
+                ..Members::default()
+            }
+        }
+        _ if key.is_some() => Members::default(),
+        _ => return None,
+    };
+    serde_json::to_string(&Members { key, ..members }).ok()
 }

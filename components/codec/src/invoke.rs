@@ -2,7 +2,8 @@
 
 use shared_context_core::{
     self as core, Command, Config, Error, Outcome, Participant, SessionId, execute,
-    port::{Clock, Kv, Log},
+    port::{Clock, Kv, Log, Ports, Tokenizer},
+    portable::Portable,
     refuse,
 };
 
@@ -16,6 +17,9 @@ pub struct Reply {
     pub revision: u64,
     /// The answer as JSON.
     pub body: Vec<u8>,
+    /// When the next of the session's entries expires, or earlier, in
+    /// milliseconds since the epoch: a host with a timer calls [`wake`] then.
+    pub next_expiry_ms: Option<u64>,
 }
 
 /// Who calls, as the host knows it; never taken from the request.
@@ -52,17 +56,37 @@ impl Caller {
 /// # Errors
 ///
 /// The first that applies, in the order of [`Code::ALL`](crate::Code::ALL).
-pub fn invoke(
-    kv: &impl Kv,
-    clock: &impl Clock,
-    log: &impl Log,
+pub fn invoke<K: Kv, C: Clock, L: Log, T: Tokenizer>(
+    ports: &Ports<'_, K, C, L, T>,
     scope: &str,
     caller: &Caller,
     request: &[u8],
 ) -> Result<Reply, Failure> {
-    let session = scope.strip_prefix("session/").unwrap_or_default();
-    let outcome = perform(kv, clock, log, session, caller, request::command(request))?;
-    Ok(Reply { revision: outcome.revision.0, body: reply::encode(&outcome) })
+    let outcome = perform(ports, session_of(scope), caller, request::command(request))?;
+    Ok(Reply {
+        revision: outcome.revision.0,
+        body: reply::encode(&outcome),
+        next_expiry_ms: outcome.next_expiry.map(|it| it.0),
+    })
+}
+
+/// Removes what has expired in the session named by `scope`, and tells when the
+/// next of its entries expires, or earlier, in milliseconds since the epoch.
+///
+/// # Errors
+///
+/// `SESSION_NOT_FOUND`, `STORAGE_UNAVAILABLE`.
+pub fn wake<K: Kv, C: Clock, L: Log, T: Tokenizer>(
+    ports: &Ports<'_, K, C, L, T>,
+    scope: &str,
+) -> Result<Option<u64>, Failure> {
+    let caller = Caller::trusted("admin");
+    let outcome = perform(ports, session_of(scope), &caller, Ok(Command::Sweep))?;
+    Ok(outcome.next_expiry.map(|it| it.0))
+}
+
+fn session_of(scope: &str) -> &str {
+    scope.strip_prefix("session/").unwrap_or_default()
 }
 
 /// Performs `command`, or refuses what was no command, on `session`.
@@ -70,10 +94,8 @@ pub fn invoke(
 /// # Errors
 ///
 /// As [`invoke`].
-pub fn perform(
-    kv: &impl Kv,
-    clock: &impl Clock,
-    log: &impl Log,
+pub fn perform<K: Kv, C: Clock, L: Log, T: Tokenizer>(
+    ports: &Ports<'_, K, C, L, T>,
     session: &str,
     caller: &Caller,
     command: Result<Command, Error>,
@@ -82,10 +104,10 @@ pub fn perform(
     match command {
         Ok(command) => {
             let session = session_for(session, &command)?;
-            execute(kv, clock, log, &session, &caller, &command)
+            execute(ports, &session, &caller, &command)
         }
         Err(error) => Err(match SessionId::new(session) {
-            Some(session) => refuse(kv, &session, &caller, error),
+            Some(session) => refuse(ports.kv, &session, &caller, error),
             None => error,
         }),
     }
@@ -100,7 +122,7 @@ pub fn perform(
 fn session_for(id: &str, command: &Command) -> Result<SessionId, Error> {
     match (SessionId::new(id), command) {
         (Some(session), _) => Ok(session),
-        (None, Command::CreateSession(_)) => Err(Error::malformed(
+        (None, Command::CreateSession(_) | Command::Import(_)) => Err(Error::malformed(
             "session_id must be 1 to 128 of A-Z, a-z, 0-9, ., _ and -, \
              the first a letter or digit; for example CAPA-2026-014",
         )),
@@ -120,4 +142,18 @@ pub fn parse_config(text: &str) -> Result<Config, Error> {
 /// A configuration in force as a JSON document, every member present.
 pub fn config_to_json(config: &Config) -> String {
     String::from_utf8(reply::encode_config(config)).unwrap_or_default()
+}
+
+/// Reads a session out of a document: JSON of the schema `session_document`.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`, `INVALID_KEY`, `FORMAT_TOO_NEW`, `DOCUMENT_ALTERED`.
+pub fn parse_document(text: &str) -> Result<Portable, Error> {
+    request::parse_document(text)
+}
+
+/// What was answered as the JSON tool tells it.
+pub fn to_json(outcome: &Outcome) -> String {
+    String::from_utf8(reply::encode(outcome)).unwrap_or_default()
 }

@@ -18,8 +18,12 @@ pub mod schema;
 
 pub use action::{ACTIONS, ActionInfo, may_change};
 pub use failure::Failure;
-pub use invoke::{Caller, Credential, Reply, config_to_json, invoke, parse_config, perform};
+pub use invoke::{
+    Caller, Credential, Reply, config_to_json, invoke, parse_config, parse_document, perform,
+    to_json, wake,
+};
 pub use json::Time;
+pub use request::parts;
 pub use shared_context_core::Code;
 
 /// All actions, their requests and replies as JSON Schemas, and all error codes

@@ -8,7 +8,7 @@ use shared_context_codec::{Caller, invoke};
 use shared_context_core::{
     audit::AuditRecord,
     memory::MemoryKv,
-    port::{Clock, Log},
+    port::{Clock, Log, NoTokenizer, Ports},
     time::Timestamp,
 };
 
@@ -38,7 +38,8 @@ impl Session {
 
     fn ask(&self, who: &str, request: &str) -> String {
         let caller = Caller::trusted(who);
-        match invoke(&self.kv, self, self, "session/s", &caller, request.as_bytes()) {
+        let ports = Ports { kv: &self.kv, clock: self, log: self, tokenizer: &NoTokenizer };
+        match invoke(&ports, "session/s", &caller, request.as_bytes()) {
             Ok(reply) => String::from_utf8(reply.body).unwrap(),
             Err(failure) => String::from_utf8(failure.to_json()).unwrap(),
         }
@@ -96,4 +97,58 @@ fn a_malformed_request_is_told_where_and_why() {
     check(&nested, "unknown field `x`");
     check(r#"{"action":"read","key":"a","limit":1}"#, "unknown field `limit` in read");
     check(r#"{"action":"write","key":"a","value":null}"#, "missing field `value` in write");
+}
+
+#[test]
+fn a_session_survives_being_taken_out_and_brought_in_again() {
+    let it = Session::new();
+    for request in [
+        r#"{"action":"write","key":"scope","value":"one","readable_by":["orchestrator"]}"#,
+        r#"{"action":"write","key":"scope","value":"two"}"#,
+        r#"{"action":"write","key":"gone","value":"é\n\"three\""}"#,
+        r#"{"action":"delete","key":"gone"}"#,
+        r#"{"action":"snapshot","label":"before","note":"first"}"#,
+        r#"{"action":"write","key":"lease","value":"two","ttl_seconds":60}"#,
+    ] {
+        let reply = it.ask("orchestrator", request);
+        assert!(!reply.contains("error"), "{reply}");
+    }
+    let document = it.ask("admin", r#"{"action":"export_session"}"#);
+    let import = format!(r#"{{"action":"import_session","document":{document}}}"#);
+    assert!(it.ask("admin", &import).contains("SESSION_EXISTS"));
+
+    let other = Session { kv: MemoryKv::default(), now: Cell::new(it.now.get()) };
+    let reply = other.ask("admin", &import);
+    assert!(reply.contains(r#""key_count":2,"total_tokens":2"#), "{reply}");
+    assert_eq!(other.ask("admin", r#"{"action":"export_session"}"#), document);
+    let history = r#"{"action":"read_history","key":"gone"}"#;
+    let (told, first) = (other.ask("orchestrator", history), it.ask("orchestrator", history));
+    assert_eq!(told.split("],").next(), first.split("],").next());
+    let write = r#"{"action":"write","key":"scope","value":"three"}"#;
+    assert!(other.ask("orchestrator", write).contains(r#""version":3"#));
+
+    for (from, to, place) in [
+        (
+            "\"value_size_tokens\":1,\"revision\":3",
+            "\"value_size_tokens\":9,\"revision\":3",
+            "entries.1 (scope)",
+        ),
+        (":\"one\"", ":\"won\"", "values.sha256:"),
+        ("\"keys_max\":1000", "\"keys_max\":1001", "config"),
+        ("\"status\":\"deleted\"", "\"status\":\"expired\"", "history.0 (gone)"),
+        ("\"note\":\"first\"", "\"note\":\"worst\"", "snapshots.0 (before)"),
+        ("\"status\":\"active\"", "\"status\":\"archived\"", "the document"),
+    ] {
+        let altered = import.replacen(from, to, 1);
+        assert_ne!(altered, import, "{from}");
+        let third = Session { kv: MemoryKv::default(), now: Cell::new(it.now.get()) };
+        let reply = third.ask("admin", &altered);
+        assert!(reply.contains("DOCUMENT_ALTERED") && reply.contains(place), "{place}: {reply}");
+    }
+    let newer = import.replacen("shared-context/session/1", "shared-context/session/2", 1);
+    assert!(it.ask("admin", &newer).contains("FORMAT_TOO_NEW"));
+    for none in ["{}", "[]", "3", "\"x\"", r#"{"format":"shared-context/session/1"}"#] {
+        let reply = it.ask("admin", &format!(r#"{{"action":"import_session","document":{none}}}"#));
+        assert!(reply.contains("MALFORMED_REQUEST"), "{none}: {reply}");
+    }
 }

@@ -3,9 +3,16 @@
 
 use std::fmt;
 
-use crate::{key::Key, participant::Participant, port::Revision, time::Timestamp, tokens::Tokens};
+use crate::{
+    key::{Key, Label, Line},
+    participant::Participant,
+    port::Revision,
+    time::Timestamp,
+    tokens::Tokens,
+};
 
-/// The record of one committed change of a session.
+/// The record of one thing that a committed change of a session did. Records of
+/// one commit have the same revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditRecord {
     /// The session's id.
@@ -18,8 +25,12 @@ pub struct AuditRecord {
     pub participant: Participant,
     /// When.
     pub at: Timestamp,
-    /// The entry it was done to; `None` for a step in the session's life.
+    /// The entry it was done to; `None` for what concerns the whole session.
     pub entry: Option<AuditEntry>,
+    /// The snapshot it was done to or with.
+    pub label: Option<Label>,
+    /// Why it was done, for what asks for a reason.
+    pub reason: Option<Line>,
 }
 
 /// The entry a change was made to, without its value.
@@ -40,8 +51,22 @@ pub enum AuditAction {
     Write,
     /// Removed an entry.
     Delete,
+    /// Removed an entry whose time had come.
+    Expire,
+    /// Replaced values of an entry by their digests.
+    Redact,
+    /// Changed who may read and write an entry.
+    SetAccess,
+    /// Took a snapshot.
+    Snapshot,
+    /// Made the store what a snapshot holds.
+    RestoreSnapshot,
+    /// Removed a snapshot.
+    DeleteSnapshot,
     /// Created the session.
     CreateSession,
+    /// Created the session from an exported document.
+    ImportSession,
     /// Made the session read-only.
     ArchiveSession,
     /// Removed the session.
@@ -52,10 +77,17 @@ pub enum AuditAction {
 
 impl AuditAction {
     /// Every action.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 13] = [
         Self::Write,
         Self::Delete,
+        Self::Expire,
+        Self::Redact,
+        Self::SetAccess,
+        Self::Snapshot,
+        Self::RestoreSnapshot,
+        Self::DeleteSnapshot,
         Self::CreateSession,
+        Self::ImportSession,
         Self::ArchiveSession,
         Self::DeleteSession,
         Self::RevokeCredentials,
@@ -66,7 +98,14 @@ impl AuditAction {
         match self {
             Self::Write => "write",
             Self::Delete => "delete",
+            Self::Expire => "expire",
+            Self::Redact => "redact",
+            Self::SetAccess => "set_access",
+            Self::Snapshot => "snapshot",
+            Self::RestoreSnapshot => "restore_snapshot",
+            Self::DeleteSnapshot => "delete_snapshot",
             Self::CreateSession => "create_session",
+            Self::ImportSession => "import_session",
             Self::ArchiveSession => "archive_session",
             Self::DeleteSession => "delete_session",
             Self::RevokeCredentials => "revoke_credentials",

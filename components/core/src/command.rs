@@ -1,18 +1,18 @@
-//! The closed list of operations: what can be asked, and what is answered.
+//! The closed list of operations: what can be asked of a session.
 //!
 //! Every interface (typed WIT, JSON tool, HTTP, MCP) speaks this list and no
-//! other. What is in a command has been checked where it entered.
+//! other. What is in a command has been checked where it entered. What is
+//! answered is in [`crate::reply`].
 
 use crate::{
     Error,
-    audit::AuditRecord,
     config::Config,
-    key::{Key, RequestId, SessionId},
+    key::{Key, Label, Line, Prefix, RequestId},
     participant::Participant,
+    pattern::KeyPattern,
     port::Revision,
-    prompt::Rendered,
-    store::{Entry, Listing, advice::Advice},
-    time::Timestamp,
+    portable::Portable,
+    store::{Entry, access::AccessChange, expiry::Expiry},
     tokens::Tokens,
 };
 
@@ -29,14 +29,100 @@ pub enum Command {
     DeleteSession,
     /// Makes every credential issued so far void.
     RevokeCredentials,
-    /// Lists every entry, without values.
-    ListKeys,
+    /// Lists the entries, without values.
+    ListKeys {
+        /// Only those with this prefix.
+        prefix: Option<Prefix>,
+        /// Only if an entry changed after this revision.
+        if_changed_since: Option<Revision>,
+    },
     /// Reads one entry.
-    Read(Key),
+    Read {
+        /// The key.
+        key: Key,
+        /// Only if it was written after this revision.
+        if_changed_since: Option<Revision>,
+    },
+    /// Reads several entries as they are at one revision.
+    ReadBatch {
+        /// The keys, none of them twice.
+        keys: Vec<Key>,
+        /// Only if one of them changed after this revision.
+        if_changed_since: Option<Revision>,
+    },
     /// Creates or overwrites one entry.
     Write(Write),
     /// Removes one entry.
     Delete(Delete),
+    /// Writes and removes several entries, all or none.
+    WriteBatch(Batch),
+    /// Reads the versions of an entry that are kept.
+    ReadHistory {
+        /// The key.
+        key: Key,
+        /// Only those of these numbers; all when empty.
+        versions: Vec<u64>,
+    },
+    /// Changes who may read and write an entry.
+    SetAccess {
+        /// The key.
+        key: Key,
+        /// What is to become of its lists.
+        change: AccessChange,
+    },
+    /// Takes a snapshot.
+    TakeSnapshot {
+        /// Its label.
+        label: Label,
+        /// Why.
+        note: Option<Line>,
+    },
+    /// Lists the snapshots, without entries.
+    ListSnapshots,
+    /// Reads a snapshot.
+    ReadSnapshot {
+        /// Its label.
+        label: Label,
+        /// Only this entry of it.
+        key: Option<Key>,
+    },
+    /// Compares a snapshot with another one, or with what is there now.
+    DiffSnapshots {
+        /// The earlier state.
+        from: Label,
+        /// The later state; now when `None`.
+        to: Option<Label>,
+    },
+    /// Makes the store what a snapshot holds.
+    RestoreSnapshot(Label),
+    /// Removes a snapshot.
+    DeleteSnapshot(Label),
+    /// Reads the change feed, oldest first.
+    Changes {
+        /// The revision after which to begin; the oldest that is kept when `None`.
+        since: Option<Revision>,
+        /// How many commits at most.
+        limit: u32,
+        /// Only changes of these keys.
+        keys: Option<KeyPattern>,
+    },
+    /// Replaces the values of a key by their digests, everywhere they are kept.
+    Redact {
+        /// The key.
+        key: Key,
+        /// Only the value written at this revision.
+        revision: Option<Revision>,
+        /// Why.
+        reason: Line,
+    },
+    /// Tells everything about the session, values included.
+    Inspect,
+    /// Takes the whole session out as a portable document.
+    Export,
+    /// Creates the session from a portable document.
+    Import(Box<Portable>),
+    /// Removes what has expired.
+    Sweep,
     /// Renders text for a participant's system prompt.
     Prompt {
         /// Whose; the caller's own when `None`.
@@ -48,7 +134,7 @@ pub enum Command {
     Audit {
         /// The revision after which to begin.
         since: Revision,
-        /// How many records at most.
+        /// How many commits at most.
         limit: u32,
     },
 }
@@ -62,8 +148,21 @@ pub struct Write {
     pub value: String,
     /// What must be true for it to happen.
     pub condition: Condition,
+    /// What else is to be of the entry.
+    pub options: WriteOptions,
     /// The caller's name for this request, which makes a retry safe.
     pub request_id: Option<RequestId>,
+}
+
+/// What a write sets besides the value.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// When the entry expires; when `None`, as the session's configuration says.
+    pub expiry: Option<Expiry>,
+    /// Who may read and write it; what is `None` stays.
+    pub access: AccessChange,
+    /// Whether its versions are kept when they end; stays when `None`.
+    pub keeps_history: Option<bool>,
 }
 
 impl Write {
@@ -77,6 +176,7 @@ impl Write {
             key: Key::parse(key)?,
             value: value.into(),
             condition: Condition::default(),
+            options: WriteOptions::default(),
             request_id: None,
         })
     }
@@ -93,6 +193,68 @@ pub struct Delete {
     pub request_id: Option<RequestId>,
 }
 
+/// Writes and deletes that happen together or not at all. Those in a batch have
+/// no request ids of their own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch {
+    /// The writes.
+    pub writes: Vec<Write>,
+    /// The deletes.
+    pub deletes: Vec<Delete>,
+    /// The caller's name for this request, which makes a retry safe.
+    pub request_id: Option<RequestId>,
+}
+
+/// The most keys of one batch, read or written.
+pub const BATCH_KEYS_MAX: usize = 100;
+
+impl Batch {
+    /// A batch of these.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`] when there is none or more than [`BATCH_KEYS_MAX`],
+    /// or one key twice.
+    pub fn new(
+        writes: Vec<Write>,
+        deletes: Vec<Delete>,
+        request_id: Option<RequestId>,
+    ) -> Result<Self, Error> {
+        let keys = writes.iter().map(|it| &it.key).chain(deletes.iter().map(|it| &it.key));
+        check_keys(keys.map(Key::as_str))?;
+        Ok(Self { writes, deletes, request_id })
+    }
+}
+
+/// How much of a key is told that may be none.
+const KEY_SHOWN_CHARS_MAX: usize = 80;
+
+/// Checks the keys of a batch, as they were sent.
+///
+/// # Errors
+///
+/// [`Error::Malformed`] when there is none or more than [`BATCH_KEYS_MAX`], or
+/// one twice.
+pub fn check_keys<'a>(keys: impl Iterator<Item = &'a str>) -> Result<(), Error> {
+    let keys: Vec<&str> = keys.collect();
+    if !(1..=BATCH_KEYS_MAX).contains(&keys.len()) {
+        return Err(Error::malformed(format!(
+            "the batch names {} keys; it must be 1 to {BATCH_KEYS_MAX}",
+            keys.len()
+        )));
+    }
+    let is_again = |(nth, key): &(usize, &&str)| keys.iter().take(*nth).any(|it| it == *key);
+    match keys.iter().enumerate().find(is_again) {
+        Some((_, key)) => {
+            let shown: String = key.chars().take(KEY_SHOWN_CHARS_MAX).collect();
+            Err(Error::malformed(format!(
+                "the batch names the key {shown:?} twice; name it once, as it is to be in the end"
+            )))
+        }
+        None => Ok(()),
+    }
+}
+
 /// What must be true of an entry for a change to happen; all that is given must
 /// hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -105,6 +267,21 @@ pub struct Condition {
 }
 
 impl Condition {
+    /// A condition of these.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`] when they can never hold together.
+    pub fn new(if_version: Option<u64>, if_revision: Option<Revision>) -> Result<Self, Error> {
+        if if_version == Some(0) && if_revision.is_some() {
+            return Err(Error::malformed(
+                "if_version 0 says that the key does not exist, if_revision that it does; \
+                 send the one you mean",
+            ));
+        }
+        Ok(Self { if_version, if_revision })
+    }
+
     /// Whether it holds for `current`, the entry as it is.
     pub fn holds_for(&self, current: Option<&Entry>) -> bool {
         let version = current.map_or(0, |it| it.version);
@@ -112,92 +289,4 @@ impl Condition {
         self.if_version.is_none_or(|it| it == version)
             && self.if_revision.is_none_or(|it| Some(it) == revision)
     }
-}
-
-/// What was answered, and the revision the answer is of: after the change, or
-/// as read. For one entry it is the revision at which that entry was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
-    /// The revision.
-    pub revision: Revision,
-    /// The answer.
-    pub reply: Reply,
-}
-
-/// What is answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply {
-    /// To every command on the session's life but its removal.
-    Session(Box<SessionInfo>),
-    /// To [`Command::DeleteSession`].
-    SessionDeleted(SessionId),
-    /// To [`Command::ListKeys`].
-    Listing(Listing),
-    /// To [`Command::Read`].
-    Entry {
-        /// What is known of the entry.
-        entry: Entry,
-        /// Its value.
-        value: String,
-    },
-    /// To [`Command::Write`].
-    Written(Written),
-    /// To [`Command::Delete`].
-    Deleted(Deleted),
-    /// To [`Command::Prompt`].
-    Prompt(Rendered),
-    /// To [`Command::Audit`].
-    Audit(AuditPage),
-}
-
-/// What is known of a session without its entries.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionInfo {
-    /// Its id.
-    pub session: SessionId,
-    /// Whether it is read-only.
-    pub is_archived: bool,
-    /// Differs for each session that ever had this id.
-    pub incarnation: u64,
-    /// Credentials of an earlier epoch are void.
-    pub credential_epoch: u64,
-    /// When it was created.
-    pub created_at: Timestamp,
-    /// When it last changed.
-    pub changed_at: Timestamp,
-    /// Number of entries.
-    pub key_count: u32,
-    /// Sum of the sizes of all values.
-    pub total_tokens: Tokens,
-    /// What it was created with.
-    pub config: Config,
-}
-
-/// What a write did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
-    /// The entry as it is now.
-    pub entry: Entry,
-    /// Remarks; they never altered what was stored.
-    pub advices: Vec<Advice>,
-}
-
-/// What a delete did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Deleted {
-    /// The key that is gone.
-    pub key: Key,
-    /// The version it had.
-    pub previous_version: u64,
-}
-
-/// Some of a session's audit records.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuditPage {
-    /// The records, oldest first.
-    pub records: Vec<AuditRecord>,
-    /// The revision of the oldest record still kept.
-    pub oldest: Option<Revision>,
-    /// Ask again since this revision for more; `None` when there is no more.
-    pub next_since: Option<Revision>,
 }

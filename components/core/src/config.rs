@@ -1,9 +1,15 @@
 //! What a session is created with.
 
+use std::ops::RangeInclusive;
+
 use crate::{
     Error,
     namespace::Namespace,
-    store::Limits,
+    store::{
+        Limits,
+        access::{AccessRule, RULES_MAX},
+        expiry::Ttl,
+    },
     tokens::{Estimator, Tokens},
 };
 
@@ -16,7 +22,53 @@ pub struct Config {
     pub estimator: Estimator,
     /// Its key conventions; `None` means the domain-neutral template.
     pub namespace: Option<Namespace>,
+    /// How much of the past it keeps.
+    pub retention: Retention,
+    /// How long an entry lives when its write does not say; `None`: until it is
+    /// deleted.
+    pub ttl_default: Option<Ttl>,
+    /// Whether keys may have a prefix (000 §7.1).
+    pub allows_prefixes: bool,
+    /// Who may read and write which keys; everyone every key when empty.
+    pub access: Vec<AccessRule>,
 }
+
+/// How much of its past a session keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// The most earlier versions of one key; 0: none.
+    pub history_versions_max: u32,
+    /// The most bytes of earlier versions in all.
+    pub history_bytes_max: u32,
+    /// The most snapshots.
+    pub snapshots_max: u32,
+    /// How many changes the feed and the audit trail go back.
+    pub changes_max: u32,
+}
+
+impl Default for Retention {
+    /// 10 versions of a key, 1 MiB of them, 32 snapshots, 1,000 changes.
+    fn default() -> Self {
+        Self {
+            history_versions_max: 10,
+            history_bytes_max: 1 << 20,
+            snapshots_max: 32,
+            changes_max: 1_000,
+        }
+    }
+}
+
+/// For how many changes a session remembers a request id, and the fewest changes
+/// its feed may go back: the feed tells which request ids to forget.
+pub const REQUESTS_REMEMBERED: u32 = 256;
+/// The most earlier versions of a key that a session may keep.
+pub const HISTORY_VERSIONS_LIMIT_MAX: u32 = 100;
+/// The most bytes of earlier versions that a session may keep: 16 MiB.
+pub const HISTORY_BYTES_LIMIT_MAX: u32 = 16 << 20;
+/// The most snapshots a session may allow.
+pub const SNAPSHOTS_LIMIT_MAX: u32 = 100;
+/// The most changes a session's feed may go back.
+pub const CHANGES_LIMIT_MAX: u32 = 10_000;
 
 /// The largest value limit a session may have.
 pub const VALUE_TOKENS_LIMIT_MAX: Tokens = Tokens(50_000);
@@ -35,9 +87,9 @@ impl Config {
     /// [`Error::Malformed`], naming the member and its range.
     pub fn check(&self) -> Result<(), Error> {
         let Limits { value_tokens_max, store_tokens_max, keys_max } = self.limits;
-        in_range("value_tokens_max", value_tokens_max.0, VALUE_TOKENS_LIMIT_MAX.0)?;
-        in_range("store_tokens_max", store_tokens_max.0, STORE_TOKENS_LIMIT_MAX.0)?;
-        in_range("keys_max", keys_max, KEYS_LIMIT_MAX)?;
+        in_range("value_tokens_max", value_tokens_max.0, &(1..=VALUE_TOKENS_LIMIT_MAX.0))?;
+        in_range("store_tokens_max", store_tokens_max.0, &(1..=STORE_TOKENS_LIMIT_MAX.0))?;
+        in_range("keys_max", keys_max, &(1..=KEYS_LIMIT_MAX))?;
         if value_tokens_max > store_tokens_max {
             return Err(Error::malformed(format!(
                 "config.value_tokens_max is {}, more than config.store_tokens_max, {}: \
@@ -45,14 +97,42 @@ impl Config {
                 value_tokens_max.0, store_tokens_max.0
             )));
         }
-        self.namespace.as_ref().map_or(Ok(()), Namespace::check)
+        let kept = &self.retention;
+        let versions = &(0..=HISTORY_VERSIONS_LIMIT_MAX);
+        in_range("history_versions_max", kept.history_versions_max, versions)?;
+        in_range("history_bytes_max", kept.history_bytes_max, &(0..=HISTORY_BYTES_LIMIT_MAX))?;
+        in_range("snapshots_max", kept.snapshots_max, &(0..=SNAPSHOTS_LIMIT_MAX))?;
+        in_range("changes_max", kept.changes_max, &(REQUESTS_REMEMBERED..=CHANGES_LIMIT_MAX))?;
+        if self.access.len() > RULES_MAX {
+            return Err(Error::malformed(format!(
+                "config.access has {} rules, at most {RULES_MAX} are allowed",
+                self.access.len()
+            )));
+        }
+        if let Some(rule) = self.access.iter().find(|it| it.keys.has_prefix())
+            && !self.allows_prefixes
+        {
+            return Err(Error::malformed(format!(
+                "config.access names keys by {}, but config.allows_prefixes is false",
+                rule.keys
+            )));
+        }
+        let Some(namespace) = &self.namespace else { return Ok(()) };
+        namespace.check()?;
+        match namespace.keys.iter().find(|it| it.key.prefix().is_some()) {
+            Some(it) if !self.allows_prefixes => Err(Error::malformed(format!(
+                "config.namespace names the key {}, but config.allows_prefixes is false",
+                it.key
+            ))),
+            _ => Ok(()),
+        }
     }
 }
 
-fn in_range(member: &str, value: u32, max: u32) -> Result<(), Error> {
-    if (1..=max).contains(&value) {
-        Ok(())
-    } else {
-        Err(Error::malformed(format!("config.{member} is {value}; it must be 1 to {max}")))
+fn in_range(member: &str, value: u32, range: &RangeInclusive<u32>) -> Result<(), Error> {
+    if range.contains(&value) {
+        return Ok(());
     }
+    let (min, max) = (range.start(), range.end());
+    Err(Error::malformed(format!("config.{member} is {value}; it must be {min} to {max}")))
 }

@@ -5,7 +5,12 @@
 
 use std::fmt;
 
-use crate::{key::Key, port::KvError, tokens::Tokens};
+use crate::{
+    code::Code,
+    key::{Key, Label},
+    port::{KvError, Revision},
+    tokens::Tokens,
+};
 
 /// Why an operation was refused.
 ///
@@ -25,10 +30,25 @@ pub enum Error {
         /// What, and what would be right.
         message: String,
     },
-    /// The key is not 1 to 64 of `a-z`, `0-9`, `_`.
+    /// The key is not 1 to 64 of `a-z`, `0-9`, `_`, or has a prefix in a session
+    /// that allows none.
     InvalidKey {
         /// What was sent.
         key: String,
+        /// Whether only its prefix is not allowed.
+        has_prefix: bool,
+    },
+    /// The document to be imported is of a later format.
+    FormatTooNew {
+        /// The format it names.
+        format: String,
+        /// The format this version writes.
+        known: &'static str,
+    },
+    /// The document to be imported is not as it was exported.
+    DocumentAltered {
+        /// Where.
+        place: String,
     },
     /// There is no such session, or no longer.
     SessionNotFound {
@@ -52,6 +72,33 @@ pub enum Error {
     },
     /// Another request was made under this request id before.
     RequestIdReused,
+    /// The changes asked for are no longer kept, or not yet made.
+    ChangesTruncated {
+        /// The earliest revision after which changes can be read.
+        oldest: Revision,
+        /// The session's revision.
+        revision: Revision,
+    },
+    /// There is no such snapshot, or no longer.
+    SnapshotNotFound {
+        /// The label asked for.
+        label: Label,
+    },
+    /// There is a snapshot of this label already.
+    SnapshotExists {
+        /// The label asked for.
+        label: Label,
+    },
+    /// The session has as many snapshots as it may.
+    SnapshotLimit {
+        /// How many.
+        snapshots_max: u32,
+    },
+    /// The session counts tokens in a way this host cannot.
+    TokenizerUnavailable {
+        /// The encoding it needs.
+        encoding: String,
+    },
     /// The entry does not exist.
     KeyNotFound {
         /// The key asked for.
@@ -80,6 +127,13 @@ pub enum Error {
         /// The largest entries, largest first: where room can be made.
         largest: Vec<(Key, Tokens)>,
     },
+    /// One change of a batch was refused, and so the whole batch.
+    InBatch {
+        /// The key of that change.
+        key: Key,
+        /// Why.
+        error: Box<Self>,
+    },
     /// The host failed to read or write. Whether the change happened is not
     /// known.
     Storage(KvError),
@@ -104,94 +158,6 @@ pub enum StoreLimit {
     },
 }
 
-/// The name of an error, as agents see it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Code {
-    /// See [`Error::Unauthenticated`].
-    Unauthenticated,
-    /// See [`Error::Malformed`].
-    MalformedRequest,
-    /// See [`Error::InvalidKey`].
-    InvalidKey,
-    /// See [`Error::SessionNotFound`].
-    SessionNotFound,
-    /// See [`Error::SessionArchived`].
-    SessionArchived,
-    /// See [`Error::Forbidden`].
-    Forbidden,
-    /// See [`Error::SessionExists`].
-    SessionExists,
-    /// See [`Error::RequestIdReused`].
-    RequestIdReused,
-    /// See [`Error::KeyNotFound`].
-    KeyNotFound,
-    /// See [`Error::ValueTooLarge`].
-    ValueTooLarge,
-    /// See [`Error::VersionConflict`].
-    VersionConflict,
-    /// See [`Error::StoreFull`].
-    StoreFull,
-    /// See [`Error::Storage`].
-    StorageUnavailable,
-}
-
-impl Code {
-    /// Every code, in order of precedence.
-    pub const ALL: [Self; 13] = [
-        Self::Unauthenticated,
-        Self::MalformedRequest,
-        Self::InvalidKey,
-        Self::SessionNotFound,
-        Self::SessionArchived,
-        Self::Forbidden,
-        Self::SessionExists,
-        Self::RequestIdReused,
-        Self::KeyNotFound,
-        Self::ValueTooLarge,
-        Self::VersionConflict,
-        Self::StoreFull,
-        Self::StorageUnavailable,
-    ];
-
-    /// The name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Unauthenticated => "UNAUTHENTICATED",
-            Self::MalformedRequest => "MALFORMED_REQUEST",
-            Self::InvalidKey => "INVALID_KEY",
-            Self::SessionNotFound => "SESSION_NOT_FOUND",
-            Self::SessionExists => "SESSION_EXISTS",
-            Self::SessionArchived => "SESSION_ARCHIVED",
-            Self::Forbidden => "FORBIDDEN",
-            Self::RequestIdReused => "REQUEST_ID_REUSED",
-            Self::KeyNotFound => "KEY_NOT_FOUND",
-            Self::ValueTooLarge => "VALUE_TOO_LARGE",
-            Self::VersionConflict => "VERSION_CONFLICT",
-            Self::StoreFull => "STORE_FULL",
-            Self::StorageUnavailable => "STORAGE_UNAVAILABLE",
-        }
-    }
-
-    /// What it means, in one sentence.
-    pub fn description(self) -> &'static str {
-        match self {
-            Self::Unauthenticated => "the credential is missing, void or not for this session",
-            Self::MalformedRequest => "the request is not one this session understands",
-            Self::InvalidKey => "the key is not 1 to 64 of a-z, 0-9 and _",
-            Self::SessionNotFound => "there is no such session, or no longer",
-            Self::SessionExists => "a session of this name exists already",
-            Self::SessionArchived => "the session is archived: it can be read, not changed",
-            Self::Forbidden => "the caller may not do this",
-            Self::RequestIdReused => "another request was made under this request_id before",
-            Self::KeyNotFound => "the key does not exist",
-            Self::ValueTooLarge => "the value is over the limit of one entry",
-            Self::VersionConflict => "the entry is not as the condition says",
-            Self::StoreFull => "the write would take the store over its limit",
-            Self::StorageUnavailable => "the host could not read or write; read before retrying",
-        }
-    }
-}
-
 impl Error {
     /// A request that says something no request may say.
     pub fn malformed(message: impl Into<String>) -> Self {
@@ -209,6 +175,14 @@ impl Error {
             Self::SessionArchived { .. } => Code::SessionArchived,
             Self::Forbidden { .. } => Code::Forbidden,
             Self::RequestIdReused => Code::RequestIdReused,
+            Self::FormatTooNew { .. } => Code::FormatTooNew,
+            Self::DocumentAltered { .. } => Code::DocumentAltered,
+            Self::ChangesTruncated { .. } => Code::ChangesTruncated,
+            Self::SnapshotNotFound { .. } => Code::SnapshotNotFound,
+            Self::SnapshotExists { .. } => Code::SnapshotExists,
+            Self::SnapshotLimit { .. } => Code::SnapshotLimit,
+            Self::TokenizerUnavailable { .. } => Code::TokenizerUnavailable,
+            Self::InBatch { error, .. } => error.code(),
             Self::KeyNotFound { .. } => Code::KeyNotFound,
             Self::ValueTooLarge { .. } => Code::ValueTooLarge,
             Self::VersionConflict { .. } => Code::VersionConflict,
@@ -223,7 +197,13 @@ impl fmt::Display for Error {
         match self {
             Self::Unauthenticated { reason } => f.write_str(reason),
             Self::Malformed { message } => f.write_str(message),
-            Self::InvalidKey { key } => {
+            Self::InvalidKey { key, has_prefix: true } => write!(
+                f,
+                "key {key:?} has a prefix, which this session does not allow; \
+                 write it without, as in {:?}",
+                key.replace(':', "_")
+            ),
+            Self::InvalidKey { key, has_prefix: false } => {
                 let shown: String = key.chars().take(80).collect();
                 write!(
                     f,
@@ -245,6 +225,41 @@ impl fmt::Display for Error {
                 "this request_id was used for another request before; \
                  use a new one for each new request, the same only to retry",
             ),
+            Self::FormatTooNew { format, known } => {
+                let shown: String = format.chars().take(80).collect();
+                write!(
+                    f,
+                    "the document is of format {shown:?}, this version reads {known}; \
+                     import it with a later version of shared-context"
+                )
+            }
+            Self::DocumentAltered { place } => write!(
+                f,
+                "{place} is not as it was exported: its digest does not fit; \
+                 import the document as export wrote it"
+            ),
+            Self::ChangesTruncated { oldest, revision } => write!(
+                f,
+                "changes can be read since revision {oldest} to {revision} only; \
+                 list_keys shows what is there now, go on from the revision it names"
+            ),
+            Self::SnapshotNotFound { label } => {
+                write!(f, "there is no snapshot {label}; list_snapshots shows those there are")
+            }
+            Self::SnapshotExists { label } => {
+                write!(f, "there is a snapshot {label} already; choose another label")
+            }
+            Self::SnapshotLimit { snapshots_max } => write!(
+                f,
+                "the session has {snapshots_max} snapshots, as many as it may; \
+                 delete one with delete_snapshot first"
+            ),
+            Self::TokenizerUnavailable { encoding } => write!(
+                f,
+                "this session counts tokens as {encoding}, which this host cannot; \
+                 ask the operator to run it where that tokenizer is"
+            ),
+            Self::InBatch { key, error } => write!(f, "{key}: {error}"),
             Self::KeyNotFound { key } => {
                 write!(f, "there is no entry {key}; list_keys shows what is there")
             }
@@ -264,30 +279,35 @@ impl fmt::Display for Error {
                 "{key} is now at version {current_version} (revision {current_revision}), \
                  not what the condition says; read it, merge, and write again on top of that"
             ),
-            Self::StoreFull { over, largest } => {
-                match over {
-                    StoreLimit::Tokens { tokens, tokens_max } => write!(
-                        f,
-                        "the store would have {tokens}, it holds at most {}",
-                        tokens_max.0
-                    )?,
-                    StoreLimit::Keys { keys, keys_max } => {
-                        write!(f, "the store would have {keys} keys, it holds at most {keys_max}")?;
-                    }
-                }
-                f.write_str("; delete or distill entries first")?;
-                for (nth, (key, tokens)) in largest.iter().enumerate() {
-                    let lead = if nth == 0 { ", the largest are " } else { ", " };
-                    write!(f, "{lead}{key} ({tokens})")?;
-                }
-                Ok(())
-            }
+            Self::StoreFull { over, largest } => full(f, over, largest),
             Self::Storage(_) => f.write_str(
                 "storage is unavailable, and whether the change was made is not known; \
                  read before you try again, or retry with the same request_id",
             ),
         }
     }
+}
+
+/// Tells that a store would be over its limit, and where room can be made.
+fn full(
+    f: &mut fmt::Formatter<'_>,
+    over: &StoreLimit,
+    largest: &[(Key, Tokens)],
+) -> fmt::Result {
+    match over {
+        StoreLimit::Tokens { tokens, tokens_max } => {
+            write!(f, "the store would have {tokens}, it holds at most {}", tokens_max.0)?;
+        }
+        StoreLimit::Keys { keys, keys_max } => {
+            write!(f, "the store would have {keys} keys, it holds at most {keys_max}")?;
+        }
+    }
+    f.write_str("; delete or distill entries first")?;
+    for (nth, (key, tokens)) in largest.iter().enumerate() {
+        let lead = if nth == 0 { ", the largest are " } else { ", " };
+        write!(f, "{lead}{key} ({tokens})")?;
+    }
+    Ok(())
 }
 
 impl std::error::Error for Error {

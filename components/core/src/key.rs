@@ -4,14 +4,19 @@ use std::fmt;
 
 use crate::Error;
 
-/// The longest key, in bytes (000 §4.3).
+/// The longest key, and the longest prefix, in bytes (000 §4.3).
 pub const KEY_BYTES_MAX: usize = 64;
+/// The longest label of a snapshot, in bytes.
+pub const LABEL_BYTES_MAX: usize = 64;
+/// The longest remark, in characters.
+pub const LINE_CHARS_MAX: usize = 200;
 /// The longest session id, in bytes.
 pub const SESSION_ID_BYTES_MAX: usize = 128;
 /// The longest request id, in characters.
 pub const REQUEST_ID_CHARS_MAX: usize = 64;
 
-/// The name of an entry: 1 to 64 of `a-z`, `0-9` and `_`.
+/// The name of an entry: 1 to 64 of `a-z`, `0-9` and `_`, in sessions that allow
+/// it behind a prefix of the same form, as in `inv:findings` (000 §4.3, §7.1).
 ///
 /// # Invariant
 ///
@@ -20,20 +25,22 @@ pub const REQUEST_ID_CHARS_MAX: usize = 64;
 pub struct Key(String);
 
 impl Key {
-    /// Checks `text` and takes it as a key.
+    /// Checks `text` and takes it as a key. Whether the session allows its prefix
+    /// is not known here.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidKey`] when `text` is empty, longer than
-    /// [`KEY_BYTES_MAX`], or has any other character.
+    /// [`Error::InvalidKey`] when `text`, or one of the parts around its colon, is
+    /// empty, longer than [`KEY_BYTES_MAX`], or has any other character.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let length_fits = (1..=KEY_BYTES_MAX).contains(&text.len());
-        let alphabet_fits =
-            text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
-        if length_fits && alphabet_fits {
+        let fits = match text.split_once(':') {
+            Some((prefix, key)) => is_key_part(prefix) && is_key_part(key),
+            None => is_key_part(text),
+        };
+        if fits {
             Ok(Self(text.to_owned()))
         } else {
-            Err(Error::InvalidKey { key: text.to_owned() })
+            Err(Error::InvalidKey { key: text.to_owned(), has_prefix: false })
         }
     }
 
@@ -41,11 +48,107 @@ impl Key {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// What stands before its colon.
+    pub fn prefix(&self) -> Option<&str> {
+        self.0.split_once(':').map(|(prefix, _)| prefix)
+    }
 }
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// What stands before the colon of some keys: 1 to 64 of `a-z`, `0-9`, `_`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prefix(String);
+
+impl Prefix {
+    /// Checks `text` and takes it as a prefix, with or without the colon.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidKey`].
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let name = text.strip_suffix(':').unwrap_or(text);
+        if is_key_part(name) {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err(Error::InvalidKey { key: text.to_owned(), has_prefix: false })
+        }
+    }
+
+    /// The prefix as text, without the colon.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn is_key_part(text: &str) -> bool {
+    (1..=KEY_BYTES_MAX).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+}
+
+/// The name of a snapshot: 1 to 64 of `A-Z`, `a-z`, `0-9`, `.`, `_` and `-`, the
+/// first a letter or digit.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Label(String);
+
+impl Label {
+    /// Checks `text` and takes it as a label.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`].
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        if is_name(text, LABEL_BYTES_MAX) {
+            return Ok(Self(text.to_owned()));
+        }
+        let shown: String = text.chars().take(80).collect();
+        Err(Error::malformed(format!(
+            "label {shown:?} must be 1 to {LABEL_BYTES_MAX} of A-Z, a-z, 0-9, ., _ and -, the \
+             first a letter or digit; for example pre_approval_phase_3"
+        )))
+    }
+
+    /// The label as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A remark of one line: 1 to 200 characters, none of them a control character.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line(String);
+
+impl Line {
+    /// Checks `text`, the request's `member`, and takes it as a line.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`].
+    pub fn parse(member: &str, text: &str) -> Result<Self, Error> {
+        let length_fits = (1..=LINE_CHARS_MAX).contains(&text.chars().count());
+        if length_fits && !text.contains(char::is_control) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(Error::malformed(format!(
+                "{member} must be one line of 1 to {LINE_CHARS_MAX} characters"
+            )))
+        }
+    }
+
+    /// The line as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 }
 
@@ -62,10 +165,7 @@ pub struct SessionId(String);
 impl SessionId {
     /// Checks `text` and takes it as a session id; `None` when it cannot be one.
     pub fn new(text: &str) -> Option<Self> {
-        let length_fits = text.len() <= SESSION_ID_BYTES_MAX;
-        let start_fits = text.starts_with(|c: char| c.is_ascii_alphanumeric());
-        let alphabet_fits = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
-        (length_fits && start_fits && alphabet_fits).then(|| Self(text.to_owned()))
+        is_name(text, SESSION_ID_BYTES_MAX).then(|| Self(text.to_owned()))
     }
 
     /// Like [`SessionId::new`], for naming a session that should exist.
@@ -93,6 +193,14 @@ impl fmt::Display for SessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// Whether `text` can stand in a URL path as it is: `A-Z`, `a-z`, `0-9`, `.`, `_`
+/// and `-`, the first a letter or digit, at most `bytes_max` of them.
+fn is_name(text: &str, bytes_max: usize) -> bool {
+    text.len() <= bytes_max
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
 }
 
 /// A caller's name for one request, so that sending it again is safe: 1 to 64
@@ -138,6 +246,10 @@ mod tests {
         assert!(Key::parse(&"a".repeat(64)).is_ok());
         assert!(Key::parse(&"a".repeat(65)).is_err());
         assert!(Key::parse("straße").is_err());
+        assert_eq!(Key::parse("inv:findings").unwrap().prefix(), Some("inv"));
+        for bad in [":a", "a:", ":", "a:b:c", "A:b"] {
+            assert!(Key::parse(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

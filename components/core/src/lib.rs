@@ -1,15 +1,15 @@
 //! Working memory for multi-agent systems: the rules, and nothing else.
 //!
 //! A *session* holds what its agents share. The core decides what an operation
-//! means; a host brings durable rows ([`port::Kv`]), the time ([`port::Clock`])
-//! and a place to tell operators what happened ([`port::Log`]). The core knows
-//! no wasm, no HTTP and no JSON.
+//! means; a host brings durable rows ([`port::Kv`]), the time ([`port::Clock`]),
+//! a place to tell operators what happened ([`port::Log`]) and, if it has one, a
+//! tokenizer ([`port::Tokenizer`]). The core knows no wasm, no HTTP and no JSON.
 //!
 //! ```
 //! use shared_context_core::{
 //!     Caller, Command, Config, Reply, SessionId, Write, execute,
 //!     memory::MemoryKv,
-//!     port::{Clock, Log},
+//!     port::{Clock, Log, NoTokenizer, Ports},
 //!     audit::AuditRecord,
 //!     time::Timestamp,
 //! };
@@ -23,13 +23,15 @@
 //!     fn record(&self, _: &AuditRecord) {}
 //! }
 //!
-//! let (kv, session) = (MemoryKv::default(), SessionId::parse("ticket-7")?);
+//! let kv = MemoryKv::default();
+//! let ports = Ports { kv: &kv, clock: &Noon, log: &Silent, tokenizer: &NoTokenizer };
+//! let session = SessionId::parse("ticket-7")?;
 //! let admin = Caller::trusted("admin")?;
 //! let orchestrator = Caller::trusted("orchestrator")?;
 //! let create = Command::CreateSession(Box::new(Config::default()));
-//! execute(&kv, &Noon, &Silent, &session, &admin, &create)?;
+//! execute(&ports, &session, &admin, &create)?;
 //! let write = Command::Write(Write::new("scope", "Find the parameter.")?);
-//! let done = execute(&kv, &Noon, &Silent, &session, &orchestrator, &write)?;
+//! let done = execute(&ports, &session, &orchestrator, &write)?;
 //! let Reply::Written(written) = done.reply else { unreachable!() };
 //! assert_eq!(written.entry.version, 1);
 //! # Ok::<(), shared_context_core::Error>(())
@@ -39,11 +41,13 @@
 //!
 //! A file here is shared by all systems; a directory is one system.
 
+pub mod code;
 pub mod error;
 pub mod port;
 
 pub mod key;
 pub mod participant;
+pub mod pattern;
 pub mod time;
 pub mod tokens;
 
@@ -51,7 +55,9 @@ pub mod audit;
 pub mod command;
 pub mod config;
 pub mod namespace;
+pub mod portable;
 pub mod prompt;
+pub mod reply;
 
 pub mod store;
 
@@ -60,9 +66,11 @@ pub mod memory;
 mod record;
 mod session;
 
-pub use command::{Command, Condition, Delete, Outcome, Reply, Write};
+pub use code::Code;
+pub use command::{Batch, Command, Condition, Delete, Write, WriteOptions};
 pub use config::Config;
-pub use error::{Code, Error};
-pub use key::{Key, RequestId, SessionId};
+pub use error::Error;
+pub use key::{Key, Label, Line, Prefix, RequestId, SessionId};
 pub use participant::{Caller, Credential, Participant, Role};
+pub use reply::{Outcome, Reply};
 pub use session::{execute, refuse};

@@ -1,4 +1,5 @@
-//! All that the core asks of the world: durable rows, the time, a log.
+//! All that the core asks of the world: durable rows, the time, a log, and exact
+//! token counts for sessions that want them.
 //!
 //! Hosts implement these traits; the core implements nothing of them but
 //! [`MemoryKv`](crate::memory::MemoryKv), the contract executed in memory.
@@ -88,9 +89,46 @@ pub trait Clock {
 
 /// Where what happened is told to operators.
 pub trait Log {
-    /// Takes the record of one committed change. Called once per change, after
-    /// its commit. A record never holds a value.
+    /// Takes one record of a committed change. Called after the commit, once for
+    /// each thing it did. A record never holds a value.
     fn record(&self, record: &AuditRecord);
+}
+
+/// Counts tokens exactly, for sessions that ask for it.
+pub trait Tokenizer {
+    /// The names of the encodings there are, such as `o200k_base`.
+    fn encodings(&self) -> Vec<String>;
+
+    /// The number of tokens of `text` in `encoding`; `None` when there is no such
+    /// encoding. Text that looks like a model's control tokens counts as text.
+    fn count(&self, encoding: &str, text: &str) -> Option<u32>;
+}
+
+/// The tokenizer of a host that has none: sessions count approximately.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoTokenizer;
+
+impl Tokenizer for NoTokenizer {
+    fn encodings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn count(&self, _: &str, _: &str) -> Option<u32> {
+        None
+    }
+}
+
+/// All that one request may use.
+#[derive(Debug)]
+pub struct Ports<'a, K, C, L, T> {
+    /// Durable storage.
+    pub kv: &'a K,
+    /// The time.
+    pub clock: &'a C,
+    /// Where what happened is told.
+    pub log: &'a L,
+    /// Exact token counts.
+    pub tokenizer: &'a T,
 }
 
 /// The host could not read. The text is for the log, not for agents.
@@ -131,5 +169,15 @@ impl<T: Kv + ?Sized> Kv for &T {
 
     fn open(&self, name: &str) -> Result<Self::Bucket, KvError> {
         (**self).open(name)
+    }
+}
+
+impl<T: Tokenizer + ?Sized> Tokenizer for &T {
+    fn encodings(&self) -> Vec<String> {
+        (**self).encodings()
+    }
+
+    fn count(&self, encoding: &str, text: &str) -> Option<u32> {
+        (**self).count(encoding, text)
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::Error;
+
 /// A number of model tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tokens(pub u32);
@@ -33,34 +35,59 @@ impl fmt::Display for Tokens {
 
 /// How a session counts tokens. It is chosen when the session is created and
 /// never changes, so that its totals stay comparable.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Estimator {
     /// A quarter of the characters (Unicode scalar values), rounded up
     /// (000 §8.2).
     #[default]
     Approximate,
+    /// Exactly as the tokenizer of this name does, which the host brings.
+    Encoding(Encoding),
 }
 
+/// The name of a tokenizer's encoding, such as `o200k_base`: 1 to 32 of `a-z`,
+/// `0-9`, `_`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encoding(String);
+
+/// The name of [`Estimator::Approximate`].
+const APPROXIMATE: &str = "approximate";
+/// The longest name of an encoding, in bytes.
+const ENCODING_BYTES_MAX: usize = 32;
+
 impl Estimator {
-    /// Every estimator.
-    pub const ALL: [Self; 1] = [Self::Approximate];
+    /// The estimator called `name`. Whether the host has that encoding is not
+    /// known here.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`]: no estimator can be called so.
+    pub fn parse(name: &str) -> Result<Self, Error> {
+        let fits = (1..=ENCODING_BYTES_MAX).contains(&name.len())
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+        match name {
+            APPROXIMATE => Ok(Self::Approximate),
+            _ if fits => Ok(Self::Encoding(Encoding(name.to_owned()))),
+            _ => Err(Error::malformed(
+                "config.estimator must be approximate, or the name of an encoding of the host, \
+                 such as o200k_base",
+            )),
+        }
+    }
 
     /// Its name in a configuration.
-    pub fn as_str(self) -> &'static str {
+    pub fn as_str(&self) -> &str {
         match self {
-            Self::Approximate => "approximate",
+            Self::Approximate => APPROXIMATE,
+            Self::Encoding(Encoding(name)) => name,
         }
     }
+}
 
-    /// Counts the tokens of `text`.
-    pub fn count(self, text: &str) -> Tokens {
-        match self {
-            Self::Approximate => {
-                let chars = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
-                Tokens(chars.div_ceil(4))
-            }
-        }
-    }
+/// A quarter of the characters of `text`, rounded up (000 §8.2).
+pub fn approximate(text: &str) -> Tokens {
+    let chars = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
+    Tokens(chars.div_ceil(4))
 }
 
 #[cfg(test)]
@@ -69,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_quarter_of_the_characters_rounded_up() {
-        let count = |text: &str| Estimator::Approximate.count(text).0;
+        let count = |text: &str| approximate(text).0;
         assert_eq!([count(""), count("a"), count("abcd"), count("abcde")], [0, 1, 1, 2]);
         assert_eq!(count("👩‍🚀"), 1, "three scalar values, eleven bytes");
         assert_eq!(count(&"x".repeat(4_000)), 1_000);

@@ -3,37 +3,36 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+#[path = "support/golden.rs"]
+mod golden;
 mod support;
 
 use shared_context_core::{
-    Caller, Code, Command, Condition, Error, Outcome, Reply, RequestId, SessionId, Write, execute,
-    port::{Bucket, Kv, Revision},
+    Code, Command, Condition, Key, Label, Outcome, Reply, RequestId, Write,
+    port::{Bucket, Change, Kv, Revision},
 };
 use support::{Failure, TestHost};
 
-fn ask(host: &TestHost, who: &str, command: &Command) -> Result<Outcome, Error> {
-    let session = SessionId::parse("s").unwrap();
-    execute(&host, host, host, &session, &Caller::trusted(who).unwrap(), command)
-}
-
 fn created() -> TestHost {
     let host = TestHost::default();
-    let create = Command::CreateSession(Box::default());
-    ask(&host, "admin", &create).unwrap();
+    host.ask("admin", &Command::CreateSession(Box::default())).unwrap();
     host
 }
 
 fn write(host: &TestHost, key: &str, value: &str) -> Result<u64, Code> {
     let command = Command::Write(Write::new(key, value).unwrap());
-    match ask(host, "orchestrator", &command) {
+    match host.ask("orchestrator", &command) {
         Ok(Outcome { reply: Reply::Written(it), .. }) => Ok(it.entry.version),
         Ok(other) => panic!("{other:?}"),
         Err(err) => Err(err.code()),
     }
 }
 
-fn rows(host: &TestHost, prefix: &str) -> usize {
-    host.kv.open("session/s").unwrap().scan(prefix, None, u32::MAX).unwrap().len()
+/// Puts `bytes` in the place of what is stored in `row`.
+fn damage(host: &TestHost, row: &str, bytes: &[u8]) {
+    let mut bucket = host.kv.open("session/s").unwrap();
+    let change = Change::Put(row.to_owned(), bytes.to_vec());
+    bucket.commit(bucket.revision(), vec![change]).unwrap();
 }
 
 /// Whether or not the lost commit happened, what a read then shows is what the
@@ -65,22 +64,58 @@ fn only_what_was_committed_is_logged() {
 /// never an empty answer.
 #[test]
 fn damaged_rows_are_refused() {
-    use shared_context_core::port::Change;
     let long = "x".repeat(300);
     for row in ["meta", "k/scope", "v/scope/0000000000000002"] {
-        for bytes in [&b""[..], b"\x01", b"\x63rest", b"\xff\xfe", long.as_bytes()] {
+        for bytes in [&b""[..], b"\x01", b"\x02", b"\x63rest", b"\xff\xfe", long.as_bytes()] {
             let host = created();
             write(&host, "scope", "a").unwrap();
-            let mut bucket = host.kv.open("session/s").unwrap();
-            let change = Change::Put(row.to_owned(), bytes.to_vec());
-            bucket.commit(bucket.revision(), vec![change]).unwrap();
-            let key = Write::new("scope", "").unwrap().key;
-            let answer = ask(&host, "orchestrator", &Command::Read(key));
+            damage(&host, row, bytes);
+            let key = Key::parse("scope").unwrap();
+            let answer = host.ask("orchestrator", &Command::Read { key, if_changed_since: None });
             // A value has no format: any text is one.
-            let is_text = row.starts_with('v') && std::str::from_utf8(bytes).is_ok();
+            let is_text = row.starts_with('v') && str::from_utf8(bytes).is_ok();
             match answer {
                 Ok(_) => assert!(is_text, "{row} {bytes:?}"),
                 Err(err) => assert_eq!(err.code(), Code::StorageUnavailable, "{row} {bytes:?}"),
+            }
+        }
+    }
+}
+
+/// Whatever one row of a session has become, nothing panics, and what fails says
+/// that it is storage.
+#[test]
+fn any_row_may_be_damaged_and_nothing_panics() {
+    let label = || Label::parse("before").unwrap();
+    let key = || Key::parse("scope").unwrap();
+    let commands = [
+        Command::Export,
+        Command::Inspect,
+        Command::Changes { since: None, limit: 1_000, keys: None },
+        Command::Audit { since: Revision(0), limit: 1_000 },
+        Command::ReadHistory { key: key(), versions: Vec::new() },
+        Command::ReadSnapshot { label: label(), key: None },
+        Command::Prompt { participant: None, max_tokens: None },
+        Command::RestoreSnapshot(label()),
+        Command::DeleteSnapshot(label()),
+        Command::Sweep,
+        Command::Write(Write::new("scope", "new").unwrap()),
+    ];
+    let whole = golden::opened("format-2", golden::FORMAT_2_REVISION);
+    for (row, good) in whole.rows("") {
+        let half = good.get(..good.len() / 2).unwrap();
+        for bytes in [&b""[..], b"\x02", b"\x03\x01", half, b"\xff\xfe"] {
+            for command in &commands {
+                let host = golden::opened("format-2", golden::FORMAT_2_REVISION - 1);
+                damage(&host, &row, bytes);
+                for who in ["admin", "orchestrator", "subagent:a"] {
+                    let answer = host.ask(who, command).map_err(|err| err.code());
+                    let is_refused = matches!(
+                        answer,
+                        Err(Code::StorageUnavailable | Code::Forbidden | Code::SnapshotNotFound)
+                    );
+                    assert!(answer.is_ok() || is_refused, "{row} {command:?} {answer:?}");
+                }
             }
         }
     }
@@ -95,18 +130,18 @@ fn audit_records_and_request_ids_are_kept_for_a_bounded_time() {
         Command::Write(write)
     };
     for n in 0..1_200 {
-        ask(&host, "orchestrator", &with_id(n)).unwrap();
+        host.ask("orchestrator", &with_id(n)).unwrap();
     }
-    assert_eq!(rows(&host, "c/"), 1_000);
-    assert_eq!(rows(&host, "q/"), 256);
-    assert_eq!(rows(&host, "v/"), 1);
+    assert_eq!(host.rows("c/").len(), 1_000);
+    assert_eq!(host.rows("q/").len(), 256);
+    assert_eq!(host.rows("v/").len(), 11, "the entry and ten earlier versions");
     assert_eq!(host.log.borrow().len(), 1_201);
 
-    let again = |n| ask(&host, "orchestrator", &with_id(n)).unwrap().revision;
+    let again = |n| host.ask("orchestrator", &with_id(n)).unwrap().revision;
     assert_eq!(again(1_199), Revision(1_201), "the last is remembered");
     assert_eq!(again(944), Revision(946), "the oldest of 256 is remembered");
     assert_eq!(again(943), Revision(1_202), "the one before is a new request");
-    assert_eq!(rows(&host, "q/"), 256);
+    assert_eq!(host.rows("q/").len(), 256);
 }
 
 #[test]
@@ -115,7 +150,7 @@ fn each_participant_has_request_ids_of_its_own() {
     for who in ["orchestrator", "subagent:a", "subagent:a:1"] {
         let mut write = Write::new("scope", who).unwrap();
         write.request_id = Some(RequestId::parse("1").unwrap());
-        ask(&host, who, &Command::Write(write)).unwrap();
+        host.ask(who, &Command::Write(write)).unwrap();
     }
 }
 
@@ -128,8 +163,8 @@ fn a_condition_is_decided_anew_after_a_conflict() {
     host.fail_next.set(Some(Failure::Conflict));
     let mut conditional = Write::new("scope", "b").unwrap();
     conditional.condition = Condition { if_version: Some(1), if_revision: None };
-    assert!(ask(&host, "orchestrator", &Command::Write(conditional.clone())).is_ok());
+    assert!(host.ask("orchestrator", &Command::Write(conditional.clone())).is_ok());
     conditional.value = "c".to_owned();
-    let refused = ask(&host, "orchestrator", &Command::Write(conditional)).unwrap_err();
+    let refused = host.ask("orchestrator", &Command::Write(conditional)).unwrap_err();
     assert_eq!(refused.code(), Code::VersionConflict);
 }

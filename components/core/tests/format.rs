@@ -1,102 +1,258 @@
 //! The stored form: every format that was ever released still opens, and the
 //! same changes give the same bytes.
 //!
-//! `golden/format-1.txt` holds the rows of one session, a row a line: its name
-//! and its bytes in hexadecimal. A new format gets a new file; an old file never
-//! changes. `SHARED_CONTEXT_BLESS=1` writes the file of a format that has none.
+//! `golden/format-*.txt` hold the rows of one session each. A new format gets a
+//! new file; an old file never changes. `SHARED_CONTEXT_BLESS=1` writes the file
+//! of a format that has none.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+#[path = "support/golden.rs"]
+mod golden;
 mod support;
 
-use std::{env, fmt::Write as _, fs, path::PathBuf};
+use std::{env, fs};
 
 use shared_context_core::{
-    Caller, Command, Condition, Config, Delete, Key, Outcome, Reply, RequestId, SessionId, Write,
-    execute,
+    Batch, Command, Condition, Config, Delete, Key, Label, Line, Outcome, Reply, RequestId, Write,
+    WriteOptions,
+    config::Retention,
+    memory::MemoryKv,
     namespace::{Convention, Namespace},
-    port::{Bucket, Change, Kv, Revision},
+    pattern::{KeyPattern, ParticipantPattern, Participants},
+    port::Revision,
+    store::{
+        access::{Access, AccessChange, AccessRule},
+        expiry::{Expiry, Ttl},
+    },
     tokens::Tokens,
 };
 use support::TestHost;
 
 fn ask(host: &TestHost, who: &str, command: &Command) -> Outcome {
-    let session = SessionId::parse("s").unwrap();
-    execute(&host, host, host, &session, &Caller::trusted(who).unwrap(), command).unwrap()
+    host.ask(who, command).unwrap()
 }
 
-/// A session that has a row of every kind.
-fn scripted() -> TestHost {
-    let host = TestHost::default();
-    host.now.set(1_771_597_800_000);
+fn key(text: &str) -> Key {
+    Key::parse(text).unwrap()
+}
+
+fn label(text: &str) -> Label {
+    Label::parse(text).unwrap()
+}
+
+fn list(patterns: &[&str]) -> Participants {
+    let patterns = patterns.iter().map(|it| ParticipantPattern::parse(it).unwrap());
+    Participants::new(patterns.collect()).unwrap()
+}
+
+fn request_id(text: &str) -> Option<RequestId> {
+    Some(RequestId::parse(text).unwrap())
+}
+
+fn write(key: &str, value: &str) -> Write {
+    Write::new(key, value).unwrap()
+}
+
+fn delete(key: &str) -> Delete {
+    Delete { key: self::key(key), condition: Condition::default(), request_id: None }
+}
+
+fn config() -> Config {
     let convention = Convention {
-        key: Key::parse("scope").unwrap(),
+        key: key("scope"),
         group: "Problem".to_owned(),
         purpose: "boundaries".to_owned(),
         shape: Some("one sentence".to_owned()),
         recommended_tokens: Some(Tokens(50)),
     };
-    let namespace = Some(Namespace { keys: vec![convention] });
-    let config = Config { namespace, ..Config::default() };
-    ask(&host, "admin", &Command::CreateSession(Box::new(config)));
-    let request_id = |text| Some(RequestId::parse(text).unwrap());
-    let write = Write { request_id: request_id("r1"), ..Write::new("scope", "é").unwrap() };
-    ask(&host, "subagent:analysis:3", &Command::Write(write));
-    let write = Write { request_id: request_id("r2"), ..Write::new("draft", "x").unwrap() };
-    ask(&host, "orchestrator", &Command::Write(write));
-    let key = Key::parse("draft").unwrap();
-    let delete = Delete { key, condition: Condition::default(), request_id: request_id("r3") };
-    ask(&host, "orchestrator", &Command::Delete(delete));
+    let access = Access { readable_by: list(&["*"]), writable_by: list(&["orchestrator"]) };
+    Config {
+        namespace: Some(Namespace { keys: vec![convention] }),
+        retention: Retention { history_versions_max: 3, ..Retention::default() },
+        ttl_default: Some(Ttl::parse("ttl", 86_400).unwrap()),
+        allows_prefixes: true,
+        access: vec![AccessRule { keys: KeyPattern::parse("plan_*").unwrap(), access }],
+        ..Config::default()
+    }
+}
+
+/// A session that has a row of every kind, imported from another place on the
+/// way.
+fn scripted() -> TestHost {
+    let mut host = TestHost::default();
+    host.now.set(1_771_597_800_000);
+    ask(&host, "admin", &Command::CreateSession(Box::new(config())));
+    for value in ["one", "two", "é"] {
+        ask(&host, "subagent:analysis:3", &Command::Write(write("scope", value)));
+    }
+    let snapshot = Command::TakeSnapshot {
+        label: label("before"),
+        note: Some(Line::parse("note", "before it moved").unwrap()),
+    };
+    ask(&host, "orchestrator", &snapshot);
+    let Reply::Portable(portable) = ask(&host, "admin", &Command::Export).reply else { panic!() };
+    host.kv = MemoryKv::default();
+    ask(&host, "admin", &Command::Import(portable));
     ask(&host, "admin", &Command::RevokeCredentials);
+    changed(&host);
     host
 }
 
-fn dump(host: &TestHost) -> String {
-    let rows = host.kv.open("session/s").unwrap().scan("", None, u32::MAX).unwrap();
-    rows.iter().fold(String::new(), |mut text, (row, bytes)| {
-        write!(text, "{row} ").unwrap();
-        for byte in bytes {
-            write!(text, "{byte:02x}").unwrap();
-        }
-        text + "\n"
-    })
+/// A write, a batch and a delete of the orchestrator that are remembered, in the
+/// order they are made.
+fn remembered() -> [Command; 3] {
+    let options = WriteOptions {
+        expiry: Some(Expiry::After(Ttl::parse("ttl", 1).unwrap())),
+        access: AccessChange {
+            readable_by: Some(list(&["orchestrator", "subagent:a*"])),
+            writable_by: Some(list(&["orchestrator"])),
+        },
+        keeps_history: None,
+    };
+    let first = Write { options, request_id: request_id("r1"), ..write("inv:draft", "x") };
+    let writes = vec![write("scope", "narrow"), write("note", "for the bin")];
+    let batch = Batch::new(writes, vec![delete("heartbeat")], request_id("r2")).unwrap();
+    let end = Delete { request_id: request_id("r3"), ..delete("note") };
+    [Command::Write(first), Command::WriteBatch(batch), Command::Delete(end)]
 }
 
-fn golden() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/format-1.txt")
+/// Every kind of change of entries, snapshots and history.
+fn changed(host: &TestHost) {
+    let [first, batch, end] = remembered();
+    ask(host, "orchestrator", &first);
+    let options = WriteOptions { keeps_history: Some(false), ..WriteOptions::default() };
+    let beat = Write { options, ..write("heartbeat", "1") };
+    ask(host, "subagent:a", &Command::Write(beat));
+    host.now.set(host.now.get() + 1_000);
+    ask(host, "orchestrator", &batch);
+    ask(host, "orchestrator", &end);
+    let secret = ask(host, "orchestrator", &Command::Write(write("scope", "a secret")));
+    ask(host, "orchestrator", &Command::TakeSnapshot { label: label("after"), note: None });
+    let reason = Line::parse("reason", "it held a secret").unwrap();
+    let revision = Some(secret.revision);
+    ask(host, "admin", &Command::Redact { key: key("scope"), revision, reason });
+    let writable_by = Some(list(&["orchestrator"]));
+    let change = AccessChange { writable_by, ..AccessChange::default() };
+    ask(host, "orchestrator", &Command::SetAccess { key: key("scope"), change });
+    ask(host, "orchestrator", &Command::Write(write("plan_a", "kept")));
+}
+
+/// All that a session shows, as text.
+fn shown(host: &TestHost) -> Vec<String> {
+    let mut commands = vec![
+        Command::Export,
+        Command::Inspect,
+        Command::Changes { since: None, limit: 1_000, keys: None },
+        Command::Audit { since: Revision(0), limit: 1_000 },
+        Command::Prompt { participant: None, max_tokens: None },
+        Command::ListSnapshots,
+    ];
+    for it in ["scope", "note", "inv:draft"] {
+        commands.push(Command::ReadHistory { key: key(it), versions: Vec::new() });
+    }
+    commands.iter().map(|it| format!("{:?}", host.ask("admin", it))).collect()
 }
 
 #[test]
 fn the_same_changes_give_the_same_bytes() {
-    let fresh = dump(&scripted());
-    if env::var_os("SHARED_CONTEXT_BLESS").is_some() && !golden().exists() {
-        fs::write(golden(), &fresh).unwrap();
+    let fresh = golden::dump(&scripted());
+    let path = golden::path("format-2");
+    if env::var_os("SHARED_CONTEXT_BLESS").is_some() && !path.exists() {
+        fs::write(&path, &fresh).unwrap();
     }
-    assert_eq!(fresh, fs::read_to_string(golden()).unwrap());
+    assert_eq!(fresh, fs::read_to_string(path).unwrap());
 }
 
 #[test]
-fn format_1_still_opens() {
-    let host = TestHost::default();
-    let text = fs::read_to_string(golden()).unwrap();
-    let rows = text.lines().map(|line| {
-        let (row, hex) = line.split_once(' ').unwrap();
-        let bytes = hex.as_bytes().chunks(2);
-        let bytes = bytes.map(|it| u8::from_str_radix(str::from_utf8(it).unwrap(), 16).unwrap());
-        Change::Put(row.to_owned(), bytes.collect())
-    });
-    let mut bucket = host.kv.open("session/s").unwrap();
-    bucket.commit(bucket.revision(), rows.collect()).unwrap();
+fn the_golden_session_has_a_row_of_every_kind() {
+    let host = golden::opened("format-2", golden::FORMAT_2_REVISION);
+    let mut kinds: Vec<String> = host
+        .rows("")
+        .iter()
+        .map(|(row, _)| row.split_inclusive('/').next().unwrap().to_owned())
+        .collect();
+    kinds.dedup();
+    assert_eq!(kinds, ["access", "c/", "e/", "h/", "k/", "meta", "namespace", "q/", "s/", "v/"]);
+}
 
+/// What was stored is read as what it was before it was stored: after each kind
+/// of change, from the rows alone.
+#[test]
+fn format_2_opens_as_it_was_written() {
+    let (host, opened) = (scripted(), golden::opened("format-2", golden::FORMAT_2_REVISION));
+    opened.now.set(host.now.get());
+    assert_eq!(shown(&opened), shown(&host));
+    for (command, revision) in remembered().iter().zip([9, 11, 12]) {
+        let again = ask(&host, "orchestrator", command);
+        assert_eq!(again.revision, Revision(revision), "the first answer");
+        assert_eq!(ask(&opened, "orchestrator", command), again);
+    }
+}
+
+/// A session of the first format: it shows what it had, remembers what it
+/// answered, and is changed as any other.
+#[test]
+fn format_1_still_opens() {
+    let host = golden::opened("format-1", 5);
     let Reply::Session(info) = ask(&host, "admin", &Command::ShowSession).reply else { panic!() };
     assert_eq!((info.key_count, info.total_tokens.0, info.credential_epoch), (1, 1, 1));
     assert_eq!(info.created_at.0, 1_771_597_800_000);
-    assert!(info.config.namespace.is_some_and(|it| it.has(&Key::parse("scope").unwrap())));
-    let read = ask(&host, "admin", &Command::Read(Key::parse("scope").unwrap()));
-    let Reply::Entry { entry, value } = read.reply else { panic!() };
-    assert_eq!((value.as_str(), entry.written_by.as_str()), ("é", "subagent:analysis:3"));
+    assert_eq!(info.config.retention, Retention::default());
+    assert!(info.config.namespace.is_some_and(|it| it.has(&key("scope"))));
+    let read = ask(&host, "admin", &Command::Read { key: key("scope"), if_changed_since: None });
+    let Reply::Entry(it) = read.reply else { panic!() };
+    assert_eq!(
+        (it.value.as_str(), it.shown.entry.written_by.as_str()),
+        ("é", "subagent:analysis:3")
+    );
     let audit = Command::Audit { since: Revision::default(), limit: 10 };
     let Reply::Audit(page) = ask(&host, "admin", &audit).reply else { panic!() };
     let actions: Vec<&str> = page.records.iter().map(|it| it.action.as_str()).collect();
     assert_eq!(actions, ["create_session", "write", "write", "delete", "revoke_credentials"]);
+}
+
+#[test]
+fn what_format_1_answered_is_remembered() {
+    let host = golden::opened("format-1", 5);
+    let first = Write { request_id: request_id("r1"), ..write("scope", "é") };
+    let done = ask(&host, "subagent:analysis:3", &Command::Write(first));
+    assert_eq!(done.revision, Revision(2));
+    let Reply::Written(it) = done.reply else { panic!() };
+    assert_eq!((it.entry.version, it.advices.len()), (1, 0));
+    let second = Write { request_id: request_id("r2"), ..write("draft", "x") };
+    let Reply::Written(it) = ask(&host, "orchestrator", &Command::Write(second)).reply else {
+        panic!()
+    };
+    assert_eq!((it.entry.revision, it.advices.len()), (Revision(3), 1));
+    let third = Delete { request_id: request_id("r3"), ..delete("draft") };
+    assert_eq!(ask(&host, "orchestrator", &Command::Delete(third)).revision, Revision(4));
+}
+
+#[test]
+fn a_session_of_format_1_is_changed_as_any_other() {
+    let host = golden::opened("format-1", 5);
+    let since = Some(Revision(5));
+    let listed = ask(&host, "admin", &Command::ListKeys { prefix: None, if_changed_since: since });
+    assert!(matches!(listed.reply, Reply::Listing(_)), "when an entry changed last is not known");
+    ask(&host, "orchestrator", &Command::TakeSnapshot { label: label("old"), note: None });
+    ask(&host, "orchestrator", &Command::Write(write("scope", "new")));
+    let history = Command::ReadHistory { key: key("scope"), versions: Vec::new() };
+    let Reply::History(it) = ask(&host, "orchestrator", &history).reply else { panic!() };
+    let past: Vec<_> = it.past.iter().map(|it| (it.value.as_str(), it.is_deleted)).collect();
+    assert_eq!(past, [("é", false)]);
+    ask(&host, "orchestrator", &Command::Delete(delete("scope")));
+    let Reply::Restored(it) =
+        ask(&host, "orchestrator", &Command::RestoreSnapshot(label("old"))).reply
+    else {
+        panic!()
+    };
+    assert_eq!(it.written, [(key("scope"), 1)]);
+
+    let Reply::Portable(it) = ask(&host, "admin", &Command::Export).reply else { panic!() };
+    let elsewhere = TestHost::default();
+    elsewhere.now.set(it.created_at.0);
+    ask(&elsewhere, "admin", &Command::Import(it.clone()));
+    let Reply::Portable(again) = ask(&elsewhere, "admin", &Command::Export).reply else { panic!() };
+    assert_eq!(again, it);
 }

@@ -9,7 +9,7 @@ mod ports;
 mod typed;
 
 use bindings::exports::shared_context::core::tool;
-use ports::{HostClock, HostKv, HostLog};
+use ports::PORTS;
 use shared_context_codec as codec;
 
 /// What the exports are implemented on.
@@ -22,9 +22,13 @@ impl tool::Guest for Component {
         request: Vec<u8>,
     ) -> Result<tool::Reply, tool::Error> {
         let caller = ports::caller(caller);
-        codec::invoke(&HostKv, &HostClock, &HostLog, &scope, &caller, &request)
-            .map(|it| tool::Reply { revision: it.revision, body: it.body })
-            .map_err(ports::error)
+        let reply = codec::invoke(&PORTS, &scope, &caller, &request).map_err(ports::error)?;
+        let codec::Reply { revision, body, next_expiry_ms } = reply;
+        Ok(tool::Reply { revision, body, next_expiry_ms })
+    }
+
+    fn wake(scope: String) -> Result<Option<u64>, tool::Error> {
+        codec::wake(&PORTS, &scope).map_err(ports::error)
     }
 
     fn describe() -> String {

@@ -3,11 +3,15 @@
 use shared_context_codec::{Caller, Credential, Failure};
 use shared_context_core::{
     audit,
-    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, Revision, Row},
+    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, Ports, Revision, Row, Tokenizer},
     time::Timestamp,
 };
 
-use crate::bindings::shared_context::core::{clock, kv, log, types};
+use crate::bindings::shared_context::core::{clock, kv, log, tokenizer, types};
+
+/// All that the host gives.
+pub(crate) const PORTS: Ports<'static, HostKv, HostClock, HostLog, HostTokenizer> =
+    Ports { kv: &HostKv, clock: &HostClock, log: &HostLog, tokenizer: &HostTokenizer };
 
 /// The host's storage.
 pub(crate) struct HostKv;
@@ -67,18 +71,20 @@ pub(crate) struct HostLog;
 
 impl Log for HostLog {
     fn record(&self, record: &audit::AuditRecord) {
-        log::audit(&log::AuditRecord {
-            session: record.session.clone(),
-            revision: record.revision.0,
-            action: record.action.as_str().to_owned(),
-            participant: record.participant.as_str().to_owned(),
-            at_ms: record.at.0,
-            entry: record.entry.as_ref().map(|it| log::AuditEntry {
-                key: it.key.as_str().to_owned(),
-                version: it.version,
-                value_tokens: it.value_tokens.0,
-            }),
-        });
+        log::audit(&record.session, &audit_record(record));
+    }
+}
+
+/// The host's tokenizer.
+pub(crate) struct HostTokenizer;
+
+impl Tokenizer for HostTokenizer {
+    fn encodings(&self) -> Vec<String> {
+        tokenizer::encodings()
+    }
+
+    fn count(&self, encoding: &str, text: &str) -> Option<u32> {
+        tokenizer::count(encoding, text)
     }
 }
 
@@ -93,4 +99,21 @@ pub(crate) fn caller(it: types::Caller) -> Caller {
 pub(crate) fn error(it: impl Into<Failure>) -> types::Error {
     let Failure { code, message, details } = it.into();
     types::Error { code: code.into_owned(), message, details }
+}
+
+/// A record, as the host and the caller read it.
+pub(crate) fn audit_record(it: &audit::AuditRecord) -> types::AuditRecord {
+    types::AuditRecord {
+        revision: it.revision.0,
+        action: it.action.as_str().to_owned(),
+        participant: it.participant.as_str().to_owned(),
+        at_ms: it.at.0,
+        entry: it.entry.as_ref().map(|it| types::AuditEntry {
+            key: it.key.as_str().to_owned(),
+            version: it.version,
+            value_tokens: it.value_tokens.0,
+        }),
+        label: it.label.as_ref().map(|it| it.as_str().to_owned()),
+        reason: it.reason.as_ref().map(|it| it.as_str().to_owned()),
+    }
 }

@@ -174,18 +174,18 @@ impl Keys {
                  POST /v1/sessions/{session}/participants",
             ));
         };
-        let token = match header.trim().split_once(' ') {
-            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
-            _ => {
-                return Err(refused(
-                    "the Authorization header is not of the form Bearer {credential}",
-                ));
-            }
+        let Some(token) = bearer(header) else {
+            return Err(refused("the Authorization header is not of the form Bearer {credential}"));
         };
         if self.is_admin_key(token) {
             return Ok(Identity::Admin);
         }
         self.verify(token, now).map(Identity::Participant)
+    }
+
+    /// Whether the `Authorization` header `authorization` shows the admin key.
+    pub(crate) fn is_admin(&self, authorization: &str) -> bool {
+        bearer(authorization).is_some_and(|token| self.is_admin_key(token))
     }
 
     fn is_admin_key(&self, token: &str) -> bool {
@@ -252,6 +252,12 @@ impl Keys {
             credential: Credential { incarnation: inc, epoch: epo },
         })
     }
+}
+
+/// The token in the `Authorization` header `header`.
+fn bearer(header: &str) -> Option<&str> {
+    let (scheme, token) = header.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 impl Identity {

@@ -1,9 +1,10 @@
-//! What the wire needs from a host: the rules, the list of sessions, the time.
+//! What the wire needs from a host: the rules, the list of sessions, the time,
+//! and word of changes.
 //!
 //! A host implements [`Engine`] by calling the component, or by linking the
 //! codec and the core. Nothing here says how.
 
-use std::future::Future;
+use std::{future::Future, time::Duration};
 
 use shared_context_codec::{Caller, Failure, Reply};
 use shared_context_core::time::Timestamp;
@@ -40,6 +41,17 @@ pub trait Engine {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<String>, Failure>>;
 
+    /// Waits for a change: until the bucket `scope` has a revision after `seen`,
+    /// or for `at_most`. It ends at once when the bucket already has one, so that
+    /// a change between reading and waiting is not missed; meanwhile neither a
+    /// thread nor an instance waits. Dropping the future ends the wait.
+    fn wait_for_change(
+        &self,
+        scope: &str,
+        seen: u64,
+        at_most: Duration,
+    ) -> impl Future<Output = Woken>;
+
     /// Now, as credentials are issued and expire.
     fn now(&self) -> Timestamp;
 
@@ -47,4 +59,16 @@ pub trait Engine {
     /// measures how long requests took and how fast they come. A step of this
     /// clock would block callers, or let them pass.
     fn monotonic_micros(&self) -> u64;
+}
+
+/// Why a wait for a change ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Woken {
+    /// There may be something new: read.
+    Changed,
+    /// The time is up.
+    TimeUp,
+    /// The host is stopping: answer what there is, wait no more. Said in
+    /// preference to the others.
+    Stopping,
 }

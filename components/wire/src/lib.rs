@@ -2,15 +2,17 @@
 //! and replies turned into responses.
 //!
 //! A host reads bytes from its sockets, hands a whole HTTP request to
-//! [`http::Http::handle`] and writes the response it gets. What the wire needs
-//! from the host is the trait [`Engine`]; what it knows of callers is in
-//! [`credential`].
+//! [`http::Http::handle`] and writes the response it gets: a whole one, or a live
+//! stream ([`http::Watch`]) that the host asks for more whenever its socket has room.
+//! What the wire needs from the host is the trait [`Engine`]; what it knows of
+//! callers is in [`credential`].
 //!
 //! ```
 //! use bytes::Bytes;
 //! use shared_context_codec::{Caller, Failure, Reply};
 //! use shared_context_core::time::Timestamp;
-//! use shared_context_wire::{Engine, credential::Keys, http::{Http, Options}};
+//! use shared_context_wire::{Engine, Woken, credential::Keys, http::{Http, Options}};
+//! use std::time::Duration;
 //!
 //! /// A host whose storage is away.
 //! struct Host;
@@ -20,6 +22,9 @@
 //!     }
 //!     async fn sessions(&self, _: Option<&str>, _: usize) -> Result<Vec<String>, Failure> {
 //!         Ok(Vec::new())
+//!     }
+//!     async fn wait_for_change(&self, _: &str, _: u64, _: Duration) -> Woken {
+//!         Woken::Stopping
 //!     }
 //!     fn now(&self) -> Timestamp { Timestamp(1_771_597_800_000) }
 //!     fn monotonic_micros(&self) -> u64 { 0 }
@@ -51,7 +56,7 @@ pub mod credential;
 pub mod engine;
 pub mod http;
 
-pub use engine::Engine;
+pub use engine::{Engine, Woken};
 
 mod tools;
 

@@ -65,7 +65,7 @@ impl Default for ComponentOptions {
         let threads = thread::available_parallelism().map_or(1, Into::into);
         Self {
             cache: Cache::default(),
-            memory_bytes_max: 16 << 20,
+            memory_bytes_max: 64 << 20,
             time_max: Duration::from_secs(1),
             instances_max: u32::try_from(threads).unwrap_or(u32::MAX).saturating_mul(2).max(16),
         }
@@ -156,6 +156,17 @@ impl Component {
         self.instance(host)?.invoke(scope, caller, request)
     }
 
+    /// Removes what has expired in `scope`, in a fresh instance, and tells when
+    /// the next of its entries expires, or earlier, in milliseconds since the
+    /// epoch.
+    ///
+    /// # Errors
+    ///
+    /// What the tool answers; `INTERNAL` when the component was stopped.
+    pub fn wake(&self, host: &Host, scope: &str) -> Result<Option<u64>, Failure> {
+        self.instance(host)?.wake(scope)
+    }
+
     /// Calls a function of the typed interfaces, in a fresh instance.
     ///
     /// # Errors
@@ -229,7 +240,17 @@ impl Instance {
                 .get_typed_func::<InvokeArguments<'_>, InvokeResults>(&mut *store, invoke)?;
             invoke.call(store, (scope, &caller, request)).map(|(reply,)| reply)
         })?;
-        Ok(Reply { revision: reply.revision, body: reply.body })
+        let tool::Reply { revision, body, next_expiry_ms } = reply;
+        Ok(Reply { revision, body, next_expiry_ms })
+    }
+
+    /// As [`Component::wake`], in this instance.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn wake(&mut self, scope: &str) -> Result<Option<u64>, Failure> {
+        self.call(|guest, store| guest.shared_context_core_tool().call_wake(store, scope))
     }
 
     /// As [`Component::call`], in this instance.

@@ -1,4 +1,5 @@
-//! The server's engine: requests in, answers out when they are durable.
+//! The server's engine: requests in, answers out when they are durable, and word
+//! of changes to those who wait for one.
 //!
 //! Not here: HTTP, and the rules, which are in the component. Invariants:
 //!
@@ -7,30 +8,41 @@
 //! - The audit record of a change that happened comes out, whether or not the
 //!   caller still waits for the reply.
 //! - Changes of one bucket take turns; reads never wait for them.
+//! - Who waits for a change hears of it when it is on the disk, and takes up
+//!   neither a thread nor an instance meanwhile.
 //!
 //! The component runs on the thread that polls: it takes microseconds, and at
 //! most [`ComponentOptions::time_max`](crate::ComponentOptions::time_max) before
 //! it is stopped. So does reading; a page that is not in memory makes that
 //! thread wait for the disk once.
 
-use std::{fmt, sync::Arc, time::Instant};
+use std::{
+    fmt,
+    future::Future,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use shared_context_core::{
     Error,
     audit::AuditRecord,
-    port::{Clock, CommitError, KvError, Log},
+    port::{Bucket as _, Clock, CommitError, Kv as _, KvError, Log},
     time::Timestamp,
 };
-use tokio::sync::Semaphore;
+use shared_context_wire::Woken;
+use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{
     Caller, Component, Failure, Host, Reply, SqliteKv,
+    alarm::Alarm,
     deferred::{Attempt, Said},
-    turn::{Turn, Turns},
+    hub::Hub,
+    turn::Turns,
 };
 
 #[cfg(test)]
 mod tests;
+mod timer;
 
 /// How many changes may wait for the disk at one time; who comes later waits
 /// before it is looked at.
@@ -55,6 +67,8 @@ struct Inner {
     turns: Arc<Turns>,
     /// One permit for each change under way.
     changes: Arc<Semaphore>,
+    hub: Arc<Hub>,
+    alarm: Alarm,
     started: Instant,
 }
 
@@ -67,8 +81,23 @@ impl Engine {
         log: Arc<dyn Log + Send + Sync>,
     ) -> Self {
         let changes = Arc::new(Semaphore::new(usize::try_from(CHANGES_MAX).unwrap_or(1)));
-        let (turns, started) = (Arc::default(), Instant::now());
-        Self { inner: Arc::new(Inner { component, kv, clock, log, turns, changes, started }) }
+        let inner = Inner {
+            component,
+            kv,
+            clock,
+            log,
+            turns: Arc::default(),
+            changes,
+            hub: Arc::default(),
+            alarm: Alarm::default(),
+            started: Instant::now(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Ends all waits for changes; from now on nobody waits for one.
+    pub fn end_waits(&self) {
+        self.inner.hub.stop();
     }
 
     /// Lets the changes under way finish, begins no further ones and closes the
@@ -89,24 +118,38 @@ impl shared_context_wire::Engine for Engine {
     async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
         let inner = &self.inner;
         if !shared_context_codec::may_change(request) {
-            let (answer, said) = inner.attempt(scope, caller, request, false);
+            let ask = |host: &Host| inner.component.invoke(host, scope, caller, request);
+            let (answer, said) = inner.attempt(false, ask);
             if !said.wants_turn {
                 return answer;
             }
         }
-        let turn = inner.turns.take(scope).await;
-        let Ok(permit) = Arc::clone(&inner.changes).acquire_owned().await else {
-            return Err(stopping());
-        };
-        let (inner, scope) = (Arc::clone(inner), scope.to_owned());
+        let (inner, owned) = (Arc::clone(inner), scope.to_owned());
         let (caller, request) = (caller.clone(), request.to_owned());
-        // A task of its own: who hangs up must not stop what a commit started.
-        let change = tokio::spawn(async move {
-            let answer = inner.change(&scope, &caller, &request, turn).await;
-            drop(permit);
+        self.in_turn(scope, async move {
+            let ask = |host: &Host| inner.component.invoke(host, &owned, &caller, &request);
+            let answer = inner.change(&owned, ask).await;
+            if let Ok(Reply { next_expiry_ms: Some(at), .. }) = answer {
+                inner.alarm.set(&owned, Timestamp(at));
+            }
             answer
-        });
-        change.await.unwrap_or_else(|_| Err(failed(KvError("the task was stopped".to_owned()))))
+        })
+        .await
+    }
+
+    async fn wait_for_change(&self, scope: &str, seen: u64, at_most: Duration) -> Woken {
+        let hub = &self.inner.hub;
+        let listener = hub.listen(scope);
+        let told = listener.told();
+        // Looked at after listening began: a change is seen or heard of.
+        if !hub.is_stopping() && !self.inner.has_changed(scope, seen) {
+            match timeout(at_most, told).await {
+                Err(_) => return Woken::TimeUp,
+                Ok(()) if !hub.is_stopping() => return Woken::Changed,
+                Ok(()) => return Woken::Stopping,
+            }
+        }
+        if hub.is_stopping() { Woken::Stopping } else { Woken::Changed }
     }
 
     async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
@@ -124,35 +167,62 @@ impl shared_context_wire::Engine for Engine {
     }
 }
 
-impl Inner {
-    /// Lets the component look at a request.
-    fn attempt(
+impl Engine {
+    /// Removes what has expired in `scope`; the next instant at which something
+    /// expires.
+    async fn wake(&self, scope: &str) -> Result<Option<u64>, Failure> {
+        let (inner, owned) = (Arc::clone(&self.inner), scope.to_owned());
+        let ask = move |host: &Host| inner.component.wake(host, &owned);
+        let (answer, said) = self.inner.attempt(false, &ask);
+        if !said.wants_turn {
+            return answer;
+        }
+        let (inner, owned) = (Arc::clone(&self.inner), scope.to_owned());
+        self.in_turn(scope, async move { inner.change(&owned, ask).await }).await
+    }
+
+    /// Does `work`, which may change `scope`, when its turn has come.
+    async fn in_turn<T: Send + 'static>(
         &self,
         scope: &str,
-        caller: &Caller,
-        request: &[u8],
-        may_commit: bool,
-    ) -> (Result<Reply, Failure>, Said) {
+        work: impl Future<Output = Result<T, Failure>> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let turn = self.inner.turns.take(scope).await;
+        let Ok(permit) = Arc::clone(&self.inner.changes).acquire_owned().await else {
+            return Err(stopping());
+        };
+        // A task of its own: who hangs up must not stop what a commit started.
+        let change = tokio::spawn(async move {
+            let answer = work.await;
+            drop((turn, permit));
+            answer
+        });
+        change.await.unwrap_or_else(|_| Err(failed(KvError("the task was stopped".to_owned()))))
+    }
+}
+
+impl Inner {
+    /// Lets the component look at what it is asked.
+    fn attempt<T>(&self, may_commit: bool, ask: impl Fn(&Host) -> T) -> (T, Said) {
         let attempt = Arc::new(Attempt::new(self.kv.clone(), may_commit));
         let host = Host::of(attempt.clone(), Arc::clone(&self.clock), attempt.clone());
-        let answer = self.component.invoke(&host, scope, caller, request);
+        let answer = ask(&host);
         (answer, attempt.take())
     }
 
-    /// Performs a request that may change something, to the end.
-    async fn change(
+    /// Asks what may change `scope`, to the end.
+    async fn change<T>(
         &self,
         scope: &str,
-        caller: &Caller,
-        request: &[u8],
-        _turn: Turn,
-    ) -> Result<Reply, Failure> {
+        ask: impl Fn(&Host) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         for _ in 0..ATTEMPTS_MAX {
-            let (answer, said) = self.attempt(scope, caller, request, true);
+            let (answer, said) = self.attempt(true, &ask);
             let Some(commit) = said.commit else { return answer };
             match commit.await {
                 Ok(Ok(_)) => {
                     self.tell(&said.records);
+                    self.hub.tell(scope);
                     return answer;
                 }
                 Ok(Err(CommitError::Conflict)) => {}
@@ -161,6 +231,12 @@ impl Inner {
             }
         }
         Err(failed(KvError("too many conflicts in a row".to_owned())))
+    }
+
+    /// Whether `scope` may have a revision after `seen`: if storage cannot tell,
+    /// whoever reads next is told why.
+    fn has_changed(&self, scope: &str, seen: u64) -> bool {
+        !self.kv.open(scope).is_ok_and(|bucket| bucket.revision().0 <= seen)
     }
 
     fn tell(&self, records: &[AuditRecord]) {

@@ -1,5 +1,5 @@
-//! What the component can reach: the storage, the clock and the log of a host,
-//! as wasmtime hands them in.
+//! What the component can reach: the storage, the clock, the log and the
+//! tokenizer of a host, as wasmtime hands them in.
 //!
 //! Not here: limits on time and memory, and the component itself. Invariants:
 //! the text of a storage error goes to the log and to the component, never to a
@@ -8,9 +8,9 @@
 use std::{fmt, sync::Arc};
 
 use shared_context_core::{
-    Key, Participant,
+    Key, Label, Line, Participant,
     audit::{AuditAction, AuditEntry, AuditRecord},
-    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, Revision},
+    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, Revision, Tokenizer},
     time::Timestamp,
     tokens::Tokens,
 };
@@ -21,23 +21,24 @@ use wasmtime::{
 };
 
 use crate::{
-    Caller, Failure,
+    BpeTokenizer, Caller, Failure,
     bindings::{
         exports::shared_context::core::store,
-        shared_context::core::{clock, kv, log, types},
+        shared_context::core::{clock, kv, log, tokenizer, types},
     },
 };
 
-/// Storage, clock and log for the component. Clones share them.
+/// Storage, clock, log and tokenizer for the component. Clones share them.
 #[derive(Clone)]
 pub struct Host {
     kv: Arc<dyn AnyKv>,
     clock: Arc<dyn Clock + Send + Sync>,
     log: Arc<dyn Log + Send + Sync>,
+    tokenizer: Arc<dyn Tokenizer + Send + Sync>,
 }
 
 impl Host {
-    /// A host of these three.
+    /// A host of these three and a [`BpeTokenizer`].
     pub fn new<K>(
         kv: K,
         clock: impl Clock + Send + Sync + 'static,
@@ -54,7 +55,14 @@ impl Host {
         clock: Arc<dyn Clock + Send + Sync>,
         log: Arc<dyn Log + Send + Sync>,
     ) -> Self {
-        Self { kv, clock, log }
+        Self { kv, clock, log, tokenizer: Arc::new(BpeTokenizer) }
+    }
+
+    /// The same host with another tokenizer, such as none:
+    /// [`NoTokenizer`](shared_context_core::port::NoTokenizer).
+    #[must_use]
+    pub fn with_tokenizer(self, tokenizer: Arc<dyn Tokenizer + Send + Sync>) -> Self {
+        Self { tokenizer, ..self }
     }
 }
 
@@ -191,32 +199,54 @@ impl clock::Host for State {
 }
 
 impl log::Host for State {
-    fn audit(&mut self, record: log::AuditRecord) -> wasmtime::Result<()> {
+    fn audit(&mut self, session: String, done: types::AuditRecord) -> wasmtime::Result<()> {
         self.has_called = true;
-        self.host.log.record(&audit_record(record)?);
+        self.host.log.record(&audit_record(session, done)?);
         Ok(())
+    }
+}
+
+impl tokenizer::Host for State {
+    fn encodings(&mut self) -> wasmtime::Result<Vec<String>> {
+        Ok(self.host.tokenizer.encodings())
+    }
+
+    fn count(&mut self, encoding: String, text: String) -> wasmtime::Result<Option<u32>> {
+        self.has_called = true;
+        Ok(self.host.tokenizer.count(&encoding, &text))
     }
 }
 
 impl types::Host for State {}
 
-fn audit_record(it: log::AuditRecord) -> wasmtime::Result<AuditRecord> {
+fn unclear(what: &str) -> wasmtime::Error {
+    format_err!("an audit record without a proper {what}")
+}
+
+fn audit_record(session: String, it: types::AuditRecord) -> wasmtime::Result<AuditRecord> {
     let named = |action: &&AuditAction| action.as_str() == it.action;
     let Some(action) = AuditAction::ALL.iter().find(named) else {
         bail!("an audit record of the unknown action {}", it.action);
     };
-    let entry = |it: log::AuditEntry| -> wasmtime::Result<AuditEntry> {
+    let entry = |it: types::AuditEntry| -> wasmtime::Result<AuditEntry> {
         let key = Key::parse(&it.key).map_err(|_| format_err!("an audit record without a key"))?;
         Ok(AuditEntry { key, version: it.version, value_tokens: Tokens(it.value_tokens) })
     };
     Ok(AuditRecord {
-        session: it.session,
+        session,
         revision: Revision(it.revision),
         action: *action,
         participant: Participant::parse(&it.participant)
             .map_err(|_| format_err!("an audit record without a participant"))?,
         at: Timestamp(it.at_ms),
         entry: it.entry.map(entry).transpose()?,
+        label: it.label.as_deref().map(Label::parse).transpose().map_err(|_| unclear("label"))?,
+        reason: it
+            .reason
+            .as_deref()
+            .map(|it| Line::parse("reason", it))
+            .transpose()
+            .map_err(|_| unclear("reason"))?,
     })
 }
 
@@ -224,6 +254,21 @@ impl Default for store::Condition {
     /// No condition: what is asked for happens in any case.
     fn default() -> Self {
         Self { if_version: None, if_revision: None }
+    }
+}
+
+impl Default for store::WriteOptions {
+    /// The value and nothing else, in any case.
+    fn default() -> Self {
+        Self {
+            if_version: None,
+            if_revision: None,
+            ttl_seconds: None,
+            expires_at_ms: None,
+            readable_by: None,
+            writable_by: None,
+            keeps_history: None,
+        }
     }
 }
 

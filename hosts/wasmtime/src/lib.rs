@@ -1,5 +1,5 @@
 //! shared-context on wasmtime: the rules run inside the WebAssembly component,
-//! the host gives it storage, a clock and a log.
+//! the host gives it storage, a clock, a log and a tokenizer.
 //!
 //! Three uses of one library:
 //!
@@ -76,9 +76,9 @@
 //! let (caller, value) = ((&Caller::trusted("orchestrator")).into(), "Find the parameter.");
 //! let written = component.call(&host, |guest, store| {
 //!     let entries = guest.shared_context_core_store();
-//!     entries.call_write(store, "ticket-7", &caller, "scope", value, Default::default(), None)
+//!     entries.call_write(store, "ticket-7", &caller, "scope", value, &Default::default(), None)
 //! })?;
-//! assert_eq!(written.entry.version, 1);
+//! assert_eq!(written.version, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -104,9 +104,13 @@ mod host;
 mod clock;
 mod log;
 mod sqlite;
+mod tokenizer;
 
+mod alarm;
+mod body;
 mod deferred;
 mod engine;
+mod hub;
 mod server;
 mod turn;
 
@@ -119,3 +123,4 @@ pub use log::TracingLog;
 pub use server::{Server, ServerOptions};
 pub use shared_context_codec::{Caller, Credential, Failure, Reply};
 pub use sqlite::{SqliteBucket, SqliteKv, SqliteOptions};
+pub use tokenizer::BpeTokenizer;

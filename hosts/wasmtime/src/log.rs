@@ -8,14 +8,15 @@ use shared_context_core::{audit::AuditRecord, port::Log};
 
 /// Tells each committed change as an event of target `shared_context::audit`,
 /// level `INFO`. Its fields are `session`, `revision`, `action`, `written_by`,
-/// `written_at`, and for a change of an entry `key`, `version` and
-/// `value_size_tokens`.
+/// `written_at`, for a change of an entry `key`, `version` and
+/// `value_size_tokens`, and `label` and `reason` where there are any.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TracingLog;
 
 impl Log for TracingLog {
     fn record(&self, record: &AuditRecord) {
-        let AuditRecord { session, revision, action, participant, at, entry } = record;
+        let AuditRecord { session, revision, action, participant, at, entry, label, reason } =
+            record;
         tracing::info!(
             target: "shared_context::audit",
             session,
@@ -26,6 +27,8 @@ impl Log for TracingLog {
             key = entry.as_ref().map(|it| it.key.as_str()),
             version = entry.as_ref().map(|it| it.version),
             value_size_tokens = entry.as_ref().map(|it| it.value_tokens.0),
+            label = label.as_ref().map(|it| it.as_str()),
+            reason = reason.as_ref().map(|it| it.as_str()),
         );
     }
 }
@@ -78,6 +81,8 @@ mod tests {
             participant: Participant::parse("subagent:analysis").unwrap(),
             at: Timestamp(1_771_597_800_000),
             entry,
+            label: None,
+            reason: None,
         };
         tracing::subscriber::with_default(subscriber, || TracingLog.record(&record));
         assert_eq!(String::from_utf8(logged.0.lock().unwrap().clone()).unwrap().trim_end(), line);

@@ -5,7 +5,8 @@
 //!
 //! - What one client sends, or does not send, takes a bounded amount of memory
 //!   and time.
-//! - Stopping finishes what has begun, and ends within seconds.
+//! - Stopping finishes what has begun but for waiting, which it ends, and takes
+//!   seconds at most.
 
 use std::{
     convert::Infallible,
@@ -19,7 +20,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{Request, Response, request::Parts};
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -28,7 +29,7 @@ use hyper_util::{
 use shared_context_core::port::Clock;
 use shared_context_wire::{
     credential::Keys,
-    http::{BODY_BYTES_MAX, Http, Options, RateLimit},
+    http::{Body, Http, Options, RateLimit},
 };
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -41,9 +42,11 @@ use tokio_io_timeout::TimeoutStream;
 use crate::{
     Component, ComponentOptions, Engine, Failure, SqliteKv, SqliteOptions, StartError, SystemClock,
     TracingLog,
+    body::Answer,
     folder::{Secrets, ServerFile},
 };
 
+mod open_files;
 #[cfg(test)]
 mod tests;
 
@@ -52,8 +55,6 @@ mod tests;
 const HEAD_TIME_MAX: Duration = Duration::from_mins(1);
 /// How long a client may take to send a request's body.
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
-/// How long a client may leave an answer unread.
-const UNREAD_TIME_MAX: Duration = Duration::from_secs(30);
 /// How much of a request, and of an answer, a connection keeps in memory besides
 /// the body; a head cannot be longer.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
@@ -82,6 +83,11 @@ pub struct ServerOptions {
     /// How many connections may be open, as far as the system lets the process
     /// open files; further ones wait.
     pub connections_max: usize,
+    /// How long a client may leave an answer unread, or the events of a stream.
+    pub unread_time_max: Duration,
+    /// Whether what has expired is removed at its instant; if not, it is with the
+    /// next change of its session. Readers see it in neither case.
+    pub removes_expired: bool,
     /// The time.
     pub clock: Arc<dyn Clock + Send + Sync>,
     /// How the component is run.
@@ -100,6 +106,8 @@ impl ServerOptions {
             admin_key: None,
             rate_limit: Some(RateLimit::default()),
             connections_max: 4_096,
+            unread_time_max: Duration::from_secs(30),
+            removes_expired: true,
             clock: Arc::new(SystemClock),
             component: ComponentOptions::default(),
             storage: SqliteOptions::default(),
@@ -120,6 +128,7 @@ pub struct Server {
 struct Shared {
     http: Http,
     engine: Engine,
+    unread_time_max: Duration,
 }
 
 impl Server {
@@ -131,17 +140,21 @@ impl Server {
     /// What [`SqliteKv::open`] and [`Component::new`] refuse; secrets that are
     /// too short; an address that cannot be listened on.
     pub async fn start(options: ServerOptions) -> Result<Self, StartError> {
-        let ServerOptions { address, connections_max, folder, .. } = options.clone();
+        let ServerOptions { address, connections_max, removes_expired, folder, .. } =
+            options.clone();
         let opened = tokio::task::spawn_blocking(move || open(&options)).await;
         let (shared, admin_key) = opened.map_err(|it| StartError::new(it.to_string()))??;
         let listener = TcpListener::bind(address).await.map_err(|it| not_bound(address, &it))?;
         let address = listener.local_addr().map_err(|it| not_bound(address, &it))?;
         ServerFile::write(&folder, &url(address))?;
-        let connections_max = connections_allowed(connections_max);
+        let connections_max = open_files::connections_allowed(connections_max);
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(async move {
             let shared = Arc::new(shared);
-            accept(listener, &shared, connections_max, stopped).await;
+            tokio::select! {
+                () = accept(listener, &shared, connections_max, stopped) => {}
+                () = shared.engine.keep_time(), if removes_expired => {}
+            }
             // While the folder is still ours: the next server writes its own.
             ServerFile::remove(&folder);
             if timeout(STOP_TIME_MAX, shared.engine.close()).await.is_err() {
@@ -197,38 +210,8 @@ fn open(options: &ServerOptions) -> Result<(Shared, String), StartError> {
         .map_err(|it| StartError::new(format!("the system gives no random bytes: {it}")))?;
     let component = Component::new(&options.component)?;
     let engine = Engine::new(component, kv, Arc::clone(&options.clock), Arc::new(TracingLog));
-    Ok((Shared { http: Http::new(wire), engine }, admin_key))
-}
-
-/// How many connections the system lets this process have, of the `wanted` ones.
-/// Asks it for more where it has given few: many systems begin with 1024 open
-/// files and allow more.
-#[cfg(unix)]
-fn connections_allowed(wanted: usize) -> usize {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    /// Open files that are no connections: those of the database, of the program.
-    const OTHERS: u64 = 64;
-    let files_wanted = u64::try_from(wanted).unwrap_or(u64::MAX).saturating_add(OTHERS);
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    if current.is_some_and(|current| current < files_wanted) {
-        let current = Some(files_wanted.min(maximum.unwrap_or(files_wanted)));
-        // Where it is not granted, what there is must do.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
-    }
-    let files = getrlimit(Resource::Nofile).current.unwrap_or(files_wanted);
-    let allowed = usize::try_from(files - OTHERS.min(files / 2)).unwrap_or(usize::MAX);
-    if allowed < wanted {
-        tracing::warn!(
-            "the system allows this process {files} open files: it takes {allowed} connections \
-             at a time, others wait; `ulimit -n` raises the limit"
-        );
-    }
-    allowed.clamp(1, wanted.max(1))
-}
-
-#[cfg(not(unix))]
-fn connections_allowed(wanted: usize) -> usize {
-    wanted.max(1)
+    let (http, unread_time_max) = (Http::new(wire), options.unread_time_max);
+    Ok((Shared { http, engine, unread_time_max }, admin_key))
 }
 
 /// Serves connections until told to stop, then lets them finish.
@@ -265,6 +248,7 @@ async fn accept(
         });
     }
     drop(listener);
+    shared.engine.end_waits();
     if timeout(STOP_TIME_MAX, graceful.shutdown()).await.is_err() {
         tracing::warn!("some clients did not let go of their connections");
     }
@@ -277,12 +261,16 @@ fn connection(
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send {
     // Small answers must not wait for each other; without it they are only late.
     drop(stream.set_nodelay(true));
+    let unread_time_max = shared.unread_time_max;
     let service = service_fn(move |request| {
         let shared = Arc::clone(&shared);
-        async move { Ok::<_, Infallible>(shared.answer(request).await.map(Full::new)) }
+        async move {
+            let answer = shared.answer(request).await;
+            Ok::<_, Infallible>(answer.map(|body| Answer::new(body, &shared.engine)))
+        }
     });
     let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(UNREAD_TIME_MAX));
+    stream.set_write_timeout(Some(unread_time_max));
     http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME_MAX)
@@ -291,13 +279,14 @@ fn connection(
 }
 
 impl Shared {
-    async fn answer(&self, request: Request<Incoming>) -> Response<Bytes> {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         let (head, body) = request.into_parts();
-        let failure = match timeout(BODY_TIME_MAX, read(body)).await {
+        let bytes_max = self.http.body_bytes_max(&head);
+        let failure = match timeout(BODY_TIME_MAX, read(body, bytes_max)).await {
             Ok(Ok(Some(body))) => {
                 return self.http.handle(&self.engine, Request::from_parts(head, body)).await;
             }
-            Ok(Ok(None)) => return closing(self.http.too_large(&head)),
+            Ok(Ok(None)) => return closing(self.http.too_large(&self.engine, &head).await),
             Ok(Err(_)) => "the body did not arrive whole; send the request again".to_owned(),
             Err(_) => {
                 format!("the body did not arrive within {} s", BODY_TIME_MAX.as_secs())
@@ -306,13 +295,13 @@ impl Shared {
         closing(self.refuse(&head, failure))
     }
 
-    fn refuse(&self, head: &Parts, message: String) -> Response<Bytes> {
+    fn refuse(&self, head: &Parts, message: String) -> Response<Body> {
         self.http.refuse(head, Failure::new("MALFORMED_REQUEST", message))
     }
 }
 
-/// Reads a whole body; `None` when it is too long.
-async fn read(mut body: Incoming) -> Result<Option<Bytes>, hyper::Error> {
+/// Reads a whole body; `None` when it is longer than `bytes_max`.
+async fn read(mut body: Incoming, bytes_max: usize) -> Result<Option<Bytes>, hyper::Error> {
     let mut first = Bytes::new();
     let mut more = Vec::new();
     let mut bytes = 0_usize;
@@ -322,24 +311,26 @@ async fn read(mut body: Incoming) -> Result<Option<Bytes>, hyper::Error> {
         if bytes > REFUSED_BYTES_MAX {
             return Ok(None);
         }
-        if bytes > BODY_BYTES_MAX {
+        if bytes > bytes_max {
             (first, more) = (Bytes::new(), Vec::new());
         } else if first.is_empty() {
             first = data; // Most bodies come in one piece.
         } else {
+            if more.is_empty() {
+                more.extend_from_slice(&first);
+            }
             more.extend_from_slice(&data);
         }
     }
-    Ok(match bytes {
-        BODY_BYTES_MAX.. if bytes > BODY_BYTES_MAX => None,
-        _ if more.is_empty() => Some(first),
-        _ => Some([&*first, &*more].concat().into()),
-    })
+    if bytes > bytes_max {
+        return Ok(None);
+    }
+    Ok(Some(if more.is_empty() { first } else { more.into() }))
 }
 
 /// A response after which the connection is closed: the rest of the request may
 /// still be on its way.
-fn closing(mut response: Response<Bytes>) -> Response<Bytes> {
+fn closing(mut response: Response<Body>) -> Response<Body> {
     let close = http::HeaderValue::from_static("close");
     response.headers_mut().insert(http::header::CONNECTION, close);
     response

@@ -12,6 +12,8 @@ mod others;
 mod report;
 mod rules;
 mod start;
+mod store;
+mod streams;
 
 use std::process::ExitCode;
 
@@ -47,12 +49,16 @@ enum Section {
     Start,
     /// One request through the core, a warm component, a fresh instance.
     Rules,
+    /// Lists, snapshots, restores, the change feed; what a session keeps.
+    Store,
     /// Latency over HTTP.
     Http,
     /// Durable writes a second, beside the disk and other stores.
     Durable,
     /// Memory of a server, idle and with many sessions.
     Memory,
+    /// A thousand live streams: their memory, and how soon they are told.
+    Streams,
 }
 
 fn main() -> ExitCode {
@@ -80,6 +86,9 @@ fn run(args: &Args) -> Result<()> {
     if wants(Section::Rules) {
         rules::measure(&mut report)?;
     }
+    if wants(Section::Store) {
+        store::measure(&mut report)?;
+    }
     if wants(Section::Http) {
         http::measure(&mut report)?;
     }
@@ -88,6 +97,9 @@ fn run(args: &Args) -> Result<()> {
     }
     if wants(Section::Memory) {
         memory::measure(&mut report)?;
+    }
+    if wants(Section::Streams) {
+        streams::measure(&mut report)?;
     }
     report.end()
 }

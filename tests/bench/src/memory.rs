@@ -3,6 +3,7 @@
 
 use std::{
     env, fs,
+    net::SocketAddr,
     path::Path,
     process::{Child, Command, Stdio},
     sync::Arc,
@@ -13,7 +14,8 @@ use std::{
 use anyhow::{Context, Result, bail};
 use shared_context_codec::Caller;
 use shared_context_wasmtime::{
-    Component, ComponentOptions, Engine, SqliteKv, SqliteOptions, folder::ServerFile,
+    Component, ComponentOptions, Engine, SqliteKv, SqliteOptions,
+    folder::{Secrets, ServerFile},
 };
 use shared_context_wire::Engine as _;
 use tokio::runtime::Builder;
@@ -99,44 +101,72 @@ fn fill(folder: &Path, sessions: u32) -> Result<()> {
 /// Starts a server process over `folder`, lists and reads `sessions`, and returns
 /// its resident memory in megabytes.
 fn resident(folder: &Path, sessions: &[u32]) -> Result<f64> {
-    fs::create_dir_all(folder)?;
-    let mut server = Killed(
-        Command::new(env::current_exe()?)
-            .arg("--serve")
-            .arg(folder)
-            .stdin(Stdio::null())
-            .spawn()?,
-    );
-    let end = Instant::now() + Duration::from_mins(1);
-    let url = loop {
-        if let Some(file) = ServerFile::read(folder)
-            && file.pid == server.0.id()
-        {
-            break file.url;
-        }
-        if Instant::now() > end || server.0.try_wait()?.is_some() {
-            bail!("the server did not start");
-        }
-        sleep(Duration::from_millis(20));
-    };
-    let address = url.trim_start_matches("http://").trim_end_matches('/').parse()?;
+    let server = Served::start(folder)?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let keys = shared_context_wasmtime::folder::Secrets::read(folder)?.context("no keys")?;
     runtime.block_on(async {
-        let mut client = Client::connect(address).await?;
+        let mut client = Client::connect(server.address).await?;
         client.ask(&request("GET", "/healthz", None, "")).await?;
         for session in sessions {
             for path in ["entries", "entries/key_3"] {
                 let path = format!("/v1/sessions/s{session}/{path}");
-                client.ask(&request("GET", &path, Some(&keys.admin_key), "")).await?;
+                client.ask(&request("GET", &path, Some(&server.admin_key), "")).await?;
             }
         }
         Ok::<(), anyhow::Error>(())
     })?;
-    let status = fs::read_to_string(format!("/proc/{}/status", server.0.id()))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-    let kilobytes: u32 = line.trim().trim_end_matches("kB").trim().parse()?;
-    Ok(f64::from(kilobytes) / 1_000.0)
+    server.resident()
+}
+
+/// A server in a process of its own, killed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Served {
+    process: Child,
+    pub(crate) address: SocketAddr,
+    pub(crate) admin_key: String,
+}
+
+impl Served {
+    /// Starts it over `folder`, and waits until it answers.
+    pub(crate) fn start(folder: &Path) -> Result<Self> {
+        fs::create_dir_all(folder)?;
+        let mut process = Command::new(env::current_exe()?)
+            .arg("--serve")
+            .arg(folder)
+            .stdin(Stdio::null())
+            .spawn()?;
+        let end = Instant::now() + Duration::from_mins(1);
+        let url = loop {
+            if let Some(file) = ServerFile::read(folder)
+                && file.pid == process.id()
+            {
+                break file.url;
+            }
+            if Instant::now() > end || process.try_wait()?.is_some() {
+                drop(process.kill());
+                bail!("the server did not start");
+            }
+            sleep(Duration::from_millis(20));
+        };
+        let address = url.trim_start_matches("http://").trim_end_matches('/').parse()?;
+        let keys = Secrets::read(folder)?.context("no keys")?;
+        Ok(Self { process, address, admin_key: keys.admin_key })
+    }
+
+    /// Its resident memory in megabytes.
+    pub(crate) fn resident(&self) -> Result<f64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = line.context("no VmRSS")?;
+        let kilobytes: u32 = line.trim().trim_end_matches("kB").trim().parse()?;
+        Ok(f64::from(kilobytes) / 1_000.0)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
 }
 
 /// Serves `folder` until killed.
@@ -144,16 +174,5 @@ pub(crate) fn serve(folder: &Path) -> Result<()> {
     let _started = http::serve(folder)?;
     loop {
         std::thread::park();
-    }
-}
-
-/// A process that is killed when this is dropped.
-#[derive(Debug)]
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
     }
 }

@@ -13,7 +13,7 @@ use shared_context_core::{
     self as core, Command, Key, SessionId, Write,
     audit::AuditRecord,
     memory::MemoryKv,
-    port::{Clock, Log},
+    port::{Clock, Log, NoTokenizer, Ports},
     time::Timestamp,
 };
 use shared_context_wasmtime::{Component, ComponentOptions, Host};
@@ -38,18 +38,23 @@ impl Log for Quiet {
     fn record(&self, _: &AuditRecord) {}
 }
 
-/// The least CPU time of `run`, in microseconds.
-fn cpu_micros(times: u32, mut run: impl FnMut()) -> f64 {
+/// The CPU time of `run`, in microseconds.
+pub(crate) fn cpu_micros_of(run: impl FnOnce()) -> f64 {
     let now = || {
         let at = clock_gettime(ClockId::ThreadCPUTime);
         let nanos = at.tv_sec.saturating_mul(1_000_000_000).saturating_add(at.tv_nsec);
         u32::try_from(nanos.rem_euclid(4_000_000_000)).unwrap_or_default()
     };
+    let start = now();
+    run();
+    let spent = (i64::from(now()) - i64::from(start)).rem_euclid(4_000_000_000);
+    f64::from(u32::try_from(spent).unwrap_or(u32::MAX)) / 1_000.0
+}
+
+/// The least CPU time of `run`, in microseconds.
+fn cpu_micros(times: u32, mut run: impl FnMut()) -> f64 {
     let batch = |run: &mut dyn FnMut()| {
-        let start = now();
-        (0..times).for_each(|_| run());
-        let spent = (i64::from(now()) - i64::from(start)).rem_euclid(4_000_000_000);
-        f64::from(u32::try_from(spent).unwrap_or(u32::MAX)) / f64::from(times) / 1_000.0
+        cpu_micros_of(|| (0..times).for_each(|_| run())) / f64::from(times)
     };
     (0..BATCHES).map(|_| batch(&mut run)).fold(f64::MAX, f64::min)
 }
@@ -63,16 +68,17 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     let create = br#"{"action":"create_session"}"#;
 
     let kv = MemoryKv::default();
+    let ports = Ports { kv: &kv, clock: &Quiet, log: &Quiet, tokenizer: &NoTokenizer };
     let native = |caller: &Caller, request: &[u8]| {
-        shared_context_codec::invoke(&kv, &Quiet, &Quiet, SCOPE, caller, request)
+        shared_context_codec::invoke(&ports, SCOPE, caller, request)
     };
     native(&admin, create)?;
     native(&who, write.as_bytes())?;
     let session = SessionId::parse("bench")?;
     let caller = who.check()?;
-    let read_command = Command::Read(Key::parse("findings_summary")?);
+    let read_command = Command::Read { key: Key::parse("findings_summary")?, if_changed_since: None };
     let write_command = Command::Write(Write::new("findings_summary", value.clone())?);
-    let execute = |command| core::execute(&kv, &Quiet, &Quiet, &session, &caller, command);
+    let execute = |command| core::execute(&ports, &session, &caller, command);
     let failed = Cell::new(0_u32);
     let check = |is_ok: bool| failed.set(failed.get() + u32::from(!is_ok));
 
@@ -90,7 +96,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         check(
             warm.call(|guest, store| {
                 let entries = guest.shared_context_core_store();
-                entries.call_read(store, "bench", &typed_caller, "findings_summary")
+                entries.call_read(store, "bench", &typed_caller, "findings_summary", None)
             })
             .is_ok(),
         );
@@ -104,7 +110,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
             component
                 .call(&host, |guest, store| {
                     let entries = guest.shared_context_core_store();
-                    entries.call_read(store, "bench", &typed_caller, "findings_summary")
+                    entries.call_read(store, "bench", &typed_caller, "findings_summary", None)
                 })
                 .is_ok(),
         );

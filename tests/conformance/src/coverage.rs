@@ -11,10 +11,16 @@ use serde_json::Value;
 use crate::case::{Body, Call, Case, Deed, Expectation};
 
 /// Neighbours in the order of refusals that never apply to one request.
-const NEVER_TOGETHER: [(&str, &str, &str); 3] = [
+const NEVER_TOGETHER: [(&str, &str, &str); 9] = [
+    ("INVALID_KEY", "FORMAT_TOO_NEW", "an import names no key"),
+    ("DOCUMENT_ALTERED", "SESSION_NOT_FOUND", "an import needs no session to be there"),
     ("SESSION_NOT_FOUND", "SESSION_ARCHIVED", "a session is there or it is not"),
     ("SESSION_EXISTS", "REQUEST_ID_REUSED", "a session is not created under a request id"),
-    ("KEY_NOT_FOUND", "VALUE_TOO_LARGE", "a write does not need its key to be there"),
+    ("REQUEST_ID_REUSED", "CHANGES_TRUNCATED", "the feed is read without a request id"),
+    ("CHANGES_TRUNCATED", "SNAPSHOT_NOT_FOUND", "the feed is not read of a snapshot"),
+    ("SNAPSHOT_NOT_FOUND", "SNAPSHOT_EXISTS", "a snapshot is there or it is not"),
+    ("SNAPSHOT_LIMIT", "KEY_NOT_FOUND", "a snapshot is taken of all keys"),
+    ("TOKENIZER_UNAVAILABLE", "VALUE_TOO_LARGE", "what cannot be counted is not too large"),
 ];
 
 /// What is missing, one message each; none when the cases are complete.

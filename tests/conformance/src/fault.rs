@@ -1,5 +1,6 @@
 //! The world that targets give to the rules in process: storage in memory that
-//! fails when it is told to, a clock that stands still, a log that remembers.
+//! fails when it is told to, a clock that stands still, a log that remembers, a
+//! tokenizer that loses encodings when it is told to.
 
 use std::{
     mem,
@@ -10,13 +11,18 @@ use serde_json::{Value, json};
 use shared_context_core::{
     audit::AuditRecord,
     memory::{MemoryBucket, MemoryKv},
-    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, Revision, Row},
+    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, Ports, Revision, Row, Tokenizer},
     time::Timestamp,
 };
 
+use shared_context_wasmtime::BpeTokenizer;
+
 use crate::case::Storage;
 
-/// Storage, clock and log of one target. Clones share them.
+/// The encodings of a [`World`] that was not told to lose any.
+pub const ENCODINGS: [&str; 2] = ["o200k_base", "cl100k_base"];
+
+/// Storage, clock, log and tokenizer of one target. Clones share them.
 #[derive(Debug, Clone)]
 pub struct World {
     kv: MemoryKv,
@@ -28,19 +34,35 @@ struct State {
     storage: Storage,
     now: Timestamp,
     records: Vec<Value>,
+    encodings: Vec<String>,
 }
 
 impl Default for World {
     fn default() -> Self {
-        let state = State { storage: Storage::Works, now: Timestamp(0), records: Vec::new() };
+        let state = State {
+            storage: Storage::Works,
+            now: Timestamp(0),
+            records: Vec::new(),
+            encodings: ENCODINGS.map(str::to_owned).to_vec(),
+        };
         Self { kv: MemoryKv::default(), state: Arc::new(Mutex::new(state)) }
     }
 }
 
 impl World {
+    /// All that the rules may use.
+    pub fn ports(&self) -> Ports<'_, Self, Self, Self, Self> {
+        Ports { kv: self, clock: self, log: self, tokenizer: self }
+    }
+
     /// Lets the storage behave as told.
     pub fn set_storage(&self, storage: Storage) {
         self.state().storage = storage;
+    }
+
+    /// Counts with these of [`ENCODINGS`] and no others.
+    pub fn set_encodings(&self, names: &[String]) {
+        self.state().encodings = names.to_vec();
     }
 
     /// Sets the clock.
@@ -80,6 +102,17 @@ impl Clock for World {
     }
 }
 
+impl Tokenizer for World {
+    fn encodings(&self) -> Vec<String> {
+        self.state().encodings.clone()
+    }
+
+    fn count(&self, encoding: &str, text: &str) -> Option<u32> {
+        let is_there = self.encodings().iter().any(|it| it == encoding);
+        is_there.then(|| BpeTokenizer.count(encoding, text)).flatten()
+    }
+}
+
 impl Log for World {
     fn record(&self, record: &AuditRecord) {
         let mut shown = json!({
@@ -89,10 +122,18 @@ impl Log for World {
             "participant": record.participant.as_str(),
             "at_ms": record.at.0,
         });
-        if let (Some(entry), Some(shown)) = (&record.entry, shown.as_object_mut()) {
-            shown.insert("key".to_owned(), entry.key.as_str().into());
-            shown.insert("version".to_owned(), entry.version.into());
-            shown.insert("value_tokens".to_owned(), entry.value_tokens.0.into());
+        let Some(members) = shown.as_object_mut() else { return };
+        let mut tell = |name: &str, value: Value| members.insert(name.to_owned(), value);
+        if let Some(entry) = &record.entry {
+            tell("key", entry.key.as_str().into());
+            tell("version", entry.version.into());
+            tell("value_tokens", entry.value_tokens.0.into());
+        }
+        if let Some(label) = &record.label {
+            tell("label", label.as_str().into());
+        }
+        if let Some(reason) = &record.reason {
+            tell("reason", reason.as_str().into());
         }
         self.state().records.push(shown);
     }

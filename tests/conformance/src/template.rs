@@ -8,8 +8,11 @@
 //! | `{repeat: x, times: 4001}` | `x`, 4001 times |
 //! | `{join: [a, {repeat: …}, …]}` | the texts, one after the other |
 //! | `{hex: c3 28}` | these bytes; in `raw` only |
+//! | `{edited: $name, set: {a.0.b: 7}, remove: [c]}` | the value with other members at these places, or without |
+//! | `{sealed: value}` | the exported session with digests that fit it, as who forges one would make them |
 
 use serde_json::{Map, Value};
+use shared_context_core::store::redaction::digest;
 
 /// The variables of a running case.
 pub type Variables = Map<String, Value>;
@@ -27,6 +30,11 @@ pub fn fill(template: &Value, variables: &Variables) -> Result<Value, String> {
             .map(|item| fill(item, variables))
             .collect::<Result<_, _>>()
             .map(Value::Array),
+        Value::Object(members) if members.contains_key("edited") => edited(members, variables),
+        Value::Object(members) if members.len() == 1 && members.contains_key("sealed") => {
+            let document = members.values().next().unwrap_or(template);
+            fill(document, variables).map(sealed)
+        }
         Value::Object(members) if is_generator(members) => {
             text_of(template, variables).map(Value::String)
         }
@@ -68,12 +76,88 @@ pub fn fill_bytes(template: &Value, variables: &Variables) -> Result<Vec<u8>, St
     }
 }
 
-/// The value at `path` (`keys.0.version`) inside of `value`.
+/// The value at `path` (`keys.0.version`) inside of `value`; all of it at the
+/// empty path.
 pub fn look_up<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
-    path.split('.').try_fold(value, |value, name| match value {
+    path.split('.').filter(|it| !it.is_empty()).try_fold(value, |value, name| match value {
         Value::Array(items) => items.get(name.parse::<usize>().ok()?),
         other => other.get(name),
     })
+}
+
+/// A value with other members at some places, or without them.
+fn edited(members: &Map<String, Value>, variables: &Variables) -> Result<Value, String> {
+    let mut value = Value::Null;
+    for (name, argument) in members {
+        match (name.as_str(), fill(argument, variables)?) {
+            // The first in the order of names.
+            ("edited", original) => value = original,
+            ("remove", Value::Array(paths)) => {
+                for path in paths.iter().filter_map(Value::as_str) {
+                    edit(&mut value, path, None)?;
+                }
+            }
+            ("set", Value::Object(places)) => {
+                for (path, new) in places {
+                    edit(&mut value, &path, Some(new))?;
+                }
+            }
+            _ => return Err(format!("`{name}: {argument}` is no edit")),
+        }
+    }
+    Ok(value)
+}
+
+/// An exported session with the digests that fit it. Canonical JSON (RFC 8785) of
+/// what it holds is compact JSON with members in order, which is what is written
+/// here.
+fn sealed(mut document: Value) -> Value {
+    let of = |item: &Value| Value::from(digest(item.to_string()));
+    let mut digests = Map::new();
+    for section in ["config", "entries", "history", "snapshots"] {
+        let digest = match document.get(section) {
+            Some(Value::Array(items)) => items.iter().map(of).collect(),
+            other => other.map(of).unwrap_or_default(),
+        };
+        digests.insert(section.to_owned(), digest);
+    }
+    if let Some(members) = document.as_object_mut() {
+        members.insert("digests".to_owned(), digests.into());
+        members.remove("digest");
+    }
+    let whole = of(&document);
+    if let Some(members) = document.as_object_mut() {
+        members.insert("digest".to_owned(), whole);
+    }
+    document
+}
+
+/// Puts `new` at `path` of `value`, or takes out what is there.
+fn edit(value: &mut Value, path: &str, new: Option<Value>) -> Result<(), String> {
+    let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
+    let place =
+        parent.split('.').filter(|it| !it.is_empty()).try_fold(value, |value, name| match value {
+            Value::Array(items) => items.get_mut(name.parse::<usize>().ok()?),
+            other => other.get_mut(name),
+        });
+    let at = name.parse::<usize>().ok();
+    let is_done = match (place, new, at) {
+        (Some(Value::Object(members)), Some(new), _) => {
+            members.insert(name.to_owned(), new);
+            true
+        }
+        (Some(Value::Object(members)), None, _) => members.remove(name).is_some(),
+        (Some(Value::Array(items)), Some(new), Some(at)) if at <= items.len() => {
+            items.splice(at..(at + 1).min(items.len()), [new]);
+            true
+        }
+        (Some(Value::Array(items)), None, Some(at)) if at < items.len() => {
+            items.remove(at);
+            true
+        }
+        _ => false,
+    };
+    if is_done { Ok(()) } else { Err(format!("there is no place `{path}` to edit")) }
 }
 
 fn is_generator(members: &Map<String, Value>) -> bool {
@@ -170,6 +254,21 @@ mod tests {
     fn bytes_need_not_be_text() {
         let bytes = fill_bytes(&json!(["a", {"hex": "c3 28"}]), &Variables::new());
         assert_eq!(bytes.as_deref(), Ok(&[b'a', 0xc3, 0x28][..]));
+    }
+
+    #[test]
+    fn a_value_is_edited_at_some_places() {
+        let original = json!({"a": [{"b": 1}, 2], "c": 3, "d": 4});
+        let changes = json!({"a.0.b": "$n", "a.1": 5, "e": {"f": 6}});
+        check(
+            &json!({"edited": original, "set": changes, "remove": ["c", "a.1"]}),
+            &json!({"a": [{"b": 7}, 5], "d": 4, "e": {"f": 6}}),
+        );
+        for wrong in [json!({"set": {"x.y": 1}}), json!({"remove": ["x"]}), json!({"put": 1})] {
+            let mut template = wrong;
+            template["edited"] = json!({"a": 1});
+            assert!(fill(&template, &Variables::new()).is_err(), "{template}");
+        }
     }
 
     #[test]

@@ -37,14 +37,15 @@ fn main() -> Result<ExitCode, String> {
 fn fits(kind: &Kind, case: &Case) -> bool {
     (kind.speaks_http || !case.needs_http())
         && (kind.fails_on_demand || !case.needs_storage_faults())
+        && case.encodings.iter().all(|it| kind.encodings.contains(&it.as_str()))
+        && (kind.changes_encodings || !case.needs_other_encodings())
 }
 
 fn trial(kind: &Arc<Kind>, path: &str, case: &Arc<Case>) -> Trial {
     let name = format!("{}::{path}", kind.name);
     let (kind, path, case) = (Arc::clone(kind), path.to_owned(), Arc::clone(case));
     Trial::test(name, move || {
-        let done = (kind.start)(&case).and_then(|mut target| run::run(&case, target.as_mut()));
-        done.map_err(|message| {
+        run::run(&case, &kind.start).map_err(|message| {
             let (title, cites) = (&case.title, case.cites.join(", "));
             Failed::from(format!("{title} ({cites})\ncases/{path}.yaml, {message}"))
         })

@@ -6,7 +6,7 @@ use shared_context_conformance::{
     case,
     coverage::{gaps, untold_operations},
     run,
-    target::{Credential, Stop, Target},
+    target::{Credential, Start, Stop, Target},
 };
 
 /// A system that refuses every write, the second time not without writing.
@@ -36,10 +36,14 @@ impl Target for Liar {
     fn set_clock(&mut self, _: u64) {}
 }
 
+fn liar() -> Start {
+    Box::new(|_| Ok(Box::new(Liar::default())))
+}
+
 #[track_caller]
 fn check(steps: &str, told: &[&str]) {
     let case = case::parse(&format!("title: It\ncites: []\nsessions: []\nsteps:\n{steps}"));
-    let message = case.and_then(|case| run::run(&case, &mut Liar::default()));
+    let message = case.and_then(|case| run::run(&case, &liar()));
     let message = message.err().unwrap_or_else(|| "passed".to_owned());
     for part in told {
         assert!(message.contains(part), "{part:?} is not in:\n{message}");
@@ -57,6 +61,18 @@ fn a_refusal_that_changed_something_is_found_out() {
     check(
         "- repeat: 2\n  as: admin\n  call: {action: write}\n  error: {code: STORE_FULL}",
         &["step 1 (i = 2)", "refused, but the session changed", "{\"changes\":1}"],
+    );
+}
+
+#[test]
+fn elsewhere_is_another_system_that_knows_what_was_saved() {
+    let refused =
+        "- as: admin\n  call: {action: write}\n  error: {code: STORE_FULL}\n  save_text: told\n";
+    check(
+        &format!(
+            "{refused}- elsewhere: true\n{refused}- as: admin\n  raw: ['write: ', $told]\n  bytes: '{{\"changes\":0}}'"
+        ),
+        &["passed"],
     );
 }
 

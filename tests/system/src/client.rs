@@ -40,6 +40,11 @@ impl Client {
         Self { agent, url: url.to_owned(), credential: credential.to_owned() }
     }
 
+    /// Where the server is, without `http://`.
+    pub fn address(&self) -> &str {
+        self.url.strip_prefix("http://").unwrap()
+    }
+
     /// The credential this client shows.
     pub fn credential(&self) -> &str {
         &self.credential

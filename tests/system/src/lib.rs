@@ -2,8 +2,9 @@
 //!
 //! The tests stand in `tests/`, a file per kind of trouble. Here is what they
 //! share: the program ([`program`]) started as a server ([`server`]), asked as a
-//! well-behaved client ([`client`]) or byte by byte ([`raw`]), and many writers
-//! whose acknowledged writes are compared with what is stored ([`writers`]).
+//! well-behaved client ([`client`]), watched ([`watch`]) or asked byte by byte
+//! ([`raw`]); many writers whose acknowledged writes are compared with what is
+//! stored ([`writers`]); and the commands of the program ([`terminal`]).
 //! What the rules answer is the conformance suite's to prove, not this one's.
 //!
 //! # Invariants
@@ -25,12 +26,15 @@ pub mod disk;
 pub mod program;
 pub mod raw;
 pub mod server;
+pub mod terminal;
+pub mod watch;
 pub mod writers;
 
 use std::io::Write as _;
 
 pub use client::{Answer, Client};
 pub use server::{Refusal, Server, Setup};
+pub use watch::{Event, Watch};
 
 /// Says `text` where it is seen even when the test passes.
 pub fn tell(text: &str) {

@@ -270,9 +270,7 @@ impl Server {
     }
 
     fn signal(&self, signal: Signal) {
-        // Not yet waited for, so that the number cannot be another process's.
-        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
-        kill_process(pid, signal).unwrap();
+        send(&self.child, signal);
     }
 
     /// Waits for its end and returns how it ended, and all it logged.
@@ -321,6 +319,13 @@ impl Server {
     }
 }
 
+/// Sends `signal` to `child`, which must not have been waited for: its number
+/// could be another process's by then.
+pub(crate) fn send(child: &Child, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         // It may have ended long ago.
@@ -331,14 +336,14 @@ impl Drop for Server {
 
 /// What a process writes to one of its pipes, read as it comes.
 #[derive(Debug)]
-struct Captured {
+pub(crate) struct Captured {
     started: Instant,
     bytes: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
 }
 
 impl Captured {
-    fn new(mut pipe: impl Read + Send + 'static) -> Self {
+    pub(crate) fn new(mut pipe: impl Read + Send + 'static) -> Self {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&bytes);
         let reader = thread::spawn(move || {
@@ -351,13 +356,13 @@ impl Captured {
         Self { started: Instant::now(), bytes, reader: Some(reader) }
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// Waits until the process has written its last byte.
-    fn whole(&mut self) {
+    pub(crate) fn whole(&mut self) {
         if let Some(reader) = self.reader.take() {
             reader.join().unwrap();
         }

@@ -4,117 +4,11 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
-use std::{
-    fs,
-    io::Write as _,
-    net::TcpListener,
-    path::Path,
-    process::{Output, Stdio},
-};
+use std::{fs, io::Write as _, net::TcpListener};
 
 use serde_json::Value;
-use shared_context_system::{Server, program};
-use tempfile::{TempDir, tempdir};
-
-/// The data folder, as someone may well name it.
-const DATA: &str = "it's 100 % our data";
-
-/// Someone at a terminal, with a server.
-struct Place {
-    server: Server,
-    folder: TempDir,
-}
-
-/// What a command printed.
-struct Printed {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-fn printed(output: Output) -> Printed {
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    Printed {
-        code: output.status.code().unwrap(),
-        out: text(output.stdout),
-        err: text(output.stderr),
-    }
-}
-
-/// Runs the program with these variables and a home of its own.
-fn run(home: &Path, environment: &[(&str, &str)], arguments: &[&str], input: &str) -> Printed {
-    let mut child = program::command(program::path())
-        .args(arguments)
-        .env("HOME", home)
-        .env_remove("XDG_DATA_HOME")
-        .envs(environment.iter().copied())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // Most commands do not read it.
-    drop(child.stdin.take().unwrap().write_all(input.as_bytes()));
-    printed(child.wait_with_output().unwrap())
-}
-
-impl Place {
-    fn new() -> Self {
-        let folder = tempdir().unwrap();
-        Self { server: Server::start(&folder.path().join(DATA)), folder }
-    }
-
-    fn data(&self) -> String {
-        self.folder.path().join(DATA).to_str().unwrap().to_owned()
-    }
-
-    /// Runs a command that finds the server by its data folder.
-    fn run(&self, arguments: &[&str]) -> Printed {
-        let data = self.data();
-        run(self.folder.path(), &[("SHARED_CONTEXT_DATA", &data)], arguments, "")
-    }
-
-    /// Runs a command that must succeed; returns what it printed for people.
-    #[track_caller]
-    fn told(&self, arguments: &[&str]) -> String {
-        let Printed { code, out, err } = self.run(arguments);
-        assert_eq!(code, 0, "{arguments:?}: {out}{err}");
-        assert!(!out.contains('\u{1b}'), "colours where nobody sees them: {out:?}");
-        out
-    }
-
-    /// The same with `--json`: one document and nothing else.
-    #[track_caller]
-    fn json(&self, arguments: &[&str]) -> Value {
-        let arguments = [arguments, &["--json"]].concat();
-        let out = self.told(&arguments);
-        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {out}"))
-    }
-
-    /// Runs a command that must fail with `exit` and `code`, both for people and
-    /// for programs, and say `parts`.
-    #[track_caller]
-    fn refused(&self, arguments: &[&str], exit: i32, code: &str, parts: &[&str]) {
-        check_refused(self.run(arguments), exit, parts);
-        let arguments = [arguments, &["--json"]].concat();
-        let Printed { code: seen, out, .. } = self.run(&arguments);
-        assert_eq!(seen, exit, "{out}");
-        let document: Value = serde_json::from_str(&out).unwrap();
-        assert_eq!(document["error"]["code"], code, "{out}");
-        assert!(document["error"]["message"].is_string(), "{out}");
-    }
-}
-
-#[track_caller]
-fn check_refused(printed: Printed, exit: i32, parts: &[&str]) {
-    let Printed { code, out, err } = printed;
-    assert_eq!(code, exit, "{out}{err}");
-    assert_eq!(out, "", "standard output is for answers");
-    for part in parts {
-        assert!(err.contains(part), "{part:?} is not in: {err}");
-    }
-    assert!(!err.contains("panicked"), "{err}");
-}
+use shared_context_system::terminal::{DATA, Place, Printed, check_refused, printed, run};
+use tempfile::tempdir;
 
 #[test]
 fn a_session_lives_from_create_to_delete() {
@@ -271,6 +165,19 @@ fn every_help_has_examples_and_every_mistake_a_way_out() {
         &["token"],
         &["call"],
         &["prompt"],
+        &["history"],
+        &["snapshot"],
+        &["snapshot", "take"],
+        &["snapshot", "list"],
+        &["snapshot", "read"],
+        &["snapshot", "diff"],
+        &["snapshot", "restore"],
+        &["snapshot", "delete"],
+        &["watch"],
+        &["inspect"],
+        &["export"],
+        &["import"],
+        &["redact"],
         &["doctor"],
     ] {
         for flag in ["--help", "-h"] {
@@ -292,6 +199,9 @@ fn every_help_has_examples_and_every_mistake_a_way_out() {
     check_refused(run(&["serv"]), 2, &["serve"]);
     check_refused(run(&["session"]), 2, &["create"]);
     check_refused(run(&["session", "create"]), 2, &["ID", "--help"]);
+    check_refused(run(&["snapshot"]), 2, &["restore"]);
+    check_refused(run(&["redact", "a", "k"]), 2, &["--reason"]);
+    check_refused(run(&["history", "a", "k", "--versions", "1,x"]), 2, &["--versions"]);
     check_refused(run(&["serve", "--listen", "nowhere"]), 2, &["127.0.0.1"]);
     check_refused(run(&["serve", "--rate", "0"]), 2, &["off"]);
     check_refused(run(&["serve", "--disk-max-mib", "0"]), 2, &["--disk-max-mib"]);
@@ -319,6 +229,13 @@ fn without_a_server_a_command_says_how_to_start_one() {
         &["token", "a", "orchestrator"],
         &["call", "a", read, "--as", "orchestrator"],
         &["prompt", "a"],
+        &["history", "a", "k"],
+        &["snapshot", "take", "a", "l", "--as", "orchestrator"],
+        &["watch", "a"],
+        &["watch", "a", "--since", "0"],
+        &["inspect", "a"],
+        &["export", "a"],
+        &["redact", "a", "k", "--reason", "r", "--yes"],
     ] {
         let parts = [&*url, "shared-context serve"];
         check_refused(run(home.path(), &environment, arguments, ""), 3, &parts);

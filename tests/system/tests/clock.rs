@@ -1,5 +1,6 @@
 //! A clock that jumps: back by a day, to the epoch, to the end of time. Order
-//! never contradicts the revision, and no credential lives longer for it.
+//! never contradicts the revision, no credential lives longer for it, and what
+//! expires goes when its instant has come, watched and unasked.
 //!
 //! The program has no clock to set, so its server runs in this process.
 
@@ -16,7 +17,7 @@ use std::{
 
 use serde_json::{Value, json};
 use shared_context_core::{port::Clock, time::Timestamp};
-use shared_context_system::Client;
+use shared_context_system::{Client, Watch};
 use shared_context_wasmtime::{Server, ServerOptions};
 use tokio::runtime::Runtime;
 
@@ -143,5 +144,80 @@ fn a_clock_at_its_ends_brings_no_server_down() {
     clock.set(START);
     let place = Place::start(folder.path(), &clock);
     assert_eq!(place.admin.get("/v1/sessions").status, 200);
+    place.stop();
+}
+
+/// Writes an entry that lives for `ttl_seconds`.
+fn write_for(client: &Client, session: &str, key: &str, ttl_seconds: u64) {
+    let request = json!({"action": "write", "key": key, "value": "x", "ttl_seconds": ttl_seconds});
+    client.tool(session, &request).expect(200);
+}
+
+/// An agent leaves a note that is true for a minute, and then nobody writes.
+#[test]
+fn an_entry_goes_at_its_instant_although_nobody_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = HandClock(Arc::new(AtomicU64::new(START)));
+    let place = Place::start(folder.path(), &clock);
+    let orchestrator = place.admin.create_session("a", &json!({}));
+    write_for(&orchestrator, "a", "later", 120);
+    write_for(&orchestrator, "a", "sooner", 60);
+    orchestrator.write("a", "kept", "x").expect(200);
+    let mut watch = Watch::open(&orchestrator, "a", "");
+    clock.set(START + MINUTE);
+    let event = watch.event();
+    assert_eq!((event.revision(), event.told()), (5, vec!["expire sooner".to_owned()]));
+    clock.set(START + 2 * MINUTE);
+    let event = watch.event();
+    assert_eq!((event.revision(), event.told()), (6, vec!["expire later".to_owned()]));
+    let listed = orchestrator.get("/v1/sessions/a/entries").expect(200);
+    assert_eq!((&listed["key_count"], &listed["revision"]), (&json!(1), &json!(6)), "{listed}");
+    // It came about as any change does, and is accounted for as one.
+    let audit = place.admin.get("/v1/sessions/a/audit?since=4").expect(200);
+    let actions: Vec<_> =
+        audit["records"].as_array().unwrap().iter().map(|it| &it["action"]).collect();
+    assert_eq!(actions, [&json!("expire"), &json!("expire")]);
+    place.stop();
+}
+
+/// What expires while no server runs goes when one starts; what expires later,
+/// later: nothing needs a request to be remembered.
+#[test]
+fn expiries_outlive_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = HandClock(Arc::new(AtomicU64::new(START)));
+    let place = Place::start(folder.path(), &clock);
+    let orchestrator = place.admin.create_session("a", &json!({}));
+    write_for(&orchestrator, "a", "first", 60);
+    write_for(&orchestrator, "a", "second", 3_600);
+    place.stop();
+
+    clock.set(START + 2 * MINUTE);
+    let place = Place::start(folder.path(), &clock);
+    let orchestrator = place.admin.with_credential(orchestrator.credential());
+    let mut watch = Watch::open(&orchestrator, "a", "?since=3");
+    assert_eq!(watch.event().told(), ["expire first"]);
+    clock.set(START + 60 * MINUTE);
+    assert_eq!(watch.event().told(), ["expire second"]);
+    place.stop();
+}
+
+/// A hundred sessions whose entries expire at one and the same instant.
+#[test]
+fn what_expires_at_once_goes_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = HandClock(Arc::new(AtomicU64::new(START)));
+    let place = Place::start(folder.path(), &clock);
+    let sessions: Vec<_> = (0..100).map(|nth| format!("session-{nth}")).collect();
+    let mut watches = Vec::new();
+    for session in &sessions {
+        let orchestrator = place.admin.create_session(session, &json!({}));
+        write_for(&orchestrator, session, "note", 60);
+        watches.push(Watch::open(&orchestrator, session, ""));
+    }
+    clock.set(START + MINUTE);
+    for watch in &mut watches {
+        assert_eq!(watch.event().told(), ["expire note"]);
+    }
     place.stop();
 }

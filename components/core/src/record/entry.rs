@@ -2,16 +2,34 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ENTRIES, damaged, decode, encode, stored_key, stored_participant};
-use crate::{Error, key::Key, port::Revision, store::Entry, time::Timestamp, tokens::Tokens};
+use super::{
+    ENTRIES, damaged, decode_either, encode, format_1, list_to_store, stored_key, stored_list,
+    stored_participant,
+};
+use crate::{
+    Error,
+    key::Key,
+    port::Revision,
+    store::{Entry, access::Access},
+    time::Timestamp,
+    tokens::Tokens,
+};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct EntryRecord {
-    written_by: String,
-    written_at_ms: u64,
-    version: u64,
-    value_tokens: u32,
-    revision: u64,
+    pub(super) written_by: String,
+    pub(super) written_at_ms: u64,
+    pub(super) version: u64,
+    pub(super) value_tokens: u32,
+    pub(super) value_bytes: u32,
+    pub(super) revision: u64,
+    pub(super) created: u64,
+    pub(super) touched: u64,
+    pub(super) expires_at_ms: Option<u64>,
+    pub(super) readable_by: Vec<String>,
+    pub(super) writable_by: Vec<String>,
+    pub(super) keeps_history: bool,
+    pub(super) is_redacted: bool,
 }
 
 impl EntryRecord {
@@ -21,7 +39,15 @@ impl EntryRecord {
             written_at_ms: entry.written_at.0,
             version: entry.version,
             value_tokens: entry.value_tokens.0,
+            value_bytes: entry.value_bytes,
             revision: entry.revision.0,
+            created: entry.created.0,
+            touched: entry.touched.0,
+            expires_at_ms: entry.expires_at.map(|it| it.0),
+            readable_by: list_to_store(&entry.access.readable_by),
+            writable_by: list_to_store(&entry.access.writable_by),
+            keeps_history: entry.keeps_history,
+            is_redacted: entry.is_redacted,
         }
     }
 
@@ -32,7 +58,17 @@ impl EntryRecord {
             written_at: Timestamp(self.written_at_ms),
             version: self.version,
             value_tokens: Tokens(self.value_tokens),
+            value_bytes: self.value_bytes,
             revision: Revision(self.revision),
+            created: Revision(self.created),
+            touched: Revision(self.touched),
+            expires_at: self.expires_at_ms.map(Timestamp),
+            access: Access {
+                readable_by: stored_list(&self.readable_by)?,
+                writable_by: stored_list(&self.writable_by)?,
+            },
+            keeps_history: self.keeps_history,
+            is_redacted: self.is_redacted,
         })
     }
 }
@@ -44,7 +80,7 @@ pub(crate) fn encode_entry(entry: &Entry) -> Result<Vec<u8>, Error> {
 
 /// Decodes what is known of the entry `key`.
 pub(crate) fn decode_entry(key: Key, bytes: &[u8]) -> Result<Entry, Error> {
-    decode::<EntryRecord>(bytes)?.into_entry(key)
+    decode_either::<EntryRecord, format_1::EntryRecord>(bytes)?.into_entry(key)
 }
 
 /// Decodes the entry that lies in `row`.

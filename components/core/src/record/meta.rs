@@ -2,100 +2,201 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{damaged, decode, encode};
+use super::{damaged, decode_either, encode, format_1};
 use crate::{
     Error,
+    config::{Config, Retention},
     port::Revision,
-    store::{Limits, Totals},
+    store::{Limits, Totals, expiry::Ttl},
     time::Timestamp,
     tokens::{Estimator, Tokens},
 };
 
 /// What every request on a session needs to know of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each says another thing of the session")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Meta {
     pub(crate) is_archived: bool,
+    /// The revision at which the session was created or imported.
     pub(crate) incarnation: u64,
     pub(crate) credential_epoch: u64,
-    created_at_ms: u64,
-    changed_at_ms: u64,
-    estimator: String,
-    value_tokens_max: u32,
-    store_tokens_max: u32,
-    keys_max: u32,
+    pub(crate) created_at: Timestamp,
+    pub(crate) changed_at: Timestamp,
+    pub(crate) estimator: Estimator,
+    pub(crate) limits: Limits,
+    pub(crate) retention: Retention,
+    pub(crate) ttl_default: Option<Ttl>,
+    pub(crate) allows_prefixes: bool,
     pub(crate) has_own_namespace: bool,
-    key_count: u32,
-    total_tokens: u32,
+    pub(crate) has_rules: bool,
+    /// How far the session's revisions are ahead of its bucket's, since it, or an
+    /// earlier one of its name, was imported from where it had more.
+    pub(crate) revision_offset: u64,
+    /// The revision at which an entry last changed.
+    pub(crate) entries_revision: Revision,
+    /// The instant at which the next entry expires, or earlier.
+    pub(crate) next_expiry: Option<Timestamp>,
+    pub(crate) history_versions: u64,
+    pub(crate) history_bytes: u64,
+    /// The revisions at which the snapshots were taken, oldest first.
+    pub(crate) snapshots: Vec<Revision>,
+    pub(crate) totals: Totals,
+}
+
+#[expect(clippy::struct_excessive_bools, reason = "as in Meta")]
+#[derive(Serialize, Deserialize)]
+pub(super) struct MetaRecord {
+    pub(super) is_archived: bool,
+    pub(super) incarnation: u64,
+    pub(super) credential_epoch: u64,
+    pub(super) created_at_ms: u64,
+    pub(super) changed_at_ms: u64,
+    pub(super) estimator: String,
+    pub(super) value_tokens_max: u32,
+    pub(super) store_tokens_max: u32,
+    pub(super) keys_max: u32,
+    pub(super) has_own_namespace: bool,
+    pub(super) key_count: u32,
+    pub(super) total_tokens: u32,
+    pub(super) retention: RetentionRecord,
+    pub(super) ttl_default_seconds: Option<u32>,
+    pub(super) allows_prefixes: bool,
+    pub(super) has_rules: bool,
+    pub(super) revision_offset: u64,
+    pub(super) entries_revision: u64,
+    pub(super) next_expiry_ms: Option<u64>,
+    pub(super) history_versions: u64,
+    pub(super) history_bytes: u64,
+    pub(super) snapshots: Vec<u64>,
+}
+
+#[expect(clippy::struct_field_names, reason = "named as in Retention")]
+#[derive(Serialize, Deserialize)]
+pub(super) struct RetentionRecord {
+    history_versions_max: u32,
+    history_bytes_max: u32,
+    snapshots_max: u32,
+    changes_max: u32,
+}
+
+impl From<Retention> for RetentionRecord {
+    fn from(it: Retention) -> Self {
+        let Retention { history_versions_max, history_bytes_max, snapshots_max, changes_max } = it;
+        Self { history_versions_max, history_bytes_max, snapshots_max, changes_max }
+    }
+}
+
+impl From<RetentionRecord> for Retention {
+    fn from(it: RetentionRecord) -> Self {
+        let RetentionRecord { history_versions_max, history_bytes_max, snapshots_max, changes_max } =
+            it;
+        Self { history_versions_max, history_bytes_max, snapshots_max, changes_max }
+    }
+}
+
+impl Default for RetentionRecord {
+    fn default() -> Self {
+        Retention::default().into()
+    }
 }
 
 impl Meta {
-    /// The record of a session that is created now.
+    /// The record of a session that is created at `now` with `config`, in a bucket
+    /// that will have the revision `bucket` then.
     pub(crate) fn new(
-        incarnation: Revision,
+        bucket: Revision,
+        revision_offset: u64,
         now: Timestamp,
-        limits: &Limits,
-        estimator: Estimator,
-        has_own_namespace: bool,
+        config: &Config,
     ) -> Self {
+        let incarnation = bucket.0.saturating_add(revision_offset);
         Self {
             is_archived: false,
-            incarnation: incarnation.0,
+            incarnation,
             credential_epoch: 0,
-            created_at_ms: now.0,
-            changed_at_ms: now.0,
-            estimator: estimator.as_str().to_owned(),
-            value_tokens_max: limits.value_tokens_max.0,
-            store_tokens_max: limits.store_tokens_max.0,
-            keys_max: limits.keys_max,
-            has_own_namespace,
-            key_count: 0,
-            total_tokens: 0,
+            created_at: now,
+            changed_at: now,
+            estimator: config.estimator.clone(),
+            limits: config.limits,
+            retention: config.retention,
+            ttl_default: config.ttl_default,
+            allows_prefixes: config.allows_prefixes,
+            has_own_namespace: config.namespace.is_some(),
+            has_rules: !config.access.is_empty(),
+            revision_offset,
+            entries_revision: Revision(incarnation),
+            next_expiry: None,
+            history_versions: 0,
+            history_bytes: 0,
+            snapshots: Vec::new(),
+            totals: Totals::default(),
         }
     }
 
-    pub(crate) fn created_at(&self) -> Timestamp {
-        Timestamp(self.created_at_ms)
+    /// The revision of the session when its bucket has `bucket`.
+    pub(crate) fn revision(&self, bucket: Revision) -> Revision {
+        Revision(bucket.0.saturating_add(self.revision_offset))
     }
 
-    pub(crate) fn changed_at(&self) -> Timestamp {
-        Timestamp(self.changed_at_ms)
-    }
-
-    pub(crate) fn limits(&self) -> Limits {
-        Limits {
-            value_tokens_max: Tokens(self.value_tokens_max),
-            store_tokens_max: Tokens(self.store_tokens_max),
-            keys_max: self.keys_max,
-        }
-    }
-
-    pub(crate) fn totals(&self) -> Totals {
-        Totals { keys: self.key_count, tokens: Tokens(self.total_tokens) }
-    }
-
-    /// The same session after a change at `now` that left it with `totals`.
-    pub(crate) fn changed(&self, now: Timestamp, totals: Totals) -> Self {
-        let (key_count, total_tokens) = (totals.keys, totals.tokens.0);
-        Self { changed_at_ms: now.0, key_count, total_tokens, ..self.clone() }
-    }
-
-    /// How the session counts tokens.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Storage`]: this version does not have the session's estimator.
-    pub(crate) fn estimator(&self) -> Result<Estimator, Error> {
-        Estimator::ALL
-            .into_iter()
-            .find(|it| it.as_str() == self.estimator)
-            .ok_or_else(|| damaged(format!("estimator {:?} is not known", self.estimator)))
+    /// The first revision of the session.
+    pub(crate) fn first_revision(&self) -> Revision {
+        Revision(self.incarnation)
     }
 
     pub(crate) fn encode(&self) -> Result<Vec<u8>, Error> {
-        encode(self)
+        encode(&MetaRecord {
+            is_archived: self.is_archived,
+            incarnation: self.incarnation,
+            credential_epoch: self.credential_epoch,
+            created_at_ms: self.created_at.0,
+            changed_at_ms: self.changed_at.0,
+            estimator: self.estimator.as_str().to_owned(),
+            value_tokens_max: self.limits.value_tokens_max.0,
+            store_tokens_max: self.limits.store_tokens_max.0,
+            keys_max: self.limits.keys_max,
+            has_own_namespace: self.has_own_namespace,
+            key_count: self.totals.keys,
+            total_tokens: self.totals.tokens.0,
+            retention: self.retention.into(),
+            ttl_default_seconds: self.ttl_default.map(Ttl::seconds),
+            allows_prefixes: self.allows_prefixes,
+            has_rules: self.has_rules,
+            revision_offset: self.revision_offset,
+            entries_revision: self.entries_revision.0,
+            next_expiry_ms: self.next_expiry.map(|it| it.0),
+            history_versions: self.history_versions,
+            history_bytes: self.history_bytes,
+            snapshots: self.snapshots.iter().map(|it| it.0).collect(),
+        })
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Error> {
-        decode(bytes)
+        let it: MetaRecord = decode_either::<_, format_1::MetaRecord>(bytes)?;
+        let ttl = |seconds: u32| Ttl::parse("ttl", seconds.into()).map_err(damaged);
+        Ok(Self {
+            is_archived: it.is_archived,
+            incarnation: it.incarnation,
+            credential_epoch: it.credential_epoch,
+            created_at: Timestamp(it.created_at_ms),
+            changed_at: Timestamp(it.changed_at_ms),
+            estimator: Estimator::parse(&it.estimator).map_err(damaged)?,
+            limits: Limits {
+                value_tokens_max: Tokens(it.value_tokens_max),
+                store_tokens_max: Tokens(it.store_tokens_max),
+                keys_max: it.keys_max,
+            },
+            retention: it.retention.into(),
+            ttl_default: it.ttl_default_seconds.map(ttl).transpose()?,
+            allows_prefixes: it.allows_prefixes,
+            has_own_namespace: it.has_own_namespace,
+            has_rules: it.has_rules,
+            revision_offset: it.revision_offset,
+            entries_revision: Revision(it.entries_revision),
+            next_expiry: it.next_expiry_ms.map(Timestamp),
+            history_versions: it.history_versions,
+            history_bytes: it.history_bytes,
+            snapshots: it.snapshots.into_iter().map(Revision).collect(),
+            totals: Totals { keys: it.key_count, tokens: Tokens(it.total_tokens) },
+        })
     }
 }

@@ -1,63 +1,110 @@
 //! How a session lies in its bucket. The only module that knows an encoding.
 //!
-//! Rows: `meta` · `namespace` (only when the session brought its own) ·
-//! `k/<key>` (what is known of an entry) · `v/<key>/<revision>` (its value,
-//! immutable) · `c/<revision>` (audit) · `q/<participant>/<request id>` (the
-//! first answer to a request). Numbers in names are 16 hexadecimal digits, so
-//! that they sort.
+//! Rows: `meta` · `namespace` and `access` (only when the session brought its
+//! own) · `k/<key>` (what is known of an entry) · `v/<key>/<revision>` (a value,
+//! immutable but for redaction) · `h/<key>` (its earlier versions) ·
+//! `s/<revision>` and `e/<revision>` (a snapshot, and its entries) ·
+//! `c/<revision>` (what a commit did) · `q/<participant>/<request id>` (the first
+//! answer to a request) · `offset` (only where a session was imported; all that is
+//! left when it is deleted, so that the revisions of a name never go back).
+//! Numbers in names are 16 hexadecimal digits, so that they sort.
 //!
 //! Types of the systems are not serializable: what is stored changes only here,
 //! and on purpose. Every row starts with its format number; rows of an unknown
 //! format are refused, rows of older formats stay readable for ever.
 
-mod audit;
+mod access;
+mod change;
 mod entry;
+mod format_1;
+mod history;
 mod meta;
 mod namespace;
 mod request;
+mod snapshot;
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     Error,
-    key::{Key, RequestId},
+    key::{Key, Label, Line, Prefix, RequestId},
     participant::Participant,
+    pattern::{ParticipantPattern, Participants},
     port::{KvError, Revision},
 };
 
-pub(crate) use audit::{decode_audit, decode_audit_request, encode_audit};
+pub(crate) use access::{decode_rules, encode_rules};
+pub(crate) use change::{StoredChange, StoredEvent};
 pub(crate) use entry::{decode_entry, decode_entry_row, decode_value, encode_entry};
+pub(crate) use history::{decode_history, decode_history_row, encode_history};
 pub(crate) use meta::Meta;
 pub(crate) use namespace::{decode_namespace, encode_namespace};
-pub(crate) use request::{
-    decode_answer, delete_digest, encode_deleted, encode_written, write_digest,
+pub(crate) use request::{batch_digest, decode_answer, delete_digest, encode_answer, write_digest};
+pub(crate) use snapshot::{
+    decode_snapshot_entries, decode_snapshot_info, encode_snapshot_entries, encode_snapshot_info,
 };
 
 /// The format written by this version.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 /// The row of [`Meta`].
 pub(crate) const META: &str = "meta";
-/// The row of a session's own [`Namespace`].
+/// The row of how far the revisions of a name are ahead of its bucket's.
+pub(crate) const OFFSET: &str = "offset";
+/// The row of a session's own [`Namespace`](crate::namespace::Namespace).
 pub(crate) const NAMESPACE: &str = "namespace";
+/// The row of a session's rules of access.
+pub(crate) const RULES: &str = "access";
 /// The rows of entries.
 pub(crate) const ENTRIES: &str = "k/";
-/// The rows of audit records.
-pub(crate) const AUDIT: &str = "c/";
+/// The rows of values.
+pub(crate) const VALUES: &str = "v/";
+/// The rows of earlier versions.
+pub(crate) const HISTORY: &str = "h/";
+/// The rows of snapshots.
+pub(crate) const SNAPSHOTS: &str = "s/";
+/// The rows of what commits did.
+pub(crate) const CHANGES: &str = "c/";
 
 /// The row of what is known of the entry `key`.
 pub(crate) fn entry_row(key: &Key) -> String {
     format!("{ENTRIES}{key}")
 }
 
-/// The row of the value that was written to `key` at `revision`.
-pub(crate) fn value_row(key: &Key, revision: Revision) -> String {
-    format!("v/{key}/{:016x}", revision.0)
+/// The beginning of the rows of entries with this prefix.
+pub(crate) fn entry_rows(prefix: Option<&Prefix>) -> String {
+    prefix.map_or_else(|| ENTRIES.to_owned(), |it| format!("{ENTRIES}{}:", it.as_str()))
 }
 
-/// The row of the audit record of the change that made `revision`.
-pub(crate) fn audit_row(revision: Revision) -> String {
-    format!("{AUDIT}{:016x}", revision.0)
+/// The row of the value that was written to `key` at `revision`.
+pub(crate) fn value_row(key: &Key, revision: Revision) -> String {
+    format!("{VALUES}{key}/{:016x}", revision.0)
+}
+
+/// The row of the earlier versions of `key`.
+pub(crate) fn history_row(key: &Key) -> String {
+    format!("{HISTORY}{key}")
+}
+
+/// The row of the snapshot taken at `revision`.
+pub(crate) fn snapshot_row(revision: Revision) -> String {
+    format!("{SNAPSHOTS}{:016x}", revision.0)
+}
+
+/// The row of the entries of the snapshot taken at `revision`.
+pub(crate) fn snapshot_entries_row(revision: Revision) -> String {
+    format!("e/{:016x}", revision.0)
+}
+
+/// The row of what the commit did that made `revision`.
+pub(crate) fn change_row(revision: Revision) -> String {
+    format!("{CHANGES}{:016x}", revision.0)
+}
+
+/// The revision in the name of a row of [`CHANGES`].
+pub(crate) fn revision_of_change(row: &str) -> Result<Revision, Error> {
+    let number = row.strip_prefix(CHANGES).unwrap_or(row);
+    u64::from_str_radix(number, 16).map(Revision).map_err(damaged)
 }
 
 /// The row of the first answer to `participant`'s request `id`. Each participant
@@ -66,13 +113,33 @@ pub(crate) fn request_row(participant: &Participant, id: &RequestId) -> String {
     format!("q/{participant}/{}", id.as_str())
 }
 
+/// Encodes how far the revisions of a name are ahead of its bucket's.
+pub(crate) fn encode_offset(offset: u64) -> Result<Vec<u8>, Error> {
+    encode(&offset)
+}
+
+/// Decodes how far the revisions of a name are ahead of its bucket's.
+pub(crate) fn decode_offset(bytes: &[u8]) -> Result<u64, Error> {
+    decode(bytes)
+}
+
 fn encode(record: &impl Serialize) -> Result<Vec<u8>, Error> {
     postcard::to_extend(record, vec![FORMAT]).map_err(damaged)
 }
 
 fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    decode_either::<T, T>(bytes)
+}
+
+/// Decodes a row that format 1 wrote in another way.
+fn decode_either<T, Old>(bytes: &[u8]) -> Result<T, Error>
+where
+    T: DeserializeOwned,
+    Old: DeserializeOwned + Into<T>,
+{
     match bytes.split_first() {
         Some((&FORMAT, rest)) => postcard::from_bytes(rest).map_err(damaged),
+        Some((1, rest)) => postcard::from_bytes::<Old>(rest).map(Into::into).map_err(damaged),
         Some((format, _)) => Err(damaged(format!("format {format} is not known to this version"))),
         None => Err(damaged("an empty row")),
     }
@@ -82,8 +149,30 @@ fn stored_key(text: &str) -> Result<Key, Error> {
     Key::parse(text).map_err(damaged)
 }
 
+fn stored_label(text: &str) -> Result<Label, Error> {
+    Label::parse(text).map_err(damaged)
+}
+
+fn stored_line(text: &str) -> Result<Line, Error> {
+    Line::parse("a stored line", text).map_err(damaged)
+}
+
 fn stored_participant(text: &str) -> Result<Participant, Error> {
     Participant::parse(text).map_err(damaged)
+}
+
+/// A list of participants as stored; empty stands for everyone, which no list
+/// can be.
+fn list_to_store(it: &Participants) -> Vec<String> {
+    if it.is_everyone() { Vec::new() } else { it.patterns().map(str::to_owned).collect() }
+}
+
+fn stored_list(texts: &[String]) -> Result<Participants, Error> {
+    if texts.is_empty() {
+        return Ok(Participants::default());
+    }
+    let patterns = texts.iter().map(|it| ParticipantPattern::parse(it));
+    patterns.collect::<Result<_, _>>().and_then(Participants::new).map_err(damaged)
 }
 
 /// What storage returned is not what was stored.

@@ -4,55 +4,98 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{damaged, decode, encode, entry::EntryRecord, stored_key};
+use super::{
+    damaged, decode_either, encode, entry::EntryRecord, format_1, list_to_store, stored_key,
+};
 use crate::{
     Error,
-    command::{Condition, Delete, Deleted, Reply, Write, Written},
+    command::{Batch, Condition, Delete, Write, WriteOptions},
     port::Revision,
-    store::advice::{Advice, AdviceCode},
+    reply::{BatchWritten, Deleted, Reply, Written},
+    store::{
+        advice::{Advice, AdviceCode},
+        expiry::Expiry,
+    },
 };
 
 /// The first answer to a request, and a digest of what was asked.
 #[derive(Serialize, Deserialize)]
-struct RequestRecord {
-    digest: [u8; 16],
-    revision: u64,
-    answer: AnswerRecord,
+pub(super) struct RequestRecord {
+    pub(super) digest: [u8; 16],
+    pub(super) revision: u64,
+    pub(super) answer: AnswerRecord,
 }
 
 #[derive(Serialize, Deserialize)]
-enum AnswerRecord {
-    Written { key: String, entry: EntryRecord, advices: Vec<(String, String)> },
-    Deleted { key: String, previous_version: u64 },
+pub(super) enum AnswerRecord {
+    Written(WrittenRecord),
+    Deleted(DeletedRecord),
+    Batch(Vec<WrittenRecord>, Vec<DeletedRecord>),
 }
 
-/// Encodes what was answered to a write.
-pub(crate) fn encode_written(
-    request: &Write,
-    revision: Revision,
-    written: &Written,
-) -> Result<Vec<u8>, Error> {
-    let entry = &written.entry;
-    let advices = written.advices.iter();
-    let answer = AnswerRecord::Written {
-        key: entry.key.as_str().to_owned(),
-        entry: EntryRecord::new(entry),
-        advices: advices.map(|it| (it.code.as_str().to_owned(), it.message.clone())).collect(),
-    };
-    encode(&RequestRecord { digest: write_digest(request)?, revision: revision.0, answer })
+#[derive(Serialize, Deserialize)]
+pub(super) struct WrittenRecord {
+    pub(super) key: String,
+    pub(super) entry: EntryRecord,
+    pub(super) advices: Vec<(String, String)>,
 }
 
-/// Encodes what was answered to a delete.
-pub(crate) fn encode_deleted(
-    request: &Delete,
+#[derive(Serialize, Deserialize)]
+pub(super) struct DeletedRecord {
+    pub(super) key: String,
+    pub(super) previous_version: u64,
+}
+
+impl WrittenRecord {
+    fn new(Written { entry, advices }: &Written) -> Self {
+        let advices = advices.iter();
+        Self {
+            key: entry.key.as_str().to_owned(),
+            entry: EntryRecord::new(entry),
+            advices: advices.map(|it| (it.code.as_str().to_owned(), it.message.clone())).collect(),
+        }
+    }
+
+    fn into_written(self) -> Result<Written, Error> {
+        let advices = self.advices.into_iter().map(|(code, message)| {
+            let code = AdviceCode::ALL.into_iter().find(|it| it.as_str() == code);
+            let code = code.ok_or_else(|| damaged("advice is not known"))?;
+            Ok::<_, Error>(Advice { code, message })
+        });
+        Ok(Written {
+            advices: advices.collect::<Result<_, _>>()?,
+            entry: self.entry.into_entry(stored_key(&self.key)?)?,
+        })
+    }
+}
+
+impl DeletedRecord {
+    fn new(Deleted { key, previous_version }: &Deleted) -> Self {
+        Self { key: key.as_str().to_owned(), previous_version: *previous_version }
+    }
+
+    fn into_deleted(self) -> Result<Deleted, Error> {
+        let key = stored_key(&self.key)?;
+        Ok(Deleted { key, previous_version: self.previous_version })
+    }
+}
+
+/// Encodes what was answered at `revision` to a request of this digest.
+pub(crate) fn encode_answer(
+    digest: [u8; 16],
     revision: Revision,
-    deleted: &Deleted,
+    reply: &Reply,
 ) -> Result<Vec<u8>, Error> {
-    let answer = AnswerRecord::Deleted {
-        key: deleted.key.as_str().to_owned(),
-        previous_version: deleted.previous_version,
+    let answer = match reply {
+        Reply::Written(it) => AnswerRecord::Written(WrittenRecord::new(it)),
+        Reply::Deleted(it) => AnswerRecord::Deleted(DeletedRecord::new(it)),
+        Reply::BatchWritten(it) => AnswerRecord::Batch(
+            it.written.iter().map(WrittenRecord::new).collect(),
+            it.deleted.iter().map(DeletedRecord::new).collect(),
+        ),
+        _ => return Err(damaged("this kind of answer is not remembered")),
     };
-    encode(&RequestRecord { digest: delete_digest(request)?, revision: revision.0, answer })
+    encode(&RequestRecord { digest, revision: revision.0, answer })
 }
 
 /// What was answered first to a request, if `digest` is of the same request.
@@ -61,22 +104,20 @@ pub(crate) fn encode_deleted(
 ///
 /// [`Error::RequestIdReused`] when it is of another one.
 pub(crate) fn decode_answer(bytes: &[u8], digest: [u8; 16]) -> Result<(Revision, Reply), Error> {
-    let it: RequestRecord = decode(bytes)?;
+    let it: RequestRecord = decode_either::<_, format_1::RequestRecord>(bytes)?;
     if it.digest != digest {
         return Err(Error::RequestIdReused);
     }
     let reply = match it.answer {
-        AnswerRecord::Written { key, entry, advices } => {
-            let advices = advices.into_iter().map(|(code, message)| {
-                let code = AdviceCode::ALL.into_iter().find(|it| it.as_str() == code);
-                let code = code.ok_or_else(|| damaged("advice is not known"))?;
-                Ok::<_, Error>(Advice { code, message })
-            });
-            let entry = entry.into_entry(stored_key(&key)?)?;
-            Reply::Written(Written { entry, advices: advices.collect::<Result<_, _>>()? })
-        }
-        AnswerRecord::Deleted { key, previous_version } => {
-            Reply::Deleted(Deleted { key: stored_key(&key)?, previous_version })
+        AnswerRecord::Written(it) => Reply::Written(it.into_written()?),
+        AnswerRecord::Deleted(it) => Reply::Deleted(it.into_deleted()?),
+        AnswerRecord::Batch(written, deleted) => {
+            let written = written.into_iter().map(WrittenRecord::into_written);
+            let deleted = deleted.into_iter().map(DeletedRecord::into_deleted);
+            Reply::BatchWritten(BatchWritten {
+                written: written.collect::<Result<_, _>>()?,
+                deleted: deleted.collect::<Result<_, _>>()?,
+            })
         }
     };
     Ok((Revision(it.revision), reply))
@@ -84,7 +125,12 @@ pub(crate) fn decode_answer(bytes: &[u8], digest: [u8; 16]) -> Result<(Revision,
 
 /// A digest of all that makes a write the same write.
 pub(crate) fn write_digest(it: &Write) -> Result<[u8; 16], Error> {
-    digest(&("write", it.key.as_str(), &it.value, condition(&it.condition)))
+    let plain = ("write", it.key.as_str(), &it.value, condition(&it.condition));
+    if it.options == WriteOptions::default() {
+        // As format 1 had it.
+        return digest(&plain);
+    }
+    digest(&(plain, options(&it.options)))
 }
 
 /// A digest of all that makes a delete the same delete.
@@ -92,8 +138,25 @@ pub(crate) fn delete_digest(it: &Delete) -> Result<[u8; 16], Error> {
     digest(&("delete", it.key.as_str(), condition(&it.condition)))
 }
 
+/// A digest of all that makes a batch the same batch.
+pub(crate) fn batch_digest(it: &Batch) -> Result<[u8; 16], Error> {
+    let writes = it.writes.iter().map(write_digest).collect::<Result<Vec<_>, _>>()?;
+    let deletes = it.deletes.iter().map(delete_digest).collect::<Result<Vec<_>, _>>()?;
+    digest(&("write_batch", writes, deletes))
+}
+
 fn condition(it: &Condition) -> (Option<u64>, Option<u64>) {
     (it.if_version, it.if_revision.map(|it| it.0))
+}
+
+fn options(it: &WriteOptions) -> impl Serialize {
+    let expiry = it.expiry.map(|it| match it {
+        Expiry::After(ttl) => (Some(ttl.seconds()), None),
+        Expiry::At(at) => (None, Some(at.0)),
+    });
+    let readable_by = it.access.readable_by.as_ref().map(list_to_store);
+    let writable_by = it.access.writable_by.as_ref().map(list_to_store);
+    (expiry, readable_by, writable_by, it.keeps_history)
 }
 
 fn digest(content: &impl Serialize) -> Result<[u8; 16], Error> {

@@ -1,93 +1,169 @@
-//! The life of a session (000 §8.4): create, show, archive, revoke, delete.
+//! The life of a session (000 §8.4): create, show, archive, revoke, delete; and
+//! the end of what has expired.
 
-use super::{Decision, Request, put};
+use super::{Decision, Draft, Opened, Request, draft::About, opened, put, require_admin};
 use crate::{
     Error,
     audit::AuditAction,
-    command::{Reply, SessionInfo},
     config::Config,
+    key::SessionId,
     namespace::Namespace,
     port::{Bucket, Change},
     record::{self, Meta},
+    reply::{Outcome, Reply, SessionInfo},
     store::Totals,
 };
 
 impl<B: Bucket> Request<'_, B> {
     pub(super) fn create(&self, config: &Config) -> Result<Decision, Error> {
+        let meta = self.begin(config, 0)?;
+        let mut draft = Draft::fresh(self.bucket, self.session, &self.caller.participant, meta);
+        draft.changes = brought_along(config)?;
+        draft.tell(AuditAction::CreateSession, About::default());
+        let info = info(self.session, &draft.meta, draft.meta.totals, config.clone());
+        draft.commit(Reply::Session(Box::new(info)), None)
+    }
+
+    /// Checks that the session can be created with `config`, and what will be
+    /// known of it then. Its revisions come after `latest`, and after those of
+    /// every earlier session of its name.
+    pub(super) fn begin(&self, config: &Config, latest: u64) -> Result<Meta, Error> {
         config.check()?;
-        self.require_admin()?;
+        // A tokenizer that is not there now would be missed at every write.
+        opened::count(self.tokenizer, &config.estimator, "").map_err(|_| {
+            let mut known = vec!["approximate".to_owned()];
+            known.extend(self.tokenizer.encodings());
+            Error::malformed(format!(
+                "config.estimator {} is not one this host has; it has {}",
+                config.estimator.as_str(),
+                known.join(", ")
+            ))
+        })?;
+        require_admin(self.caller)?;
         if self.bucket.get(record::META)?.is_some() {
             return Err(Error::SessionExists { session: self.session.to_string() });
         }
-        let incarnation = self.bucket.revision().next();
-        let has_own_namespace = config.namespace.is_some();
-        let meta =
-            Meta::new(incarnation, self.now, &config.limits, config.estimator, has_own_namespace);
-        let mut changes = Vec::new();
-        if let Some(namespace) = &config.namespace {
-            changes.push(put(record::NAMESPACE, record::encode_namespace(namespace)?));
-        }
-        let reply = Reply::Session(Box::new(self.info(&meta, config.namespace.clone())?));
-        self.commit(&meta, AuditAction::CreateSession, None, None, changes, reply)
+        let bucket = self.bucket.revision();
+        let known = self.bucket.get(record::OFFSET)?;
+        let known = known.map_or(Ok(0), |bytes| record::decode_offset(&bytes))?;
+        let offset = latest.saturating_sub(bucket.0).max(known);
+        Ok(Meta::new(bucket.next(), offset, self.now, config))
     }
+}
 
+impl<B: Bucket> Opened<'_, B> {
     pub(super) fn show(&self) -> Result<Decision, Error> {
-        let meta = self.open()?;
-        Ok(self.answer(self.told(&meta)?))
+        Ok(self.answer(Reply::Session(Box::new(self.info()?))))
     }
 
     pub(super) fn archive(&self) -> Result<Decision, Error> {
-        let meta = self.open()?;
-        self.require_admin()?;
-        if meta.is_archived {
-            return Ok(self.answer(self.told(&meta)?));
+        require_admin(self.caller)?;
+        if self.meta.is_archived {
+            return self.show();
         }
-        let mut meta = meta.changed(self.now(&meta), meta.totals());
-        meta.is_archived = true;
-        self.commit_life(&meta, AuditAction::ArchiveSession)
+        self.step(AuditAction::ArchiveSession, |meta| meta.is_archived = true)
     }
 
     pub(super) fn revoke_credentials(&self) -> Result<Decision, Error> {
-        let meta = self.open()?;
-        self.require_admin()?;
-        let mut meta = meta.changed(self.now(&meta), meta.totals());
-        meta.credential_epoch = meta.credential_epoch.saturating_add(1);
-        self.commit_life(&meta, AuditAction::RevokeCredentials)
-    }
-
-    pub(super) fn delete_session(&self) -> Result<Decision, Error> {
-        let meta = self.open()?;
-        self.require_admin()?;
-        let changes = vec![Change::DeletePrefix(String::new())];
-        let reply = Reply::SessionDeleted(self.session.clone());
-        let record = self.record(AuditAction::DeleteSession, self.now(&meta), None);
-        Ok(Decision::Change { changes, reply, record })
-    }
-
-    /// What is told of the session as `meta` says it is.
-    fn told(&self, meta: &Meta) -> Result<Reply, Error> {
-        let namespace = self.own_namespace(meta)?;
-        Ok(Reply::Session(Box::new(self.info(meta, namespace)?)))
-    }
-
-    fn info(&self, meta: &Meta, namespace: Option<Namespace>) -> Result<SessionInfo, Error> {
-        let Totals { keys, tokens } = meta.totals();
-        Ok(SessionInfo {
-            session: self.session.clone(),
-            is_archived: meta.is_archived,
-            incarnation: meta.incarnation,
-            credential_epoch: meta.credential_epoch,
-            created_at: meta.created_at(),
-            changed_at: meta.changed_at(),
-            key_count: keys,
-            total_tokens: tokens,
-            config: Config { limits: meta.limits(), estimator: meta.estimator()?, namespace },
+        require_admin(self.caller)?;
+        self.step(AuditAction::RevokeCredentials, |meta| {
+            meta.credential_epoch = meta.credential_epoch.saturating_add(1);
         })
     }
 
-    /// Decides for a step in the session's life that leaves it as `meta`.
-    fn commit_life(&self, meta: &Meta, action: AuditAction) -> Result<Decision, Error> {
-        let reply = self.told(meta)?;
-        self.commit(meta, action, None, None, Vec::new(), reply)
+    pub(super) fn delete_session(&self) -> Result<Decision, Error> {
+        require_admin(self.caller)?;
+        let mut draft = Draft::fresh(
+            self.bucket,
+            self.session,
+            &self.caller.participant,
+            Meta { changed_at: self.now, ..self.meta.clone() },
+        );
+        draft.tell(AuditAction::DeleteSession, About::default());
+        let reply = Reply::SessionDeleted(self.session.clone());
+        let outcome = Outcome { revision: draft.revision, reply, next_expiry: None };
+        let mut changes = vec![Change::DeletePrefix(String::new())];
+        if self.meta.revision_offset > 0 {
+            let offset = record::encode_offset(self.meta.revision_offset)?;
+            changes.push(put(record::OFFSET, offset));
+        }
+        Ok(Decision::Change { changes, outcome, records: draft.records() })
+    }
+
+    /// Removes what has expired, on nobody's behalf.
+    pub(super) fn sweep(&self) -> Result<Decision, Error> {
+        if !self.has_expired() {
+            return Ok(self.answer(Reply::Swept));
+        }
+        let draft = Draft::new(self)?;
+        draft.commit(Reply::Swept, None)
+    }
+
+    /// Decides for a step in the session's life.
+    fn step(&self, action: AuditAction, change: impl FnOnce(&mut Meta)) -> Result<Decision, Error> {
+        let mut draft = Draft::new(self)?;
+        draft.tell(action, About::default());
+        change(&mut draft.meta);
+        let config = self.config()?;
+        let info = info(self.session, &draft.meta, draft.meta.totals, config);
+        draft.commit(Reply::Session(Box::new(info)), None)
+    }
+
+    pub(super) fn info(&self) -> Result<SessionInfo, Error> {
+        Ok(info(self.session, &self.meta, self.totals()?, self.config()?))
+    }
+
+    /// What the session was created with.
+    pub(super) fn config(&self) -> Result<Config, Error> {
+        Ok(Config {
+            limits: self.meta.limits,
+            estimator: self.meta.estimator.clone(),
+            namespace: self.own_namespace()?,
+            retention: self.meta.retention,
+            ttl_default: self.meta.ttl_default,
+            allows_prefixes: self.meta.allows_prefixes,
+            access: self.gate.rules().to_vec(),
+        })
+    }
+
+    /// The namespace the session brought along; `None` when it uses the template.
+    pub(super) fn own_namespace(&self) -> Result<Option<Namespace>, Error> {
+        if !self.meta.has_own_namespace {
+            return Ok(None);
+        }
+        let bytes = self.bucket.get(record::NAMESPACE)?;
+        let bytes = bytes.ok_or_else(|| record::damaged("namespace is missing"))?;
+        record::decode_namespace(&bytes).map(Some)
+    }
+}
+
+/// The rows for what a session brought along.
+pub(super) fn brought_along(config: &Config) -> Result<Vec<Change>, Error> {
+    let mut changes = Vec::new();
+    if let Some(namespace) = &config.namespace {
+        changes.push(put(record::NAMESPACE, record::encode_namespace(namespace)?));
+    }
+    if !config.access.is_empty() {
+        changes.push(put(record::RULES, record::encode_rules(&config.access)?));
+    }
+    Ok(changes)
+}
+
+pub(super) fn info(
+    session: &SessionId,
+    meta: &Meta,
+    Totals { keys, tokens }: Totals,
+    config: Config,
+) -> SessionInfo {
+    SessionInfo {
+        session: session.clone(),
+        is_archived: meta.is_archived,
+        incarnation: meta.incarnation,
+        credential_epoch: meta.credential_epoch,
+        created_at: meta.created_at,
+        changed_at: meta.changed_at,
+        key_count: keys,
+        total_tokens: tokens,
+        config,
     }
 }

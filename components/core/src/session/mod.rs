@@ -8,30 +8,36 @@
 //!
 //! [`Code::ALL`]: crate::Code::ALL
 
-mod entries;
+mod changes;
+mod draft;
 mod life;
+mod opened;
+mod portable;
+mod reads;
+mod redact;
 mod reports;
+mod snapshots;
+mod writes;
+
+use std::collections::BTreeSet;
 
 use crate::{
     Error,
-    audit::{AuditAction, AuditEntry, AuditRecord},
-    command::{Command, Outcome, Reply},
-    key::SessionId,
-    namespace::Namespace,
+    audit::AuditRecord,
+    command::Command,
+    key::{Key, SessionId},
     participant::{Caller, Role},
-    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, Revision},
+    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, Ports, Revision, Tokenizer},
     record::{self, Meta},
+    reply::{Outcome, Reply},
+    store::access::Gate,
     time::Timestamp,
 };
+use draft::Draft;
+use opened::Opened;
 
 /// How often a command is decided anew because another one committed first.
 const ATTEMPTS_MAX: u32 = 16;
-/// How many audit records a session keeps: those of its last changes.
-const AUDIT_RECORDS_MAX: u64 = 1_000;
-/// For how many changes a session remembers a request id.
-const REQUESTS_REMEMBERED: u64 = 256;
-
-const _: () = assert!(REQUESTS_REMEMBERED <= AUDIT_RECORDS_MAX);
 
 /// Performs `command` on `session` as `caller`.
 ///
@@ -39,28 +45,31 @@ const _: () = assert!(REQUESTS_REMEMBERED <= AUDIT_RECORDS_MAX);
 ///
 /// The first that applies, in the order of [`Code::ALL`](crate::Code::ALL).
 /// After any but [`Error::Storage`] nothing has changed.
-pub fn execute(
-    kv: &impl Kv,
-    clock: &impl Clock,
-    log: &impl Log,
+pub fn execute<K: Kv, C: Clock, L: Log, T: Tokenizer>(
+    ports: &Ports<'_, K, C, L, T>,
     session: &SessionId,
     caller: &Caller,
     command: &Command,
 ) -> Result<Outcome, Error> {
     for _ in 0..ATTEMPTS_MAX {
-        let mut bucket = kv.open(&session.bucket_name())?;
+        let mut bucket = ports.kv.open(&session.bucket_name())?;
         let read_at = bucket.revision();
-        let request = Request { bucket: &bucket, now: clock.now(), session, caller };
+        let now = ports.clock.now();
+        let request = Request { bucket: &bucket, tokenizer: ports.tokenizer, now, session, caller };
         match request.decide(command)? {
             Decision::Answer(outcome) => return Ok(outcome),
-            Decision::Change { changes, reply, record } => match bucket.commit(read_at, changes) {
-                Ok(revision) => {
-                    log.record(&record);
-                    return Ok(Outcome { revision, reply });
+            Decision::Change { changes, outcome, records } => {
+                match bucket.commit(read_at, changes) {
+                    Ok(_) => {
+                        for record in &records {
+                            ports.log.record(record);
+                        }
+                        return Ok(outcome);
+                    }
+                    Err(CommitError::Conflict) => {}
+                    Err(CommitError::Failed(err)) => return Err(err.into()),
                 }
-                Err(CommitError::Conflict) => {}
-                Err(CommitError::Failed(err)) => return Err(err.into()),
-            },
+            }
         }
     }
     Err(KvError(format!("{ATTEMPTS_MAX} commits in a row met a conflict")).into())
@@ -73,8 +82,7 @@ pub fn refuse(kv: &impl Kv, session: &SessionId, caller: &Caller, error: Error) 
         return error;
     }
     let Ok(bucket) = kv.open(&session.bucket_name()) else { return error };
-    let request = Request { bucket: &bucket, now: Timestamp::default(), session, caller };
-    match request.open() {
+    match load(&bucket, session, caller) {
         Err(void @ Error::Unauthenticated { .. }) => void,
         _ => error,
     }
@@ -84,13 +92,15 @@ pub fn refuse(kv: &impl Kv, session: &SessionId, caller: &Caller, error: Error) 
 enum Decision {
     /// Nothing but to answer.
     Answer(Outcome),
-    /// To commit `changes`; then the answer is `reply`.
-    Change { changes: Vec<Change>, reply: Reply, record: AuditRecord },
+    /// To commit `changes`; then the answer is `outcome`, and `records` are what
+    /// happened.
+    Change { changes: Vec<Change>, outcome: Outcome, records: Vec<AuditRecord> },
 }
 
 /// One attempt at one command, on the rows of one revision.
 struct Request<'a, B> {
     bucket: &'a B,
+    tokenizer: &'a dyn Tokenizer,
     now: Timestamp,
     session: &'a SessionId,
     caller: &'a Caller,
@@ -99,125 +109,111 @@ struct Request<'a, B> {
 impl<B: Bucket> Request<'_, B> {
     fn decide(&self, command: &Command) -> Result<Decision, Error> {
         match command {
-            Command::CreateSession(config) => self.create(config),
-            Command::ShowSession => self.show(),
-            Command::ArchiveSession => self.archive(),
-            Command::DeleteSession => self.delete_session(),
-            Command::RevokeCredentials => self.revoke_credentials(),
-            Command::ListKeys => self.list_keys(),
-            Command::Read(key) => self.read(key),
-            Command::Write(write) => self.write(write),
-            Command::Delete(delete) => self.delete(delete),
-            Command::Prompt { participant, max_tokens } => {
-                self.prompt(participant.as_ref(), *max_tokens)
+            Command::CreateSession(config) => return self.create(config),
+            Command::Import(portable) => return self.import(portable),
+            _ => {}
+        }
+        let it = self.open()?;
+        it.check_prefixes(command)?;
+        match command {
+            Command::CreateSession(_) | Command::Import(_) | Command::ShowSession => it.show(),
+            Command::ArchiveSession => it.archive(),
+            Command::DeleteSession => it.delete_session(),
+            Command::RevokeCredentials => it.revoke_credentials(),
+            Command::ListKeys { prefix, if_changed_since } => {
+                it.list_keys(prefix.as_ref(), *if_changed_since)
             }
-            Command::Audit { since, limit } => self.audit(*since, *limit),
+            Command::Read { key, if_changed_since } => it.read(key, *if_changed_since),
+            Command::ReadBatch { keys, if_changed_since } => it.read_batch(keys, *if_changed_since),
+            Command::Write(write) => it.write(write),
+            Command::Delete(delete) => it.delete(delete),
+            Command::WriteBatch(batch) => it.write_batch(batch),
+            Command::ReadHistory { key, versions } => it.read_history(key, versions),
+            Command::SetAccess { key, change } => it.set_access(key, change),
+            Command::TakeSnapshot { label, note } => it.take_snapshot(label, note.as_ref()),
+            Command::ListSnapshots => it.list_snapshots(),
+            Command::ReadSnapshot { label, key } => it.read_snapshot(label, key.as_ref()),
+            Command::DiffSnapshots { from, to } => it.diff_snapshots(from, to.as_ref()),
+            Command::RestoreSnapshot(label) => it.restore_snapshot(label),
+            Command::DeleteSnapshot(label) => it.delete_snapshot(label),
+            Command::Changes { since, limit, keys } => it.changes(*since, *limit, keys.as_ref()),
+            Command::Redact { key, revision, reason } => it.redact(key, *revision, reason),
+            Command::Inspect => it.inspect(),
+            Command::Export => it.export(),
+            Command::Sweep => it.sweep(),
+            Command::Prompt { participant, max_tokens } => {
+                it.prompt(participant.as_ref(), *max_tokens)
+            }
+            Command::Audit { since, limit } => it.audit(*since, *limit),
         }
     }
 
     /// Loads the session and checks the caller's credential against it.
-    fn open(&self) -> Result<Meta, Error> {
-        let Some(bytes) = self.bucket.get(record::META)? else {
-            return Err(Error::SessionNotFound { session: self.session.to_string() });
+    fn open(&self) -> Result<Opened<'_, B>, Error> {
+        let meta = load(self.bucket, self.session, self.caller)?;
+        let rules = if meta.has_rules {
+            let bytes = self.bucket.get(record::RULES)?;
+            record::decode_rules(&bytes.ok_or_else(|| record::damaged("access is missing"))?)?
+        } else {
+            Vec::new()
         };
-        let meta = Meta::decode(&bytes)?;
-        let reason = match &self.caller.credential {
-            Some(it) if it.incarnation != meta.incarnation => {
-                "this credential was issued for an earlier session of this name; \
-                 ask the operator for a new one"
-            }
-            Some(it) if it.epoch != meta.credential_epoch => {
-                "this credential was revoked; ask the operator for a new one"
-            }
-            _ => return Ok(meta),
-        };
-        Err(Error::Unauthenticated { reason })
+        Ok(Opened {
+            bucket: self.bucket,
+            tokenizer: self.tokenizer,
+            session: self.session,
+            caller: self.caller,
+            // The clock's, but never before the last change.
+            now: self.now.max(meta.changed_at),
+            gate: Gate::new(&self.caller.participant, rules),
+            meta,
+        })
     }
+}
 
-    /// As [`Self::open`], for a change of entries.
-    fn open_for_change(&self) -> Result<Meta, Error> {
-        let meta = self.open()?;
-        if meta.is_archived {
-            return Err(Error::SessionArchived { session: self.session.to_string() });
+/// Loads what is known of the session and checks the caller's credential
+/// against it.
+fn load(bucket: &impl Bucket, session: &SessionId, caller: &Caller) -> Result<Meta, Error> {
+    let Some(bytes) = bucket.get(record::META)? else {
+        return Err(Error::SessionNotFound { session: session.to_string() });
+    };
+    let meta = Meta::decode(&bytes)?;
+    let reason = match &caller.credential {
+        Some(it) if it.incarnation != meta.incarnation => {
+            "this credential was issued for an earlier session of this name; \
+             ask the operator for a new one"
         }
-        match self.caller.participant.role() {
-            Role::Agent | Role::Orchestrator => Ok(meta),
-            Role::Admin => Err(Error::Forbidden {
-                message: "the admin reads entries but writes none; \
-                          use a credential of the orchestrator or of a subagent",
-            }),
+        Some(it) if it.epoch != meta.credential_epoch => {
+            "this credential was revoked; ask the operator for a new one"
         }
-    }
+        _ => return Ok(meta),
+    };
+    Err(Error::Unauthenticated { reason })
+}
 
-    fn require_admin(&self) -> Result<(), Error> {
-        match self.caller.participant.role() {
-            Role::Admin => Ok(()),
-            Role::Agent | Role::Orchestrator => Err(Error::Forbidden {
-                message: "only the admin may do this; ask the operator of the session",
-            }),
-        }
-    }
-
-    /// The time of a change: the clock's, but never before the last change.
-    fn now(&self, meta: &Meta) -> Timestamp {
-        self.now.max(meta.changed_at())
-    }
-
-    /// The namespace the session brought along; `None` when it uses the template.
-    fn own_namespace(&self, meta: &Meta) -> Result<Option<Namespace>, Error> {
-        if !meta.has_own_namespace {
-            return Ok(None);
-        }
-        let bytes = self.bucket.get(record::NAMESPACE)?;
-        let bytes = bytes.ok_or_else(|| record::damaged("namespace is missing"))?;
-        record::decode_namespace(&bytes).map(Some)
-    }
-
-    fn answer(&self, reply: Reply) -> Decision {
-        Decision::Answer(Outcome { revision: self.bucket.revision(), reply })
-    }
-
-    fn record(&self, action: AuditAction, at: Timestamp, entry: Option<AuditEntry>) -> AuditRecord {
-        AuditRecord {
-            session: self.session.to_string(),
-            revision: self.bucket.revision().next(),
-            action,
-            participant: self.caller.participant.clone(),
-            at,
-            entry,
-        }
-    }
-
-    /// Decides for `changes`, completed by what goes with every change: the
-    /// session's record, the audit record, and forgetting what is too old.
-    fn commit(
-        &self,
-        meta: &Meta,
-        action: AuditAction,
-        entry: Option<AuditEntry>,
-        request_row: Option<String>,
-        mut changes: Vec<Change>,
-        reply: Reply,
-    ) -> Result<Decision, Error> {
-        let record = self.record(action, meta.changed_at(), entry);
-        changes.push(put(record::META, meta.encode()?));
-        let row = record::audit_row(record.revision);
-        changes.push(put(row, record::encode_audit(&record, request_row)?));
-
-        let ago = |count| {
-            let revision = record.revision.0.checked_sub(count)?;
-            (revision >= meta.incarnation).then(|| record::audit_row(Revision(revision)))
-        };
-        changes.extend(ago(AUDIT_RECORDS_MAX).map(Change::Delete));
-        if let Some(row) = ago(REQUESTS_REMEMBERED)
-            && let Some(bytes) = self.bucket.get(&row)?
-        {
-            changes.extend(record::decode_audit_request(&bytes)?.map(Change::Delete));
-        }
-        Ok(Decision::Change { changes, reply, record })
+fn require_admin(caller: &Caller) -> Result<(), Error> {
+    match caller.participant.role() {
+        Role::Admin => Ok(()),
+        Role::Agent | Role::Orchestrator => Err(Error::Forbidden {
+            message: "only the admin may do this; ask the operator of the session",
+        }),
     }
 }
 
 fn put(row: impl Into<String>, value: Vec<u8>) -> Change {
     Change::Put(row.into(), value)
+}
+
+/// The keys of `keys` that are there, for looking up.
+fn key_set<'a>(keys: impl IntoIterator<Item = &'a Key>) -> BTreeSet<&'a Key> {
+    keys.into_iter().collect()
+}
+
+/// A key was asked for that does not exist, or not for the caller.
+fn not_found(key: &Key) -> Error {
+    Error::KeyNotFound { key: key.clone() }
+}
+
+/// `revision` as the revision of an answer that reads it.
+fn answer(revision: Revision, reply: Reply, meta: &Meta) -> Decision {
+    Decision::Answer(Outcome { revision, reply, next_expiry: meta.next_expiry })
 }

@@ -1,45 +1,53 @@
-//! What is told of a session besides its entries: prompts, and the audit trail.
+//! What is told of a session besides its entries: prompts, and to the operator
+//! everything.
 
-use super::{Decision, Request};
+use super::{Decision, Opened, require_admin};
 use crate::{
     Error,
-    command::{AuditPage, Reply},
     namespace::Namespace,
     participant::Participant,
-    port::{Bucket, Revision},
-    prompt, record,
+    port::Bucket,
+    prompt,
+    reply::{Inspection, Reply},
+    store::history::HistoryUse,
     tokens::Tokens,
 };
 
-impl<B: Bucket> Request<'_, B> {
+impl<B: Bucket> Opened<'_, B> {
     pub(super) fn prompt(
         &self,
         participant: Option<&Participant>,
         max_tokens: Option<Tokens>,
     ) -> Result<Decision, Error> {
-        let meta = self.open()?;
-        let namespace = self.own_namespace(&meta)?.unwrap_or_else(Namespace::template);
+        let namespace = self.own_namespace()?.unwrap_or_else(Namespace::template);
         let reply = prompt::render(
             participant.unwrap_or(&self.caller.participant),
             &namespace,
-            meta.estimator()?,
+            |text| self.count(text),
             max_tokens.unwrap_or(prompt::PROMPT_TOKENS_DEFAULT),
         )?;
         Ok(self.answer(Reply::Prompt(reply)))
     }
 
-    pub(super) fn audit(&self, since: Revision, limit: u32) -> Result<Decision, Error> {
-        self.open()?;
-        self.require_admin()?;
-        let decode =
-            |(row, bytes): &(String, Vec<u8>)| record::decode_audit(self.session, row, bytes);
-        let first = self.bucket.scan(record::AUDIT, None, 1)?;
-        let oldest = first.first().map(decode).transpose()?.map(|it| it.revision);
-        let after = record::audit_row(since);
-        let rows = self.bucket.scan(record::AUDIT, Some(&after), limit)?;
-        let records = rows.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
-        let last = records.last().map(|it| it.revision);
-        let next_since = last.filter(|last| *last < self.bucket.revision());
-        Ok(self.answer(Reply::Audit(AuditPage { records, oldest, next_since })))
+    pub(super) fn inspect(&self) -> Result<Decision, Error> {
+        require_admin(self.caller)?;
+        let entries = self.entries(None)?;
+        let next_expiry = entries.iter().filter_map(|it| it.expires_at).min();
+        let entries = entries.into_iter().map(|it| self.with_value(it));
+        let oldest_change = self.oldest_change()?;
+        let first = oldest_change.map_or(0, |it| it.0.saturating_sub(1));
+        Ok(self.answer(Reply::Inspection(Box::new(Inspection {
+            session: self.info()?,
+            entries: entries.collect::<Result<_, _>>()?,
+            snapshots: self.snapshots()?,
+            history: HistoryUse {
+                versions: self.meta.history_versions,
+                bytes: self.meta.history_bytes,
+                bytes_max: self.meta.retention.history_bytes_max.into(),
+            },
+            oldest_change,
+            changes: self.revision().0.saturating_sub(first),
+            next_expiry,
+        }))))
     }
 }

@@ -1,16 +1,21 @@
 //! Entries of one session (000 §2 to §5): what a write or delete makes of them.
 //!
-//! Pure decisions on what was loaded; loading and saving is `session`'s. Leaves
-//! out history, snapshots, access and expiry, which have files of their own
-//! here when they come.
+//! Pure decisions on what was loaded; loading and saving is `session`'s. What
+//! extends an entry (000 §7) has files of its own here.
 
+pub mod access;
 pub mod advice;
+pub mod expiry;
+pub mod history;
+pub mod redaction;
 mod sensitive;
+pub mod snapshot;
 
 use crate::{
     Error, error::StoreLimit, key::Key, participant::Participant, port::Revision, time::Timestamp,
     tokens::Tokens,
 };
+use access::Access;
 
 /// What is known of an entry without its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,19 +30,31 @@ pub struct Entry {
     pub version: u64,
     /// Size of the value.
     pub value_tokens: Tokens,
+    /// Size of the value in bytes.
+    pub value_bytes: u32,
     /// The session's revision at which this version was written.
     pub revision: Revision,
+    /// The revision at which version 1 was written: it tells apart entries that
+    /// had the same key.
+    pub created: Revision,
+    /// The revision at which anything of it last changed, its access lists
+    /// included.
+    pub touched: Revision,
+    /// The instant from which on it does not exist.
+    pub expires_at: Option<Timestamp>,
+    /// Who may read and write it.
+    pub access: Access,
+    /// Whether its versions are kept when they end.
+    pub keeps_history: bool,
+    /// Whether its value was replaced by what a redaction leaves.
+    pub is_redacted: bool,
 }
 
-/// All entries without their values.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listing {
-    /// The entries, by key.
-    pub entries: Vec<Entry>,
-    /// Their totals.
-    pub totals: Totals,
-    /// The most their tokens may sum to.
-    pub tokens_max: Tokens,
+impl Entry {
+    /// Whether it does not exist any more at `now`.
+    pub fn is_expired(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|at| at <= now)
+    }
 }
 
 /// How much a store may hold.
@@ -91,19 +108,21 @@ pub fn check_value(limits: &Limits, tokens: Tokens) -> Result<(), Error> {
     if tokens > tokens_max { Err(Error::ValueTooLarge { tokens, tokens_max }) } else { Ok(()) }
 }
 
-/// Refuses totals that are over a limit.
+/// Refuses `totals` that are over a limit, unless they are less than `before`:
+/// what a redaction leaves may be longer than what was there, and a store that
+/// is over its limit for that reason can still be made smaller.
 ///
 /// # Errors
 ///
 /// [`Error::StoreFull`], without the largest entries, which are not known here.
-pub fn check_totals(limits: &Limits, totals: Totals) -> Result<(), Error> {
+pub fn check_totals(limits: &Limits, before: Totals, totals: Totals) -> Result<(), Error> {
     let full = |over| Err(Error::StoreFull { over, largest: Vec::new() });
     let (tokens, tokens_max) = (totals.tokens, limits.store_tokens_max);
-    if tokens > tokens_max {
+    if tokens > tokens_max && tokens >= before.tokens {
         return full(StoreLimit::Tokens { tokens, tokens_max });
     }
     let (keys, keys_max) = (totals.keys, limits.keys_max);
-    if keys > keys_max {
+    if keys > keys_max && keys >= before.keys {
         return full(StoreLimit::Keys { keys, keys_max });
     }
     Ok(())

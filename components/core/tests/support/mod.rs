@@ -4,9 +4,13 @@
 use std::cell::{Cell, RefCell};
 
 use shared_context_core::{
+    Caller, Command, Error, Outcome, SessionId,
     audit::AuditRecord,
+    execute,
     memory::{MemoryBucket, MemoryKv},
-    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, Revision, Row},
+    port::{
+        Bucket, Change, Clock, CommitError, Kv, KvError, Log, NoTokenizer, Ports, Revision, Row,
+    },
     time::Timestamp,
 };
 
@@ -41,6 +45,20 @@ pub struct TestHost {
 pub struct TestBucket<'a> {
     inner: MemoryBucket,
     host: &'a TestHost,
+}
+
+impl TestHost {
+    /// Performs `command` on the session `s` as `who`.
+    pub fn ask(&self, who: &str, command: &Command) -> Result<Outcome, Error> {
+        let ports = Ports { kv: &self, clock: self, log: self, tokenizer: &NoTokenizer };
+        execute(&ports, &SessionId::parse("s")?, &Caller::trusted(who)?, command)
+    }
+
+    /// The stored rows of the session `s` whose names begin with `prefix`.
+    pub fn rows(&self, prefix: &str) -> Vec<Row> {
+        let bucket = self.kv.open("session/s").and_then(|it| it.scan(prefix, None, u32::MAX));
+        bucket.unwrap_or_default()
+    }
 }
 
 impl<'a> Kv for &'a TestHost {

@@ -1,4 +1,5 @@
-//! Request bodies that are JSON objects, read member by member.
+//! Request bodies that are JSON: objects that are read member by member, and
+//! documents that are passed on.
 //!
 //! Members are found here and kept as they were sent; whoever asks for one says
 //! what it must be.
@@ -10,12 +11,15 @@
 
 use std::{borrow::Cow, fmt};
 
+use http::HeaderMap;
 use serde::{
-    Deserializer,
+    Deserializer, Serialize, Serializer,
     de::{MapAccess, Visitor},
 };
 use serde_json::{error::Category, value::RawValue};
 use shared_context_codec::Failure;
+
+use super::media;
 
 /// The members of a body, in the order sent.
 pub(crate) struct Members<'b> {
@@ -36,11 +40,9 @@ impl<'b> Members<'b> {
         example: &'static str,
     ) -> Result<Self, Failure> {
         let refused = |what: String| Err(malformed(format!("{what}; for example {example}")));
-        let body = match std::str::from_utf8(body) {
-            Ok(text) => text.trim_ascii_start(),
-            Err(error) => {
-                return refused(format!("the body is not UTF-8 at byte {}", error.valid_up_to()));
-            }
+        let body = match text(body) {
+            Ok(body) => body.trim_ascii_start(),
+            Err(failure) => return refused(failure.message),
         };
         if body.is_empty() {
             return refused("the body is empty, it must be a JSON object".to_owned());
@@ -114,6 +116,52 @@ impl<'b> Members<'b> {
             ))
         })
     }
+}
+
+/// As the object that was sent.
+impl Serialize for Members<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.members.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+/// Makes sure that `body` says nothing: it is empty or `{}`.
+///
+/// # Errors
+///
+/// `UNSUPPORTED_MEDIA_TYPE`, `MALFORMED_REQUEST`.
+pub(crate) fn expect_none(headers: &HeaderMap, body: &[u8]) -> Result<(), Failure> {
+    if body.is_empty() {
+        return Ok(());
+    }
+    media::expect_json(headers)?;
+    Members::parse(body, &[], "{}, or no body at all").map(drop)
+}
+
+/// The body as one value of JSON that is passed on unread; `wanted` says what it
+/// should be.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub(crate) fn document<'b>(body: &'b [u8], wanted: &str) -> Result<&'b RawValue, Failure> {
+    let refused = |what: &str| malformed(format!("{what}; send {wanted}"));
+    let body = text(body).map_err(|failure| refused(&failure.message))?;
+    if body.trim_ascii().is_empty() {
+        return Err(refused("the body is empty"));
+    }
+    serde_json::from_str(body).map_err(|error| refused(&format!("the body is not JSON: {error}")))
+}
+
+/// The body as text.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub(crate) fn text(body: &[u8]) -> Result<&str, Failure> {
+    std::str::from_utf8(body).map_err(|error| {
+        malformed(format!("the body is not UTF-8 at byte {}", error.valid_up_to()))
+    })
 }
 
 struct Object;

@@ -1,20 +1,21 @@
 //! One request on its way to the engine: all that an endpoint may look at, and
 //! the tool requests that endpoints make of it.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
-use http::HeaderMap;
+use bytes::Bytes;
+use http::{HeaderMap, Response, StatusCode};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use shared_context_codec::{Caller, Failure, Reply};
 
-use super::query::Query;
+use super::{body::Members, query::Query, respond};
 use crate::{Engine, credential::Keys};
 
 /// A request whose sender is known.
 pub(crate) struct Call<'r, E> {
     pub(crate) engine: &'r E,
-    pub(crate) keys: &'r Keys,
+    pub(crate) keys: &'r Arc<Keys>,
     pub(crate) headers: &'r HeaderMap,
     pub(crate) body: &'r [u8],
     pub(crate) query: Query<'r>,
@@ -22,6 +23,8 @@ pub(crate) struct Call<'r, E> {
     pub(crate) session: Cow<'r, str>,
     /// The key in the path; empty where there is none.
     pub(crate) key: Cow<'r, str>,
+    /// The snapshot's label in the path; empty where there is none.
+    pub(crate) label: Cow<'r, str>,
     pub(crate) caller: Caller,
 }
 
@@ -31,6 +34,11 @@ pub(crate) struct ToolRequest<'r> {
     pub(crate) action: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) config: Option<&'r RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) document: Option<&'r RawValue>,
+    /// Members of the request's body, as they were sent.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub(crate) members: Option<&'r Members<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<&'r str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,6 +57,20 @@ pub(crate) struct ToolRequest<'r> {
     pub(crate) since: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) limit: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) keys: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) prefix: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) if_changed_since: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) versions: Option<Vec<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) label: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) to: Option<&'r str>,
 }
 
 /// What is written to an entry.
@@ -65,6 +87,14 @@ impl<E: Engine> Call<'_, E> {
     /// Performs `request` on the session in the path.
     pub(crate) async fn invoke(&self, request: &ToolRequest<'_>) -> Result<Reply, Failure> {
         self.invoke_on(&self.session, request).await
+    }
+
+    /// Performs `request` on the session in the path, and answers as the tool does.
+    pub(crate) async fn answer(
+        &self,
+        request: &ToolRequest<'_>,
+    ) -> Result<Response<Bytes>, Failure> {
+        Ok(respond::json(StatusCode::OK, self.invoke(request).await?.body))
     }
 
     /// Performs `request` on `session`.
@@ -88,7 +118,7 @@ impl<E: Engine> Call<'_, E> {
 }
 
 /// The bucket of `session`.
-fn scope(session: &str) -> String {
+pub(crate) fn scope(session: &str) -> String {
     const PREFIX: &str = "session/";
     let mut scope = String::with_capacity(PREFIX.len() + session.len());
     scope.push_str(PREFIX);
@@ -102,7 +132,7 @@ pub(crate) fn part<'b, T: serde::Deserialize<'b>>(reply: &'b Reply) -> Result<T,
 }
 
 /// What the rules and the wire say to each other does not fit.
-fn misread() -> Failure {
+pub(crate) fn misread() -> Failure {
     Failure::new(
         "INTERNAL",
         "the server could not put its own answer into words; the request may have been carried \

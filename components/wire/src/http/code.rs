@@ -17,7 +17,7 @@ pub(crate) struct Code {
 }
 
 /// Every code, in order of precedence; those of the wire and of hosts last.
-pub(crate) static CODES: [Code; 19] = [
+pub(crate) static CODES: [Code; 26] = [
     code(
         "UNAUTHENTICATED",
         StatusCode::UNAUTHORIZED,
@@ -25,12 +25,27 @@ pub(crate) static CODES: [Code; 19] = [
     ),
     code("MALFORMED_REQUEST", StatusCode::BAD_REQUEST, "Request not understood"),
     code("INVALID_KEY", StatusCode::BAD_REQUEST, "Not a key"),
+    code("FORMAT_TOO_NEW", StatusCode::UNPROCESSABLE_ENTITY, "Document of a newer format"),
+    code(
+        "DOCUMENT_ALTERED",
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "Document does not match its digests",
+    ),
     code("SESSION_NOT_FOUND", StatusCode::NOT_FOUND, "No such session"),
     code("SESSION_ARCHIVED", StatusCode::CONFLICT, "Session is read-only"),
     code("FORBIDDEN", StatusCode::FORBIDDEN, "Not the caller's to do"),
     code("SESSION_EXISTS", StatusCode::CONFLICT, "Session exists already"),
     code("REQUEST_ID_REUSED", StatusCode::CONFLICT, "Request id was used for another request"),
+    code("CHANGES_TRUNCATED", StatusCode::GONE, "Changes from there on are no longer kept"),
+    code("SNAPSHOT_NOT_FOUND", StatusCode::NOT_FOUND, "No such snapshot"),
+    code("SNAPSHOT_EXISTS", StatusCode::CONFLICT, "Snapshot label is taken"),
+    code("SNAPSHOT_LIMIT", StatusCode::CONFLICT, "No more snapshots in this session"),
     code("KEY_NOT_FOUND", StatusCode::NOT_FOUND, "No such entry"),
+    code(
+        "TOKENIZER_UNAVAILABLE",
+        StatusCode::SERVICE_UNAVAILABLE,
+        "Session's estimator is not on this host",
+    ),
     code("VALUE_TOO_LARGE", StatusCode::PAYLOAD_TOO_LARGE, "Value over the limit of one entry"),
     code("VERSION_CONFLICT", StatusCode::CONFLICT, "Entry is not as the condition says"),
     code("STORE_FULL", StatusCode::CONFLICT, "Store over its limit"),

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use http::{Response, StatusCode, header::ETAG};
 use serde::Deserialize;
-use shared_context_codec::Failure;
+use shared_context_codec::{Failure, Reply};
 
 use super::{
-    body::Members,
+    body::{self, Members},
     call::{Call, ToolRequest, Value, part},
     media::{self, Media},
     precondition, respond,
@@ -20,28 +20,96 @@ pub(crate) async fn call_tool<E: Engine>(call: &Call<'_, E>) -> Result<Response<
     Ok(respond::json(StatusCode::OK, reply.body))
 }
 
-/// `GET …/entries`.
+/// `GET …/entries`. Its tag is the session's revision; whether what was read at
+/// a revision is still all there is, the session tells.
 pub(crate) async fn list<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
-    read_with(call, &ToolRequest { action: "list_keys", ..ToolRequest::default() }).await
+    #[derive(Deserialize)]
+    struct Listing {
+        #[serde(default)]
+        unchanged: bool,
+    }
+    let if_changed_since = precondition::revision_known(call.headers);
+    let request = ToolRequest {
+        action: "list_keys",
+        prefix: call.query.text("prefix"),
+        if_changed_since,
+        ..ToolRequest::default()
+    };
+    let reply = call.invoke(&request).await?;
+    // Without a revision among its tags, only `*` is met.
+    let is_unchanged = match if_changed_since {
+        Some(_) => part::<Listing>(&reply)?.unchanged,
+        None => precondition::is_unchanged(call.headers, reply.revision),
+    };
+    // What expires changes the list without a revision of its own, until it is
+    // removed: meanwhile a tag would name two lists.
+    let is_settled = reply.next_expiry_ms.is_none_or(|at| at > call.engine.now().0);
+    let etag = precondition::etag(reply.revision);
+    let response = unless(is_unchanged, reply);
+    Ok(if is_settled { respond::with_header(response, ETAG, etag) } else { response })
 }
 
 /// `GET …/entries/{key}`.
 pub(crate) async fn read<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     let key = Some(call.key.as_ref());
-    read_with(call, &ToolRequest { action: "read", key, ..ToolRequest::default() }).await
+    let reply = call.invoke(&ToolRequest { action: "read", key, ..ToolRequest::default() }).await?;
+    let etag = precondition::etag(reply.revision);
+    let is_unchanged = precondition::is_unchanged(call.headers, reply.revision);
+    Ok(respond::with_header(unless(is_unchanged, reply), ETAG, etag))
 }
 
-async fn read_with<E: Engine>(
-    call: &Call<'_, E>,
-    request: &ToolRequest<'_>,
-) -> Result<Response<Bytes>, Failure> {
-    let reply = call.invoke(request).await?;
-    let response = if precondition::is_unchanged(call.headers, reply.revision) {
+/// What was read, unless the reader has it.
+fn unless(is_unchanged: bool, reply: Reply) -> Response<Bytes> {
+    if is_unchanged {
         respond::empty(StatusCode::NOT_MODIFIED)
     } else {
         respond::json(StatusCode::OK, reply.body)
+    }
+}
+
+/// `GET …/entries/{key}/history`.
+pub(crate) async fn read_history<E: Engine>(
+    call: &Call<'_, E>,
+) -> Result<Response<Bytes>, Failure> {
+    let request = ToolRequest {
+        action: "read_history",
+        key: Some(&call.key),
+        versions: call.query.numbers("versions")?,
+        ..ToolRequest::default()
     };
-    Ok(respond::with_header(response, ETAG, precondition::etag(reply.revision)))
+    call.answer(&request).await
+}
+
+/// `PUT …/entries/{key}/access`: who may read and write it. A list that is not
+/// sent stays.
+pub(crate) async fn set_access<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
+    let known = ["readable_by", "writable_by"];
+    change(call, "set_access", &known, r#"{"writable_by":["orchestrator"]}"#).await
+}
+
+/// `POST …/entries/{key}/redact`.
+pub(crate) async fn redact<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
+    change(call, "redact", &["reason", "revision"], r#"{"reason":"a password"}"#).await
+}
+
+/// Has the entry changed by `action`, which takes the members `known` of the
+/// body.
+async fn change<E: Engine>(
+    call: &Call<'_, E>,
+    action: &'static str,
+    known: &[&str],
+    example: &'static str,
+) -> Result<Response<Bytes>, Failure> {
+    media::expect_json(call.headers)?;
+    precondition::expect_none(call.headers)?;
+    let members = Members::parse(call.body, known, example)?;
+    let request = ToolRequest {
+        action,
+        key: Some(&call.key),
+        members: Some(&members),
+        ..ToolRequest::default()
+    };
+    call.answer(&request).await
 }
 
 /// `PUT …/entries/{key}`: 201 when the key is new, 200 when it was overwritten.
@@ -55,7 +123,7 @@ pub(crate) async fn write<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byte
             let members = Members::parse(call.body, &["value"], r#"{"value":"analysis"}"#)?;
             Value::Json(members.raw_required("value")?)
         }
-        Some(Media::Text) | None => Value::Text(text(call.body)?),
+        Some(Media::Text) | None => Value::Text(body::text(call.body)?),
     };
     let condition = precondition::of_write(call.headers)?;
     let request = ToolRequest {
@@ -86,16 +154,5 @@ pub(crate) async fn delete<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
         request_id: precondition::request_id(call.headers)?,
         ..ToolRequest::default()
     };
-    let reply = call.invoke(&request).await?;
-    Ok(respond::json(StatusCode::OK, reply.body))
-}
-
-fn text(body: &[u8]) -> Result<&str, Failure> {
-    std::str::from_utf8(body).map_err(|error| {
-        let at = error.valid_up_to();
-        Failure::new(
-            "MALFORMED_REQUEST",
-            format!("the body is not UTF-8 at byte {at}; an entry's value is text in UTF-8"),
-        )
-    })
+    call.answer(&request).await
 }

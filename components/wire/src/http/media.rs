@@ -12,6 +12,8 @@ use super::precondition::single;
 pub(crate) const JSON: &str = "application/json";
 /// Text in UTF-8.
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
+/// A stream of events.
+pub(crate) const EVENTS: &str = "text/event-stream";
 /// A refusal (RFC 9457).
 pub(crate) const PROBLEM: &str = "application/problem+json";
 
@@ -72,13 +74,20 @@ pub(crate) fn of_body(headers: &HeaderMap) -> Result<Option<Media>, Failure> {
 
 /// Whether the sender would rather read plain text than JSON.
 pub(crate) fn wants_text(headers: &HeaderMap) -> bool {
-    let accepted = |wanted: &str| {
-        let values = headers.get_all(ACCEPT).iter();
-        values.filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(',')).any(|range| {
-            range.split(';').next().is_some_and(|it| it.trim().eq_ignore_ascii_case(wanted))
-        })
-    };
-    accepted("text/plain") && !accepted(JSON)
+    accepts(headers, "text/plain") && !accepts(headers, JSON)
+}
+
+/// Whether the sender wants to be told of events as they come.
+pub(crate) fn wants_events(headers: &HeaderMap) -> bool {
+    accepts(headers, EVENTS)
+}
+
+/// Whether `wanted` is named among what the sender accepts.
+fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
+    let values = headers.get_all(ACCEPT).iter();
+    values.filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(',')).any(|range| {
+        range.split(';').next().is_some_and(|it| it.trim().eq_ignore_ascii_case(wanted))
+    })
 }
 
 fn unsupported(got: &str, wanted: &str) -> Failure {
@@ -135,5 +144,7 @@ mod tests {
         check("application/json, text/plain, */*", false);
         check("text/*", false);
         check("", false);
+        assert!(wants_events(&headers("accept", "text/event-stream, */*;q=0.1")));
+        assert!(!wants_events(&headers("accept", "text/*, */*")));
     }
 }

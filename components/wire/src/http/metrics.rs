@@ -11,7 +11,7 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
-    metrics::{counter::Counter, family::Family, histogram::Histogram},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::{Registry, Unit},
 };
 
@@ -30,7 +30,12 @@ pub(crate) struct Metrics {
     requests: Family<RequestLabels, Counter>,
     durations: Family<RouteLabels, Histogram, fn() -> Histogram>,
     refusals: Family<RefusalLabels, Counter>,
+    streams: Gauge,
 }
+
+/// One open stream, counted until it is dropped.
+#[derive(Debug)]
+pub(crate) struct OpenStream(Gauge);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
@@ -64,7 +69,9 @@ impl Metrics {
         );
         let refusals = Family::default();
         registry.register("refusals", "Requests refused, by error code", refusals.clone());
-        Self { registry, requests, durations, refusals }
+        let streams = Gauge::default();
+        registry.register("open_streams", "Live streams of changes now open", streams.clone());
+        Self { registry, requests, durations, refusals, streams }
     }
 
     /// Counts one request that was answered, and how long that took when it is
@@ -89,6 +96,12 @@ impl Metrics {
         self.refusals.get_or_create(&RefusalLabels { code }).inc();
     }
 
+    /// Counts one stream that is opened now.
+    pub(crate) fn open_stream(&self) -> OpenStream {
+        self.streams.inc();
+        OpenStream(self.streams.clone())
+    }
+
     /// All metrics, as Prometheus reads them.
     pub(crate) fn render(&self) -> String {
         let mut text = String::new();
@@ -96,6 +109,12 @@ impl Metrics {
         // than none.
         let _ = encode(&mut text, &self.registry);
         text
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.dec();
     }
 }
 
@@ -123,6 +142,8 @@ mod tests {
         metrics.answered("/healthz", &Method::GET, StatusCode::OK, Some(60_000_000));
         metrics.answered("unknown", &strange, StatusCode::NOT_FOUND, None);
         metrics.refused("NOT_FOUND");
+        let _open = metrics.open_stream();
+        drop(metrics.open_stream());
         let text = metrics.render();
         for line in [
             r#"shared_context_http_requests_total{route="/healthz",method="GET",status="200"} 2"#,
@@ -130,6 +151,7 @@ mod tests {
             r#"shared_context_http_request_duration_seconds_count{route="/healthz"} 2"#,
             r#"shared_context_http_request_duration_seconds_bucket{le="0.00005",route="/healthz"} 1"#,
             r#"shared_context_refusals_total{code="NOT_FOUND"} 1"#,
+            "shared_context_open_streams 1",
             "# TYPE shared_context_http_requests counter",
             "# EOF",
         ] {

@@ -1,9 +1,9 @@
-//! HTTP: a whole request in, a whole response out.
+//! HTTP: a whole request in, a response out, whole or as a live stream.
 //!
 //! [`Http::handle`] finds the route, tells who calls, keeps callers to their
 //! rate, and lets an endpoint ask the engine. Not here: sockets, TLS, timeouts
 //! and reading the body, which are the host's; it stops reading a body at
-//! [`BODY_BYTES_MAX`] and answers with [`Http::too_large`].
+//! [`Http::body_bytes_max`] and answers with [`Http::too_large`].
 //!
 //! # Invariant
 //!
@@ -12,18 +12,27 @@
 
 mod body;
 mod call;
+pub(crate) mod changes;
 pub(crate) mod code;
 mod documents;
 mod entries;
+mod event;
 mod limit;
+mod listing;
 mod media;
 mod metrics;
+mod portable;
 mod precondition;
 mod query;
 mod respond;
-pub(crate) mod route;
+mod route;
 mod sessions;
+mod snapshots;
+pub(crate) mod table;
 mod trace;
+mod watch;
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{
@@ -39,15 +48,18 @@ use self::{
     metrics::Metrics,
     precondition::single,
     query::Query,
-    route::{Access, Endpoint, Matched, Operation},
+    route::Matched,
+    table::{Access, Endpoint, Operation},
     trace::RequestIds,
 };
-use crate::{Engine, credential::Keys};
+use crate::{
+    Engine,
+    credential::{Identity, Keys},
+};
 
 pub use limit::RateLimit;
-
-/// The longest request body, in bytes. The largest value is far below it.
-pub const BODY_BYTES_MAX: usize = 256 * 1024;
+pub use table::{BODY_BYTES_MAX, DOCUMENT_BYTES_MAX};
+pub use watch::Watch;
 
 static RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
 static RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
@@ -79,11 +91,21 @@ impl Options {
     }
 }
 
+/// The body of a response.
+#[derive(Debug)]
+pub enum Body {
+    /// All of it.
+    Whole(Bytes),
+    /// What comes, piece by piece, for as long as the client stays: see
+    /// [`Watch::next`].
+    Live(Box<Watch>),
+}
+
 /// The HTTP interface. One serves all requests of a server, from any number of
 /// threads.
 #[derive(Debug)]
 pub struct Http {
-    keys: Keys,
+    keys: Arc<Keys>,
     limiter: Option<Limiter>,
     metrics: Metrics,
     request_ids: RequestIds,
@@ -95,7 +117,7 @@ impl Http {
     pub fn new(options: Options) -> Self {
         let Options { keys, rate_limit, request_id_seed, consistency } = options;
         Self {
-            keys,
+            keys: Arc::new(keys),
             limiter: rate_limit.map(Limiter::new),
             metrics: Metrics::new(),
             request_ids: RequestIds::new(request_id_seed),
@@ -108,28 +130,54 @@ impl Http {
     ///
     /// The future may be dropped at any time; a change it had asked for may then
     /// still happen.
-    pub async fn handle<E: Engine>(&self, engine: &E, request: Request<Bytes>) -> Response<Bytes> {
-        let started = engine.monotonic_micros();
+    pub async fn handle<E: Engine>(&self, engine: &E, request: Request<Bytes>) -> Response<Body> {
         let (head, body) = request.into_parts();
-        let matched = route::find(head.uri.path());
-        let mut headers = HeaderMap::new();
-        let answer =
-            self.answer(engine, &head, &body, matched.as_ref(), started, &mut headers).await;
-        let micros = engine.monotonic_micros().saturating_sub(started);
-        self.finish(&head, matched.as_ref(), answer, headers, Some(micros))
+        let fits = body.len() <= self.body_bytes_max(&head);
+        self.respond(engine, &head, fits.then_some(&body)).await
     }
 
-    /// Refuses a request whose body is longer than [`BODY_BYTES_MAX`], so that a
-    /// host can stop reading it there.
-    pub fn too_large(&self, head: &Parts) -> Response<Bytes> {
-        self.refuse(head, too_large())
+    /// How much of the body of the request that begins with `head` a host reads,
+    /// in bytes. Much is taken of the operator only, so that nobody else can fill
+    /// a host's memory.
+    pub fn body_bytes_max(&self, head: &Parts) -> usize {
+        let matched = route::find(head.uri.path(), &head.method);
+        let operation = matched.and_then(|it| it.route.operation(&head.method));
+        let takes = operation.map_or(BODY_BYTES_MAX, |it| it.endpoint.body_bytes_max());
+        if takes <= BODY_BYTES_MAX {
+            return takes;
+        }
+        match single(&head.headers, &AUTHORIZATION) {
+            Ok(Some(authorization)) if self.keys.is_admin(authorization) => takes,
+            _ => BODY_BYTES_MAX,
+        }
+    }
+
+    /// Refuses a request whose body is longer than [`Http::body_bytes_max`], so
+    /// that a host can stop reading it there.
+    pub async fn too_large<E: Engine>(&self, engine: &E, head: &Parts) -> Response<Body> {
+        self.respond(engine, head, None).await
     }
 
     /// Refuses a request for a reason of the host's, `failure`: that it is
     /// stopping, or that the request took too long.
-    pub fn refuse(&self, head: &Parts, failure: Failure) -> Response<Bytes> {
-        let matched = route::find(head.uri.path());
+    pub fn refuse(&self, head: &Parts, failure: Failure) -> Response<Body> {
+        let matched = route::find(head.uri.path(), &head.method);
         self.finish(head, matched.as_ref(), Err(failure), HeaderMap::new(), None)
+    }
+
+    /// Answers a request; `body` is `None` when it is too long.
+    async fn respond<E: Engine>(
+        &self,
+        engine: &E,
+        head: &Parts,
+        body: Option<&Bytes>,
+    ) -> Response<Body> {
+        let started = engine.monotonic_micros();
+        let matched = route::find(head.uri.path(), &head.method);
+        let mut headers = HeaderMap::new();
+        let answer = self.answer(engine, head, body, matched.as_ref(), started, &mut headers).await;
+        let micros = body.map(|_| engine.monotonic_micros().saturating_sub(started));
+        self.finish(head, matched.as_ref(), answer, headers, micros)
     }
 
     /// Finds out what is asked for, by whom, and has it answered. What all
@@ -138,23 +186,52 @@ impl Http {
         &self,
         engine: &E,
         head: &Parts,
-        body: &Bytes,
+        body: Option<&Bytes>,
         matched: Option<&Matched<'_>>,
         now_micros: u64,
         headers: &mut HeaderMap,
-    ) -> Result<Response<Bytes>, Failure> {
-        if body.len() > BODY_BYTES_MAX {
-            return Err(too_large());
-        }
+    ) -> Result<Response<Body>, Failure> {
         let Some(matched) = matched else { return Err(route::unknown(head.uri.path())) };
         let Some(operation) = matched.route.operation(&head.method) else {
-            return not_an_operation(head, matched, headers);
+            return not_an_operation(head, headers).map(whole);
         };
+        let too_large = || too_large(operation.endpoint);
         if operation.access == Access::Open {
+            body.ok_or_else(too_large)?;
             let query = Query::parse(head.uri.query(), operation.query)?;
-            return self.open(operation, &query);
+            return self.open(operation, &query).map(whole);
         }
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        let identity = self.identify(engine, head, now_micros, headers)?;
+        let session = matched.session()?;
+        if operation.access == Access::Admin && identity != Identity::Admin {
+            return Err(Failure::new(
+                "FORBIDDEN",
+                "only the operator may do this: send the admin key as the bearer token",
+            ));
+        }
+        let call = Call {
+            engine,
+            keys: &self.keys,
+            headers: &head.headers,
+            body: body.ok_or_else(too_large)?,
+            query: Query::parse(head.uri.query(), operation.query)?,
+            key: matched.key()?,
+            label: matched.label()?,
+            caller: identity.caller(&session)?,
+            session,
+        };
+        endpoint(operation.endpoint, &call, &self.metrics).await
+    }
+
+    /// Tells who sent the request, and keeps each to their rate.
+    fn identify<E: Engine>(
+        &self,
+        engine: &E,
+        head: &Parts,
+        now_micros: u64,
+        headers: &mut HeaderMap,
+    ) -> Result<Identity, Failure> {
         let authorization = single(&head.headers, &AUTHORIZATION)
             .map_err(|failure| Failure::new("UNAUTHENTICATED", failure.message))?;
         let identity = self.keys.identify(authorization, engine.now())?;
@@ -171,24 +248,7 @@ impl Http {
             headers.insert(RATELIMIT.clone(), allowance.state);
             headers.insert(RATELIMIT_POLICY.clone(), allowance.policy);
         }
-        let session = matched.session()?;
-        if operation.access == Access::Admin && identity != crate::credential::Identity::Admin {
-            return Err(Failure::new(
-                "FORBIDDEN",
-                "only the operator may do this: send the admin key as the bearer token",
-            ));
-        }
-        let call = Call {
-            engine,
-            keys: &self.keys,
-            headers: &head.headers,
-            body,
-            query: Query::parse(head.uri.query(), operation.query)?,
-            key: matched.key()?,
-            caller: identity.caller(&session)?,
-            session,
-        };
-        endpoint(operation.endpoint, &call).await
+        Ok(identity)
     }
 
     /// Answers what is told to anyone.
@@ -210,10 +270,10 @@ impl Http {
         &self,
         head: &Parts,
         matched: Option<&Matched<'_>>,
-        answer: Result<Response<Bytes>, Failure>,
+        answer: Result<Response<Body>, Failure>,
         headers: HeaderMap,
         micros: Option<u64>,
-    ) -> Response<Bytes> {
+    ) -> Response<Body> {
         let request_id = self.request_ids.of(&head.headers);
         let mut response = answer.unwrap_or_else(|failure| {
             let code = code::of(&failure.code);
@@ -229,7 +289,7 @@ impl Http {
                 _ => code.status,
             };
             let id = request_id.to_str().unwrap_or_default();
-            let mut response = respond::problem(status, &failure, id);
+            let mut response = whole(respond::problem(status, &failure, id));
             if status == StatusCode::UNAUTHORIZED {
                 response.headers_mut().extend([respond::challenge(&head.headers, &failure)]);
             }
@@ -251,15 +311,20 @@ impl Http {
 async fn endpoint<E: Engine>(
     endpoint: Endpoint,
     call: &Call<'_, E>,
-) -> Result<Response<Bytes>, Failure> {
-    match endpoint {
+    metrics: &Metrics,
+) -> Result<Response<Body>, Failure> {
+    let answer = match endpoint {
+        Endpoint::ReadChanges => return changes::read(call, metrics).await,
         Endpoint::CreateSession => sessions::create(call).await,
-        Endpoint::ListSessions => sessions::list(call).await,
+        Endpoint::ListSessions => listing::list(call).await,
         Endpoint::ShowSession => sessions::act(call, "show_session").await,
         Endpoint::DeleteSession => sessions::act(call, "delete_session").await,
         Endpoint::ArchiveSession => sessions::act_by_post(call, "archive_session").await,
         Endpoint::RevokeCredentials => sessions::act_by_post(call, "revoke_credentials").await,
         Endpoint::MintCredential => sessions::mint_credential(call).await,
+        Endpoint::Inspect => sessions::act(call, "inspect").await,
+        Endpoint::ExportSession => portable::export(call).await,
+        Endpoint::ImportSession => portable::import(call).await,
         Endpoint::RenderPrompt => sessions::render_prompt(call).await,
         Endpoint::ReadAudit => sessions::read_audit(call).await,
         Endpoint::CallTool => entries::call_tool(call).await,
@@ -267,21 +332,32 @@ async fn endpoint<E: Engine>(
         Endpoint::ReadEntry => entries::read(call).await,
         Endpoint::WriteEntry => entries::write(call).await,
         Endpoint::DeleteEntry => entries::delete(call).await,
+        Endpoint::ReadHistory => entries::read_history(call).await,
+        Endpoint::SetAccess => entries::set_access(call).await,
+        Endpoint::Redact => entries::redact(call).await,
+        Endpoint::ListSnapshots => sessions::act(call, "list_snapshots").await,
+        Endpoint::TakeSnapshot => snapshots::take(call).await,
+        Endpoint::ReadSnapshot => snapshots::read(call, None).await,
+        Endpoint::DeleteSnapshot => snapshots::delete(call).await,
+        Endpoint::ReadSnapshotEntry => snapshots::read(call, Some(&call.key)).await,
+        Endpoint::DiffSnapshots => snapshots::diff(call).await,
+        Endpoint::RestoreSnapshot => snapshots::restore(call).await,
         Endpoint::Welcome
         | Endpoint::Health
         | Endpoint::Metrics
         | Endpoint::OpenApi
         | Endpoint::Tools => Err(Failure::new("NOT_FOUND", "this route is open to anyone")),
-    }
+    };
+    answer.map(whole)
+}
+
+fn whole(response: Response<Bytes>) -> Response<Body> {
+    response.map(Body::Whole)
 }
 
 /// Tells what can be done at a path where the method of the request cannot.
-fn not_an_operation(
-    head: &Parts,
-    matched: &Matched<'_>,
-    headers: &mut HeaderMap,
-) -> Result<Response<Bytes>, Failure> {
-    let allow = matched.route.allow();
+fn not_an_operation(head: &Parts, headers: &mut HeaderMap) -> Result<Response<Bytes>, Failure> {
+    let allow = route::allow(head.uri.path());
     let method: String = head.method.as_str().chars().take(20).collect();
     let message = format!("{method} cannot be used here; use one of {allow}");
     if let Ok(allow) = HeaderValue::try_from(allow) {
@@ -293,15 +369,19 @@ fn not_an_operation(
     Err(Failure::new("METHOD_NOT_ALLOWED", message))
 }
 
-fn too_large() -> Failure {
+fn too_large(endpoint: Endpoint) -> Failure {
+    let limit = endpoint.body_bytes_max();
+    let advice = match endpoint {
+        Endpoint::ImportSession => {
+            "delete snapshots of the session it came from, and export it once more"
+        }
+        _ => "an entry is far smaller: store the conclusion, not the material",
+    };
     Failure {
-        details: Some(format!("{{\"limit\":{BODY_BYTES_MAX}}}")),
+        details: Some(format!("{{\"limit\":{limit}}}")),
         ..Failure::new(
             "REQUEST_TOO_LARGE",
-            format!(
-                "the request body is longer than {BODY_BYTES_MAX} bytes; an entry is far \
-                 smaller: store the conclusion, not the material"
-            ),
+            format!("the request body is longer than {limit} bytes; {advice}"),
         )
     }
 }

@@ -66,6 +66,35 @@ pub(crate) fn is_unchanged(headers: &HeaderMap, revision: u64) -> bool {
     })
 }
 
+/// The latest revision at which a reader got what it has, as far as its tags
+/// name revisions.
+pub(crate) fn revision_known(headers: &HeaderMap) -> Option<u64> {
+    let lists = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let tags = lists.flat_map(|list| list.split(',')).map(str::trim);
+    tags.filter_map(|tag| revision(tag.strip_prefix("W/").unwrap_or(tag))).max()
+}
+
+/// The revision that the entity tag `tag` names, if it is one of ours.
+fn revision(tag: &str) -> Option<u64> {
+    let opaque = tag.strip_prefix('"')?.strip_suffix('"')?;
+    opaque.parse().ok().filter(|it: &u64| it.to_string() == opaque)
+}
+
+/// Makes sure that a change of something that has no tag names none.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub(crate) fn expect_none(headers: &HeaderMap) -> Result<(), Failure> {
+    match [IF_MATCH, IF_NONE_MATCH].iter().find(|it| headers.contains_key(*it)) {
+        Some(name) => Err(malformed(format!(
+            "the header {name} means nothing here: it is the entry that has an ETag; send the \
+             request without it"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// What a write waits for.
 ///
 /// # Errors
@@ -103,13 +132,12 @@ pub(crate) fn of_delete(headers: &HeaderMap) -> Result<Precondition, Failure> {
 
 fn if_match(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
     let Some(tag) = single(headers, &IF_MATCH)? else { return Ok(None) };
-    let is_strong = tag.len() >= 2 && tag.starts_with('"') && tag.ends_with('"');
     let inner = tag.strip_prefix("W/").unwrap_or(tag);
     let opaque = inner.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
     match opaque {
         Some(opaque) if !opaque.contains('"') => {
-            let revision = opaque.parse().ok().filter(|it: &u64| it.to_string() == opaque);
-            Ok(Some(revision.filter(|_| is_strong).unwrap_or(REVISION_OF_NOTHING)))
+            // A weak tag is none of ours, whatever it holds.
+            Ok(Some(revision(tag).unwrap_or(REVISION_OF_NOTHING)))
         }
         _ => Err(malformed(
             "If-Match takes one entity tag, exactly as the ETag header gave it, such as \"7\" \
@@ -199,6 +227,23 @@ mod tests {
         check(&[("if-none-match", "\"6\"")], false);
         check(&[("if-none-match", "7")], false);
         check(&[("if-none-match", "")], false);
+    }
+
+    #[test]
+    fn the_latest_revision_among_a_readers_tags_is_what_it_knows() {
+        #[track_caller]
+        fn check(list: &[(&'static str, &'static str)], known: Option<u64>) {
+            assert_eq!(revision_known(&headers(list)), known, "{list:?}");
+        }
+        check(&[], None);
+        check(&[("if-none-match", "\"7\"")], Some(7));
+        check(&[("if-none-match", "\"6\", W/\"9\" , \"x\"")], Some(9));
+        check(&[("if-none-match", "\"6\""), ("if-none-match", "\"7\"")], Some(7));
+        for nothing in ["*", "", "7", "\"07\"", "\"-1\"", "\"18446744073709551616\""] {
+            check(&[("if-none-match", nothing)], None);
+        }
+        assert!(expect_none(&headers(&[])).is_ok());
+        assert!(expect_none(&headers(&[("if-match", "\"7\"")])).is_err());
     }
 
     #[test]

@@ -7,7 +7,12 @@
 
 use std::borrow::Cow;
 
-use shared_context_codec::Failure;
+use serde::{
+    Deserialize,
+    de::{IntoDeserializer, value},
+};
+use shared_context_codec::{Failure, Time};
+use shared_context_core::time::Timestamp;
 
 /// The parameters of a query.
 #[derive(Debug, Default)]
@@ -56,17 +61,47 @@ impl<'q> Query<'q> {
     ///
     /// `MALFORMED_REQUEST`: it is no whole number.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
-        let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-        match self.text(name) {
-            None => Ok(None),
-            Some(text) => match text.parse() {
-                Ok(number) if digits(text) => Ok(Some(number)),
-                _ => Err(malformed(format!(
-                    "query parameter {name} must be a whole number, such as {name}=100"
-                ))),
-            },
+        let Some(text) = self.text(name) else { return Ok(None) };
+        whole_number(text).map(Some).ok_or_else(|| {
+            malformed(format!("query parameter {name} must be a whole number, such as {name}=100"))
+        })
+    }
+
+    /// The whole numbers `name`, when they are given.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`: one of them is no whole number.
+    pub(crate) fn numbers(&self, name: &str) -> Result<Option<Vec<u64>>, Failure> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let numbers: Option<Vec<u64>> = text.split(',').map(whole_number).collect();
+        numbers.map(Some).ok_or_else(|| {
+            malformed(format!(
+                "query parameter {name} must be whole numbers with commas between them, such as \
+                 {name}=1,2"
+            ))
+        })
+    }
+
+    /// The instant `name`, when it is given.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`: it is no instant.
+    pub(crate) fn instant(&self, name: &str) -> Result<Option<Timestamp>, Failure> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        match Time::deserialize(text.into_deserializer()) {
+            Ok(Time(at)) => Ok(Some(at)),
+            Err(error) => {
+                let error: value::Error = error;
+                Err(malformed(format!("query parameter {name}: {error}")))
+            }
         }
     }
+}
+
+fn whole_number(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn malformed(message: String) -> Failure {
@@ -100,6 +135,14 @@ mod tests {
         check("limit=5&limit=5", "limit is given twice");
         for limit in ["", "-1", "+1", "1.0", "1e3", "x", "18446744073709551616", "%31 "] {
             check(&format!("limit={limit}"), "limit must be a whole number");
+        }
+        let numbers = |query| Query::parse(Some(query), &["n"]).and_then(|it| it.numbers("n"));
+        assert_eq!(numbers("").unwrap(), None);
+        assert_eq!(numbers("n=3").unwrap(), Some(vec![3]));
+        assert_eq!(numbers("n=3,1%2c3").unwrap(), Some(vec![3, 1, 3]));
+        for wrong in ["n=", "n=,", "n=1,", "n=1,,2", "n=1;2", "n=1,+2", "n=1, 2", "n=x"] {
+            let message = numbers(wrong).unwrap_err().message;
+            assert!(message.contains("such as n=1,2"), "{wrong}: {message}");
         }
         assert!(Query::parse(None, &[]).is_ok());
         let failure = Query::parse(Some("x"), &[]).unwrap_err();

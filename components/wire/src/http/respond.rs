@@ -8,7 +8,7 @@ use http::{
 use serde::Serialize;
 use shared_context_codec::Failure;
 
-use super::{code, media};
+use super::{Body, code, media};
 
 /// A response whose body is `body`, of the type `content_type`.
 pub(crate) fn with_body(
@@ -42,6 +42,18 @@ pub(crate) fn with_header(
 ) -> Response<Bytes> {
     response.headers_mut().insert(name, value);
     response
+}
+
+/// `response` with one more header, if `text` can stand in one.
+pub(crate) fn with_text(
+    response: Response<Bytes>,
+    name: HeaderName,
+    text: String,
+) -> Response<Bytes> {
+    match HeaderValue::try_from(text) {
+        Ok(value) => with_header(response, name, value),
+        Err(_) => response,
+    }
 }
 
 /// The document of a refusal, before the tool's `error` object joins it.
@@ -90,12 +102,14 @@ pub(crate) fn challenge(request: &HeaderMap, failure: &Failure) -> (HeaderName, 
     (WWW_AUTHENTICATE, value)
 }
 
-/// Takes the body away, leaving its length: the answer to `HEAD`.
-pub(crate) fn without_body(response: &mut Response<Bytes>) {
-    let length = response.body().len();
-    if length > 0 {
-        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
-        *response.body_mut() = Bytes::new();
+/// Takes the body away, leaving its length where it has one: the answer to
+/// `HEAD`.
+pub(crate) fn without_body(response: &mut Response<Body>) {
+    let body = std::mem::replace(response.body_mut(), Body::Whole(Bytes::new()));
+    if let Body::Whole(body) = body
+        && !body.is_empty()
+    {
+        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
     }
 }
 

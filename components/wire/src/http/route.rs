@@ -1,5 +1,5 @@
-//! The routes: one table, read by the router and by the `OpenAPI` document alike,
-//! and how a request's path finds its row.
+//! How a request's path finds its row in the table of routes, and what varies in
+//! it.
 //!
 //! # Invariant
 //!
@@ -13,134 +13,7 @@ use http::Method;
 use percent_encoding::percent_decode_str;
 use shared_context_codec::Failure;
 
-/// One path and what can be done there.
-#[derive(Debug)]
-pub(crate) struct Route {
-    /// The path, with `{session}` and `{key}` for what varies.
-    pub(crate) template: &'static str,
-    /// What can be done there, by method; `HEAD` goes where `GET` is.
-    pub(crate) operations: &'static [Operation],
-}
-
-/// What one method does at one path.
-#[derive(Debug)]
-pub(crate) struct Operation {
-    /// The method.
-    pub(crate) method: Method,
-    /// What is done.
-    pub(crate) endpoint: Endpoint,
-    /// Whose business it is.
-    pub(crate) access: Access,
-    /// The query parameters it knows; any other is refused.
-    pub(crate) query: &'static [&'static str],
-}
-
-/// Whose business an operation is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// Anyone's: it tells nothing of any session.
-    Open,
-    /// The operator's; decided here, since there is no session yet to ask.
-    Admin,
-    /// That of the session's participants and of the operator; what each may do
-    /// is decided by the session.
-    Session,
-}
-
-/// Everything that can be asked for over HTTP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Endpoint {
-    Welcome,
-    Health,
-    Metrics,
-    OpenApi,
-    Tools,
-    CreateSession,
-    ListSessions,
-    ShowSession,
-    DeleteSession,
-    ArchiveSession,
-    RevokeCredentials,
-    MintCredential,
-    CallTool,
-    ListEntries,
-    ReadEntry,
-    WriteEntry,
-    DeleteEntry,
-    RenderPrompt,
-    ReadAudit,
-}
-
-/// All routes.
-pub(crate) static ROUTES: [Route; 15] = [
-    Route { template: "/", operations: &[open(Endpoint::Welcome, &[])] },
-    Route { template: "/healthz", operations: &[open(Endpoint::Health, &[])] },
-    Route { template: "/metrics", operations: &[open(Endpoint::Metrics, &[])] },
-    Route { template: "/openapi.json", operations: &[open(Endpoint::OpenApi, &[])] },
-    Route { template: "/v1/tools", operations: &[open(Endpoint::Tools, &["format"])] },
-    Route {
-        template: "/v1/sessions",
-        operations: &[
-            admin(Method::GET, Endpoint::ListSessions, &["after", "limit"]),
-            admin(Method::POST, Endpoint::CreateSession, &[]),
-        ],
-    },
-    Route {
-        template: "/v1/sessions/{session}",
-        operations: &[
-            session(Method::GET, Endpoint::ShowSession, &[]),
-            session(Method::DELETE, Endpoint::DeleteSession, &[]),
-        ],
-    },
-    Route {
-        template: "/v1/sessions/{session}/archive",
-        operations: &[session(Method::POST, Endpoint::ArchiveSession, &[])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/revoke",
-        operations: &[session(Method::POST, Endpoint::RevokeCredentials, &[])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/participants",
-        operations: &[session(Method::POST, Endpoint::MintCredential, &[])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/shared_context",
-        operations: &[session(Method::POST, Endpoint::CallTool, &[])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/entries",
-        operations: &[session(Method::GET, Endpoint::ListEntries, &[])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/entries/{key}",
-        operations: &[
-            session(Method::GET, Endpoint::ReadEntry, &[]),
-            session(Method::PUT, Endpoint::WriteEntry, &[]),
-            session(Method::DELETE, Endpoint::DeleteEntry, &[]),
-        ],
-    },
-    Route {
-        template: "/v1/sessions/{session}/prompt",
-        operations: &[session(Method::GET, Endpoint::RenderPrompt, &["participant", "max_tokens"])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/audit",
-        operations: &[session(Method::GET, Endpoint::ReadAudit, &["since", "limit"])],
-    },
-];
-
-const fn open(endpoint: Endpoint, query: &'static [&'static str]) -> Operation {
-    Operation { method: Method::GET, endpoint, access: Access::Open, query }
-}
-
-const fn admin(method: Method, endpoint: Endpoint, query: &'static [&'static str]) -> Operation {
-    Operation { method, endpoint, access: Access::Admin, query }
-}
-
-const fn session(method: Method, endpoint: Endpoint, query: &'static [&'static str]) -> Operation {
-    Operation { method, endpoint, access: Access::Session, query }
-}
+use super::table::{ROUTES, Route};
 
 /// A path that matched a route, and what varies in it, still percent-encoded.
 #[derive(Debug)]
@@ -148,18 +21,38 @@ pub(crate) struct Matched<'p> {
     pub(crate) route: &'static Route,
     session: &'p str,
     key: &'p str,
+    label: &'p str,
 }
 
-/// Finds the route of `path`.
-pub(crate) fn find(path: &str) -> Option<Matched<'_>> {
-    ROUTES.iter().find_map(|route| {
-        let mut matched = Matched { route, session: "", key: "" };
+/// Finds the route of `path`: where several have it, the first that knows
+/// `method`, or else the first.
+pub(crate) fn find<'p>(path: &'p str, method: &Method) -> Option<Matched<'p>> {
+    let knows_it = |it: &Matched<'_>| it.route.operation(method).is_some();
+    matches(path).find(knows_it).or_else(|| matches(path).next())
+}
+
+/// The methods that can be used at `path`, as the `Allow` header lists them.
+pub(crate) fn allow(path: &str) -> String {
+    let mut allow = String::new();
+    for operation in matches(path).flat_map(|it| it.route.operations) {
+        allow.push_str(operation.method.as_str());
+        allow.push_str(if operation.method == Method::GET { ", HEAD, " } else { ", " });
+    }
+    allow.push_str("OPTIONS");
+    allow
+}
+
+/// The routes that have `path`.
+fn matches(path: &str) -> impl Iterator<Item = Matched<'_>> {
+    ROUTES.iter().filter_map(|route| {
+        let mut matched = Matched { route, session: "", key: "", label: "" };
         let mut given = path.split('/');
         for expected in route.template.split('/') {
             let segment = given.next()?;
             match expected {
                 "{session}" if !segment.is_empty() => matched.session = segment,
                 "{key}" if !segment.is_empty() => matched.key = segment,
+                "{label}" if !segment.is_empty() => matched.label = segment,
                 _ if expected == segment => {}
                 _ => return None,
             }
@@ -186,24 +79,15 @@ impl<'p> Matched<'p> {
     pub(crate) fn key(&self) -> Result<Cow<'p, str>, Failure> {
         decoded(self.key)
     }
-}
 
-impl Route {
-    /// What `method` does here.
-    pub(crate) fn operation(&self, method: &Method) -> Option<&'static Operation> {
-        let wanted = if *method == Method::HEAD { &Method::GET } else { method };
-        self.operations.iter().find(|it| it.method == *wanted)
-    }
-
-    /// The methods that can be used here, as the `Allow` header lists them.
-    pub(crate) fn allow(&self) -> String {
-        let mut allow = String::new();
-        for operation in self.operations {
-            allow.push_str(operation.method.as_str());
-            allow.push_str(if operation.method == Method::GET { ", HEAD, " } else { ", " });
-        }
-        allow.push_str("OPTIONS");
-        allow
+    /// The snapshot's label as the path names it; empty where the path names
+    /// none.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`: not UTF-8 when decoded.
+    pub(crate) fn label(&self) -> Result<Cow<'p, str>, Failure> {
+        decoded(self.label)
     }
 }
 
@@ -220,7 +104,8 @@ const COMPARED_BYTES_MAX: usize = 200;
 /// Tells that no route has `path`, naming those that come close.
 pub(crate) fn unknown(path: &str) -> Failure {
     let mut message = String::from("there is no such route");
-    if path.len() > 1 && path.ends_with('/') && find(path.trim_end_matches('/')).is_some() {
+    if path.len() > 1 && path.ends_with('/') && matches(path.trim_end_matches('/')).next().is_some()
+    {
         message.push_str("; send the path without the slash at its end");
     } else {
         let close = close_templates(path);
@@ -269,7 +154,7 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, template: Option<&str>, session: &str, key: &str) {
-        let found = find(path);
+        let found = find(path, &Method::GET);
         assert_eq!(found.as_ref().map(|it| it.route.template), template, "{path}");
         if let Some(found) = found {
             assert_eq!(found.session().unwrap(), session, "{path}");
@@ -293,6 +178,34 @@ mod tests {
         check("/v1/sessions/a/entries/%C3%A4", entry, "a", "ä");
         check("/v1/sessions/a/entries/%zz+%", entry, "a", "%zz+%");
         check("/v1/sessions/../entries/%2e%2e", entry, "..", "..");
+    }
+
+    #[test]
+    fn a_label_varies_beside_a_key() {
+        let path = "/v1/sessions/a/snapshots/v1.0-rc/entries/inv%3Ascope";
+        let found = find(path, &Method::GET).unwrap();
+        assert_eq!(found.label().unwrap(), "v1.0-rc");
+        assert_eq!(found.key().unwrap(), "inv:scope");
+        check(
+            "/v1/sessions/a/entries/inv:scope/history",
+            Some("/v1/sessions/{session}/entries/{key}/history"),
+            "a",
+            "inv:scope",
+        );
+    }
+
+    #[test]
+    fn a_session_may_be_called_as_a_route_is() {
+        #[track_caller]
+        fn check(method: Method, template: &str) {
+            let found = find("/v1/sessions/import", &method).unwrap();
+            assert_eq!(found.route.template, template, "{method}");
+        }
+        check(Method::POST, "/v1/sessions/import");
+        for method in [Method::GET, Method::HEAD, Method::DELETE, Method::PATCH] {
+            check(method, "/v1/sessions/{session}");
+        }
+        assert_eq!(allow("/v1/sessions/import"), "GET, HEAD, DELETE, POST, OPTIONS");
     }
 
     #[test]
@@ -320,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_segment_that_is_no_text_is_malformed() {
-        let found = find("/v1/sessions/%ff/entries/%C3").unwrap();
+        let found = find("/v1/sessions/%ff/entries/%C3", &Method::GET).unwrap();
         assert_eq!(found.session().unwrap_err().code, "MALFORMED_REQUEST");
         assert_eq!(found.key().unwrap_err().code, "MALFORMED_REQUEST");
     }
@@ -340,15 +253,5 @@ mod tests {
         check("/health", "/healthz");
         check("/wp-login.php", "GET /openapi.json");
         check(&"/x".repeat(10_000), "GET /openapi.json");
-    }
-
-    #[test]
-    fn every_endpoint_stands_in_the_table_once() {
-        let mut seen = Vec::new();
-        for operation in ROUTES.iter().flat_map(|route| route.operations) {
-            assert!(!seen.contains(&operation.endpoint), "{:?}", operation.endpoint);
-            seen.push(operation.endpoint);
-        }
-        assert_eq!(seen.len(), Endpoint::ReadAudit as usize + 1);
     }
 }

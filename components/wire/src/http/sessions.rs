@@ -6,13 +6,13 @@
 //! asks for it, so that a void credential cannot beget a new one.
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header::LOCATION};
+use http::{Response, StatusCode, header::LOCATION};
 use serde::{Deserialize, Serialize};
 use shared_context_codec::{Credential, Failure, Reply};
 use shared_context_core::{Participant, Role};
 
 use super::{
-    body::Members,
+    body::{self, Members},
     call::{Call, ToolRequest, part},
     media, respond,
 };
@@ -20,11 +20,6 @@ use crate::{
     Engine,
     credential::{AGENT_TTL_SECONDS, Grant, Minted, ORCHESTRATOR_TTL_SECONDS, TTL_SECONDS},
 };
-
-/// The number of sessions listed when the request does not say, and the most it
-/// may ask for.
-pub(crate) const SESSIONS_LISTED: u64 = 100;
-pub(crate) const SESSIONS_LISTED_MAX: u64 = 1000;
 
 /// What a credential needs to know of its session.
 #[derive(Deserialize)]
@@ -52,14 +47,20 @@ pub(crate) async fn create<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
     let config = members.raw("config");
     let request = ToolRequest { action: "create_session", config, ..ToolRequest::default() };
     let reply = call.invoke_on(&session, &request).await?;
-    let minted = mint(call, &session, "orchestrator", ORCHESTRATOR_TTL_SECONDS, &reply)?;
-    let location = HeaderValue::try_from(format!("/v1/sessions/{session}"));
+    created(call, &session, reply)
+}
+
+/// Tells of `session`, which was created as `reply` says, and hands out its
+/// orchestrator's credential.
+pub(crate) fn created<E: Engine>(
+    call: &Call<'_, E>,
+    session: &str,
+    reply: Reply,
+) -> Result<Response<Bytes>, Failure> {
+    let minted = mint(call, session, "orchestrator", ORCHESTRATOR_TTL_SECONDS, &reply)?;
     let body = respond::joined(reply.body, &issued(None, &minted)?);
     let response = respond::json(StatusCode::CREATED, body);
-    Ok(match location {
-        Ok(location) => respond::with_header(response, LOCATION, location),
-        Err(_) => response,
-    })
+    Ok(respond::with_text(response, LOCATION, format!("/v1/sessions/{session}")))
 }
 
 /// `POST …/participants`: hands out a participant's credential.
@@ -128,51 +129,12 @@ fn issued(participant: Option<&str>, minted: &Minted) -> Result<Vec<u8>, Failure
     })
 }
 
-/// `GET /v1/sessions`: a page of sessions, in the order of their ids.
-pub(crate) async fn list<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
-    let limit = call.query.number("limit")?.unwrap_or(SESSIONS_LISTED);
-    let limit = usize::try_from(limit)
-        .ok()
-        .filter(|_| (1..=SESSIONS_LISTED_MAX).contains(&limit))
-        .ok_or_else(|| {
-            let message = format!("limit must be from 1 to {SESSIONS_LISTED_MAX}");
-            Failure::new("MALFORMED_REQUEST", message)
-        })?;
-    let mut ids = call.engine.sessions(call.query.text("after"), limit.saturating_add(1)).await?;
-    let has_more = ids.len() > limit;
-    ids.truncate(limit);
-    let show = ToolRequest { action: "show_session", ..ToolRequest::default() };
-    let mut body = b"{\"sessions\":[".to_vec();
-    let mut separator: &[u8] = b"";
-    for id in &ids {
-        match call.invoke_on(id, &show).await {
-            Ok(session) => {
-                body.extend_from_slice(separator);
-                body.extend_from_slice(&session.body);
-                separator = b",";
-            }
-            // Deleted since it was listed.
-            Err(failure) if failure.code == "SESSION_NOT_FOUND" => {}
-            Err(failure) => return Err(failure),
-        }
-    }
-    body.extend_from_slice(b"],\"next_after\":");
-    match ids.last().filter(|_| has_more).map(serde_json::to_vec) {
-        Some(Ok(last)) => body.extend_from_slice(&last),
-        _ => body.extend_from_slice(b"null"),
-    }
-    body.push(b'}');
-    Ok(respond::json(StatusCode::OK, body))
-}
-
-/// `GET`, `DELETE` and the steps `archive` and `revoke` of a session: the action
-/// of the same meaning, which needs no more to be said.
+/// What needs no more to be said than which action it is.
 pub(crate) async fn act<E: Engine>(
     call: &Call<'_, E>,
     action: &'static str,
 ) -> Result<Response<Bytes>, Failure> {
-    let request = ToolRequest { action, ..ToolRequest::default() };
-    Ok(respond::json(StatusCode::OK, call.invoke(&request).await?.body))
+    call.answer(&ToolRequest { action, ..ToolRequest::default() }).await
 }
 
 /// As [`act`], for a `POST`, whose body may be empty or `{}`.
@@ -180,10 +142,7 @@ pub(crate) async fn act_by_post<E: Engine>(
     call: &Call<'_, E>,
     action: &'static str,
 ) -> Result<Response<Bytes>, Failure> {
-    if !call.body.is_empty() {
-        media::expect_json(call.headers)?;
-        Members::parse(call.body, &[], "{}, or no body at all")?;
-    }
+    body::expect_none(call.headers, call.body)?;
     act(call, action).await
 }
 
@@ -217,5 +176,5 @@ pub(crate) async fn read_audit<E: Engine>(call: &Call<'_, E>) -> Result<Response
         limit: call.query.number("limit")?,
         ..ToolRequest::default()
     };
-    Ok(respond::json(StatusCode::OK, call.invoke(&request).await?.body))
+    call.answer(&request).await
 }

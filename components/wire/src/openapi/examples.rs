@@ -1,32 +1,93 @@
-//! Answers as they look, for the document. A test asks a server for each and
-//! compares the members.
+//! Answers as they look, for the document: those that a session gives which is
+//! played here, from its creation to its end.
 
-use serde_json::{Value, json};
+use std::sync::LazyLock;
 
-pub(super) fn show_session() -> Value {
-    json!({
-        "session_id": "ticket-7",
-        "status": "active",
-        "incarnation": 1,
-        "credential_epoch": 1,
-        "created_at": "2026-02-20T14:30:00Z",
-        "changed_at": "2026-02-20T14:30:00Z",
-        "key_count": 0,
-        "total_tokens": 0,
-        "max_tokens": 10_000,
-        "config": {
-            "value_tokens_max": 1000,
-            "store_tokens_max": 10_000,
-            "keys_max": 1000,
-            "estimator": "approximate",
-            "namespace": null,
-        },
-        "revision": 1,
-    })
+use serde_json::{Map, Value, json};
+use shared_context_codec::{Caller, invoke};
+use shared_context_core::{
+    audit::AuditRecord,
+    memory::MemoryKv,
+    port::{Clock, Log, NoTokenizer, Ports},
+    time::Timestamp,
+};
+
+const ORCHESTRATOR: &str = "orchestrator";
+const ANALYSIS: &str = "subagent:analysis";
+const ADMIN: &str = "admin";
+
+/// The first answer to each action.
+static ANSWERS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
+    let kv = MemoryKv::default();
+    let mut answers = Map::new();
+    for (who, request) in play() {
+        let action = request["action"].as_str().unwrap_or_default().to_owned();
+        let ports = Ports { kv: &kv, clock: &Still, log: &Still, tokenizer: &NoTokenizer };
+        let caller = Caller::trusted(who);
+        let reply = invoke(&ports, "session/ticket-7", &caller, request.to_string().as_bytes());
+        let answer = serde_json::from_slice(&reply.unwrap().body).unwrap();
+        answers.entry(action).or_insert(answer);
+    }
+    // The text is long, and not what the example is about.
+    answers["prompt"]["text"] = json!("Shared context key conventions:\n\nState keys:\n  …");
+    answers
+});
+
+/// Time that stands still, and nothing that is logged.
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        Timestamp(1_771_597_800_000)
+    }
 }
 
+impl Log for Still {
+    fn record(&self, _: &AuditRecord) {}
+}
+
+/// Who asks for what, in order.
+fn play() -> Vec<(&'static str, Value)> {
+    let summary = "Throughput dropped 30% after config change on Feb 18.";
+    let rolled_back = "Throughput dropped 30% after config change on Feb 18; rolled back.";
+    vec![
+        (ADMIN, json!({"action": "create_session"})),
+        (ADMIN, json!({"action": "show_session"})),
+        (ORCHESTRATOR, json!({"action": "write", "key": "problem_summary", "value": summary})),
+        (ORCHESTRATOR, json!({"action": "read", "key": "problem_summary"})),
+        (ORCHESTRATOR, json!({"action": "list_keys"})),
+        (ADMIN, json!({"action": "audit", "since": 1})),
+        (ADMIN, json!({"action": "export_session"})),
+        (ORCHESTRATOR, take_snapshot()),
+        (ORCHESTRATOR, json!({"action": "list_snapshots"})),
+        (ORCHESTRATOR, json!({"action": "read_snapshot", "label": "pre_approval"})),
+        (ADMIN, json!({"action": "inspect"})),
+        (ORCHESTRATOR, json!({"action": "write", "key": "problem_summary", "value": rolled_back})),
+        (ANALYSIS, json!({"action": "read_history", "key": "problem_summary"})),
+        (ANALYSIS, json!({"action": "diff_snapshots", "from": "pre_approval"})),
+        (ANALYSIS, json!({"action": "changes", "since": 3})),
+        (ORCHESTRATOR, json!({"action": "restore_snapshot", "label": "pre_approval"})),
+        (ORCHESTRATOR, json!({"action": "delete_snapshot", "label": "pre_approval"})),
+        (ORCHESTRATOR, with_action("set_access", "problem_summary", set_access())),
+        (ADMIN, with_action("redact", "problem_summary", redact())),
+        (ORCHESTRATOR, json!({"action": "delete", "key": "problem_summary"})),
+        (ANALYSIS, write_batch()),
+        (ANALYSIS, read_batch()),
+        (ANALYSIS, json!({"action": "prompt"})),
+        (ADMIN, json!({"action": "revoke_credentials"})),
+        (ADMIN, json!({"action": "archive_session"})),
+        (ADMIN, json!({"action": "delete_session"})),
+    ]
+}
+
+/// What `action` answers.
+pub(super) fn answer(action: &str) -> Value {
+    ANSWERS[action].clone()
+}
+
+/// What the creation of a session answers over HTTP, by import or not.
 pub(super) fn created_session() -> Value {
-    let mut created = show_session();
+    let mut created = answer("create_session");
     created["credential"] = credential();
     created["expires_at"] = json!("2026-03-22T14:30:00Z");
     created
@@ -34,7 +95,7 @@ pub(super) fn created_session() -> Value {
 
 pub(super) fn minted_credential() -> Value {
     json!({
-        "participant": "subagent:analysis",
+        "participant": ANALYSIS,
         "credential": credential(),
         "expires_at": "2026-02-20T15:30:00Z",
     })
@@ -44,75 +105,36 @@ fn credential() -> Value {
     json!("eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.…")
 }
 
-pub(super) fn list_keys() -> Value {
-    json!({
-        "keys": [{
-            "key": "problem_summary",
-            "written_by": "orchestrator",
-            "written_at": "2026-02-20T14:30:00Z",
-            "version": 2,
-            "value_size_tokens": 14,
-            "revision": 3,
-        }],
-        "total_tokens": 14,
-        "max_tokens": 10_000,
-        "key_count": 1,
-        "revision": 3,
-    })
+/// The request to take a snapshot.
+pub(super) fn take_snapshot() -> Value {
+    json!({"action": "snapshot", "label": "pre_approval", "note": "as shown to the user"})
 }
 
-pub(super) fn read() -> Value {
-    json!({
-        "key": "problem_summary",
-        "value": "Throughput dropped 30% after config change on Feb 18.",
-        "written_by": "orchestrator",
-        "written_at": "2026-02-20T14:30:00Z",
-        "version": 2,
-        "value_size_tokens": 14,
-        "revision": 3,
-    })
+/// The body of a request to change who may read and write an entry.
+pub(super) fn set_access() -> Value {
+    json!({"writable_by": ["orchestrator", "subagent:analysis*"]})
 }
 
-pub(super) fn written() -> Value {
-    json!({
-        "key": "problem_summary",
-        "version": 1,
-        "written_by": "orchestrator",
-        "written_at": "2026-02-20T14:30:00Z",
-        "value_size_tokens": 14,
-        "revision": 2,
-    })
+/// The body of a request to redact an entry.
+pub(super) fn redact() -> Value {
+    json!({"reason": "a password"})
 }
 
-pub(super) fn delete() -> Value {
-    json!({"deleted": "problem_summary", "previous_version": 2, "revision": 4})
+fn with_action(action: &str, key: &str, mut body: Value) -> Value {
+    body["action"] = json!(action);
+    body["key"] = json!(key);
+    body
 }
 
-pub(super) fn deleted_session() -> Value {
-    json!({"deleted_session": "ticket-7", "revision": 8})
+/// A batch of writes and deletes.
+pub(super) fn write_batch() -> Value {
+    json!({"action": "write_batch", "writes": [
+        {"key": "findings_summary", "value": "The pool is too small.", "if_version": 0},
+        {"key": "current_phase", "value": "analysis"},
+    ]})
 }
 
-pub(super) fn prompt() -> Value {
-    json!({
-        "text": "Shared context key conventions:\n\nState keys:\n  …",
-        "tokens": 700,
-        "max_tokens": 1000,
-        "left_out": [],
-    })
-}
-
-pub(super) fn audit() -> Value {
-    json!({
-        "records": [{
-            "revision": 2,
-            "action": "write",
-            "written_by": "orchestrator",
-            "written_at": "2026-02-20T14:30:00Z",
-            "key": "problem_summary",
-            "version": 1,
-            "value_size_tokens": 14,
-        }],
-        "oldest": 1,
-        "next_since": null,
-    })
+/// A read of several keys.
+pub(super) fn read_batch() -> Value {
+    json!({"action": "read_batch", "keys": ["findings_summary", "open_questions"]})
 }

@@ -11,16 +11,20 @@
 //! No route is described that does not exist, and none exists undescribed.
 
 mod about;
+mod changes;
+mod entries;
 mod examples;
 mod parts;
 mod schemas;
+mod sessions;
+mod snapshots;
 
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use crate::http::{
     code::{self, CODES},
-    route::{Access, Operation, ROUTES, Route},
+    table::{Access, Operation, ROUTES, Route},
 };
 
 /// What every caller of a session's route may be told.

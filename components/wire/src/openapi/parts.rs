@@ -5,13 +5,16 @@
 
 use serde_json::{Map, Value, json};
 
-use super::schemas::reply;
+use super::{examples, schemas::reply};
+use crate::http::changes::WAIT_SECONDS_MAX;
 
 /// The groups operations are shown in.
 pub(super) fn tags() -> Value {
     json!([
         {"name": "tool", "description": "What agents use."},
         {"name": "entries", "description": "The same as resources."},
+        {"name": "snapshots", "description": "Frozen copies of the store, by label."},
+        {"name": "changes", "description": "What changed, as it changes."},
         {"name": "sessions", "description": "The life of sessions, and who takes part."},
         {"name": "about", "description": "Open to anyone; tells of no session."},
     ])
@@ -51,10 +54,37 @@ pub(super) fn parameters() -> Value {
         })
     };
     let text = || json!({"type": "string"});
+    let instant = || json!({"type": "string", "format": "date-time"});
     json!({
         "session": path("session", "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$", "ticket-7"),
-        "key": path("key", "^[a-z0-9_]{1,64}$", "problem_summary"),
+        "key": path("key", "^([a-z0-9_]{1,64}:)?[a-z0-9_]{1,64}$", "problem_summary"),
+        "label": path("label", "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "pre_approval"),
         "after": query("after", text(), "List the sessions whose ids come after this one."),
+        "prefix": query(
+            "prefix",
+            text(),
+            "Of sessions, those whose ids begin so; of keys, those with this prefix, with or \
+             without its colon.",
+        ),
+        "status": query("status", json!({"enum": ["active", "archived"]}), "Only such sessions."),
+        "changed_after": query("changed_after", instant(), "Only sessions that changed after this."),
+        "changed_before": query(
+            "changed_before",
+            instant(),
+            "Only sessions that did not change since this, nor at this instant.",
+        ),
+        "session_id": query(
+            "session_id",
+            text(),
+            "The id of the new session; that in the document when absent.",
+        ),
+        "versions": query(
+            "versions",
+            json!({"type": "string", "pattern": "^[0-9]+(,[0-9]+)*$"}),
+            "Only these versions, such as 1,2; all that are kept when absent.",
+        ),
+        "to": query("to", text(), "The label of the snapshot to compare with; what is there now \
+             when absent."),
         "limit": query(
             "limit",
             json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),
@@ -62,8 +92,25 @@ pub(super) fn parameters() -> Value {
         ),
         "since": query(
             "since",
-            json!({"type": "integer", "minimum": 0, "default": 0}),
+            json!({"type": "integer", "minimum": 0}),
             "Begin after this revision.",
+        ),
+        "keys": query(
+            "keys",
+            text(),
+            "Only changes of keys like this one, in which * stands for any text; such as \
+             findings_*.",
+        ),
+        "wait": query(
+            "wait",
+            json!({"type": "integer", "minimum": 0, "maximum": WAIT_SECONDS_MAX, "default": 0}),
+            "How many seconds to wait for a change.",
+        ),
+        "last_event_id": header(
+            "Last-Event-ID",
+            "The id of the last event that was read, a revision; it counts instead of since. \
+             Only a stream takes it.",
+            "7",
         ),
         "participant": query("participant", text(), "Whose prompt; the caller's own when absent."),
         "max_tokens": query(
@@ -102,7 +149,8 @@ pub(super) fn headers() -> Value {
         |description: &str| json!({"description": description, "schema": {"type": "string"}});
     json!({
         "ETag": header("The revision of the last change to what was read, in quotes."),
-        "Location": header("The path of the session."),
+        "Content-Disposition": header("A name for the file."),
+        "Location": header("The path of what was created."),
         "RateLimit": header("What is left of the participant's allowance."),
         "RateLimit-Policy": header("How large that allowance is."),
         "Retry-After": header("Seconds to wait."),
@@ -142,8 +190,8 @@ pub(super) fn response(
 }
 
 /// The response that is the tool's answer to `action`.
-pub(super) fn tool_response(action: &str, example: Value, headers: &[&str]) -> Map<String, Value> {
-    let content = body(reply(action), example);
+pub(super) fn tool_response(action: &str, headers: &[&str]) -> Map<String, Value> {
+    let content = body(reply(action), examples::answer(action));
     response("200", "As asked.", content, headers)
 }
 

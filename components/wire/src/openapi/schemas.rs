@@ -39,9 +39,27 @@ pub(super) fn all() -> Map<String, Value> {
     schemas
 }
 
-/// The schema of what `action` answers.
+/// The schema of what `action` answers where the request says no more than it
+/// must; what it may say has other forms.
 pub(super) fn reply(action: &str) -> Value {
-    tool()["actions"][action]["reply"].take()
+    let mut reply = tool()["actions"][action]["reply"].take();
+    match reply.pointer_mut("/anyOf/0") {
+        Some(first) => first.take(),
+        None => reply,
+    }
+}
+
+/// The schema of a body that holds `members` of a request for `action`.
+pub(super) fn body_of(action: &str, members: &[&str]) -> Value {
+    let mut request = tool()["actions"][action]["request"].take();
+    let is_member = |name: &str| members.contains(&name);
+    if let Some(required) = request["required"].as_array_mut() {
+        required.retain(|it| it.as_str().is_some_and(is_member));
+    }
+    if let Some(properties) = request["properties"].as_object_mut() {
+        properties.retain(|name, _| is_member(name));
+    }
+    request
 }
 
 /// The tool's own description, its references leading into this document.
@@ -95,7 +113,8 @@ fn refusals() -> Value {
         },
         "error": {
             "description": "Further members depend on the code: limit and actual, \
-                            current_version and current_revision.",
+                            current_version and current_revision, oldest and revision, place, \
+                            and in a batch the key.",
             "type": "object",
             "required": ["code", "message"],
             "properties": {
@@ -144,7 +163,9 @@ fn bodies() -> Value {
                 "sessions": {"type": "array", "items": reply("show_session")},
                 "next_after": {
                     "type": ["string", "null"],
-                    "description": "Ask again with after set to it for more; null: no more.",
+                    "description": "Ask again with after set to it for more, also when this page \
+                                    is short: one page looks at 1000 sessions at most. Null: no \
+                                    more.",
                 },
             },
         },

@@ -1,6 +1,7 @@
 //! A server without sockets: what a host would do around [`Http`].
 
 use std::{
+    collections::VecDeque,
     future::Future,
     pin::pin,
     sync::{
@@ -8,22 +9,23 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll, Waker},
+    time::Duration,
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, StatusCode};
+use http::{HeaderMap, Request, Response, StatusCode};
 use serde_json::Value;
 use shared_context_codec::{Caller, Failure, Reply, invoke};
 use shared_context_core::{
     audit::AuditRecord,
     memory::MemoryKv,
-    port::{Clock, Log},
+    port::{Bucket as _, Clock, Kv as _, Log, NoTokenizer, Ports},
     time::Timestamp,
 };
 use shared_context_wire::{
-    Engine,
+    Engine, Woken,
     credential::Keys,
-    http::{Http, Options},
+    http::{Body, Http, Options, Watch},
 };
 
 /// 2026-02-20T14:30:00Z.
@@ -41,6 +43,20 @@ pub(crate) struct LocalEngine {
     pub(crate) requests: Mutex<Vec<Vec<u8>>>,
     /// What the next request fails with, without reaching the rules.
     pub(crate) fails_with: Mutex<Option<Failure>>,
+    /// What happens while someone waits for a change, one thing after another;
+    /// then nothing, until the time is up.
+    pub(crate) meanwhile: Mutex<VecDeque<Meanwhile>>,
+}
+
+/// What happens while someone waits.
+#[derive(Debug)]
+pub(crate) enum Meanwhile {
+    /// This participant makes this request on the session `s`.
+    Asks(&'static str, String),
+    /// So many milliseconds pass.
+    Passes(u64),
+    /// The server is told to stop.
+    Stops,
 }
 
 impl Engine for LocalEngine {
@@ -49,7 +65,7 @@ impl Engine for LocalEngine {
         if let Some(failure) = self.fails_with.lock().unwrap().take() {
             return Err(failure);
         }
-        invoke(&self.kv, self, self, scope, caller, request)
+        invoke(&self.ports(), scope, caller, request)
     }
 
     async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
@@ -58,12 +74,60 @@ impl Engine for LocalEngine {
         Ok(names.iter().filter_map(|it| it.strip_prefix("session/")).map(str::to_owned).collect())
     }
 
+    /// Never really waits: what happens meanwhile is in the test's script.
+    async fn wait_for_change(&self, scope: &str, seen: u64, at_most: Duration) -> Woken {
+        let mut left = u64::try_from(at_most.as_micros()).unwrap();
+        loop {
+            let stops = |it: &mut Meanwhile| matches!(it, Meanwhile::Stops);
+            if self.meanwhile.lock().unwrap().pop_front_if(stops).is_some() {
+                return Woken::Stopping;
+            }
+            if self.kv.open(scope).unwrap().revision().0 > seen {
+                return Woken::Changed;
+            }
+            let next = self.meanwhile.lock().unwrap().pop_front();
+            let passed = match next {
+                Some(Meanwhile::Asks(who, request)) => {
+                    self.ask(who, &request);
+                    continue;
+                }
+                Some(Meanwhile::Passes(milliseconds)) => {
+                    let more = (milliseconds * 1_000).saturating_sub(left);
+                    if more > 0 {
+                        let rest = Meanwhile::Passes(more / 1_000);
+                        self.meanwhile.lock().unwrap().push_front(rest);
+                    }
+                    (milliseconds * 1_000).min(left)
+                }
+                Some(Meanwhile::Stops) | None => left,
+            };
+            self.micros.fetch_add(passed, Ordering::SeqCst);
+            self.now_ms.fetch_add(passed / 1_000, Ordering::SeqCst);
+            left -= passed;
+            if left == 0 {
+                return Woken::TimeUp;
+            }
+        }
+    }
+
     fn now(&self) -> Timestamp {
         Clock::now(self)
     }
 
     fn monotonic_micros(&self) -> u64 {
         self.micros.load(Ordering::SeqCst)
+    }
+}
+
+impl LocalEngine {
+    /// Has `who` make a request on the session `s`, which must succeed.
+    fn ask(&self, who: &str, request: &str) {
+        let caller = Caller::trusted(who);
+        invoke(&self.ports(), "session/s", &caller, request.as_bytes()).unwrap();
+    }
+
+    fn ports(&self) -> Ports<'_, MemoryKv, Self, Self, NoTokenizer> {
+        Ports { kv: &self.kv, clock: self, log: self, tokenizer: &NoTokenizer }
     }
 }
 
@@ -148,12 +212,68 @@ impl Bench {
     }
 
     pub(crate) fn handle(&self, request: Request<Bytes>) -> Seen {
-        let response = ready(self.http.handle(&self.engine, request));
-        let (head, body) = response.into_parts();
+        let (head, body) = ready(self.http.handle(&self.engine, request)).into_parts();
+        let Body::Whole(body) = body else { panic!("a stream") };
         let body = String::from_utf8(body.to_vec()).unwrap();
         let seen = Seen { status: head.status, headers: head.headers, body };
         seen.check_invariants();
         seen
+    }
+
+    /// Opens a stream of changes of the session `s`: its headers, and the stream.
+    #[track_caller]
+    pub(crate) fn watch(
+        &self,
+        token: &str,
+        query: &str,
+        last_event_id: Option<&str>,
+    ) -> (HeaderMap, Box<Watch>) {
+        self.watch_session(token, "s", query, last_event_id)
+    }
+
+    #[track_caller]
+    pub(crate) fn watch_session(
+        &self,
+        token: &str,
+        session: &str,
+        query: &str,
+        last_event_id: Option<&str>,
+    ) -> (HeaderMap, Box<Watch>) {
+        let mut request = Request::get(format!("/v1/sessions/{session}/changes{query}"))
+            .header("accept", "text/event-stream")
+            .header("authorization", format!("Bearer {token}"));
+        if let Some(id) = last_event_id {
+            request = request.header("last-event-id", id);
+        }
+        let request = request.body(Bytes::new()).unwrap();
+        let response: Response<Body> = ready(self.http.handle(&self.engine, request));
+        assert_eq!(response.status(), 200);
+        let (head, body) = response.into_parts();
+        let Body::Live(watch) = body else { panic!("no stream") };
+        (head.headers, watch)
+    }
+
+    /// What comes next in a stream.
+    pub(crate) fn next(&self, watch: &mut Watch) -> Option<String> {
+        let next = ready(watch.next(&self.engine));
+        next.map(|it| String::from_utf8(it.to_vec()).unwrap())
+    }
+
+    /// The agent writes `key`, now.
+    pub(crate) fn write(&self, key: &str) {
+        let body = format!(r#"{{"action":"write","key":"{key}","value":"x"}}"#);
+        self.check("POST /v1/sessions/s/shared_context", &body, 200, "");
+    }
+
+    /// What happens while someone waits, after what was told before.
+    pub(crate) fn meanwhile(&self, happens: Meanwhile) {
+        self.engine.meanwhile.lock().unwrap().push_back(happens);
+    }
+
+    /// An agent writes `key` while someone waits.
+    pub(crate) fn meanwhile_write(&self, key: &str) {
+        let request = format!(r#"{{"action":"write","key":"{key}","value":"x"}}"#);
+        self.meanwhile(Meanwhile::Asks("subagent:analysis", request));
     }
 
     /// A request as the agent, whose answer has `status` and contains `told`.

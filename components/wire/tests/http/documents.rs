@@ -92,21 +92,48 @@ fn the_described_examples_are_what_the_server_takes_and_gives() {
     check(&orchestrator, "GET", summary, "", &at("get", "/v1/sessions/{session}/entries/{key}"));
     let create = at("post", "/v1/sessions");
     bench.check_as(ADMIN_KEY, "DELETE /v1/sessions/s", &[], "", 200, "");
-    for (method, path, rest) in [
-        ("get", "/v1/sessions/{session}", ""),
-        ("get", "/v1/sessions/{session}/entries", "/entries"),
-        ("get", "/v1/sessions/{session}/audit", "/audit"),
-        ("get", "/v1/sessions/{session}/prompt", "/prompt"),
-        ("post", "/v1/sessions/{session}/participants", "/participants"),
-        ("post", "/v1/sessions/{session}/archive", "/archive"),
-        ("post", "/v1/sessions/{session}/revoke", "/revoke"),
-        ("delete", "/v1/sessions/{session}", ""),
-    ] {
-        let operation = at(method, path);
-        let body = operation.get("requestBody").map_or_else(String::new, |_| example(&operation));
-        let path = format!("/v1/sessions/ticket-7{rest}");
-        check(ADMIN_KEY, &method.to_uppercase(), &path, &body, &operation);
-    }
+    let in_order = |token: &str, operations: &[(&str, &str)]| {
+        for (method, rest) in operations {
+            let operation = at(method, &format!("/v1/sessions/{{session}}{rest}"));
+            let body =
+                operation.get("requestBody").map_or_else(String::new, |_| example(&operation));
+            let rest = rest.replace("{key}", "problem_summary").replace("{label}", "pre_approval");
+            let path = format!("/v1/sessions/ticket-7{rest}");
+            check(token, &method.to_uppercase(), &path, &body, &operation);
+        }
+    };
+    in_order(
+        ADMIN_KEY,
+        &[
+            ("get", ""),
+            ("get", "/entries"),
+            ("get", "/changes"),
+            ("get", "/audit"),
+            ("get", "/prompt"),
+            ("get", "/export"),
+            ("post", "/participants"),
+        ],
+    );
+    let import = at("post", "/v1/sessions/import");
+    check(ADMIN_KEY, "POST", "/v1/sessions/import?session_id=copy", &example(&import), &import);
+    in_order(&orchestrator, &[("post", "/snapshots"), ("get", "/snapshots")]);
+    in_order(ADMIN_KEY, &[("get", "/inspect")]);
+    bench.check_as(&orchestrator, &format!("PUT {summary}"), &[], "Rolled back.", 200, "");
+    in_order(
+        &orchestrator,
+        &[
+            ("get", "/entries/{key}/history"),
+            ("get", "/snapshots/{label}"),
+            ("get", "/snapshots/{label}/entries/{key}"),
+            ("get", "/snapshots/{label}/diff"),
+            ("post", "/snapshots/{label}/restore"),
+            ("delete", "/snapshots/{label}"),
+            ("put", "/entries/{key}/access"),
+            ("post", "/entries/{key}/redact"),
+            ("delete", "/entries/{key}"),
+        ],
+    );
+    in_order(ADMIN_KEY, &[("post", "/revoke"), ("post", "/archive"), ("delete", "")]);
     check(ADMIN_KEY, "POST", "/v1/sessions", &example(&create), &create);
     check(ADMIN_KEY, "GET", "/v1/sessions", "", &at("get", "/v1/sessions"));
     check("", "GET", "/healthz", "", &at("get", "/healthz"));
@@ -114,7 +141,9 @@ fn the_described_examples_are_what_the_server_takes_and_gives() {
     let tool = at("post", "/v1/sessions/{session}/shared_context");
     let examples = &tool["requestBody"]["content"]["application/json"]["examples"];
     let answers = &tool["responses"]["200"]["content"]["application/json"]["examples"];
-    for action in ["write", "list_keys", "read", "prompt", "delete"] {
+    for action in
+        ["write", "list_keys", "read", "write_batch", "read_batch", "prompt", "delete"]
+    {
         let body = examples[action]["value"].to_string();
         let target = "POST /v1/sessions/ticket-7/shared_context";
         let seen = bench.check_as(&agent, target, &[JSON], &body, 200, "").json();

@@ -4,13 +4,17 @@
 use bytes::Bytes;
 use http::{Method, Request};
 
-use crate::bench::{ADMIN_KEY, Bench, LocalEngine};
+use shared_context_wire::http::Body;
+
+use crate::bench::{ADMIN_KEY, Bench, LocalEngine, ready};
 
 #[test]
 fn a_future_can_move_between_threads_when_the_engines_can() {
     fn is_send<T: Send>(_: &T) {}
     let bench = Bench::new();
     is_send(&bench.http.handle::<LocalEngine>(&bench.engine, Request::default()));
+    let (_, mut watch) = bench.watch(&bench.agent, "", None);
+    is_send(&watch.next::<LocalEngine>(&bench.engine));
 }
 
 #[test]
@@ -25,6 +29,8 @@ fn head_answers_as_get_does_without_the_body() {
         "/v1/sessions/s",
         "/v1/sessions/s/entries",
         "/v1/sessions/s/entries/a",
+        "/v1/sessions/s/entries/a/history",
+        "/v1/sessions/s/snapshots",
         "/v1/sessions/s/prompt",
         "/v1/sessions/s/entries/none",
         "/nowhere",
@@ -55,6 +61,9 @@ fn a_method_that_cannot_be_used_is_answered_with_those_that_can() {
     check("TRACE /healthz", 405, "GET, HEAD, OPTIONS");
     check("BREW /", 405, "GET, HEAD, OPTIONS");
     check("DELETE /v1/sessions", 405, "GET, HEAD, POST, OPTIONS");
+    check("PUT /v1/sessions/import", 405, "GET, HEAD, DELETE, POST, OPTIONS");
+    check("PUT /v1/sessions/s/snapshots/a", 405, "GET, HEAD, DELETE, OPTIONS");
+    check("GET /v1/sessions/s/snapshots/a/restore", 405, "POST, OPTIONS");
     check("OPTIONS /nowhere", 404, "");
     bench.check("GET /v1/sessions/s/archive", "", 405, "use one of POST, OPTIONS");
 }
@@ -84,13 +93,16 @@ fn a_host_can_refuse_before_it_has_the_body() {
         .method(Method::PUT)
         .uri("/v1/sessions/s/entries/a")
         .header("x-request-id", "big-1")
+        .header("authorization", format!("Bearer {}", bench.agent))
         .body(())
         .unwrap();
-    let (head, ()) = request.into_parts();
-    let response = bench.http.too_large(&head);
+    let (mut head, ()) = request.into_parts();
+    assert_eq!(bench.http.body_bytes_max(&head), 262_144);
+    let response = ready(bench.http.too_large(&bench.engine, &head));
     assert_eq!(response.status(), 413);
     assert_eq!(response.headers()["x-request-id"], "big-1");
-    let body: serde_json::Value = serde_json::from_slice(response.body()).unwrap();
+    let Body::Whole(body) = response.body() else { panic!("a stream") };
+    let body: serde_json::Value = serde_json::from_slice(body).unwrap();
     assert_eq!(body["error"]["code"], "REQUEST_TOO_LARGE");
     assert_eq!(body["error"]["limit"], 262_144);
     let stopping =
@@ -99,6 +111,9 @@ fn a_host_can_refuse_before_it_has_the_body() {
     let metrics = bench.send("", "GET /metrics", &[], Bytes::new()).body;
     let counted = r#"route="/v1/sessions/{session}/entries/{key}",method="PUT",status="413"} 1"#;
     assert!(metrics.contains(counted), "{metrics}");
+    // Who sends it comes first, whatever is sent.
+    head.headers.remove("authorization");
+    assert_eq!(ready(bench.http.too_large(&bench.engine, &head)).status(), 401);
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use std::{num::NonZeroU32, sync::atomic::Ordering};
 
-use shared_context_wire::http::{BODY_BYTES_MAX, Options, RateLimit};
+use http::Request;
+use shared_context_wire::http::{BODY_BYTES_MAX, DOCUMENT_BYTES_MAX, Options, RateLimit};
 
 use crate::bench::{ADMIN_KEY, Bench};
 
@@ -19,6 +20,38 @@ fn a_body_of_the_greatest_length_is_read_and_a_longer_one_refused() {
     bench.check(tool, &padded(10_000_000), 413, "store the conclusion, not the material");
     bench.check("GET /healthz", &padded(10_000_000), 413, "REQUEST_TOO_LARGE");
     bench.check("GET /healthz", "", 200, "ok");
+}
+
+#[test]
+fn only_the_operator_may_send_a_long_document() {
+    let bench = Bench::new();
+    let import = "POST /v1/sessions/import";
+    let read = |authorization: &[&str], target: &str| {
+        let (method, uri) = target.split_once(' ').unwrap();
+        let mut request = Request::builder().method(method).uri(uri);
+        for it in authorization {
+            request = request.header("authorization", *it);
+        }
+        bench.http.body_bytes_max(&request.body(()).unwrap().into_parts().0)
+    };
+    let admin = format!("Bearer {ADMIN_KEY}");
+    assert_eq!(read(&[&admin], import), DOCUMENT_BYTES_MAX);
+    assert_eq!(read(&[&admin], "POST /v1/sessions/import?session_id=x"), DOCUMENT_BYTES_MAX);
+    let agent = format!("Bearer {}", bench.agent);
+    for others in [&[][..], &[agent.as_str()], &["Bearer x"], &[ADMIN_KEY], &[&admin, &admin]] {
+        assert_eq!(read(others, import), BODY_BYTES_MAX, "{others:?}");
+    }
+    for target in ["GET /v1/sessions/import", "POST /v1/sessions", "POST /nowhere", "PUT /x"] {
+        assert_eq!(read(&[&admin], target), BODY_BYTES_MAX, "{target}");
+    }
+    let long = " ".repeat(BODY_BYTES_MAX + 1);
+    bench.check_as("", import, &[], &long, 401, "UNAUTHENTICATED");
+    bench.check_as(&bench.orchestrator, import, &[], &long, 403, "FORBIDDEN");
+    bench.check_as(ADMIN_KEY, import, &[], &long, 400, "the body is empty");
+    let longest = " ".repeat(DOCUMENT_BYTES_MAX);
+    bench.check_as(ADMIN_KEY, import, &[], &longest, 400, "the body is empty");
+    let told = "longer than 16777216 bytes; delete snapshots";
+    bench.check_as(ADMIN_KEY, import, &[], &format!("{longest} "), 413, told);
 }
 
 #[test]

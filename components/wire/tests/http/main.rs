@@ -6,6 +6,8 @@ mod anything;
 #[cfg(test)]
 mod bench;
 #[cfg(test)]
+mod changes;
+#[cfg(test)]
 mod credentials;
 #[cfg(test)]
 mod documents;

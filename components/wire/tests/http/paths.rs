@@ -5,6 +5,14 @@ use crate::bench::{ADMIN_KEY, Bench};
 #[test]
 fn a_key_with_any_ascii_character_is_a_key_or_refused_as_one() {
     let bench = Bench::new();
+    // A colon stands between a prefix and the rest, where a session allows it.
+    let body = r#"{"session_id":"p","config":{"allows_prefixes":true}}"#;
+    bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], body, 201, "");
+    let agent = bench.mint("p", "subagent:a");
+    for path in ["inv:scope", "inv%3Ascope", "%69nv%3ascope"] {
+        let target = format!("PUT /v1/sessions/p/entries/{path}");
+        bench.check_as(&agent, &target, &[], "x", if path == "inv:scope" { 201 } else { 200 }, "");
+    }
     for byte in 0..=127_u8 {
         let character = char::from(byte);
         let target = format!("PUT /v1/sessions/s/entries/%{byte:02X}");
@@ -41,6 +49,28 @@ fn a_slash_in_a_key_is_part_of_the_key() {
     bench.check(&long, "", 400, "INVALID_KEY");
     let longer = format!("GET /v1/sessions/s/entries/{}", "k".repeat(60_000));
     assert!(bench.check(&longer, "", 400, "INVALID_KEY").body.len() < 1000);
+}
+
+#[test]
+fn a_label_in_a_path_is_one_or_refused_as_none() {
+    let bench = Bench::new();
+    bench.check_as(
+        &bench.orchestrator,
+        "POST /v1/sessions/s/snapshots",
+        &[],
+        r#"{"label":"v1.0-rc_2"}"#,
+        201,
+        "",
+    );
+    for label in ["v1.0-rc_2", "%76%31.0-rc%5F2"] {
+        bench.check(&format!("GET /v1/sessions/s/snapshots/{label}"), "", 200, "v1.0-rc_2");
+    }
+    for label in ["a%20b", "a%2Fb", "%2e%2e", "-a", "_a", "%C3%A4", "%00", &"l".repeat(65)] {
+        bench.check(&format!("GET /v1/sessions/s/snapshots/{label}"), "", 400, "must be 1 to 64");
+    }
+    bench.check("GET /v1/sessions/s/snapshots/%ff", "", 400, "not UTF-8 once percent-decoded");
+    bench.check("GET /v1/sessions/s/snapshots/a/b", "", 404, "NOT_FOUND");
+    bench.check("GET /v1/sessions/s/snapshots/", "", 404, "without the slash at its end");
 }
 
 #[test]
@@ -83,7 +113,9 @@ fn a_query_nobody_understands_is_refused() {
     let bench = Bench::new();
     let check = |target: &str, told: &str| bench.check(target, "", 400, told);
     check("GET /healthz?verbose=1", r#"query parameter \"verbose\" is unknown"#);
-    check("GET /v1/sessions/s/entries?prefix=a", "this route takes no query parameters");
+    check("GET /v1/sessions/s/entries?if_changed_since=1", "this route takes only prefix");
+    check("GET /v1/sessions/s/snapshots?label=a", "this route takes no query parameters");
+    check("GET /v1/sessions/s/snapshots/a?key=b", "this route takes no query parameters");
     check("DELETE /v1/sessions/s/entries/a?if_version=1", "takes no query parameters");
     check("GET /v1/sessions/s/prompt?max_tokens=9&max_tokens=9", "max_tokens is given twice");
     check("GET /v1/tools?format=gemini", "format must be mcp, openai or anthropic");

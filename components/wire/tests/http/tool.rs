@@ -94,19 +94,24 @@ fn a_failure_of_the_host_fails_this_request_only() {
 
 #[test]
 fn a_reply_the_wire_cannot_read_is_a_failure_of_the_server() {
+    use std::time::Duration;
+
     use bytes::Bytes;
     use http::Request;
     use shared_context_codec::{Caller, Reply};
     use shared_context_core::time::Timestamp;
-    use shared_context_wire::Engine;
+    use shared_context_wire::{Engine, Woken};
 
     struct Odd;
     impl Engine for Odd {
         async fn invoke(&self, _: &str, _: &Caller, _: &[u8]) -> Result<Reply, Failure> {
-            Ok(Reply { revision: 1, body: b"not json".to_vec() })
+            Ok(Reply { revision: 1, body: b"not json".to_vec(), next_expiry_ms: None })
         }
         async fn sessions(&self, _: Option<&str>, _: usize) -> Result<Vec<String>, Failure> {
             Ok(vec!["a\"b".to_owned()])
+        }
+        async fn wait_for_change(&self, _: &str, _: u64, _: Duration) -> Woken {
+            Woken::TimeUp
         }
         fn now(&self) -> Timestamp {
             Timestamp(0)

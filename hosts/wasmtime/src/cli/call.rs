@@ -3,23 +3,18 @@
 //! # Invariant
 //!
 //! `token` prints the credential and nothing else on standard output, so that it
-//! can be put into a variable; a credential that `call` mints lives for a minute.
+//! can be put into a variable.
 
 use std::io::{self, IsTerminal, Read};
 
-use serde_json::json;
-
 use super::{
-    client::{Bearer, parse},
+    caller::{CallerArgs, mint},
+    client::parse,
     output::{Output, plain, remark},
-    problem::{Kind, Problem},
+    problem::Problem,
     reply::{self, Issued, Rendered},
     server::{Server, ServerArgs},
 };
-
-/// How long a credential lives that is minted for one call, in seconds: the
-/// shortest life there is.
-const CALL_TTL_SECONDS: u64 = 60;
 
 /// Mint a participant's credential
 #[derive(Debug, clap::Args)]
@@ -52,17 +47,18 @@ Examples:
     '{\"action\":\"write\",\"key\":\"findings_summary\",\"value\":\"Too few.\"}'
   echo '{\"action\":\"read\",\"key\":\"scope\"}' | shared-context call ticket-7 - --json
 
-Actions: list_keys, read, write, delete, prompt, show_session; with `--as admin`
-also audit. Without --as the credential in SHARED_CONTEXT_TOKEN is used.")]
+Actions: list_keys, read, read_batch, write, write_batch, delete, set_access,
+read_history, changes, snapshot, list_snapshots, read_snapshot, diff_snapshots,
+restore_snapshot, delete_snapshot, redact, prompt, show_session; with `--as
+admin` also audit and inspect.")]
 pub(crate) struct Arguments {
     /// The session
     session: String,
     /// The request, or - for standard input
     #[arg(value_name = "JSON")]
     request: String,
-    /// Call as this participant, by a credential that is minted for this one call
-    #[arg(long = "as", value_name = "PARTICIPANT")]
-    participant: Option<String>,
+    #[command(flatten)]
+    caller: CallerArgs,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -113,9 +109,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
         })?;
     }
     let session = &arguments.session;
-    let bearer = bearer(&server, session, arguments.participant.as_deref())?;
-    let path = ["v1", "sessions", session, "shared_context"];
-    let reply = server.send(&server.client.post(&path, request.as_str()), Some(&bearer))?;
+    let bearer = arguments.caller.bearer(&server, session)?;
+    let reply = server.tool(session, &bearer, request.as_str())?;
     output.answer(&reply, || reply::human(request.as_bytes(), &reply, output))
 }
 
@@ -144,37 +139,6 @@ pub(crate) fn prompt(arguments: &PromptArguments, output: Output) -> Result<(), 
         }
         Ok(plain(text).into_owned())
     })
-}
-
-/// What to show the server: a credential minted for `participant`, or the one
-/// of the environment.
-fn bearer(server: &Server, session: &str, participant: Option<&str>) -> Result<Bearer, Problem> {
-    match participant {
-        Some("admin") => server.admin(),
-        Some(participant) => {
-            let reply = mint(server, session, participant, Some(CALL_TTL_SECONDS))?;
-            parse(&reply, &server.client).map(|it: Issued| Bearer(it.credential))
-        }
-        None => Server::participant().ok_or_else(|| {
-            Problem::new(Kind::Usage, "NO_CREDENTIAL", "nothing says who calls")
-                .next("add --as PARTICIPANT, or set SHARED_CONTEXT_TOKEN to a credential")
-        }),
-    }
-}
-
-fn mint(
-    server: &Server,
-    session: &str,
-    participant: &str,
-    ttl_seconds: Option<u64>,
-) -> Result<Vec<u8>, Problem> {
-    let mut body = json!({"participant": participant});
-    if let (Some(ttl_seconds), Some(body)) = (ttl_seconds, body.as_object_mut()) {
-        body.insert("ttl_seconds".to_owned(), ttl_seconds.into());
-    }
-    let path = ["v1", "sessions", session, "participants"];
-    let admin = server.admin()?;
-    server.send(&server.client.post(&path, body.to_string()), Some(&admin))
 }
 
 /// A time such as `90s`, `15m`, `1h` or `30d`, in seconds.

@@ -6,14 +6,19 @@
 //! A credential goes to the address it was given for: redirects and proxies are
 //! not followed. It is never printed.
 
-use std::{fmt, io, net::IpAddr, time::Duration};
+use std::{
+    fmt,
+    io::{self, BufReader},
+    net::IpAddr,
+    time::Duration,
+};
 
-use http::{Method, Request, Uri, header};
+use http::{Method, Request, Response, StatusCode, Uri, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use shared_context_codec::Failure;
-use ureq::Agent;
+use ureq::{Agent, BodyReader};
 
 use super::problem::{Kind, Problem};
 
@@ -21,6 +26,10 @@ use super::problem::{Kind, Problem};
 pub(crate) const LISTEN_DEFAULT: &str = "127.0.0.1:8787";
 const CONNECT_MAX: Duration = Duration::from_secs(3);
 const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// The longest that nothing comes over a connection of events, on which a server
+/// gives a sign of life every 15 seconds.
+const SILENCE_MAX: Duration = Duration::from_secs(45);
+const EVENT_STREAM: &str = "text/event-stream";
 const BODY_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// What may stand in a segment of a path or a query value as it is.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -43,6 +52,9 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
     url: String,
 }
+
+/// A body that is read as it comes.
+pub(crate) type Stream = BufReader<BodyReader<'static>>;
 
 /// A request that is ready to be sent.
 #[derive(Debug, Clone)]
@@ -101,7 +113,17 @@ impl Client {
 
     /// A request that creates or changes something by `body`, JSON.
     pub(crate) fn post(&self, path: &[&str], body: impl Into<Vec<u8>>) -> Call {
-        Call { body: Some(body.into()), ..self.call(Method::POST, path, &[]) }
+        self.post_to(path, &[], body)
+    }
+
+    /// As [`Client::post`], with a query.
+    pub(crate) fn post_to(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+        body: impl Into<Vec<u8>>,
+    ) -> Call {
+        Call { body: Some(body.into()), ..self.call(Method::POST, path, query) }
     }
 
     /// A request that removes something.
@@ -130,10 +152,7 @@ impl Client {
     ///
     /// Nothing answers there.
     pub(crate) fn send(&self, call: &Call, bearer: Option<&Bearer>) -> Result<Answer, Problem> {
-        let mut request = Request::builder().method(call.method.clone()).uri(&call.path);
-        if let Some(Bearer(secret)) = bearer {
-            request = request.header(header::AUTHORIZATION, format!("Bearer {secret}"));
-        }
+        let request = call.request(bearer);
         let sent = match &call.body {
             Some(body) => request
                 .header(header::CONTENT_TYPE, "application/json")
@@ -145,46 +164,79 @@ impl Client {
                 .map_err(ureq::Error::from)
                 .and_then(|request| self.agent.run(request)),
         };
-        let read = sent.and_then(|response| {
-            let status = response.status().as_u16();
-            let body =
-                response.into_body().into_with_config().limit(BODY_BYTES_MAX).read_to_vec()?;
-            Ok(Answer { status, body, url: self.url.clone() })
+        sent.and_then(|response| self.whole(response)).map_err(|error| self.not_answered(&error))
+    }
+
+    /// Sends `call`, which asks for changes; returns the events of those after the
+    /// revision `after`, as they come.
+    ///
+    /// # Errors
+    ///
+    /// Nothing answers there, or the server refused.
+    pub(crate) fn stream(
+        &self,
+        call: &Call,
+        bearer: &Bearer,
+        after: u64,
+    ) -> Result<Stream, Problem> {
+        let request = call
+            .request(Some(bearer))
+            .header(header::ACCEPT, EVENT_STREAM)
+            .header("Last-Event-ID", after)
+            .body(())
+            .map_err(ureq::Error::from);
+        let sent = request.and_then(|request| {
+            let request = self
+                .agent
+                .configure_request(request)
+                .timeout_global(None)
+                .timeout_per_read(Some(SILENCE_MAX));
+            self.agent.run(request.build())
         });
-        read.map_err(|error| match error {
-            ureq::Error::Http(_) => Problem::usage(
+        let response = sent.map_err(|error| self.not_answered(&error))?;
+        let form = response.headers().get(header::CONTENT_TYPE);
+        let is_stream = form.is_some_and(|it| it.as_bytes().starts_with(EVENT_STREAM.as_bytes()));
+        if response.status() == StatusCode::OK && is_stream {
+            return Ok(BufReader::new(response.into_body().into_reader()));
+        }
+        let answer = self.whole(response).map_err(|error| self.not_answered(&error))?;
+        answer.accepted()?;
+        Err(not_ours(&self.url, "it does not send changes as they happen"))
+    }
+
+    fn whole(&self, response: Response<ureq::Body>) -> Result<Answer, ureq::Error> {
+        let status = response.status().as_u16();
+        let body = response.into_body().into_with_config().limit(BODY_BYTES_MAX).read_to_vec()?;
+        Ok(Answer { status, body, url: self.url.clone() })
+    }
+
+    fn not_answered(&self, error: &ureq::Error) -> Problem {
+        if matches!(error, ureq::Error::Http(_)) {
+            return Problem::usage(
                 "the credential or address holds characters that no request may; \
                  check that it was copied whole",
-            ),
-            error => Problem::new(
-                Kind::Unreachable,
-                "SERVER_UNREACHABLE",
-                format!("no shared-context server answers at {}: {}", self.url, reason(&error)),
-            )
-            .next("start one with `shared-context serve`"),
-        })
+            );
+        }
+        let message =
+            format!("no shared-context server answers at {}: {}", self.url, reason(error));
+        Problem::new(Kind::Unreachable, "SERVER_UNREACHABLE", message)
+            .next("start one with `shared-context serve`")
+    }
+}
+
+impl Call {
+    fn request(&self, bearer: Option<&Bearer>) -> http::request::Builder {
+        let request = Request::builder().method(self.method.clone()).uri(&self.path);
+        match bearer {
+            Some(Bearer(secret)) => {
+                request.header(header::AUTHORIZATION, format!("Bearer {secret}"))
+            }
+            None => request,
+        }
     }
 }
 
 impl Answer {
-    /// The refusal, when it is one of a shared-context server.
-    pub(crate) fn refusal(&self) -> Option<Failure> {
-        #[derive(Deserialize)]
-        struct Refusal {
-            error: Members,
-        }
-        #[derive(Deserialize)]
-        struct Members {
-            code: String,
-            message: String,
-            #[serde(flatten)]
-            details: Map<String, Value>,
-        }
-        let Refusal { error } = serde_json::from_slice(&self.body).ok()?;
-        let details = (!error.details.is_empty()).then(|| Value::from(error.details).to_string());
-        Some(Failure { code: error.code.into(), message: error.message, details })
-    }
-
     /// The body, when the server did what it was asked.
     ///
     /// # Errors
@@ -194,11 +246,29 @@ impl Answer {
         if (200..300).contains(&self.status) {
             return Ok(self.body);
         }
-        Err(match self.refusal() {
+        Err(match refusal(&self.body) {
             Some(failure) => Problem::refused(failure),
             None => not_ours(&self.url, &format!("it answers with status {}", self.status)),
         })
     }
+}
+
+/// The refusal in `body`, when it is one of a shared-context server.
+pub(crate) fn refusal(body: &[u8]) -> Option<Failure> {
+    #[derive(Deserialize)]
+    struct Refusal {
+        error: Members,
+    }
+    #[derive(Deserialize)]
+    struct Members {
+        code: String,
+        message: String,
+        #[serde(flatten)]
+        details: Map<String, Value>,
+    }
+    let Refusal { error } = serde_json::from_slice(body).ok()?;
+    let details = (!error.details.is_empty()).then(|| Value::from(error.details).to_string());
+    Some(Failure { code: error.code.into(), message: error.message, details })
 }
 
 /// Why nothing was answered, in the words of people.

@@ -1,6 +1,6 @@
 //! The command line: which commands there are, and what each is told.
 //!
-//! Each command is a file; what they print is in `output` and `reply`, why they
+//! Each command is a file, or a folder; what they print is in `output` and `reply`, why they
 //! fail in `problem`. Not here: the server, which is the library's.
 //!
 //! # Invariant
@@ -9,15 +9,25 @@
 //! from the environment or from the data folder.
 
 mod call;
+mod caller;
 mod client;
+mod confirm;
 mod demo;
 mod doctor;
+mod file;
+mod history;
+mod inspect;
 mod output;
+mod portable;
 mod problem;
+mod redact;
 mod reply;
 mod serve;
 mod server;
 mod session;
+mod signals;
+mod snapshot;
+mod watch;
 
 use std::{
     env,
@@ -44,7 +54,7 @@ The environment, where an option is not given:
   SHARED_CONTEXT_URL        the server's address
   SHARED_CONTEXT_DATA       the server's data folder
   SHARED_CONTEXT_ADMIN_KEY  the operator's key; else the one in the data folder
-  SHARED_CONTEXT_TOKEN      a participant's credential, for `call` and `prompt`
+  SHARED_CONTEXT_TOKEN      a participant's credential
   NO_COLOR                  no colours";
 
 /// Working memory that the agents of one session share: a durable server, and
@@ -75,6 +85,13 @@ enum Command {
     Token(call::TokenArguments),
     Call(call::Arguments),
     Prompt(call::PromptArguments),
+    History(history::Arguments),
+    Snapshot(snapshot::Arguments),
+    Watch(watch::Arguments),
+    Inspect(inspect::Arguments),
+    Export(portable::ExportArguments),
+    Import(portable::ImportArguments),
+    Redact(redact::Arguments),
     Doctor(doctor::Arguments),
 }
 
@@ -103,6 +120,13 @@ fn run(command: Command, output: Output) -> Result<(), Problem> {
         Command::Token(arguments) => call::token(&arguments, output),
         Command::Call(arguments) => call::run(&arguments, output),
         Command::Prompt(arguments) => call::prompt(&arguments, output),
+        Command::History(arguments) => history::run(&arguments, output),
+        Command::Snapshot(arguments) => snapshot::run(&arguments, output),
+        Command::Watch(arguments) => watch::run(&arguments, output),
+        Command::Inspect(arguments) => inspect::run(&arguments, output),
+        Command::Export(arguments) => portable::export(&arguments, output),
+        Command::Import(arguments) => portable::import(&arguments, output),
+        Command::Redact(arguments) => redact::run(&arguments, output),
         Command::Doctor(arguments) => doctor::run(&arguments, output),
     }
 }

@@ -6,13 +6,15 @@
 //! # Invariants
 //!
 //! With `--json` exactly one document is printed on standard output, whether the
-//! command succeeds or not. Text that came from a server is printed
-//! [`plain`]: a stored value cannot drive the terminal.
+//! command succeeds or not; only `watch` prints a document a line, as they come.
+//! Text that came from a server is printed [`plain`]: a stored value cannot drive
+//! the terminal.
 
 use std::{
     borrow::Cow,
     fmt::Write as _,
     io::{self, ErrorKind, Write},
+    ops::ControlFlow,
 };
 
 use anstyle::{AnsiColor, Style};
@@ -25,6 +27,8 @@ pub(crate) const DIMMED: Style = Style::new().dimmed();
 pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
 pub(crate) const RED: Style = AnsiColor::Red.on_default();
+pub(crate) const BLUE: Style = AnsiColor::Blue.on_default();
+pub(crate) const MAGENTA: Style = AnsiColor::Magenta.on_default();
 
 /// The widest text is this wide, also on a wider terminal: long lines are hard
 /// to read.
@@ -65,7 +69,21 @@ impl Output {
         if !self.is_json {
             return self.text(&text()?);
         }
-        written(document_to(&mut io::stdout(), document))
+        written(document_to(&mut io::stdout(), document)).map(drop)
+    }
+
+    /// Prints one of many: the JSON document `document` as a line, or the text
+    /// `text` makes. Breaks when nobody reads any more.
+    pub(crate) fn next(
+        self,
+        document: &[u8],
+        text: impl FnOnce() -> String,
+    ) -> Result<ControlFlow<()>, Problem> {
+        if self.is_json {
+            return written(document_to(&mut io::stdout(), document));
+        }
+        let mut out = anstream::stdout();
+        written(out.write_all(text().as_bytes()).and_then(|()| out.flush()))
     }
 
     /// Prints text for a person, and a line break when it ends without one.
@@ -76,14 +94,35 @@ impl Output {
         }
         let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         let mut out = anstream::stdout();
-        written(write!(out, "{text}{end}").and_then(|()| out.flush()))
+        written(write!(out, "{text}{end}").and_then(|()| out.flush())).map(drop)
     }
 
     /// Wraps `text`; its first line starts with `first`, the others with `indent`.
     pub(crate) fn wrapped(self, first: &str, indent: &str, text: &str) -> String {
-        let options =
-            textwrap::Options::new(self.width).initial_indent(first).subsequent_indent(indent);
-        textwrap::fill(text, options)
+        textwrap::fill(text, self.indented(first, indent))
+    }
+
+    /// A stored value, wrapped and indented; of a longer one its first `lines_max`
+    /// lines.
+    pub(crate) fn value(self, value: &str, lines_max: usize) -> String {
+        let value = plain(value);
+        let lines = textwrap::wrap(&value, self.indented("  ", "  "));
+        let mut text = String::new();
+        for line in lines.iter().take(lines_max) {
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+        if lines.len() > lines_max {
+            let _ = writeln!(text, "  {DIMMED}…{DIMMED:#}");
+        }
+        text
+    }
+
+    /// How lines are wrapped: not within dates and labels.
+    fn indented<'a>(self, first: &'a str, indent: &'a str) -> textwrap::Options<'a> {
+        textwrap::Options::new(self.width)
+            .initial_indent(first)
+            .subsequent_indent(indent)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation)
     }
 }
 
@@ -130,14 +169,15 @@ fn document_to(out: &mut impl Write, document: &[u8]) -> io::Result<()> {
 }
 
 /// A reader that went away has read what it wanted.
-fn written(result: io::Result<()>) -> Result<(), Problem> {
+fn written(result: io::Result<()>) -> Result<ControlFlow<()>, Problem> {
     match result {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Problem::new(
+        Ok(()) => Ok(ControlFlow::Continue(())),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
+        Err(error) => Err(Problem::new(
             Kind::Usage,
             "OUTPUT_FAILED",
             format!("the answer cannot be printed: {error}"),
         )),
-        _ => Ok(()),
     }
 }
 
@@ -241,6 +281,21 @@ mod tests {
     fn a_value_cannot_drive_the_terminal() {
         assert_eq!(plain("a\u{1b}[2J\rb\u{9b}\u{7f}\u{0}"), "a␛[2J␍b\u{fffd}␡␀");
         assert!(matches!(plain("two\nlines\tand 👩‍🚀"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_value_is_indented_and_only_its_beginning_shown_if_so_wished() {
+        let output = Output { is_json: false, width: 40 };
+        let value =
+            "one line\n\n    indented\nand one that is longer than the terminal is wide\u{1b}";
+        let whole = output.value(value, usize::MAX);
+        assert_eq!(
+            whole,
+            "  one line\n\n      indented\n  and one that is longer than the\n  terminal is \
+             wide␛\n"
+        );
+        assert_eq!(bare(&output.value(value, 1)), "  one line\n  …\n");
+        assert_eq!(bare(&output.value("", 1)), "\n");
     }
 
     #[test]

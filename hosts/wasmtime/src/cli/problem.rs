@@ -68,6 +68,9 @@ impl Problem {
         let next = match &*failure.code {
             "SESSION_NOT_FOUND" => Some("`shared-context session list` shows those that exist"),
             "SESSION_EXISTS" => Some("`shared-context session show ID` shows it"),
+            "SNAPSHOT_NOT_FOUND" | "SNAPSHOT_EXISTS" | "SNAPSHOT_LIMIT" => {
+                Some("`shared-context snapshot list SESSION` shows those there are")
+            }
             "UNAUTHENTICATED" => Some(
                 "`shared-context token SESSION PARTICIPANT` mints a fresh credential, \
                  `shared-context doctor` checks the admin key",

@@ -24,6 +24,7 @@ use super::{
     output::{BOLD, DIMMED, GREEN, Output},
     problem::{Kind, Problem},
     server::data_folder,
+    signals::{Signals, no_thread},
 };
 
 /// The largest limit that can be set for the disk: 16 TiB.
@@ -89,10 +90,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     });
     options.storage.bytes_max = arguments.disk_max_mib.map(|it| it.saturating_mul(1 << 20));
     let is_key_kept = options.admin_key.is_none();
-    let runtime = tokio::runtime::Runtime::new().map_err(|error| {
-        let message = format!("the system gives no threads: {error}");
-        Problem::new(Kind::Start, "START_FAILED", message).next("stop other programs, or reboot")
-    })?;
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| no_thread(&error))?;
     runtime.block_on(async {
         let mut signals = Signals::new()?;
         let server = Server::start(options).await?;
@@ -203,51 +201,6 @@ fn start_log(format: LogFormat) -> Result<(), Problem> {
         LogFormat::Json => log.json().flatten_event(true).with_current_span(false).try_init(),
     };
     started.map_err(|error| Problem::new(Kind::Start, "START_FAILED", error.to_string()))
-}
-
-/// What tells this process to stop.
-pub(super) struct Signals {
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    #[cfg(unix)]
-    pub(super) fn new() -> Result<Self, Problem> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let listen = |kind| {
-            signal(kind).map_err(|error| {
-                let message = format!("the system gives no signals: {error}");
-                Problem::new(Kind::Start, "START_FAILED", message)
-            })
-        };
-        Ok(Self {
-            terminate: listen(SignalKind::terminate())?,
-            interrupt: listen(SignalKind::interrupt())?,
-        })
-    }
-
-    #[cfg(unix)]
-    pub(super) async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "Ctrl-C",
-        }
-    }
-
-    #[cfg(not(unix))]
-    #[expect(clippy::unnecessary_wraps, reason = "the same shape on every platform")]
-    pub(super) fn new() -> Result<Self, Problem> {
-        Ok(Self {})
-    }
-
-    #[cfg(not(unix))]
-    pub(super) async fn next(&mut self) -> &'static str {
-        drop(tokio::signal::ctrl_c().await);
-        "Ctrl-C"
-    }
 }
 
 /// An address and port, or a port of this machine.

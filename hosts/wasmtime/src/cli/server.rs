@@ -19,7 +19,7 @@ use super::{
 };
 
 /// Which server to talk to.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ServerArgs {
     /// The server's address [default: that of the server running on the data
     /// folder, else `http://127.0.0.1:8787`]
@@ -139,6 +139,21 @@ impl Server {
     /// Asks whether the server is up, and returns its answer.
     pub(crate) fn health(&self) -> Result<Vec<u8>, Problem> {
         self.send(&self.client.get(&["healthz"], &[]), None)
+    }
+
+    /// Sends `request` to the JSON tool of `session` and returns the reply.
+    ///
+    /// # Errors
+    ///
+    /// The server refused, or there is none.
+    pub(crate) fn tool(
+        &self,
+        session: &str,
+        bearer: &Bearer,
+        request: impl Into<Vec<u8>>,
+    ) -> Result<Vec<u8>, Problem> {
+        let path = ["v1", "sessions", session, "shared_context"];
+        self.send(&self.client.post(&path, request), Some(bearer))
     }
 
     /// Sends `call` and returns the body of what was answered.

@@ -1,24 +1,17 @@
 //! `session`: the life of sessions, for the operator.
-//!
-//! # Invariant
-//!
-//! What cannot be undone asks first, unless it was told not to; where nobody can
-//! be asked it is refused.
 
-use std::{
-    fs,
-    io::{self, BufRead, IsTerminal, Read, Write},
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde_json::value::RawValue;
 
 use super::{
     client::{Bearer, Call, parse},
-    output::{BOLD, DIMMED, GREEN, Output, YELLOW, remark},
+    confirm::confirm,
+    file,
+    output::{BOLD, GREEN, Output, YELLOW, counted, remark},
     problem::Problem,
-    reply::{AuditPage, Issued, Session, Sessions},
+    reply::{AuditPage, Human, Made, Session, Sessions},
     server::{Server, ServerArgs},
 };
 
@@ -51,8 +44,15 @@ Examples:
 
 A configuration is JSON; what it leaves out has the default:
   {\"value_tokens_max\":1000, \"store_tokens_max\":10000, \"keys_max\":1000,
-   \"estimator\":\"approximate\", \"namespace\":{\"keys\":[{\"key\":\"scope\",
-   \"group\":\"Problem\", \"purpose\":\"boundaries of the work\"}]}}")]
+   \"history_versions_max\":10, \"history_bytes_max\":1048576,
+   \"snapshots_max\":32, \"changes_max\":1000, \"ttl_seconds_default\":null,
+   \"allows_prefixes\":false, \"access\":[{\"keys\":\"findings_*\",
+   \"writable_by\":[\"subagent:analysis:*\"]}], \"estimator\":\"approximate\",
+   \"namespace\":{\"keys\":[{\"key\":\"scope\", \"group\":\"Problem\",
+   \"purpose\":\"boundaries of the work\"}]}}
+
+With \"estimator\":\"o200k_base\" or \"cl100k_base\" tokens are counted exactly, as
+models do that use it. A session never changes how it counts.")]
     Create {
         /// 1 to 128 of A-Z a-z 0-9 . _ - starting with a letter or digit
         id: String,
@@ -65,6 +65,8 @@ A configuration is JSON; what it leaves out has the default:
 Examples:
   shared-context session list
   shared-context session list --after ticket-7 --limit 20
+  shared-context session list --status active --prefix ticket-
+  shared-context session list --changed-before 2026-10-01T00:00:00Z
   shared-context session list --json | jq -r '.sessions[].session_id'")]
     List {
         /// Only those after this id
@@ -73,6 +75,8 @@ Examples:
         /// At most this many, up to 1000
         #[arg(long, value_name = "N", default_value_t = 100)]
         limit: u64,
+        #[command(flatten)]
+        filter: Filter,
     },
     /// Show a session's status, totals and limits
     #[command(after_help = "\
@@ -127,12 +131,36 @@ Examples:
     },
 }
 
+/// Which sessions are listed.
+#[derive(Debug, clap::Args)]
+struct Filter {
+    /// Only the active, or only the archived ones
+    #[arg(
+        long,
+        value_name = "active|archived",
+        value_parser = ["active", "archived"],
+        hide_possible_values = true
+    )]
+    status: Option<String>,
+    /// Only those whose id starts with this
+    #[arg(long, value_name = "TEXT")]
+    prefix: Option<String>,
+    /// Only those that last changed before, in RFC 3339
+    #[arg(long, value_name = "TIME")]
+    changed_before: Option<String>,
+    /// Only those that changed after, in RFC 3339
+    #[arg(long, value_name = "TIME")]
+    changed_after: Option<String>,
+}
+
 /// Runs `session`.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
     let server = arguments.server.server()?;
     match &arguments.command {
         Command::Create { id, config } => create(&server, id, config.as_deref(), output),
-        Command::List { after, limit } => list(&server, after.as_deref(), *limit, output),
+        Command::List { after, limit, filter } => {
+            list(&server, after.as_deref(), *limit, filter, output)
+        }
         Command::Show { id } => show(&server, id, output),
         Command::Archive { id } => {
             let call = server.client.post(&["v1", "sessions", id, "archive"], "{}");
@@ -159,38 +187,41 @@ fn create(server: &Server, id: &str, config: Option<&Path>, output: Output) -> R
     let call = server.client.post(&["v1", "sessions"], body);
     let reply = server.send(&call, Some(&server.admin()?))?;
     output.answer(&reply, || {
-        let session: Session = parse(&reply, &server.client)?;
-        let Issued { credential, expires_at } = parse(&reply, &server.client)?;
-        Ok(format!(
-            "{GREEN}✓{GREEN:#} created {}\n{DIMMED}The orchestrator's credential, until \
-             {expires_at}; it is not shown again:{DIMMED:#}\n  export \
-             SHARED_CONTEXT_TOKEN={BOLD}{credential}{BOLD:#}\n",
-            session.human(),
-        ))
+        let made: Made = parse(&reply, &server.client)?;
+        Ok(format!("{GREEN}✓{GREEN:#} created {}", made.human(output)))
     })
 }
 
 /// Reads a configuration: any JSON; what is in it the server checks.
 fn read_config(path: &Path) -> Result<Box<RawValue>, Problem> {
-    let mut text = String::new();
-    let (name, read) = if path == Path::new("-") {
-        ("standard input".to_owned(), io::stdin().read_to_string(&mut text).map(drop))
-    } else {
-        (path.display().to_string(), fs::read_to_string(path).map(|it| text = it))
-    };
-    read.map_err(|error| {
-        Problem::usage(format!("cannot read the configuration from {name}: {error}"))
-            .next("name a file with JSON, or - and send it to standard input")
-    })?;
+    let text = file::read(path, "the configuration")?;
     RawValue::from_string(text.trim().to_owned()).map_err(|error| {
-        Problem::usage(format!("the configuration in {name} is not JSON: {error}"))
+        Problem::usage(format!("the configuration in {} is not JSON: {error}", file::name(path)))
             .next("`shared-context session create --help` shows one")
     })
 }
 
-fn list(server: &Server, after: Option<&str>, limit: u64, output: Output) -> Result<(), Problem> {
+fn list(
+    server: &Server,
+    after: Option<&str>,
+    limit: u64,
+    filter: &Filter,
+    output: Output,
+) -> Result<(), Problem> {
+    let Filter { status, prefix, changed_before, changed_after } = filter;
+    let chosen: Vec<(&str, String)> = [
+        ("status", status),
+        ("prefix", prefix),
+        ("changed_before", changed_before),
+        ("changed_after", changed_after),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some((name, value.clone()?)))
+    .collect();
+    let is_all = chosen.is_empty() && after.is_none();
     let mut query = vec![("limit", limit.to_string())];
     query.extend(after.map(|it| ("after", it.to_owned())));
+    query.extend(chosen);
     let call = server.client.get(&["v1", "sessions"], &query);
     let reply = server.send(&call, Some(&server.admin()?))?;
     output.answer(&reply, || {
@@ -198,14 +229,20 @@ fn list(server: &Server, after: Option<&str>, limit: u64, output: Output) -> Res
         if let Some(last) = &page.next_after {
             remark(&format!("there are more: --after {last}"));
         }
-        Ok(page.human(output))
+        Ok(match (page.sessions.is_empty(), is_all) {
+            (false, _) => page.human(output),
+            (true, true) => {
+                "no sessions yet; `shared-context session create ID` makes one\n".to_owned()
+            }
+            (true, false) => "no such sessions on this page\n".to_owned(),
+        })
     })
 }
 
 fn show(server: &Server, id: &str, output: Output) -> Result<(), Problem> {
     let call = server.client.get(&["v1", "sessions", id], &[]);
     let reply = server.send(&call, Some(&anyone(server)?))?;
-    output.answer(&reply, || Ok(parse::<Session>(&reply, &server.client)?.human()))
+    output.answer(&reply, || Ok(parse::<Session>(&reply, &server.client)?.human(output)))
 }
 
 /// The admin key, or else the credential of a participant.
@@ -227,42 +264,17 @@ fn step(server: &Server, call: &Call, output: Output, done: &str) -> Result<(), 
 
 fn delete(server: &Server, id: &str, yes: bool, output: Output) -> Result<(), Problem> {
     let admin = server.admin()?;
-    if !yes {
-        confirm(server, id, &admin)?;
-    }
+    confirm(yes, "deleting a session", || {
+        let call = server.client.get(&["v1", "sessions", id], &[]);
+        let session: Session = parse(&server.send(&call, Some(&admin))?, &server.client)?;
+        let (keys, tokens) =
+            (counted(session.key_count, "key"), counted(session.total_tokens, "token"));
+        Ok(format!("{YELLOW}Delete{YELLOW:#} {BOLD}{id}{BOLD:#} with {keys}, {tokens}?"))
+    })?;
     let reply = server.send(&server.client.delete(&["v1", "sessions", id]), Some(&admin))?;
     output.answer(&reply, || {
         Ok(format!("{GREEN}✓{GREEN:#} {BOLD}{id}{BOLD:#} and all it held are deleted\n"))
     })
-}
-
-/// Asks whether the session `id` may go.
-///
-/// # Errors
-///
-/// No, or nobody there to ask.
-fn confirm(server: &Server, id: &str, admin: &Bearer) -> Result<(), Problem> {
-    if !io::stdin().is_terminal() {
-        let message = "deleting a session cannot be undone, and nobody can be asked";
-        return Err(Problem::usage(message).next("add --yes when that is meant"));
-    }
-    let reply = server.send(&server.client.get(&["v1", "sessions", id], &[]), Some(admin))?;
-    let session: Session = parse(&reply, &server.client)?;
-    let mut terminal = anstream::stderr();
-    let asked = write!(
-        terminal,
-        "{YELLOW}Delete{YELLOW:#} {BOLD}{id}{BOLD:#} with {} keys, {} tokens? This cannot be \
-         undone. [y/N] ",
-        session.key_count, session.total_tokens
-    );
-    let mut answer = String::new();
-    let read = asked
-        .and_then(|()| terminal.flush())
-        .and_then(|()| io::stdin().lock().read_line(&mut answer));
-    match read {
-        Ok(_) if matches!(answer.trim(), "y" | "Y" | "yes") => Ok(()),
-        _ => Err(Problem::usage("nothing was deleted").next("answer y to delete it")),
-    }
 }
 
 fn audit(

@@ -74,15 +74,16 @@ fn the_typed_functions_answer_as_the_tool_does() {
     let host = host(&with_session(MemoryKv::default()));
     let caller = (&Caller::trusted("orchestrator")).into();
     ask(&COMPONENT, &host, WRITE).unwrap();
-    let (entry, value) = COMPONENT
+    let entry = COMPONENT
         .call(&host, |guest, store| {
-            guest.shared_context_core_store().call_read(store, "s", &caller, "scope")
+            guest.shared_context_core_store().call_read(store, "s", &caller, "scope", None)
         })
+        .unwrap()
         .unwrap();
-    assert_eq!((entry.version, value.as_str()), (1, "x"));
+    assert_eq!((entry.info.version, entry.value.as_str()), (1, "x"));
     let failure = COMPONENT
         .call(&host, |guest, store| {
-            guest.shared_context_core_store().call_read(store, "s", &caller, "absent")
+            guest.shared_context_core_store().call_read(store, "s", &caller, "absent", None)
         })
         .unwrap_err();
     assert_eq!(failure.code, "KEY_NOT_FOUND");

@@ -254,6 +254,81 @@ async fn a_full_disk_fails_the_change_and_leaves_the_engine_alive() {
     bench.create("again").await.unwrap();
 }
 
+/// Long enough for anything but a wait that is not to end.
+const SOON: Duration = Duration::from_secs(5);
+const SHORT: Duration = Duration::from_millis(100);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_waits_for_a_change_hears_of_it_when_it_is_on_the_disk() {
+    let bench = Bench::with_session().await;
+    bench.create("other").await.unwrap();
+    let mut waiting = Box::pin(bench.engine.wait_for_change("session/s", 1, SOON));
+    timeout(SHORT, &mut waiting).await.unwrap_err();
+    bench.write("other", "scope", "x").await.unwrap();
+    timeout(SHORT, &mut waiting).await.unwrap_err();
+    let disk = bench.hold_the_disk();
+    let mut write = Box::pin(bench.write("s", "scope", "x"));
+    timeout(SHORT, &mut write).await.unwrap_err();
+    timeout(SHORT, &mut waiting).await.unwrap_err();
+    drop(disk);
+    assert_eq!(timeout(SOON, waiting).await.unwrap(), Woken::Changed);
+    write.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_came_before_the_wait_ends_it_at_once() {
+    let bench = Bench::with_session().await;
+    bench.write("s", "scope", "x").await.unwrap();
+    let wait = async |seen, at_most| bench.engine.wait_for_change("session/s", seen, at_most).await;
+    assert_eq!(timeout(SHORT, wait(1, SOON)).await.unwrap(), Woken::Changed);
+    assert_eq!(timeout(SHORT, wait(1, Duration::ZERO)).await.unwrap(), Woken::Changed);
+    assert_eq!(wait(2, Duration::ZERO).await, Woken::TimeUp);
+    assert_eq!(wait(2, Duration::from_millis(1)).await, Woken::TimeUp);
+    bench.engine.end_waits();
+    assert_eq!(wait(1, SOON).await, Woken::Stopping);
+    assert_eq!(wait(2, SOON).await, Woken::Stopping);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_who_wait_hear_of_a_change_and_of_the_end() {
+    let bench = Bench::with_session().await;
+    let wait = |seen| {
+        let engine = bench.engine.clone();
+        tokio::spawn(async move { engine.wait_for_change("session/s", seen, SOON).await })
+    };
+    let waiting: Vec<_> = (0..100).map(|_| wait(1)).collect();
+    bench.write("s", "scope", "x").await.unwrap();
+    for it in waiting {
+        assert_eq!(it.await.unwrap(), Woken::Changed);
+    }
+    let waiting: Vec<_> = (0..100).map(|_| wait(2)).collect();
+    tokio::task::yield_now().await;
+    bench.engine.end_waits();
+    for it in waiting {
+        assert_eq!(it.await.unwrap(), Woken::Stopping);
+    }
+}
+
+/// Between a reader's look and its wait, and at every other moment, a writer may
+/// come first: no change may go by unheard.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_change_goes_by_between_reading_and_waiting() {
+    let bench = Arc::new(Bench::with_session().await);
+    let writer = Arc::clone(&bench);
+    let writes = tokio::spawn(async move {
+        for _ in 0..300 {
+            writer.write("s", "scope", "x").await.unwrap();
+        }
+    });
+    let mut seen = 1;
+    while seen < 301 {
+        let woken = bench.engine.wait_for_change("session/s", seen, SOON).await;
+        assert_eq!(woken, Woken::Changed, "after {seen}");
+        seen = bench.kv.open("session/s").unwrap().revision().0;
+    }
+    writes.await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn closing_finishes_what_has_begun_and_refuses_the_rest() {
     let bench = Bench::with_session().await;

@@ -8,10 +8,13 @@ use std::{
 };
 
 use shared_context_core::time::Timestamp;
+use shared_context_wire::http::BODY_BYTES_MAX;
 use tempfile::tempdir;
 
 use super::*;
 use crate::Cache;
+
+mod live;
 
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 

@@ -35,6 +35,9 @@ pub struct Case {
     pub sessions: Vec<String>,
     /// The configuration they are created with.
     pub config: Option<Value>,
+    /// The encodings that the host must count tokens with.
+    #[serde(default)]
+    pub encodings: Vec<String>,
     /// How many requests each participant may make over HTTP; any number when
     /// `None`.
     pub rate_limit: Option<RateLimit>,
@@ -60,8 +63,9 @@ fn main_session() -> Vec<String> {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "written::RawStep")]
 pub struct Step {
-    /// A variable and the values it takes, one after the other.
-    pub each: Option<(String, Vec<Value>)>,
+    /// A variable and the values it takes, one after the other: a list, or the
+    /// variable that holds it.
+    pub each: Option<(String, Value)>,
     /// How often; `$i` counts from 1.
     pub repeat: Option<u64>,
     /// What is done.
@@ -86,12 +90,16 @@ pub enum Deed {
     },
     /// Stops the system and starts it again over the same storage.
     Restart,
+    /// Goes on with another system, with nothing in it.
+    Elsewhere,
     /// Sets the clock to an instant (RFC 3339).
     Clock(String),
     /// Moves the clock by a duration, such as `-1h`.
     ClockStep(String),
     /// Lets the storage fail, or work again.
     Storage(Storage),
+    /// Runs the system where tokens are counted with these encodings only.
+    Encodings(Vec<String>),
     /// Looks at the records given to the log since the last look.
     Logged(Vec<Value>),
     /// Does several steps.
@@ -113,6 +121,8 @@ pub struct Call {
     pub expectation: Expectation,
     /// Variables, and where in the reply their values are.
     pub save: BTreeMap<String, String>,
+    /// The variable that takes the reply as the text it is.
+    pub save_text: Option<String>,
 }
 
 /// A request of HTTP and what must come back.
@@ -138,6 +148,8 @@ pub struct Http {
     pub expectation: Option<Expectation>,
     /// Variables, and where their values are: `status`, `headers.…`, `body.…`.
     pub save: BTreeMap<String, String>,
+    /// The variable that takes the body as the text it is.
+    pub save_text: Option<String>,
 }
 
 /// What is sent: a JSON value, or exact text.
@@ -202,6 +214,11 @@ impl Case {
     /// Whether the case can only be told in HTTP.
     pub fn needs_http(&self) -> bool {
         self.deeds().iter().any(|deed| matches!(deed, Deed::Http(_)))
+    }
+
+    /// Whether the case needs a host that loses encodings on demand.
+    pub fn needs_other_encodings(&self) -> bool {
+        self.deeds().iter().any(|deed| matches!(deed, Deed::Encodings(_)))
     }
 
     /// Whether the case needs a storage that fails on demand.

@@ -15,9 +15,11 @@ pub(super) struct RawStep {
     repeat: Option<u64>,
     steps: Option<Vec<Step>>,
     restart: Option<bool>,
+    elsewhere: Option<bool>,
     clock: Option<String>,
     clock_step: Option<String>,
     storage: Option<Storage>,
+    encodings: Option<Vec<String>>,
     logged: Option<Vec<Value>>,
     keep_credential: Option<String>,
     call: Option<Map<String, Value>>,
@@ -36,6 +38,7 @@ pub(super) struct RawStep {
     bytes: Option<Value>,
     error: Option<Map<String, Value>>,
     save: Option<BTreeMap<String, String>>,
+    save_text: Option<String>,
 }
 
 impl TryFrom<RawStep> for Step {
@@ -68,13 +71,17 @@ impl RawStep {
         if let Some(true) = self.restart.take() {
             return Ok(Deed::Restart);
         }
+        if let Some(true) = self.elsewhere.take() {
+            return Ok(Deed::Elsewhere);
+        }
         let deed = None
             .or(self.clock.take().map(Deed::Clock))
             .or(self.clock_step.take().map(Deed::ClockStep))
             .or(self.storage.take().map(Deed::Storage))
+            .or(self.encodings.take().map(Deed::Encodings))
             .or(self.logged.take().map(Deed::Logged))
             .or(self.steps.take().map(Deed::Steps));
-        deed.ok_or_else(|| "a step needs one of: call, raw, http, keep_credential, restart, clock, clock_step, storage, logged, steps".to_owned())
+        deed.ok_or_else(|| "a step needs one of: call, raw, http, keep_credential, restart, elsewhere, clock, clock_step, storage, encodings, logged, steps".to_owned())
     }
 
     fn call(&mut self) -> Result<Call, String> {
@@ -92,6 +99,7 @@ impl RawStep {
                 .expectation()?
                 .ok_or("`call` and `raw` need one of: expect, expect_partial, bytes, error")?,
             save: self.save.take().unwrap_or_default(),
+            save_text: self.save_text.take(),
         })
     }
 
@@ -111,6 +119,7 @@ impl RawStep {
             response_headers: self.response_headers.take().unwrap_or_default(),
             expectation: self.expectation()?,
             save: self.save.take().unwrap_or_default(),
+            save_text: self.save_text.take(),
         })
     }
 
@@ -142,9 +151,11 @@ impl RawStep {
         let members = [
             ("steps", self.steps.is_some()),
             ("restart", self.restart.is_some()),
+            ("elsewhere", self.elsewhere.is_some()),
             ("clock", self.clock.is_some()),
             ("clock_step", self.clock_step.is_some()),
             ("storage", self.storage.is_some()),
+            ("encodings", self.encodings.is_some()),
             ("logged", self.logged.is_some()),
             ("keep_credential", self.keep_credential.is_some()),
             ("call", self.call.is_some()),
@@ -161,16 +172,18 @@ impl RawStep {
             ("bytes", self.bytes.is_some()),
             ("error", self.error.is_some()),
             ("save", self.save.is_some()),
+            ("save_text", self.save_text.is_some()),
         ];
         members.into_iter().find(|(_, is_there)| *is_there).map(|(name, _)| name)
     }
 }
 
-/// The one variable of an `each` and its values.
-fn one_list(each: Map<String, Value>) -> Result<(String, Vec<Value>), String> {
+/// The one variable of an `each`, and its values or the variable that holds them.
+fn one_list(each: Map<String, Value>) -> Result<(String, Value), String> {
+    let is_list = |it: &Value| it.is_array() || it.as_str().is_some_and(|it| it.starts_with('$'));
     let mut members = each.into_iter();
     match (members.next(), members.next()) {
-        (Some((name, Value::Array(values))), None) => Ok((name, values)),
+        (Some((name, values)), None) if is_list(&values) => Ok((name, values)),
         _ => Err("`each` is one variable with a list of values".to_owned()),
     }
 }

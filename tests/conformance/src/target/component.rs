@@ -2,15 +2,16 @@
 //! in memory that can be told to fail, and over `SQLite`. It is compiled once for
 //! all cases.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
+use shared_context_core::port::Kv;
 use shared_context_wasmtime::{Cache, Component, ComponentOptions, Host, SqliteKv, SqliteOptions};
 use tempfile::TempDir;
 
 use crate::{
     case::Storage,
-    fault::World,
+    fault::{ENCODINGS, World},
     target::{Credential, Kind, Stop, Target, token},
 };
 
@@ -20,9 +21,11 @@ pub(super) fn in_memory() -> Kind {
         name: "component-memory",
         speaks_http: false,
         fails_on_demand: true,
+        encodings: &ENCODINGS,
+        changes_encodings: true,
         start: Box::new(|_| {
             let world = World::default();
-            let host = Host::new(world.clone(), world.clone(), world.clone());
+            let host = host(world.clone(), &world);
             Ok(Box::new(Guest { component: compiled()?, host: Some(host), world, folder: None }))
         }),
     }
@@ -34,6 +37,8 @@ pub(super) fn over_sqlite() -> Kind {
         name: "component-sqlite",
         speaks_http: false,
         fails_on_demand: false,
+        encodings: &ENCODINGS,
+        changes_encodings: true,
         start: Box::new(|_| {
             let folder = TempDir::new().map_err(|err| err.to_string())?;
             let (component, world) = (compiled()?, World::default());
@@ -42,6 +47,14 @@ pub(super) fn over_sqlite() -> Kind {
             Ok(Box::new(guest))
         }),
     }
+}
+
+/// A host over `kv` whose clock, log and tokenizer are `world`'s.
+fn host<K>(kv: K, world: &World) -> Host
+where
+    K: Kv<Bucket: Send + 'static> + Send + Sync + 'static,
+{
+    Host::new(kv, world.clone(), world.clone()).with_tokenizer(Arc::new(world.clone()))
 }
 
 /// The component, compiled by whoever asks first.
@@ -92,7 +105,7 @@ impl Target for Guest {
         self.host = None; // The folder is free when the last user of it is gone.
         let kv =
             SqliteKv::open(folder, &SqliteOptions::default()).map_err(|err| err.to_string())?;
-        self.host = Some(Host::new(kv, self.world.clone(), self.world.clone()));
+        self.host = Some(host(kv, &self.world));
         Ok(())
     }
 
@@ -102,6 +115,11 @@ impl Target for Guest {
 
     fn set_storage(&mut self, storage: Storage) -> Result<(), String> {
         self.world.set_storage(storage);
+        Ok(())
+    }
+
+    fn set_encodings(&mut self, names: &[String]) -> Result<(), String> {
+        self.world.set_encodings(names);
         Ok(())
     }
 

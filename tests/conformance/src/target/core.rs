@@ -6,7 +6,7 @@ use shared_context_codec as codec;
 
 use crate::{
     case::Storage,
-    fault::World,
+    fault::{ENCODINGS, World},
     target::{Credential, Kind, Stop, Target, token},
 };
 
@@ -16,6 +16,8 @@ pub(super) fn kind() -> Kind {
         name: "core",
         speaks_http: false,
         fails_on_demand: true,
+        encodings: &ENCODINGS,
+        changes_encodings: true,
         start: Box::new(|_| Ok(Box::new(Core::default()))),
     }
 }
@@ -37,7 +39,7 @@ impl Target for Core {
         let scope = format!("session/{session}");
         let caller = token::caller(credential)?;
         let world = &self.0;
-        codec::invoke(world, world, world, &scope, &caller, request)
+        codec::invoke(&world.ports(), &scope, &caller, request)
             .map(|reply| reply.body)
             .map_err(|failure| Stop::Refused(failure.to_json()))
     }
@@ -52,6 +54,11 @@ impl Target for Core {
 
     fn set_storage(&mut self, storage: Storage) -> Result<(), String> {
         self.0.set_storage(storage);
+        Ok(())
+    }
+
+    fn set_encodings(&mut self, names: &[String]) -> Result<(), String> {
+        self.0.set_encodings(names);
         Ok(())
     }
 

@@ -21,16 +21,23 @@ pub(super) const SECRET: &str = "conformance: signs the credentials";
 pub(super) const ADMIN_KEY: &str = "conformance-admin-key-0123456789abcdef";
 
 /// The status of each error code in answers of the JSON tool.
-const STATUSES: [(&str, u16); 14] = [
+const STATUSES: [(&str, u16); 21] = [
     ("UNAUTHENTICATED", 401),
     ("MALFORMED_REQUEST", 400),
     ("INVALID_KEY", 400),
+    ("FORMAT_TOO_NEW", 422),
+    ("DOCUMENT_ALTERED", 422),
     ("SESSION_NOT_FOUND", 404),
     ("SESSION_EXISTS", 409),
     ("SESSION_ARCHIVED", 409),
     ("FORBIDDEN", 403),
     ("REQUEST_ID_REUSED", 409),
+    ("CHANGES_TRUNCATED", 410),
+    ("SNAPSHOT_NOT_FOUND", 404),
+    ("SNAPSHOT_EXISTS", 409),
+    ("SNAPSHOT_LIMIT", 409),
     ("KEY_NOT_FOUND", 404),
+    ("TOKENIZER_UNAVAILABLE", 503),
     ("VALUE_TOO_LARGE", 413),
     ("VERSION_CONFLICT", 409),
     ("STORE_FULL", 409),
@@ -53,6 +60,11 @@ pub(super) trait Server {
     fn set_storage(&mut self, storage: Storage) -> Result<(), String> {
         Err(format!("this server's storage cannot be told to be {storage:?}"))
     }
+
+    /// As [`Target::set_encodings`].
+    fn set_encodings(&mut self, names: &[String]) -> Result<(), String> {
+        Err(format!("this server's encodings cannot be told to be {names:?}"))
+    }
 }
 
 /// A target behind HTTP.
@@ -67,6 +79,8 @@ struct Step<'r> {
     action: String,
     #[serde(borrow)]
     config: Option<&'r RawValue>,
+    #[serde(borrow)]
+    document: Option<&'r RawValue>,
 }
 
 impl<S: Server> OverHttp<S> {
@@ -97,10 +111,10 @@ impl<S: Server> OverHttp<S> {
         token: &str,
         request: &[u8],
     ) -> Option<Result<Vec<u8>, Stop>> {
-        let Step { action, config } = serde_json::from_slice(request).ok()?;
+        let Step { action, config, document } = serde_json::from_slice(request).ok()?;
         let path = format!("/v1/sessions/{}", segment(session));
-        Some(match (action.as_str(), config) {
-            ("create_session", config) => {
+        Some(match (action.as_str(), config, document) {
+            ("create_session", config, None) => {
                 let body = json!({"session_id": session}).to_string();
                 let config = config.map(|it| format!(",\"config\":{it}}}"));
                 let body = match (body.strip_suffix('}'), config) {
@@ -110,10 +124,17 @@ impl<S: Server> OverHttp<S> {
                 let created = self.post("/v1/sessions".to_owned(), token, body.into_bytes());
                 created.and_then(|body| without_credential(&body).map_err(Stop::Broken))
             }
-            ("show_session", None) => self.ask("GET", path, token, None),
-            ("delete_session", None) => self.ask("DELETE", path, token, None),
-            ("archive_session", None) => self.ask("POST", path + "/archive", token, None),
-            ("revoke_credentials", None) => self.ask("POST", path + "/revoke", token, None),
+            ("import_session", None, Some(document)) => {
+                let target = format!("/v1/sessions/import?session_id={}", segment(session));
+                let imported = self.post(target, token, document.get().as_bytes().to_vec());
+                imported.and_then(|body| without_credential(&body).map_err(Stop::Broken))
+            }
+            ("export_session", None, None) => self.ask("GET", path + "/export", token, None),
+            ("inspect", None, None) => self.ask("GET", path + "/inspect", token, None),
+            ("show_session", None, None) => self.ask("GET", path, token, None),
+            ("delete_session", None, None) => self.ask("DELETE", path, token, None),
+            ("archive_session", None, None) => self.ask("POST", path + "/archive", token, None),
+            ("revoke_credentials", None, None) => self.ask("POST", path + "/revoke", token, None),
             _ => return None,
         })
     }
@@ -157,6 +178,10 @@ impl<S: Server> Target for OverHttp<S> {
 
     fn set_storage(&mut self, storage: Storage) -> Result<(), String> {
         self.0.set_storage(storage)
+    }
+
+    fn set_encodings(&mut self, names: &[String]) -> Result<(), String> {
+        self.0.set_encodings(names)
     }
 
     fn http(&mut self, request: &HttpRequest) -> Result<HttpResponse, String> {

@@ -40,6 +40,12 @@ pub trait Target {
         Err(format!("this target's storage cannot be told to be {storage:?}"))
     }
 
+    /// Lets the host count tokens with these encodings and no others. Called only
+    /// on targets that can.
+    fn set_encodings(&mut self, names: &[String]) -> Result<(), String> {
+        Err(format!("this target's encodings cannot be told to be {names:?}"))
+    }
+
     /// The records given to the log since the last call, oldest first; `None`
     /// where they cannot be seen.
     fn logged(&mut self) -> Option<Vec<Value>> {
@@ -120,6 +126,10 @@ pub struct Kind {
     pub speaks_http: bool,
     /// Whether its storage can be told to fail.
     pub fails_on_demand: bool,
+    /// The encodings its host counts tokens with.
+    pub encodings: &'static [&'static str],
+    /// Whether its host can be told to have others.
+    pub changes_encodings: bool,
     /// Makes one.
     pub start: Start,
 }

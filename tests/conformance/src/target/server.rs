@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::{
     case::Case,
-    fault::World,
+    fault::{ENCODINGS, World},
     target::{
         HttpRequest, HttpResponse, Kind, component,
         http::{ADMIN_KEY, OverHttp, SECRET, Server},
@@ -26,6 +26,8 @@ pub(super) fn kind() -> Kind {
         name: "http",
         speaks_http: true,
         fails_on_demand: false,
+        encodings: &ENCODINGS,
+        changes_encodings: false,
         start: Box::new(|case| Ok(Box::new(OverHttp(OverSockets::start(case)?)))),
     }
 }
@@ -52,6 +54,8 @@ impl OverSockets {
         options.rate_limit =
             case.rate_limit.map(|it| RateLimit { per_second: it.per_second, burst: it.burst });
         options.clock = Arc::new(clock.clone());
+        // What it does unasked would come between two steps of a case, or not.
+        options.removes_expired = false;
         options.component = component::options();
         let client = ureq::Agent::config_builder()
             .http_status_as_error(false)

@@ -5,20 +5,21 @@ use std::{
     future::Future,
     pin::pin,
     task::{Context, Poll, Waker},
+    time::Duration,
 };
 
 use bytes::Bytes;
 use shared_context_codec::{self as codec, Caller, Failure, Reply};
 use shared_context_core::{port::Clock, time::Timestamp};
 use shared_context_wire::{
-    Engine,
+    Engine, Woken,
     credential::Keys,
-    http::{Http, Options, RateLimit},
+    http::{Body, Http, Options, RateLimit},
 };
 
 use crate::{
     case::{Case, Storage},
-    fault::World,
+    fault::{ENCODINGS, World},
     target::{
         HttpRequest, HttpResponse, Kind,
         http::{ADMIN_KEY, OverHttp, SECRET, Server},
@@ -31,6 +32,8 @@ pub(super) fn kind() -> Kind {
         name: "wire",
         speaks_http: true,
         fails_on_demand: true,
+        encodings: &ENCODINGS,
+        changes_encodings: true,
         start: Box::new(|case| Ok(Box::new(OverHttp(InProcess::start(case)?)))),
     }
 }
@@ -69,7 +72,7 @@ impl Server for InProcess {
         let mut answered = pin!(self.http.handle(&self.world, built));
         // The engine below is ready at once, so one look is enough.
         match answered.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(response) => Ok(received(response)),
+            Poll::Ready(response) => received(response),
             Poll::Pending => Err("the wire waits for what nobody does".to_owned()),
         }
     }
@@ -87,16 +90,26 @@ impl Server for InProcess {
         self.world.set_storage(storage);
         Ok(())
     }
+
+    fn set_encodings(&mut self, names: &[String]) -> Result<(), String> {
+        self.world.set_encodings(names);
+        Ok(())
+    }
 }
 
 impl Engine for World {
     async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
-        codec::invoke(self, self, self, scope, caller, request)
+        codec::invoke(&self.ports(), scope, caller, request)
     }
 
     async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
         let unavailable = |_| Failure::new("STORAGE_UNAVAILABLE", "the storage was told to fail");
         Self::sessions(self, after, limit).map_err(unavailable)
+    }
+
+    /// One request at a time: nothing changes while it waits.
+    async fn wait_for_change(&self, _: &str, _: u64, _: Duration) -> Woken {
+        Woken::TimeUp
     }
 
     fn now(&self) -> Timestamp {
@@ -108,11 +121,15 @@ impl Engine for World {
     }
 }
 
-/// A response as targets hand it on.
-fn received(response: http::Response<Bytes>) -> HttpResponse {
+/// A response as targets hand it on, if it has an end.
+fn received(response: http::Response<Body>) -> Result<HttpResponse, String> {
     let (head, body) = response.into_parts();
+    let Body::Whole(body) = body else {
+        return Err("the answer is a stream without end".to_owned());
+    };
     let headers = head.headers.iter().map(|(name, value)| {
         (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
     });
-    HttpResponse { status: head.status.as_u16(), headers: headers.collect(), body: body.to_vec() }
+    let (status, headers) = (head.status.as_u16(), headers.collect());
+    Ok(HttpResponse { status, headers, body: body.to_vec() })
 }

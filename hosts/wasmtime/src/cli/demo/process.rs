@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use crate::cli::{
     client::{Bearer, Client},
     problem::{Kind, Problem},
-    serve::Signals,
+    signals::on_signal,
 };
 
 /// How long a server may take to stop before it is killed.
@@ -124,15 +124,7 @@ static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// From now on being told to stop does not end this process at once, so that its
 /// server and data do not stay behind: [`check_interrupted`] tells of it.
 pub(super) fn heed_signals() -> Result<(), Problem> {
-    let cannot = |error: std::io::Error| failed(format!("the system gives no threads: {error}"));
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
-    let mut signals = runtime.block_on(async { Signals::new() })?;
-    let wait = move || {
-        runtime.block_on(signals.next());
-        IS_INTERRUPTED.store(true, Ordering::Relaxed);
-    };
-    thread::Builder::new().spawn(wait).map(drop).map_err(cannot)
+    on_signal(|| IS_INTERRUPTED.store(true, Ordering::Relaxed))
 }
 
 /// Ends a demonstration that was told to stop.

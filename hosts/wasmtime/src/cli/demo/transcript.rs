@@ -24,10 +24,10 @@ use super::{
     process::{ServerProcess, check_interrupted},
 };
 use crate::cli::{
-    client::{Bearer, Call, parse},
+    client::{Bearer, Call, parse, refusal},
     output::{BOLD, GREEN, Output},
     problem::Problem,
-    reply::{AuditPage, Deleted, Issued, Listing, Read, Written},
+    reply::{AuditPage, Deleted, Human, Issued, Listing, Read, Written},
 };
 
 /// Who calls, with a credential of its own.
@@ -164,7 +164,7 @@ impl Transcript {
         self.steps.push(json!({
             "participant": who.name, "request": request, "status": answer.status, "reply": shown,
         }));
-        let refusal = answer.refusal().filter(|_| answer.status >= 400);
+        let refusal = refusal(&answer.body).filter(|_| answer.status >= 400);
         self.ledger.take(who.name, &request, refusal.as_ref(), &reply);
         let text = lines::reply(self.output, self.names_width, &request, refusal.as_ref(), &reply);
         self.output.text(&text)?;

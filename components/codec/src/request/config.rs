@@ -1,0 +1,167 @@
+//! The configuration of a session, as it is sent.
+
+use serde::Deserialize;
+use shared_context_core::{
+    Config, Error, Key,
+    config::Retention,
+    namespace::{Convention, Namespace},
+    pattern::KeyPattern,
+    store::{
+        Limits,
+        access::{Access, AccessChange, AccessRule},
+        expiry::Ttl,
+    },
+    tokens::{Estimator, Tokens},
+};
+
+use super::{malformed, parts::access_change};
+use crate::json::{self, Object};
+
+/// The configuration of a session. What is absent has its default.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "session_config"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ConfigForm {
+    /// The largest value of one entry, 1 to 50000 tokens; 1000 when absent.
+    value_tokens_max: Option<u32>,
+    /// The largest sum of all values, 1 to 1000000 tokens; 10000 when absent.
+    store_tokens_max: Option<u32>,
+    /// The most keys, 1 to 10000; 1000 when absent.
+    keys_max: Option<u32>,
+    /// How tokens are counted: approximate (characters / 4, rounded up), or an
+    /// encoding of the host, such as `o200k_base`.
+    estimator: Option<String>,
+    /// The session's key conventions; the domain-neutral template when absent.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<NamespaceForm>"))]
+    namespace: Option<Object<NamespaceForm>>,
+    /// The most earlier versions of one key, 0 to 100; 10 when absent.
+    history_versions_max: Option<u32>,
+    /// The most bytes of earlier versions in all, 0 to 16777216; 1048576 when
+    /// absent.
+    history_bytes_max: Option<u32>,
+    /// The most snapshots, 0 to 100; 32 when absent.
+    snapshots_max: Option<u32>,
+    /// How many changes the feed and the audit trail go back, 256 to 10000; 1000
+    /// when absent.
+    changes_max: Option<u32>,
+    /// How long an entry lives when its write does not say, 1 to 315360000
+    /// seconds; until it is deleted when absent.
+    ttl_seconds_default: Option<u64>,
+    /// Whether keys may have a prefix, as in inv:findings; false when absent.
+    allows_prefixes: Option<bool>,
+    /// Who may read and write which keys, at most 32 rules; everyone every key
+    /// when absent.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<RuleForm>>"))]
+    access: Option<Vec<Object<RuleForm>>>,
+}
+
+/// Who may read and write some keys. What is absent is everyone.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "access_rule"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RuleForm {
+    /// The keys, as a pattern in which * stands for any text.
+    keys: String,
+    /// Who may read them.
+    readable_by: Option<Vec<String>>,
+    /// Who may write them, of those who may read them.
+    writable_by: Option<Vec<String>>,
+}
+
+/// Key conventions, in the order they are shown. None at all: any key is as good
+/// as another.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "namespace"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NamespaceForm {
+    /// At most 100 conventions.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<ConventionForm>"))]
+    keys: Vec<Object<ConventionForm>>,
+}
+
+/// What one key is for. Texts are one line of 1 to 200 characters.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "convention"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ConventionForm {
+    /// The key.
+    key: String,
+    /// The heading it is shown under.
+    group: String,
+    /// What it holds.
+    purpose: String,
+    /// What its value looks like.
+    shape: Option<String>,
+    /// How many tokens its value should have at most.
+    recommended_tokens: Option<u32>,
+}
+
+/// Reads a configuration document.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub(crate) fn document(text: &str) -> Result<Config, Error> {
+    parse(Object(json::parse(text.as_bytes()).map_err(malformed)?))
+}
+
+pub(super) fn parse(Object(form): Object<ConfigForm>) -> Result<Config, Error> {
+    let (limits, kept) = (Limits::default(), Retention::default());
+    Ok(Config {
+        limits: Limits {
+            value_tokens_max: form.value_tokens_max.map_or(limits.value_tokens_max, Tokens),
+            store_tokens_max: form.store_tokens_max.map_or(limits.store_tokens_max, Tokens),
+            keys_max: form.keys_max.unwrap_or(limits.keys_max),
+        },
+        estimator: form.estimator.as_deref().map(Estimator::parse).transpose()?.unwrap_or_default(),
+        namespace: form.namespace.map(namespace).transpose()?,
+        retention: Retention {
+            history_versions_max: form.history_versions_max.unwrap_or(kept.history_versions_max),
+            history_bytes_max: form.history_bytes_max.unwrap_or(kept.history_bytes_max),
+            snapshots_max: form.snapshots_max.unwrap_or(kept.snapshots_max),
+            changes_max: form.changes_max.unwrap_or(kept.changes_max),
+        },
+        ttl_default: form
+            .ttl_seconds_default
+            .map(|it| Ttl::parse("config.ttl_seconds_default", it))
+            .transpose()?,
+        allows_prefixes: form.allows_prefixes.unwrap_or(false),
+        access: form
+            .access
+            .unwrap_or_default()
+            .into_iter()
+            .map(rule)
+            .collect::<Result<_, Error>>()?,
+    })
+}
+
+fn rule(Object(form): Object<RuleForm>) -> Result<AccessRule, Error> {
+    let named = |err| Error::malformed(format!("config.access: {err}"));
+    let change = access_change(form.readable_by.as_deref(), form.writable_by.as_deref());
+    let change = change.map_err(named)?;
+    let keys = KeyPattern::parse(&form.keys).map_err(named)?;
+    if change == AccessChange::default() {
+        return Err(named(Error::malformed(format!(
+            "the rule for {keys} has neither readable_by nor writable_by"
+        ))));
+    }
+    Ok(AccessRule { keys, access: Access::default().changed(&change) })
+}
+
+fn namespace(Object(form): Object<NamespaceForm>) -> Result<Namespace, Error> {
+    let keys = form.keys.into_iter().map(|Object(it)| {
+        Ok(Convention {
+            key: Key::parse(&it.key)
+                .map_err(|err| Error::malformed(format!("config.namespace.keys: {err}")))?,
+            group: it.group,
+            purpose: it.purpose,
+            shape: it.shape,
+            recommended_tokens: it.recommended_tokens.map(Tokens),
+        })
+    });
+    Ok(Namespace { keys: keys.collect::<Result<_, Error>>()? })
+}

@@ -1,0 +1,267 @@
+//! A session as a portable document: one JSON object that anyone can check.
+//!
+//! Values are named by their digests, each once; every item has a digest of its
+//! own, so that what was altered can be named. Digests are SHA-256 over canonical
+//! JSON (RFC 8785). They show what changed by accident or on the way; who wants to
+//! forge a document can compute them anew.
+
+mod items;
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use shared_context_core::{
+    Config, Error, SessionId,
+    portable::Portable,
+    store::{Entry, redaction},
+};
+
+use super::{ConfigForm, config, malformed};
+use crate::{
+    json::{self, Object, ParseError, Time},
+    reply::config_reply,
+};
+use items::{EntryItem, SnapshotItem, VersionItem};
+
+/// The format this version writes, and reads.
+pub(crate) const FORMAT: &str = "shared-context/session/1";
+/// What the format of every document begins with.
+const FORMAT_FAMILY: &str = "shared-context/session/";
+
+/// A session, as `export_session` tells it and `import_session` takes it.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "session_document"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DocumentForm {
+    /// `shared-context/session/1`.
+    format: String,
+    /// The session's id where it came from.
+    session_id: String,
+    /// `active` or `archived`.
+    status: String,
+    /// When it was created.
+    created_at: Time,
+    /// What it was created with.
+    #[cfg_attr(feature = "schema", schemars(with = "ConfigForm"))]
+    config: ConfigItem,
+    /// Its entries, by key.
+    entries: Vec<EntryItem>,
+    /// Their earlier versions, by key, oldest first.
+    history: Vec<VersionItem>,
+    /// Its snapshots, oldest first.
+    snapshots: Vec<SnapshotItem>,
+    /// Every value, by its digest: `sha256:` and 64 hexadecimal digits.
+    values: BTreeMap<String, String>,
+    /// The digests of the items.
+    digests: Digests,
+    /// The digest of all that stands before.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    digest: String,
+}
+
+/// The digests of a document's items, over their canonical JSON (RFC 8785).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "document_digests"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Digests {
+    /// Of the configuration.
+    config: String,
+    /// Of each entry.
+    entries: Vec<String>,
+    /// Of each earlier version.
+    history: Vec<String>,
+    /// Of each snapshot.
+    snapshots: Vec<String>,
+}
+
+/// A configuration: every member present when it is told.
+#[derive(Debug)]
+struct ConfigItem(Config);
+
+impl Serialize for ConfigItem {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        config_reply(&self.0).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ConfigItem {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let form = Object::<ConfigForm>::deserialize(deserializer)?;
+        config::parse(form).map(Self).map_err(de::Error::custom)
+    }
+}
+
+impl DocumentForm {
+    /// The document of a session.
+    pub(crate) fn new(it: &Portable) -> Self {
+        let mut values = BTreeMap::new();
+        let mut item = |entry: &Entry| {
+            let value = it.values.get(&(entry.key.clone(), entry.revision));
+            let value = value.cloned().unwrap_or_default();
+            let digest = redaction::digest(&value);
+            values.insert(digest.clone(), value);
+            EntryItem::new(entry, digest)
+        };
+        let entries: Vec<EntryItem> = it.entries.iter().map(&mut item).collect();
+        let history = it.history.iter().map(|it| VersionItem::new(it, item(&it.entry))).collect();
+        let snapshots = it.snapshots.iter().map(|it| SnapshotItem::new(it, &mut item)).collect();
+        let mut document = Self {
+            format: FORMAT.to_owned(),
+            session_id: it.session.as_str().to_owned(),
+            status: if it.is_archived { "archived" } else { "active" }.to_owned(),
+            created_at: Time(it.created_at),
+            config: ConfigItem(it.config.clone()),
+            entries,
+            history,
+            snapshots,
+            values,
+            digests: Digests::default(),
+            digest: String::new(),
+        };
+        document.digests = document.digests_of_items();
+        document.digest = digest(&document);
+        document
+    }
+
+    fn digests_of_items(&self) -> Digests {
+        Digests {
+            config: digest(&self.config),
+            entries: self.entries.iter().map(digest).collect(),
+            history: self.history.iter().map(digest).collect(),
+            snapshots: self.snapshots.iter().map(digest).collect(),
+        }
+    }
+
+    /// Checks that nothing was altered.
+    fn check(&mut self) -> Result<(), Error> {
+        let altered = |place: String| Err(Error::DocumentAltered { place });
+        let told = std::mem::take(&mut self.digest);
+        if let Some((name, _)) =
+            self.values.iter().find(|(name, value)| redaction::digest(value) != **name)
+        {
+            let shown: String = name.chars().take(80).collect();
+            return altered(format!("values.{shown}"));
+        }
+        let found = self.digests_of_items();
+        if found.config != self.digests.config {
+            return altered("config".to_owned());
+        }
+        let told_items = &self.digests;
+        check_items("entries", &found.entries, &told_items.entries, |nth| {
+            self.entries.get(nth).map(|it| it.key.as_str())
+        })?;
+        check_items("history", &found.history, &told_items.history, |nth| {
+            self.history.get(nth).map(|it| it.entry.key.as_str())
+        })?;
+        check_items("snapshots", &found.snapshots, &told_items.snapshots, |nth| {
+            self.snapshots.get(nth).map(|it| it.label.as_str())
+        })?;
+        if digest(&*self) == told { Ok(()) } else { altered("the document".to_owned()) }
+    }
+
+    fn into_portable(self) -> Result<Portable, Error> {
+        let named = |Self { values, .. }: &Self, item: &EntryItem| {
+            values.get(&item.value).cloned().ok_or_else(|| {
+                let shown: String = item.value.chars().take(80).collect();
+                wrong(&format!("values.{shown} is missing"))
+            })
+        };
+        let mut values = BTreeMap::new();
+        let mut entry = |item: &EntryItem| {
+            let value = named(&self, item)?;
+            let entry = item.entry(&value)?;
+            let address = (entry.key.clone(), entry.revision);
+            match values.insert(address, value.clone()) {
+                Some(other) if other != value => {
+                    Err(wrong(&format!("{} has two values at one revision", entry.key)))
+                }
+                _ => Ok(entry),
+            }
+        };
+        let entries = self.entries.iter().map(&mut entry).collect::<Result<_, _>>()?;
+        let history = self.history.iter().map(|it| it.version(entry(&it.entry)?));
+        let history = history.collect::<Result<_, _>>()?;
+        let snapshots = self
+            .snapshots
+            .iter()
+            .map(|it| it.snapshot(it.entries.iter().map(&mut entry).collect::<Result<_, _>>()?));
+        let snapshots = snapshots.collect::<Result<_, Error>>()?;
+        Ok(Portable {
+            session: SessionId::new(&self.session_id)
+                .ok_or_else(|| wrong("session_id is no id of a session"))?,
+            is_archived: match self.status.as_str() {
+                "active" => false,
+                "archived" => true,
+                _ => return Err(wrong("status is neither active nor archived")),
+            },
+            created_at: self.created_at.0,
+            config: self.config.0,
+            entries,
+            history,
+            snapshots,
+            values,
+        })
+    }
+}
+
+/// Checks that the items of a section have the digests that are told of them.
+/// `name` tells what the nth is called.
+fn check_items<'a>(
+    section: &str,
+    found: &[String],
+    told: &[String],
+    name: impl Fn(usize) -> Option<&'a str>,
+) -> Result<(), Error> {
+    let place = match found.iter().zip(told).position(|(found, told)| found != told) {
+        Some(nth) => {
+            let name: String = name(nth).unwrap_or_default().chars().take(80).collect();
+            format!("{section}.{nth} ({name})")
+        }
+        None if found.len() == told.len() => return Ok(()),
+        None => section.to_owned(),
+    };
+    Err(Error::DocumentAltered { place })
+}
+
+/// Reads a document.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`, `INVALID_KEY`, `FORMAT_TOO_NEW`, `DOCUMENT_ALTERED`.
+pub(crate) fn parse(document: &str) -> Result<Portable, Error> {
+    /// The one member every format has; others are not looked at.
+    #[derive(Deserialize)]
+    struct Formatted<'a> {
+        #[serde(borrow, default)]
+        format: Cow<'a, str>,
+    }
+    let formatted: Formatted<'_> =
+        serde_json::from_str(document).map_err(|_| wrong("it is no document"))?;
+    let format = &*formatted.format;
+    if format != FORMAT {
+        let is_later = format
+            .strip_prefix(FORMAT_FAMILY)
+            .is_some_and(|it| it.parse::<u32>().is_ok_and(|it| it > 1));
+        return Err(if is_later {
+            Error::FormatTooNew { format: format.to_owned(), known: FORMAT }
+        } else {
+            wrong("it is not what export_session tells: its format is missing")
+        });
+    }
+    let mut form: DocumentForm = json::parse(document.as_bytes()).map_err(malformed)?;
+    form.check()?;
+    form.into_portable()
+}
+
+fn wrong(what: &str) -> Error {
+    malformed(ParseError(format!("document: {what}")))
+}
+
+/// The digest of the canonical JSON (RFC 8785) of `item`.
+fn digest(item: &impl Serialize) -> String {
+    // Plain data always has a JSON form.
+    let canonical = serde_jcs::to_vec(item).unwrap_or_default();
+    redaction::digest(canonical)
+}

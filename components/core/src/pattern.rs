@@ -1,0 +1,210 @@
+//! Patterns over names: `*` stands for any text, also for none (000 §7.2).
+//!
+//! # Invariant
+//!
+//! Every pattern can match some name: what never could is refused where it
+//! enters, since it is a mistake of spelling.
+
+use std::fmt;
+
+use crate::{
+    Error,
+    key::{KEY_BYTES_MAX, Key},
+    participant::{PARTICIPANT_PART_BYTES_MAX, Participant},
+};
+
+/// The most patterns of one list.
+pub const PATTERNS_MAX: usize = 16;
+
+/// Which participants are meant: `*`, `orchestrator`, `admin`,
+/// `subagent:{task}` or `subagent:{task}:{id}`, where task and id may hold `*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParticipantPattern(String);
+
+/// Which keys are meant: a key, or a prefix and a key, that may hold `*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyPattern(String);
+
+/// A list of participant patterns: who matches one of them is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Participants(Vec<ParticipantPattern>);
+
+impl ParticipantPattern {
+    /// Checks `text` and takes it as a pattern.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`] when no participant could match it.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let part_fits = |part: &str| {
+            let is_of_alphabet = |b: u8| b.is_ascii_alphanumeric() || b"_.-*".contains(&b);
+            (1..=PARTICIPANT_PART_BYTES_MAX).contains(&part.len())
+                && part.bytes().all(is_of_alphabet)
+        };
+        let fits = match text.strip_prefix("subagent:") {
+            Some(rest) => match rest.split_once(':') {
+                Some((task, id)) => part_fits(task) && part_fits(id),
+                None => part_fits(rest),
+            },
+            None => matches!(text, "*" | "orchestrator" | "admin"),
+        };
+        if fits {
+            return Ok(Self(text.to_owned()));
+        }
+        let shown: String = text.chars().take(80).collect();
+        Err(Error::malformed(format!(
+            "no participant matches {shown:?}; a pattern is *, orchestrator, subagent:{{task}} or \
+             subagent:{{task}}:{{id}}, where * in task and id stands for any text, for example \
+             subagent:review*"
+        )))
+    }
+
+    /// The pattern as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl KeyPattern {
+    /// Checks `text` and takes it as a pattern.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`] when no key could match it.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let part_fits = |part: &str| {
+            let is_of_alphabet =
+                |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_*".contains(&b);
+            (1..=KEY_BYTES_MAX).contains(&part.len()) && part.bytes().all(is_of_alphabet)
+        };
+        let fits = match text.split_once(':') {
+            Some((prefix, key)) => part_fits(prefix) && part_fits(key),
+            None => part_fits(text),
+        };
+        if fits {
+            return Ok(Self(text.to_owned()));
+        }
+        let shown: String = text.chars().take(80).collect();
+        Err(Error::malformed(format!(
+            "no key matches {shown:?}; a pattern is a key in which * stands for any text, for \
+             example findings_* or inv:*"
+        )))
+    }
+
+    /// Whether only keys with a prefix can match it.
+    pub fn has_prefix(&self) -> bool {
+        self.0.contains(':')
+    }
+
+    /// Whether `key` is meant.
+    pub fn matches(&self, key: &Key) -> bool {
+        matches(&self.0, key.as_str())
+    }
+
+    /// The pattern as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Participants {
+    /// A list of these.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`] when there is none, or more than [`PATTERNS_MAX`].
+    pub fn new(patterns: Vec<ParticipantPattern>) -> Result<Self, Error> {
+        if (1..=PATTERNS_MAX).contains(&patterns.len()) {
+            return Ok(Self(patterns));
+        }
+        Err(Error::malformed(format!(
+            "a list of participants has {} patterns; it must have 1 to {PATTERNS_MAX}; [\"*\"] is \
+             everyone",
+            patterns.len()
+        )))
+    }
+
+    /// Whether `participant` is meant.
+    pub fn has(&self, participant: &Participant) -> bool {
+        self.0.iter().any(|it| matches(&it.0, participant.as_str()))
+    }
+
+    /// Whether it was not narrowed: `["*"]`.
+    pub fn is_everyone(&self) -> bool {
+        matches!(self.0.as_slice(), [only] if only.0 == "*")
+    }
+
+    /// The patterns.
+    pub fn patterns(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(ParticipantPattern::as_str)
+    }
+}
+
+impl Default for Participants {
+    /// Everyone (000 §7.2).
+    fn default() -> Self {
+        Self(vec![ParticipantPattern("*".to_owned())])
+    }
+}
+
+impl fmt::Display for KeyPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Whether `pattern`, in which `*` stands for any text, is all of `text`.
+fn matches(pattern: &str, text: &str) -> bool {
+    let mut pieces = pattern.split('*');
+    let Some(mut rest) = text.strip_prefix(pieces.next().unwrap_or_default()) else { return false };
+    let Some(last) = pieces.next_back() else { return rest.is_empty() };
+    for piece in pieces {
+        // The leftmost place leaves the most for what follows.
+        let Some((_, behind)) = rest.split_once(piece) else { return false };
+        rest = behind;
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, text) in [
+            ("*", ""),
+            ("*", "subagent:a:b"),
+            ("subagent:*", "subagent:a:b"),
+            ("subagent:*:2", "subagent:a:2"),
+            ("a*b*c", "abc"),
+            ("a*b*c", "a-b-b-c"),
+            ("*_id", "user_id"),
+            ("abc", "abc"),
+        ] {
+            assert!(matches(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in
+            [("", "a"), ("abc", "ab"), ("a*a", "a"), ("a*b*c", "acb"), ("*_id", "id"), ("a*", "ba")]
+        {
+            assert!(!matches(pattern, text), "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_nobody_matches_is_refused() {
+        for good in ["*", "admin", "subagent:a", "subagent:*", "subagent:a*:*", "subagent:*:3"] {
+            assert!(ParticipantPattern::parse(good).is_ok(), "{good}");
+        }
+        for bad in ["", "orch*", "subagent", "subagnet:*", "subagent:a:b:c", "subagent:ä", "* "] {
+            assert!(ParticipantPattern::parse(bad).is_err(), "{bad}");
+        }
+        for good in ["*", "scope", "inv:*", "*:scope", "find*_2"] {
+            assert!(KeyPattern::parse(good).is_ok(), "{good}");
+        }
+        for bad in ["", "Scope", "a:b:c", ":a", "a:", "a b", "a?"] {
+            assert!(KeyPattern::parse(bad).is_err(), "{bad}");
+        }
+        assert!(Participants::new(Vec::new()).is_err());
+    }
+}

@@ -1,0 +1,110 @@
+//! The rows `c/`: what a commit did, who asked for it, and which request.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    damaged, decode_either, encode, format_1, list_to_store, stored_key, stored_label, stored_line,
+    stored_list, stored_participant,
+};
+use crate::{
+    Error,
+    audit::{AuditAction, AuditEntry, AuditRecord},
+    key::SessionId,
+    pattern::Participants,
+    port::Revision,
+    time::Timestamp,
+    tokens::Tokens,
+};
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct ChangeRecord {
+    pub(super) at_ms: u64,
+    pub(super) request_row: Option<String>,
+    pub(super) events: Vec<EventRecord>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct EventRecord {
+    pub(super) action: String,
+    pub(super) participant: String,
+    pub(super) entry: Option<(String, u64, u32)>,
+    pub(super) readable_by: Vec<String>,
+    pub(super) label: Option<String>,
+    pub(super) reason: Option<String>,
+}
+
+/// What a commit did, with the row of the request it answered, so that the
+/// answer can be forgotten in time.
+#[derive(Debug)]
+pub(crate) struct StoredChange {
+    pub(crate) request_row: Option<String>,
+    pub(crate) events: Vec<StoredEvent>,
+}
+
+/// One thing a commit did, with who could read the entry it was done to then:
+/// others are not told.
+#[derive(Debug)]
+pub(crate) struct StoredEvent {
+    pub(crate) record: AuditRecord,
+    pub(crate) readable_by: Participants,
+}
+
+impl StoredChange {
+    /// Encodes what a commit did at `at`; its revision is in the row's name, its
+    /// session in the bucket's.
+    pub(crate) fn encode(&self, at: Timestamp) -> Result<Vec<u8>, Error> {
+        let events = self.events.iter().map(|StoredEvent { record, readable_by }| EventRecord {
+            action: record.action.as_str().to_owned(),
+            participant: record.participant.as_str().to_owned(),
+            entry: record
+                .entry
+                .as_ref()
+                .map(|it| (it.key.as_str().to_owned(), it.version, it.value_tokens.0)),
+            readable_by: list_to_store(readable_by),
+            label: record.label.as_ref().map(|it| it.as_str().to_owned()),
+            reason: record.reason.as_ref().map(|it| it.as_str().to_owned()),
+        });
+        encode(&ChangeRecord {
+            at_ms: at.0,
+            request_row: self.request_row.clone(),
+            events: events.collect(),
+        })
+    }
+
+    /// Decodes what the commit did that made `revision`.
+    pub(crate) fn decode(
+        session: &SessionId,
+        revision: Revision,
+        bytes: &[u8],
+    ) -> Result<Self, Error> {
+        let it: ChangeRecord = decode_either::<_, format_1::AuditRecord>(bytes)?;
+        let at = Timestamp(it.at_ms);
+        let events = it.events.into_iter().map(|it| {
+            let entry = it.entry.map(|(key, version, value_tokens)| {
+                let key = stored_key(&key)?;
+                Ok::<_, Error>(AuditEntry { key, version, value_tokens: Tokens(value_tokens) })
+            });
+            let action = AuditAction::ALL.into_iter().find(|known| known.as_str() == it.action);
+            let record = AuditRecord {
+                session: session.as_str().to_owned(),
+                revision,
+                action: action
+                    .ok_or_else(|| damaged(format!("action {:?} is not known", it.action)))?,
+                participant: stored_participant(&it.participant)?,
+                at,
+                entry: entry.transpose()?,
+                label: it.label.as_deref().map(stored_label).transpose()?,
+                reason: it.reason.as_deref().map(stored_line).transpose()?,
+            };
+            Ok(StoredEvent { record, readable_by: stored_list(&it.readable_by)? })
+        });
+        let events = events.collect::<Result<_, Error>>()?;
+        Ok(Self { request_row: it.request_row, events })
+    }
+
+    /// The row of the request that the commit in `bytes` answered.
+    pub(crate) fn decode_request_row(bytes: &[u8]) -> Result<Option<String>, Error> {
+        let it: ChangeRecord = decode_either::<_, format_1::AuditRecord>(bytes)?;
+        Ok(it.request_row)
+    }
+}

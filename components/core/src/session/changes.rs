@@ -1,0 +1,101 @@
+//! The change feed and the audit trail: what commits did, from the same rows
+//! (000 §7.7, §8.5).
+//!
+//! Invariant: the feed tells a participant nothing of a key that was hidden from
+//! it then, or is now.
+
+use std::collections::BTreeMap;
+
+use super::{Decision, Opened, require_admin};
+use crate::{
+    Error,
+    key::Key,
+    participant::Role,
+    pattern::KeyPattern,
+    port::{Bucket, Revision},
+    record::{self, StoredChange, StoredEvent},
+    reply::{AuditPage, ChangesPage, Reply},
+    store::access::Access,
+};
+
+impl<B: Bucket> Opened<'_, B> {
+    pub(super) fn changes(
+        &self,
+        since: Option<Revision>,
+        limit: u32,
+        keys: Option<&KeyPattern>,
+    ) -> Result<Decision, Error> {
+        let now = self.revision();
+        let oldest = self.oldest_change()?.unwrap_or(now.next());
+        let oldest_since = Revision(oldest.0.saturating_sub(1));
+        let since = since.unwrap_or(oldest_since);
+        if !(oldest_since..=now).contains(&since) {
+            return Err(Error::ChangesTruncated { oldest: oldest_since, revision: now });
+        }
+        let (stored, last) = self.stored_changes(since, limit)?;
+        let next_since = last.unwrap_or(now);
+        let mut hidden = BTreeMap::new();
+        let mut changes = Vec::new();
+        for StoredEvent { record, readable_by } in stored {
+            let access = Access { readable_by, ..Access::default() };
+            let is_told = match &record.entry {
+                Some(it) if keys.is_some_and(|keys| !keys.matches(&it.key)) => false,
+                Some(it) => {
+                    self.gate.may_read(&it.key, &access) && !self.is_hidden(&it.key, &mut hidden)?
+                }
+                None => keys.is_none(),
+            };
+            if is_told {
+                changes.push(record);
+            }
+        }
+        let has_more = next_since < now;
+        Ok(self.answer(Reply::Changes(ChangesPage { changes, next_since, has_more })))
+    }
+
+    pub(super) fn audit(&self, since: Revision, limit: u32) -> Result<Decision, Error> {
+        require_admin(self.caller)?;
+        let oldest = self.oldest_change()?;
+        let (stored, last) = self.stored_changes(since, limit)?;
+        let records = stored.into_iter().map(|it| it.record).collect();
+        let next_since = last.filter(|last| *last < self.revision());
+        Ok(self.answer(Reply::Audit(AuditPage { records, oldest, next_since })))
+    }
+
+    /// What at most `limit` commits after `since` did, and the revision of the
+    /// last of them.
+    fn stored_changes(
+        &self,
+        since: Revision,
+        limit: u32,
+    ) -> Result<(Vec<StoredEvent>, Option<Revision>), Error> {
+        let after = record::change_row(since);
+        let (mut events, mut last) = (Vec::new(), None);
+        for (row, bytes) in self.bucket.scan(record::CHANGES, Some(&after), limit)? {
+            let revision = record::revision_of_change(&row)?;
+            events.extend(StoredChange::decode(self.session, revision, &bytes)?.events);
+            last = Some(revision);
+        }
+        Ok((events, last))
+    }
+
+    /// The oldest revision whose changes are kept.
+    pub(super) fn oldest_change(&self) -> Result<Option<Revision>, Error> {
+        let first = self.bucket.scan(record::CHANGES, None, 1)?;
+        first.first().map(|(row, _)| record::revision_of_change(row)).transpose()
+    }
+
+    /// Whether `key` is hidden from the caller as it is now; `known` keeps what
+    /// was found out.
+    fn is_hidden(&self, key: &Key, known: &mut BTreeMap<Key, bool>) -> Result<bool, Error> {
+        if self.caller.participant.role() == Role::Admin {
+            return Ok(false);
+        }
+        if let Some(is_hidden) = known.get(key) {
+            return Ok(*is_hidden);
+        }
+        let is_hidden = self.entry(key)?.is_some_and(|it| !self.may_read(&it));
+        known.insert(key.clone(), is_hidden);
+        Ok(is_hidden)
+    }
+}

@@ -1,0 +1,324 @@
+//! A commit in the making: what every change of a session goes through.
+//!
+//! It keeps totals, history, expiry and the change feed in step with the
+//! entries, and begins by sweeping what has expired. Invariant: a value row that
+//! it leaves is pointed to by an entry, a kept version or a snapshot.
+
+use std::collections::{BTreeMap, btree_map};
+
+use super::{Decision, Opened, put};
+use crate::{
+    Error,
+    audit::{AuditAction, AuditEntry, AuditRecord},
+    config::REQUESTS_REMEMBERED,
+    key::{Key, Label, Line, SessionId},
+    participant::Participant,
+    pattern::Participants,
+    port::{Bucket, Change, Revision},
+    record::{self, Meta, StoredChange, StoredEvent},
+    reply::{Outcome, Reply},
+    store::{
+        Entry,
+        history::{Ended, EndedHow, Version},
+        snapshot::{self, SnapshotInfo},
+    },
+    time::Timestamp,
+};
+
+/// When the budget for history is exceeded, this part of it is freed at once, so
+/// that not every write has to look for the oldest version.
+const HISTORY_FREED: u64 = 8;
+
+/// A commit in the making.
+pub(super) struct Draft<'a, B> {
+    bucket: &'a B,
+    session: &'a SessionId,
+    participant: &'a Participant,
+    /// What will be known of the session.
+    pub(super) meta: Meta,
+    /// Its revision after the commit.
+    pub(super) revision: Revision,
+    pub(super) now: Timestamp,
+    pub(super) changes: Vec<Change>,
+    events: Vec<StoredEvent>,
+    /// Earlier versions that were loaded, and whether they changed.
+    histories: BTreeMap<Key, (Vec<Version>, bool)>,
+}
+
+/// What an event tells besides what was done by whom.
+#[derive(Default, Clone, Copy)]
+pub(super) struct About<'a> {
+    pub(super) entry: Option<&'a Entry>,
+    pub(super) label: Option<&'a Label>,
+    pub(super) reason: Option<&'a Line>,
+}
+
+impl<'a, B: Bucket> Draft<'a, B> {
+    /// A change of the session `open`, which begins by sweeping what has expired.
+    pub(super) fn new(open: &'a Opened<'_, B>) -> Result<Self, Error> {
+        let (bucket, session) = (open.bucket, open.session);
+        let mut meta = open.meta.clone();
+        meta.changed_at = open.now;
+        let mut draft = Self::fresh(bucket, session, &open.caller.participant, meta);
+        if open.has_expired() {
+            draft.sweep(open)?;
+        }
+        Ok(draft)
+    }
+
+    /// A change that leaves the session as `meta`, and then as what is added to
+    /// this.
+    pub(super) fn fresh(
+        bucket: &'a B,
+        session: &'a SessionId,
+        participant: &'a Participant,
+        meta: Meta,
+    ) -> Self {
+        Self {
+            bucket,
+            session,
+            participant,
+            revision: meta.revision(bucket.revision().next()),
+            now: meta.changed_at,
+            meta,
+            changes: Vec::new(),
+            events: Vec::new(),
+            histories: BTreeMap::new(),
+        }
+    }
+
+    fn sweep(&mut self, open: &Opened<'_, B>) -> Result<(), Error> {
+        self.meta.next_expiry = None;
+        for entry in open.stored_entries(None)? {
+            match entry.expires_at {
+                Some(at) if at <= self.now => {
+                    let by = entry.written_by.clone();
+                    let ended = Ended { how: EndedHow::Expired, at, by, revision: self.revision };
+                    self.end(&entry, AuditAction::Expire, ended)?;
+                }
+                Some(at) => self.expect_expiry(at),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that an entry expires at `at`.
+    pub(super) fn expect_expiry(&mut self, at: Timestamp) {
+        self.meta.next_expiry = Some(self.meta.next_expiry.map_or(at, |it| it.min(at)));
+    }
+
+    /// Writes `new` in the place of `old`.
+    pub(super) fn write(
+        &mut self,
+        old: Option<&Entry>,
+        new: &Entry,
+        value: String,
+    ) -> Result<(), Error> {
+        if let Some(old) = old {
+            let (by, revision) = (new.written_by.clone(), self.revision);
+            let ended = Ended { how: EndedHow::Superseded, at: self.now, by, revision };
+            self.keep(old, ended)?;
+        }
+        self.tell(AuditAction::Write, About { entry: Some(new), ..About::default() });
+        self.store(old, new)?;
+        let row = record::value_row(&new.key, new.revision);
+        self.changes.push(put(row, value.into_bytes()));
+        Ok(())
+    }
+
+    /// Stores what is known of an entry, `old` until now; its value stays.
+    pub(super) fn store(&mut self, old: Option<&Entry>, new: &Entry) -> Result<(), Error> {
+        self.changes.push(put(record::entry_row(&new.key), record::encode_entry(new)?));
+        self.count(old, Some(new));
+        if let Some(at) = new.expires_at {
+            self.expect_expiry(at);
+        }
+        Ok(())
+    }
+
+    /// Stores a snapshot in the place of what was there of it.
+    pub(super) fn store_snapshot(
+        &mut self,
+        info: &SnapshotInfo,
+        entries: &[Entry],
+    ) -> Result<(), Error> {
+        let row = record::snapshot_row(info.revision);
+        self.changes.push(put(row, record::encode_snapshot_info(info)?));
+        let row = record::snapshot_entries_row(info.revision);
+        self.changes.push(put(row, record::encode_snapshot_entries(entries)?));
+        Ok(())
+    }
+
+    /// Removes `entry`, on behalf of the caller.
+    pub(super) fn delete(&mut self, entry: &Entry) -> Result<(), Error> {
+        let (by, revision) = (self.participant.clone(), self.revision);
+        let ended = Ended { how: EndedHow::Deleted, at: self.now, by, revision };
+        self.end(entry, AuditAction::Delete, ended)
+    }
+
+    fn end(&mut self, entry: &Entry, action: AuditAction, ended: Ended) -> Result<(), Error> {
+        let about = About { entry: Some(entry), ..About::default() };
+        self.tell_of(action, ended.by.clone(), about);
+        self.changes.push(Change::Delete(record::entry_row(&entry.key)));
+        self.count(Some(entry), None);
+        self.keep(entry, ended)
+    }
+
+    fn count(&mut self, old: Option<&Entry>, new: Option<&Entry>) {
+        self.meta.totals = self.meta.totals.replace(old, new);
+        self.meta.entries_revision = self.revision;
+    }
+
+    /// Keeps a version that ended, as far as the session does.
+    fn keep(&mut self, entry: &Entry, ended: Ended) -> Result<(), Error> {
+        let versions_max = self.meta.retention.history_versions_max;
+        if !entry.keeps_history || versions_max == 0 {
+            self.drop_value(entry, ended.revision);
+            return Ok(());
+        }
+        let version = Version { entry: entry.clone(), ended };
+        self.meta.history_versions = self.meta.history_versions.saturating_add(1);
+        self.meta.history_bytes = self.meta.history_bytes.saturating_add(version.bytes());
+        let versions = self.history_mut(&entry.key)?;
+        versions.push(version);
+        let versions_max = usize::try_from(versions_max).unwrap_or(usize::MAX);
+        let surplus = versions.len().saturating_sub(versions_max);
+        let forgotten: Vec<Version> = versions.drain(..surplus).collect();
+        for version in &forgotten {
+            self.forget(version);
+        }
+        Ok(())
+    }
+
+    /// The earlier versions of `key`, to be changed.
+    pub(super) fn history_mut(&mut self, key: &Key) -> Result<&mut Vec<Version>, Error> {
+        let (versions, is_changed) = match self.histories.entry(key.clone()) {
+            btree_map::Entry::Occupied(it) => it.into_mut(),
+            btree_map::Entry::Vacant(it) => {
+                let bytes = self.bucket.get(&record::history_row(key))?;
+                let versions = bytes.map(|bytes| record::decode_history(key, &bytes));
+                it.insert((versions.transpose()?.unwrap_or_default(), false))
+            }
+        };
+        *is_changed = true;
+        Ok(versions)
+    }
+
+    /// Takes a version that is no longer kept out of the books.
+    fn forget(&mut self, version: &Version) {
+        self.meta.history_versions = self.meta.history_versions.saturating_sub(1);
+        self.meta.history_bytes = self.meta.history_bytes.saturating_sub(version.bytes());
+        self.drop_value(&version.entry, version.ended.revision);
+    }
+
+    /// Removes the value of a version that ended at `ended`, unless a snapshot
+    /// holds it.
+    pub(super) fn drop_value(&mut self, entry: &Entry, ended: Revision) {
+        if !snapshot::is_held(&self.meta.snapshots, entry.revision, ended) {
+            let row = record::value_row(&entry.key, entry.revision);
+            self.changes.push(Change::Delete(row));
+        }
+    }
+
+    /// Notes what the caller did.
+    pub(super) fn tell(&mut self, action: AuditAction, about: About<'_>) {
+        self.tell_of(action, self.participant.clone(), about);
+    }
+
+    fn tell_of(&mut self, action: AuditAction, participant: Participant, about: About<'_>) {
+        let entry = about.entry.map(|it| AuditEntry {
+            key: it.key.clone(),
+            version: it.version,
+            value_tokens: it.value_tokens,
+        });
+        let record = AuditRecord {
+            session: self.session.to_string(),
+            revision: self.revision,
+            action,
+            participant,
+            at: self.now,
+            entry,
+            label: about.label.cloned(),
+            reason: about.reason.cloned(),
+        };
+        let readable_by =
+            about.entry.map_or_else(Participants::default, |it| it.access.readable_by.clone());
+        self.events.push(StoredEvent { record, readable_by });
+    }
+
+    /// What happened.
+    pub(super) fn records(self) -> Vec<AuditRecord> {
+        self.events.into_iter().map(|it| it.record).collect()
+    }
+
+    /// Decides for the commit; then the answer is `reply`. `request` is the row in
+    /// which that answer is remembered, and what is written there.
+    pub(super) fn commit(
+        mut self,
+        reply: Reply,
+        request: Option<(String, Vec<u8>)>,
+    ) -> Result<Decision, Error> {
+        self.keep_to_the_budget()?;
+        let histories = std::mem::take(&mut self.histories);
+        for (key, (versions, _)) in histories.iter().filter(|(_, (_, is_changed))| *is_changed) {
+            let row = record::history_row(key);
+            self.changes.push(match versions.as_slice() {
+                [] => Change::Delete(row),
+                versions => put(row, record::encode_history(versions)?),
+            });
+        }
+        self.changes.push(put(record::META, self.meta.encode()?));
+        let request_row = request.map(|(row, answer)| {
+            self.changes.push(put(row.clone(), answer));
+            row
+        });
+        let change = StoredChange { request_row, events: self.events };
+        let row = record::change_row(self.revision);
+        self.changes.push(put(row, change.encode(self.now)?));
+
+        let ago = |count: u32| {
+            let revision = Revision(self.revision.0.checked_sub(count.into())?);
+            (revision >= self.meta.first_revision()).then(|| record::change_row(revision))
+        };
+        self.changes.extend(ago(self.meta.retention.changes_max).map(Change::Delete));
+        if let Some(row) = ago(REQUESTS_REMEMBERED)
+            && let Some(bytes) = self.bucket.get(&row)?
+        {
+            self.changes.extend(StoredChange::decode_request_row(&bytes)?.map(Change::Delete));
+        }
+        let (revision, next_expiry) = (self.revision, self.meta.next_expiry);
+        Ok(Decision::Change {
+            changes: self.changes,
+            outcome: Outcome { revision, reply, next_expiry },
+            records: change.events.into_iter().map(|it| it.record).collect(),
+        })
+    }
+
+    /// Forgets the oldest versions while there are more bytes than may be.
+    fn keep_to_the_budget(&mut self) -> Result<(), Error> {
+        let bytes_max = u64::from(self.meta.retention.history_bytes_max);
+        if self.meta.history_bytes <= bytes_max {
+            return Ok(());
+        }
+        for (row, bytes) in self.bucket.scan(record::HISTORY, None, u32::MAX)? {
+            let (key, versions) = record::decode_history_row(&row, &bytes)?;
+            self.histories.entry(key).or_insert((versions, false));
+        }
+        while self.meta.history_bytes > bytes_max - bytes_max / HISTORY_FREED {
+            let first = |(versions, _): &&mut (Vec<Version>, bool)| {
+                versions.first().map_or(Revision(u64::MAX), |it| it.ended.revision)
+            };
+            let Some((versions, is_changed)) = self.histories.values_mut().min_by_key(first) else {
+                break;
+            };
+            if versions.is_empty() {
+                break;
+            }
+            let version = versions.remove(0);
+            *is_changed = true;
+            self.forget(&version);
+        }
+        Ok(())
+    }
+}

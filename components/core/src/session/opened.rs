@@ -1,0 +1,221 @@
+//! A session that was loaded for one request: what its commands read.
+//!
+//! Invariant: what has expired at [`Opened::now`] is not there, whether or not it
+//! has been swept.
+
+use super::{Decision, answer};
+use crate::{
+    Error,
+    command::Command,
+    key::{Key, Prefix, SessionId},
+    participant::{Caller, Role},
+    port::{Bucket, Revision, Tokenizer},
+    record::{self, Meta},
+    reply::{EntryRead, Reply, Shown},
+    store::{
+        Entry, Totals,
+        access::Gate,
+        history::{Ended, EndedHow, Version},
+    },
+    time::Timestamp,
+    tokens::{Estimator, Tokens, approximate},
+};
+
+/// A session, as it is at one revision, for one caller.
+pub(super) struct Opened<'a, B> {
+    pub(super) bucket: &'a B,
+    pub(super) tokenizer: &'a dyn Tokenizer,
+    pub(super) session: &'a SessionId,
+    pub(super) caller: &'a Caller,
+    /// The time of this request, and of the change it makes.
+    pub(super) now: Timestamp,
+    pub(super) gate: Gate<'a>,
+    pub(super) meta: Meta,
+}
+
+impl<B: Bucket> Opened<'_, B> {
+    pub(super) fn revision(&self) -> Revision {
+        self.meta.revision(self.bucket.revision())
+    }
+
+    /// Answers with what was read at the session's revision.
+    pub(super) fn answer(&self, reply: Reply) -> Decision {
+        answer(self.revision(), reply, &self.meta)
+    }
+
+    /// Refuses keys with a prefix where the session allows none.
+    pub(super) fn check_prefixes(&self, command: &Command) -> Result<(), Error> {
+        if self.meta.allows_prefixes {
+            return Ok(());
+        }
+        let refuse = |key: String| Err(Error::InvalidKey { key, has_prefix: true });
+        let keys: Vec<&Key> = match command {
+            Command::ListKeys { prefix: Some(prefix), .. } => {
+                return refuse(format!("{}:", prefix.as_str()));
+            }
+            Command::Read { key, .. }
+            | Command::ReadHistory { key, .. }
+            | Command::SetAccess { key, .. }
+            | Command::ReadSnapshot { key: Some(key), .. }
+            | Command::Redact { key, .. } => vec![key],
+            Command::Write(it) => vec![&it.key],
+            Command::Delete(it) => vec![&it.key],
+            Command::ReadBatch { keys, .. } => keys.iter().collect(),
+            Command::WriteBatch(it) => {
+                let writes = it.writes.iter().map(|it| &it.key);
+                writes.chain(it.deletes.iter().map(|it| &it.key)).collect()
+            }
+            _ => return Ok(()),
+        };
+        match keys.iter().find(|it| it.prefix().is_some()) {
+            Some(key) => refuse(key.to_string()),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a change of an archived session.
+    pub(super) fn require_active(&self) -> Result<(), Error> {
+        if self.meta.is_archived {
+            return Err(Error::SessionArchived { session: self.session.to_string() });
+        }
+        Ok(())
+    }
+
+    /// Refuses a change of entries by whom it is none of the business.
+    pub(super) fn require_participant(&self) -> Result<(), Error> {
+        self.require_active()?;
+        match self.caller.participant.role() {
+            Role::Agent | Role::Orchestrator => Ok(()),
+            Role::Admin => Err(Error::Forbidden {
+                message: "the admin reads entries but writes none; \
+                          use a credential of the orchestrator or of a subagent",
+            }),
+        }
+    }
+
+    /// Refuses what only the orchestrator may change.
+    pub(super) fn require_orchestrator(&self) -> Result<(), Error> {
+        self.require_active()?;
+        match self.caller.participant.role() {
+            Role::Orchestrator => Ok(()),
+            Role::Agent | Role::Admin => Err(Error::Forbidden {
+                message: "only the orchestrator may do this; ask it, or use its credential",
+            }),
+        }
+    }
+
+    /// Counts the tokens of `text` as the session does.
+    pub(super) fn count(&self, text: &str) -> Result<Tokens, Error> {
+        count(self.tokenizer, &self.meta.estimator, text)
+    }
+
+    /// Whether entries have expired that were not swept yet.
+    pub(super) fn has_expired(&self) -> bool {
+        self.meta.next_expiry.is_some_and(|at| at <= self.now)
+    }
+
+    pub(super) fn totals(&self) -> Result<Totals, Error> {
+        if !self.has_expired() {
+            return Ok(self.meta.totals);
+        }
+        let add = |totals: Totals, entry: &Entry| totals.replace(None, Some(entry));
+        Ok(self.entries(None)?.iter().fold(Totals::default(), add))
+    }
+
+    /// What is stored of an entry, expired or not.
+    fn stored_entry(&self, key: &Key) -> Result<Option<Entry>, Error> {
+        let bytes = self.bucket.get(&record::entry_row(key))?;
+        bytes.map(|bytes| record::decode_entry(key.clone(), &bytes)).transpose()
+    }
+
+    /// What is stored of the entries, expired or not.
+    pub(super) fn stored_entries(&self, prefix: Option<&Prefix>) -> Result<Vec<Entry>, Error> {
+        let rows = self.bucket.scan(&record::entry_rows(prefix), None, u32::MAX)?;
+        rows.iter().map(|(row, bytes)| record::decode_entry_row(row, bytes)).collect()
+    }
+
+    /// The entry `key`, hidden from the caller or not.
+    pub(super) fn entry(&self, key: &Key) -> Result<Option<Entry>, Error> {
+        Ok(self.stored_entry(key)?.filter(|it| !it.is_expired(self.now)))
+    }
+
+    /// The entries, hidden from the caller or not.
+    pub(super) fn entries(&self, prefix: Option<&Prefix>) -> Result<Vec<Entry>, Error> {
+        let mut entries = self.stored_entries(prefix)?;
+        entries.retain(|it| !it.is_expired(self.now));
+        Ok(entries)
+    }
+
+    pub(super) fn may_read(&self, entry: &Entry) -> bool {
+        self.gate.may_read(&entry.key, &entry.access)
+    }
+
+    pub(super) fn shown(&self, entry: Entry) -> Shown {
+        let is_read_only = self.caller.participant.role() != Role::Admin
+            && !self.gate.may_write(&entry.key, &entry.access);
+        Shown { entry, is_read_only }
+    }
+
+    /// An entry with its value, as the caller is shown it.
+    pub(super) fn with_value(&self, entry: Entry) -> Result<EntryRead, Error> {
+        let value = self.value(&entry)?;
+        Ok(EntryRead { shown: self.shown(entry), value })
+    }
+
+    /// The value of a version of an entry.
+    pub(super) fn value(&self, entry: &Entry) -> Result<String, Error> {
+        let row = record::value_row(&entry.key, entry.revision);
+        match self.bucket.get(&row)? {
+            Some(bytes) => record::decode_value(bytes),
+            None => Err(record::damaged(format!("{row} is missing"))),
+        }
+    }
+
+    /// The earlier versions of `key` that are stored.
+    pub(super) fn stored_history(&self, key: &Key) -> Result<Vec<Version>, Error> {
+        match self.bucket.get(&record::history_row(key))? {
+            Some(bytes) => record::decode_history(key, &bytes),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The earlier versions of `key`; what has expired is one of them.
+    pub(super) fn history(&self, key: &Key) -> Result<Vec<Version>, Error> {
+        let mut versions = self.stored_history(key)?;
+        let stored = self.stored_entry(key)?;
+        versions.extend(stored.and_then(|it| self.expired(it)));
+        Ok(versions)
+    }
+
+    /// `entry` as an earlier version, if it has expired and versions are kept.
+    pub(super) fn expired(&self, entry: Entry) -> Option<Version> {
+        let ended = Ended {
+            how: EndedHow::Expired,
+            at: entry.expires_at.filter(|at| *at <= self.now)?,
+            by: entry.written_by.clone(),
+            revision: self.revision().next(),
+        };
+        let is_kept = entry.keeps_history && self.meta.retention.history_versions_max > 0;
+        is_kept.then_some(Version { entry, ended })
+    }
+}
+
+/// Counts the tokens of `text` as `estimator` does.
+///
+/// # Errors
+///
+/// [`Error::TokenizerUnavailable`].
+pub(super) fn count(
+    tokenizer: &dyn Tokenizer,
+    estimator: &Estimator,
+    text: &str,
+) -> Result<Tokens, Error> {
+    match estimator {
+        Estimator::Approximate => Ok(approximate(text)),
+        Estimator::Encoding(_) => {
+            let encoding = estimator.as_str();
+            let tokens = tokenizer.count(encoding, text).map(Tokens);
+            tokens.ok_or_else(|| Error::TokenizerUnavailable { encoding: encoding.to_owned() })
+        }
+    }
+}

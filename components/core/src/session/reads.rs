@@ -1,0 +1,133 @@
+//! Reading entries and their history (000 §3.1, §3.2, §7.3, §7.4).
+//!
+//! Invariant: what is hidden from the caller is answered as what does not exist.
+
+use std::collections::BTreeMap;
+
+use super::{Decision, Opened, answer, key_set, not_found};
+use crate::{
+    Error,
+    key::{Key, Prefix},
+    port::{Bucket, Revision},
+    reply::{EntriesRead, History, Listing, PastVersion, Reply},
+    store::{Entry, Totals, access::Access},
+};
+
+impl<B: Bucket> Opened<'_, B> {
+    pub(super) fn list_keys(
+        &self,
+        prefix: Option<&Prefix>,
+        if_changed_since: Option<Revision>,
+    ) -> Result<Decision, Error> {
+        if self.is_unchanged(if_changed_since) {
+            return Ok(self.answer(Reply::Unchanged));
+        }
+        let entries = self.entries(prefix)?;
+        let total_tokens = if prefix.is_none() {
+            let sum = entries.iter().fold(Totals::default(), |it, new| it.replace(None, Some(new)));
+            sum.tokens
+        } else {
+            self.totals()?.tokens
+        };
+        let visible = entries.into_iter().filter(|it| self.may_read(it));
+        let listing = Listing {
+            entries: visible.map(|it| self.shown(it)).collect(),
+            total_tokens,
+            tokens_max: self.meta.limits.store_tokens_max,
+        };
+        Ok(self.answer(Reply::Listing(listing)))
+    }
+
+    pub(super) fn read(
+        &self,
+        key: &Key,
+        if_changed_since: Option<Revision>,
+    ) -> Result<Decision, Error> {
+        let entry = self.visible(key)?.ok_or_else(|| not_found(key))?;
+        let revision = entry.revision;
+        let reply = if self.is_older(&entry, if_changed_since) {
+            Reply::Unchanged
+        } else {
+            Reply::Entry(self.with_value(entry)?)
+        };
+        Ok(answer(revision, reply, &self.meta))
+    }
+
+    pub(super) fn read_batch(
+        &self,
+        keys: &[Key],
+        if_changed_since: Option<Revision>,
+    ) -> Result<Decision, Error> {
+        if self.is_unchanged(if_changed_since) {
+            return Ok(self.answer(Reply::Unchanged));
+        }
+        let (mut found, mut missing) = (Vec::new(), Vec::new());
+        for key in keys {
+            match self.visible(key)? {
+                Some(entry) => found.push(entry),
+                None => missing.push(key.clone()),
+            }
+        }
+        // Of what is missing nothing tells whether it was there before.
+        if missing.is_empty() && found.iter().all(|it| self.is_older(it, if_changed_since)) {
+            return Ok(self.answer(Reply::Unchanged));
+        }
+        let entries = found.into_iter().map(|it| self.with_value(it)).collect::<Result<_, _>>()?;
+        Ok(self.answer(Reply::Entries(EntriesRead { entries, missing })))
+    }
+
+    pub(super) fn read_history(&self, key: &Key, versions: &[u64]) -> Result<Decision, Error> {
+        let current = self.entry(key)?;
+        if current.as_ref().is_some_and(|it| !self.may_read(it)) {
+            return Err(not_found(key));
+        }
+        let mut past = self.history(key)?;
+        // Who closed an entry meant its past as well: the lists it ended with hold
+        // for all its versions.
+        let ended_with: BTreeMap<Revision, Access> =
+            past.iter().map(|it| (it.entry.created, it.entry.access.clone())).collect();
+        past.retain(|it| {
+            let last = ended_with.get(&it.entry.created);
+            self.may_read(&it.entry) && last.is_none_or(|last| self.gate.may_read(key, last))
+        });
+        if current.is_none() && past.is_empty() {
+            return Err(not_found(key));
+        }
+        let created = current.as_ref().map(|it| it.created);
+        let is_asked_for = |entry: &Entry| versions.is_empty() || versions.contains(&entry.version);
+        past.retain(|it| is_asked_for(&it.entry));
+        let past = past.into_iter().map(|version| {
+            let value = self.value(&version.entry)?;
+            let is_deleted = created != Some(version.entry.created);
+            Ok::<_, Error>(PastVersion { version, value, is_deleted })
+        });
+        let past = past.collect::<Result<_, _>>()?;
+        let current = current.filter(is_asked_for).map(|it| self.with_value(it)).transpose()?;
+        Ok(self.answer(Reply::History(History { key: key.clone(), past, current })))
+    }
+
+    /// The entry `key`, if it is there for the caller.
+    pub(super) fn visible(&self, key: &Key) -> Result<Option<Entry>, Error> {
+        Ok(self.entry(key)?.filter(|it| self.may_read(it)))
+    }
+
+    /// The keys of entries that are hidden from the caller as they are now,
+    /// whatever is kept of them from other times.
+    pub(super) fn without_hidden(&self, mut entries: Vec<Entry>) -> Result<Vec<Entry>, Error> {
+        let now = self.entries(None)?;
+        let hidden = key_set(now.iter().filter(|it| !self.may_read(it)).map(|it| &it.key));
+        entries.retain(|it| self.may_read(it) && !hidden.contains(&it.key));
+        Ok(entries)
+    }
+
+    /// Whether no entry changed since `since`. A revision that the session has
+    /// not reached is of another one.
+    fn is_unchanged(&self, since: Option<Revision>) -> bool {
+        let known = self.meta.entries_revision..=self.revision();
+        !self.has_expired() && since.is_some_and(|it| known.contains(&it))
+    }
+
+    fn is_older(&self, entry: &Entry, since: Option<Revision>) -> bool {
+        since.is_some_and(|it| entry.touched <= it && it <= self.revision())
+    }
+}

@@ -1,0 +1,124 @@
+//! Redaction: the answer to a secret that slipped in. A value is replaced by its
+//! digest and a reason everywhere it is kept, in one commit.
+
+use std::collections::BTreeMap;
+
+use super::{Decision, Draft, Opened, draft::About, not_found, put};
+use crate::{
+    Error,
+    audit::AuditAction,
+    key::{Key, Line},
+    participant::Role,
+    port::{Bucket, Revision},
+    record,
+    reply::{Redacted, Reply},
+    store::{Entry, redaction},
+    tokens::approximate,
+};
+
+/// What stands in the place of the values of a key, by the revision each was
+/// written at.
+type Placeholders = BTreeMap<Revision, String>;
+
+impl<B: Bucket> Opened<'_, B> {
+    pub(super) fn redact(
+        &self,
+        key: &Key,
+        revision: Option<Revision>,
+        reason: &Line,
+    ) -> Result<Decision, Error> {
+        match self.caller.participant.role() {
+            // A secret can turn up when the session is over.
+            Role::Admin => {}
+            Role::Orchestrator => self.require_active()?,
+            Role::Agent => {
+                self.require_active()?;
+                return Err(Error::Forbidden {
+                    message: "only the orchestrator and the admin may redact; ask one of them, or \
+                              overwrite the value to keep it out of sight",
+                });
+            }
+        }
+        let current = self.entry(key)?;
+        let mut draft = Draft::new(self)?;
+        let mut snapshots = Vec::new();
+        for info in self.snapshots()? {
+            let entries = self.snapshot_entries(info.revision)?;
+            if entries.iter().any(|it| it.key == *key) {
+                snapshots.push((info, entries));
+            }
+        }
+        let past = draft.history_mut(key)?.clone();
+        let kept = snapshots.iter().flat_map(|(_, entries)| entries).filter(|it| it.key == *key);
+        let all = current.iter().chain(past.iter().map(|it| &it.entry)).chain(kept);
+        let meant: Vec<&Entry> =
+            all.filter(|it| revision.is_none_or(|meant| meant == it.revision)).collect();
+        let Some(first) = meant.first().copied().cloned() else { return Err(not_found(key)) };
+
+        let mut placeholders = Placeholders::new();
+        let mut digests = Vec::new();
+        for entry in meant.into_iter().filter(|it| !it.is_redacted) {
+            if placeholders.contains_key(&entry.revision) {
+                continue;
+            }
+            let value = self.value(entry)?;
+            let digest = redaction::digest(&value);
+            placeholders.insert(entry.revision, redaction::placeholder(&value, reason));
+            if !digests.contains(&digest) {
+                digests.push(digest);
+            }
+        }
+        let reply = Reply::Redacted(Redacted { key: key.clone(), digests });
+        if placeholders.is_empty() {
+            return Ok(self.answer(reply));
+        }
+        for (written, text) in &placeholders {
+            let row = record::value_row(key, *written);
+            draft.changes.push(put(row, text.clone().into_bytes()));
+        }
+        for version in draft.history_mut(key)?.iter_mut() {
+            version.entry = self.redacted(&version.entry, &placeholders);
+        }
+        let bytes = |versions: &[crate::store::history::Version]| {
+            versions.iter().fold(0_u64, |sum, it| sum.saturating_add(it.bytes()))
+        };
+        let now = bytes(draft.history_mut(key)?);
+        let kept = draft.meta.history_bytes.saturating_sub(bytes(&past));
+        draft.meta.history_bytes = kept.saturating_add(now);
+        for (mut info, mut entries) in snapshots {
+            for entry in entries.iter_mut().filter(|it| it.key == *key) {
+                let new = self.redacted(entry, &placeholders);
+                info.totals = info.totals.replace(Some(entry), Some(&new));
+                *entry = new;
+            }
+            draft.store_snapshot(&info, &entries)?;
+        }
+        if let Some(old) = &current
+            && let Some(text) = placeholders.get(&old.revision)
+        {
+            // What it was read as is no longer what it is: it gets a new revision.
+            let revision = draft.revision;
+            let redacted = self.redacted(old, &placeholders);
+            let new = Entry { revision, touched: revision, ..redacted };
+            draft.drop_value(old, revision);
+            draft.store(Some(old), &new)?;
+            draft.changes.push(put(record::value_row(key, revision), text.clone().into_bytes()));
+        }
+        let told = Some(&first);
+        let about = About { entry: told, reason: Some(reason), ..About::default() };
+        draft.tell(AuditAction::Redact, about);
+        draft.commit(reply, None)
+    }
+
+    /// `entry` with the placeholder of its value, if there is one.
+    fn redacted(&self, entry: &Entry, placeholders: &Placeholders) -> Entry {
+        let Some(text) = placeholders.get(&entry.revision) else { return entry.clone() };
+        Entry {
+            // A secret goes, whether or not its successor can be counted exactly.
+            value_tokens: self.count(text).unwrap_or_else(|_| approximate(text)),
+            value_bytes: u32::try_from(text.len()).unwrap_or(u32::MAX),
+            is_redacted: true,
+            ..entry.clone()
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! Changing entries (000 §3.3, §3.4, §7.2, §7.4): decides on what was loaded,
+//! and drafts the changes that follow.
+
+use super::{Decision, Draft, Opened, answer, draft::About, not_found};
+use crate::{
+    Code, Error,
+    audit::AuditAction,
+    command::{Batch, Delete, Write},
+    key::{Key, RequestId},
+    namespace::Namespace,
+    participant::Role,
+    port::{Bucket, Revision},
+    record,
+    reply::{BatchWritten, Deleted, Reply, Written},
+    store::{
+        self, Entry, Totals,
+        access::{Access, AccessChange},
+        advice,
+        expiry::Expiry,
+    },
+    time::Timestamp,
+    tokens::Tokens,
+};
+
+/// How many entries [`Error::StoreFull`] names.
+const LARGEST_NAMED: usize = 5;
+
+/// What a write comes to.
+enum Planned {
+    /// The entry is as was to be written.
+    Settled(Entry),
+    /// The entry in the place of the other, which was there.
+    Write(Entry, Option<Entry>),
+}
+
+impl<B: Bucket> Opened<'_, B> {
+    pub(super) fn write(&self, write: &Write) -> Result<Decision, Error> {
+        let digest = record::write_digest(write)?;
+        let replay = self.first_answer(write.request_id.as_ref(), digest);
+        self.check_expiry(&[write], &replay)?;
+        self.require_participant()?;
+        if let Ok(Some(first)) = replay {
+            return Ok(first);
+        }
+        let current = self.entry(&write.key)?;
+        self.check_write_access(write, current.as_ref())?;
+        replay?;
+        match self.plan_write(write, current)? {
+            Planned::Settled(entry) => {
+                let revision = entry.revision;
+                let reply = Reply::Written(Written { entry, advices: Vec::new() });
+                Ok(answer(revision, reply, &self.meta))
+            }
+            Planned::Write(entry, current) => {
+                let before = self.totals()?;
+                let totals = before.replace(current.as_ref(), Some(&entry));
+                self.check_totals(before, totals)?;
+                let mut draft = Draft::new(self)?;
+                draft.write(current.as_ref(), &entry, write.value.clone())?;
+                let is_new = current.is_none();
+                let advices = self.advices(&write.value, &entry, totals, is_new, None)?;
+                let revision = draft.revision;
+                let reply = Reply::Written(Written { entry, advices });
+                let request =
+                    self.answer_row(write.request_id.as_ref(), digest, revision, &reply)?;
+                draft.commit(reply, request)
+            }
+        }
+    }
+
+    pub(super) fn delete(&self, delete: &Delete) -> Result<Decision, Error> {
+        let digest = record::delete_digest(delete)?;
+        let replay = self.first_answer(delete.request_id.as_ref(), digest);
+        self.require_participant()?;
+        if let Ok(Some(first)) = replay {
+            return Ok(first);
+        }
+        let current = self.entry(&delete.key)?;
+        self.check_may_write(&delete.key, current.as_ref())?;
+        replay?;
+        let current = plan_delete(delete, current)?;
+        let mut draft = Draft::new(self)?;
+        draft.delete(&current)?;
+        let (key, previous_version) = (delete.key.clone(), current.version);
+        let reply = Reply::Deleted(Deleted { key, previous_version });
+        let revision = draft.revision;
+        let request = self.answer_row(delete.request_id.as_ref(), digest, revision, &reply)?;
+        draft.commit(reply, request)
+    }
+
+    pub(super) fn write_batch(&self, batch: &Batch) -> Result<Decision, Error> {
+        let digest = record::batch_digest(batch)?;
+        let replay = self.first_answer(batch.request_id.as_ref(), digest);
+        let writes: Vec<&Write> = batch.writes.iter().collect();
+        self.check_expiry(&writes, &replay)?;
+        self.require_participant()?;
+        if let Ok(Some(first)) = replay {
+            return Ok(first);
+        }
+        let mut refused = Refused::default();
+        let mut planned = Vec::new();
+        for write in writes {
+            let current = self.entry(&write.key)?;
+            let plan = self
+                .check_write_access(write, current.as_ref())
+                .and_then(|()| self.plan_write(write, current));
+            planned.extend(refused.or(&write.key, plan).map(|it| (write, it)));
+        }
+        let mut ended = Vec::new();
+        for delete in &batch.deletes {
+            let current = self.entry(&delete.key)?;
+            let plan = self
+                .check_may_write(&delete.key, current.as_ref())
+                .and_then(|()| plan_delete(delete, current));
+            ended.extend(refused.or(&delete.key, plan));
+        }
+        refused.settle(replay.err())?;
+
+        let before = self.totals()?;
+        let mut totals = ended.iter().fold(before, |it, old| it.replace(Some(old), None));
+        for (_, plan) in &planned {
+            if let Planned::Write(new, old) = plan {
+                totals = totals.replace(old.as_ref(), Some(new));
+            }
+        }
+        self.check_totals(before, totals)?;
+        let is_change =
+            !ended.is_empty() || planned.iter().any(|(_, it)| matches!(it, Planned::Write(..)));
+        if !is_change {
+            let settled = planned.into_iter().filter_map(|(_, it)| match it {
+                Planned::Settled(entry) => Some(Written { entry, advices: Vec::new() }),
+                Planned::Write(..) => None,
+            });
+            let (written, deleted) = (settled.collect(), Vec::new());
+            return Ok(self.answer(Reply::BatchWritten(BatchWritten { written, deleted })));
+        }
+        let mut draft = Draft::new(self)?;
+        let mut done = BatchWritten { written: Vec::new(), deleted: Vec::new() };
+        for old in ended {
+            draft.delete(&old)?;
+            done.deleted.push(Deleted { key: old.key, previous_version: old.version });
+        }
+        for (write, plan) in planned {
+            done.written.push(match plan {
+                Planned::Settled(entry) => Written { entry, advices: Vec::new() },
+                Planned::Write(entry, old) => {
+                    draft.write(old.as_ref(), &entry, write.value.clone())?;
+                    let is_new = old.is_none();
+                    let advices =
+                        self.advices(&write.value, &entry, totals, is_new, Some(batch))?;
+                    Written { entry, advices }
+                }
+            });
+        }
+        let (revision, reply) = (draft.revision, Reply::BatchWritten(done));
+        let request = self.answer_row(batch.request_id.as_ref(), digest, revision, &reply)?;
+        draft.commit(reply, request)
+    }
+
+    pub(super) fn set_access(&self, key: &Key, change: &AccessChange) -> Result<Decision, Error> {
+        self.require_participant()?;
+        let current = self.entry(key)?.ok_or_else(|| not_found(key));
+        if let Ok(entry) = &current {
+            self.check_may_set_access(entry)?;
+        }
+        let old = current?;
+        let access = old.access.changed(change);
+        if access == old.access {
+            return Ok(answer(old.revision, Reply::Access(self.shown(old)), &self.meta));
+        }
+        let mut draft = Draft::new(self)?;
+        let new = Entry { access, touched: draft.revision, ..old.clone() };
+        draft.store(Some(&old), &new)?;
+        // Whom it was or is shown to is told.
+        let told = if old.access.readable_by.is_everyone() { &old } else { &new };
+        draft.tell(AuditAction::SetAccess, About { entry: Some(told), ..About::default() });
+        draft.commit(Reply::Access(self.shown(new)), None)
+    }
+
+    /// Decides what a write comes to, `current` being there. Who may write was
+    /// checked before.
+    fn plan_write(&self, write: &Write, current: Option<Entry>) -> Result<Planned, Error> {
+        let value_tokens = self.count(&write.value)?;
+        store::check_value(&self.meta.limits, value_tokens)?;
+        let entry = self.entry_of(write, current.as_ref(), value_tokens)?;
+        if write.condition.holds_for(current.as_ref()) {
+            return Ok(Planned::Write(entry, current));
+        }
+        // A failed condition counts as met when the entry already is what was to
+        // be written, so that a retry of a conditional write is safe.
+        match current {
+            Some(it) if self.is_settled(write, &entry, &it)? => Ok(Planned::Settled(it)),
+            it => Err(conflict(&write.key, it.as_ref())),
+        }
+    }
+
+    /// The entry that `write` makes in the place of `current`.
+    fn entry_of(
+        &self,
+        write: &Write,
+        current: Option<&Entry>,
+        value_tokens: Tokens,
+    ) -> Result<Entry, Error> {
+        let (options, revision) = (&write.options, self.revision().next());
+        let access = current.map_or_else(Access::default, |it| it.access.clone());
+        let kept = current.is_none_or(|it| it.keeps_history);
+        Ok(Entry {
+            key: write.key.clone(),
+            written_by: self.caller.participant.clone(),
+            written_at: self.now,
+            version: current.map_or(0, |it| it.version).saturating_add(1),
+            value_tokens,
+            value_bytes: u32::try_from(write.value.len()).unwrap_or(u32::MAX),
+            revision,
+            created: current.map_or(revision, |it| it.created),
+            touched: revision,
+            expires_at: self.expires_at(write)?,
+            access: access.changed(&options.access),
+            keeps_history: options.keeps_history.unwrap_or(kept),
+            is_redacted: false,
+        })
+    }
+
+    /// Whether `current` already is what `write`, as `entry`, was to make of it.
+    fn is_settled(&self, write: &Write, entry: &Entry, current: &Entry) -> Result<bool, Error> {
+        let has_the_expiry = match write.options.expiry {
+            Some(Expiry::At(at)) => current.expires_at == Some(at),
+            _ => current.expires_at.is_some() == entry.expires_at.is_some(),
+        };
+        Ok(current.written_by == entry.written_by
+            && current.access == entry.access
+            && current.keeps_history == entry.keeps_history
+            && has_the_expiry
+            && self.value(current)? == write.value)
+    }
+
+    fn expires_at(&self, write: &Write) -> Result<Option<Timestamp>, Error> {
+        let default = self.meta.ttl_default.map(Expiry::After);
+        write.options.expiry.or(default).map(|it| it.instant(self.now)).transpose()
+    }
+
+    /// Refuses an expiry that is not one now. A request that was answered before
+    /// had one.
+    fn check_expiry(
+        &self,
+        writes: &[&Write],
+        replay: &Result<Option<Decision>, Error>,
+    ) -> Result<(), Error> {
+        if matches!(replay, Ok(Some(_))) {
+            return Ok(());
+        }
+        writes.iter().try_for_each(|it| self.expires_at(it).map(drop))
+    }
+
+    fn check_write_access(&self, write: &Write, current: Option<&Entry>) -> Result<(), Error> {
+        self.check_may_write(&write.key, current)?;
+        match current {
+            Some(it) if it.access.changed(&write.options.access) != it.access => {
+                self.check_may_set_access(it)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_may_write(&self, key: &Key, current: Option<&Entry>) -> Result<(), Error> {
+        let default = Access::default();
+        if self.gate.may_write(key, current.map_or(&default, |it| &it.access)) {
+            return Ok(());
+        }
+        Err(Error::Forbidden {
+            message: "you may not write this key; use another key, \
+                      or ask the orchestrator to let you with set_access",
+        })
+    }
+
+    fn check_may_set_access(&self, entry: &Entry) -> Result<(), Error> {
+        let caller = &self.caller.participant;
+        if caller.role() == Role::Orchestrator || entry.written_by == *caller {
+            return Ok(());
+        }
+        Err(Error::Forbidden {
+            message: "only the orchestrator and who wrote an entry last may change who reads and \
+                      writes it; ask one of them",
+        })
+    }
+
+    fn check_totals(&self, before: Totals, totals: Totals) -> Result<(), Error> {
+        let checked = store::check_totals(&self.meta.limits, before, totals);
+        checked.map_err(|err| match (err, self.entries(None)) {
+            (Error::StoreFull { over, .. }, Ok(mut entries)) => {
+                entries.retain(|it| self.may_read(it));
+                Error::StoreFull { over, largest: store::largest(entries, LARGEST_NAMED) }
+            }
+            (err, _) => err,
+        })
+    }
+
+    /// Remarks on what was written as `entry`, in `batch` when it was one.
+    fn advices(
+        &self,
+        value: &str,
+        entry: &Entry,
+        totals: Totals,
+        is_new: bool,
+        batch: Option<&Batch>,
+    ) -> Result<Vec<advice::Advice>, Error> {
+        let mut advices = advice::on_value(&self.meta.limits, totals, entry.value_tokens, value);
+        if is_new {
+            let deleted = |it: &Entry| {
+                batch.is_some_and(|batch| batch.deletes.iter().any(|gone| gone.key == it.key))
+            };
+            let mut others = self.entries(None)?;
+            others.retain(|it| self.may_read(it) && !deleted(it));
+            let is_convention = match self.own_namespace()? {
+                Some(own) => own.keys.is_empty() || own.has(&entry.key),
+                None => Namespace::template_has(&entry.key),
+            };
+            advices.extend(advice::on_new_key(&entry.key, is_convention, &others, self.now));
+        }
+        Ok(advices)
+    }
+
+    /// What was answered when the same request was made before.
+    fn first_answer(
+        &self,
+        request_id: Option<&RequestId>,
+        digest: [u8; 16],
+    ) -> Result<Option<Decision>, Error> {
+        let Some(row) = self.request_row(request_id) else { return Ok(None) };
+        let Some(bytes) = self.bucket.get(&row)? else { return Ok(None) };
+        let (revision, reply) = record::decode_answer(&bytes, digest)?;
+        Ok(Some(answer(revision, reply, &self.meta)))
+    }
+
+    /// The row that remembers `reply` as the answer to a request, and its bytes.
+    fn answer_row(
+        &self,
+        request_id: Option<&RequestId>,
+        digest: [u8; 16],
+        revision: Revision,
+        reply: &Reply,
+    ) -> Result<Option<(String, Vec<u8>)>, Error> {
+        let Some(row) = self.request_row(request_id) else { return Ok(None) };
+        Ok(Some((row, record::encode_answer(digest, revision, reply)?)))
+    }
+
+    fn request_row(&self, request_id: Option<&RequestId>) -> Option<String> {
+        request_id.map(|id| record::request_row(&self.caller.participant, id))
+    }
+}
+
+/// The first refusal, in the order of codes and then of the batch.
+#[derive(Default)]
+struct Refused(Option<Error>);
+
+impl Refused {
+    /// Takes the value out of `outcome`, or notes why there is none.
+    fn or<T>(&mut self, key: &Key, outcome: Result<T, Error>) -> Option<T> {
+        outcome
+            .map_err(|error| {
+                let error = match error {
+                    Error::Storage(_) => error,
+                    error => Error::InBatch { key: key.clone(), error: Box::new(error) },
+                };
+                self.note(error);
+            })
+            .ok()
+    }
+
+    fn note(&mut self, error: Error) {
+        let place = |it: &Error| Code::ALL.iter().position(|code| *code == it.code());
+        if self.0.as_ref().is_none_or(|first| place(&error) < place(first)) {
+            self.0 = Some(error);
+        }
+    }
+
+    /// The refusal, if there was one; `other` is one of the whole batch.
+    fn settle(mut self, other: Option<Error>) -> Result<(), Error> {
+        if let Some(other) = other {
+            self.note(other);
+        }
+        self.0.map_or(Ok(()), Err)
+    }
+}
+
+fn plan_delete(delete: &Delete, current: Option<Entry>) -> Result<Entry, Error> {
+    let current = current.ok_or_else(|| not_found(&delete.key))?;
+    if delete.condition.holds_for(Some(&current)) {
+        Ok(current)
+    } else {
+        Err(conflict(&delete.key, Some(&current)))
+    }
+}
+
+fn conflict(key: &Key, current: Option<&Entry>) -> Error {
+    Error::VersionConflict {
+        key: key.clone(),
+        current_version: current.map_or(0, |it| it.version),
+        current_revision: current.map_or(0, |it| it.revision.0),
+    }
+}

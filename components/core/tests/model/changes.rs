@@ -1,0 +1,294 @@
+//! What a change of entries must answer, and what it makes of the session: who
+//! may, which conditions hold, what is full.
+
+use shared_context_core::{
+    Batch, Code, Command, Condition, Delete, Key, Participant, Reply, RequestId, Write,
+    audit::AuditAction,
+    port::Revision,
+    reply::{BatchWritten, Deleted, Shown, Written},
+    store::{
+        Entry,
+        access::{Access, AccessChange},
+        expiry::Expiry,
+    },
+    time::Timestamp,
+    tokens::Tokens,
+};
+
+use crate::state::{Answer, Held, Model};
+
+/// An answer, and the session after it if it changed.
+pub type Done = (Answer, Option<Model>);
+
+/// Ten years.
+const EXPIRY_MS_MAX: u64 = 315_360_000_000;
+
+/// What a write comes to.
+enum Plan {
+    Settled(Entry),
+    Write(Held),
+}
+
+impl Model {
+    pub fn write(&self, clock: u64, who: &str, asked: &Write) -> Done {
+        let (command, id) = (Command::Write(asked.clone()), asked.request_id.as_ref());
+        let is_reused = match self.first(clock, who, id, &command, &[asked]) {
+            Ok(is_reused) => is_reused,
+            Err(answer) => return (answer, None),
+        };
+        let view = self.at(clock);
+        let plan = view.check_write(who, asked).and_then(|()| match is_reused {
+            true => Err(Code::RequestIdReused),
+            false => view.plan(clock, who, asked),
+        });
+        let written = |entry: Entry| Reply::Written(Written { entry, advices: Vec::new() });
+        match plan {
+            Err(code) => (Err(code), None),
+            Ok(Plan::Settled(entry)) => (Ok((entry.revision, written(entry))), None),
+            Ok(Plan::Write(new)) => {
+                let (mut next, entry) = (self.begun(clock), new.entry.clone());
+                next.put(who, new);
+                match view.check_totals(&next) {
+                    Err(code) => (Err(code), None),
+                    Ok(()) => next.done(who, id, command, written(entry)),
+                }
+            }
+        }
+    }
+
+    pub fn delete(&self, clock: u64, who: &str, asked: &Delete) -> Done {
+        let (command, id) = (Command::Delete(asked.clone()), asked.request_id.as_ref());
+        let is_reused = match self.first(clock, who, id, &command, &[]) {
+            Ok(is_reused) => is_reused,
+            Err(answer) => return (answer, None),
+        };
+        match self.at(clock).check_delete(who, asked, is_reused) {
+            Err(code) => (Err(code), None),
+            Ok(previous_version) => {
+                let mut next = self.begun(clock);
+                next.remove(who, &asked.key);
+                let reply = Reply::Deleted(Deleted { key: asked.key.clone(), previous_version });
+                next.done(who, id, command, reply)
+            }
+        }
+    }
+
+    pub fn write_batch(&self, clock: u64, who: &str, asked: &Batch) -> Done {
+        let (command, id) = (Command::WriteBatch(asked.clone()), asked.request_id.as_ref());
+        let writes: Vec<&Write> = asked.writes.iter().collect();
+        let is_reused = match self.first(clock, who, id, &command, &writes) {
+            Ok(is_reused) => is_reused,
+            Err(answer) => return (answer, None),
+        };
+        let view = self.at(clock);
+        let plan = |it: &&Write| {
+            view.check_write(who, it).and_then(|()| view.plan(clock, who, it))
+        };
+        let plans: Vec<_> = writes.iter().map(plan).collect();
+        let ends = asked.deletes.iter().map(|it| view.check_delete(who, it, false));
+        let ends: Vec<_> = ends.collect();
+        let refused = plans.iter().filter_map(|it| it.as_ref().err().copied());
+        let refused = refused.chain(ends.iter().filter_map(|it| it.err()));
+        let refused = refused.chain(is_reused.then_some(Code::RequestIdReused));
+        if let Some(first) = refused.min_by_key(|it| Code::ALL.iter().position(|code| code == it)) {
+            return (Err(first), None);
+        }
+        let mut next = self.begun(clock);
+        let mut done = BatchWritten { written: Vec::new(), deleted: Vec::new() };
+        for (it, previous_version) in asked.deletes.iter().zip(ends.into_iter().flatten()) {
+            next.remove(who, &it.key);
+            done.deleted.push(Deleted { key: it.key.clone(), previous_version });
+        }
+        let mut is_change = !done.deleted.is_empty();
+        for plan in plans.into_iter().flatten() {
+            let entry = match plan {
+                Plan::Settled(entry) => entry,
+                Plan::Write(new) => {
+                    let entry = new.entry.clone();
+                    next.put(who, new);
+                    is_change = true;
+                    entry
+                }
+            };
+            done.written.push(Written { entry, advices: Vec::new() });
+        }
+        let reply = Reply::BatchWritten(done);
+        match view.check_totals(&next) {
+            Err(code) => (Err(code), None),
+            Ok(()) if is_change => next.done(who, id, command, reply),
+            Ok(()) => (Ok((Revision(self.revision), reply)), None),
+        }
+    }
+
+    pub fn set_access(&self, clock: u64, who: &str, key: &Key, change: &AccessChange) -> Done {
+        if let Err(code) = self.check_participant(who) {
+            return (Err(code), None);
+        }
+        let view = self.at(clock);
+        let Some(old) = view.entries.get(key) else { return (Err(Code::KeyNotFound), None) };
+        if !may_set_access(who, &old.entry) {
+            return (Err(Code::Forbidden), None);
+        }
+        let access = changed(&old.entry.access, change);
+        let is_read_only = !view.may_write(who, key, &access);
+        if access == old.entry.access {
+            let shown = Shown { entry: old.entry.clone(), is_read_only };
+            return (Ok((old.entry.revision, Reply::Access(shown))), None);
+        }
+        let mut next = self.begun(clock);
+        let touched = Revision(next.revision);
+        let entry = Entry { access, touched, ..old.entry.clone() };
+        let new = Held { entry: entry.clone(), ..old.clone() };
+        next.tell(who, AuditAction::SetAccess, Some((old, &new)));
+        next.entries.insert(key.clone(), new);
+        (Ok((touched, Reply::Access(Shown { entry, is_read_only }))), Some(next))
+    }
+
+    /// What is told before any entry is looked at; else whether another request
+    /// was made under this request id.
+    fn first(
+        &self,
+        clock: u64,
+        who: &str,
+        id: Option<&RequestId>,
+        command: &Command,
+        writes: &[&Write],
+    ) -> Result<bool, Answer> {
+        let name = id.map(|id| (who.to_owned(), id.as_str().to_owned()));
+        let known = name.and_then(|it| self.answers.get(&it));
+        let again = known.filter(|(asked, _)| asked == command);
+        if again.is_none() && writes.iter().any(|it| self.is_no_expiry(clock, it)) {
+            return Err(Err(Code::MalformedRequest));
+        }
+        self.check_participant(who).map_err(Err)?;
+        again.map_or(Ok(known.is_some()), |(_, answer)| Err(answer.clone()))
+    }
+
+    /// Ends a change that was asked for under this request id.
+    fn done(mut self, who: &str, id: Option<&RequestId>, asked: Command, reply: Reply) -> Done {
+        let answer = Ok((Revision(self.revision), reply));
+        if let Some(id) = id {
+            let name = (who.to_owned(), id.as_str().to_owned());
+            self.answers.insert(name, (asked, answer.clone()));
+        }
+        (answer, Some(self))
+    }
+
+    /// Who writes must be a participant of a session that is active.
+    fn check_participant(&self, who: &str) -> Result<(), Code> {
+        match who {
+            _ if self.about.is_archived => Err(Code::SessionArchived),
+            "admin" => Err(Code::Forbidden),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_write(&self, who: &str, asked: &Write) -> Result<(), Code> {
+        let current = self.entries.get(&asked.key).map(|it| &it.entry);
+        let own = current.map_or_else(Access::default, |it| it.access.clone());
+        let is_narrowed = current.is_some() && changed(&own, &asked.options.access) != own;
+        let may_narrow = current.is_none_or(|it| may_set_access(who, it));
+        let may_write = self.may_write(who, &asked.key, &own);
+        if may_write && (may_narrow || !is_narrowed) { Ok(()) } else { Err(Code::Forbidden) }
+    }
+
+    /// The version that a delete would remove.
+    fn check_delete(&self, who: &str, asked: &Delete, is_reused: bool) -> Result<u64, Code> {
+        let current = self.entries.get(&asked.key);
+        let own = current.map_or_else(Access::default, |it| it.entry.access.clone());
+        match current {
+            _ if !self.may_write(who, &asked.key, &own) => Err(Code::Forbidden),
+            _ if is_reused => Err(Code::RequestIdReused),
+            None => Err(Code::KeyNotFound),
+            Some(it) if holds(&asked.condition, Some(it)) => Ok(it.entry.version),
+            Some(_) => Err(Code::VersionConflict),
+        }
+    }
+
+    fn is_no_expiry(&self, clock: u64, asked: &Write) -> bool {
+        let now = self.now(clock);
+        match asked.options.expiry {
+            Some(Expiry::At(at)) => at.0 <= now || at.0 > now + EXPIRY_MS_MAX,
+            _ => false,
+        }
+    }
+
+    fn plan(&self, clock: u64, who: &str, asked: &Write) -> Result<Plan, Code> {
+        let tokens = asked.value.chars().count().div_ceil(4);
+        if tokens > self.config().limits.value_tokens_max.0 as usize {
+            return Err(Code::ValueTooLarge);
+        }
+        let current = self.entries.get(&asked.key);
+        let old = current.map(|it| &it.entry);
+        let (now, revision) = (self.now(clock), Revision(self.revision + 1));
+        let expiry = asked.options.expiry.or(self.config().ttl_default.map(Expiry::After));
+        let expires_at = expiry.map(|it| match it {
+            Expiry::At(at) => at,
+            Expiry::After(ttl) => Timestamp(now + u64::from(ttl.seconds()) * 1_000),
+        });
+        let own = old.map_or_else(Access::default, |it| it.access.clone());
+        let entry = Entry {
+            key: asked.key.clone(),
+            written_by: Participant::parse(who).unwrap(),
+            written_at: Timestamp(now),
+            version: old.map_or(1, |it| it.version + 1),
+            value_tokens: Tokens(tokens as u32),
+            value_bytes: asked.value.len() as u32,
+            revision,
+            created: old.map_or(revision, |it| it.created),
+            touched: revision,
+            expires_at,
+            access: changed(&own, &asked.options.access),
+            keeps_history: asked
+                .options
+                .keeps_history
+                .unwrap_or(old.is_none_or(|it| it.keeps_history)),
+            is_redacted: false,
+        };
+        if holds(&asked.condition, current) {
+            return Ok(Plan::Write(Held { entry, value: asked.value.clone() }));
+        }
+        // A repeated write with the condition of the first finds its own work.
+        let is_settled = |it: &&Held| {
+            let has_the_expiry = match asked.options.expiry {
+                Some(Expiry::At(at)) => it.entry.expires_at == Some(at),
+                _ => it.entry.expires_at.is_some() == entry.expires_at.is_some(),
+            };
+            let (old, new) = (&it.entry, &entry);
+            let are_same = (&old.written_by, &old.access, old.keeps_history)
+                == (&new.written_by, &new.access, new.keeps_history);
+            it.value == asked.value && are_same && has_the_expiry
+        };
+        let settled = current.filter(is_settled).ok_or(Code::VersionConflict)?;
+        Ok(Plan::Settled(settled.entry.clone()))
+    }
+
+    /// Refuses what would be over a limit, unless it is less than what there was.
+    fn check_totals(&self, next: &Self) -> Result<(), Code> {
+        let limits = &self.config().limits;
+        let is_over = |now: usize, before: usize, max: u32| now > max as usize && now >= before;
+        let (keys, keys_before) = (next.entries.len(), self.entries.len());
+        let (tokens, tokens_before) = (next.tokens() as usize, self.tokens() as usize);
+        let is_full = is_over(keys, keys_before, limits.keys_max)
+            || is_over(tokens, tokens_before, limits.store_tokens_max.0);
+        if is_full { Err(Code::StoreFull) } else { Ok(()) }
+    }
+}
+
+fn may_set_access(who: &str, entry: &Entry) -> bool {
+    who == "orchestrator" || entry.written_by.as_str() == who
+}
+
+fn changed(own: &Access, change: &AccessChange) -> Access {
+    Access {
+        readable_by: change.readable_by.clone().unwrap_or(own.readable_by.clone()),
+        writable_by: change.writable_by.clone().unwrap_or(own.writable_by.clone()),
+    }
+}
+
+fn holds(condition: &Condition, current: Option<&Held>) -> bool {
+    let version = current.map_or(0, |it| it.entry.version);
+    let revision = current.map(|it| it.entry.revision);
+    condition.if_version.is_none_or(|it| it == version)
+        && (condition.if_revision.is_none() || condition.if_revision == revision)
+}

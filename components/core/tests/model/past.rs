@@ -1,0 +1,219 @@
+//! What snapshots, restores, redactions and the end of a session must answer, and
+//! what they make of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use shared_context_core::{
+    Code, Key, Label, Line, Participant, Reply,
+    audit::AuditAction,
+    port::Revision,
+    reply::Redacted,
+    store::{
+        Entry, Totals, redaction,
+        snapshot::{Restored, SnapshotInfo},
+    },
+    tokens::{Tokens, approximate},
+};
+
+use crate::{
+    changes::Done,
+    state::{Held, Model, Shot},
+};
+
+impl Model {
+    pub fn take_snapshot(&self, clock: u64, who: &str, label: &Label, note: Option<&Line>) -> Done {
+        if let Err(code) = self.check_orchestrator(who) {
+            return (Err(code), None);
+        }
+        if self.shot(label).is_ok() {
+            return (Err(Code::SnapshotExists), None);
+        }
+        if self.snapshots.len() >= self.config().retention.snapshots_max as usize {
+            return (Err(Code::SnapshotLimit), None);
+        }
+        let mut next = self.begun(clock);
+        let info = SnapshotInfo {
+            label: label.clone(),
+            note: note.cloned(),
+            taken_by: Participant::parse(who).unwrap(),
+            taken_at: next.about.changed_at,
+            totals: Totals { keys: next.entries.len() as u32, tokens: Tokens(next.tokens()) },
+            revision: Revision(next.revision),
+        };
+        next.snapshots.push(Shot { info: info.clone(), entries: next.entries.clone() });
+        next.tell(who, AuditAction::Snapshot, None);
+        next.tell_more(Some(label), None);
+        (Ok((info.revision, Reply::Snapshot(info))), Some(next))
+    }
+
+    pub fn delete_snapshot(&self, clock: u64, who: &str, label: &Label) -> Done {
+        let checked = self.check_orchestrator(who).and_then(|()| self.shot(label));
+        if let Err(code) = checked {
+            return (Err(code), None);
+        }
+        let mut next = self.begun(clock);
+        next.snapshots.retain(|it| it.info.label != *label);
+        next.tell(who, AuditAction::DeleteSnapshot, None);
+        next.tell_more(Some(label), None);
+        (Ok((Revision(next.revision), Reply::SnapshotDeleted(label.clone()))), Some(next))
+    }
+
+    pub fn restore_snapshot(&self, clock: u64, who: &str, label: &Label) -> Done {
+        let shot = match self.check_orchestrator(who).and_then(|()| self.shot(label)) {
+            Ok(shot) => shot,
+            Err(code) => return (Err(code), None),
+        };
+        let mut next = self.begun(clock);
+        let (now, revision) = (next.about.changed_at, Revision(next.revision));
+        next.tell(who, AuditAction::RestoreSnapshot, None);
+        next.tell_more(Some(label), None);
+        let mut done = Restored {
+            label: label.clone(),
+            written: Vec::new(),
+            deleted: Vec::new(),
+            unchanged: 0,
+        };
+        // What the snapshot holds and has expired since stays gone.
+        let mut wanted = shot.entries.clone();
+        wanted.retain(|_, it| it.entry.expires_at.is_none_or(|at| at > now));
+        for key in next.entries.keys().cloned().collect::<Vec<_>>() {
+            if !wanted.contains_key(&key) {
+                next.remove(who, &key);
+                done.deleted.push(key);
+            }
+        }
+        for (key, kept) in wanted {
+            let old = next.entries.get(&key).cloned();
+            match old {
+                Some(old) if old.value == kept.value => {
+                    done.unchanged += 1;
+                    let Entry { expires_at, access, keeps_history, .. } = kept.entry;
+                    let mut new = old.clone();
+                    new.entry = Entry { expires_at, access, keeps_history, ..new.entry };
+                    if new != old {
+                        new.entry.touched = revision;
+                        next.entries.insert(key, new);
+                    }
+                }
+                old => {
+                    let old = old.map(|it| it.entry);
+                    let entry = Entry {
+                        written_by: Participant::parse(who).unwrap(),
+                        written_at: now,
+                        version: old.as_ref().map_or(1, |it| it.version + 1),
+                        revision,
+                        created: old.map_or(revision, |it| it.created),
+                        touched: revision,
+                        ..kept.entry
+                    };
+                    done.written.push((key, entry.version));
+                    next.put(who, Held { entry, ..kept });
+                }
+            }
+        }
+        (Ok((revision, Reply::Restored(done))), Some(next))
+    }
+
+    pub fn redact(
+        &self,
+        clock: u64,
+        who: &str,
+        key: &Key,
+        revision: Option<Revision>,
+        reason: &Line,
+    ) -> Done {
+        match who {
+            "admin" => {}
+            _ => match self.check_orchestrator(who) {
+                Ok(()) => {}
+                Err(code) => return (Err(code), None),
+            },
+        }
+        let mut next = self.begun(clock);
+        let made = Revision(next.revision);
+        let is_meant = |it: &Held| {
+            it.entry.key == *key && revision.is_none_or(|revision| revision == it.entry.revision)
+        };
+        let meant: Vec<Held> = next.kept().into_iter().filter(is_meant).collect();
+        if meant.is_empty() {
+            return (Err(Code::KeyNotFound), None);
+        }
+        let fresh = meant.iter().filter(|it| !it.entry.is_redacted);
+        let digests: BTreeSet<String> = fresh.map(|it| redaction::digest(&it.value)).collect();
+        let reply = |digests: BTreeSet<String>| {
+            Reply::Redacted(Redacted { key: key.clone(), digests: digests.into_iter().collect() })
+        };
+        if digests.is_empty() {
+            return (Ok((Revision(self.revision), reply(digests))), None);
+        }
+        let blacken = |it: &mut Held| {
+            let is_fresh = is_meant(it) && !it.entry.is_redacted;
+            if is_fresh {
+                it.value = redaction::placeholder(&it.value, reason);
+                it.entry.value_tokens = approximate(&it.value);
+                it.entry.value_bytes = it.value.len() as u32;
+                it.entry.is_redacted = true;
+            }
+            is_fresh
+        };
+        // The entry is no longer what was written then: it has a new revision.
+        if let Some(it) = next.entries.get_mut(key)
+            && blacken(it)
+        {
+            it.entry.revision = made;
+            it.entry.touched = made;
+        }
+        for it in next.history.get_mut(key).into_iter().flatten() {
+            blacken(&mut it.held);
+        }
+        for shot in &mut next.snapshots {
+            if let Some(it) = shot.entries.get_mut(key) {
+                blacken(it);
+            }
+            let tokens = shot.entries.values().map(|it| it.entry.value_tokens.0).sum();
+            shot.info.totals.tokens = Tokens(tokens);
+        }
+        let (first, last) = (&meant[0], &meant[meant.len() - 1]);
+        next.tell(who, AuditAction::Redact, Some((last, first)));
+        next.tell_more(None, Some(reason));
+        (Ok((made, reply(digests))), Some(next))
+    }
+
+    /// Removes what expired, for a host whose timer rang.
+    pub fn sweep(&self, clock: u64) -> Done {
+        if self.at(clock).entries.len() == self.entries.len() {
+            return (Ok((Revision(self.revision), Reply::Swept)), None);
+        }
+        let next = self.begun(clock);
+        (Ok((Revision(next.revision), Reply::Swept)), Some(next))
+    }
+
+    /// Every version that is kept, where it is kept.
+    pub fn kept(&self) -> Vec<Held> {
+        let past = self.history.values().flatten().map(|it| &it.held);
+        let shots = self.snapshots.iter().flat_map(|it| it.entries.values());
+        self.entries.values().chain(past).chain(shots).cloned().collect()
+    }
+
+    pub fn shot(&self, label: &Label) -> Result<&Shot, Code> {
+        let found = self.snapshots.iter().find(|it| it.info.label == *label);
+        found.ok_or(Code::SnapshotNotFound)
+    }
+
+    /// Whether two versions of every key have the same value, by key.
+    pub fn differing<'a>(
+        from: &'a BTreeMap<Key, Held>,
+        to: &'a BTreeMap<Key, Held>,
+    ) -> Vec<(&'a Held, &'a Held)> {
+        let both = from.iter().filter_map(|(key, old)| Some((old, to.get(key)?)));
+        both.filter(|(old, new)| old.value != new.value).collect()
+    }
+
+    fn check_orchestrator(&self, who: &str) -> Result<(), Code> {
+        match who {
+            _ if self.about.is_archived => Err(Code::SessionArchived),
+            "orchestrator" => Ok(()),
+            _ => Err(Code::Forbidden),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! What reads must answer: what is there for the caller, and no trace of what is
+//! not.
+
+use std::collections::BTreeMap;
+
+use shared_context_core::{
+    Code, Key, Label, Reply,
+    audit::AuditRecord,
+    pattern::KeyPattern,
+    port::Revision,
+    reply::{
+        ChangesPage, DiffRead, EntriesRead, EntryRead, History, Inspection, Listing, PastVersion,
+        SessionInfo, Shown, SnapshotRead, Snapshots,
+    },
+    store::{
+        access::Access,
+        history::{HistoryUse, Version},
+        snapshot::Diff,
+    },
+    tokens::Tokens,
+};
+
+use crate::state::{Answer, Held, Model, Past, Told, is_like};
+
+/// A view of a session at one time: nothing in it has expired.
+impl Model {
+    pub fn list_keys(&self, who: &str, prefix: Option<&str>) -> Answer {
+        let is_asked_for = |it: &&Held| {
+            prefix.is_none_or(|prefix| it.entry.key.prefix() == Some(prefix))
+        };
+        let entries = self.visible(who).into_values().filter(is_asked_for);
+        let listing = Listing {
+            entries: entries.map(|it| self.shown(who, it)).collect(),
+            total_tokens: Tokens(self.tokens()),
+            tokens_max: self.config().limits.store_tokens_max,
+        };
+        Ok((Revision(self.revision), Reply::Listing(listing)))
+    }
+
+    pub fn read(&self, who: &str, key: &Key) -> Answer {
+        let visible = self.visible(who);
+        let held = visible.get(key).ok_or(Code::KeyNotFound)?;
+        Ok((held.entry.revision, Reply::Entry(self.entry_read(who, held))))
+    }
+
+    pub fn read_batch(&self, who: &str, keys: &[Key]) -> Answer {
+        let visible = self.visible(who);
+        let found = keys.iter().filter_map(|it| visible.get(it));
+        let entries = found.map(|it| self.entry_read(who, it)).collect();
+        let missing = keys.iter().filter(|it| !visible.contains_key(it)).cloned().collect();
+        Ok((Revision(self.revision), Reply::Entries(EntriesRead { entries, missing })))
+    }
+
+    pub fn read_history(&self, who: &str, key: &Key, versions: &[u64]) -> Answer {
+        let current = self.entries.get(key);
+        if self.is_hidden(who, key) {
+            return Err(Code::KeyNotFound);
+        }
+        let all = self.history.get(key).map_or(&[][..], |it| it);
+        // Whoever closed an entry closed its past: the lists it has, or ended with,
+        // hold for all its versions.
+        let last_lists = |it: &Past| {
+            let life = |other: &&Held| other.entry.created == it.held.entry.created;
+            let last = current.filter(life);
+            let last = last.or(all.iter().map(|it| &it.held).rfind(life));
+            last.map_or_else(Access::default, |it| it.entry.access.clone())
+        };
+        let past: Vec<&Past> = all
+            .iter()
+            .filter(|it| self.may_read(who, key, &it.held.entry.access))
+            .filter(|it| self.may_read(who, key, &last_lists(it)))
+            .collect();
+        if current.is_none() && past.is_empty() {
+            return Err(Code::KeyNotFound);
+        }
+        let is_asked_for =
+            |it: &Held| versions.is_empty() || versions.contains(&it.entry.version);
+        let past = past.into_iter().filter(|it| is_asked_for(&it.held)).map(|it| PastVersion {
+            version: Version { entry: it.held.entry.clone(), ended: it.ended.clone() },
+            value: it.held.value.clone(),
+            is_deleted: current.is_none_or(|now| now.entry.created != it.held.entry.created),
+        });
+        let past = past.collect();
+        let current = current.filter(|it| is_asked_for(it)).map(|it| self.entry_read(who, it));
+        let history = History { key: key.clone(), past, current };
+        Ok((Revision(self.revision), Reply::History(history)))
+    }
+
+    pub fn list_snapshots(&self) -> Answer {
+        let snapshots = Snapshots {
+            snapshots: self.snapshots.iter().map(|it| it.info.clone()).collect(),
+            snapshots_max: self.config().retention.snapshots_max,
+        };
+        Ok((Revision(self.revision), Reply::Snapshots(snapshots)))
+    }
+
+    pub fn read_snapshot(&self, who: &str, label: &Label, key: Option<&Key>) -> Answer {
+        let shot = self.shot(label)?;
+        let entries = self.visible_of(who, &shot.entries);
+        if let Some(key) = key {
+            let held = entries.get(key).ok_or(Code::KeyNotFound)?;
+            return Ok((held.entry.revision, Reply::Entry(self.entry_read(who, held))));
+        }
+        let entries = entries.values().map(|it| self.entry_read(who, it)).collect();
+        let read = SnapshotRead { info: shot.info.clone(), entries };
+        Ok((Revision(self.revision), Reply::SnapshotRead(read)))
+    }
+
+    pub fn diff_snapshots(&self, who: &str, from: &Label, to: Option<&Label>) -> Answer {
+        let old = self.visible_of(who, &self.shot(from)?.entries);
+        let new = match to {
+            Some(to) => self.visible_of(who, &self.shot(to)?.entries),
+            None => self.visible(who),
+        };
+        let only = |these: &BTreeMap<Key, &Held>, those: &BTreeMap<Key, &Held>| {
+            let lone = these.iter().filter(|(key, _)| !those.contains_key(key));
+            lone.map(|(_, it)| it.entry.clone()).collect()
+        };
+        let both = old.iter().filter_map(|(key, old)| Some((*old, *new.get(key)?)));
+        let (same, other): (Vec<_>, Vec<_>) = both.partition(|(old, new)| old.value == new.value);
+        let diff = Diff {
+            added: only(&new, &old),
+            removed: only(&old, &new),
+            changed: other.iter().map(|(a, b)| (a.entry.clone(), b.entry.clone())).collect(),
+            unchanged: same.len() as u32,
+        };
+        let read = DiffRead { from: from.clone(), to: to.cloned(), diff };
+        Ok((Revision(self.revision), Reply::Diff(read)))
+    }
+
+    pub fn show(&self) -> SessionInfo {
+        SessionInfo {
+            key_count: self.entries.len() as u32,
+            total_tokens: Tokens(self.tokens()),
+            ..self.about.clone()
+        }
+    }
+
+    /// Everything, with how much history is stored.
+    pub fn inspect(&self, history: HistoryUse) -> Answer {
+        let next_expiry = self.entries.values().filter_map(|it| it.entry.expires_at).min();
+        let inspection = Inspection {
+            session: self.show(),
+            entries: self.entries.values().map(|it| self.entry_read("admin", it)).collect(),
+            snapshots: self.snapshots.iter().map(|it| it.info.clone()).collect(),
+            history,
+            oldest_change: Some(self.first()),
+            changes: self.revision + 1 - self.first().0,
+            next_expiry,
+        };
+        Ok((Revision(self.revision), Reply::Inspection(Box::new(inspection))))
+    }
+
+    /// A page of changes: what must be told, and what may be.
+    pub fn changes(
+        &self,
+        who: &str,
+        since: Option<u64>,
+        limit: u32,
+        keys: Option<&KeyPattern>,
+    ) -> Result<(ChangesPage, Vec<bool>), Code> {
+        let oldest = self.first().0 - 1;
+        let since = since.unwrap_or(oldest);
+        if since < oldest || since > self.revision {
+            return Err(Code::ChangesTruncated);
+        }
+        // Every commit is counted, those that tell nothing included.
+        let last = self.revision.min(since + u64::from(limit));
+        let mut page = ChangesPage {
+            changes: Vec::new(),
+            next_since: Revision(last),
+            has_more: last < self.revision,
+        };
+        let mut musts = Vec::new();
+        for Told { record, lists } in &self.changes {
+            if record.revision.0 <= since || record.revision.0 > last {
+                continue;
+            }
+            let readable = match &record.entry {
+                Some(it) if keys.is_some_and(|keys| !is_like(keys.as_str(), it.key.as_str())) => {
+                    [false; 2]
+                }
+                Some(it) if self.is_hidden(who, &it.key) => [false; 2],
+                Some(it) => [0, 1].map(|nth| self.may_read(who, &it.key, &lists[nth])),
+                None => [keys.is_none(); 2],
+            };
+            if readable.contains(&true) {
+                page.changes.push(record.clone());
+                musts.push(!readable.contains(&false));
+            }
+        }
+        Ok((page, musts))
+    }
+
+    /// All that was done.
+    pub fn audit(&self) -> Vec<AuditRecord> {
+        self.changes.iter().map(|it| it.record.clone()).collect()
+    }
+
+    /// The revision of the session's first change.
+    pub fn first(&self) -> Revision {
+        self.changes[0].record.revision
+    }
+
+    /// The entries that `who` may read.
+    fn visible(&self, who: &str) -> BTreeMap<Key, &Held> {
+        self.visible_of(who, &self.entries)
+    }
+
+    /// What `who` may read of `entries`: what was readable then, and is not hidden
+    /// now.
+    fn visible_of<'a>(
+        &self,
+        who: &str,
+        entries: &'a BTreeMap<Key, Held>,
+    ) -> BTreeMap<Key, &'a Held> {
+        let is_visible = |key: &Key, held: &Held| {
+            self.may_read(who, key, &held.entry.access) && !self.is_hidden(who, key)
+        };
+        let visible = entries.iter().filter(|(key, held)| is_visible(key, held));
+        visible.map(|(key, held)| (key.clone(), held)).collect()
+    }
+
+    fn shown(&self, who: &str, held: &Held) -> Shown {
+        let entry = held.entry.clone();
+        let is_read_only = who != "admin" && !self.may_write(who, &entry.key, &entry.access);
+        Shown { entry, is_read_only }
+    }
+
+    fn entry_read(&self, who: &str, held: &Held) -> EntryRead {
+        EntryRead { shown: self.shown(who, held), value: held.value.clone() }
+    }
+}

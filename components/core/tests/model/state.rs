@@ -1,0 +1,251 @@
+//! What a session is, in its plainest form: everything in maps, every value where
+//! it is used, every snapshot a copy.
+
+use std::collections::BTreeMap;
+
+use shared_context_core::{
+    Code, Command, Config, Key, Label, Line, Participant, Reply,
+    audit::{AuditAction, AuditEntry, AuditRecord},
+    port::Revision,
+    portable::Portable,
+    pattern::Participants,
+    reply::SessionInfo,
+    store::{
+        Entry,
+        access::Access,
+        history::{Ended, EndedHow, Version},
+        snapshot::{Snapshot, SnapshotInfo},
+    },
+    time::Timestamp,
+};
+
+/// What must be answered: the revision and the reply, or the code of the refusal.
+pub type Answer = Result<(Revision, Reply), Code>;
+
+/// A version of an entry, with its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Held {
+    pub entry: Entry,
+    pub value: String,
+}
+
+/// An earlier version.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Past {
+    pub held: Held,
+    pub ended: Ended,
+}
+
+/// A snapshot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shot {
+    pub info: SnapshotInfo,
+    pub entries: BTreeMap<Key, Held>,
+}
+
+/// A change, with the lists of the entry before and after it.
+#[derive(Debug, Clone)]
+pub struct Told {
+    pub record: AuditRecord,
+    pub lists: [Access; 2],
+}
+
+/// A session.
+#[derive(Debug, Clone)]
+pub struct Model {
+    /// What is known of it; the totals in it are not kept.
+    pub about: SessionInfo,
+    pub revision: u64,
+    /// The entries, with those that expired since the last change.
+    pub entries: BTreeMap<Key, Held>,
+    pub history: BTreeMap<Key, Vec<Past>>,
+    pub snapshots: Vec<Shot>,
+    pub changes: Vec<Told>,
+    /// What was asked under request ids, and answered first.
+    pub answers: BTreeMap<(String, String), (Command, Answer)>,
+}
+
+impl Model {
+    /// A session that begins at `revision`, of which this is known.
+    pub fn new(about: SessionInfo, revision: u64, action: AuditAction) -> Self {
+        let mut model = Self {
+            about,
+            revision,
+            entries: BTreeMap::new(),
+            history: BTreeMap::new(),
+            snapshots: Vec::new(),
+            changes: Vec::new(),
+            answers: BTreeMap::new(),
+        };
+        model.tell("admin", action, None);
+        model
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.about.config
+    }
+
+    /// The time of a request: the clock's, but never before the last change.
+    pub fn now(&self, clock: u64) -> u64 {
+        clock.max(self.about.changed_at.0)
+    }
+
+    /// The session as it is at this time: what expired is an earlier version.
+    pub fn at(&self, clock: u64) -> Self {
+        let (mut view, now) = (self.clone(), Timestamp(self.now(clock)));
+        for (key, held) in &self.entries {
+            let Some(at) = held.entry.expires_at.filter(|at| *at <= now) else { continue };
+            view.entries.remove(key);
+            let (by, revision) = (held.entry.written_by.clone(), Revision(self.revision + 1));
+            view.keep(held.clone(), Ended { how: EndedHow::Expired, at, by, revision });
+        }
+        view
+    }
+
+    /// The session with a change begun in it, before what the change does: what
+    /// expired is gone for good.
+    pub fn begun(&self, clock: u64) -> Self {
+        let mut next = self.at(clock);
+        next.revision += 1;
+        next.about.changed_at = Timestamp(self.now(clock));
+        for (key, held) in &self.entries {
+            if !next.entries.contains_key(key) {
+                let by = held.entry.written_by.clone();
+                next.tell(by.as_str(), AuditAction::Expire, Some((held, held)));
+            }
+        }
+        next
+    }
+
+    /// Keeps a version that ended, if the session does, and forgets the oldest.
+    fn keep(&mut self, held: Held, ended: Ended) {
+        let versions_max = self.config().retention.history_versions_max as usize;
+        if !held.entry.keeps_history || versions_max == 0 {
+            return;
+        }
+        let past = self.history.entry(held.entry.key.clone()).or_default();
+        past.push(Past { held, ended });
+        while past.len() > versions_max {
+            past.remove(0);
+        }
+    }
+
+    /// How what ends in this change ends.
+    fn end(&self, who: &str, how: EndedHow) -> Ended {
+        let (at, by) = (self.about.changed_at, Participant::parse(who).unwrap());
+        Ended { how, at, by, revision: Revision(self.revision) }
+    }
+
+    /// Makes `new` what is there.
+    pub fn put(&mut self, who: &str, new: Held) {
+        let old = self.entries.insert(new.entry.key.clone(), new.clone());
+        self.tell(who, AuditAction::Write, Some((&new, &new)));
+        if let Some(old) = old {
+            self.keep(old, self.end(who, EndedHow::Superseded));
+        }
+    }
+
+    /// Removes an entry.
+    pub fn remove(&mut self, who: &str, key: &Key) {
+        let old = self.entries.remove(key).unwrap();
+        self.tell(who, AuditAction::Delete, Some((&old, &old)));
+        self.keep(old, self.end(who, EndedHow::Deleted));
+    }
+
+    /// Notes what was done, to an entry as it was and is.
+    pub fn tell(&mut self, who: &str, action: AuditAction, entry: Option<(&Held, &Held)>) {
+        let record = AuditRecord {
+            session: "s".to_owned(),
+            revision: Revision(self.revision),
+            action,
+            participant: Participant::parse(who).unwrap(),
+            at: self.about.changed_at,
+            entry: entry.map(|(_, new)| AuditEntry {
+                key: new.entry.key.clone(),
+                version: new.entry.version,
+                value_tokens: new.entry.value_tokens,
+            }),
+            label: None,
+            reason: None,
+        };
+        let access = |held: Option<&Held>| held.map_or_else(Access::default, |it| it.entry.access.clone());
+        let lists = [access(entry.map(|it| it.0)), access(entry.map(|it| it.1))];
+        self.changes.push(Told { record, lists });
+    }
+
+    /// Adds a label or a reason to what was told last.
+    pub fn tell_more(&mut self, label: Option<&Label>, reason: Option<&Line>) {
+        let last = self.changes.last_mut().unwrap();
+        last.record.label = label.cloned();
+        last.record.reason = reason.cloned();
+    }
+
+    pub fn may_read(&self, who: &str, key: &Key, access: &Access) -> bool {
+        let mut lists = self.lists(key, access);
+        who == "admin" || lists.all(|it| has(&it.readable_by, who))
+    }
+
+    pub fn may_write(&self, who: &str, key: &Key, access: &Access) -> bool {
+        let may = |it: &Access| has(&it.readable_by, who) && has(&it.writable_by, who);
+        who != "admin" && self.lists(key, access).all(may)
+    }
+
+    /// All the lists that hold for a key: its own, and those of the rules.
+    fn lists<'a>(&'a self, key: &'a Key, own: &'a Access) -> impl Iterator<Item = &'a Access> {
+        let rules = self.config().access.iter();
+        let rules = rules.filter(|it| is_like(it.keys.as_str(), key.as_str()));
+        std::iter::once(own).chain(rules.map(|it| &it.access))
+    }
+
+    /// Whether what is there under `key` is hidden from `who`.
+    pub fn is_hidden(&self, who: &str, key: &Key) -> bool {
+        let current = self.entries.get(key);
+        current.is_some_and(|it| !self.may_read(who, key, &it.entry.access))
+    }
+
+    /// The sum of the sizes of all values.
+    pub fn tokens(&self) -> u32 {
+        self.entries.values().map(|it| it.entry.value_tokens.0).sum()
+    }
+
+    /// The session outside of any storage.
+    pub fn portable(&self) -> Portable {
+        let entry = |it: &Held| it.entry.clone();
+        let past = self.history.values().flatten();
+        let shots = self.snapshots.iter();
+        let all = self.entries.values().chain(past.clone().map(|it| &it.held));
+        let all = all.chain(shots.clone().flat_map(|it| it.entries.values()));
+        let address = |it: &Held| (it.entry.key.clone(), it.entry.revision);
+        Portable {
+            session: self.about.session.clone(),
+            is_archived: self.about.is_archived,
+            created_at: self.about.created_at,
+            config: self.config().clone(),
+            entries: self.entries.values().map(entry).collect(),
+            history: past
+                .map(|it| Version { entry: entry(&it.held), ended: it.ended.clone() })
+                .collect(),
+            snapshots: shots
+                .map(|it| Snapshot {
+                    info: it.info.clone(),
+                    entries: it.entries.values().map(entry).collect(),
+                })
+                .collect(),
+            values: all.map(|it| (address(it), it.value.clone())).collect(),
+        }
+    }
+}
+
+/// Whether one of the patterns means `who`.
+fn has(list: &Participants, who: &str) -> bool {
+    list.patterns().any(|it| is_like(it, who))
+}
+
+/// Whether `text` is `pattern`, or begins as it does up to its `*`. The scripts
+/// have no other patterns.
+pub fn is_like(pattern: &str, text: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => text.starts_with(start),
+        None => pattern == text,
+    }
+}

@@ -1,0 +1,58 @@
+//! The interface `changes`.
+
+use shared_context_codec::parts;
+use shared_context_core::{Command, Reply, audit, pattern::KeyPattern, port::Revision};
+
+use super::{perform, types};
+use crate::{
+    Component,
+    bindings::exports::shared_context::core::changes::{AuditPage, Guest, Page},
+    ports,
+};
+
+impl Guest for Component {
+    fn read(
+        session: String,
+        caller: types::Caller,
+        since: Option<types::Revision>,
+        limit: Option<u32>,
+        keys: Option<String>,
+    ) -> Result<Page, types::Error> {
+        let command = || {
+            let keys = keys.map(|it| KeyPattern::parse(&it)).transpose()?;
+            let (since, limit) = (since.map(Revision), parts::limit(limit)?);
+            Ok(Command::Changes { since, limit, keys })
+        };
+        perform(&session, caller, command(), |outcome| {
+            let Reply::Changes(it) = outcome.reply else { return None };
+            Some(Page {
+                changes: records(&it.changes),
+                next_since: it.next_since.0,
+                has_more: it.has_more,
+                revision: outcome.revision.0,
+            })
+        })
+    }
+
+    fn audit(
+        session: String,
+        caller: types::Caller,
+        since: Option<types::Revision>,
+        limit: Option<u32>,
+    ) -> Result<AuditPage, types::Error> {
+        let since = Revision(since.unwrap_or(0));
+        let command = parts::limit(limit).map(|limit| Command::Audit { since, limit });
+        perform(&session, caller, command, |outcome| {
+            let Reply::Audit(it) = outcome.reply else { return None };
+            Some(AuditPage {
+                records: records(&it.records),
+                oldest: it.oldest.map(|it| it.0),
+                next_since: it.next_since.map(|it| it.0),
+            })
+        })
+    }
+}
+
+fn records(all: &[audit::AuditRecord]) -> Vec<types::AuditRecord> {
+    all.iter().map(ports::audit_record).collect()
+}

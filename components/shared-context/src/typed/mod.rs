@@ -1,0 +1,83 @@
+//! The typed exports, one file for each interface of `wit/`. Each turns its
+//! arguments into a command and takes the answer out of the reply; refusals and
+//! their order are those of the JSON tool.
+
+mod changes;
+mod history;
+mod prompt;
+mod sessions;
+mod snapshots;
+mod store;
+
+use shared_context_core::{
+    Command, Error, Outcome, Reply,
+    pattern::Participants,
+    reply::{EntryRead, Shown},
+};
+
+use crate::{
+    bindings::shared_context::core::types,
+    ports::{self, PORTS},
+};
+
+/// Performs `command`; `pick` takes the answer out of the reply it must be in.
+fn perform<T>(
+    session: &str,
+    caller: types::Caller,
+    command: Result<Command, Error>,
+    pick: impl FnOnce(Outcome) -> Option<T>,
+) -> Result<T, types::Error> {
+    pick(outcome(session, caller, command)?).ok_or_else(another_kind)
+}
+
+/// As [`perform`], for a read that may be answered by `Unchanged`: then none.
+fn perform_if_changed<T>(
+    session: &str,
+    caller: types::Caller,
+    command: Result<Command, Error>,
+    pick: impl FnOnce(Outcome) -> Option<T>,
+) -> Result<Option<T>, types::Error> {
+    let outcome = outcome(session, caller, command)?;
+    if matches!(outcome.reply, Reply::Unchanged) {
+        return Ok(None);
+    }
+    pick(outcome).map(Some).ok_or_else(another_kind)
+}
+
+fn outcome(
+    session: &str,
+    caller: types::Caller,
+    command: Result<Command, Error>,
+) -> Result<Outcome, types::Error> {
+    let caller = ports::caller(caller);
+    shared_context_codec::perform(&PORTS, session, &caller, command).map_err(ports::error)
+}
+
+/// Each command has one kind of reply; another one would be a bug of ours.
+fn another_kind() -> types::Error {
+    ports::error(Error::malformed("the reply is of another kind"))
+}
+
+fn entry(EntryRead { shown, value }: EntryRead) -> types::Entry {
+    types::Entry { info: entry_info(shown), value }
+}
+
+fn entry_info(Shown { entry, is_read_only }: Shown) -> types::EntryInfo {
+    types::EntryInfo {
+        key: entry.key.as_str().to_owned(),
+        written_by: entry.written_by.as_str().to_owned(),
+        written_at_ms: entry.written_at.0,
+        version: entry.version,
+        value_tokens: entry.value_tokens.0,
+        revision: entry.revision.0,
+        expires_at_ms: entry.expires_at.map(|it| it.0),
+        readable_by: patterns(&entry.access.readable_by),
+        writable_by: patterns(&entry.access.writable_by),
+        keeps_history: entry.keeps_history,
+        is_read_only,
+    }
+}
+
+fn patterns(it: &Participants) -> Vec<String> {
+    it.patterns().map(str::to_owned).collect()
+}

@@ -1,0 +1,27 @@
+//! The interface `prompt`.
+
+use shared_context_core::{Command, Participant, Reply, tokens::Tokens};
+
+use super::{perform, types};
+use crate::{
+    Component,
+    bindings::exports::shared_context::core::prompt::{Guest, Rendered},
+};
+
+impl Guest for Component {
+    fn render(
+        session: String,
+        caller: types::Caller,
+        participant: Option<String>,
+        max_tokens: Option<types::Tokens>,
+    ) -> Result<Rendered, types::Error> {
+        let participant = participant.map(|it| Participant::parse(&it)).transpose();
+        let max_tokens = max_tokens.map(Tokens);
+        let command = participant.map(|participant| Command::Prompt { participant, max_tokens });
+        perform(&session, caller, command, |outcome| {
+            let Reply::Prompt(it) = outcome.reply else { return None };
+            let left_out = it.left_out.into_iter().map(str::to_owned).collect();
+            Some(Rendered { text: it.text, tokens: it.tokens.0, left_out })
+        })
+    }
+}

@@ -1,0 +1,147 @@
+//! What changed in a session: asked for, waited for, or as a live stream.
+//!
+//! Not here: which changes a caller may see and how long they are kept, which
+//! the session decides; the stream itself (`watch`).
+
+use std::{sync::Arc, time::Duration};
+
+use http::{
+    HeaderName, HeaderValue, Response, StatusCode,
+    header::{AUTHORIZATION, CONTENT_TYPE},
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use shared_context_codec::{Failure, Reply};
+
+use super::{
+    Body,
+    call::{Call, ToolRequest, part, scope},
+    media,
+    metrics::Metrics,
+    precondition::single,
+    respond,
+    watch::{Watch, Watched},
+    whole,
+};
+use crate::{Engine, Woken};
+
+/// The longest time a caller may have the answer wait for a change, in seconds.
+pub(crate) const WAIT_SECONDS_MAX: u64 = 60;
+
+static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// Keeps proxies from collecting events before they pass them on.
+static X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// What is read of the tool's answer.
+#[derive(Deserialize)]
+pub(super) struct Page<'b> {
+    #[serde(borrow)]
+    pub(super) changes: Vec<&'b RawValue>,
+    pub(super) next_since: u64,
+    has_more: bool,
+}
+
+impl Page<'_> {
+    /// The revision after which there may be more to read; `reply` is the one
+    /// this page was read from.
+    pub(super) fn seen(&self, reply: &Reply) -> u64 {
+        if self.has_more { self.next_since } else { reply.revision }
+    }
+}
+
+/// `GET …/changes`: a stream for who accepts events, else a page of changes.
+pub(super) async fn read<E: Engine>(
+    call: &Call<'_, E>,
+    metrics: &Metrics,
+) -> Result<Response<Body>, Failure> {
+    if media::wants_events(call.headers) {
+        return stream(call, metrics).await;
+    }
+    Ok(whole(respond::json(StatusCode::OK, page(call).await?.body)))
+}
+
+/// A page of changes; with `wait`, the first that is not empty.
+async fn page<E: Engine>(call: &Call<'_, E>) -> Result<Reply, Failure> {
+    let wait = call.query.number("wait")?.unwrap_or_default();
+    if wait > WAIT_SECONDS_MAX {
+        return Err(malformed(format!(
+            "wait must be from 0 to {WAIT_SECONDS_MAX} seconds; ask again when the time is up"
+        )));
+    }
+    let until = call.engine.monotonic_micros().saturating_add(wait.saturating_mul(1_000_000));
+    let mut request = ToolRequest {
+        action: "changes",
+        since: call.query.number("since")?,
+        limit: call.query.number("limit")?,
+        keys: call.query.text("keys"),
+        ..ToolRequest::default()
+    };
+    loop {
+        let reply = call.invoke(&request).await?;
+        let page: Page<'_> = part(&reply)?;
+        let left = until.saturating_sub(call.engine.monotonic_micros());
+        if left == 0 || !page.changes.is_empty() {
+            return Ok(reply);
+        }
+        let left = Duration::from_micros(left);
+        let scope = scope(&call.session);
+        match call.engine.wait_for_change(&scope, page.seen(&reply), left).await {
+            Woken::Changed => request.since = Some(page.next_since),
+            Woken::TimeUp | Woken::Stopping => return Ok(reply),
+        }
+    }
+}
+
+/// A live stream, from where the reader left off, or else from now on.
+async fn stream<E: Engine>(
+    call: &Call<'_, E>,
+    metrics: &Metrics,
+) -> Result<Response<Body>, Failure> {
+    for unfit in ["limit", "wait"] {
+        if call.query.text(unfit).is_some() {
+            return Err(malformed(format!(
+                "query parameter {unfit} is for those who do not accept text/event-stream: a \
+                 stream tells every change as it comes"
+            )));
+        }
+    }
+    let since = match single(call.headers, &LAST_EVENT_ID)? {
+        Some(id) => Some(revision(id)?),
+        None => call.query.number("since")?,
+    };
+    let since = if let Some(since) = since {
+        since
+    } else {
+        let show = ToolRequest { action: "show_session", ..ToolRequest::default() };
+        call.invoke(&show).await?.revision
+    };
+    let watched = Watched {
+        authorization: single(call.headers, &AUTHORIZATION)?.unwrap_or_default().to_owned(),
+        caller: call.caller.clone(),
+        scope: scope(&call.session),
+        filter: call.query.text("keys").map(str::to_owned),
+        since,
+    };
+    let keys = Arc::clone(call.keys);
+    let watch = Watch::open(call.engine, keys, watched, metrics.open_stream()).await?;
+    let mut response = Response::new(Body::Live(Box::new(watch)));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media::EVENTS));
+    headers.insert(X_ACCEL_BUFFERING.clone(), HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+/// The revision that an event's id is.
+fn revision(id: &str) -> Result<u64, Failure> {
+    let is_digits = !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit());
+    id.parse().ok().filter(|_| is_digits).ok_or_else(|| {
+        malformed(
+            "the header Last-Event-ID is no revision: send the id of the last event as it came, \
+             or none to be told what comes from now on",
+        )
+    })
+}
+
+fn malformed(message: impl Into<String>) -> Failure {
+    Failure::new("MALFORMED_REQUEST", message)
+}

@@ -1,0 +1,155 @@
+//! The list of sessions: a page of those that are asked for, by id.
+//!
+//! Nothing is kept of what sessions are like: each is asked. So a page looks at a
+//! bounded number of them; it may come back short, and tells where to go on.
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde::Deserialize;
+use shared_context_codec::{Failure, Reply, Time};
+use shared_context_core::time::Timestamp;
+
+use super::{
+    call::{Call, ToolRequest, part},
+    query::Query,
+    respond,
+};
+use crate::Engine;
+
+/// The number of sessions listed when the request does not say.
+const LISTED: u64 = 100;
+/// The most sessions that are listed, and that are looked at.
+const LISTED_MAX: u64 = 1_000;
+
+/// Which sessions are asked for.
+struct Wanted<'q> {
+    prefix: &'q str,
+    status: Option<&'q str>,
+    changed_after: Option<Timestamp>,
+    changed_before: Option<Timestamp>,
+}
+
+/// `GET /v1/sessions`.
+pub(crate) async fn list<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
+    let limit = count(call.query.number("limit")?.unwrap_or(LISTED))?;
+    let wanted = Wanted::read(&call.query)?;
+    // Where each session is listed, no more are looked at.
+    let looked_at_max = if wanted.is_any() { limit } else { count(LISTED_MAX)? };
+    let after = wanted.begins_after(call.query.text("after"));
+    let after = after.as_deref();
+    let mut ids = call.engine.sessions(after, looked_at_max.saturating_add(1)).await?;
+    ids.retain(|it| it.starts_with(wanted.prefix));
+    let show = ToolRequest { action: "show_session", ..ToolRequest::default() };
+    let mut body = b"{\"sessions\":[".to_vec();
+    let (mut listed, mut last) = (0, None);
+    let mut left = ids.iter().take(looked_at_max);
+    while listed < limit
+        && let Some(id) = left.next()
+    {
+        last = Some(id);
+        match call.invoke_on(id, &show).await {
+            Ok(session) if wanted.fits(&session)? => {
+                if listed > 0 {
+                    body.push(b',');
+                }
+                body.extend_from_slice(&session.body);
+                listed += 1;
+            }
+            Ok(_) => {}
+            // Deleted since it was listed.
+            Err(failure) if failure.code == "SESSION_NOT_FOUND" => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    body.extend_from_slice(b"],\"next_after\":");
+    let next_after = last.filter(|it| ids.last() != Some(*it));
+    // An id always has a JSON form.
+    body.extend_from_slice(&serde_json::to_vec(&next_after).unwrap_or_default());
+    body.push(b'}');
+    Ok(respond::json(StatusCode::OK, body))
+}
+
+fn count(limit: u64) -> Result<usize, Failure> {
+    usize::try_from(limit).ok().filter(|_| (1..=LISTED_MAX).contains(&limit)).ok_or_else(|| {
+        Failure::new("MALFORMED_REQUEST", format!("limit must be from 1 to {LISTED_MAX}"))
+    })
+}
+
+impl<'q> Wanted<'q> {
+    fn read(query: &'q Query<'_>) -> Result<Self, Failure> {
+        let status = query.text("status");
+        if status.is_some_and(|it| !["active", "archived"].contains(&it)) {
+            let message = "query parameter status must be active or archived";
+            return Err(Failure::new("MALFORMED_REQUEST", message));
+        }
+        Ok(Self {
+            prefix: query.text("prefix").unwrap_or_default(),
+            status,
+            changed_after: query.instant("changed_after")?,
+            changed_before: query.instant("changed_before")?,
+        })
+    }
+
+    /// Whether every session of the prefix is asked for.
+    fn is_any(&self) -> bool {
+        let Self { status, changed_after, changed_before, .. } = self;
+        status.is_none() && changed_after.is_none() && changed_before.is_none()
+    }
+
+    /// Where to begin, in the order of ids: no id before has the prefix.
+    fn begins_after(&self, after: Option<&str>) -> Option<String> {
+        // What begins with `b` comes after what begins with `a~`, and no id holds
+        // a character as high as `~`.
+        let mut before = self.prefix.to_owned();
+        let below = before.pop().and_then(|it| char::from_u32(u32::from(it).checked_sub(1)?));
+        let before = below.map(|it| {
+            before.extend([it, '~']);
+            before
+        });
+        before.max(after.map(str::to_owned))
+    }
+
+    /// Whether `session`, the tool's answer, is asked for.
+    fn fits(&self, session: &Reply) -> Result<bool, Failure> {
+        #[derive(Deserialize)]
+        struct Shown<'b> {
+            status: &'b str,
+            changed_at: Time,
+        }
+        if self.is_any() {
+            return Ok(true);
+        }
+        let Shown { status, changed_at: Time(changed_at) } = part(session)?;
+        Ok(self.status.is_none_or(|it| it == status)
+            && self.changed_after.is_none_or(|it| changed_at > it)
+            && self.changed_before.is_none_or(|it| changed_at < it))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_begins_right_before_its_prefix() {
+        #[track_caller]
+        fn check(prefix: &str, after: Option<&str>, begins_after: Option<&str>) {
+            let query = format!("prefix={prefix}");
+            let query = Query::parse(Some(&query), &["prefix"]).unwrap();
+            let seen = Wanted::read(&query).unwrap().begins_after(after);
+            assert_eq!(seen.as_deref(), begins_after, "{prefix} {after:?}");
+            for id in ["", "A", "Z9", "a", "capa", "capa-", "capa-1", "capa.", "capaz", "z"] {
+                let is_seen = seen.as_deref().is_none_or(|it| id > it);
+                let fits = id.starts_with(prefix) && after.is_none_or(|it| id > it);
+                assert!(is_seen || !fits, "{prefix} {after:?} misses {id}");
+            }
+        }
+        check("", None, None);
+        check("", Some("b"), Some("b"));
+        check("capa-", None, Some("capa,~"));
+        check("capa-", Some("capa-1"), Some("capa-1"));
+        check("capa-", Some("b"), Some("capa,~"));
+        check("z", Some("a"), Some("y~"));
+        check("A", None, Some("@~"));
+    }
+}

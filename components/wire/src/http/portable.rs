@@ -1,0 +1,55 @@
+//! Sessions as documents: taken out, and brought in again.
+//!
+//! Not here: what a document holds and whether it is whole, which the tool tells.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use http::{Response, header::CONTENT_DISPOSITION};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use shared_context_codec::Failure;
+
+use super::{
+    body,
+    call::{Call, ToolRequest},
+    media, respond, sessions,
+};
+use crate::Engine;
+
+/// What an import is sent.
+const WANTED: &str = "the document that GET /v1/sessions/{session}/export answered, as it came";
+
+/// `GET …/export`: the document, to be kept as a file.
+pub(crate) async fn export<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
+    let response = sessions::act(call, "export_session").await?;
+    let disposition = format!("attachment; filename=\"{}.json\"", call.session);
+    Ok(respond::with_text(response, CONTENT_DISPOSITION, disposition))
+}
+
+/// `POST /v1/sessions/import`: creates a session as a document tells it, under the
+/// id it had or another one, and hands out the orchestrator's credential.
+pub(crate) async fn import<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
+    media::expect_json(call.headers)?;
+    let document = body::document(call.body, WANTED)?;
+    let session = match call.query.text("session_id") {
+        Some(session) => Cow::from(session),
+        None => named_in(document)?.into(),
+    };
+    let document = Some(document);
+    let request = ToolRequest { action: "import_session", document, ..ToolRequest::default() };
+    let reply = call.invoke_on(&session, &request).await?;
+    sessions::created(call, &session, reply)
+}
+
+/// The id that the session had which `document` is of.
+fn named_in(document: &RawValue) -> Result<String, Failure> {
+    #[derive(Deserialize)]
+    struct Named {
+        session_id: String,
+    }
+    let named: Result<Named, _> = serde_json::from_str(document.get());
+    named.map(|it| it.session_id).map_err(|_| {
+        Failure::new("MALFORMED_REQUEST", format!("the body names no session_id; send {WANTED}"))
+    })
+}

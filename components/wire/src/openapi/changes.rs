@@ -1,0 +1,66 @@
+//! What is said of the route that tells of changes: a page, a page that is
+//! waited for, a live stream.
+
+use serde_json::json;
+
+use super::{
+    about::About,
+    examples,
+    parts::{body, response},
+    schemas::reply,
+};
+
+const DESCRIPTION: &str = "\
+Changes in the order of their revisions, never a value, and only of keys the caller may read. \
+`next_since` is what to pass as `since` next, also when nothing is listed. `CHANGES_TRUNCATED` \
+says that changes after `since` are no longer kept: list the keys again and go on from `oldest` \
+or `revision`, which the error holds.
+
+With `wait` the answer is held back, up to that many seconds, until there is a change that passes \
+the filter; when there is none in that time, nothing is listed.
+
+Who accepts `text/event-stream` gets a stream, which begins after `Last-Event-ID` or else after \
+`since`, or with what comes from now on when neither is sent; it takes neither `limit` nor `wait`:
+
+- `event: change` once for each commit that passes the filter. `id` is its revision; `data` is \
+`{\"revision\", \"changes\": […]}`, with the changes as they are listed in a page.
+- `: heartbeat` after 15 seconds in which nothing was sent. An `id` alone, in front of it or at \
+the beginning, is no event: it moves the `Last-Event-ID` to come back with.
+- `event: end` when the stream cannot go on; `data` is `{\"error\": {…}}` as in a refusal: \
+`UNAUTHENTICATED` when the credential has expired or was revoked, `SESSION_NOT_FOUND` when the \
+session was deleted, `CHANGES_TRUNCATED` when the reader was so slow that changes it had not read \
+are no longer kept.
+- A stream that ends without `event: end` was cut off, or its server is stopping: connect again. \
+Whoever sends the last `id` it saw as `Last-Event-ID` loses no change and gets none twice.
+
+A reader that lets what was sent wait for half a minute is disconnected. Only the opening counts \
+toward the rate limit.";
+
+/// What is said of `GET …/changes`.
+pub(super) fn about() -> About {
+    let mut content = body(reply("changes"), examples::answer("changes"));
+    content["text/event-stream"] = json!({"schema": {"type": "string"}, "example": STREAM});
+    About {
+        id: "read_changes",
+        tag: "changes",
+        summary: "Read what changed since a revision, wait for it, or be told live.",
+        description: DESCRIPTION,
+        headers: &["last_event_id"],
+        responses: response("200", "Changes, or a stream of them.", content, &[]),
+        codes: &["CHANGES_TRUNCATED"],
+        ..About::default()
+    }
+}
+
+const STREAM: &str = "\
+retry: 1000
+id: 6
+: changes after revision 6
+
+id: 7
+event: change
+data: {\"revision\":7,\"changes\":[{\"revision\":7,\"action\":\"write\",…}]}
+
+: heartbeat
+
+";

@@ -1,0 +1,145 @@
+//! What is said of the routes of sessions themselves.
+
+use serde_json::json;
+
+use super::{
+    about::About,
+    examples,
+    parts::{body, request, response, tool_response},
+    schemas::{reference, reply},
+};
+use crate::http::table::Endpoint;
+
+/// What is said of `endpoint`.
+pub(super) fn about(endpoint: Endpoint) -> About {
+    let about = About { tag: "sessions", is_admins: true, ..About::default() };
+    match endpoint {
+        Endpoint::CreateSession => About {
+            id: "create_session",
+            summary: "Create a session and get its orchestrator's credential.",
+            request: Some(request(body(
+                reference("create_session"),
+                json!({"session_id": "ticket-7", "config": {"value_tokens_max": 1000}}),
+            ))),
+            responses: response(
+                "201",
+                "Created.",
+                body(reference("created_session"), examples::created_session()),
+                &["Location"],
+            ),
+            codes: &["SESSION_EXISTS", "UNSUPPORTED_MEDIA_TYPE"],
+            ..about
+        },
+        Endpoint::ListSessions => About {
+            id: "list_sessions",
+            summary: "List sessions by id, a page at a time.",
+            description: "All that is asked for must be so. Filters make a page look at more \
+                          sessions than it lists, at most 1000: it may come back short, even \
+                          empty, with a next_after to go on from.",
+            responses: response(
+                "200",
+                "A page of sessions.",
+                body(
+                    reference("session_list"),
+                    json!({"sessions": [examples::answer("show_session")], "next_after": null}),
+                ),
+                &[],
+            ),
+            ..about
+        },
+        Endpoint::ShowSession => About {
+            id: "show_session",
+            summary: "Show a session's status, totals and configuration.",
+            responses: tool_response("show_session", &[]),
+            is_admins: false,
+            ..about
+        },
+        Endpoint::DeleteSession => About {
+            id: "delete_session",
+            summary: "Remove a session and all it holds.",
+            responses: tool_response("delete_session", &[]),
+            codes: &["FORBIDDEN"],
+            ..about
+        },
+        Endpoint::ArchiveSession => About {
+            id: "archive_session",
+            summary: "Make a session read-only, for good.",
+            responses: tool_response("archive_session", &[]),
+            codes: &["FORBIDDEN", "UNSUPPORTED_MEDIA_TYPE"],
+            ..about
+        },
+        Endpoint::RevokeCredentials => About {
+            id: "revoke_credentials",
+            summary: "Make every credential issued so far for a session void.",
+            responses: tool_response("revoke_credentials", &[]),
+            codes: &["FORBIDDEN", "UNSUPPORTED_MEDIA_TYPE"],
+            ..about
+        },
+        Endpoint::MintCredential => About {
+            id: "mint_credential",
+            summary: "Get a credential for a participant.",
+            description: "The admin mints any participant's, the orchestrator subagents'.",
+            request: Some(request(body(
+                reference("mint_credential"),
+                json!({"participant": "subagent:analysis", "ttl_seconds": 3600}),
+            ))),
+            responses: response(
+                "201",
+                "Minted.",
+                body(reference("minted_credential"), examples::minted_credential()),
+                &[],
+            ),
+            codes: &["FORBIDDEN", "UNSUPPORTED_MEDIA_TYPE"],
+            is_admins: false,
+            ..about
+        },
+        Endpoint::Inspect => About {
+            id: "inspect",
+            summary: "Show everything about a session, values included.",
+            responses: tool_response("inspect", &[]),
+            codes: &["FORBIDDEN"],
+            ..about
+        },
+        Endpoint::ExportSession => About {
+            id: "export_session",
+            summary: "Take a whole session out as one document with digests.",
+            description: "Its configuration, entries, their history and snapshots; no \
+                          credentials, no audit trail. The same session gives the same bytes.",
+            responses: tool_response("export_session", &["Content-Disposition"]),
+            codes: &["FORBIDDEN"],
+            ..about
+        },
+        Endpoint::ImportSession => About {
+            id: "import_session",
+            summary: "Create a session from an exported document and get its orchestrator's \
+                      credential.",
+            description: "The document may have up to 16 MiB. What was altered in it is refused \
+                          and named. Credentials of the session it came from do not open the new \
+                          one.",
+            request: Some(request(body(
+                reply("export_session"),
+                examples::answer("export_session"),
+            ))),
+            responses: response(
+                "201",
+                "Created.",
+                body(reference("created_session"), examples::created_session()),
+                &["Location"],
+            ),
+            codes: &[
+                "FORMAT_TOO_NEW",
+                "DOCUMENT_ALTERED",
+                "SESSION_EXISTS",
+                "UNSUPPORTED_MEDIA_TYPE",
+            ],
+            ..about
+        },
+        _ => About {
+            id: "read_audit",
+            summary: "Read who changed what and when, oldest first; never a value.",
+            responses: tool_response("audit", &[]),
+            codes: &["FORBIDDEN"],
+            ..about
+        },
+    }
+}

@@ -1,0 +1,129 @@
+//! When which session has something that expires.
+//!
+//! One instant a session: the earliest that anyone named. An instant that turns
+//! out to be too early costs one look at the session; so nothing ever has to be
+//! taken back. Not here: what is done when an instant has come (`timer`).
+//! Invariant: a session in which nothing expires takes no memory.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use shared_context_core::time::Timestamp;
+use tokio::sync::Notify;
+
+/// The instants at which sessions are to be woken.
+#[derive(Debug, Default)]
+pub(crate) struct Alarm {
+    set: Mutex<Set>,
+    sooner: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Set {
+    in_order: BTreeSet<(Timestamp, Arc<str>)>,
+    of: HashMap<Arc<str>, Timestamp>,
+}
+
+impl Alarm {
+    /// Has `scope` woken at `at`, or sooner when that was wanted before.
+    pub(crate) fn set(&self, scope: &str, at: Timestamp) {
+        let mut set = self.locked();
+        let known = set.of.get_key_value(scope).map(|(scope, at)| (*at, Arc::clone(scope)));
+        let scope = match known {
+            Some((before, _)) if before <= at => return,
+            Some(known) => {
+                set.in_order.remove(&known);
+                known.1
+            }
+            None => scope.into(),
+        };
+        set.of.insert(Arc::clone(&scope), at);
+        set.in_order.insert((at, scope));
+        let is_first = set.in_order.first().is_some_and(|(first, _)| *first == at);
+        drop(set);
+        if is_first {
+            self.sooner.notify_one();
+        }
+    }
+
+    /// Takes out at most `limit` scopes whose instant has come at `now`.
+    pub(crate) fn take_due(&self, now: Timestamp, limit: usize) -> Vec<Arc<str>> {
+        let mut set = self.locked();
+        let mut due = Vec::new();
+        while due.len() < limit
+            && set.in_order.first().is_some_and(|(at, _)| *at <= now)
+            && let Some((_, scope)) = set.in_order.pop_first()
+        {
+            set.of.remove(&scope);
+            due.push(scope);
+        }
+        due
+    }
+
+    /// The next instant.
+    pub(crate) fn next(&self) -> Option<Timestamp> {
+        self.locked().in_order.first().map(|(at, _)| *at)
+    }
+
+    /// Ends when an instant was set before all others, now or since this was
+    /// last waited for.
+    pub(crate) async fn sooner(&self) {
+        self.sooner.notified().await;
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Set> {
+        self.set.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn due(alarm: &Alarm, now: u64, limit: usize) -> Vec<String> {
+        alarm.take_due(Timestamp(now), limit).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn scopes_come_in_the_order_of_their_instants() {
+        let alarm = Alarm::default();
+        for (scope, at) in [("c", 30), ("a", 10), ("b", 20), ("d", 20)] {
+            alarm.set(scope, Timestamp(at));
+        }
+        assert_eq!(alarm.next(), Some(Timestamp(10)));
+        assert_eq!(due(&alarm, 9, 10), [] as [&str; 0]);
+        assert_eq!(due(&alarm, 20, 2), ["a", "b"]);
+        assert_eq!(due(&alarm, 20, 2), ["d"]);
+        assert_eq!(due(&alarm, u64::MAX, 2), ["c"]);
+        assert!(alarm.locked().of.is_empty() && alarm.next().is_none());
+    }
+
+    #[test]
+    fn the_earliest_instant_of_a_scope_counts_and_is_the_only_one_kept() {
+        let alarm = Alarm::default();
+        for at in [20, 30, 10, 15] {
+            alarm.set("a", Timestamp(at));
+        }
+        assert_eq!(alarm.locked().in_order.len(), 1);
+        assert_eq!(due(&alarm, 10, 10), ["a"]);
+        alarm.set("a", Timestamp(30));
+        assert_eq!(due(&alarm, 30, 10), ["a"]);
+    }
+
+    #[tokio::test]
+    async fn who_waits_hears_of_a_sooner_instant_only() {
+        use std::time::Duration;
+
+        use tokio::time::timeout;
+
+        let alarm = Alarm::default();
+        alarm.set("a", Timestamp(20));
+        alarm.sooner().await;
+        alarm.set("b", Timestamp(30));
+        timeout(Duration::from_millis(1), alarm.sooner()).await.unwrap_err();
+        alarm.set("b", Timestamp(10));
+        alarm.sooner().await;
+    }
+}

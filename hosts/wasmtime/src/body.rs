@@ -1,0 +1,88 @@
+//! Bodies of answers: whole, or as they come.
+//!
+//! Invariant: a stream is asked for its next piece only when the connection has
+//! room for it, and one piece at a time.
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::{Body, Frame, SizeHint};
+use shared_context_wire::http::{self, Watch};
+
+use crate::Engine;
+
+/// The body of an answer.
+pub(crate) enum Answer {
+    Whole(Full<Bytes>),
+    Live(Engine, Next),
+    /// A stream that is at its end.
+    Over,
+}
+
+/// The stream on its way to its next piece.
+type Next = Pin<Box<dyn Future<Output = (Box<Watch>, Option<Bytes>)> + Send>>;
+
+impl Answer {
+    /// `body`, asked for by way of `engine`.
+    pub(crate) fn new(body: http::Body, engine: &Engine) -> Self {
+        match body {
+            http::Body::Whole(bytes) => Self::Whole(Full::new(bytes)),
+            http::Body::Live(watch) => Self::Live(engine.clone(), next(engine, watch)),
+        }
+    }
+}
+
+fn next(engine: &Engine, mut watch: Box<Watch>) -> Next {
+    let engine = engine.clone();
+    Box::pin(async move {
+        let piece = watch.next(&engine).await;
+        (watch, piece)
+    })
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let this = &mut *self;
+        match this {
+            Self::Whole(body) => Pin::new(body).poll_frame(context),
+            Self::Live(engine, coming) => {
+                let (watch, piece) = std::task::ready!(coming.as_mut().poll(context));
+                let frame = piece.map(|it| Ok(Frame::data(it)));
+                *this = match frame {
+                    Some(_) => Self::Live(engine.clone(), next(engine, watch)),
+                    None => Self::Over,
+                };
+                Poll::Ready(frame)
+            }
+            Self::Over => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(body) => body.is_end_stream(),
+            Self::Live(..) => false,
+            Self::Over => true,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(body) => body.size_hint(),
+            Self::Live(..) => SizeHint::default(),
+            Self::Over => SizeHint::with_exact(0),
+        }
+    }
+}

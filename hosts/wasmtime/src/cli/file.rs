@@ -1,0 +1,27 @@
+//! Files that commands read: by name, or standard input as `-`.
+
+use std::{fs, io, path::Path};
+
+use super::problem::Problem;
+
+/// How the file at `path` is called in a message.
+pub(crate) fn name(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// Reads `what`, a JSON text, from the file at `path`.
+///
+/// # Errors
+///
+/// It cannot be read, or is no text.
+pub(crate) fn read(path: &Path, what: &str) -> Result<String, Problem> {
+    let read = if path == Path::new("-") {
+        io::read_to_string(io::stdin())
+    } else {
+        fs::read_to_string(path)
+    };
+    read.map_err(|error| {
+        Problem::usage(format!("cannot read {what} from {}: {error}", name(path)))
+            .next("name a file with JSON, or - and send it to standard input")
+    })
+}

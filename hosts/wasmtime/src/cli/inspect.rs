@@ -1,0 +1,46 @@
+//! `inspect`: all that is known of a session, on one screen.
+
+use serde_json::json;
+
+use super::{
+    client::parse,
+    output::Output,
+    problem::Problem,
+    reply::{AuditPage, Human, Inspection},
+    server::ServerArgs,
+};
+
+/// So many revisions are looked back for the last changes.
+const REVISIONS_SHOWN: u64 = 10;
+
+/// Show all of a session: entries with values, snapshots, history, last changes
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context inspect ticket-7
+  shared-context inspect ticket-7 --json | jq '.entries[] | {key, value}'
+
+Of a long value only the beginning is shown; `call`, `history` and `--json` show
+all of it.")]
+pub(crate) struct Arguments {
+    /// The session
+    session: String,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Runs `inspect`.
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
+    let Arguments { session, server } = arguments;
+    let server = server.server()?;
+    let admin = server.admin()?;
+    let reply = server.tool(session, &admin, json!({"action": "inspect"}).to_string())?;
+    output.answer(&reply, || {
+        let inspection: Inspection = parse(&reply, &server.client)?;
+        let since = inspection.session.revision.saturating_sub(REVISIONS_SHOWN);
+        let request = json!({"action": "audit", "since": since, "limit": 1_000});
+        let changes = server.tool(session, &admin, request.to_string())?;
+        let changes: AuditPage = parse(&changes, &server.client)?;
+        Ok(format!("{}\n{}", inspection.human(output), changes.human(output)))
+    })
+}

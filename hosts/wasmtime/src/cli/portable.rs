@@ -1,0 +1,119 @@
+//! `export` and `import`: a session as a document, to keep or to carry elsewhere.
+//!
+//! # Invariant
+//!
+//! A file that is written appears whole or not at all, and only its owner may
+//! read it: it holds every value.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    path::{Path, PathBuf},
+};
+
+use serde_json::json;
+use tempfile::NamedTempFile;
+
+use super::{
+    client::parse,
+    file,
+    output::{BOLD, GREEN, Output, counted},
+    problem::{Kind, Problem},
+    reply::{Human, Made},
+    server::ServerArgs,
+};
+
+/// Write a session to a document
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context export ticket-7 > ticket-7.json
+  shared-context export ticket-7 --output ticket-7.json
+  shared-context export ticket-7 | jq -r '.entries[].key'
+
+The document holds the configuration, all entries, their history and the
+snapshots, each with its digest; no credentials and no audit log.")]
+pub(crate) struct ExportArguments {
+    /// The session
+    session: String,
+    /// Write to this file [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Make a session of a document
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context import ticket-7.json
+  shared-context import ticket-7.json --as ticket-7-again
+  shared-context export ticket-7 | shared-context import - --as copy
+
+A document that was altered is refused, and where it was altered is told.
+Credentials of the session it was made of are not good for the new one.")]
+pub(crate) struct ImportArguments {
+    /// The document, or - for standard input
+    file: PathBuf,
+    /// The new session's id [default: the one it had]
+    #[arg(long = "as", value_name = "ID")]
+    session: Option<String>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Runs `export`.
+pub(crate) fn export(arguments: &ExportArguments, output: Output) -> Result<(), Problem> {
+    let ExportArguments { session, output: path, server } = arguments;
+    let server = server.server()?;
+    let call = server.client.get(&["v1", "sessions", session, "export"], &[]);
+    let document = server.send(&call, Some(&server.admin()?))?;
+    let Some(path) = path else {
+        // The document is JSON, whoever reads it.
+        return Output { is_json: true, ..output }.answer(&document, || Ok(String::new()));
+    };
+    write(path, &document).map_err(|error| {
+        let message = format!("cannot write {}: {error}", path.display());
+        Problem::new(Kind::Usage, "FILE_NOT_WRITTEN", message)
+            .next("name a file in a folder that can be written to")
+    })?;
+    let bytes = u64::try_from(document.len()).unwrap_or(u64::MAX);
+    let done = json!({"session_id": session, "file": path, "bytes": bytes});
+    output.answer(done.to_string().as_bytes(), || {
+        Ok(format!(
+            "{GREEN}✓{GREEN:#} {BOLD}{session}{BOLD:#} exported to {}, {}\n",
+            path.display(),
+            counted(bytes, "byte")
+        ))
+    })
+}
+
+/// Writes `document` and a line break as the file at `path`.
+fn write(path: &Path, document: &[u8]) -> io::Result<()> {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let mut unfinished = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+    unfinished.write_all(document)?;
+    unfinished.write_all(b"\n")?;
+    unfinished.as_file().sync_all()?;
+    unfinished.persist(path)?;
+    Ok(())
+}
+
+/// Runs `import`.
+pub(crate) fn import(arguments: &ImportArguments, output: Output) -> Result<(), Problem> {
+    let ImportArguments { file, session, server } = arguments;
+    let server = server.server()?;
+    let admin = server.admin()?;
+    if file == Path::new("-") && io::stdin().is_terminal() {
+        return Err(Problem::usage("a document is to be read from standard input, a terminal")
+            .next("name a file, or send one with `shared-context export ID | …`"));
+    }
+    let document = file::read(file, "the document")?;
+    let query: Vec<_> = session.iter().map(|it| ("session_id", it.clone())).collect();
+    let call = server.client.post_to(&["v1", "sessions", "import"], &query, document);
+    let reply = server.send(&call, Some(&admin))?;
+    output.answer(&reply, || {
+        let made: Made = parse(&reply, &server.client)?;
+        Ok(format!("{GREEN}✓{GREEN:#} imported {}", made.human(output)))
+    })
+}

@@ -1,0 +1,146 @@
+//! `watch`: the changes of a session as they happen.
+//!
+//! # Invariants
+//!
+//! - Each commit is shown once and in order: a stream that breaks is resumed
+//!   after the last one that was shown, and what comes a second time is dropped.
+//! - It ends when it is told to, when nobody reads any more, and when the server
+//!   says that there is no going on; nothing else ends it.
+
+mod event;
+mod follow;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    ops::ControlFlow,
+    sync::mpsc::{Receiver, sync_channel},
+    thread,
+};
+
+use self::follow::{Follow, Told};
+use super::{
+    caller::AnyoneArgs,
+    client::parse,
+    output::{Output, remark},
+    problem::Problem,
+    reply::{Human, Session},
+    server::{Server, ServerArgs},
+    signals::{no_thread, on_signal},
+};
+
+/// How many commits may wait to be printed; the server keeps the rest.
+const UNPRINTED_MAX: usize = 16;
+
+/// Show changes as they happen, until Ctrl-C
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context watch ticket-7
+  shared-context watch ticket-7 --keys 'findings_*' --as subagent:review
+  shared-context watch ticket-7 --since 0
+  shared-context watch ticket-7 --json | jq -c '.changes[]'
+
+When the server is restarted it goes on by itself where it was. Values are never
+shown, nor keys that are hidden from who watches. With --json each line is a
+document: a revision and what was changed at it.")]
+pub(crate) struct Arguments {
+    /// The session
+    session: String,
+    /// Only keys like this, where * stands for any text
+    #[arg(long, value_name = "PATTERN")]
+    keys: Option<String>,
+    /// Begin after this revision; 0 shows all that is kept [default: now]
+    #[arg(long, value_name = "REVISION")]
+    since: Option<u64>,
+    #[command(flatten)]
+    anyone: AnyoneArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// What the one who prints hears.
+enum Message {
+    /// From the one who follows.
+    Told(Told),
+    /// It is over.
+    Ended(Problem),
+    /// The person wants no more.
+    Interrupted,
+}
+
+/// Runs `watch` until it is told to stop.
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
+    let Arguments { session, since, anyone, .. } = arguments;
+    let server = arguments.server.server()?;
+    let mut after = match since {
+        Some(since) => *since,
+        None => revision(session, anyone, &server)?,
+    };
+    let follow = arguments.follow(server, after);
+    for message in messages(follow)? {
+        match message {
+            Message::Told(Told::Connected(revision)) => {
+                after = revision;
+                remark(&format!("watching {session} after revision {after}"));
+            }
+            Message::Told(Told::Commit(document, commit)) => {
+                if output.next(document.as_bytes(), || commit.human(output))?.is_break() {
+                    return Ok(());
+                }
+                after = commit.revision;
+            }
+            Message::Told(Told::Lost(reason)) => {
+                remark(&format!("the connection broke ({reason}); connecting again"));
+            }
+            Message::Ended(problem) => return Err(problem),
+            Message::Interrupted => {
+                remark(&format!("stopped; --since {after} goes on from here"));
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Arguments {
+    /// What is to be followed, from the revision `after` on.
+    fn follow(&self, server: Server, after: u64) -> Follow {
+        Follow {
+            session: self.session.clone(),
+            keys: self.keys.clone(),
+            anyone: self.anyone.clone(),
+            server_args: self.server.clone(),
+            server,
+            after,
+        }
+    }
+}
+
+/// The revision of `session`.
+fn revision(session: &str, anyone: &AnyoneArgs, server: &Server) -> Result<u64, Problem> {
+    let bearer = anyone.bearer(server, session)?;
+    let call = server.client.get(&["v1", "sessions", session], &[]);
+    let reply = server.send(&call, Some(&bearer))?;
+    parse(&reply, &server.client).map(|it: Session| it.revision)
+}
+
+/// What `follow` tells, and the end of it.
+fn messages(follow: Follow) -> Result<Receiver<Message>, Problem> {
+    let (sender, messages) = sync_channel(UNPRINTED_MAX);
+    let interrupt = sender.clone();
+    // Who does not listen any more has stopped already.
+    on_signal(move || drop(interrupt.send(Message::Interrupted)))?;
+    let tell = sender.clone();
+    let follow = move || {
+        let ended = follow.run(|told| match tell.send(Message::Told(told)) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        });
+        if let Err(problem) = ended {
+            drop(sender.send(Message::Ended(problem)));
+        }
+    };
+    thread::Builder::new().spawn(follow).map_err(|error| no_thread(&error))?;
+    Ok(messages)
+}

@@ -1,0 +1,128 @@
+//! Streams that break, repeat themselves and end, from a server that is scripted.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::TcpListener,
+    ops::ControlFlow,
+    sync::mpsc::{Receiver, channel},
+    thread,
+};
+
+use clap::Parser;
+use shared_context_wasmtime::folder::SECRETS_FILE;
+use tempfile::{NamedTempFile, TempDir, tempdir};
+
+use super::*;
+
+#[derive(Parser)]
+struct Command {
+    #[command(flatten)]
+    watch: Arguments,
+}
+
+/// A server that answers one connection after the other as it was told to, and
+/// then no more.
+struct Scripted {
+    folder: TempDir,
+    url: String,
+    /// After which revision each connection asked.
+    asked: Receiver<String>,
+}
+
+const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+
+impl Scripted {
+    fn new(answers: Vec<String>) -> Self {
+        let folder = tempdir().unwrap();
+        let mut keys = NamedTempFile::new_in(folder.path()).unwrap();
+        let [secret, admin_key] = ["s", "k"].map(|it| it.repeat(64));
+        write!(keys, r#"{{"secret":"{secret}","admin_key":"{admin_key}"}}"#).unwrap();
+        keys.persist(folder.path().join(SECRETS_FILE)).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (sender, asked) = channel();
+        thread::spawn(move || {
+            for answer in answers {
+                let (mut stream, _) = listener.accept().unwrap();
+                let head = BufReader::new(&stream).lines().map(Result::unwrap);
+                let head: Vec<String> = head.take_while(|line| !line.is_empty()).collect();
+                let after = head.iter().find_map(|line| line.strip_prefix("last-event-id: "));
+                sender.send(format!("{} {}", head[0], after.unwrap_or("-"))).unwrap();
+                stream.write_all(answer.as_bytes()).unwrap();
+            }
+        });
+        Self { folder, url, asked }
+    }
+
+    /// Follows from revision 4 on. Returns what was told, in short, how it ended,
+    /// and what the server was asked.
+    fn follow(self) -> (Vec<String>, Result<(), Problem>, Vec<String>) {
+        let data = self.folder.path().to_str().unwrap();
+        let arguments = ["watch", "a", "--keys", "x*", "--url", &self.url, "--data", data];
+        let arguments = Command::try_parse_from(arguments).unwrap().watch;
+        let follow = arguments.follow(arguments.server.server().unwrap(), 4);
+        let mut all = Vec::new();
+        let ended = follow.run(|told| {
+            all.push(match told {
+                Told::Connected(_) => "connected".to_owned(),
+                Told::Commit(_, commit) => commit.revision.to_string(),
+                Told::Lost(_) => "lost".to_owned(),
+            });
+            if all.last().is_some_and(|it| it == "99") {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        (all, ended, self.asked.try_iter().collect())
+    }
+}
+
+fn change(revision: u64) -> String {
+    format!("id: {revision}\nevent: change\ndata: {{\"revision\":{revision},\"changes\":[]}}\n\n")
+}
+
+fn end(code: &str) -> String {
+    format!("event: end\ndata: {{\"error\":{{\"code\":\"{code}\",\"message\":\"m\"}}}}\n\n")
+}
+
+#[test]
+fn a_broken_stream_goes_on_after_the_last_commit_and_repeats_none() {
+    let (told, ended, asked) = Scripted::new(vec![
+        format!("{STREAM}{}: heartbeat\n\n{}event: change\ndata: {{\"rev", change(5), change(7)),
+        format!("{STREAM}{}{}{}id: 11\n: heartbeat\n\nid: 12\n", change(5), change(7), change(8)),
+        format!("{STREAM}{}", change(99)),
+    ])
+    .follow();
+    assert_eq!(told, ["connected", "5", "7", "lost", "connected", "8", "lost", "connected", "99"]);
+    assert!(ended.is_ok());
+    let asked_for = |after| format!("GET /v1/sessions/a/changes?keys=x%2A HTTP/1.1 {after}");
+    assert_eq!(asked, [asked_for(4), asked_for(7), asked_for(11)]);
+}
+
+#[test]
+fn a_refusal_that_passes_is_waited_for_and_another_is_the_end() {
+    let unavailable = r#"{"error":{"code":"STORAGE_UNAVAILABLE","message":"m"}}"#;
+    let unavailable = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-length: {}\r\n\r\n{unavailable}",
+        unavailable.len()
+    );
+    let (told, ended, _) = Scripted::new(vec![
+        format!("{STREAM}{}{}", change(5), end("STORAGE_UNAVAILABLE")),
+        unavailable,
+        format!("{STREAM}{}{}", change(6), end("SESSION_NOT_FOUND")),
+    ])
+    .follow();
+    assert_eq!(told, ["connected", "5", "lost", "connected", "6"]);
+    assert_eq!(ended.unwrap_err().code(), "SESSION_NOT_FOUND");
+}
+
+#[test]
+fn without_a_first_connection_there_is_nothing_to_wait_for() {
+    let page = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+    let (told, ended, _) = Scripted::new(vec![page.to_owned()]).follow();
+    let problem = ended.unwrap_err();
+    assert_eq!((told.len(), problem.code()), (0, "NOT_A_SERVER"), "{problem:?}");
+    let (told, ended, _) = Scripted::new(vec![String::new()]).follow();
+    assert_eq!((told.len(), ended.unwrap_err().code()), (0, "SERVER_UNREACHABLE"));
+}

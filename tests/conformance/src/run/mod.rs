@@ -1,0 +1,290 @@
+//! Running one case on one target.
+//!
+//! Invariant: a refusal changes nothing. After every `error` that a case
+//! expects, the session is looked at again and must be as it was before (000
+//! §5), without the case saying so.
+
+use std::fmt::Write as _;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use check::unchanged;
+
+use crate::{
+    case::{ADMIN, Body, Call, Case, Deed, Expectation, Http, Step, Storage},
+    expect,
+    target::{Credential, HttpRequest, HttpResponse, Start, Stop, Target},
+    template::{Variables, fill, fill_bytes, look_up},
+};
+
+/// The instant at which every case starts.
+const START: &str = "2026-02-20T14:00:00Z";
+
+/// Runs `case` on what `start` makes. The error is a message for people: which
+/// step, what was sent, and how what came back differs.
+pub fn run(case: &Case, start: &Start) -> Result<(), String> {
+    let now: Timestamp = START.parse().map_err(|err| format!("{START}: {err}"))?;
+    let mut run = Run {
+        case,
+        start,
+        target: start(case)?,
+        now,
+        variables: Variables::new(),
+        credentials: Vec::new(),
+        can_look: case.rate_limit.is_none(),
+    };
+    run.set_clock(now)?;
+    for session in &case.sessions {
+        run.create(session, case.config.as_ref())?;
+    }
+    run.steps(&case.steps, "step ")
+}
+
+struct Run<'a> {
+    case: &'a Case,
+    start: &'a Start,
+    target: Box<dyn Target>,
+    now: Timestamp,
+    variables: Variables,
+    credentials: Vec<(String, Credential)>,
+    /// Whether looking at a session would be answered, and disturbs nothing.
+    can_look: bool,
+}
+
+impl Run<'_> {
+    fn create(&mut self, session: &str, config: Option<&Value>) -> Result<(), String> {
+        let mut request = json!({"action": "create_session"});
+        if let (Some(config), Some(request)) = (config, request.as_object_mut()) {
+            request.insert("config".to_owned(), fill(config, &self.variables)?);
+        }
+        match self.send(session, ADMIN, None, request.to_string().as_bytes()) {
+            Ok(_) => Ok(()),
+            Err(stop) => Err(format!("before the first step, creating `{session}`: {stop}")),
+        }
+    }
+
+    fn steps(&mut self, steps: &[Step], prefix: &str) -> Result<(), String> {
+        for (step, number) in steps.iter().zip(1..) {
+            self.step(step, &format!("{prefix}{number}"))?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step, label: &str) -> Result<(), String> {
+        let rounds = 1..=step.repeat.unwrap_or(1);
+        for round in rounds {
+            let mut label = label.to_owned();
+            if step.repeat.is_some() {
+                self.variables.insert("i".to_owned(), round.into());
+                let _ = write!(label, " (i = {round})");
+            }
+            let Some((name, values)) = &step.each else {
+                self.deed(&step.deed, &label)?;
+                continue;
+            };
+            let Value::Array(values) = fill(values, &self.variables)? else {
+                return Err(format!("{label}: `{name}` has no list of values"));
+            };
+            for value in values {
+                let label = format!("{label} ({name} = {})", expect::shorten(&value.to_string()));
+                self.variables.insert(name.clone(), value);
+                self.deed(&step.deed, &label)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn deed(&mut self, deed: &Deed, label: &str) -> Result<(), String> {
+        let done = match deed {
+            Deed::Steps(steps) => return self.steps(steps, &format!("{label}.")),
+            Deed::Call(call) => self.call(call),
+            Deed::Http(http) => self.http(http),
+            Deed::Keep { participant, session, keep } => self.keep(participant, session, keep),
+            Deed::Restart => self.target.restart(),
+            Deed::Elsewhere => self.move_on(),
+            Deed::Clock(instant) => self.jump_clock(instant),
+            Deed::ClockStep(step) => self.step_clock(step),
+            Deed::Storage(storage) => {
+                self.can_look = *storage == Storage::Works;
+                self.target.set_storage(*storage)
+            }
+            Deed::Encodings(names) => self.target.set_encodings(names),
+            Deed::Logged(records) => self.logged(records),
+        };
+        done.map_err(|message| format!("{label}: {message}"))
+    }
+
+    fn move_on(&mut self) -> Result<(), String> {
+        self.target = (self.start)(self.case)?;
+        self.set_clock(self.now)
+    }
+
+    fn set_clock(&mut self, now: Timestamp) -> Result<(), String> {
+        let now_ms = u64::try_from(now.as_millisecond()).map_err(|err| err.to_string())?;
+        self.now = now;
+        self.target.set_clock(now_ms);
+        Ok(())
+    }
+
+    fn jump_clock(&mut self, instant: &str) -> Result<(), String> {
+        let [instant] = self.texts([instant])?;
+        let now = instant.parse().map_err(|err| format!("`{instant}`: {err}"))?;
+        self.set_clock(now)
+    }
+
+    fn step_clock(&mut self, step: &str) -> Result<(), String> {
+        let step: SignedDuration = step.parse().map_err(|err| format!("`{step}`: {err}"))?;
+        let now = self.now.checked_add(step).map_err(|err| err.to_string())?;
+        self.set_clock(now)
+    }
+
+    fn keep(&mut self, participant: &str, session: &str, keep: &str) -> Result<(), String> {
+        let [participant, session] = self.texts([participant, session])?;
+        let credential =
+            self.target.credential(&session, &participant).map_err(|stop| stop.to_string())?;
+        let parts: Vec<&str> = credential.token.split('.').collect();
+        let variable = json!({"token": credential.token, "parts": parts});
+        self.variables.insert(keep.to_owned(), variable);
+        self.credentials.push((keep.to_owned(), credential));
+        Ok(())
+    }
+
+    /// The credential kept as `kept`, or a new one.
+    fn credential(
+        &mut self,
+        session: &str,
+        participant: &str,
+        kept: Option<&str>,
+    ) -> Result<Credential, Stop> {
+        let Some(kept) = kept else { return self.target.credential(session, participant) };
+        let found = self.credentials.iter().rev().find(|(name, _)| name == kept);
+        let (_, credential) = found.ok_or_else(|| format!("no credential was kept as `{kept}`"))?;
+        Ok(credential.clone())
+    }
+
+    fn send(
+        &mut self,
+        session: &str,
+        participant: &str,
+        kept: Option<&str>,
+        request: &[u8],
+    ) -> Result<Vec<u8>, Stop> {
+        let credential = self.credential(session, participant, kept)?;
+        self.target.invoke(session, &credential, request)
+    }
+
+    /// What the session looks like from outside, when `expectation` is one after
+    /// which it must look the same. Refusals are a look, too.
+    fn look(
+        &mut self,
+        session: &str,
+        expectation: Option<&Expectation>,
+    ) -> Result<Option<String>, String> {
+        if !self.can_look || !matches!(expectation, Some(Expectation::Refusal { .. })) {
+            return Ok(None);
+        }
+        match self.send(session, ADMIN, None, br#"{"action":"inspect"}"#) {
+            Ok(body) | Err(Stop::Refused(body)) => {
+                Ok(Some(String::from_utf8_lossy(&body).into_owned()))
+            }
+            Err(Stop::Broken(message)) => Err(message),
+        }
+    }
+
+    fn call(&mut self, call: &Call) -> Result<(), String> {
+        let request = self.body(&call.request)?;
+        let [session, participant] = self.texts([&call.session, &call.participant])?;
+        let before = self.look(&session, Some(&call.expectation))?;
+        let answer = self.send(&session, &participant, call.credential.as_deref(), &request);
+        let checked = self.check_answer(&call.expectation, answer).and_then(|(body, text)| {
+            for (name, path) in &call.save {
+                self.save(name, path, &body)?;
+            }
+            self.save_text(call.save_text.as_deref(), &text);
+            unchanged(before.as_deref(), self.look(&session, Some(&call.expectation))?.as_deref())
+        });
+        checked.map_err(|message| {
+            let request = expect::shorten(&String::from_utf8_lossy(&request));
+            format!("{participant} on {session}\n  request {request}\n{message}")
+        })
+    }
+
+    fn http(&mut self, http: &Http) -> Result<(), String> {
+        let [line, session] = self.texts([&http.line, &http.session])?;
+        let (method, target) = line.split_once(' ').ok_or("`http` is a method and a target")?;
+        let mut request = HttpRequest {
+            method: method.to_owned(),
+            target: target.to_owned(),
+            ..HttpRequest::default()
+        };
+        if let Some(participant) = &http.participant {
+            let [participant] = self.texts([participant])?;
+            let credential = self.credential(&session, &participant, http.credential.as_deref());
+            let credential = credential.map_err(|stop| format!("no credential: {stop}"))?;
+            let value = format!("Bearer {}", credential.token);
+            request.headers.push(("Authorization".to_owned(), value));
+        }
+        for (name, value) in &http.headers {
+            let values = match fill(value, &self.variables)? {
+                Value::Array(values) => values,
+                value => vec![value],
+            };
+            for value in values {
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                request.headers.push((name.clone(), value));
+            }
+        }
+        request.body = http.body.as_ref().map(|body| self.body(body)).transpose()?;
+        let is_json = matches!(http.body, Some(Body::Json(_)));
+        if is_json
+            && !request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+        {
+            request.headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
+        }
+        let before = self.look(&session, http.expectation.as_ref())?;
+        let response = self.target.http(&request)?;
+        let checked = self.check_response(http, &response).and_then(|()| {
+            unchanged(before.as_deref(), self.look(&session, http.expectation.as_ref())?.as_deref())
+        });
+        checked.map_err(|message| {
+            let body = request.body.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
+            format!("{line}\n  {}\n{message}", expect::shorten(&body))
+        })
+    }
+
+    fn logged(&mut self, records: &[Value]) -> Result<(), String> {
+        let Some(got) = self.target.logged() else { return Ok(()) };
+        let expected = fill(&records.into(), &self.variables)?;
+        expect::compare(&expected, &got.into(), true)
+    }
+
+    fn save(&mut self, name: &str, path: &str, body: &Value) -> Result<(), String> {
+        let value = look_up(body, path).ok_or_else(|| format!("nothing at `{path}` to save"))?;
+        self.variables.insert(name.to_owned(), value.clone());
+        Ok(())
+    }
+
+    fn save_text(&mut self, name: Option<&str>, body: &[u8]) {
+        if let Some(name) = name {
+            let text = String::from_utf8_lossy(body).into_owned();
+            self.variables.insert(name.to_owned(), text.into());
+        }
+    }
+
+    fn body(&self, body: &Body) -> Result<Vec<u8>, String> {
+        match body {
+            Body::Json(request) => Ok(fill(request, &self.variables)?.to_string().into_bytes()),
+            Body::Raw(text) => fill_bytes(text, &self.variables),
+        }
+    }
+
+    fn texts<const N: usize>(&self, templates: [&str; N]) -> Result<[String; N], String> {
+        let mut texts = [const { String::new() }; N];
+        for (text, template) in texts.iter_mut().zip(templates) {
+            let filled = fill(&template.into(), &self.variables)?;
+            filled.as_str().ok_or("a name must be text")?.clone_into(text);
+        }
+        Ok(texts)
+    }
+}
