@@ -289,11 +289,7 @@ impl fmt::Display for Error {
 }
 
 /// Tells that a store would be over its limit, and where room can be made.
-fn full(
-    f: &mut fmt::Formatter<'_>,
-    over: &StoreLimit,
-    largest: &[(Key, Tokens)],
-) -> fmt::Result {
+fn full(f: &mut fmt::Formatter<'_>, over: &StoreLimit, largest: &[(Key, Tokens)]) -> fmt::Result {
     match over {
         StoreLimit::Tokens { tokens, tokens_max } => {
             write!(f, "the store would have {tokens}, it holds at most {}", tokens_max.0)?;

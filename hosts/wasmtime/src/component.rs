@@ -65,7 +65,7 @@ impl Default for ComponentOptions {
         let threads = thread::available_parallelism().map_or(1, Into::into);
         Self {
             cache: Cache::default(),
-            memory_bytes_max: 64 << 20,
+            memory_bytes_max: 128 << 20,
             time_max: Duration::from_secs(1),
             instances_max: u32::try_from(threads).unwrap_or(u32::MAX).saturating_mul(2).max(16),
         }

@@ -142,14 +142,12 @@ impl shared_context_wire::Engine for Engine {
         let listener = hub.listen(scope);
         let told = listener.told();
         // Looked at after listening began: a change is seen or heard of.
-        if !hub.is_stopping() && !self.inner.has_changed(scope, seen) {
-            match timeout(at_most, told).await {
-                Err(_) => return Woken::TimeUp,
-                Ok(()) if !hub.is_stopping() => return Woken::Changed,
-                Ok(()) => return Woken::Stopping,
-            }
-        }
-        if hub.is_stopping() { Woken::Stopping } else { Woken::Changed }
+        let woken = if hub.is_stopping() || self.inner.has_changed(scope, seen) {
+            Woken::Changed
+        } else {
+            timeout(at_most, told).await.map_or(Woken::TimeUp, |()| Woken::Changed)
+        };
+        if hub.is_stopping() { Woken::Stopping } else { woken }
     }
 
     async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {

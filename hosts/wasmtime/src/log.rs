@@ -4,7 +4,7 @@
 //! value in it, as there is none in the record.
 
 use shared_context_codec::Time;
-use shared_context_core::{audit::AuditRecord, port::Log};
+use shared_context_core::{Label, Line, audit::AuditRecord, port::Log};
 
 /// Tells each committed change as an event of target `shared_context::audit`,
 /// level `INFO`. Its fields are `session`, `revision`, `action`, `written_by`,
@@ -27,8 +27,8 @@ impl Log for TracingLog {
             key = entry.as_ref().map(|it| it.key.as_str()),
             version = entry.as_ref().map(|it| it.version),
             value_size_tokens = entry.as_ref().map(|it| it.value_tokens.0),
-            label = label.as_ref().map(|it| it.as_str()),
-            reason = reason.as_ref().map(|it| it.as_str()),
+            label = label.as_ref().map(Label::as_str),
+            reason = reason.as_ref().map(Line::as_str),
         );
     }
 }

@@ -179,8 +179,8 @@ impl Server {
         &self.admin_key
     }
 
-    /// Takes no further connection, finishes the requests that have begun, waits
-    /// for the disk, and gives the data folder free.
+    /// Takes no further connection, finishes the requests that have begun, ends
+    /// live streams, waits for the disk, and gives the data folder free.
     pub async fn stop(mut self) {
         drop(self.stop.take());
         drop(self.serving.await);

@@ -53,9 +53,8 @@ pub(crate) fn cpu_micros_of(run: impl FnOnce()) -> f64 {
 
 /// The least CPU time of `run`, in microseconds.
 fn cpu_micros(times: u32, mut run: impl FnMut()) -> f64 {
-    let batch = |run: &mut dyn FnMut()| {
-        cpu_micros_of(|| (0..times).for_each(|_| run())) / f64::from(times)
-    };
+    let batch =
+        |run: &mut dyn FnMut()| cpu_micros_of(|| (0..times).for_each(|_| run())) / f64::from(times);
     (0..BATCHES).map(|_| batch(&mut run)).fold(f64::MAX, f64::min)
 }
 
@@ -76,7 +75,8 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     native(&who, write.as_bytes())?;
     let session = SessionId::parse("bench")?;
     let caller = who.check()?;
-    let read_command = Command::Read { key: Key::parse("findings_summary")?, if_changed_since: None };
+    let read_command =
+        Command::Read { key: Key::parse("findings_summary")?, if_changed_since: None };
     let write_command = Command::Write(Write::new("findings_summary", value.clone())?);
     let execute = |command| core::execute(&ports, &session, &caller, command);
     let failed = Cell::new(0_u32);

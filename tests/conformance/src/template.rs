@@ -5,7 +5,7 @@
 //! | `$name` | the variable's value, of whatever type |
 //! | `…${name.member.0}…` | the text of that part of the variable |
 //! | `$$` at the start | a `$` |
-//! | `{repeat: x, times: 4001}` | `x`, 4001 times |
+//! | `{repeat: x, times: 4001}` | `x`, 4001 times; a `${nth}` in it is 1, 2, 3 … |
 //! | `{join: [a, {repeat: …}, …]}` | the texts, one after the other |
 //! | `{hex: c3 28}` | these bytes; in `raw` only |
 //! | `{edited: $name, set: {a.0.b: 7}, remove: [c]}` | the value with other members at these places, or without |
@@ -13,6 +13,9 @@
 
 use serde_json::{Map, Value};
 use shared_context_core::store::redaction::digest;
+
+/// What stands for the number of a repetition.
+const NTH: &str = "${nth}";
 
 /// The variables of a running case.
 pub type Variables = Map<String, Value>;
@@ -121,14 +124,15 @@ fn sealed(mut document: Value) -> Value {
         };
         digests.insert(section.to_owned(), digest);
     }
-    if let Some(members) = document.as_object_mut() {
-        members.insert("digests".to_owned(), digests.into());
-        members.remove("digest");
+    let Some(members) = document.as_object_mut() else { return document };
+    members.insert("digests".to_owned(), digests.into());
+    let mut outline = Map::new();
+    for name in ["format", "session_id", "status", "created_at", "digests"] {
+        outline.extend(members.get(name).map(|it| (name.to_owned(), it.clone())));
     }
-    let whole = of(&document);
-    if let Some(members) = document.as_object_mut() {
-        members.insert("digest".to_owned(), whole);
-    }
+    let values = members.get("values").and_then(Value::as_object).into_iter().flatten();
+    outline.insert("values".to_owned(), values.map(|(name, _)| name.as_str()).collect());
+    members.insert("digest".to_owned(), of(&outline.into()));
     document
 }
 
@@ -181,7 +185,12 @@ fn text_of(template: &Value, variables: &Variables) -> Result<String, String> {
             let times = fill(times, variables)?;
             let times = times.as_u64().and_then(|it| usize::try_from(it).ok());
             let times = times.ok_or_else(|| format!("`times` is not a number: {template}"))?;
-            text_of(text, variables).map(|text| text.repeat(times))
+            match text.as_str() {
+                Some(text) if text.contains(NTH) => (1..=times)
+                    .map(|nth| inside(&text.replace(NTH, &nth.to_string()), variables))
+                    .collect(),
+                _ => text_of(text, variables).map(|text| text.repeat(times)),
+            }
         }
         other => Err(format!("no text: {other}")),
     }
@@ -248,6 +257,7 @@ mod tests {
     fn texts_are_repeated_and_joined() {
         check(&json!({"join": ["a", {"repeat": "x", "times": 3}]}), &json!("axxx"));
         check(&json!({"repeat": "é", "times": "$n"}), &json!("ééééééé"));
+        check(&json!({"repeat": "k${nth}-${n},", "times": 3}), &json!("k1-7,k2-7,k3-7,"));
     }
 
     #[test]

@@ -2,8 +2,6 @@
 //! every command, for people and with `--json`, what it exits with, and what it
 //! says when something is not right.
 
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
-
 use std::{fs, io::Write as _, net::TcpListener};
 
 use serde_json::Value;

@@ -183,7 +183,10 @@ fn a_session_is_carried_elsewhere_as_a_document() {
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     place.refused(&["import", &file], 1, "SESSION_EXISTS", &[]);
     let imported = place.told(&["import", &file, "--as", "b"]);
-    assert!(imported.contains("b active") && imported.contains("SHARED_CONTEXT_TOKEN="), "{imported}");
+    assert!(
+        imported.contains("b active") && imported.contains("SHARED_CONTEXT_TOKEN="),
+        "{imported}"
+    );
     let read = ["call", "b", r#"{"action":"read","key":"scope"}"#, "--as", "admin"];
     assert_eq!(place.json(&read)["value"], "Find it.");
     let piped = place.piped(&["import", "-", "--as", "c", "--json"], &document);

@@ -106,7 +106,7 @@ impl SentDelete {
     /// # Errors
     ///
     /// `MALFORMED_REQUEST`, `INVALID_KEY`.
-    pub fn check(&self) -> Result<Delete, Error> {
+    pub fn check(self) -> Result<Delete, Error> {
         let condition = Condition::new(self.if_version, self.if_revision.map(Revision))?;
         Ok(Delete { condition, key: Key::parse(&self.key)?, request_id: None })
     }
@@ -170,7 +170,7 @@ pub fn write_batch(
     let mut invalid_key = None;
     let writes = writes.into_iter().map(SentWrite::check);
     let writes = all_but_invalid_keys(writes, &mut invalid_key)?;
-    let deletes = deletes.iter().map(SentDelete::check);
+    let deletes = deletes.into_iter().map(SentDelete::check);
     let deletes = all_but_invalid_keys(deletes, &mut invalid_key)?;
     match invalid_key {
         Some(error) => Err(error),

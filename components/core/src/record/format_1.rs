@@ -64,6 +64,7 @@ impl From<MetaRecord> for meta::MetaRecord {
         Self {
             is_archived: it.is_archived,
             incarnation: it.incarnation,
+            first_revision: it.incarnation,
             credential_epoch: it.credential_epoch,
             created_at_ms: it.created_at_ms,
             changed_at_ms: it.changed_at_ms,

@@ -17,8 +17,10 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Meta {
     pub(crate) is_archived: bool,
-    /// The revision at which the session was created or imported.
+    /// Which of the sessions that ever had this name.
     pub(crate) incarnation: u64,
+    /// The revision at which it was created or imported.
+    pub(crate) first_revision: Revision,
     pub(crate) credential_epoch: u64,
     pub(crate) created_at: Timestamp,
     pub(crate) changed_at: Timestamp,
@@ -48,6 +50,7 @@ pub(crate) struct Meta {
 pub(super) struct MetaRecord {
     pub(super) is_archived: bool,
     pub(super) incarnation: u64,
+    pub(super) first_revision: u64,
     pub(super) credential_epoch: u64,
     pub(super) created_at_ms: u64,
     pub(super) changed_at_ms: u64,
@@ -109,10 +112,11 @@ impl Meta {
         now: Timestamp,
         config: &Config,
     ) -> Self {
-        let incarnation = bucket.0.saturating_add(revision_offset);
+        let first_revision = Revision(bucket.0.saturating_add(revision_offset));
         Self {
             is_archived: false,
-            incarnation,
+            incarnation: first_revision.0,
+            first_revision,
             credential_epoch: 0,
             created_at: now,
             changed_at: now,
@@ -124,7 +128,7 @@ impl Meta {
             has_own_namespace: config.namespace.is_some(),
             has_rules: !config.access.is_empty(),
             revision_offset,
-            entries_revision: Revision(incarnation),
+            entries_revision: first_revision,
             next_expiry: None,
             history_versions: 0,
             history_bytes: 0,
@@ -138,15 +142,11 @@ impl Meta {
         Revision(bucket.0.saturating_add(self.revision_offset))
     }
 
-    /// The first revision of the session.
-    pub(crate) fn first_revision(&self) -> Revision {
-        Revision(self.incarnation)
-    }
-
     pub(crate) fn encode(&self) -> Result<Vec<u8>, Error> {
         encode(&MetaRecord {
             is_archived: self.is_archived,
             incarnation: self.incarnation,
+            first_revision: self.first_revision.0,
             credential_epoch: self.credential_epoch,
             created_at_ms: self.created_at.0,
             changed_at_ms: self.changed_at.0,
@@ -176,6 +176,7 @@ impl Meta {
         Ok(Self {
             is_archived: it.is_archived,
             incarnation: it.incarnation,
+            first_revision: Revision(it.first_revision),
             credential_epoch: it.credential_epoch,
             created_at: Timestamp(it.created_at_ms),
             changed_at: Timestamp(it.changed_at_ms),

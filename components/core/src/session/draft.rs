@@ -19,7 +19,7 @@ use crate::{
     reply::{Outcome, Reply},
     store::{
         Entry,
-        history::{Ended, EndedHow, Version},
+        history::{self, Ended, EndedHow, Version},
         snapshot::{self, SnapshotInfo},
     },
     time::Timestamp,
@@ -181,11 +181,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
         self.meta.history_versions = self.meta.history_versions.saturating_add(1);
         self.meta.history_bytes = self.meta.history_bytes.saturating_add(version.bytes());
         let versions = self.history_mut(&entry.key)?;
-        versions.push(version);
-        let versions_max = usize::try_from(versions_max).unwrap_or(usize::MAX);
-        let surplus = versions.len().saturating_sub(versions_max);
-        let forgotten: Vec<Version> = versions.drain(..surplus).collect();
-        for version in &forgotten {
+        for version in &history::add(versions, version, versions_max) {
             self.forget(version);
         }
         Ok(())
@@ -252,6 +248,18 @@ impl<'a, B: Bucket> Draft<'a, B> {
         self.events.into_iter().map(|it| it.record).collect()
     }
 
+    /// The earlier versions of `key` that the commit would leave.
+    pub(super) fn past_of(mut self, key: &Key) -> Result<Vec<Version>, Error> {
+        self.keep_to_the_budget()?;
+        Ok(std::mem::take(self.history_mut(key)?))
+    }
+
+    /// The earlier versions that the commit would leave of the keys it loaded.
+    pub(super) fn past(mut self) -> Result<impl Iterator<Item = (Key, Vec<Version>)>, Error> {
+        self.keep_to_the_budget()?;
+        Ok(self.histories.into_iter().map(|(key, (versions, _))| (key, versions)))
+    }
+
     /// Decides for the commit; then the answer is `reply`. `request` is the row in
     /// which that answer is remembered, and what is written there.
     pub(super) fn commit(
@@ -279,7 +287,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
 
         let ago = |count: u32| {
             let revision = Revision(self.revision.0.checked_sub(count.into())?);
-            (revision >= self.meta.first_revision()).then(|| record::change_row(revision))
+            (revision >= self.meta.first_revision).then(|| record::change_row(revision))
         };
         self.changes.extend(ago(self.meta.retention.changes_max).map(Change::Delete));
         if let Some(row) = ago(REQUESTS_REMEMBERED)

@@ -9,6 +9,7 @@
 //! [`Code::ALL`]: crate::Code::ALL
 
 mod changes;
+mod document;
 mod draft;
 mod life;
 mod opened;
@@ -113,8 +114,12 @@ impl<B: Bucket> Request<'_, B> {
             Command::Import(portable) => return self.import(portable),
             _ => {}
         }
-        let it = self.open()?;
+        let mut it = self.open()?;
         it.check_prefixes(command)?;
+        // Neither needs to know, and reading one entry should read no others.
+        if !matches!(command, Command::Read { .. } | Command::DeleteSession) {
+            it.find_next_expiry()?;
+        }
         match command {
             Command::CreateSession(_) | Command::Import(_) | Command::ShowSession => it.show(),
             Command::ArchiveSession => it.archive(),

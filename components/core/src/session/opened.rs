@@ -3,7 +3,9 @@
 //! Invariant: what has expired at [`Opened::now`] is not there, whether or not it
 //! has been swept.
 
-use super::{Decision, answer};
+use std::collections::BTreeMap;
+
+use super::{Decision, Draft, answer};
 use crate::{
     Error,
     command::Command,
@@ -12,11 +14,7 @@ use crate::{
     port::{Bucket, Revision, Tokenizer},
     record::{self, Meta},
     reply::{EntryRead, Reply, Shown},
-    store::{
-        Entry, Totals,
-        access::Gate,
-        history::{Ended, EndedHow, Version},
-    },
+    store::{Entry, Totals, access::Gate, history::Version},
     time::Timestamp,
     tokens::{Estimator, Tokens, approximate},
 };
@@ -109,6 +107,16 @@ impl<B: Bucket> Opened<'_, B> {
         count(self.tokenizer, &self.meta.estimator, text)
     }
 
+    /// Finds out when the next entry expires once the instant that was noted has
+    /// come: it may be of an entry that is gone.
+    pub(super) fn find_next_expiry(&mut self) -> Result<(), Error> {
+        if self.has_expired() {
+            let entries = self.stored_entries(None)?;
+            self.meta.next_expiry = entries.iter().filter_map(|it| it.expires_at).min();
+        }
+        Ok(())
+    }
+
     /// Whether entries have expired that were not swept yet.
     pub(super) fn has_expired(&self) -> bool {
         self.meta.next_expiry.is_some_and(|at| at <= self.now)
@@ -171,32 +179,28 @@ impl<B: Bucket> Opened<'_, B> {
         }
     }
 
-    /// The earlier versions of `key` that are stored.
-    pub(super) fn stored_history(&self, key: &Key) -> Result<Vec<Version>, Error> {
+    /// The earlier versions of `key`; what has expired is one of them.
+    pub(super) fn history(&self, key: &Key) -> Result<Vec<Version>, Error> {
+        if self.has_expired() {
+            return Draft::new(self)?.past_of(key);
+        }
         match self.bucket.get(&record::history_row(key))? {
             Some(bytes) => record::decode_history(key, &bytes),
             None => Ok(Vec::new()),
         }
     }
 
-    /// The earlier versions of `key`; what has expired is one of them.
-    pub(super) fn history(&self, key: &Key) -> Result<Vec<Version>, Error> {
-        let mut versions = self.stored_history(key)?;
-        let stored = self.stored_entry(key)?;
-        versions.extend(stored.and_then(|it| self.expired(it)));
-        Ok(versions)
-    }
-
-    /// `entry` as an earlier version, if it has expired and versions are kept.
-    pub(super) fn expired(&self, entry: Entry) -> Option<Version> {
-        let ended = Ended {
-            how: EndedHow::Expired,
-            at: entry.expires_at.filter(|at| *at <= self.now)?,
-            by: entry.written_by.clone(),
-            revision: self.revision().next(),
-        };
-        let is_kept = entry.keeps_history && self.meta.retention.history_versions_max > 0;
-        is_kept.then_some(Version { entry, ended })
+    /// The earlier versions of all keys; what has expired is one of them.
+    pub(super) fn histories(&self) -> Result<BTreeMap<Key, Vec<Version>>, Error> {
+        let mut histories = BTreeMap::new();
+        for (row, bytes) in self.bucket.scan(record::HISTORY, None, u32::MAX)? {
+            let (key, versions) = record::decode_history_row(&row, &bytes)?;
+            histories.insert(key, versions);
+        }
+        if self.has_expired() {
+            histories.extend(Draft::new(self)?.past()?);
+        }
+        Ok(histories)
     }
 }
 

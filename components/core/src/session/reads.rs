@@ -82,12 +82,13 @@ impl<B: Bucket> Opened<'_, B> {
             return Err(not_found(key));
         }
         let mut past = self.history(key)?;
-        // Who closed an entry meant its past as well: the lists it ended with hold
-        // for all its versions.
-        let ended_with: BTreeMap<Revision, Access> =
-            past.iter().map(|it| (it.entry.created, it.entry.access.clone())).collect();
+        // Who closed an entry meant its past as well: the lists it has, or ended
+        // with, hold for all its versions.
+        let all = past.iter().map(|it| &it.entry).chain(&current);
+        let last_lists: BTreeMap<Revision, Access> =
+            all.map(|it| (it.created, it.access.clone())).collect();
         past.retain(|it| {
-            let last = ended_with.get(&it.entry.created);
+            let last = last_lists.get(&it.entry.created);
             self.may_read(&it.entry) && last.is_none_or(|last| self.gate.may_read(key, last))
         });
         if current.is_none() && past.is_empty() {
@@ -127,7 +128,10 @@ impl<B: Bucket> Opened<'_, B> {
         !self.has_expired() && since.is_some_and(|it| known.contains(&it))
     }
 
+    /// Whether `entry` is as it was at `since`, a revision of this session and not
+    /// of one that had its name before.
     fn is_older(&self, entry: &Entry, since: Option<Revision>) -> bool {
-        since.is_some_and(|it| entry.touched <= it && it <= self.revision())
+        let known = self.meta.first_revision.max(entry.touched)..=self.revision();
+        since.is_some_and(|it| known.contains(&it))
     }
 }

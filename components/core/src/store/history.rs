@@ -66,6 +66,15 @@ impl Version {
     }
 }
 
+/// Adds the version that ended last to those of its key, and returns the oldest
+/// ones that must make room for it.
+pub fn add(versions: &mut Vec<Version>, version: Version, versions_max: u32) -> Vec<Version> {
+    versions.push(version);
+    let versions_max = usize::try_from(versions_max).unwrap_or(usize::MAX);
+    let surplus = versions.len().saturating_sub(versions_max);
+    versions.drain(..surplus).collect()
+}
+
 /// How much history is kept, of how much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryUse {

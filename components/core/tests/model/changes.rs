@@ -18,7 +18,7 @@ use shared_context_core::{
 use crate::state::{Answer, Held, Model};
 
 /// An answer, and the session after it if it changed.
-pub type Done = (Answer, Option<Model>);
+pub(crate) type Done = (Answer, Option<Model>);
 
 /// Ten years.
 const EXPIRY_MS_MAX: u64 = 315_360_000_000;
@@ -30,16 +30,15 @@ enum Plan {
 }
 
 impl Model {
-    pub fn write(&self, clock: u64, who: &str, asked: &Write) -> Done {
+    pub(crate) fn write(&self, clock: u64, who: &str, asked: &Write) -> Done {
         let (command, id) = (Command::Write(asked.clone()), asked.request_id.as_ref());
-        let is_reused = match self.first(clock, who, id, &command, &[asked]) {
+        let is_reused = match self.opening(clock, who, id, &command, &[asked]) {
             Ok(is_reused) => is_reused,
-            Err(answer) => return (answer, None),
+            Err(answer) => return (*answer, None),
         };
         let view = self.at(clock);
-        let plan = view.check_write(who, asked).and_then(|()| match is_reused {
-            true => Err(Code::RequestIdReused),
-            false => view.plan(clock, who, asked),
+        let plan = view.check_write(who, asked).and_then(|()| {
+            if is_reused { Err(Code::RequestIdReused) } else { view.plan(clock, who, asked) }
         });
         let written = |entry: Entry| Reply::Written(Written { entry, advices: Vec::new() });
         match plan {
@@ -47,7 +46,7 @@ impl Model {
             Ok(Plan::Settled(entry)) => (Ok((entry.revision, written(entry))), None),
             Ok(Plan::Write(new)) => {
                 let (mut next, entry) = (self.begun(clock), new.entry.clone());
-                next.put(who, new);
+                next.put(who, &new);
                 match view.check_totals(&next) {
                     Err(code) => (Err(code), None),
                     Ok(()) => next.done(who, id, command, written(entry)),
@@ -56,11 +55,11 @@ impl Model {
         }
     }
 
-    pub fn delete(&self, clock: u64, who: &str, asked: &Delete) -> Done {
+    pub(crate) fn delete(&self, clock: u64, who: &str, asked: &Delete) -> Done {
         let (command, id) = (Command::Delete(asked.clone()), asked.request_id.as_ref());
-        let is_reused = match self.first(clock, who, id, &command, &[]) {
+        let is_reused = match self.opening(clock, who, id, &command, &[]) {
             Ok(is_reused) => is_reused,
-            Err(answer) => return (answer, None),
+            Err(answer) => return (*answer, None),
         };
         match self.at(clock).check_delete(who, asked, is_reused) {
             Err(code) => (Err(code), None),
@@ -73,17 +72,15 @@ impl Model {
         }
     }
 
-    pub fn write_batch(&self, clock: u64, who: &str, asked: &Batch) -> Done {
+    pub(crate) fn write_batch(&self, clock: u64, who: &str, asked: &Batch) -> Done {
         let (command, id) = (Command::WriteBatch(asked.clone()), asked.request_id.as_ref());
         let writes: Vec<&Write> = asked.writes.iter().collect();
-        let is_reused = match self.first(clock, who, id, &command, &writes) {
+        let is_reused = match self.opening(clock, who, id, &command, &writes) {
             Ok(is_reused) => is_reused,
-            Err(answer) => return (answer, None),
+            Err(answer) => return (*answer, None),
         };
         let view = self.at(clock);
-        let plan = |it: &&Write| {
-            view.check_write(who, it).and_then(|()| view.plan(clock, who, it))
-        };
+        let plan = |it: &&Write| view.check_write(who, it).and_then(|()| view.plan(clock, who, it));
         let plans: Vec<_> = writes.iter().map(plan).collect();
         let ends = asked.deletes.iter().map(|it| view.check_delete(who, it, false));
         let ends: Vec<_> = ends.collect();
@@ -105,7 +102,7 @@ impl Model {
                 Plan::Settled(entry) => entry,
                 Plan::Write(new) => {
                     let entry = new.entry.clone();
-                    next.put(who, new);
+                    next.put(who, &new);
                     is_change = true;
                     entry
                 }
@@ -120,7 +117,13 @@ impl Model {
         }
     }
 
-    pub fn set_access(&self, clock: u64, who: &str, key: &Key, change: &AccessChange) -> Done {
+    pub(crate) fn set_access(
+        &self,
+        clock: u64,
+        who: &str,
+        key: &Key,
+        change: &AccessChange,
+    ) -> Done {
         if let Err(code) = self.check_participant(who) {
             return (Err(code), None);
         }
@@ -146,22 +149,22 @@ impl Model {
 
     /// What is told before any entry is looked at; else whether another request
     /// was made under this request id.
-    fn first(
+    fn opening(
         &self,
         clock: u64,
         who: &str,
         id: Option<&RequestId>,
         command: &Command,
         writes: &[&Write],
-    ) -> Result<bool, Answer> {
+    ) -> Result<bool, Box<Answer>> {
         let name = id.map(|id| (who.to_owned(), id.as_str().to_owned()));
         let known = name.and_then(|it| self.answers.get(&it));
         let again = known.filter(|(asked, _)| asked == command);
         if again.is_none() && writes.iter().any(|it| self.is_no_expiry(clock, it)) {
-            return Err(Err(Code::MalformedRequest));
+            return Err(Box::new(Err(Code::MalformedRequest)));
         }
-        self.check_participant(who).map_err(Err)?;
-        again.map_or(Ok(known.is_some()), |(_, answer)| Err(answer.clone()))
+        self.check_participant(who).map_err(|code| Box::new(Err(code)))?;
+        again.map_or(Ok(known.is_some()), |(_, answer)| Err(Box::new(answer.clone())))
     }
 
     /// Ends a change that was asked for under this request id.

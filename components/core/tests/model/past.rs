@@ -1,7 +1,7 @@
 //! What snapshots, restores, redactions and the end of a session must answer, and
 //! what they make of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use shared_context_core::{
     Code, Key, Label, Line, Participant, Reply,
@@ -21,7 +21,13 @@ use crate::{
 };
 
 impl Model {
-    pub fn take_snapshot(&self, clock: u64, who: &str, label: &Label, note: Option<&Line>) -> Done {
+    pub(crate) fn take_snapshot(
+        &self,
+        clock: u64,
+        who: &str,
+        label: &Label,
+        note: Option<&Line>,
+    ) -> Done {
         if let Err(code) = self.check_orchestrator(who) {
             return (Err(code), None);
         }
@@ -46,7 +52,7 @@ impl Model {
         (Ok((info.revision, Reply::Snapshot(info))), Some(next))
     }
 
-    pub fn delete_snapshot(&self, clock: u64, who: &str, label: &Label) -> Done {
+    pub(crate) fn delete_snapshot(&self, clock: u64, who: &str, label: &Label) -> Done {
         let checked = self.check_orchestrator(who).and_then(|()| self.shot(label));
         if let Err(code) = checked {
             return (Err(code), None);
@@ -58,7 +64,7 @@ impl Model {
         (Ok((Revision(next.revision), Reply::SnapshotDeleted(label.clone()))), Some(next))
     }
 
-    pub fn restore_snapshot(&self, clock: u64, who: &str, label: &Label) -> Done {
+    pub(crate) fn restore_snapshot(&self, clock: u64, who: &str, label: &Label) -> Done {
         let shot = match self.check_orchestrator(who).and_then(|()| self.shot(label)) {
             Ok(shot) => shot,
             Err(code) => return (Err(code), None),
@@ -107,14 +113,14 @@ impl Model {
                         ..kept.entry
                     };
                     done.written.push((key, entry.version));
-                    next.put(who, Held { entry, ..kept });
+                    next.put(who, &Held { entry, ..kept });
                 }
             }
         }
         (Ok((revision, Reply::Restored(done))), Some(next))
     }
 
-    pub fn redact(
+    pub(crate) fn redact(
         &self,
         clock: u64,
         who: &str,
@@ -180,7 +186,7 @@ impl Model {
     }
 
     /// Removes what expired, for a host whose timer rang.
-    pub fn sweep(&self, clock: u64) -> Done {
+    pub(crate) fn sweep(&self, clock: u64) -> Done {
         if self.at(clock).entries.len() == self.entries.len() {
             return (Ok((Revision(self.revision), Reply::Swept)), None);
         }
@@ -188,25 +194,34 @@ impl Model {
         (Ok((Revision(next.revision), Reply::Swept)), Some(next))
     }
 
+    /// Archives the session, or makes its credentials void.
+    pub(crate) fn step(&self, clock: u64, who: &str, is_end: bool) -> Done {
+        if who != "admin" {
+            return (Err(Code::Forbidden), None);
+        }
+        let is_done = is_end && self.about.is_archived;
+        let mut next = if is_done { self.at(clock) } else { self.begun(clock) };
+        if is_end && !is_done {
+            next.about.is_archived = true;
+            next.tell(who, AuditAction::ArchiveSession, None);
+        } else if !is_end {
+            next.about.credential_epoch += 1;
+            next.tell(who, AuditAction::RevokeCredentials, None);
+        }
+        let answer = Ok((Revision(next.revision), Reply::Session(Box::new(next.show()))));
+        (answer, (!is_done).then_some(next))
+    }
+
     /// Every version that is kept, where it is kept.
-    pub fn kept(&self) -> Vec<Held> {
+    pub(crate) fn kept(&self) -> Vec<Held> {
         let past = self.history.values().flatten().map(|it| &it.held);
         let shots = self.snapshots.iter().flat_map(|it| it.entries.values());
         self.entries.values().chain(past).chain(shots).cloned().collect()
     }
 
-    pub fn shot(&self, label: &Label) -> Result<&Shot, Code> {
+    pub(crate) fn shot(&self, label: &Label) -> Result<&Shot, Code> {
         let found = self.snapshots.iter().find(|it| it.info.label == *label);
         found.ok_or(Code::SnapshotNotFound)
-    }
-
-    /// Whether two versions of every key have the same value, by key.
-    pub fn differing<'a>(
-        from: &'a BTreeMap<Key, Held>,
-        to: &'a BTreeMap<Key, Held>,
-    ) -> Vec<(&'a Held, &'a Held)> {
-        let both = from.iter().filter_map(|(key, old)| Some((old, to.get(key)?)));
-        both.filter(|(old, new)| old.value != new.value).collect()
     }
 
     fn check_orchestrator(&self, who: &str) -> Result<(), Code> {

@@ -24,10 +24,9 @@ use crate::state::{Answer, Held, Model, Past, Told, is_like};
 
 /// A view of a session at one time: nothing in it has expired.
 impl Model {
-    pub fn list_keys(&self, who: &str, prefix: Option<&str>) -> Answer {
-        let is_asked_for = |it: &&Held| {
-            prefix.is_none_or(|prefix| it.entry.key.prefix() == Some(prefix))
-        };
+    pub(crate) fn list_keys(&self, who: &str, prefix: Option<&str>) -> Answer {
+        let is_asked_for =
+            |it: &&Held| prefix.is_none_or(|prefix| it.entry.key.prefix() == Some(prefix));
         let entries = self.visible(who).into_values().filter(is_asked_for);
         let listing = Listing {
             entries: entries.map(|it| self.shown(who, it)).collect(),
@@ -37,13 +36,13 @@ impl Model {
         Ok((Revision(self.revision), Reply::Listing(listing)))
     }
 
-    pub fn read(&self, who: &str, key: &Key) -> Answer {
+    pub(crate) fn read(&self, who: &str, key: &Key) -> Answer {
         let visible = self.visible(who);
         let held = visible.get(key).ok_or(Code::KeyNotFound)?;
         Ok((held.entry.revision, Reply::Entry(self.entry_read(who, held))))
     }
 
-    pub fn read_batch(&self, who: &str, keys: &[Key]) -> Answer {
+    pub(crate) fn read_batch(&self, who: &str, keys: &[Key]) -> Answer {
         let visible = self.visible(who);
         let found = keys.iter().filter_map(|it| visible.get(it));
         let entries = found.map(|it| self.entry_read(who, it)).collect();
@@ -51,7 +50,7 @@ impl Model {
         Ok((Revision(self.revision), Reply::Entries(EntriesRead { entries, missing })))
     }
 
-    pub fn read_history(&self, who: &str, key: &Key, versions: &[u64]) -> Answer {
+    pub(crate) fn read_history(&self, who: &str, key: &Key, versions: &[u64]) -> Answer {
         let current = self.entries.get(key);
         if self.is_hidden(who, key) {
             return Err(Code::KeyNotFound);
@@ -73,8 +72,7 @@ impl Model {
         if current.is_none() && past.is_empty() {
             return Err(Code::KeyNotFound);
         }
-        let is_asked_for =
-            |it: &Held| versions.is_empty() || versions.contains(&it.entry.version);
+        let is_asked_for = |it: &Held| versions.is_empty() || versions.contains(&it.entry.version);
         let past = past.into_iter().filter(|it| is_asked_for(&it.held)).map(|it| PastVersion {
             version: Version { entry: it.held.entry.clone(), ended: it.ended.clone() },
             value: it.held.value.clone(),
@@ -86,7 +84,7 @@ impl Model {
         Ok((Revision(self.revision), Reply::History(history)))
     }
 
-    pub fn list_snapshots(&self) -> Answer {
+    pub(crate) fn list_snapshots(&self) -> Answer {
         let snapshots = Snapshots {
             snapshots: self.snapshots.iter().map(|it| it.info.clone()).collect(),
             snapshots_max: self.config().retention.snapshots_max,
@@ -94,7 +92,7 @@ impl Model {
         Ok((Revision(self.revision), Reply::Snapshots(snapshots)))
     }
 
-    pub fn read_snapshot(&self, who: &str, label: &Label, key: Option<&Key>) -> Answer {
+    pub(crate) fn read_snapshot(&self, who: &str, label: &Label, key: Option<&Key>) -> Answer {
         let shot = self.shot(label)?;
         let entries = self.visible_of(who, &shot.entries);
         if let Some(key) = key {
@@ -106,7 +104,7 @@ impl Model {
         Ok((Revision(self.revision), Reply::SnapshotRead(read)))
     }
 
-    pub fn diff_snapshots(&self, who: &str, from: &Label, to: Option<&Label>) -> Answer {
+    pub(crate) fn diff_snapshots(&self, who: &str, from: &Label, to: Option<&Label>) -> Answer {
         let old = self.visible_of(who, &self.shot(from)?.entries);
         let new = match to {
             Some(to) => self.visible_of(who, &self.shot(to)?.entries),
@@ -128,7 +126,7 @@ impl Model {
         Ok((Revision(self.revision), Reply::Diff(read)))
     }
 
-    pub fn show(&self) -> SessionInfo {
+    pub(crate) fn show(&self) -> SessionInfo {
         SessionInfo {
             key_count: self.entries.len() as u32,
             total_tokens: Tokens(self.tokens()),
@@ -137,7 +135,7 @@ impl Model {
     }
 
     /// Everything, with how much history is stored.
-    pub fn inspect(&self, history: HistoryUse) -> Answer {
+    pub(crate) fn inspect(&self, history: HistoryUse) -> Answer {
         let next_expiry = self.entries.values().filter_map(|it| it.entry.expires_at).min();
         let inspection = Inspection {
             session: self.show(),
@@ -152,7 +150,7 @@ impl Model {
     }
 
     /// A page of changes: what must be told, and what may be.
-    pub fn changes(
+    pub(crate) fn changes(
         &self,
         who: &str,
         since: Option<u64>,
@@ -192,13 +190,19 @@ impl Model {
         Ok((page, musts))
     }
 
+    /// What the last commit did.
+    pub(crate) fn made(&self) -> Vec<AuditRecord> {
+        let last = |it: &AuditRecord| it.revision.0 == self.revision;
+        self.audit().into_iter().filter(last).collect()
+    }
+
     /// All that was done.
-    pub fn audit(&self) -> Vec<AuditRecord> {
+    pub(crate) fn audit(&self) -> Vec<AuditRecord> {
         self.changes.iter().map(|it| it.record.clone()).collect()
     }
 
     /// The revision of the session's first change.
-    pub fn first(&self) -> Revision {
+    pub(crate) fn first(&self) -> Revision {
         self.changes[0].record.revision
     }
 

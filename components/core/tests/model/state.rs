@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use shared_context_core::{
     Code, Command, Config, Key, Label, Line, Participant, Reply,
     audit::{AuditAction, AuditEntry, AuditRecord},
+    pattern::Participants,
     port::Revision,
     portable::Portable,
-    pattern::Participants,
     reply::SessionInfo,
     store::{
         Entry,
@@ -20,54 +20,54 @@ use shared_context_core::{
 };
 
 /// What must be answered: the revision and the reply, or the code of the refusal.
-pub type Answer = Result<(Revision, Reply), Code>;
+pub(crate) type Answer = Result<(Revision, Reply), Code>;
 
 /// A version of an entry, with its value.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Held {
-    pub entry: Entry,
-    pub value: String,
+pub(crate) struct Held {
+    pub(crate) entry: Entry,
+    pub(crate) value: String,
 }
 
 /// An earlier version.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Past {
-    pub held: Held,
-    pub ended: Ended,
+pub(crate) struct Past {
+    pub(crate) held: Held,
+    pub(crate) ended: Ended,
 }
 
 /// A snapshot.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shot {
-    pub info: SnapshotInfo,
-    pub entries: BTreeMap<Key, Held>,
+pub(crate) struct Shot {
+    pub(crate) info: SnapshotInfo,
+    pub(crate) entries: BTreeMap<Key, Held>,
 }
 
 /// A change, with the lists of the entry before and after it.
 #[derive(Debug, Clone)]
-pub struct Told {
-    pub record: AuditRecord,
-    pub lists: [Access; 2],
+pub(crate) struct Told {
+    pub(crate) record: AuditRecord,
+    pub(crate) lists: [Access; 2],
 }
 
 /// A session.
 #[derive(Debug, Clone)]
-pub struct Model {
+pub(crate) struct Model {
     /// What is known of it; the totals in it are not kept.
-    pub about: SessionInfo,
-    pub revision: u64,
+    pub(crate) about: SessionInfo,
+    pub(crate) revision: u64,
     /// The entries, with those that expired since the last change.
-    pub entries: BTreeMap<Key, Held>,
-    pub history: BTreeMap<Key, Vec<Past>>,
-    pub snapshots: Vec<Shot>,
-    pub changes: Vec<Told>,
+    pub(crate) entries: BTreeMap<Key, Held>,
+    pub(crate) history: BTreeMap<Key, Vec<Past>>,
+    pub(crate) snapshots: Vec<Shot>,
+    pub(crate) changes: Vec<Told>,
     /// What was asked under request ids, and answered first.
-    pub answers: BTreeMap<(String, String), (Command, Answer)>,
+    pub(crate) answers: BTreeMap<(String, String), (Command, Answer)>,
 }
 
 impl Model {
     /// A session that begins at `revision`, of which this is known.
-    pub fn new(about: SessionInfo, revision: u64, action: AuditAction) -> Self {
+    pub(crate) fn new(about: SessionInfo, revision: u64, action: AuditAction) -> Self {
         let mut model = Self {
             about,
             revision,
@@ -81,17 +81,17 @@ impl Model {
         model
     }
 
-    pub fn config(&self) -> &Config {
+    pub(crate) fn config(&self) -> &Config {
         &self.about.config
     }
 
     /// The time of a request: the clock's, but never before the last change.
-    pub fn now(&self, clock: u64) -> u64 {
+    pub(crate) fn now(&self, clock: u64) -> u64 {
         clock.max(self.about.changed_at.0)
     }
 
     /// The session as it is at this time: what expired is an earlier version.
-    pub fn at(&self, clock: u64) -> Self {
+    pub(crate) fn at(&self, clock: u64) -> Self {
         let (mut view, now) = (self.clone(), Timestamp(self.now(clock)));
         for (key, held) in &self.entries {
             let Some(at) = held.entry.expires_at.filter(|at| *at <= now) else { continue };
@@ -104,7 +104,7 @@ impl Model {
 
     /// The session with a change begun in it, before what the change does: what
     /// expired is gone for good.
-    pub fn begun(&self, clock: u64) -> Self {
+    pub(crate) fn begun(&self, clock: u64) -> Self {
         let mut next = self.at(clock);
         next.revision += 1;
         next.about.changed_at = Timestamp(self.now(clock));
@@ -137,23 +137,23 @@ impl Model {
     }
 
     /// Makes `new` what is there.
-    pub fn put(&mut self, who: &str, new: Held) {
+    pub(crate) fn put(&mut self, who: &str, new: &Held) {
         let old = self.entries.insert(new.entry.key.clone(), new.clone());
-        self.tell(who, AuditAction::Write, Some((&new, &new)));
+        self.tell(who, AuditAction::Write, Some((new, new)));
         if let Some(old) = old {
             self.keep(old, self.end(who, EndedHow::Superseded));
         }
     }
 
     /// Removes an entry.
-    pub fn remove(&mut self, who: &str, key: &Key) {
+    pub(crate) fn remove(&mut self, who: &str, key: &Key) {
         let old = self.entries.remove(key).unwrap();
         self.tell(who, AuditAction::Delete, Some((&old, &old)));
         self.keep(old, self.end(who, EndedHow::Deleted));
     }
 
     /// Notes what was done, to an entry as it was and is.
-    pub fn tell(&mut self, who: &str, action: AuditAction, entry: Option<(&Held, &Held)>) {
+    pub(crate) fn tell(&mut self, who: &str, action: AuditAction, entry: Option<(&Held, &Held)>) {
         let record = AuditRecord {
             session: "s".to_owned(),
             revision: Revision(self.revision),
@@ -168,24 +168,25 @@ impl Model {
             label: None,
             reason: None,
         };
-        let access = |held: Option<&Held>| held.map_or_else(Access::default, |it| it.entry.access.clone());
+        let access =
+            |held: Option<&Held>| held.map_or_else(Access::default, |it| it.entry.access.clone());
         let lists = [access(entry.map(|it| it.0)), access(entry.map(|it| it.1))];
         self.changes.push(Told { record, lists });
     }
 
     /// Adds a label or a reason to what was told last.
-    pub fn tell_more(&mut self, label: Option<&Label>, reason: Option<&Line>) {
+    pub(crate) fn tell_more(&mut self, label: Option<&Label>, reason: Option<&Line>) {
         let last = self.changes.last_mut().unwrap();
         last.record.label = label.cloned();
         last.record.reason = reason.cloned();
     }
 
-    pub fn may_read(&self, who: &str, key: &Key, access: &Access) -> bool {
+    pub(crate) fn may_read(&self, who: &str, key: &Key, access: &Access) -> bool {
         let mut lists = self.lists(key, access);
         who == "admin" || lists.all(|it| has(&it.readable_by, who))
     }
 
-    pub fn may_write(&self, who: &str, key: &Key, access: &Access) -> bool {
+    pub(crate) fn may_write(&self, who: &str, key: &Key, access: &Access) -> bool {
         let may = |it: &Access| has(&it.readable_by, who) && has(&it.writable_by, who);
         who != "admin" && self.lists(key, access).all(may)
     }
@@ -198,18 +199,42 @@ impl Model {
     }
 
     /// Whether what is there under `key` is hidden from `who`.
-    pub fn is_hidden(&self, who: &str, key: &Key) -> bool {
+    pub(crate) fn is_hidden(&self, who: &str, key: &Key) -> bool {
         let current = self.entries.get(key);
         current.is_some_and(|it| !self.may_read(who, key, &it.entry.access))
     }
 
     /// The sum of the sizes of all values.
-    pub fn tokens(&self) -> u32 {
+    pub(crate) fn tokens(&self) -> u32 {
         self.entries.values().map(|it| it.entry.value_tokens.0).sum()
     }
 
+    /// A session that came out of a document at `revision`.
+    pub(crate) fn of(document: Portable, about: SessionInfo, revision: u64) -> Self {
+        let mut model = Self::new(about, revision, AuditAction::ImportSession);
+        let Portable { session, is_archived, created_at, config, values, .. } = document;
+        let held = |entry: Entry| {
+            let value = values[&(entry.key.clone(), entry.revision)].clone();
+            (entry.key.clone(), Held { entry, value })
+        };
+        for Version { entry, ended } in document.history {
+            let (key, held) = held(entry);
+            model.history.entry(key).or_default().push(Past { held, ended });
+        }
+        let shot = |it: Snapshot| Shot {
+            entries: it.entries.into_iter().map(held).collect(),
+            info: it.info,
+        };
+        model.snapshots = document.snapshots.into_iter().map(shot).collect();
+        model.entries = document.entries.into_iter().map(held).collect();
+        let about = &model.about;
+        assert_eq!((&about.session, about.is_archived), (&session, is_archived));
+        assert_eq!((about.created_at, &about.config), (created_at, &config));
+        model
+    }
+
     /// The session outside of any storage.
-    pub fn portable(&self) -> Portable {
+    pub(crate) fn portable(&self) -> Portable {
         let entry = |it: &Held| it.entry.clone();
         let past = self.history.values().flatten();
         let shots = self.snapshots.iter();
@@ -243,7 +268,7 @@ fn has(list: &Participants, who: &str) -> bool {
 
 /// Whether `text` is `pattern`, or begins as it does up to its `*`. The scripts
 /// have no other patterns.
-pub fn is_like(pattern: &str, text: &str) -> bool {
+pub(crate) fn is_like(pattern: &str, text: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) => text.starts_with(start),
         None => pattern == text,

@@ -1,24 +1,25 @@
 //! The rows of a session as text, a row a line: its name, a blank, and its bytes
 //! in hexadecimal.
 
-use std::{env, fmt::Write as _, fs, path::PathBuf};
+use std::{fs, path::PathBuf};
 
 use shared_context_core::port::{Bucket, Change, Kv};
 
 use crate::support::TestHost;
 
 /// How often the bucket of the session in `format-2.txt` was changed.
-pub const FORMAT_2_REVISION: u64 = 11;
+pub(crate) const FORMAT_2_REVISION: u64 = 11;
 
 /// Where the rows that `format` wrote are kept.
-pub fn path(format: &str) -> PathBuf {
+pub(crate) fn path(format: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{format}.txt"))
 }
 
-/// A host that has the rows of `text`, and nothing else, in a bucket that was
-/// changed `revision` times.
-pub fn host_of(text: &str, revision: u64) -> TestHost {
+/// A host that has the rows that `format` wrote, in a bucket that was changed
+/// `revision` times.
+pub(crate) fn opened(format: &str, revision: u64) -> TestHost {
     let host = TestHost::default();
+    let text = fs::read_to_string(path(format)).unwrap();
     let rows = text.lines().map(|line| {
         let (row, hex) = line.rsplit_once(' ').unwrap();
         let bytes = hex.as_bytes().chunks(2);
@@ -31,20 +32,4 @@ pub fn host_of(text: &str, revision: u64) -> TestHost {
         bucket.commit(bucket.revision(), std::mem::take(&mut changes)).unwrap();
     }
     host
-}
-
-/// A host that has the rows that `format` wrote.
-pub fn opened(format: &str, revision: u64) -> TestHost {
-    host_of(&fs::read_to_string(path(format)).unwrap(), revision)
-}
-
-/// The rows of `host` as text.
-pub fn dump(host: &TestHost) -> String {
-    host.rows("").iter().fold(String::new(), |mut text, (row, bytes)| {
-        write!(text, "{row} ").unwrap();
-        for byte in bytes {
-            write!(text, "{byte:02x}").unwrap();
-        }
-        text + "\n"
-    })
 }

@@ -9,7 +9,8 @@ use super::{
     body::{self, Members},
     call::{Call, ToolRequest, Value, part},
     media::{self, Media},
-    precondition, respond,
+    precondition::{self, Known},
+    respond,
 };
 use crate::Engine;
 
@@ -20,47 +21,62 @@ pub(crate) async fn call_tool<E: Engine>(call: &Call<'_, E>) -> Result<Response<
     Ok(respond::json(StatusCode::OK, reply.body))
 }
 
-/// `GET …/entries`. Its tag is the session's revision; whether what was read at
-/// a revision is still all there is, the session tells.
+/// `GET …/entries`. Its tag is the session's revision.
 pub(crate) async fn list<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
-    #[derive(Deserialize)]
-    struct Listing {
-        #[serde(default)]
-        unchanged: bool,
-    }
-    let if_changed_since = precondition::revision_known(call.headers);
+    let known = precondition::known(call.headers);
     let request = ToolRequest {
         action: "list_keys",
         prefix: call.query.text("prefix"),
-        if_changed_since,
+        if_changed_since: known.revision(),
         ..ToolRequest::default()
     };
     let reply = call.invoke(&request).await?;
-    // Without a revision among its tags, only `*` is met.
-    let is_unchanged = match if_changed_since {
-        Some(_) => part::<Listing>(&reply)?.unchanged,
-        None => precondition::is_unchanged(call.headers, reply.revision),
-    };
     // What expires changes the list without a revision of its own, until it is
     // removed: meanwhile a tag would name two lists.
     let is_settled = reply.next_expiry_ms.is_none_or(|at| at > call.engine.now().0);
     let etag = precondition::etag(reply.revision);
-    let response = unless(is_unchanged, reply);
+    let response = unless(has_it(known, &reply)?, reply);
     Ok(if is_settled { respond::with_header(response, ETAG, etag) } else { response })
 }
 
-/// `GET …/entries/{key}`.
+/// `GET …/entries/{key}`. Its tag is the revision it was written at.
 pub(crate) async fn read<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
-    let key = Some(call.key.as_ref());
-    let reply = call.invoke(&ToolRequest { action: "read", key, ..ToolRequest::default() }).await?;
+    let request = |if_changed_since| ToolRequest {
+        action: "read",
+        key: Some(&call.key),
+        if_changed_since,
+        ..ToolRequest::default()
+    };
+    let known = precondition::known(call.headers);
+    let mut reply = call.invoke(&request(known.revision())).await?;
+    let mut has_it = has_it(known, &reply)?;
+    if has_it && known.revision().is_some_and(|it| it != reply.revision) {
+        // It did not change since, but the reader's tag is not its.
+        has_it = false;
+        reply = call.invoke(&request(None)).await?;
+    }
     let etag = precondition::etag(reply.revision);
-    let is_unchanged = precondition::is_unchanged(call.headers, reply.revision);
-    Ok(respond::with_header(unless(is_unchanged, reply), ETAG, etag))
+    Ok(respond::with_header(unless(has_it, reply), ETAG, etag))
+}
+
+/// Whether a reader has what was asked for: who can change it, and when it
+/// expires, included, which only the session can tell.
+fn has_it(known: Known, reply: &Reply) -> Result<bool, Failure> {
+    #[derive(Deserialize)]
+    struct Answer {
+        #[serde(default)]
+        unchanged: bool,
+    }
+    Ok(match known {
+        Known::Nothing => false,
+        Known::Anything => true,
+        Known::At(_) => part::<Answer>(reply)?.unchanged,
+    })
 }
 
 /// What was read, unless the reader has it.
-fn unless(is_unchanged: bool, reply: Reply) -> Response<Bytes> {
-    if is_unchanged {
+fn unless(has_it: bool, reply: Reply) -> Response<Bytes> {
+    if has_it {
         respond::empty(StatusCode::NOT_MODIFIED)
     } else {
         respond::json(StatusCode::OK, reply.body)

@@ -132,7 +132,7 @@ impl Http {
     /// still happen.
     pub async fn handle<E: Engine>(&self, engine: &E, request: Request<Bytes>) -> Response<Body> {
         let (head, body) = request.into_parts();
-        let fits = body.len() <= self.body_bytes_max(&head);
+        let fits = body.len() <= BODY_BYTES_MAX || body.len() <= self.body_bytes_max(&head);
         self.respond(engine, &head, fits.then_some(&body)).await
     }
 
@@ -153,7 +153,8 @@ impl Http {
     }
 
     /// Refuses a request whose body is longer than [`Http::body_bytes_max`], so
-    /// that a host can stop reading it there.
+    /// that a host can stop reading it there; or for what comes before that, such
+    /// as that nobody knows who sent it.
     pub async fn too_large<E: Engine>(&self, engine: &E, head: &Parts) -> Response<Body> {
         self.respond(engine, head, None).await
     }

@@ -51,27 +51,36 @@ pub(crate) fn single<'h>(
     }
 }
 
-/// Whether the reader already has what was last changed at `revision`.
-pub(crate) fn is_unchanged(headers: &HeaderMap, revision: u64) -> bool {
-    let mut values = headers.get_all(IF_NONE_MATCH).iter().peekable();
-    if values.peek().is_none() {
-        return false;
-    }
-    let current = etag(revision);
-    let current = current.to_str().unwrap_or_default();
-    // For a reader a weak tag is as good as a strong one.
-    values.filter_map(|value| value.to_str().ok()).flat_map(|list| list.split(',')).any(|tag| {
-        let tag = tag.trim();
-        tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == current
-    })
+/// What a reader has already: of several tags, the one that says most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Known {
+    /// Nothing that has a tag of ours.
+    Nothing,
+    /// What was told under the tag of this revision.
+    At(u64),
+    /// Whatever there is, as `*` says.
+    Anything,
 }
 
-/// The latest revision at which a reader got what it has, as far as its tags
-/// name revisions.
-pub(crate) fn revision_known(headers: &HeaderMap) -> Option<u64> {
+/// What the reader has, as its `If-None-Match` says.
+pub(crate) fn known(headers: &HeaderMap) -> Known {
     let lists = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    let tags = lists.flat_map(|list| list.split(',')).map(str::trim);
-    tags.filter_map(|tag| revision(tag.strip_prefix("W/").unwrap_or(tag))).max()
+    let tags = lists.flat_map(|list| list.split(',')).map(|tag| match tag.trim() {
+        "*" => Known::Anything,
+        // For a reader a weak tag is as good as a strong one.
+        tag => revision(tag.strip_prefix("W/").unwrap_or(tag)).map_or(Known::Nothing, Known::At),
+    });
+    tags.max().unwrap_or(Known::Nothing)
+}
+
+impl Known {
+    /// The revision after which something must have changed to be told.
+    pub(crate) fn revision(self) -> Option<u64> {
+        match self {
+            Self::At(revision) => Some(revision),
+            Self::Nothing | Self::Anything => None,
+        }
+    }
 }
 
 /// The revision that the entity tag `tag` names, if it is one of ours.
@@ -112,7 +121,15 @@ pub(crate) fn of_write(headers: &HeaderMap) -> Result<Precondition, Failure> {
             ));
         }
     };
-    Ok(Precondition { if_revision: if_match(headers)?, if_version })
+    let if_revision = if_match(headers)?;
+    if if_revision.is_some() && if_version.is_some() {
+        return Err(malformed(
+            "If-Match says that the entry is there, If-None-Match: * that it is not; send the one \
+             you mean"
+                .to_owned(),
+        ));
+    }
+    Ok(Precondition { if_revision, if_version })
 }
 
 /// What a delete waits for.
@@ -193,7 +210,7 @@ mod tests {
         check_write(&[("if-match", "  \"7\" ")], "Some(7) None");
         check_write(&[("if-match", "\"18446744073709551615\"")], "Some(18446744073709551615)");
         check_write(&[("if-none-match", "*")], "None Some(0)");
-        check_write(&[("if-match", "\"7\""), ("if-none-match", "*")], "Some(7) Some(0)");
+        check_write(&[("if-match", "\"7\""), ("if-none-match", "*")], "send the one you mean");
         for never in ["W/\"7\"", "\"07\"", "\"+7\"", "\"abc\"", "\"\"", "\"18446744073709551616\""]
         {
             check_write(&[("if-match", never)], "Some(9007199254740991) None");
@@ -213,34 +230,19 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_has_the_revision_is_told_so() {
+    fn what_a_reader_has_is_the_latest_of_its_tags() {
         #[track_caller]
-        fn check(list: &[(&'static str, &'static str)], unchanged: bool) {
-            assert_eq!(is_unchanged(&headers(list), 7), unchanged, "{list:?}");
+        fn check(list: &[(&'static str, &'static str)], expected: Known) {
+            assert_eq!(known(&headers(list)), expected, "{list:?}");
         }
-        check(&[], false);
-        check(&[("if-none-match", "\"7\"")], true);
-        check(&[("if-none-match", "W/\"7\"")], true);
-        check(&[("if-none-match", "\"6\",\"7\"")], true);
-        check(&[("if-none-match", "\"6\""), ("if-none-match", "\"7\"")], true);
-        check(&[("if-none-match", "*")], true);
-        check(&[("if-none-match", "\"6\"")], false);
-        check(&[("if-none-match", "7")], false);
-        check(&[("if-none-match", "")], false);
-    }
-
-    #[test]
-    fn the_latest_revision_among_a_readers_tags_is_what_it_knows() {
-        #[track_caller]
-        fn check(list: &[(&'static str, &'static str)], known: Option<u64>) {
-            assert_eq!(revision_known(&headers(list)), known, "{list:?}");
-        }
-        check(&[], None);
-        check(&[("if-none-match", "\"7\"")], Some(7));
-        check(&[("if-none-match", "\"6\", W/\"9\" , \"x\"")], Some(9));
-        check(&[("if-none-match", "\"6\""), ("if-none-match", "\"7\"")], Some(7));
-        for nothing in ["*", "", "7", "\"07\"", "\"-1\"", "\"18446744073709551616\""] {
-            check(&[("if-none-match", nothing)], None);
+        check(&[], Known::Nothing);
+        check(&[("if-none-match", "\"7\"")], Known::At(7));
+        check(&[("if-none-match", "W/\"7\"")], Known::At(7));
+        check(&[("if-none-match", "\"6\", W/\"9\" , \"x\"")], Known::At(9));
+        check(&[("if-none-match", "\"6\""), ("if-none-match", "\"7\"")], Known::At(7));
+        check(&[("if-none-match", "*")], Known::Anything);
+        for nothing in ["", "7", "\"07\"", "\"-1\"", "\"\"", "\"18446744073709551616\""] {
+            check(&[("if-none-match", nothing)], Known::Nothing);
         }
         assert!(expect_none(&headers(&[])).is_ok());
         assert!(expect_none(&headers(&[("if-match", "\"7\"")])).is_err());

@@ -28,6 +28,9 @@ use crate::{Engine, Woken, credential::Keys};
 
 /// After how long without an event something is sent all the same.
 const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How many commits are read at a time: what they did is all that lies in memory
+/// for a reader that takes nothing.
+const COMMITS_READ: u64 = 32;
 
 /// A live stream of one session's changes, as `text/event-stream`.
 ///
@@ -140,6 +143,7 @@ impl Watch {
         let request = ToolRequest {
             action: "changes",
             since: Some(self.since),
+            limit: Some(COMMITS_READ),
             keys: self.filter.as_deref(),
             ..ToolRequest::default()
         };

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{
     changes, entries,
     parts::{body, response},
+    portable,
     schemas::reference,
     sessions, snapshots,
 };
@@ -52,10 +53,10 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         | Endpoint::ArchiveSession
         | Endpoint::RevokeCredentials
         | Endpoint::MintCredential
-        | Endpoint::Inspect
-        | Endpoint::ExportSession
-        | Endpoint::ImportSession
         | Endpoint::ReadAudit => sessions::about(endpoint),
+        Endpoint::Inspect | Endpoint::ExportSession | Endpoint::ImportSession => {
+            portable::about(endpoint)
+        }
         Endpoint::CallTool
         | Endpoint::ListEntries
         | Endpoint::ReadEntry

@@ -177,8 +177,9 @@ fn write() -> About {
         id: "write",
         tag: "entries",
         summary: "Create or overwrite one key.",
-        description: "A body without Content-Type is text. It keeps who may read and write the \
-                      entry and lets it stay; the JSON tool's write sets more.",
+        description: "A body without Content-Type is text. When the entry expires, who may read \
+                      and write it and whether its history is kept is said by the JSON tool's \
+                      write.",
         headers: &["if_match", "if_none_match", "idempotency_key"],
         request: Some(request(content)),
         responses,

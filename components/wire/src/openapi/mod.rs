@@ -14,7 +14,9 @@ mod about;
 mod changes;
 mod entries;
 mod examples;
+mod parameters;
 mod parts;
+mod portable;
 mod schemas;
 mod sessions;
 mod snapshots;
@@ -70,7 +72,7 @@ fn document() -> Value {
         "paths": paths,
         "components": {
             "schemas": schemas::all(),
-            "parameters": parts::parameters(),
+            "parameters": parameters::all(),
             "headers": parts::headers(),
             "securitySchemes": parts::security_schemes(),
         },

@@ -1,12 +1,10 @@
-//! Parts of the document that operations share: parameters, headers, bodies and
-//! responses.
+//! Parts of the document that operations share: tags, headers, bodies and responses.
 
 #![expect(clippy::needless_pass_by_value, reason = "json! moves nothing, yet parts are made once")]
 
 use serde_json::{Map, Value, json};
 
 use super::{examples, schemas::reply};
-use crate::http::changes::WAIT_SECONDS_MAX;
 
 /// The groups operations are shown in.
 pub(super) fn tags() -> Value {
@@ -37,119 +35,13 @@ pub(super) fn security_schemes() -> Value {
     })
 }
 
-/// Every parameter, by the name operations refer to it by: the path's, the
-/// query's and those in headers.
-pub(super) fn parameters() -> Value {
-    let path = |name: &str, pattern: &str, example: &str| {
-        json!({
-            "name": name, "in": "path", "required": true, "example": example,
-            "schema": {"type": "string", "pattern": pattern},
-        })
-    };
-    let query = |name: &str, schema: Value, description: &str| json!({"name": name, "in": "query", "description": description, "schema": schema});
-    let header = |name: &str, description: &str, example: &str| {
-        json!({
-            "name": name, "in": "header", "description": description, "example": example,
-            "schema": {"type": "string"},
-        })
-    };
-    let text = || json!({"type": "string"});
-    let instant = || json!({"type": "string", "format": "date-time"});
-    json!({
-        "session": path("session", "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$", "ticket-7"),
-        "key": path("key", "^([a-z0-9_]{1,64}:)?[a-z0-9_]{1,64}$", "problem_summary"),
-        "label": path("label", "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "pre_approval"),
-        "after": query("after", text(), "List the sessions whose ids come after this one."),
-        "prefix": query(
-            "prefix",
-            text(),
-            "Of sessions, those whose ids begin so; of keys, those with this prefix, with or \
-             without its colon.",
-        ),
-        "status": query("status", json!({"enum": ["active", "archived"]}), "Only such sessions."),
-        "changed_after": query("changed_after", instant(), "Only sessions that changed after this."),
-        "changed_before": query(
-            "changed_before",
-            instant(),
-            "Only sessions that did not change since this, nor at this instant.",
-        ),
-        "session_id": query(
-            "session_id",
-            text(),
-            "The id of the new session; that in the document when absent.",
-        ),
-        "versions": query(
-            "versions",
-            json!({"type": "string", "pattern": "^[0-9]+(,[0-9]+)*$"}),
-            "Only these versions, such as 1,2; all that are kept when absent.",
-        ),
-        "to": query("to", text(), "The label of the snapshot to compare with; what is there now \
-             when absent."),
-        "limit": query(
-            "limit",
-            json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),
-            "How many at most.",
-        ),
-        "since": query(
-            "since",
-            json!({"type": "integer", "minimum": 0}),
-            "Begin after this revision.",
-        ),
-        "keys": query(
-            "keys",
-            text(),
-            "Only changes of keys like this one, in which * stands for any text; such as \
-             findings_*.",
-        ),
-        "wait": query(
-            "wait",
-            json!({"type": "integer", "minimum": 0, "maximum": WAIT_SECONDS_MAX, "default": 0}),
-            "How many seconds to wait for a change.",
-        ),
-        "last_event_id": header(
-            "Last-Event-ID",
-            "The id of the last event that was read, a revision; it counts instead of since. \
-             Only a stream takes it.",
-            "7",
-        ),
-        "participant": query("participant", text(), "Whose prompt; the caller's own when absent."),
-        "max_tokens": query(
-            "max_tokens",
-            json!({"type": "integer", "minimum": 1, "default": 1000}),
-            "The most tokens the prompt may have.",
-        ),
-        "format": query(
-            "format",
-            json!({"enum": ["mcp", "openai", "anthropic"], "default": "mcp"}),
-            "Whose form: MCP's tools/list, OpenAI's chat completions, Anthropic's messages.",
-        ),
-        "if_match": header(
-            "If-Match",
-            "One ETag: act only if the entry is still the one it was read as.",
-            "\"3\"",
-        ),
-        "if_none_match": header(
-            "If-None-Match",
-            "On GET, ETags of what the reader has: 304 if it is unchanged. On PUT, *: write only \
-             if the key does not exist.",
-            "\"3\"",
-        ),
-        "idempotency_key": header(
-            "Idempotency-Key",
-            "The caller's own name for this request, up to 64 characters: sending the same \
-             request again under it is safe.",
-            "analysis-3-findings",
-        ),
-    })
-}
-
 /// Every response header that is described.
 pub(super) fn headers() -> Value {
     let header =
         |description: &str| json!({"description": description, "schema": {"type": "string"}});
     json!({
-        "ETag": header("The revision of the last change to what was read, in quotes."),
         "Content-Disposition": header("A name for the file."),
+        "ETag": header("The revision of the last change to what was read, in quotes."),
         "Location": header("The path of what was created."),
         "RateLimit": header("What is left of the participant's allowance."),
         "RateLimit-Policy": header("How large that allowance is."),

@@ -20,7 +20,25 @@ const HEADERS: [&str; 9] = [
     "traceparent",
     "authorization",
 ];
-const BODY: &str = "[{\\[]?(\"(action|key|value|read|write|list_keys|scope|session_id|participant)\"[:,]){0,4}\"(read|write|scope|subagent:a)\"[}\\]]?";
+const SEGMENTS: [&str; 16] = [
+    "entries",
+    "shared_context",
+    "prompt",
+    "audit",
+    "archive",
+    "snapshots",
+    "history",
+    "access",
+    "redact",
+    "diff",
+    "restore",
+    "inspect",
+    "export",
+    "import",
+    "changes",
+    "revoke",
+];
+const BODY: &str = "[{\\[]?(\"(action|key|value|read|write|list_keys|scope|session_id|participant|label|reason)\"[:,]){0,4}\"(read|write|scope|subagent:a)\"[}\\]]?";
 
 static BENCH: LazyLock<Bench> = LazyLock::new(Bench::new);
 
@@ -35,13 +53,12 @@ fn target() -> impl Strategy<Value = Uri> {
     let segment = prop_oneof![
         Just("s".to_owned()),
         Just("t".to_owned()),
-        prop::sample::select(&["entries", "shared_context", "prompt", "audit", "archive"][..])
-            .prop_map(str::to_owned),
+        prop::sample::select(&SEGMENTS[..]).prop_map(str::to_owned),
         "[ -~]{0,8}",
         "(%[0-9a-fA-F]{2}){1,4}",
     ];
     let query = prop_oneof![Just(String::new()), "\\?[ -~]{0,20}", "\\?limit=[0-9]{0,25}"];
-    (prop::collection::vec(segment, 0..4), query).prop_filter_map("no URI", |(path, query)| {
+    (prop::collection::vec(segment, 0..6), query).prop_filter_map("no URI", |(path, query)| {
         format!("/v1/sessions/{}{query}", path.join("/")).parse().ok()
     })
 }

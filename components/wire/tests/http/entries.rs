@@ -111,7 +111,7 @@ fn conditions_stand_in_headers_and_fail_with_412() {
     put(&[("if-match", "*")], "c", 400, "If-Match takes one entity tag");
     put(&[("if-match", &format!("{etag}, {newer}"))], "c", 400, "If-Match takes one entity tag");
     put(&[("if-none-match", &newer)], "c", 400, "If-None-Match is *");
-    put(&[("if-match", &newer), ("if-none-match", "*")], "c", 412, "VERSION_CONFLICT");
+    put(&[("if-match", &newer), ("if-none-match", "*")], "c", 400, "send the one you mean");
 
     let delete = |headers: &[(&str, &str)], status: u16, told: &str| {
         bench.check_as(&bench.agent, &format!("DELETE {SCOPE}"), headers, "", status, told);
@@ -155,6 +155,30 @@ fn a_reader_that_has_the_entry_is_not_sent_it_again() {
     }
     let none = [("if-none-match", "*")];
     bench.check_as(&bench.agent, "GET /v1/sessions/s/entries/none", &none, "", 404, "");
+    // A tag the entry never had, of a revision at which it was as it is.
+    bench.check("PUT /v1/sessions/s/entries/plan", "a", 201, "");
+    let get = format!("GET {SCOPE}");
+    for (tag, status) in [("\"3\"", 200), ("\"2\"", 304), ("\"1\", \"2\"", 304)] {
+        let headers = [("if-none-match", tag)];
+        let seen = bench.check_as(&bench.agent, &get, &headers, "", status, "");
+        assert_eq!(seen.header("etag"), "\"2\"", "{tag}");
+        assert_eq!(seen.body.contains("\"value\":\"a\""), status == 200, "{tag}");
+    }
+}
+
+#[test]
+fn who_may_see_an_entry_is_part_of_what_is_read() {
+    let bench = Bench::new();
+    bench.check(&format!("PUT {SCOPE}"), "a", 201, "");
+    let get = format!("GET {SCOPE}");
+    let etag = bench.check(&get, "", 200, "").header("etag").to_owned();
+    let tags = [("if-none-match", etag.as_str())];
+    bench.check_as(&bench.agent, &get, &tags, "", 304, "");
+    let access = r#"{"writable_by":["orchestrator"]}"#;
+    let set = format!("PUT {SCOPE}/access");
+    bench.check_as(&bench.orchestrator, &set, &[], access, 200, "");
+    let seen = bench.check_as(&bench.agent, &get, &tags, "", 200, r#""read_only":true"#);
+    assert_eq!(seen.header("etag"), etag, "what was written is as it was");
 }
 
 #[test]

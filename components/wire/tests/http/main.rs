@@ -16,10 +16,20 @@ mod entries;
 #[cfg(test)]
 mod headers;
 #[cfg(test)]
+mod history;
+#[cfg(test)]
 mod limits;
+#[cfg(test)]
+mod listing;
 #[cfg(test)]
 mod paths;
 #[cfg(test)]
+mod portable;
+#[cfg(test)]
 mod sessions;
+#[cfg(test)]
+mod snapshots;
+#[cfg(test)]
+mod streams;
 #[cfg(test)]
 mod tool;

@@ -142,15 +142,20 @@ fn every_action_of_the_definition_works_with_what_it_does_not_need_set_to_null()
                 request[name] = json!(null);
             }
         }
-        if ["write", "read", "delete"].contains(&action.as_str().unwrap()) {
-            request["key"] = json!("scope");
-        }
-        if action == "write" {
-            request["value"] = json!("Find it.");
+        let action = action.as_str().unwrap();
+        for (name, value, needed_by) in [
+            ("key", json!("scope"), &["write", "read", "delete", "read_history"][..]),
+            ("keys", json!(["scope", "plan"]), &["read_batch"]),
+            ("value", json!("Find it."), &["write"]),
+            ("label", json!("first"), &["snapshot", "read_snapshot", "restore_snapshot"]),
+        ] {
+            if needed_by.contains(&action) {
+                request[name] = value;
+            }
         }
         if action == "read" {
             bench.check("PUT /v1/sessions/s/entries/scope", "Find it.", 201, "");
         }
-        bench.check(TOOL, &request.to_string(), 200, "");
+        bench.check_as(&bench.orchestrator, TOOL, &[], &request.to_string(), 200, "");
     }
 }

@@ -268,11 +268,11 @@ fn a_cache_that_cannot_be_written_is_done_without() {
 /// What a component imports is all it can reach. A dependency that asks for the
 /// time, randomness or a file would bring an import of WASI along.
 #[test]
-fn the_component_imports_storage_clock_and_log_and_nothing_else() {
+fn the_component_imports_what_the_contract_gives_it_and_nothing_else() {
     let engine = Engine::default();
     let component = wasmtime::component::Component::new(&engine, super::COMPONENT).unwrap();
     let imports: Vec<String> =
         component.component_type().imports(&engine).map(|(name, _)| name.to_owned()).collect();
     let of_the_contract = |name: &str| format!("shared-context:core/{name}@0.1.0");
-    assert_eq!(imports, ["types", "kv", "clock", "log"].map(of_the_contract));
+    assert_eq!(imports, ["types", "kv", "clock", "log", "tokenizer"].map(of_the_contract));
 }

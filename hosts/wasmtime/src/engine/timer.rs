@@ -54,19 +54,7 @@ impl Engine {
             let now = self.now();
             let due = self.inner.alarm.take_due(now, AT_ONCE);
             if due.is_empty() {
-                let rest = async {
-                    match self.inner.alarm.next() {
-                        Some(Timestamp(at)) => {
-                            let left = Duration::from_millis(at.saturating_sub(now.0));
-                            sleep(left.min(LOOK_AGAIN)).await;
-                        }
-                        None => future::pending().await,
-                    }
-                };
-                tokio::select! {
-                    () = rest => {}
-                    () = self.inner.alarm.sooner() => {}
-                }
+                self.rest(now).await;
             }
             let mut looks = JoinSet::new();
             for scope in due {
@@ -74,6 +62,24 @@ impl Engine {
                 looks.spawn(async move { engine.look_at(&scope).await });
             }
             looks.join_all().await;
+        }
+    }
+
+    /// Waits for the next instant; `now` is what the clock said last.
+    async fn rest(&self, now: Timestamp) {
+        let alarm = &self.inner.alarm;
+        let next = async {
+            match alarm.next() {
+                Some(Timestamp(at)) => {
+                    let left = Duration::from_millis(at.saturating_sub(now.0));
+                    sleep(left.min(LOOK_AGAIN)).await;
+                }
+                None => future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = next => {}
+            () = alarm.sooner() => {}
         }
     }
 

@@ -68,7 +68,11 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn check_response(&mut self, http: &Http, response: &HttpResponse) -> Result<(), String> {
+    pub(super) fn check_response(
+        &mut self,
+        http: &Http,
+        response: &HttpResponse,
+    ) -> Result<(), String> {
         let body = String::from_utf8_lossy(&response.body);
         if response.status != http.status {
             let (got, expected) = (response.status, http.status);

@@ -4,19 +4,20 @@
 //! expects, the session is looked at again and must be as it was before (000
 //! §5), without the case saying so.
 
+mod check;
+
 use std::fmt::Write as _;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use check::unchanged;
-
 use crate::{
     case::{ADMIN, Body, Call, Case, Deed, Expectation, Http, Step, Storage},
     expect,
-    target::{Credential, HttpRequest, HttpResponse, Start, Stop, Target},
+    target::{Credential, HttpRequest, Start, Stop, Target},
     template::{Variables, fill, fill_bytes, look_up},
 };
+use check::unchanged;
 
 /// The instant at which every case starts.
 const START: &str = "2026-02-20T14:00:00Z";

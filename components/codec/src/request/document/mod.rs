@@ -55,9 +55,20 @@ pub(crate) struct DocumentForm {
     values: BTreeMap<String, String>,
     /// The digests of the items.
     digests: Digests,
-    /// The digest of all that stands before.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    /// The digest of an object of `format`, `session_id`, `status`, `created_at`,
+    /// `digests`, and as `values` the names of the values in order.
     digest: String,
+}
+
+/// What the digest of a document is of: everything, by digests where it is long.
+#[derive(Serialize)]
+struct Outline<'a> {
+    format: &'a str,
+    session_id: &'a str,
+    status: &'a str,
+    created_at: Time,
+    values: Vec<&'a str>,
+    digests: &'a Digests,
 }
 
 /// The digests of a document's items, over their canonical JSON (RFC 8785).
@@ -121,8 +132,19 @@ impl DocumentForm {
             digest: String::new(),
         };
         document.digests = document.digests_of_items();
-        document.digest = digest(&document);
+        document.digest = document.digest_of_all();
         document
+    }
+
+    fn digest_of_all(&self) -> String {
+        digest(&Outline {
+            format: &self.format,
+            session_id: &self.session_id,
+            status: &self.status,
+            created_at: self.created_at,
+            values: self.values.keys().map(String::as_str).collect(),
+            digests: &self.digests,
+        })
     }
 
     fn digests_of_items(&self) -> Digests {
@@ -135,9 +157,8 @@ impl DocumentForm {
     }
 
     /// Checks that nothing was altered.
-    fn check(&mut self) -> Result<(), Error> {
+    fn check(&self) -> Result<(), Error> {
         let altered = |place: String| Err(Error::DocumentAltered { place });
-        let told = std::mem::take(&mut self.digest);
         if let Some((name, _)) =
             self.values.iter().find(|(name, value)| redaction::digest(value) != **name)
         {
@@ -158,7 +179,11 @@ impl DocumentForm {
         check_items("snapshots", &found.snapshots, &told_items.snapshots, |nth| {
             self.snapshots.get(nth).map(|it| it.label.as_str())
         })?;
-        if digest(&*self) == told { Ok(()) } else { altered("the document".to_owned()) }
+        if self.digest_of_all() == self.digest {
+            Ok(())
+        } else {
+            altered("the document".to_owned())
+        }
     }
 
     fn into_portable(self) -> Result<Portable, Error> {
@@ -250,7 +275,7 @@ pub(crate) fn parse(document: &str) -> Result<Portable, Error> {
             wrong("it is not what export_session tells: its format is missing")
         });
     }
-    let mut form: DocumentForm = json::parse(document.as_bytes()).map_err(malformed)?;
+    let form: DocumentForm = json::parse(document.as_bytes()).map_err(malformed)?;
     form.check()?;
     form.into_portable()
 }

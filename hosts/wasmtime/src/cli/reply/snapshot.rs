@@ -148,10 +148,10 @@ pub(super) fn listed(snapshots: &[SnapshotInfo], output: Output) -> String {
 impl Human for SnapshotRead {
     /// What it holds, each entry with its value.
     fn human(&self, output: Output) -> String {
-        let SnapshotInfo { label, note, taken_by, taken_at, key_count, total_tokens, revision } =
+        let SnapshotInfo { label, note, taken_by, taken_at, key_count, total_tokens, .. } =
             &self.info;
         let about = format!(
-            "taken by {taken_by} at {} UTC, revision {revision}: {}, {}",
+            "taken by {taken_by} at {} UTC: {}, {}",
             instant(taken_at),
             counted(*key_count, "key"),
             counted(*total_tokens, "token"),

@@ -3,6 +3,7 @@
 //! Invariant: of the commits it is given it tells each once and in order.
 
 use std::{
+    io,
     ops::ControlFlow::{self, Break, Continue},
     thread,
     time::Duration,
@@ -79,7 +80,7 @@ impl Follow {
             let Event { name, data } = match events.next() {
                 Ok(Some(event)) => event,
                 Ok(None) => return Ok(Continue("the server ended it".to_owned())),
-                Err(error) => return Ok(Continue(error.to_string())),
+                Err(error) => return Ok(Continue(broken(&error))),
             };
             match name.as_str() {
                 "change" => {
@@ -138,6 +139,15 @@ impl Follow {
         let client = &self.server.client;
         let call = client.get(&["v1", "sessions", &self.session, "changes"], &query);
         client.stream(&call, &bearer, self.after).map(Events::new)
+    }
+}
+
+/// Why a stream cannot be read on, in the words of people.
+fn broken(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::InvalidData => error.to_string(),
+        io::ErrorKind::TimedOut => "no sign of life came".to_owned(),
+        _ => "it was cut off".to_owned(),
     }
 }
 

@@ -1,0 +1,205 @@
+//! Which documents no session can have left (000 §8.5), whatever their digests
+//! say.
+//!
+//! Invariant: what passes can be stored as it is, and then no value is missing or
+//! left over, and a version is in each snapshot taken while it was there, in no
+//! other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::opened;
+use crate::{
+    Error,
+    key::Key,
+    port::{Revision, Tokenizer},
+    portable::Portable,
+    store::{
+        Entry, Totals,
+        history::Version,
+        snapshot::{Snapshot, SnapshotInfo},
+    },
+    time::Timestamp,
+    tokens::approximate,
+};
+
+/// How far the clock of where a document comes from may be ahead, in
+/// milliseconds: a day.
+const AHEAD_MS_MAX: u64 = 86_400_000;
+
+/// The highest revision that a document may name: numbers up to this are exact
+/// in every reader of JSON (RFC 8259 §6), with room for what comes after.
+const REVISION_MAX: u64 = 1 << 52;
+
+/// A version by its key and the revision it was written at.
+type Address<'a> = (&'a Key, Revision);
+
+/// Refuses a document that no session can have left.
+///
+/// # Errors
+///
+/// [`Error::Malformed`], saying what is wrong with it.
+pub(super) fn check(it: &Portable, now: Timestamp, tokenizer: &dyn Tokenizer) -> Result<(), Error> {
+    it.config.check()?;
+    check_versions(it, &check_snapshots(it)?)?;
+    if latest_revision(it).0 > REVISION_MAX {
+        return Err(wrong("its revisions are higher than any can be"));
+    }
+    if latest_time(it).0 > now.0.saturating_add(AHEAD_MS_MAX) {
+        return Err(wrong("it tells of the future; set the clock of this host"));
+    }
+    check_values(it, tokenizer)?;
+    check_limits(it)
+}
+
+/// The snapshots among themselves; what each of them holds.
+fn check_snapshots(it: &Portable) -> Result<Vec<BTreeSet<Address<'_>>>, Error> {
+    let mut labels = BTreeSet::new();
+    let (mut last, mut all) = (Revision(0), Vec::<BTreeSet<Address<'_>>>::new());
+    for Snapshot { info, entries } in &it.snapshots {
+        let SnapshotInfo { label, revision, totals, .. } = info;
+        if !labels.insert(label) || *revision <= last {
+            return Err(wrong(format!("snapshot {label} is there twice, or not in its place")));
+        }
+        let keys: BTreeSet<&Key> = entries.iter().map(|it| &it.key).collect();
+        let held: BTreeSet<_> = entries.iter().map(address).collect();
+        // What was there before the last snapshot is in that as well.
+        let is_new = |(key, written): &Address<'_>| {
+            *written > last || all.last().is_some_and(|it| it.contains(&(*key, *written)))
+        };
+        let was_there = |it: &Address<'_>| it.1 <= *revision && is_new(it);
+        if keys.len() < entries.len() || !held.iter().all(was_there) {
+            return Err(wrong(format!("snapshot {label} holds what was not there")));
+        }
+        if sum(entries) != *totals {
+            return Err(wrong(format!("snapshot {label} does not add up")));
+        }
+        last = *revision;
+        all.push(held);
+    }
+    Ok(all)
+}
+
+/// The lives of the versions: one after the other, and in the snapshots that were
+/// taken meanwhile.
+fn check_versions(it: &Portable, held: &[BTreeSet<Address<'_>>]) -> Result<(), Error> {
+    for pair in it.history.windows(2) {
+        if let [a, b] = pair
+            && (&a.entry.key, a.ended.revision) > (&b.entry.key, b.entry.revision)
+        {
+            return Err(wrong(format!("the history of {} is not in order", b.entry.key)));
+        }
+    }
+    let past: BTreeMap<&Key, Revision> =
+        it.history.iter().map(|it| (&it.entry.key, it.ended.revision)).collect();
+    let mut keys = BTreeSet::new();
+    for Entry { key, revision, .. } in &it.entries {
+        if !keys.insert(key) || past.get(key).is_some_and(|ended| ended > revision) {
+            return Err(wrong(format!("the entry {key} is there twice, or before its past")));
+        }
+    }
+    let current = it.entries.iter().map(|it| (it, Revision(u64::MAX)));
+    let all = it.history.iter().map(|it| (&it.entry, it.ended.revision)).chain(current);
+    for (entry, ended) in all {
+        let Entry { key, version, revision, .. } = entry;
+        if ended <= *revision {
+            return Err(wrong(format!("version {version} of {key} ended before it was written")));
+        }
+        for (SnapshotInfo { label, revision: taken, .. }, held) in
+            it.snapshots.iter().map(|it| &it.info).zip(held)
+        {
+            let was_there = revision <= taken && *taken < ended;
+            if was_there != held.contains(&address(entry)) {
+                return Err(wrong(format!(
+                    "version {version} of {key} does not fit snapshot {label}"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Each version with its value, and no value besides.
+fn check_values(it: &Portable, tokenizer: &dyn Tokenizer) -> Result<(), Error> {
+    let mut known = BTreeSet::new();
+    for entry in all_entries(&it.entries, &it.history, &it.snapshots) {
+        let Entry { key, version, revision, .. } = entry;
+        if key.prefix().is_some() && !it.config.allows_prefixes {
+            return Err(wrong(format!("the key {key} has a prefix, the session allows none")));
+        }
+        if *version == 0 || revision.0 == 0 || entry.created > *revision {
+            return Err(wrong(format!("version {version} of {key} was not written")));
+        }
+        let Some(value) = it.values.get(&(key.clone(), *revision)) else {
+            return Err(wrong(format!("the value of version {version} of {key} is missing")));
+        };
+        // A host without the tokenizer says so where the session begins, and counts
+        // what it redacts as well as it can.
+        let tokens = opened::count(tokenizer, &it.config.estimator, value);
+        let is_other = tokens.is_ok_and(|it| it != entry.value_tokens)
+            && !(entry.is_redacted && approximate(value) == entry.value_tokens);
+        if is_other || u32::try_from(value.len()) != Ok(entry.value_bytes) {
+            return Err(wrong(format!("the size of version {version} of {key} is not its size")));
+        }
+        known.insert(address(entry));
+    }
+    if known.len() < it.values.len() {
+        return Err(wrong("it has values that no version of it has"));
+    }
+    Ok(())
+}
+
+/// What no session lets in. The sum of all sizes is not of that kind: what a
+/// redaction leaves may be longer than what was there.
+fn check_limits(it: &Portable) -> Result<(), Error> {
+    let (limits, kept) = (&it.config.limits, &it.config.retention);
+    let is_over = |count: usize, max: u32| u32::try_from(count).is_ok_and(|it| it > max);
+    let is_too_large = |it: &Entry| it.value_tokens > limits.value_tokens_max && !it.is_redacted;
+    let mut histories = it.history.chunk_by(|a, b| a.entry.key == b.entry.key);
+    if is_over(it.entries.len(), limits.keys_max)
+        || is_over(it.snapshots.len(), kept.snapshots_max)
+        || histories.any(|it| is_over(it.len(), kept.history_versions_max))
+        || it.entries.iter().any(is_too_large)
+    {
+        return Err(wrong("it is over its own limits"));
+    }
+    Ok(())
+}
+
+fn wrong(what: impl AsRef<str>) -> Error {
+    Error::malformed(format!("the document is none: {}", what.as_ref()))
+}
+
+fn address(entry: &Entry) -> Address<'_> {
+    (&entry.key, entry.revision)
+}
+
+/// Every version that a session keeps, some more than once.
+fn all_entries<'a>(
+    entries: &'a [Entry],
+    history: &'a [Version],
+    snapshots: &'a [Snapshot],
+) -> impl Iterator<Item = &'a Entry> {
+    let kept = snapshots.iter().flat_map(|it| &it.entries);
+    entries.iter().chain(history.iter().map(|it| &it.entry)).chain(kept)
+}
+
+fn sum(entries: &[Entry]) -> Totals {
+    entries.iter().fold(Totals::default(), |it, new| it.replace(None, Some(new)))
+}
+
+/// The highest revision that a document names.
+pub(super) fn latest_revision(it: &Portable) -> Revision {
+    let all = all_entries(&it.entries, &it.history, &it.snapshots);
+    let touched = all.map(|it| it.revision.max(it.touched));
+    let ended = it.history.iter().map(|it| it.ended.revision);
+    let taken = it.snapshots.iter().map(|it| it.info.revision);
+    touched.chain(ended).chain(taken).max().unwrap_or_default()
+}
+
+/// The last instant at which a document says that something was done.
+pub(super) fn latest_time(it: &Portable) -> Timestamp {
+    let written = all_entries(&it.entries, &it.history, &it.snapshots).map(|it| it.written_at);
+    let ended = it.history.iter().map(|it| it.ended.at);
+    let taken = it.snapshots.iter().map(|it| it.info.taken_at);
+    written.chain(ended).chain(taken).max().unwrap_or_default().max(it.created_at)
+}

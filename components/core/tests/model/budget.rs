@@ -1,0 +1,161 @@
+//! The bytes that history may take: never more, the newest versions are kept, and
+//! what is forgotten leaves no row.
+
+use proptest::prelude::*;
+use shared_context_core::{
+    Batch, Command, Condition, Config, Delete, Key, Label, Line, Reply, Write,
+    config::Retention,
+    port::Revision,
+    portable::Portable,
+    store::{
+        Entry,
+        history::{VERSION_BYTES, Version},
+    },
+};
+
+use crate::support::TestHost;
+
+/// A part of what history may take is freed at once.
+const PART_FREED: u64 = 8;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Write { key: usize, bytes: usize },
+    WriteTwo { bytes: usize },
+    Delete { key: usize },
+    TakeSnapshot { label: usize },
+    DeleteSnapshot { label: usize },
+    Redact { key: usize },
+}
+
+impl Step {
+    fn command(&self) -> Command {
+        let key = |nth: &usize| Key::parse(&format!("key_{nth}")).unwrap();
+        let label = |nth: &usize| Label::parse(&nth.to_string()).unwrap();
+        let write = |nth, bytes| Write::new(key(&nth).as_str(), "x".repeat(bytes)).unwrap();
+        match self {
+            Self::Write { key, bytes } => Command::Write(write(*key, *bytes)),
+            Self::WriteTwo { bytes } => {
+                let writes = vec![write(0, *bytes), write(1, bytes / 2)];
+                Command::WriteBatch(Batch::new(writes, Vec::new(), None).unwrap())
+            }
+            Self::Delete { key: nth } => Command::Delete(Delete {
+                key: key(nth),
+                condition: Condition::default(),
+                request_id: None,
+            }),
+            Self::TakeSnapshot { label: nth } => {
+                Command::TakeSnapshot { label: label(nth), note: None }
+            }
+            Self::DeleteSnapshot { label: nth } => Command::DeleteSnapshot(label(nth)),
+            Self::Redact { key: nth } => Command::Redact {
+                key: key(nth),
+                revision: None,
+                reason: Line::parse("reason", "a secret").unwrap(),
+            },
+        }
+    }
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let key = || 0..3_usize;
+    let label = || 0..2_usize;
+    prop_oneof![
+        12 => (key(), 0..700_usize).prop_map(|(key, bytes)| Step::Write { key, bytes }),
+        2 => (0..700_usize).prop_map(|bytes| Step::WriteTwo { bytes }),
+        2 => key().prop_map(|key| Step::Delete { key }),
+        2 => label().prop_map(|label| Step::TakeSnapshot { label }),
+        2 => label().prop_map(|label| Step::DeleteSnapshot { label }),
+        1 => key().prop_map(|key| Step::Redact { key }),
+    ]
+}
+
+fn export(host: &TestHost) -> Portable {
+    let Reply::Portable(it) = host.ask("admin", &Command::Export).unwrap().reply else { panic!() };
+    *it
+}
+
+fn bytes<'a>(versions: impl IntoIterator<Item = &'a Version>) -> u64 {
+    versions.into_iter().map(Version::bytes).sum()
+}
+
+/// Checks what a step made of history.
+fn check(step: &Step, before: &Portable, after: &Portable, bytes_max: u64) {
+    let has = |versions: &[Version], key: &Key, revision: Revision| {
+        versions.iter().any(|it| it.entry.key == *key && it.entry.revision == revision)
+    };
+    let is_kept = |key: &Key, revision| has(&after.history, key, revision);
+    let is_new = |it: &&Version| !has(&before.history, &it.entry.key, it.entry.revision);
+    let kept_bytes = bytes(&after.history);
+    assert!(kept_bytes <= bytes_max, "{kept_bytes} of {bytes_max}");
+
+    let forgotten: Vec<&Version> =
+        before.history.iter().filter(|it| !is_kept(&it.entry.key, it.entry.revision)).collect();
+    // Of the versions that ended in this step, those which are not even kept once.
+    let ended = before.entries.iter().filter(|old| {
+        let is_there = |new: &Entry| {
+            new.key == old.key && new.created == old.created && new.version == old.version
+        };
+        !after.entries.iter().any(is_there)
+    });
+    let lost: Vec<_> = ended.filter(|it| !is_kept(&it.key, it.revision)).collect();
+
+    let oldest_kept = after.history.iter().map(|it| it.ended.revision).min();
+    let newest_forgotten = forgotten.iter().map(|it| it.ended.revision).max();
+    assert!(newest_forgotten.zip(oldest_kept).is_none_or(|(gone, kept)| gone <= kept));
+    if !lost.is_empty() {
+        // They all ended in this step, and what ended before goes first.
+        assert!(after.history.iter().all(|it| is_new(&it)), "the newest was forgotten");
+    }
+    if matches!(step, Step::Redact { .. }) {
+        // What was redacted has another size now.
+        return;
+    }
+    let lost_bytes = |it: &&Entry| VERSION_BYTES + u64::from(it.value_bytes);
+    let lost_each = lost.iter().map(lost_bytes);
+    let gone: u64 = bytes(forgotten.iter().copied()) + lost_each.clone().sum::<u64>();
+    if gone == 0 {
+        return;
+    }
+    assert!(kept_bytes + gone > bytes_max, "forgotten without need");
+    // The last one that went had to go, for the part that is freed at once.
+    let last = forgotten.iter().filter(|it| Some(it.ended.revision) == newest_forgotten);
+    let last = lost_each.max().or(last.map(|it| it.bytes()).max()).unwrap_or_default();
+    assert!(kept_bytes + last > bytes_max - bytes_max / PART_FREED, "too much was forgotten");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn history_keeps_to_its_bytes_and_forgets_the_oldest_first(
+        bytes_max in prop::sample::select(vec![0, 100, 1_000, 3_000]),
+        steps in prop::collection::vec(step(), 1..80),
+    ) {
+        let host = TestHost::default();
+        let retention = Retention {
+            history_versions_max: 100,
+            history_bytes_max: bytes_max,
+            ..Retention::default()
+        };
+        let config = Config { retention, ..Config::default() };
+        host.ask("admin", &Command::CreateSession(Box::new(config))).unwrap();
+        let mut before = export(&host);
+        for step in &steps {
+            // What is not there is refused, and then nothing changes.
+            let _ = host.ask("orchestrator", &step.command());
+            let after = export(&host);
+            check(step, &before, &after, bytes_max.into());
+            let rows = host.rows("v/").into_iter().map(|(row, _)| row);
+            let needed = after.values.keys();
+            let needed = needed.map(|(key, revision)| format!("v/{key}/{:016x}", revision.0));
+            prop_assert_eq!(rows.collect::<Vec<_>>(), needed.collect::<Vec<_>>());
+            let Reply::Inspection(it) = host.ask("admin", &Command::Inspect).unwrap().reply else {
+                panic!()
+            };
+            prop_assert_eq!(it.history.bytes, bytes(&after.history));
+            prop_assert_eq!(it.history.versions, after.history.len() as u64);
+            before = after;
+        }
+    }
+}

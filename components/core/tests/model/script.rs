@@ -1,0 +1,362 @@
+//! Scripts: what is asked of a session, by whom, and what happens around it. What
+//! a step means depends on what the session holds when it is played.
+
+use proptest::prelude::*;
+use shared_context_core::{
+    Batch, Command, Condition, Config, Delete, Key, Label, Line, RequestId, Write, WriteOptions,
+    config::Retention,
+    pattern::{KeyPattern, ParticipantPattern, Participants},
+    port::Revision,
+    store::{
+        Limits,
+        access::{Access, AccessChange, AccessRule},
+        expiry::{Expiry, Ttl},
+    },
+    time::Timestamp,
+    tokens::Tokens,
+};
+
+use crate::{state::Model, support::Failure};
+
+/// Everyone who asks.
+pub(crate) const CALLERS: [&str; 5] =
+    ["admin", "orchestrator", "subagent:a", "subagent:a:2", "subagent:b"];
+/// Every key there can be: one that only the orchestrator writes, and one that
+/// `subagent:b` never sees.
+pub(crate) const KEYS: [&str; 6] = ["key_0", "key_1", "inv:key_0", "plan_a", "closed_a", "inv:b"];
+/// The labels of snapshots; one more than there may be.
+pub(crate) const LABELS: [&str; 4] = ["A", "b.2", "c-3", "d"];
+/// Lists of participants.
+const LISTS: [&[&str]; 5] = [
+    &["*"],
+    &["orchestrator"],
+    &["subagent:a*"],
+    &["subagent:a:*", "orchestrator"],
+    &["subagent:b", "subagent:a"],
+];
+
+/// One step of a script.
+#[derive(Debug, Clone)]
+pub(crate) enum Step {
+    /// Somebody asks for a change.
+    Ask(&'static str, Ask),
+    /// Time passes, or the clock is set.
+    Clock { by_ms: i64 },
+    /// The next commit fails.
+    Fail(Failure),
+    /// The session is deleted, and another one created.
+    Recreate,
+    /// The session is deleted, and comes back from a document: here or in other
+    /// storage.
+    Move { is_elsewhere: bool },
+    /// The same, but the document is an older one.
+    GoBack,
+}
+
+/// A change, relative to what the session holds.
+#[derive(Debug, Clone)]
+pub(crate) enum Ask {
+    Write(AskedWrite, Option<u8>),
+    Delete(Pick, Guess, Option<u8>),
+    Batch(Vec<AskedWrite>, Vec<(usize, Guess)>, Option<u8>),
+    SetAccess(Pick, Lists),
+    TakeSnapshot(usize, bool),
+    RestoreSnapshot(Pick),
+    DeleteSnapshot(Pick),
+    Redact(Pick, Option<usize>),
+    Sweep,
+    Archive,
+    Revoke,
+}
+
+/// One of those there are, or, since much is refused for what is not there, of
+/// all there can be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Pick {
+    Known(usize),
+    Any(usize),
+}
+
+/// A write.
+#[derive(Debug, Clone)]
+pub(crate) struct AskedWrite {
+    key: usize,
+    letter: char,
+    chars: usize,
+    condition: Guess,
+    life: Life,
+    lists: Lists,
+    keeps_history: Option<bool>,
+}
+
+/// How long an entry is to live: half seconds are counted from now.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Life {
+    AsConfigured,
+    Seconds(u64),
+    Until(i64),
+}
+
+/// Which of [`LISTS`] are to be readers and writers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lists(Option<usize>, Option<usize>);
+
+/// A condition, relative to what the session holds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Guess {
+    None,
+    RightVersion,
+    WrongVersion,
+    RightRevision,
+    WrongRevision,
+}
+
+pub(crate) fn key(nth: usize) -> Key {
+    Key::parse(KEYS[nth]).unwrap()
+}
+
+pub(crate) fn label(nth: usize) -> Label {
+    Label::parse(LABELS[nth]).unwrap()
+}
+
+fn list(nth: usize) -> Participants {
+    let patterns = LISTS[nth].iter().map(|it| ParticipantPattern::parse(it).unwrap());
+    Participants::new(patterns.collect()).unwrap()
+}
+
+impl Pick {
+    fn of<T: Clone>(self, known: &[T], any: impl Fn(usize) -> T) -> T {
+        match self {
+            Self::Known(nth) if !known.is_empty() => known[nth % known.len()].clone(),
+            Self::Known(nth) | Self::Any(nth) => any(nth),
+        }
+    }
+
+    fn key(self, model: &Model) -> Key {
+        let known: Vec<Key> = model.entries.keys().cloned().collect();
+        self.of(&known, |nth| key(nth % KEYS.len()))
+    }
+
+    fn label(self, model: &Model) -> Label {
+        let known: Vec<Label> = model.snapshots.iter().map(|it| it.info.label.clone()).collect();
+        self.of(&known, |nth| label(nth % LABELS.len()))
+    }
+}
+
+impl Lists {
+    fn change(self) -> AccessChange {
+        AccessChange { readable_by: self.0.map(list), writable_by: self.1.map(list) }
+    }
+}
+
+impl Ask {
+    /// The command it is, asked at `now` of a session that is as `model`.
+    pub(crate) fn command(&self, model: &Model, now: u64) -> Command {
+        let request_id = |id: &Option<u8>| id.map(|id| RequestId::parse(&id.to_string()).unwrap());
+        match self {
+            Self::Write(write, id) => {
+                Command::Write(Write { request_id: request_id(id), ..write.write(model, now) })
+            }
+            Self::Delete(pick, guess, id) => Command::Delete(Delete {
+                request_id: request_id(id),
+                ..delete(model, pick.key(model), *guess)
+            }),
+            Self::Batch(writes, deletes, id) => {
+                let writes: Vec<Write> = writes.iter().map(|it| it.write(model, now)).collect();
+                let deletes = deletes.iter().map(|it| delete(model, key(it.0), it.1));
+                let deletes = deletes.collect();
+                Command::WriteBatch(Batch::new(writes, deletes, request_id(id)).unwrap())
+            }
+            Self::SetAccess(pick, lists) => {
+                Command::SetAccess { key: pick.key(model), change: lists.change() }
+            }
+            Self::TakeSnapshot(nth, has_note) => {
+                let note = has_note.then(|| Line::parse("note", "why").unwrap());
+                Command::TakeSnapshot { label: label(*nth), note }
+            }
+            Self::RestoreSnapshot(pick) => Command::RestoreSnapshot(pick.label(model)),
+            Self::DeleteSnapshot(pick) => Command::DeleteSnapshot(pick.label(model)),
+            Self::Redact(pick, which) => {
+                let kept = model.kept();
+                let known: Vec<Key> = kept.iter().map(|it| it.entry.key.clone()).collect();
+                let key = pick.of(&known, |nth| key(nth % KEYS.len()));
+                let mut its = kept.iter().filter(|it| it.entry.key == key);
+                let one = which.map(|which| its.nth(which));
+                let revision = one.map(|it| it.map_or(Revision(0), |it| it.entry.revision));
+                let reason = Line::parse("reason", r#"a "secret""#).unwrap();
+                Command::Redact { key, revision, reason }
+            }
+            Self::Sweep => Command::Sweep,
+            Self::Archive => Command::ArchiveSession,
+            Self::Revoke => Command::RevokeCredentials,
+        }
+    }
+}
+
+impl AskedWrite {
+    fn write(&self, model: &Model, now: u64) -> Write {
+        let expiry = match self.life {
+            Life::AsConfigured => None,
+            Life::Seconds(seconds) => Some(Expiry::After(Ttl::parse("ttl", seconds).unwrap())),
+            Life::Until(halves) => {
+                Some(Expiry::At(Timestamp(now.saturating_add_signed(halves * 500))))
+            }
+        };
+        let access = self.lists.change();
+        Write {
+            key: key(self.key),
+            value: self.letter.to_string().repeat(self.chars),
+            condition: condition(model, &key(self.key), self.condition),
+            options: WriteOptions { expiry, access, keeps_history: self.keeps_history },
+            request_id: None,
+        }
+    }
+}
+
+fn delete(model: &Model, key: Key, guess: Guess) -> Delete {
+    let condition = condition(model, &key, guess);
+    Delete { key, condition, request_id: None }
+}
+
+fn condition(model: &Model, key: &Key, guess: Guess) -> Condition {
+    let known = model.entries.get(key).map(|it| &it.entry);
+    let (version, revision) = known.map_or((0, 0), |it| (it.version, it.revision.0));
+    let if_version = |it| Condition { if_version: Some(it), if_revision: None };
+    let if_revision = |it| Condition { if_version: None, if_revision: Some(Revision(it)) };
+    match guess {
+        Guess::None => Condition::default(),
+        Guess::RightVersion => if_version(version),
+        Guess::WrongVersion => if_version(version + 1),
+        Guess::RightRevision => if_revision(revision),
+        Guess::WrongRevision => if_revision(revision + 1),
+    }
+}
+
+/// Sessions that are soon full: of entries, of versions, of snapshots.
+pub(crate) fn config() -> impl Strategy<Value = Config> {
+    let history = prop::sample::select(vec![0, 1, 3, 3, 3]);
+    let ttl = prop::option::weighted(0.3, 1..4_u64);
+    (history, ttl, prop::bool::weighted(0.6)).prop_map(|(history, ttl, has_rules)| {
+        let rule = |keys, readable, writable| AccessRule {
+            keys: KeyPattern::parse(keys).unwrap(),
+            access: Access { readable_by: list(readable), writable_by: list(writable) },
+        };
+        let rules = vec![rule("plan_*", 0, 1), rule("closed_*", 3, 0)];
+        Config {
+            limits: Limits {
+                value_tokens_max: Tokens(8),
+                store_tokens_max: Tokens(20),
+                keys_max: 4,
+            },
+            retention: Retention {
+                history_versions_max: history,
+                snapshots_max: 3,
+                ..Retention::default()
+            },
+            ttl_default: ttl.map(|it| Ttl::parse("ttl", it).unwrap()),
+            allows_prefixes: true,
+            access: if has_rules { rules } else { Vec::new() },
+            ..Config::default()
+        }
+    })
+}
+
+fn guess() -> impl Strategy<Value = Guess> {
+    prop_oneof![
+        12 => Just(Guess::None),
+        1 => Just(Guess::RightVersion),
+        1 => Just(Guess::WrongVersion),
+        1 => Just(Guess::RightRevision),
+        1 => Just(Guess::WrongRevision),
+    ]
+}
+
+fn lists(weight: f64) -> impl Strategy<Value = Lists> {
+    let which = move || prop::option::weighted(weight, 0..LISTS.len());
+    (which(), which()).prop_map(|(readers, writers)| Lists(readers, writers))
+}
+
+fn write_to(key: usize) -> impl Strategy<Value = AskedWrite> {
+    let life = prop_oneof![
+        5 => Just(Life::AsConfigured),
+        2 => (1..4_u64).prop_map(Life::Seconds),
+        1 => (-1..7_i64).prop_map(Life::Until),
+    ];
+    let letter = prop::sample::select(vec!['x', 'é']);
+    let keeps_history = prop::option::weighted(0.15, any::<bool>());
+    (letter, 0..36_usize, guess(), life, lists(0.1), keeps_history).prop_map(
+        move |(letter, chars, condition, life, lists, keeps_history)| AskedWrite {
+            key,
+            letter,
+            chars,
+            condition,
+            life,
+            lists,
+            keeps_history,
+        },
+    )
+}
+
+/// Writes and deletes of different keys.
+fn batch() -> impl Strategy<Value = Ask> {
+    let every: Vec<usize> = (0..KEYS.len()).collect();
+    let keys = prop::sample::subsequence(every, 1..=4);
+    (keys, 0..3_usize, request()).prop_flat_map(|(keys, deleted, id)| {
+        let (ended, written) = keys.split_at(deleted.min(keys.len()));
+        let deletes: Vec<_> = ended.iter().map(|it| (Just(*it), guess())).collect();
+        let writes: Vec<_> = written.iter().map(|it| write_to(*it)).collect();
+        (writes, deletes).prop_map(move |(writes, deletes)| Ask::Batch(writes, deletes, id))
+    })
+}
+
+fn request() -> impl Strategy<Value = Option<u8>> {
+    prop::option::weighted(0.2, 0..3_u8)
+}
+
+fn pick() -> impl Strategy<Value = Pick> {
+    prop_oneof![4 => (0..24_usize).prop_map(Pick::Known), 1 => (0..24_usize).prop_map(Pick::Any)]
+}
+
+fn ask() -> impl Strategy<Value = Ask> {
+    // A few keys have much history.
+    let key = prop::sample::select(vec![0, 0, 0, 0, 1, 1, 2, 3, 4, 5]);
+    prop_oneof![
+        24 => (key.prop_flat_map(write_to), request()).prop_map(|(it, id)| Ask::Write(it, id)),
+        6 => (pick(), guess(), request()).prop_map(|(it, guess, id)| Ask::Delete(it, guess, id)),
+        6 => batch(),
+        4 => (pick(), lists(0.6)).prop_map(|(it, lists)| Ask::SetAccess(it, lists)),
+        1 => Just(Ask::Sweep),
+    ]
+}
+
+/// What is mostly the orchestrator's.
+fn order() -> impl Strategy<Value = Ask> {
+    prop_oneof![
+        5 => (0..LABELS.len(), any::<bool>()).prop_map(|(it, note)| Ask::TakeSnapshot(it, note)),
+        4 => pick().prop_map(Ask::RestoreSnapshot),
+        3 => pick().prop_map(Ask::DeleteSnapshot),
+        3 => (pick(), prop::option::of(0..4_usize)).prop_map(|(it, which)| Ask::Redact(it, which)),
+    ]
+}
+
+pub(crate) fn step() -> impl Strategy<Value = Step> {
+    let of = |callers: &[usize]| {
+        let callers: Vec<_> = callers.iter().map(|it| CALLERS[*it]).collect();
+        prop::sample::select(callers)
+    };
+    let failure =
+        prop::sample::select(vec![Failure::BeforeCommit, Failure::AfterCommit, Failure::Conflict]);
+    prop_oneof![
+        45 => (of(&[1, 1, 1, 1, 1, 2, 2, 2, 3, 4]), ask()).prop_map(|(who, it)| Step::Ask(who, it)),
+        15 => (of(&[1, 1, 1, 1, 1, 1, 1, 0, 2]), order()).prop_map(|(who, it)| Step::Ask(who, it)),
+        8 => (-3..8_i64).prop_map(|halves| Step::Clock { by_ms: halves * 500 }),
+        4 => failure.prop_map(Step::Fail),
+        1 => Just(Step::Recreate),
+        2 => any::<bool>().prop_map(|is_elsewhere| Step::Move { is_elsewhere }),
+        1 => Just(Step::GoBack),
+        1 => prop::sample::select(vec![Ask::Revoke, Ask::Revoke, Ask::Revoke, Ask::Archive])
+            .prop_map(|it| Step::Ask("admin", it)),
+        1 => (of(&[0, 1, 2, 3, 4]), prop_oneof![ask(), order()])
+            .prop_map(|(who, it)| Step::Ask(who, it)),
+    ]
+}

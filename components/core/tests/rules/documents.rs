@@ -1,0 +1,227 @@
+//! Documents: which no session can have left, and what comes in with those that
+//! one did. That a document is as it was exported is the codec's to tell.
+
+use shared_context_core::{
+    Code, Command, Config, Key, Reply, WriteOptions,
+    config::Retention,
+    port::Revision,
+    portable::Portable,
+    store::{Limits, Totals},
+    time::Timestamp,
+    tokens::Tokens,
+};
+
+use crate::{
+    CHIEF, ask, delete, export, key, keys, label, past, read, refused, session, snapshot,
+    support::TestHost, take_snapshot, ttl, write, write_with,
+};
+
+/// A session with a bit of everything: at 2 `a` is written, at 3 again; snapshot
+/// `one` at 4; `b` at 5, deleted at 6; `c`, not kept in history, at 7; snapshots
+/// `two` at 8 and `three` at 9; `c` at 10; `d` at 11.
+fn document() -> Portable {
+    let retention = Retention { history_versions_max: 2, snapshots_max: 3, ..Retention::default() };
+    let limits = Limits { value_tokens_max: Tokens(5), keys_max: 3, ..Limits::default() };
+    let host = session(Config { retention, limits, ..Config::default() });
+    let unkept = || WriteOptions { keeps_history: Some(false), ..WriteOptions::default() };
+    write(&host, "a", "first");
+    write(&host, "a", "second");
+    take_snapshot(&host, "one");
+    write(&host, "b", "gone");
+    delete(&host, "b");
+    write_with(&host, "c", "1", unkept());
+    take_snapshot(&host, "two");
+    take_snapshot(&host, "three");
+    write_with(&host, "c", "2", unkept());
+    write(&host, "d", "");
+    *export(&host)
+}
+
+fn import(document: Portable) -> (TestHost, Result<(), Code>) {
+    let host = TestHost::default();
+    host.now.set(1_000_000);
+    let done = host.ask("admin", &Command::Import(Box::new(document)));
+    (host, done.map(|_| ()).map_err(|err| err.code()))
+}
+
+/// An edit of a document, and what it makes wrong.
+type Edit = (&'static str, fn(&mut Portable));
+
+#[test]
+fn what_no_session_can_have_left_is_refused() {
+    fn value(it: &mut Portable, key: &str, revision: u64, text: &str) {
+        it.values.insert((Key::parse(key).unwrap(), Revision(revision)), text.to_owned());
+    }
+    let edits: &[Edit] = &[
+        ("an entry twice", |it| it.entries.push(it.entries[0].clone())),
+        ("a value is missing", |it| drop(it.values.pop_first())),
+        ("a value of nothing", |it| value(it, "a", 9, "left over")),
+        ("a value of an unknown key", |it| value(it, "zzz", 3, "left over")),
+        ("a size in tokens", |it| it.entries[0].value_tokens = Tokens(1)),
+        ("a size in bytes", |it| it.entries[0].value_bytes = 1),
+        ("version 0", |it| it.entries[0].version = 0),
+        ("revision 0", |it| {
+            it.snapshots.clear();
+            let entry = &mut it.entries[2];
+            (entry.revision, entry.created) = (Revision(0), Revision(0));
+            value(it, "d", 0, "");
+        }),
+        ("created after it was written", |it| it.entries[0].created = Revision(4)),
+        ("a prefix", |it| {
+            let old = (it.entries[2].key.clone(), Revision(11));
+            let value = it.values.remove(&old).unwrap();
+            it.entries[2].key = Key::parse("p:d").unwrap();
+            it.values.insert((it.entries[2].key.clone(), Revision(11)), value);
+        }),
+        ("more keys than there may be", |it| it.config.limits.keys_max = 2),
+        ("a value larger than there may be", |it| it.config.limits.value_tokens_max = Tokens(1)),
+        ("more versions of a key than are kept", |it| {
+            it.config.retention.history_versions_max = 0;
+        }),
+        ("more snapshots than there may be", |it| it.config.retention.snapshots_max = 2),
+        ("limits that are none", |it| it.config.limits.keys_max = 0),
+        ("a version that ended before it was written", |it| {
+            it.history[0].ended.revision = Revision(2);
+        }),
+        ("history out of order", |it| it.history.swap(0, 1)),
+        ("a version twice", |it| it.history.insert(0, it.history[0].clone())),
+        ("a version that overlaps the entry", |it| it.history[0].ended.revision = Revision(5)),
+        ("an entry that was there before its past", |it| {
+            it.entries[0].revision = Revision(2);
+        }),
+        ("a label twice", |it| it.snapshots[1].info.label = label("one")),
+        ("snapshots out of order", |it| it.snapshots.swap(0, 1)),
+        ("a snapshot of what was written later", |it| it.snapshots[0].info.revision = Revision(2)),
+        ("a snapshot that does not add up", |it| it.snapshots[0].info.totals.keys = 2),
+        ("a key twice in a snapshot", |it| {
+            let again = it.snapshots[0].entries[0].clone();
+            it.snapshots[0].entries.push(again);
+            it.snapshots[0].info.totals.keys += 1;
+            it.snapshots[0].info.totals.tokens = Tokens(4);
+        }),
+        ("a snapshot without an entry that was there", |it| {
+            it.snapshots[0].entries.clear();
+            it.snapshots[0].info.totals = Totals::default();
+        }),
+        ("a snapshot of what history says had ended", |it| {
+            let (snapshot, dead) = (&mut it.snapshots[1], it.history[1].entry.clone());
+            snapshot.info.totals = snapshot.info.totals.replace(None, Some(&dead));
+            snapshot.entries.push(dead);
+        }),
+        ("a version that ended and came back", |it| {
+            // Only snapshots know the first `c`: two holds it, three holds another.
+            let last = it.snapshots[2].clone();
+            let mut between = last.clone();
+            between.info.revision = Revision(8);
+            between.info.label = it.snapshots[1].info.label.clone();
+            between.entries.retain(|it| it.key.as_str() != "c");
+            between.info.totals.keys -= 1;
+            between.info.totals.tokens = between.info.totals.tokens.minus(Tokens(1));
+            it.snapshots[1] = between;
+        }),
+        ("revisions that leave no room", |it| it.entries[0].touched = Revision(u64::MAX)),
+        ("the future", |it| it.created_at = Timestamp(1_000_000 + 86_400_001)),
+    ];
+    let good = document();
+    assert_eq!(import(good.clone()).1, Ok(()), "it is good before it is edited");
+    for (what, edit) in edits {
+        let mut document = good.clone();
+        edit(&mut document);
+        let (host, answer) = import(document);
+        assert_eq!(answer, Err(Code::MalformedRequest), "{what}");
+        assert_eq!(host.rows("").len(), 0, "{what}");
+    }
+}
+
+/// What comes in is changed as if it had never been away.
+#[test]
+fn an_imported_session_goes_on() {
+    let (host, done) = import(document());
+    assert_eq!(done, Ok(()));
+    assert_eq!(keys(&host, CHIEF), ["a", "c", "d"]);
+    assert_eq!(past(&host, CHIEF, "a"), ["first"]);
+    for name in ["two", "one", "three"] {
+        assert_eq!(snapshot(&host, CHIEF, name)[0].1, "second");
+        crate::delete_snapshot(&host, name);
+    }
+    for value in ["3", "4", "5"] {
+        write(&host, "a", value);
+        write(&host, "c", value);
+    }
+    for key in ["a", "c", "d"] {
+        delete(&host, key);
+    }
+    for key in ["a", "b", "c"] {
+        write(&host, key, "");
+    }
+    let document = export(&host);
+    assert_eq!(crate::values(&host).len(), document.values.len(), "nothing is left over");
+}
+
+#[test]
+fn only_the_admin_imports_and_only_where_there_is_no_session() {
+    let host = session(Config::default());
+    let command = Command::Import(export(&host));
+    assert_eq!(refused(&host, "admin", &command), Code::SessionExists);
+    assert_eq!(refused(&host, CHIEF, &command), Code::Forbidden);
+    assert_eq!(refused(&host, CHIEF, &Command::Export), Code::Forbidden);
+}
+
+#[test]
+fn an_archived_session_comes_in_archived() {
+    let host = session(Config::default());
+    write(&host, "a", "1");
+    ask(&host, "admin", &Command::ArchiveSession);
+    let (host, _) = import(*export(&host));
+    assert_eq!(refused(&host, CHIEF, &crate::a_delete("a")), Code::SessionArchived);
+    assert_eq!(read(&host, CHIEF, "a"), Some("1".to_owned()));
+}
+
+/// Entries that expired while nobody looked, and those that expire on the way.
+#[test]
+fn what_expired_before_or_on_the_way_is_gone_when_it_comes_in() {
+    let host = session(Config::default());
+    write_with(&host, "before", "1", ttl(1));
+    write_with(&host, "on_the_way", "1", ttl(5));
+    write_with(&host, "later", "1", ttl(9));
+    take_snapshot(&host, "s");
+    host.now.set(1_001_000);
+    let document = export(&host);
+    assert_eq!(document.entries.len(), 2);
+    assert_eq!(document.history.len(), 1);
+    let host = TestHost::default();
+    host.now.set(1_005_000);
+    let done = ask(&host, "admin", &Command::Import(document));
+    assert_eq!(done.next_expiry, Some(Timestamp(1_005_000)), "the timer rings at once");
+    assert_eq!(keys(&host, CHIEF), ["later"]);
+    assert_eq!(past(&host, CHIEF, "before"), ["1"]);
+    assert_eq!(past(&host, CHIEF, "on_the_way"), ["1"]);
+    assert_eq!(snapshot(&host, CHIEF, "s").len(), 3);
+    ask(&host, CHIEF, &Command::Sweep);
+    assert_eq!((host.rows("k/").len(), crate::values(&host).len()), (1, 3));
+    assert_eq!(crate::restore(&host, "s").unchanged, 1);
+    let Reply::Listing(it) =
+        ask(&host, CHIEF, &Command::ListKeys { prefix: None, if_changed_since: None }).reply
+    else {
+        panic!()
+    };
+    assert_eq!(it.entries[0].entry.key, key("later"));
+}
+
+/// A copy under another name, from the same document.
+#[test]
+fn the_revisions_of_a_name_never_go_back() {
+    let host = session(Config::default());
+    for nth in 0..20_u32 {
+        write(&host, "a", &nth.to_string());
+    }
+    let document = export(&host);
+    let host = TestHost::default();
+    host.now.set(1_000_000);
+    let first = ask(&host, "admin", &Command::Import(document)).revision;
+    assert!(first.0 > 20);
+    let ended = ask(&host, "admin", &Command::DeleteSession).revision;
+    assert_eq!(ended, first.next());
+    let again = ask(&host, "admin", &Command::CreateSession(Box::default())).revision;
+    assert_eq!(again, ended.next());
+}

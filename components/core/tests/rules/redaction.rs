@@ -1,0 +1,161 @@
+//! Redaction: a value that is gone is gone everywhere, and its digest stays.
+
+use shared_context_core::{
+    Code, Command, Config, Reply, RequestId, Write, WriteOptions,
+    port::Revision,
+    store::{Limits, redaction},
+    tokens::Tokens,
+};
+
+use crate::{
+    CHIEF, ask, export, feed, key, line, past, read, refused, restore, session, snapshot,
+    support::TestHost, take_snapshot, values, write,
+};
+
+const SECRET: &str = "hunter2-the-password";
+
+fn redact(host: &TestHost, revision: Option<Revision>) -> Vec<String> {
+    let command = Command::Redact { key: key("x"), revision, reason: line("a secret") };
+    match ask(host, CHIEF, &command).reply {
+        Reply::Redacted(it) => it.digests,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn placeholder() -> String {
+    redaction::placeholder(SECRET, &line("a secret"))
+}
+
+/// No row of the session holds the secret.
+fn assert_gone(host: &TestHost) {
+    for (row, bytes) in host.rows("") {
+        let has_it = bytes.windows(SECRET.len()).any(|it| it == SECRET.as_bytes());
+        assert!(!has_it, "it is still in {row}");
+    }
+}
+
+#[test]
+fn a_value_goes_from_entry_history_and_snapshots_in_one_commit() {
+    let host = session(Config::default());
+    let mut first = Write::new("x", SECRET).unwrap();
+    first.request_id = Some(RequestId::parse("r").unwrap());
+    ask(&host, CHIEF, &Command::Write(first));
+    take_snapshot(&host, "old");
+    write(&host, "x", "harmless");
+    write(&host, "x", SECRET);
+    take_snapshot(&host, "new");
+    write(&host, "other", "stays");
+    let before = feed(&host, CHIEF, None).len();
+    let digests = redact(&host, None);
+    assert_eq!(digests.len(), 2, "each value once: {digests:?}");
+    assert!(digests.contains(&redaction::digest(SECRET)));
+    assert_gone(&host);
+    assert_eq!(feed(&host, CHIEF, None)[before..], ["redact x"]);
+    assert_eq!(read(&host, CHIEF, "x"), Some(placeholder()));
+    assert_eq!(past(&host, CHIEF, "x")[0], placeholder());
+    assert_eq!(snapshot(&host, CHIEF, "old")[0].1, placeholder());
+    assert_eq!(snapshot(&host, CHIEF, "new"), [("x".to_owned(), placeholder())]);
+    assert_eq!(read(&host, CHIEF, "other"), Some("stays".to_owned()));
+    restore(&host, "old");
+    assert_eq!(read(&host, CHIEF, "x"), Some(placeholder()), "and does not come back");
+}
+
+#[test]
+fn only_the_value_of_a_revision_may_be_meant() {
+    let host = session(Config::default());
+    let first = write(&host, "x", SECRET);
+    take_snapshot(&host, "s");
+    let second = write(&host, "x", "harmless");
+    assert_eq!(redact(&host, Some(first)), [redaction::digest(SECRET)]);
+    assert_gone(&host);
+    assert_eq!(read(&host, CHIEF, "x"), Some("harmless".to_owned()));
+    assert_eq!(past(&host, CHIEF, "x"), [placeholder()]);
+    let entry = &export(&host).entries[0];
+    assert_eq!(entry.revision, second, "what was not meant is as it was");
+    let unknown =
+        Command::Redact { key: key("x"), revision: Some(Revision(99)), reason: line("a secret") };
+    assert_eq!(refused(&host, CHIEF, &unknown), Code::KeyNotFound);
+}
+
+/// A snapshot may be all that holds a value.
+#[test]
+fn a_value_that_only_snapshots_hold_goes_too() {
+    let host = session(Config::default());
+    let keeps_history = Some(false);
+    let options = WriteOptions { keeps_history, ..Default::default() };
+    crate::write_with(&host, "x", SECRET, options);
+    take_snapshot(&host, "a");
+    take_snapshot(&host, "b");
+    crate::delete(&host, "x");
+    assert_eq!(redact(&host, None), [redaction::digest(SECRET)]);
+    assert_gone(&host);
+    for name in ["a", "b"] {
+        assert_eq!(snapshot(&host, CHIEF, name), [("x".to_owned(), placeholder())]);
+        let list = ask(&host, CHIEF, &Command::ListSnapshots).reply;
+        let Reply::Snapshots(list) = list else { panic!() };
+        assert!(
+            list.snapshots
+                .iter()
+                .all(|it| it.totals.tokens.0 as usize == placeholder().len().div_ceil(4))
+        );
+    }
+    assert_eq!(values(&host).len(), 1);
+    crate::delete_snapshot(&host, "a");
+    crate::delete_snapshot(&host, "b");
+    assert_eq!(values(&host).len(), 0);
+}
+
+#[test]
+fn redacting_again_changes_nothing() {
+    let host = session(Config::default());
+    write(&host, "x", SECRET);
+    redact(&host, None);
+    let before = host.rows("");
+    assert_eq!(redact(&host, None), Vec::<String>::new());
+    assert_eq!(host.rows(""), before);
+}
+
+#[test]
+fn a_secret_can_be_removed_when_the_session_is_over() {
+    let host = session(Config::default());
+    write(&host, "x", SECRET);
+    ask(&host, "admin", &Command::ArchiveSession);
+    let command = Command::Redact { key: key("x"), revision: None, reason: line("a secret") };
+    assert_eq!(refused(&host, CHIEF, &command), Code::SessionArchived);
+    ask(&host, "admin", &command);
+    assert_gone(&host);
+}
+
+/// What is left of a value may be longer than it was. The store can then still be
+/// made smaller, not larger, and it can be moved.
+#[test]
+fn a_store_that_a_redaction_made_too_large_can_be_made_smaller() {
+    let limits =
+        Limits { value_tokens_max: Tokens(10), store_tokens_max: Tokens(20), ..Limits::default() };
+    let host = session(Config { limits, ..Config::default() });
+    let text = |tokens: usize| "x".repeat(4 * tokens);
+    write(&host, "x", &text(1));
+    write(&host, "y", &text(10));
+    write(&host, "z", &text(5));
+    redact(&host, None);
+    let larger = crate::a_write("z", &text(6), WriteOptions::default());
+    assert_eq!(refused(&host, CHIEF, &larger), Code::StoreFull);
+    let new = crate::a_write("new", &text(1), WriteOptions::default());
+    assert_eq!(refused(&host, CHIEF, &new), Code::StoreFull);
+    write(&host, "z", &text(4));
+    moved(&host);
+    write(&host, "x", &text(8));
+    assert_eq!(crate::keys(&host, CHIEF).len(), 3);
+    // 22 tokens of 20, and no redacted entry is left.
+    moved(&host);
+    write(&host, "y", &text(8));
+    write(&host, "z", &text(1));
+}
+
+/// Takes the session out and brings it in elsewhere.
+fn moved(host: &TestHost) {
+    let elsewhere = TestHost::default();
+    elsewhere.now.set(host.now.get());
+    ask(&elsewhere, "admin", &Command::Import(export(host)));
+    assert_eq!(export(&elsewhere), export(host));
+}

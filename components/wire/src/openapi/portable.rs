@@ -1,0 +1,58 @@
+//! What is said of the routes that show a whole session, take it out and bring it
+//! in.
+
+use super::{
+    about::About,
+    examples,
+    parts::{body, request, response, tool_response},
+    schemas::{reference, reply},
+};
+use crate::http::table::Endpoint;
+
+/// What is said of `endpoint`.
+pub(super) fn about(endpoint: Endpoint) -> About {
+    let about = About { tag: "sessions", is_admins: true, ..About::default() };
+    match endpoint {
+        Endpoint::Inspect => About {
+            id: "inspect",
+            summary: "Show everything about a session, values included.",
+            responses: tool_response("inspect", &[]),
+            codes: &["FORBIDDEN"],
+            ..about
+        },
+        Endpoint::ExportSession => About {
+            id: "export_session",
+            summary: "Take a whole session out as one document with digests.",
+            description: "Its configuration, entries, their history and snapshots; no \
+                          credentials, no audit trail. The same session gives the same bytes.",
+            responses: tool_response("export_session", &["Content-Disposition"]),
+            codes: &["FORBIDDEN"],
+            ..about
+        },
+        _ => About {
+            id: "import_session",
+            summary: "Create a session from an exported document and get its orchestrator's \
+                      credential.",
+            description: "The document may have up to 16 MiB. What was altered in it is refused \
+                          and named. Credentials of the session it came from do not open the new \
+                          one.",
+            request: Some(request(body(
+                reply("export_session"),
+                examples::answer("export_session"),
+            ))),
+            responses: response(
+                "201",
+                "Created.",
+                body(reference("created_session"), examples::created_session()),
+                &["Location"],
+            ),
+            codes: &[
+                "FORMAT_TOO_NEW",
+                "DOCUMENT_ALTERED",
+                "SESSION_EXISTS",
+                "UNSUPPORTED_MEDIA_TYPE",
+            ],
+            ..about
+        },
+    }
+}

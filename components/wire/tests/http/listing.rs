@@ -1,0 +1,193 @@
+//! Lists: of keys, spared those who have them; of sessions, by what they are.
+
+use std::sync::atomic::Ordering;
+
+use serde_json::Value;
+use shared_context_codec::Failure;
+
+use crate::bench::{ADMIN_KEY, Bench, START_MS, Seen};
+
+const LIST: &str = "GET /v1/sessions/s/entries";
+
+#[track_caller]
+fn list(bench: &Bench, tag: &str, status: u16) -> Seen {
+    bench.check_as(&bench.agent, LIST, &[("if-none-match", tag)], "", status, "")
+}
+
+#[test]
+fn a_list_is_the_same_until_an_entry_changes() {
+    let bench = Bench::new();
+    bench.check("PUT /v1/sessions/s/entries/scope", "x", 201, "");
+    let first = bench.check(LIST, "", 200, "").header("etag").to_owned();
+    assert_eq!(first, "\"2\"");
+    assert_eq!(list(&bench, &first, 304).header("etag"), "\"2\"");
+    let take = "POST /v1/sessions/s/snapshots";
+    bench.check_as(&bench.orchestrator, take, &[], r#"{"label":"a"}"#, 201, "");
+    let unchanged = list(&bench, &first, 304);
+    assert_eq!(unchanged.header("etag"), "\"3\"", "a later tag for the same list");
+    assert_eq!(unchanged.body, "");
+    assert_eq!(unchanged.header("content-type"), "");
+    list(&bench, "\"3\"", 304);
+    list(&bench, "\"1\", W/\"2\"", 304);
+    list(&bench, "\"1\"", 200);
+    list(&bench, "\"99\"", 200);
+    list(&bench, "\"scope\"", 200);
+    bench.check("PUT /v1/sessions/s/entries/plan", "x", 201, "");
+    assert_eq!(list(&bench, "\"3\"", 200).header("etag"), "\"4\"");
+    bench.check("DELETE /v1/sessions/s/entries/plan", "", 200, "");
+    list(&bench, "\"4\"", 200);
+    list(&bench, "\"5\"", 304);
+}
+
+#[test]
+fn a_list_from_which_something_expired_is_another() {
+    let bench = Bench::new();
+    let tool = "POST /v1/sessions/s/shared_context";
+    let write = r#"{"action":"write","key":"short","value":"x","ttl_seconds":60}"#;
+    bench.check(tool, write, 200, "");
+    let before = bench.check(LIST, "", 200, "short").header("etag").to_owned();
+    list(&bench, &before, 304);
+    bench.engine.now_ms.store(START_MS + 59_999, Ordering::SeqCst);
+    list(&bench, &before, 304);
+    bench.engine.now_ms.store(START_MS + 60_000, Ordering::SeqCst);
+    let expired = list(&bench, &before, 200);
+    assert!(!expired.body.contains("short"));
+    assert_eq!(expired.header("etag"), "", "this revision's tag is that of the longer list");
+    // The next change removes it, and the list has a tag again.
+    let take = "POST /v1/sessions/s/snapshots";
+    bench.check_as(&bench.orchestrator, take, &[], r#"{"label":"a"}"#, 201, "");
+    let after = list(&bench, &before, 200);
+    assert_eq!(after.header("etag"), "\"3\"");
+    list(&bench, "\"3\"", 304);
+}
+
+#[test]
+fn keys_are_listed_by_prefix() {
+    let bench = Bench::new();
+    let body = r#"{"session_id":"p","config":{"allows_prefixes":true}}"#;
+    let created = bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], body, 201, "").json();
+    let token = created["credential"].as_str().unwrap();
+    for key in ["inv:scope", "inv:plan", "rev:scope", "scope"] {
+        let target = format!("PUT /v1/sessions/p/entries/{key}");
+        bench.check_as(token, &target, &[], "x", 201, "");
+    }
+    let list = |query: &str, headers: &[(&str, &str)], status: u16, told: &str| {
+        let target = format!("GET /v1/sessions/p/entries{query}");
+        bench.check_as(token, &target, headers, "", status, told)
+    };
+    for query in ["?prefix=inv", "?prefix=inv:", "?prefix=inv%3A"] {
+        let seen = list(query, &[], 200, "inv:plan");
+        assert_eq!(seen.json()["key_count"], 2, "{query}");
+        let etag = seen.header("etag").to_owned();
+        list(query, &[("if-none-match", &etag)], 304, "");
+    }
+    assert_eq!(list("?prefix=none", &[], 200, "").json()["key_count"], 0);
+    for wrong in ["?prefix=", "?prefix=Inv", "?prefix=inv:scope", "?prefix=a%20b"] {
+        list(wrong, &[], 400, "INVALID_KEY");
+    }
+    list("?prefix=inv&prefix=rev", &[], 400, "prefix is given twice");
+}
+
+/// Sessions `capa-1` to `capa-3`, `capb` and `s`, the even one and `capb` archived
+/// an hour after the start.
+fn with_sessions() -> Bench {
+    let bench = Bench::new();
+    for session in ["capa-1", "capa-2", "capa-3", "capb"] {
+        bench.create(session);
+    }
+    bench.engine.now_ms.store(START_MS + 3_600_000, Ordering::SeqCst);
+    for session in ["capa-2", "capb"] {
+        let target = format!("POST /v1/sessions/{session}/archive");
+        bench.check_as(ADMIN_KEY, &target, &[], "", 200, "");
+    }
+    bench
+}
+
+fn page(bench: &Bench, query: &str) -> (Vec<String>, Option<String>) {
+    let target = format!("GET /v1/sessions{query}");
+    let page = bench.check_as(ADMIN_KEY, &target, &[], "", 200, "").json();
+    let id = |it: &Value| it["session_id"].as_str().unwrap().to_owned();
+    let ids = page["sessions"].as_array().unwrap().iter().map(id).collect();
+    (ids, page["next_after"].as_str().map(str::to_owned))
+}
+
+#[test]
+fn sessions_are_listed_by_what_they_are() {
+    let bench = with_sessions();
+    let check = |query: &str, ids: &[&str]| {
+        assert_eq!(page(&bench, query).0, ids, "{query}");
+    };
+    check("?status=active", &["capa-1", "capa-3", "s"]);
+    check("?status=archived", &["capa-2", "capb"]);
+    check("?prefix=capa-", &["capa-1", "capa-2", "capa-3"]);
+    check("?prefix=capa", &["capa-1", "capa-2", "capa-3"]);
+    check("?prefix=capa-1", &["capa-1"]);
+    check("?prefix=cap&after=capa-2", &["capa-3", "capb"]);
+    check("?prefix=capa-&after=a", &["capa-1", "capa-2", "capa-3"]);
+    check("?prefix=capa-&status=archived", &["capa-2"]);
+    check("?prefix=Capa", &[]);
+    check("?prefix=%C3%A4", &[]);
+    check("?prefix=&status=active&limit=1", &["capa-1"]);
+    check("?changed_after=2026-02-20T14:30:00Z", &["capa-2", "capb"]);
+    check("?changed_before=2026-02-20T15:30:00Z", &["capa-1", "capa-3", "s"]);
+    check("?changed_before=2026-02-20T15:30:00.001Z&status=archived", &["capa-2", "capb"]);
+    check("?changed_after=2026-02-20T16%3A29%3A59%2B01%3A00", &["capa-2", "capb"]);
+    check("?changed_after=2026-02-20T15:30:00Z", &[]);
+    let refused = |query: &str, told: &str| {
+        let target = format!("GET /v1/sessions?{query}");
+        bench.check_as(ADMIN_KEY, &target, &[], "", 400, told);
+    };
+    for status in ["", "Active", "deleted"] {
+        refused(&format!("status={status}"), "status must be active or archived");
+    }
+    for time in ["", "yesterday", "2026-02-20", "1771597800000", "2026-02-20T14:30:00"] {
+        refused(&format!("changed_after={time}"), "changed_after: ");
+        refused(&format!("changed_before={time}"), "write it as RFC 3339");
+    }
+    refused("state=active", "this route takes only after, limit, prefix, status");
+}
+
+#[test]
+fn a_page_of_what_fits_tells_where_to_go_on() {
+    let bench = with_sessions();
+    let walk = |query: &str, limit: usize| {
+        let (mut all, mut after) = (Vec::new(), String::new());
+        loop {
+            let query = format!("?{query}&limit={limit}{after}");
+            let (ids, next) = page(&bench, &query);
+            assert!(ids.len() <= limit, "{query}");
+            all.extend(ids);
+            let Some(next) = next else { return all };
+            after = format!("&after={next}");
+        }
+    };
+    for limit in 1..=6 {
+        assert_eq!(walk("status=archived", limit), ["capa-2", "capb"], "{limit}");
+        assert_eq!(walk("prefix=capa-", limit), ["capa-1", "capa-2", "capa-3"], "{limit}");
+        assert_eq!(walk("status=active&prefix=cap", limit), ["capa-1", "capa-3"], "{limit}");
+        assert_eq!(walk("changed_before=2000-01-01T00:00:00Z", limit).len(), 0, "{limit}");
+    }
+    assert_eq!(page(&bench, "?prefix=capa-&limit=3").1, None, "there are no more of them");
+    assert_eq!(page(&bench, "?prefix=capa-&limit=2").1.as_deref(), Some("capa-2"));
+}
+
+#[test]
+fn a_page_looks_at_1000_sessions_at_most() {
+    let bench = Bench::new();
+    for nth in 0..1_100 {
+        bench.create(&format!("a{nth:04}"));
+    }
+    bench.engine.requests.lock().unwrap().clear();
+    let (ids, next) = page(&bench, "?status=archived");
+    assert_eq!((ids.len(), next.as_deref()), (0, Some("a0999")));
+    assert_eq!(bench.engine.requests.lock().unwrap().len(), 1_000);
+    let (ids, next) = page(&bench, "?status=archived&after=a0999");
+    assert_eq!((ids.len(), next), (0, None));
+    bench.engine.requests.lock().unwrap().clear();
+    let (ids, next) = page(&bench, "?prefix=a01&limit=7");
+    assert_eq!((ids.len(), next.as_deref()), (7, Some("a0106")));
+    assert_eq!(bench.engine.requests.lock().unwrap().len(), 7, "none but those listed");
+    let gone = Failure::new("SESSION_NOT_FOUND", "gone");
+    *bench.engine.fails_with.lock().unwrap() = Some(gone);
+    assert_eq!(page(&bench, "?status=active&limit=2").0, ["a0001", "a0002"]);
+}

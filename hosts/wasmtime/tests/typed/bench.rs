@@ -1,0 +1,140 @@
+//! The component over a store in memory, with two sessions: `typed` and `json`.
+
+use std::{fmt::Debug, sync::LazyLock};
+
+use serde_json::{Value, json};
+use shared_context_core::{
+    audit::AuditRecord,
+    memory::MemoryKv,
+    port::{Clock, Log},
+    time::Timestamp,
+};
+use shared_context_wasmtime::{
+    Caller, Component, ComponentOptions, Failure, Host,
+    bindings::{
+        exports::shared_context::core::store::{WriteOptions, Written},
+        shared_context::core::types,
+    },
+};
+
+/// The instant of everything.
+pub(crate) const NOW_MS: u64 = 1_771_597_800_000;
+
+pub(crate) static COMPONENT: LazyLock<Component> =
+    LazyLock::new(|| Component::new(&ComponentOptions::default()).unwrap());
+
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        Timestamp(NOW_MS)
+    }
+}
+
+impl Log for Still {
+    fn record(&self, _: &AuditRecord) {}
+}
+
+/// Calls a typed function on the session `typed`:
+/// `call!(bench, store.call_read("orchestrator", "scope", None))`.
+macro_rules! call {
+    ($bench:expr, $interface:ident.$function:ident($who:expr $(, $argument:expr)* $(,)?)) => {
+        crate::bench::call_in!("typed", $bench, $interface.$function($who $(, $argument)*))
+    };
+}
+pub(crate) use call;
+
+/// As `call`, on another session.
+macro_rules! call_in {
+    ($session:expr, $bench:expr,
+     $interface:ident.$function:ident($who:expr $(, $argument:expr)* $(,)?)) => {{
+        let who = crate::bench::caller($who);
+        crate::bench::COMPONENT.call(&$bench.host, |guest, store| {
+            crate::bench::interfaces::$interface(guest)
+                .$function(store, $session, &who $(, $argument)*)
+        })
+    }};
+}
+pub(crate) use call_in;
+
+/// The interfaces by their short names.
+pub(crate) mod interfaces {
+    use shared_context_wasmtime::bindings::{SharedContext, exports::shared_context::core as wit};
+
+    macro_rules! short {
+        ($($short:ident = $long:ident,)*) => {
+            $(pub(crate) fn $short(guest: &SharedContext) -> &wit::$short::Guest {
+                guest.$long()
+            })*
+        };
+    }
+    short! {
+        sessions = shared_context_core_sessions,
+        store = shared_context_core_store,
+        history = shared_context_core_history,
+        snapshots = shared_context_core_snapshots,
+        changes = shared_context_core_changes,
+        prompt = shared_context_core_prompt,
+    }
+}
+
+pub(crate) fn caller(participant: &str) -> types::Caller {
+    (&Caller::trusted(participant)).into()
+}
+
+/// What was refused, and why.
+pub(crate) fn refused<T: Debug>(answer: Result<T, Failure>) -> Failure {
+    answer.unwrap_err()
+}
+
+pub(crate) struct Bench {
+    pub(crate) host: Host,
+}
+
+impl Bench {
+    /// Without sessions.
+    pub(crate) fn empty() -> Self {
+        Self { host: Host::new(MemoryKv::default(), Still, Still) }
+    }
+
+    /// With both sessions.
+    pub(crate) fn new() -> Self {
+        Self::with_config(json!({}))
+    }
+
+    /// With both sessions, of this configuration.
+    pub(crate) fn with_config(config: Value) -> Self {
+        let it = Self::empty();
+        let create = json!({"action": "create_session", "config": config});
+        for session in ["typed", "json"] {
+            it.ask(session, "admin", &create).unwrap();
+        }
+        it
+    }
+
+    /// What the JSON tool answers in the session `json`.
+    #[track_caller]
+    pub(crate) fn json(&self, who: &str, request: Value) -> Value {
+        self.ask("json", who, &request).unwrap()
+    }
+
+    /// What the JSON tool refuses in the session `json`.
+    #[track_caller]
+    pub(crate) fn json_refused(&self, who: &str, request: Value) -> Failure {
+        refused(self.ask("json", who, &request))
+    }
+
+    pub(crate) fn ask(&self, session: &str, who: &str, request: &Value) -> Result<Value, Failure> {
+        let (who, scope) = (Caller::trusted(who), format!("session/{session}"));
+        let reply = COMPONENT.invoke(&self.host, &scope, &who, request.to_string().as_bytes())?;
+        Ok(serde_json::from_slice(&reply.body).unwrap())
+    }
+
+    /// Writes in both sessions.
+    #[track_caller]
+    pub(crate) fn write(&self, who: &str, key: &str, value: &str) -> Written {
+        self.json(who, json!({"action": "write", "key": key, "value": value}));
+        let options = WriteOptions::default();
+        call!(self, store.call_write(who, key, value, &options, None)).unwrap()
+    }
+}

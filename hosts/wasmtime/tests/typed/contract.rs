@@ -1,0 +1,124 @@
+//! Every action of the JSON tool, and each of its members, has its place in the
+//! typed interfaces; nothing stands there that the tool does not know; and what
+//! stands there is tested.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+use shared_context_codec::ACTIONS;
+use wit_parser::{Function, Resolve, Type, TypeDefKind, WorldItem};
+
+/// The typed functions for each action.
+const FUNCTIONS: &[(&str, &[&str])] = &[
+    ("list_keys", &["store.list-keys"]),
+    ("read", &["store.read"]),
+    ("write", &["store.write"]),
+    ("delete", &["store.delete"]),
+    ("read_batch", &["store.read-batch"]),
+    ("write_batch", &["store.write-batch"]),
+    ("read_history", &["history.read"]),
+    ("set_access", &["store.set-access"]),
+    ("snapshot", &["snapshots.take"]),
+    ("list_snapshots", &["snapshots.list-all"]),
+    ("read_snapshot", &["snapshots.read", "snapshots.read-entry"]),
+    ("diff_snapshots", &["snapshots.diff"]),
+    ("restore_snapshot", &["snapshots.restore"]),
+    ("delete_snapshot", &["snapshots.delete"]),
+    ("changes", &["changes.read"]),
+    ("redact", &["store.redact"]),
+    ("prompt", &["prompt.render"]),
+    ("show_session", &["sessions.show"]),
+    ("create_session", &["sessions.create"]),
+    ("archive_session", &["sessions.archive"]),
+    ("delete_session", &["sessions.delete"]),
+    ("revoke_credentials", &["sessions.revoke-credentials"]),
+    ("inspect", &["sessions.inspect"]),
+    ("export_session", &["sessions.export-document"]),
+    ("import_session", &["sessions.import-document"]),
+    ("audit", &["changes.audit"]),
+];
+
+/// The tests of the interfaces.
+const TESTS: [&str; 6] = [
+    include_str!("sessions.rs"),
+    include_str!("store.rs"),
+    include_str!("history.rs"),
+    include_str!("snapshots.rs"),
+    include_str!("changes.rs"),
+    include_str!("prompt.rs"),
+];
+
+/// The parameters of each typed function, as members of a request.
+fn typed_functions() -> BTreeMap<String, BTreeSet<String>> {
+    let mut resolve = Resolve::default();
+    let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit");
+    let (package, _) = resolve.push_dir(wit).unwrap();
+    let world = &resolve.worlds[resolve.select_world(&[package], None).unwrap()];
+    let mut functions = BTreeMap::new();
+    for export in world.exports.values() {
+        let WorldItem::Interface { id, .. } = export else { panic!("exports are interfaces") };
+        let interface = &resolve.interfaces[*id];
+        let name = interface.name.as_deref().unwrap();
+        for function in interface.functions.values().filter(|_| name != "tool") {
+            functions.insert(format!("{name}.{}", function.name), members(&resolve, function));
+        }
+    }
+    functions
+}
+
+fn members(resolve: &Resolve, function: &Function) -> BTreeSet<String> {
+    let mut members = BTreeSet::new();
+    for param in &function.params {
+        match (param.name.as_str(), record(resolve, param.ty)) {
+            ("session" | "caller", _) => {}
+            (_, Some(fields)) => members.extend(fields),
+            (name, None) => drop(members.insert(member(name))),
+        }
+    }
+    members
+}
+
+/// The fields of a record.
+fn record(resolve: &Resolve, ty: Type) -> Option<Vec<String>> {
+    let Type::Id(id) = ty else { return None };
+    match &resolve.types[id].kind {
+        TypeDefKind::Type(ty) => record(resolve, *ty),
+        TypeDefKind::Record(it) => Some(it.fields.iter().map(|it| member(&it.name)).collect()),
+        _ => None,
+    }
+}
+
+/// The member of a request that a parameter is.
+fn member(name: &str) -> String {
+    match name {
+        "keeps-history" => "history".to_owned(),
+        _ => name.strip_suffix("-ms").unwrap_or(name).replace('-', "_"),
+    }
+}
+
+#[test]
+fn every_action_has_typed_functions_that_take_each_of_its_members() {
+    let mut functions = typed_functions();
+    for action in ACTIONS {
+        let named = FUNCTIONS.iter().find(|(name, _)| *name == action.name);
+        let Some((_, named)) = named else { panic!("{} has no typed function", action.name) };
+        let mut typed = BTreeSet::new();
+        for name in *named {
+            typed.extend(functions.remove(*name).unwrap_or_else(|| panic!("there is no {name}")));
+        }
+        let members = action.required.iter().chain(action.optional);
+        let members: BTreeSet<String> = members.map(|it| (*it).to_owned()).collect();
+        assert_eq!(typed, members, "{}: typed on the left", action.name);
+    }
+    assert!(functions.is_empty(), "no action is {:?}", functions.keys());
+}
+
+#[test]
+fn every_typed_function_is_called_by_a_test() {
+    for name in typed_functions().keys() {
+        let call = name.replace('.', ".call_").replace('-', "_") + "(";
+        assert!(TESTS.iter().any(|it| it.contains(&call)), "no test calls {name}");
+    }
+}

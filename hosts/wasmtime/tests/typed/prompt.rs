@@ -1,0 +1,31 @@
+//! The interface `prompt`, and the description of the tool.
+
+use serde_json::json;
+
+use crate::bench::{Bench, COMPONENT, call, refused};
+
+#[test]
+fn prompts_are_the_same() {
+    let it = Bench::new();
+    for (who, max_tokens) in [(None, None), (Some("subagent:analysis"), Some(300))] {
+        let typed = call!(it, prompt.call_render("admin", who, max_tokens)).unwrap();
+        let request = json!({"action": "prompt", "participant": who, "max_tokens": max_tokens});
+        let json = it.json("admin", request);
+        assert_eq!(json["text"], typed.text);
+        assert_eq!(json["tokens"], typed.tokens);
+        assert_eq!(json["left_out"], json!(typed.left_out));
+    }
+    for (who, max_tokens) in [(Some("nobody"), None), (None, Some(10))] {
+        let typed = refused(call!(it, prompt.call_render("admin", who, max_tokens)));
+        let request = json!({"action": "prompt", "participant": who, "max_tokens": max_tokens});
+        assert_eq!(typed, it.json_refused("admin", request));
+    }
+}
+
+#[test]
+fn the_component_describes_the_tool_as_the_library_does() {
+    let described = COMPONENT.call(&Bench::empty().host, |guest, store| {
+        guest.shared_context_core_tool().call_describe(store).map(Ok)
+    });
+    assert_eq!(described.unwrap(), shared_context_codec::describe());
+}

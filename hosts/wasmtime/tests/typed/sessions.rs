@@ -1,0 +1,120 @@
+//! The interface `sessions`.
+
+use serde_json::{Value, json};
+use shared_context_wasmtime::{
+    Caller, Credential,
+    bindings::{exports::shared_context::core::store::WriteOptions, shared_context::core::types},
+};
+
+use crate::{
+    bench::{Bench, COMPONENT, call, call_in, refused},
+    forms,
+};
+
+const AGENT: &str = "subagent:analysis";
+
+#[test]
+fn sessions_live_and_die_the_same() {
+    let it = Bench::empty();
+    for config in [r#"{"keys_max":0}"#, r#"{"keys":1}"#, "[]", r#"{"estimator":"unknown"}"#] {
+        let typed = refused(call!(it, sessions.call_create("admin", Some(config))));
+        let config: Value = serde_json::from_str(config).unwrap();
+        let request = json!({"action": "create_session", "config": config});
+        assert_eq!(typed.code, it.json_refused("admin", request).code);
+    }
+    let config = Some(r#"{"value_tokens_max":500}"#);
+    let made = call!(it, sessions.call_create("admin", config)).unwrap();
+    let request = json!({"action": "create_session", "config": {"value_tokens_max": 500}});
+    assert_eq!(forms::session(&made), it.json("admin", request.clone()));
+    let again = refused(call!(it, sessions.call_create("admin", config)));
+    assert_eq!(again.code, it.json_refused("admin", request).code);
+
+    let shown = call!(it, sessions.call_show(AGENT)).unwrap();
+    assert_eq!(forms::session(&shown), it.json(AGENT, json!({"action": "show_session"})));
+    let revoked = call!(it, sessions.call_revoke_credentials("admin")).unwrap();
+    let request = json!({"action": "revoke_credentials"});
+    assert_eq!(forms::session(&revoked), it.json("admin", request));
+    let request = json!({"action": "archive_session"});
+    let typed = refused(call!(it, sessions.call_archive(AGENT)));
+    assert_eq!(typed, it.json_refused(AGENT, request.clone()));
+    let archived = call!(it, sessions.call_archive("admin")).unwrap();
+    assert_eq!(forms::session(&archived), it.json("admin", request));
+    let write = call!(it, store.call_write(AGENT, "scope", "x", &WriteOptions::default(), None));
+    assert_eq!(refused(write).code, "SESSION_ARCHIVED");
+
+    let revision = call!(it, sessions.call_delete("admin")).unwrap();
+    let json = json!({"deleted_session": "json", "revision": revision});
+    assert_eq!(json, it.json("admin", json!({"action": "delete_session"})));
+    assert_eq!(refused(call!(it, sessions.call_show(AGENT))).code, "SESSION_NOT_FOUND");
+    let again = call!(it, sessions.call_create("admin", None)).unwrap();
+    assert!(again.incarnation > made.incarnation);
+}
+
+#[test]
+fn a_void_credential_comes_before_anything_else() {
+    let it = Bench::new();
+    let credential = Some(Credential { incarnation: 1, epoch: 0 });
+    let held = Caller { participant: AGENT.to_owned(), credential };
+    let held: types::Caller = (&held).into();
+    let read = |key: &str| {
+        COMPONENT.call(&it.host, |guest, store| {
+            guest.shared_context_core_store().call_read(store, "typed", &held, key, None)
+        })
+    };
+    assert_eq!(refused(read("Scope")).code, "INVALID_KEY");
+    call!(it, sessions.call_revoke_credentials("admin")).unwrap();
+    assert_eq!(refused(read("Scope")).code, "UNAUTHENTICATED");
+}
+
+#[test]
+fn a_session_is_inspected_taken_out_and_brought_in_the_same() {
+    let it = Bench::new();
+    it.write(AGENT, "scope", "one");
+    it.write(AGENT, "scope", "two");
+    call!(it, snapshots.call_take("orchestrator", "one", None)).unwrap();
+    it.json("orchestrator", json!({"action": "snapshot", "label": "one"}));
+
+    let inspected = call!(it, sessions.call_inspect("admin")).unwrap();
+    let mut inspected: Value = serde_json::from_str(&inspected).unwrap();
+    inspected["session"]["session_id"] = json!("json");
+    assert_eq!(inspected, it.json("admin", json!({"action": "inspect"})));
+
+    let document = call!(it, sessions.call_export_document("admin")).unwrap();
+    let told: Value = serde_json::from_str(&document).unwrap();
+    let json = it.json("admin", json!({"action": "export_session"}));
+    assert_eq!(told["digests"], json["digests"]);
+    assert_eq!(told["values"], json["values"]);
+
+    let inspected = call!(it, sessions.call_inspect(AGENT));
+    let exported = call!(it, sessions.call_export_document(AGENT));
+    for (typed, name) in [(inspected, "inspect"), (exported, "export_session")] {
+        assert_eq!(refused(typed), it.json_refused(AGENT, json!({"action": name})));
+    }
+
+    let import = |session: &str, who: &str, document: &str| {
+        call_in!(session, it, sessions.call_import_document(who, document))
+    };
+    let made = import("copy", "admin", &document).unwrap();
+    let request = json!({"action": "import_session", "document": told});
+    let mut same = it.ask("other", "admin", &request).unwrap();
+    same["session_id"] = json!("json");
+    assert_eq!(forms::session(&made), same);
+    let read = |session| call_in!(session, it, store.call_read(AGENT, "scope", None)).unwrap();
+    assert_eq!(forms::entry(&read("copy").unwrap()), forms::entry(&read("typed").unwrap()));
+
+    let refusals = [
+        ("copy", "admin", document.clone()),
+        ("third", AGENT, document.clone()),
+        ("third", "admin", document.replace("one", "uno")),
+        ("third", "admin", document.replace("session/1", "session/2")),
+        ("third", "admin", "{}".to_owned()),
+        ("a b", "admin", document.clone()),
+    ];
+    for (session, who, document) in refusals {
+        let typed = refused(import(session, who, &document));
+        let document: Value = serde_json::from_str(&document).unwrap();
+        let request = json!({"action": "import_session", "document": document});
+        assert_eq!(typed, refused(it.ask(session, who, &request)), "{session}");
+    }
+    assert_eq!(refused(import("third", "admin", "{")).code, "MALFORMED_REQUEST");
+}
