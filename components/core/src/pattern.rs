@@ -25,9 +25,18 @@ pub struct ParticipantPattern(String);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyPattern(String);
 
-/// A list of participant patterns: who matches one of them is meant.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A list of participant patterns: who matches one of them is meant. By default
+/// everyone (000 §7.2).
+///
+/// # Invariant
+///
+/// Everyone has one form, an empty list inside: most entries are everyone's, and
+/// cost nothing here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Participants(Vec<ParticipantPattern>);
+
+/// The pattern that everyone matches.
+const EVERYONE: &str = "*";
 
 impl ParticipantPattern {
     /// Checks `text` and takes it as a pattern.
@@ -46,7 +55,7 @@ impl ParticipantPattern {
                 Some((task, id)) => part_fits(task) && part_fits(id),
                 None => part_fits(rest),
             },
-            None => matches!(text, "*" | "orchestrator" | "admin"),
+            None => matches!(text, EVERYONE | "orchestrator" | "admin"),
         };
         if fits {
             return Ok(Self(text.to_owned()));
@@ -115,7 +124,8 @@ impl Participants {
     /// [`Error::Malformed`] when there is none, or more than [`PATTERNS_MAX`].
     pub fn new(patterns: Vec<ParticipantPattern>) -> Result<Self, Error> {
         if (1..=PATTERNS_MAX).contains(&patterns.len()) {
-            return Ok(Self(patterns));
+            let is_everyone = matches!(patterns.as_slice(), [only] if only.0 == EVERYONE);
+            return Ok(Self(if is_everyone { Vec::new() } else { patterns }));
         }
         Err(Error::malformed(format!(
             "a list of participants has {} patterns; it must have 1 to {PATTERNS_MAX}; [\"*\"] is \
@@ -126,24 +136,18 @@ impl Participants {
 
     /// Whether `participant` is meant.
     pub fn has(&self, participant: &Participant) -> bool {
-        self.0.iter().any(|it| matches(&it.0, participant.as_str()))
+        self.is_everyone() || self.0.iter().any(|it| matches(&it.0, participant.as_str()))
     }
 
     /// Whether it was not narrowed: `["*"]`.
     pub fn is_everyone(&self) -> bool {
-        matches!(self.0.as_slice(), [only] if only.0 == "*")
+        self.0.is_empty()
     }
 
     /// The patterns.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(ParticipantPattern::as_str)
-    }
-}
-
-impl Default for Participants {
-    /// Everyone (000 §7.2).
-    fn default() -> Self {
-        Self(vec![ParticipantPattern("*".to_owned())])
+        let everyone = self.is_everyone().then_some(EVERYONE);
+        everyone.into_iter().chain(self.0.iter().map(ParticipantPattern::as_str))
     }
 }
 

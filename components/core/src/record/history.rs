@@ -1,8 +1,11 @@
 //! The rows `h/`: the earlier versions of a key, in the order they were written.
+//!
+//! Each version is framed by its length, so that a write adds one and drops
+//! another without reading those between.
 
 use serde::{Deserialize, Serialize};
 
-use super::{HISTORY, damaged, decode, encode, entry::EntryRecord, stored_key, stored_participant};
+use super::{FORMAT, HISTORY, damaged, entry::EntryRecord, stored_key, stored_participant};
 use crate::{
     Error,
     key::Key,
@@ -20,34 +23,82 @@ struct VersionRecord {
     revision: u64,
 }
 
+/// The bytes of a frame's length.
+const LENGTH_BYTES: usize = 4;
+
 /// Encodes the earlier versions of a key; the key is in the row's name.
 pub(crate) fn encode_history(versions: &[Version]) -> Result<Vec<u8>, Error> {
-    let records = versions.iter().map(|Version { entry, ended }| VersionRecord {
+    let mut row = vec![FORMAT];
+    versions.iter().try_for_each(|it| push(&mut row, it))?;
+    Ok(row)
+}
+
+/// Decodes the earlier versions of `key`.
+pub(crate) fn decode_history(key: &Key, row: &[u8]) -> Result<Vec<Version>, Error> {
+    frames(row)?.into_iter().map(|frame| decode_version(key, frame)).collect()
+}
+
+/// Adds `version` to those in `row`, if there is one, and takes out the oldest
+/// beyond `versions_max`.
+pub(crate) fn add_to_history(
+    row: Option<Vec<u8>>,
+    version: &Version,
+    versions_max: usize,
+) -> Result<(Vec<u8>, Vec<Version>), Error> {
+    let mut row = row.unwrap_or_else(|| vec![FORMAT]);
+    push(&mut row, version)?;
+    let frames = frames(&row)?;
+    let surplus = frames.len().saturating_sub(versions_max);
+    let forgotten = frames.iter().take(surplus);
+    let bytes = forgotten.clone().map(|it| it.len().saturating_add(LENGTH_BYTES)).sum::<usize>();
+    let forgotten =
+        forgotten.map(|it| decode_version(&version.entry.key, it)).collect::<Result<_, _>>()?;
+    drop(row.drain(1..bytes.saturating_add(1)));
+    Ok((row, forgotten))
+}
+
+fn push(row: &mut Vec<u8>, Version { entry, ended }: &Version) -> Result<(), Error> {
+    let record = VersionRecord {
         entry: EntryRecord::new(entry),
         how: ended.how.as_str().to_owned(),
         at_ms: ended.at.0,
         by: ended.by.as_str().to_owned(),
         revision: ended.revision.0,
-    });
-    encode(&records.collect::<Vec<_>>())
+    };
+    let frame = postcard::to_allocvec(&record).map_err(damaged)?;
+    row.extend_from_slice(&u32::try_from(frame.len()).map_err(damaged)?.to_le_bytes());
+    row.extend_from_slice(&frame);
+    Ok(())
 }
 
-/// Decodes the earlier versions of `key`.
-pub(crate) fn decode_history(key: &Key, bytes: &[u8]) -> Result<Vec<Version>, Error> {
-    let records: Vec<VersionRecord> = decode(bytes)?;
-    let versions = records.into_iter().map(|it| {
-        let how = EndedHow::ALL.into_iter().find(|how| how.as_str() == it.how);
-        Ok(Version {
-            entry: it.entry.into_entry(key.clone())?,
-            ended: Ended {
-                how: how.ok_or_else(|| damaged(format!("{:?} is no end", it.how)))?,
-                at: Timestamp(it.at_ms),
-                by: stored_participant(&it.by)?,
-                revision: Revision(it.revision),
-            },
-        })
-    });
-    versions.collect()
+/// The frames of a row. Format 1 had no history.
+fn frames(row: &[u8]) -> Result<Vec<&[u8]>, Error> {
+    let Some((&FORMAT, mut rest)) = row.split_first() else {
+        return Err(damaged("a history of a format that is not known to this version"));
+    };
+    let mut frames = Vec::new();
+    while let Some((length, behind)) = rest.split_first_chunk::<LENGTH_BYTES>() {
+        let length = usize::try_from(u32::from_le_bytes(*length)).map_err(damaged)?;
+        let frame = behind.split_at_checked(length);
+        let (frame, behind) = frame.ok_or_else(|| damaged("a history that is cut off"))?;
+        frames.push(frame);
+        rest = behind;
+    }
+    if rest.is_empty() { Ok(frames) } else { Err(damaged("a history that is cut off")) }
+}
+
+fn decode_version(key: &Key, frame: &[u8]) -> Result<Version, Error> {
+    let it: VersionRecord = postcard::from_bytes(frame).map_err(damaged)?;
+    let how = EndedHow::ALL.into_iter().find(|how| how.as_str() == it.how);
+    Ok(Version {
+        entry: it.entry.into_entry(key.clone())?,
+        ended: Ended {
+            how: how.ok_or_else(|| damaged(format!("{:?} is no end", it.how)))?,
+            at: Timestamp(it.at_ms),
+            by: stored_participant(&it.by)?,
+            revision: Revision(it.revision),
+        },
+    })
 }
 
 /// Decodes the earlier versions that lie in `row`, with their key.

@@ -36,7 +36,7 @@ use crate::{
 pub(crate) use access::{decode_rules, encode_rules};
 pub(crate) use change::{StoredChange, StoredEvent};
 pub(crate) use entry::{decode_entry, decode_entry_row, decode_value, encode_entry};
-pub(crate) use history::{decode_history, decode_history_row, encode_history};
+pub(crate) use history::{add_to_history, decode_history, decode_history_row, encode_history};
 pub(crate) use meta::Meta;
 pub(crate) use namespace::{decode_namespace, encode_namespace};
 pub(crate) use request::{batch_digest, decode_answer, delete_digest, encode_answer, write_digest};

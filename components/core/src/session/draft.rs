@@ -4,7 +4,7 @@
 //! entries, and begins by sweeping what has expired. Invariant: a value row that
 //! it leaves is pointed to by an entry, a kept version or a snapshot.
 
-use std::collections::{BTreeMap, btree_map};
+use std::collections::BTreeMap;
 
 use super::{Decision, Opened, put};
 use crate::{
@@ -41,8 +41,16 @@ pub(super) struct Draft<'a, B> {
     pub(super) now: Timestamp,
     pub(super) changes: Vec<Change>,
     events: Vec<StoredEvent>,
-    /// Earlier versions that were loaded, and whether they changed.
-    histories: BTreeMap<Key, (Vec<Version>, bool)>,
+    /// Earlier versions that were loaded.
+    histories: BTreeMap<Key, Past>,
+}
+
+/// The earlier versions of a key, as far as they had to be looked at.
+enum Past {
+    /// As they will be stored: a write adds one and needs to know no other.
+    Row(Vec<u8>),
+    /// One by one, and whether they are to be stored.
+    Versions(Vec<Version>, bool),
 }
 
 /// What an event tells besides what was done by whom.
@@ -180,8 +188,22 @@ impl<'a, B: Bucket> Draft<'a, B> {
         let version = Version { entry: entry.clone(), ended };
         self.meta.history_versions = self.meta.history_versions.saturating_add(1);
         self.meta.history_bytes = self.meta.history_bytes.saturating_add(version.bytes());
-        let versions = self.history_mut(&entry.key)?;
-        for version in &history::add(versions, version, versions_max) {
+        let versions_max = usize::try_from(versions_max).unwrap_or(usize::MAX);
+        let forgotten = if let Some(Past::Versions(versions, is_changed)) =
+            self.histories.get_mut(&entry.key)
+        {
+            *is_changed = true;
+            history::add(versions, version, versions_max)
+        } else {
+            let row = match self.histories.remove(&entry.key) {
+                Some(Past::Row(row)) => Some(row),
+                _ => self.bucket.get(&record::history_row(&entry.key))?,
+            };
+            let (row, forgotten) = record::add_to_history(row, &version, versions_max)?;
+            self.histories.insert(entry.key.clone(), Past::Row(row));
+            forgotten
+        };
+        for version in &forgotten {
             self.forget(version);
         }
         Ok(())
@@ -189,16 +211,19 @@ impl<'a, B: Bucket> Draft<'a, B> {
 
     /// The earlier versions of `key`, to be changed.
     pub(super) fn history_mut(&mut self, key: &Key) -> Result<&mut Vec<Version>, Error> {
-        let (versions, is_changed) = match self.histories.entry(key.clone()) {
-            btree_map::Entry::Occupied(it) => it.into_mut(),
-            btree_map::Entry::Vacant(it) => {
-                let bytes = self.bucket.get(&record::history_row(key))?;
-                let versions = bytes.map(|bytes| record::decode_history(key, &bytes));
-                it.insert((versions.transpose()?.unwrap_or_default(), false))
-            }
+        let versions = match self.histories.remove(key) {
+            Some(Past::Versions(versions, _)) => versions,
+            Some(Past::Row(row)) => record::decode_history(key, &row)?,
+            None => match self.bucket.get(&record::history_row(key))? {
+                Some(row) => record::decode_history(key, &row)?,
+                None => Vec::new(),
+            },
         };
-        *is_changed = true;
-        Ok(versions)
+        let past = self.histories.entry(key.clone()).or_insert(Past::Versions(versions, true));
+        match past {
+            Past::Versions(versions, _) => Ok(versions),
+            Past::Row(_) => Err(record::damaged("a history that is not as it was made")),
+        }
     }
 
     /// Takes a version that is no longer kept out of the books.
@@ -255,9 +280,16 @@ impl<'a, B: Bucket> Draft<'a, B> {
     }
 
     /// The earlier versions that the commit would leave of the keys it loaded.
-    pub(super) fn past(mut self) -> Result<impl Iterator<Item = (Key, Vec<Version>)>, Error> {
+    pub(super) fn past(mut self) -> Result<Vec<(Key, Vec<Version>)>, Error> {
         self.keep_to_the_budget()?;
-        Ok(self.histories.into_iter().map(|(key, (versions, _))| (key, versions)))
+        let histories = self.histories.into_iter().map(|(key, past)| {
+            let versions = match past {
+                Past::Versions(versions, _) => versions,
+                Past::Row(row) => record::decode_history(&key, &row)?,
+            };
+            Ok((key, versions))
+        });
+        histories.collect()
     }
 
     /// Decides for the commit; then the answer is `reply`. `request` is the row in
@@ -268,12 +300,13 @@ impl<'a, B: Bucket> Draft<'a, B> {
         request: Option<(String, Vec<u8>)>,
     ) -> Result<Decision, Error> {
         self.keep_to_the_budget()?;
-        let histories = std::mem::take(&mut self.histories);
-        for (key, (versions, _)) in histories.iter().filter(|(_, (_, is_changed))| *is_changed) {
-            let row = record::history_row(key);
-            self.changes.push(match versions.as_slice() {
-                [] => Change::Delete(row),
-                versions => put(row, record::encode_history(versions)?),
+        for (key, past) in std::mem::take(&mut self.histories) {
+            let row = record::history_row(&key);
+            self.changes.push(match past {
+                Past::Versions(_, false) => continue,
+                Past::Versions(versions, true) if versions.is_empty() => Change::Delete(row),
+                Past::Versions(versions, true) => put(row, record::encode_history(&versions)?),
+                Past::Row(bytes) => put(row, bytes),
             });
         }
         self.changes.push(put(record::META, self.meta.encode()?));
@@ -311,18 +344,22 @@ impl<'a, B: Bucket> Draft<'a, B> {
         }
         for (row, bytes) in self.bucket.scan(record::HISTORY, None, u32::MAX)? {
             let (key, versions) = record::decode_history_row(&row, &bytes)?;
-            self.histories.entry(key).or_insert((versions, false));
+            self.histories.entry(key).or_insert(Past::Versions(versions, false));
+        }
+        for (key, past) in &mut self.histories {
+            if let Past::Row(row) = past {
+                *past = Past::Versions(record::decode_history(key, row)?, true);
+            }
         }
         while self.meta.history_bytes > bytes_max - bytes_max / HISTORY_FREED {
-            let first = |(versions, _): &&mut (Vec<Version>, bool)| {
-                versions.first().map_or(Revision(u64::MAX), |it| it.ended.revision)
+            let first = |past: &&mut Past| match past {
+                Past::Versions(versions, _) => versions.first().map(|it| it.ended.revision),
+                Past::Row(_) => None,
             };
-            let Some((versions, is_changed)) = self.histories.values_mut().min_by_key(first) else {
+            let oldest = self.histories.values_mut().filter(|it| first(it).is_some());
+            let Some(Past::Versions(versions, is_changed)) = oldest.min_by_key(first) else {
                 break;
             };
-            if versions.is_empty() {
-                break;
-            }
             let version = versions.remove(0);
             *is_changed = true;
             self.forget(&version);

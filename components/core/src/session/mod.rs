@@ -17,10 +17,9 @@ mod portable;
 mod reads;
 mod redact;
 mod reports;
+mod retries;
 mod snapshots;
 mod writes;
-
-use std::collections::BTreeSet;
 
 use crate::{
     Error,
@@ -206,11 +205,6 @@ fn require_admin(caller: &Caller) -> Result<(), Error> {
 
 fn put(row: impl Into<String>, value: Vec<u8>) -> Change {
     Change::Put(row.into(), value)
-}
-
-/// The keys of `keys` that are there, for looking up.
-fn key_set<'a>(keys: impl IntoIterator<Item = &'a Key>) -> BTreeSet<&'a Key> {
-    keys.into_iter().collect()
 }
 
 /// A key was asked for that does not exist, or not for the caller.

@@ -2,9 +2,9 @@
 //!
 //! Invariant: what is hidden from the caller is answered as what does not exist.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Decision, Opened, answer, key_set, not_found};
+use super::{Decision, Opened, answer, not_found};
 use crate::{
     Error,
     key::{Key, Prefix},
@@ -116,7 +116,8 @@ impl<B: Bucket> Opened<'_, B> {
     /// whatever is kept of them from other times.
     pub(super) fn without_hidden(&self, mut entries: Vec<Entry>) -> Result<Vec<Entry>, Error> {
         let now = self.entries(None)?;
-        let hidden = key_set(now.iter().filter(|it| !self.may_read(it)).map(|it| &it.key));
+        let hidden: BTreeSet<&Key> =
+            now.iter().filter(|it| !self.may_read(it)).map(|it| &it.key).collect();
         entries.retain(|it| self.may_read(it) && !hidden.contains(&it.key));
         Ok(entries)
     }

@@ -1,15 +1,15 @@
 //! Changing entries (000 §3.3, §3.4, §7.2, §7.4): decides on what was loaded,
 //! and drafts the changes that follow.
 
-use super::{Decision, Draft, Opened, answer, draft::About, not_found};
+use super::{Decision, Draft, Opened, answer, draft::About, not_found, retries::answer_row};
 use crate::{
     Code, Error,
     audit::AuditAction,
     command::{Batch, Delete, Write},
-    key::{Key, RequestId},
+    key::Key,
     namespace::Namespace,
     participant::Role,
-    port::{Bucket, Revision},
+    port::Bucket,
     record,
     reply::{BatchWritten, Deleted, Reply, Written},
     store::{
@@ -35,8 +35,8 @@ enum Planned {
 
 impl<B: Bucket> Opened<'_, B> {
     pub(super) fn write(&self, write: &Write) -> Result<Decision, Error> {
-        let digest = record::write_digest(write)?;
-        let replay = self.first_answer(write.request_id.as_ref(), digest);
+        let asked = self.asked(write.request_id.as_ref(), || record::write_digest(write))?;
+        let replay = self.first_answer(asked.as_ref());
         self.check_expiry(&[write], &replay)?;
         self.require_participant()?;
         if let Ok(Some(first)) = replay {
@@ -61,16 +61,15 @@ impl<B: Bucket> Opened<'_, B> {
                 let advices = self.advices(&write.value, &entry, totals, is_new, None)?;
                 let revision = draft.revision;
                 let reply = Reply::Written(Written { entry, advices });
-                let request =
-                    self.answer_row(write.request_id.as_ref(), digest, revision, &reply)?;
+                let request = answer_row(asked, revision, &reply)?;
                 draft.commit(reply, request)
             }
         }
     }
 
     pub(super) fn delete(&self, delete: &Delete) -> Result<Decision, Error> {
-        let digest = record::delete_digest(delete)?;
-        let replay = self.first_answer(delete.request_id.as_ref(), digest);
+        let asked = self.asked(delete.request_id.as_ref(), || record::delete_digest(delete))?;
+        let replay = self.first_answer(asked.as_ref());
         self.require_participant()?;
         if let Ok(Some(first)) = replay {
             return Ok(first);
@@ -84,13 +83,13 @@ impl<B: Bucket> Opened<'_, B> {
         let (key, previous_version) = (delete.key.clone(), current.version);
         let reply = Reply::Deleted(Deleted { key, previous_version });
         let revision = draft.revision;
-        let request = self.answer_row(delete.request_id.as_ref(), digest, revision, &reply)?;
+        let request = answer_row(asked, revision, &reply)?;
         draft.commit(reply, request)
     }
 
     pub(super) fn write_batch(&self, batch: &Batch) -> Result<Decision, Error> {
-        let digest = record::batch_digest(batch)?;
-        let replay = self.first_answer(batch.request_id.as_ref(), digest);
+        let asked = self.asked(batch.request_id.as_ref(), || record::batch_digest(batch))?;
+        let replay = self.first_answer(asked.as_ref());
         let writes: Vec<&Write> = batch.writes.iter().collect();
         self.check_expiry(&writes, &replay)?;
         self.require_participant()?;
@@ -153,7 +152,7 @@ impl<B: Bucket> Opened<'_, B> {
             });
         }
         let (revision, reply) = (draft.revision, Reply::BatchWritten(done));
-        let request = self.answer_row(batch.request_id.as_ref(), digest, revision, &reply)?;
+        let request = answer_row(asked, revision, &reply)?;
         draft.commit(reply, request)
     }
 
@@ -318,34 +317,6 @@ impl<B: Bucket> Opened<'_, B> {
             advices.extend(advice::on_new_key(&entry.key, is_convention, &others, self.now));
         }
         Ok(advices)
-    }
-
-    /// What was answered when the same request was made before.
-    fn first_answer(
-        &self,
-        request_id: Option<&RequestId>,
-        digest: [u8; 16],
-    ) -> Result<Option<Decision>, Error> {
-        let Some(row) = self.request_row(request_id) else { return Ok(None) };
-        let Some(bytes) = self.bucket.get(&row)? else { return Ok(None) };
-        let (revision, reply) = record::decode_answer(&bytes, digest)?;
-        Ok(Some(answer(revision, reply, &self.meta)))
-    }
-
-    /// The row that remembers `reply` as the answer to a request, and its bytes.
-    fn answer_row(
-        &self,
-        request_id: Option<&RequestId>,
-        digest: [u8; 16],
-        revision: Revision,
-        reply: &Reply,
-    ) -> Result<Option<(String, Vec<u8>)>, Error> {
-        let Some(row) = self.request_row(request_id) else { return Ok(None) };
-        Ok(Some((row, record::encode_answer(digest, revision, reply)?)))
-    }
-
-    fn request_row(&self, request_id: Option<&RequestId>) -> Option<String> {
-        request_id.map(|id| record::request_row(&self.caller.participant, id))
     }
 }
 

@@ -68,9 +68,8 @@ impl Version {
 
 /// Adds the version that ended last to those of its key, and returns the oldest
 /// ones that must make room for it.
-pub fn add(versions: &mut Vec<Version>, version: Version, versions_max: u32) -> Vec<Version> {
+pub fn add(versions: &mut Vec<Version>, version: Version, versions_max: usize) -> Vec<Version> {
     versions.push(version);
-    let versions_max = usize::try_from(versions_max).unwrap_or(usize::MAX);
     let surplus = versions.len().saturating_sub(versions_max);
     versions.drain(..surplus).collect()
 }
