@@ -3,12 +3,13 @@
 
 use proptest::prelude::*;
 use shared_context_core::{
-    Batch, Command, Condition, Config, Delete, Key, Label, Line, Reply, Write,
+    Batch, Command, Condition, Config, Delete, Key, Label, Line, Reply, Write, WriteOptions,
     config::Retention,
     port::Revision,
     portable::Portable,
     store::{
         Entry,
+        expiry::{Expiry, Ttl},
         history::{VERSION_BYTES, Version},
     },
 };
@@ -20,12 +21,30 @@ const PART_FREED: u64 = 8;
 
 #[derive(Debug, Clone)]
 enum Step {
-    Write { key: usize, bytes: usize },
-    WriteTwo { bytes: usize },
-    Delete { key: usize },
-    TakeSnapshot { label: usize },
-    DeleteSnapshot { label: usize },
-    Redact { key: usize },
+    Write {
+        key: usize,
+        bytes: usize,
+        ttl: Option<u64>,
+    },
+    WriteTwo {
+        bytes: usize,
+    },
+    Delete {
+        key: usize,
+    },
+    TakeSnapshot {
+        label: usize,
+    },
+    DeleteSnapshot {
+        label: usize,
+    },
+    Redact {
+        key: usize,
+    },
+    /// Time passes, and then what expired is swept.
+    Wait {
+        seconds: u64,
+    },
 }
 
 impl Step {
@@ -34,7 +53,12 @@ impl Step {
         let label = |nth: &usize| Label::parse(&nth.to_string()).unwrap();
         let write = |nth, bytes| Write::new(key(&nth).as_str(), "x".repeat(bytes)).unwrap();
         match self {
-            Self::Write { key, bytes } => Command::Write(write(*key, *bytes)),
+            Self::Write { key, bytes, ttl } => {
+                let ttl = ttl.map(|it| Ttl::parse("ttl", it).unwrap());
+                let expiry = ttl.map(Expiry::After);
+                let options = WriteOptions { expiry, ..WriteOptions::default() };
+                Command::Write(Write { options, ..write(*key, *bytes) })
+            }
             Self::WriteTwo { bytes } => {
                 let writes = vec![write(0, *bytes), write(1, bytes / 2)];
                 Command::WriteBatch(Batch::new(writes, Vec::new(), None).unwrap())
@@ -53,6 +77,7 @@ impl Step {
                 revision: None,
                 reason: Line::parse("reason", "a secret").unwrap(),
             },
+            Self::Wait { .. } => Command::Sweep,
         }
     }
 }
@@ -61,18 +86,33 @@ fn step() -> impl Strategy<Value = Step> {
     let key = || 0..3_usize;
     let label = || 0..2_usize;
     prop_oneof![
-        12 => (key(), 0..700_usize).prop_map(|(key, bytes)| Step::Write { key, bytes }),
+        12 => (key(), 0..700_usize, prop::option::weighted(0.4, 1..4_u64))
+            .prop_map(|(key, bytes, ttl)| Step::Write { key, bytes, ttl }),
         2 => (0..700_usize).prop_map(|bytes| Step::WriteTwo { bytes }),
         2 => key().prop_map(|key| Step::Delete { key }),
         2 => label().prop_map(|label| Step::TakeSnapshot { label }),
         2 => label().prop_map(|label| Step::DeleteSnapshot { label }),
         1 => key().prop_map(|key| Step::Redact { key }),
+        3 => (0..3_u64).prop_map(|seconds| Step::Wait { seconds }),
     ]
 }
 
 fn export(host: &TestHost) -> Portable {
     let Reply::Portable(it) = host.ask("admin", &Command::Export).unwrap().reply else { panic!() };
     *it
+}
+
+/// The earlier versions of all keys, each key asked for by itself.
+fn histories(host: &TestHost) -> Vec<Version> {
+    let read = |nth: usize| {
+        let key = Key::parse(&format!("key_{nth}")).unwrap();
+        let command = Command::ReadHistory { key, versions: Vec::new() };
+        match host.ask("admin", &command).map(|it| it.reply) {
+            Ok(Reply::History(it)) => it.past.into_iter().map(|it| it.version).collect(),
+            _ => Vec::new(),
+        }
+    };
+    (0..3).flat_map(read).collect()
 }
 
 fn bytes<'a>(versions: impl IntoIterator<Item = &'a Version>) -> u64 {
@@ -142,6 +182,13 @@ proptest! {
         host.ask("admin", &Command::CreateSession(Box::new(config))).unwrap();
         let mut before = export(&host);
         for step in &steps {
+            if let Step::Wait { seconds } = step {
+                host.now.set(host.now.get() + 1_000 * seconds);
+                let expired = export(&host);
+                prop_assert_eq!(&histories(&host), &expired.history);
+                host.ask("admin", &Command::Sweep).unwrap();
+                prop_assert_eq!(&export(&host), &expired, "swept or not, it is the same");
+            }
             // What is not there is refused, and then nothing changes.
             let _ = host.ask("orchestrator", &step.command());
             let after = export(&host);

@@ -2,9 +2,10 @@
 //! one did. That a document is as it was exported is the codec's to tell.
 
 use shared_context_core::{
-    Code, Command, Config, Key, Reply, WriteOptions,
+    Caller, Code, Command, Config, Credential, Key, Reply, SessionId, WriteOptions,
     config::Retention,
-    port::Revision,
+    execute,
+    port::{NoTokenizer, Ports, Revision},
     portable::Portable,
     store::{Limits, Totals},
     time::Timestamp,
@@ -224,4 +225,29 @@ fn the_revisions_of_a_name_never_go_back() {
     assert_eq!(ended, first.next());
     let again = ask(&host, "admin", &Command::CreateSession(Box::default())).revision;
     assert_eq!(again, ended.next());
+}
+
+/// A session that moves from place to place is another one in each, also when
+/// nothing in the document tells that it was anywhere else.
+#[test]
+fn credentials_of_one_place_do_not_open_the_session_in_another() {
+    let mut host = session(Config::default());
+    let mut old = Vec::new();
+    for _ in 0..3 {
+        let Reply::Session(it) = ask(&host, "admin", &Command::ShowSession).reply else { panic!() };
+        old.push(Credential { incarnation: it.incarnation, epoch: it.credential_epoch });
+        let document = export(&host);
+        let now = host.now.get();
+        host = TestHost::default();
+        host.now.set(now + 1);
+        ask(&host, "admin", &Command::Import(document));
+        for credential in &old {
+            let mut caller = Caller::trusted(CHIEF).unwrap();
+            caller.credential = Some(*credential);
+            let ports = Ports { kv: &&host, clock: &host, log: &host, tokenizer: &NoTokenizer };
+            let session = SessionId::parse("s").unwrap();
+            let answer = execute(&ports, &session, &caller, &Command::ShowSession);
+            assert_eq!(answer.map(|_| ()).map_err(|err| err.code()), Err(Code::Unauthenticated));
+        }
+    }
 }

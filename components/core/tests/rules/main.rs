@@ -9,6 +9,7 @@ mod expiry;
 mod feed;
 mod history;
 mod redaction;
+mod retries;
 mod snapshots;
 #[path = "../support/mod.rs"]
 mod support;
