@@ -209,16 +209,22 @@ impl<'a, B: Bucket> Draft<'a, B> {
         Ok(())
     }
 
+    /// The earlier versions of `key`, as the commit will leave them.
+    pub(super) fn history(&self, key: &Key) -> Result<Vec<Version>, Error> {
+        match self.histories.get(key) {
+            Some(Past::Versions(versions, _)) => Ok(versions.clone()),
+            Some(Past::Row(row)) => record::decode_history(key, row),
+            None => match self.bucket.get(&record::history_row(key))? {
+                Some(row) => record::decode_history(key, &row),
+                None => Ok(Vec::new()),
+            },
+        }
+    }
+
     /// The earlier versions of `key`, to be changed.
     pub(super) fn history_mut(&mut self, key: &Key) -> Result<&mut Vec<Version>, Error> {
-        let versions = match self.histories.remove(key) {
-            Some(Past::Versions(versions, _)) => versions,
-            Some(Past::Row(row)) => record::decode_history(key, &row)?,
-            None => match self.bucket.get(&record::history_row(key))? {
-                Some(row) => record::decode_history(key, &row)?,
-                None => Vec::new(),
-            },
-        };
+        let versions = self.history(key)?;
+        self.histories.remove(key);
         let past = self.histories.entry(key.clone()).or_insert(Past::Versions(versions, true));
         match past {
             Past::Versions(versions, _) => Ok(versions),
@@ -245,6 +251,13 @@ impl<'a, B: Bucket> Draft<'a, B> {
     /// Notes what the caller did.
     pub(super) fn tell(&mut self, action: AuditAction, about: About<'_>) {
         self.tell_of(action, self.participant.clone(), about);
+    }
+
+    /// Notes that the caller changed who may read and write an entry; whoever may
+    /// read it before or after is told.
+    pub(super) fn tell_access(&mut self, old: &Entry, new: &Entry) {
+        let told = if old.access.readable_by.is_everyone() { old } else { new };
+        self.tell(AuditAction::SetAccess, About { entry: Some(told), ..About::default() });
     }
 
     fn tell_of(&mut self, action: AuditAction, participant: Participant, about: About<'_>) {
@@ -276,7 +289,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
     /// The earlier versions of `key` that the commit would leave.
     pub(super) fn past_of(mut self, key: &Key) -> Result<Vec<Version>, Error> {
         self.keep_to_the_budget()?;
-        Ok(std::mem::take(self.history_mut(key)?))
+        self.history(key)
     }
 
     /// The earlier versions that the commit would leave of the keys it loaded.

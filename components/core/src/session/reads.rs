@@ -2,12 +2,13 @@
 //!
 //! Invariant: what is hidden from the caller is answered as what does not exist.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{Decision, Opened, answer, not_found};
 use crate::{
     Error,
     key::{Key, Prefix},
+    participant::Role,
     port::{Bucket, Revision},
     reply::{EntriesRead, History, Listing, PastVersion, Reply},
     store::{Entry, Totals, access::Access},
@@ -112,14 +113,31 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(self.entry(key)?.filter(|it| self.may_read(it)))
     }
 
-    /// The keys of entries that are hidden from the caller as they are now,
-    /// whatever is kept of them from other times.
-    pub(super) fn without_hidden(&self, mut entries: Vec<Entry>) -> Result<Vec<Entry>, Error> {
+    /// What the caller may read of `entries`, which are of a snapshot or of now.
+    /// Who closed an entry meant its past as well: the lists it has, or ended with,
+    /// hold beside those it had then.
+    pub(super) fn without_hidden(&self, entries: Vec<Entry>) -> Result<Vec<Entry>, Error> {
+        if self.caller.participant.role() == Role::Admin {
+            return Ok(entries);
+        }
         let now = self.entries(None)?;
-        let hidden: BTreeSet<&Key> =
-            now.iter().filter(|it| !self.may_read(it)).map(|it| &it.key).collect();
-        entries.retain(|it| self.may_read(it) && !hidden.contains(&it.key));
-        Ok(entries)
+        let now: BTreeMap<&Key, &Entry> = now.iter().map(|it| (&it.key, it)).collect();
+        let mut shown = Vec::new();
+        for entry in entries {
+            let current = now.get(&entry.key);
+            let ended = match current {
+                Some(current) if current.created == entry.created => None,
+                _ => self
+                    .history(&entry.key)?
+                    .into_iter()
+                    .rfind(|it| it.entry.created == entry.created),
+            };
+            let is_shown = self.may_read(&entry)
+                && current.is_none_or(|it| self.may_read(it))
+                && ended.is_none_or(|it| self.may_read(&it.entry));
+            shown.extend(is_shown.then_some(entry));
+        }
+        Ok(shown)
     }
 
     /// Whether no entry changed since `since`. A revision that the session has

@@ -124,7 +124,11 @@ impl<B: Bucket> Opened<'_, B> {
                 ..old.clone()
             };
             if new != old {
-                draft.store(Some(&old), &Entry { touched: revision, ..new })?;
+                let new = Entry { touched: revision, ..new };
+                draft.store(Some(&old), &new)?;
+                if new.access != old.access {
+                    draft.tell_access(&old, &new);
+                }
             }
         }
         let added = diff.added.into_iter().map(|new| (None, new));
@@ -161,7 +165,7 @@ impl<B: Bucket> Opened<'_, B> {
             let is_current =
                 self.entry(&entry.key)?.is_some_and(|it| it.revision == entry.revision);
             let is_kept = is_current || held.contains(&(entry.key.clone(), entry.revision)) || {
-                let versions = draft.history_mut(&entry.key)?;
+                let versions = draft.history(&entry.key)?;
                 versions.iter().any(|it| it.entry.revision == entry.revision)
             };
             if !is_kept {

@@ -1,10 +1,9 @@
 //! Changing entries (000 §3.3, §3.4, §7.2, §7.4): decides on what was loaded,
 //! and drafts the changes that follow.
 
-use super::{Decision, Draft, Opened, answer, draft::About, not_found, retries::answer_row};
+use super::{Decision, Draft, Opened, answer, not_found, retries::answer_row};
 use crate::{
     Code, Error,
-    audit::AuditAction,
     command::{Batch, Delete, Write},
     key::Key,
     namespace::Namespace,
@@ -170,9 +169,7 @@ impl<B: Bucket> Opened<'_, B> {
         let mut draft = Draft::new(self)?;
         let new = Entry { access, touched: draft.revision, ..old.clone() };
         draft.store(Some(&old), &new)?;
-        // Whom it was or is shown to is told.
-        let told = if old.access.readable_by.is_everyone() { &old } else { &new };
-        draft.tell(AuditAction::SetAccess, About { entry: Some(told), ..About::default() });
+        draft.tell_access(&old, &new);
         draft.commit(Reply::Access(self.shown(new)), None)
     }
 

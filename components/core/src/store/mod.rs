@@ -108,9 +108,9 @@ pub fn check_value(limits: &Limits, tokens: Tokens) -> Result<(), Error> {
     if tokens > tokens_max { Err(Error::ValueTooLarge { tokens, tokens_max }) } else { Ok(()) }
 }
 
-/// Refuses `totals` that are over a limit, unless they are less than `before`:
+/// Refuses `totals` that are over a limit, unless they are no more than `before`:
 /// what a redaction leaves may be longer than what was there, and a store that
-/// is over its limit for that reason can still be made smaller.
+/// is over its limit for that reason can still be worked with.
 ///
 /// # Errors
 ///
@@ -118,11 +118,11 @@ pub fn check_value(limits: &Limits, tokens: Tokens) -> Result<(), Error> {
 pub fn check_totals(limits: &Limits, before: Totals, totals: Totals) -> Result<(), Error> {
     let full = |over| Err(Error::StoreFull { over, largest: Vec::new() });
     let (tokens, tokens_max) = (totals.tokens, limits.store_tokens_max);
-    if tokens > tokens_max && tokens >= before.tokens {
+    if tokens > tokens_max && tokens > before.tokens {
         return full(StoreLimit::Tokens { tokens, tokens_max });
     }
     let (keys, keys_max) = (totals.keys, limits.keys_max);
-    if keys > keys_max && keys >= before.keys {
+    if keys > keys_max && keys > before.keys {
         return full(StoreLimit::Keys { keys, keys_max });
     }
     Ok(())

@@ -266,10 +266,10 @@ impl Model {
         Ok(Plan::Settled(settled.entry.clone()))
     }
 
-    /// Refuses what would be over a limit, unless it is less than what there was.
+    /// Refuses what would be over a limit, unless it is no more than what there was.
     fn check_totals(&self, next: &Self) -> Result<(), Code> {
         let limits = &self.config().limits;
-        let is_over = |now: usize, before: usize, max: u32| now > max as usize && now >= before;
+        let is_over = |now: usize, before: usize, max: u32| now > max as usize && now > before;
         let (keys, keys_before) = (next.entries.len(), self.entries.len());
         let (tokens, tokens_before) = (next.tokens() as usize, self.tokens() as usize);
         let is_full = is_over(keys, keys_before, limits.keys_max)

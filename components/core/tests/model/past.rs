@@ -98,6 +98,9 @@ impl Model {
                     new.entry = Entry { expires_at, access, keeps_history, ..new.entry };
                     if new != old {
                         new.entry.touched = revision;
+                        if new.entry.access != old.entry.access {
+                            next.tell(who, AuditAction::SetAccess, Some((&old, &new)));
+                        }
                         next.entries.insert(key, new);
                     }
                 }

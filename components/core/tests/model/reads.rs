@@ -218,8 +218,18 @@ impl Model {
         who: &str,
         entries: &'a BTreeMap<Key, Held>,
     ) -> BTreeMap<Key, &'a Held> {
+        // Who closed an entry meant its past: what it ended with holds as well.
+        let is_closed = |key: &Key, held: &Held| {
+            let created = held.entry.created;
+            let is_there = self.entries.get(key).is_some_and(|it| it.entry.created == created);
+            let mut past = self.history.get(key).into_iter().flatten().map(|it| &it.held.entry);
+            let last = past.rfind(|it| it.created == created);
+            !is_there && last.is_some_and(|it| !self.may_read(who, key, &it.access))
+        };
         let is_visible = |key: &Key, held: &Held| {
-            self.may_read(who, key, &held.entry.access) && !self.is_hidden(who, key)
+            self.may_read(who, key, &held.entry.access)
+                && !self.is_hidden(who, key)
+                && !is_closed(key, held)
         };
         let visible = entries.iter().filter(|(key, held)| is_visible(key, held));
         visible.map(|(key, held)| (key.clone(), held)).collect()

@@ -163,7 +163,13 @@ impl Ask {
             }),
             Self::Batch(writes, deletes, id) => {
                 let writes: Vec<Write> = writes.iter().map(|it| it.write(model, now)).collect();
-                let deletes = deletes.iter().map(|it| delete(model, key(it.0), it.1));
+                // Most deletes are of what is there, or no batch with one would pass.
+                let is_kept = |(nth, guess): &&(usize, Guess)| {
+                    let is_plain = matches!(guess, Guess::None) && !writes.is_empty();
+                    !is_plain || model.entries.contains_key(&key(*nth))
+                };
+                let deletes = deletes.iter().filter(is_kept);
+                let deletes = deletes.map(|(nth, guess)| delete(model, key(*nth), *guess));
                 let deletes = deletes.collect();
                 Command::WriteBatch(Batch::new(writes, deletes, request_id(id)).unwrap())
             }
