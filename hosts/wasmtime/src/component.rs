@@ -5,13 +5,7 @@
 //! Invariants: an instance that trapped answers no further call; no call takes
 //! longer or more memory than [`ComponentOptions`] say.
 
-use std::{
-    fmt, mem,
-    path::PathBuf,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    thread,
-    time::Duration,
-};
+use std::{fmt, mem, path::PathBuf, sync::Arc, thread, time::Duration};
 
 use wasmtime::{
     CacheConfig, Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy,
@@ -19,6 +13,7 @@ use wasmtime::{
     component::{self, ComponentExportIndex, InstancePre, Linker},
 };
 
+use self::slots::{Slot, Slots};
 use crate::{
     Caller, Failure, Host, Reply, StartError, State,
     bindings::{
@@ -27,6 +22,7 @@ use crate::{
     },
 };
 
+mod slots;
 #[cfg(test)]
 mod tests;
 
@@ -358,54 +354,6 @@ fn tick(engine: EngineWeak, pause: Duration) -> Result<(), StartError> {
         .spawn(run)
         .map(drop)
         .map_err(|it| StartError::new(format!("cannot start the ticking thread: {it}")))
-}
-
-/// Room for instances. The pool itself would refuse one too many.
-struct Slots {
-    room: Mutex<Room>,
-    freed: Condvar,
-}
-
-struct Room {
-    free: u32,
-    waiting: u32,
-}
-
-/// Room for one instance.
-struct Slot(Arc<Inner>);
-
-impl Slots {
-    fn new(free: u32) -> Self {
-        Self { room: Mutex::new(Room { free, waiting: 0 }), freed: Condvar::new() }
-    }
-
-    fn take(inner: &Arc<Inner>) -> Slot {
-        let slots = &inner.slots;
-        let mut room = slots.room();
-        while room.free == 0 {
-            room.waiting += 1;
-            room = slots.freed.wait(room).unwrap_or_else(PoisonError::into_inner);
-            room.waiting -= 1;
-        }
-        room.free -= 1;
-        Slot(Arc::clone(inner))
-    }
-
-    fn room(&self) -> MutexGuard<'_, Room> {
-        self.room.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        let slots = &self.0.slots;
-        let mut room = slots.room();
-        room.free += 1;
-        // Waking is a call to the system, even when there is nobody to wake.
-        if room.waiting > 0 {
-            slots.freed.notify_one();
-        }
-    }
 }
 
 impl fmt::Debug for Component {
