@@ -60,8 +60,10 @@ fn check_snapshots(it: &Portable) -> Result<Vec<BTreeSet<Address<'_>>>, Error> {
         if !labels.insert(label) || *revision <= last {
             return Err(wrong(format!("snapshot {label} is there twice, or not in its place")));
         }
-        let keys: BTreeSet<&Key> = entries.iter().map(|it| &it.key).collect();
-        let held: BTreeSet<_> = entries.iter().map(address).collect();
+        // Filled one by one: collecting would bring a sort of its own for each type.
+        let (mut keys, mut held) = (BTreeSet::new(), BTreeSet::new());
+        keys.extend(entries.iter().map(|it| &it.key));
+        held.extend(entries.iter().map(address));
         // What was there before the last snapshot is in that as well.
         let is_new = |(key, written): &Address<'_>| {
             *written > last || all.last().is_some_and(|it| it.contains(&(*key, *written)))
@@ -89,8 +91,8 @@ fn check_versions(it: &Portable, held: &[BTreeSet<Address<'_>>]) -> Result<(), E
             return Err(wrong(format!("the history of {} is not in order", b.entry.key)));
         }
     }
-    let past: BTreeMap<&Key, Revision> =
-        it.history.iter().map(|it| (&it.entry.key, it.ended.revision)).collect();
+    let mut past = BTreeMap::new();
+    past.extend(it.history.iter().map(|it| (&it.entry.key, it.ended.revision)));
     let mut keys = BTreeSet::new();
     for Entry { key, revision, .. } in &it.entries {
         if !keys.insert(key) || past.get(key).is_some_and(|ended| ended > revision) {

@@ -11,7 +11,7 @@ use crate::{
     participant::Role,
     port::{Bucket, Revision},
     reply::{EntriesRead, History, Listing, PastVersion, Reply},
-    store::{Entry, Totals, access::Access},
+    store::{Entry, Totals},
 };
 
 impl<B: Bucket> Opened<'_, B> {
@@ -86,8 +86,8 @@ impl<B: Bucket> Opened<'_, B> {
         // Who closed an entry meant its past as well: the lists it has, or ended
         // with, hold for all its versions.
         let all = past.iter().map(|it| &it.entry).chain(&current);
-        let last_lists: BTreeMap<Revision, Access> =
-            all.map(|it| (it.created, it.access.clone())).collect();
+        let mut last_lists = BTreeMap::new();
+        last_lists.extend(all.map(|it| (it.created, it.access.clone())));
         past.retain(|it| {
             let last = last_lists.get(&it.entry.created);
             self.may_read(&it.entry) && last.is_none_or(|last| self.gate.may_read(key, last))
@@ -121,10 +121,10 @@ impl<B: Bucket> Opened<'_, B> {
             return Ok(entries);
         }
         let now = self.entries(None)?;
-        let now: BTreeMap<&Key, &Entry> = now.iter().map(|it| (&it.key, it)).collect();
         let mut shown = Vec::new();
         for entry in entries {
-            let current = now.get(&entry.key);
+            let current = now.binary_search_by(|it| it.key.cmp(&entry.key)).ok();
+            let current = current.and_then(|nth| now.get(nth));
             let ended = match current {
                 Some(current) if current.created == entry.created => None,
                 _ => self
