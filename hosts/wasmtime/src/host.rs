@@ -21,7 +21,7 @@ use wasmtime::{
 };
 
 use crate::{
-    BpeTokenizer, Caller, Failure,
+    Caller, Failure,
     bindings::{
         exports::shared_context::core::store,
         shared_context::core::{clock, kv, log, tokenizer, types},
@@ -38,7 +38,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host of these three and a [`BpeTokenizer`].
+    /// A host of these three, with exact token counts where the feature
+    /// `tokenizer` is on, as it is by default.
     pub fn new<K>(
         kv: K,
         clock: impl Clock + Send + Sync + 'static,
@@ -55,7 +56,11 @@ impl Host {
         clock: Arc<dyn Clock + Send + Sync>,
         log: Arc<dyn Log + Send + Sync>,
     ) -> Self {
-        Self { kv, clock, log, tokenizer: Arc::new(BpeTokenizer) }
+        #[cfg(feature = "tokenizer")]
+        let tokenizer = Arc::new(crate::BpeTokenizer);
+        #[cfg(not(feature = "tokenizer"))]
+        let tokenizer = Arc::new(shared_context_core::port::NoTokenizer);
+        Self { kv, clock, log, tokenizer }
     }
 
     /// The same host with another tokenizer, such as none:

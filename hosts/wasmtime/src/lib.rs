@@ -104,6 +104,7 @@ mod host;
 mod clock;
 mod log;
 mod sqlite;
+#[cfg(feature = "tokenizer")]
 mod tokenizer;
 
 mod alarm;
@@ -123,4 +124,5 @@ pub use log::TracingLog;
 pub use server::{Server, ServerOptions};
 pub use shared_context_codec::{Caller, Credential, Failure, Reply};
 pub use sqlite::{SqliteBucket, SqliteKv, SqliteOptions};
+#[cfg(feature = "tokenizer")]
 pub use tokenizer::BpeTokenizer;
