@@ -41,10 +41,15 @@ pub trait Engine {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<String>, Failure>>;
 
-    /// Waits for a change: until the bucket `scope` has a revision after `seen`,
-    /// or for `at_most`. It ends at once when the bucket already has one, so that
-    /// a change between reading and waiting is not missed; meanwhile neither a
-    /// thread nor an instance waits. Dropping the future ends the wait.
+    /// How far the bucket `scope` has come: its revision, which each change raises.
+    /// That of the session may be ahead of it, since it was imported.
+    fn position(&self, scope: &str) -> impl Future<Output = u64>;
+
+    /// Waits for a change: until the bucket `scope` is further than `seen`, a
+    /// [`position`](Engine::position) taken before it was read, or for `at_most`.
+    /// It ends at once when the bucket is already, so that a change between reading
+    /// and waiting is not missed; meanwhile neither a thread nor an instance waits.
+    /// Dropping the future ends the wait.
     fn wait_for_change(
         &self,
         scope: &str,

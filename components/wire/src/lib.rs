@@ -23,6 +23,7 @@
 //!     async fn sessions(&self, _: Option<&str>, _: usize) -> Result<Vec<String>, Failure> {
 //!         Ok(Vec::new())
 //!     }
+//!     async fn position(&self, _: &str) -> u64 { 0 }
 //!     async fn wait_for_change(&self, _: &str, _: u64, _: Duration) -> Woken {
 //!         Woken::Stopping
 //!     }

@@ -137,6 +137,11 @@ impl shared_context_wire::Engine for Engine {
         .await
     }
 
+    async fn position(&self, scope: &str) -> u64 {
+        // If storage cannot tell, whoever reads next is told why.
+        self.inner.kv.open(scope).map_or(0, |bucket| bucket.revision().0)
+    }
+
     async fn wait_for_change(&self, scope: &str, seen: u64, at_most: Duration) -> Woken {
         let hub = &self.inner.hub;
         let listener = hub.listen(scope);
@@ -231,8 +236,8 @@ impl Inner {
         Err(failed(KvError("too many conflicts in a row".to_owned())))
     }
 
-    /// Whether `scope` may have a revision after `seen`: if storage cannot tell,
-    /// whoever reads next is told why.
+    /// Whether `scope` may be further than `seen`: if storage cannot tell, whoever
+    /// reads next is told why.
     fn has_changed(&self, scope: &str, seen: u64) -> bool {
         !self.kv.open(scope).is_ok_and(|bucket| bucket.revision().0 <= seen)
     }

@@ -42,10 +42,10 @@ pub(super) struct Page<'b> {
 }
 
 impl Page<'_> {
-    /// The revision after which there may be more to read; `reply` is the one
-    /// this page was read from.
-    pub(super) fn seen(&self, reply: &Reply) -> u64 {
-        if self.has_more { self.next_since } else { reply.revision }
+    /// The position after which there may be more to read, `position` being from
+    /// before this page was read: none at all when there is more already.
+    pub(super) fn seen(&self, position: u64) -> u64 {
+        if self.has_more { 0 } else { position }
     }
 }
 
@@ -76,7 +76,9 @@ async fn page<E: Engine>(call: &Call<'_, E>) -> Result<Reply, Failure> {
         keys: call.query.text("keys"),
         ..ToolRequest::default()
     };
+    let scope = scope(&call.session);
     loop {
+        let position = call.engine.position(&scope).await;
         let reply = call.invoke(&request).await?;
         let page: Page<'_> = part(&reply)?;
         let left = until.saturating_sub(call.engine.monotonic_micros());
@@ -84,8 +86,7 @@ async fn page<E: Engine>(call: &Call<'_, E>) -> Result<Reply, Failure> {
             return Ok(reply);
         }
         let left = Duration::from_micros(left);
-        let scope = scope(&call.session);
-        match call.engine.wait_for_change(&scope, page.seen(&reply), left).await {
+        match call.engine.wait_for_change(&scope, page.seen(position), left).await {
             Woken::Changed => request.since = Some(page.next_since),
             Woken::TimeUp | Woken::Stopping => return Ok(reply),
         }

@@ -46,7 +46,7 @@ pub struct Watch {
     filter: Option<String>,
     /// The revision up to which changes were read.
     since: u64,
-    /// The revision after which there may be more to read.
+    /// The bucket's position after which there may be more to read.
     seen: u64,
     /// The revision the reader would come back with.
     told: u64,
@@ -87,7 +87,7 @@ impl Watch {
             scope,
             filter,
             since,
-            seen: since,
+            seen: 0,
             told: since,
             ready: None,
             heartbeat_at_micros: 0,
@@ -148,12 +148,13 @@ impl Watch {
             ..ToolRequest::default()
         };
         let request = serde_json::to_vec(&request).map_err(|_| misread())?;
+        let position = engine.position(&self.scope).await;
         let reply: Reply = engine.invoke(&self.scope, &self.caller, &request).await?;
         let page: Page<'_> = part(&reply)?;
         let last = event::changes(text, &page.changes).map_err(|_| misread())?;
         self.told = last.unwrap_or(self.told);
         self.since = page.next_since;
-        self.seen = page.seen(&reply);
+        self.seen = page.seen(position);
         Ok(())
     }
 

@@ -36,7 +36,7 @@ pub(crate) const ADMIN_KEY: &str = "admin-key-admin-key-admin-key-admin";
 /// The rules in process, on rows in memory.
 #[derive(Default)]
 pub(crate) struct LocalEngine {
-    kv: MemoryKv,
+    pub(crate) kv: MemoryKv,
     pub(crate) now_ms: AtomicU64,
     pub(crate) micros: AtomicU64,
     /// The requests that reached the rules.
@@ -74,6 +74,10 @@ impl Engine for LocalEngine {
         Ok(names.iter().filter_map(|it| it.strip_prefix("session/")).map(str::to_owned).collect())
     }
 
+    async fn position(&self, scope: &str) -> u64 {
+        self.kv.open(scope).unwrap().revision().0
+    }
+
     /// Never really waits: what happens meanwhile is in the test's script.
     async fn wait_for_change(&self, scope: &str, seen: u64, at_most: Duration) -> Woken {
         let mut left = u64::try_from(at_most.as_micros()).unwrap();
@@ -82,7 +86,7 @@ impl Engine for LocalEngine {
             if self.meanwhile.lock().unwrap().pop_front_if(stops).is_some() {
                 return Woken::Stopping;
             }
-            if self.kv.open(scope).unwrap().revision().0 > seen {
+            if self.position(scope).await > seen {
                 return Woken::Changed;
             }
             let next = self.meanwhile.lock().unwrap().pop_front();

@@ -4,6 +4,7 @@
 use std::{num::NonZeroU32, sync::atomic::Ordering};
 
 use serde_json::{Value, json};
+use shared_context_core::memory::MemoryKv;
 use shared_context_wire::http::{Options, RateLimit, Watch};
 
 use crate::{
@@ -386,4 +387,33 @@ fn a_stream_whose_storage_fails_ends_and_can_be_taken_up_again() {
     check_end(&bench, &mut watch, "STORAGE_UNAVAILABLE");
     let (_, mut watch) = bench.watch(&bench.agent, "", Some("1"));
     assert_eq!(ids(&bench.next(&mut watch).unwrap()), [2]);
+}
+
+/// The revisions of an imported session are ahead of its storage's. A wait that
+/// took one for the other missed what came between reading and waiting, and told
+/// it with the next change, or never.
+#[test]
+fn a_change_of_an_imported_session_ends_the_wait_as_any_other() {
+    let mut bench = Bench::new();
+    for n in 0..9 {
+        bench.write(&format!("key_{n}"));
+    }
+    let target = |rest: &str| format!("{rest} /v1/sessions/s");
+    let document = bench.send(ADMIN_KEY, &format!("{}/export", target("GET")), &[], "").body;
+    assert_eq!(bench.send(ADMIN_KEY, &target("DELETE"), &[], "").status, 200);
+    bench.engine.kv = MemoryKv::default();
+    let json = &[("content-type", "application/json")];
+    let imported = bench.send(ADMIN_KEY, "POST /v1/sessions/import", json, document);
+    assert_eq!(imported.json()["revision"], 11, "{imported:?}");
+    let agent = bench.mint("s", "subagent:analysis");
+
+    let (_, mut watch) = bench.watch(&agent, "", None);
+    bench.next(&mut watch).unwrap();
+    bench.meanwhile_write("after");
+    assert_eq!(ids(&bench.next(&mut watch).unwrap()), [12]);
+
+    bench.meanwhile_write("later");
+    let page = bench.send(&agent, &format!("{CHANGES}?since=12&wait=60"), &[], "");
+    assert_eq!(keys(&page.json()), ["later"]);
+    assert!(bench.engine.micros.load(Ordering::SeqCst) < 60_000_000, "the time was not up");
 }

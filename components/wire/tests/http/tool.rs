@@ -110,6 +110,9 @@ fn a_reply_the_wire_cannot_read_is_a_failure_of_the_server() {
         async fn sessions(&self, _: Option<&str>, _: usize) -> Result<Vec<String>, Failure> {
             Ok(vec!["a\"b".to_owned()])
         }
+        async fn position(&self, _: &str) -> u64 {
+            0
+        }
         async fn wait_for_change(&self, _: &str, _: u64, _: Duration) -> Woken {
             Woken::TimeUp
         }
