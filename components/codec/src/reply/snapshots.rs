@@ -5,8 +5,8 @@ use shared_context_core::{
     Key, Label, Line,
     reply::{DiffRead, SnapshotRead, Snapshots},
     store::{
-        Entry,
-        snapshot::{Restored, SnapshotInfo, tokens_of},
+        Entry, Totals,
+        snapshot::{Restored, SnapshotInfo},
     },
 };
 
@@ -206,8 +206,8 @@ pub(super) fn snapshot(it: &SnapshotRead, revision: u64) -> SnapshotReply<'_> {
 }
 
 pub(super) fn diff(DiffRead { from, to, diff }: &DiffRead, revision: u64) -> DiffReply<'_> {
-    let later = i64::from(tokens_of(diff.changed.iter().map(|(_, it)| it)).0);
-    let earlier = i64::from(tokens_of(diff.changed.iter().map(|(it, _)| it)).0);
+    let later = i64::from(Totals::of(diff.changed.iter().map(|(_, it)| it)).tokens.0);
+    let earlier = i64::from(Totals::of(diff.changed.iter().map(|(it, _)| it)).tokens.0);
     DiffReply {
         from: from.as_str(),
         to: to.as_ref().map(Label::as_str),
@@ -215,8 +215,8 @@ pub(super) fn diff(DiffRead { from, to, diff }: &DiffRead, revision: u64) -> Dif
         removed: diff.removed.iter().map(diff_entry).collect(),
         changed: diff.changed.iter().map(|(from, to)| diff_change(from, to)).collect(),
         unchanged: diff.unchanged,
-        added_tokens: tokens_of(&diff.added).0,
-        removed_tokens: tokens_of(&diff.removed).0,
+        added_tokens: Totals::of(&diff.added).tokens.0,
+        removed_tokens: Totals::of(&diff.removed).tokens.0,
         changed_tokens: later - earlier,
         revision,
     }

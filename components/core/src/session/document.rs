@@ -72,7 +72,7 @@ fn check_snapshots(it: &Portable) -> Result<Vec<BTreeSet<Address<'_>>>, Error> {
         if keys.len() < entries.len() || !held.iter().all(was_there) {
             return Err(wrong(format!("snapshot {label} holds what was not there")));
         }
-        if sum(entries) != *totals {
+        if Totals::of(entries) != *totals {
             return Err(wrong(format!("snapshot {label} does not add up")));
         }
         last = *revision;
@@ -183,10 +183,6 @@ fn all_entries<'a>(
 ) -> impl Iterator<Item = &'a Entry> {
     let kept = snapshots.iter().flat_map(|it| &it.entries);
     entries.iter().chain(history.iter().map(|it| &it.entry)).chain(kept)
-}
-
-fn sum(entries: &[Entry]) -> Totals {
-    entries.iter().fold(Totals::default(), |it, new| it.replace(None, Some(new)))
 }
 
 /// The highest revision that a document names.

@@ -19,7 +19,7 @@ use crate::{
     reply::{Outcome, Reply},
     store::{
         Entry,
-        history::{self, Ended, EndedHow, Version},
+        history::{Ended, EndedHow, Version},
         snapshot::{self, SnapshotInfo},
     },
     time::Timestamp,
@@ -51,6 +51,23 @@ enum Past {
     Row(Vec<u8>),
     /// One by one, and whether they are to be stored.
     Versions(Vec<Version>, bool),
+}
+
+impl Past {
+    fn versions(&self, key: &Key) -> Result<Vec<Version>, Error> {
+        match self {
+            Self::Row(row) => record::decode_history(key, row),
+            Self::Versions(versions, _) => Ok(versions.clone()),
+        }
+    }
+}
+
+/// The earlier versions of `key` that are stored.
+pub(super) fn load_history(bucket: &impl Bucket, key: &Key) -> Result<Vec<Version>, Error> {
+    match bucket.get(&record::history_row(key))? {
+        Some(row) => record::decode_history(key, &row),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// What an event tells besides what was done by whom.
@@ -189,20 +206,13 @@ impl<'a, B: Bucket> Draft<'a, B> {
         self.meta.history_versions = self.meta.history_versions.saturating_add(1);
         self.meta.history_bytes = self.meta.history_bytes.saturating_add(version.bytes());
         let versions_max = usize::try_from(versions_max).unwrap_or(usize::MAX);
-        let forgotten = if let Some(Past::Versions(versions, is_changed)) =
-            self.histories.get_mut(&entry.key)
-        {
-            *is_changed = true;
-            history::add(versions, version, versions_max)
-        } else {
-            let row = match self.histories.remove(&entry.key) {
-                Some(Past::Row(row)) => Some(row),
-                _ => self.bucket.get(&record::history_row(&entry.key))?,
-            };
-            let (row, forgotten) = record::add_to_history(row, &version, versions_max)?;
-            self.histories.insert(entry.key.clone(), Past::Row(row));
-            forgotten
+        let row = match self.histories.remove(&entry.key) {
+            Some(Past::Row(row)) => Some(row),
+            Some(Past::Versions(versions, _)) => Some(record::encode_history(&versions)?),
+            None => self.bucket.get(&record::history_row(&entry.key))?,
         };
+        let (row, forgotten) = record::add_to_history(row, &version, versions_max)?;
+        self.histories.insert(entry.key.clone(), Past::Row(row));
         for version in &forgotten {
             self.forget(version);
         }
@@ -212,24 +222,23 @@ impl<'a, B: Bucket> Draft<'a, B> {
     /// The earlier versions of `key`, as the commit will leave them.
     pub(super) fn history(&self, key: &Key) -> Result<Vec<Version>, Error> {
         match self.histories.get(key) {
-            Some(Past::Versions(versions, _)) => Ok(versions.clone()),
-            Some(Past::Row(row)) => record::decode_history(key, row),
-            None => match self.bucket.get(&record::history_row(key))? {
-                Some(row) => record::decode_history(key, &row),
-                None => Ok(Vec::new()),
-            },
+            Some(past) => past.versions(key),
+            None => load_history(self.bucket, key),
         }
     }
 
-    /// The earlier versions of `key`, to be changed.
-    pub(super) fn history_mut(&mut self, key: &Key) -> Result<&mut Vec<Version>, Error> {
-        let versions = self.history(key)?;
-        self.histories.remove(key);
-        let past = self.histories.entry(key.clone()).or_insert(Past::Versions(versions, true));
-        match past {
-            Past::Versions(versions, _) => Ok(versions),
-            Past::Row(_) => Err(record::damaged("a history that is not as it was made")),
-        }
+    /// Keeps `new` in the place of `old`, the earlier versions of `key` until now.
+    pub(super) fn replace_history(&mut self, key: &Key, old: &[Version], new: Vec<Version>) {
+        let books = |versions: &[Version]| {
+            let bytes = versions.iter().fold(0_u64, |sum, it| sum.saturating_add(it.bytes()));
+            (u64::try_from(versions.len()).unwrap_or(u64::MAX), bytes)
+        };
+        let ((less, less_bytes), (more, more_bytes)) = (books(old), books(&new));
+        let meta = &mut self.meta;
+        meta.history_versions = meta.history_versions.saturating_sub(less).saturating_add(more);
+        meta.history_bytes =
+            meta.history_bytes.saturating_sub(less_bytes).saturating_add(more_bytes);
+        self.histories.insert(key.clone(), Past::Versions(new, true));
     }
 
     /// Takes a version that is no longer kept out of the books.
@@ -295,14 +304,8 @@ impl<'a, B: Bucket> Draft<'a, B> {
     /// The earlier versions that the commit would leave of the keys it loaded.
     pub(super) fn past(mut self) -> Result<Vec<(Key, Vec<Version>)>, Error> {
         self.keep_to_the_budget()?;
-        let histories = self.histories.into_iter().map(|(key, past)| {
-            let versions = match past {
-                Past::Versions(versions, _) => versions,
-                Past::Row(row) => record::decode_history(&key, &row)?,
-            };
-            Ok((key, versions))
-        });
-        histories.collect()
+        let histories = self.histories.into_iter();
+        histories.map(|(key, past)| past.versions(&key).map(|it| (key, it))).collect()
     }
 
     /// Decides for the commit; then the answer is `reply`. `request` is the row in
@@ -360,8 +363,8 @@ impl<'a, B: Bucket> Draft<'a, B> {
             self.histories.entry(key).or_insert(Past::Versions(versions, false));
         }
         for (key, past) in &mut self.histories {
-            if let Past::Row(row) = past {
-                *past = Past::Versions(record::decode_history(key, row)?, true);
+            if let Past::Row(_) = past {
+                *past = Past::Versions(past.versions(key)?, true);
             }
         }
         while self.meta.history_bytes > bytes_max - bytes_max / HISTORY_FREED {

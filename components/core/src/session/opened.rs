@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Decision, Draft, answer};
+use super::{Decision, Draft, answer, draft::load_history};
 use crate::{
     Error,
     command::Command,
@@ -126,8 +126,7 @@ impl<B: Bucket> Opened<'_, B> {
         if !self.has_expired() {
             return Ok(self.meta.totals);
         }
-        let add = |totals: Totals, entry: &Entry| totals.replace(None, Some(entry));
-        Ok(self.entries(None)?.iter().fold(Totals::default(), add))
+        Ok(Totals::of(&self.entries(None)?))
     }
 
     /// What is stored of an entry, expired or not.
@@ -184,10 +183,7 @@ impl<B: Bucket> Opened<'_, B> {
         if self.has_expired() {
             return Draft::new(self)?.past_of(key);
         }
-        match self.bucket.get(&record::history_row(key))? {
-            Some(bytes) => record::decode_history(key, &bytes),
-            None => Ok(Vec::new()),
-        }
+        load_history(self.bucket, key)
     }
 
     /// The earlier versions of all keys; what has expired is one of them.

@@ -61,8 +61,6 @@ impl<B: Bucket> Request<'_, B> {
         meta.is_archived = it.is_archived;
         meta.created_at = it.created_at;
         meta.changed_at = document::latest_time(it).max(self.now);
-        meta.history_versions = u64::try_from(it.history.len()).unwrap_or(u64::MAX);
-        meta.history_bytes = it.history.iter().fold(0, |sum, it| sum.saturating_add(it.bytes()));
         meta.snapshots = it.snapshots.iter().map(|it| it.info.revision).collect();
         let participant = &self.caller.participant;
         let mut draft = Draft::fresh(self.bucket, self.session, participant, meta);
@@ -73,7 +71,7 @@ impl<B: Bucket> Request<'_, B> {
         }
         for versions in it.history.chunk_by(|a, b| a.entry.key == b.entry.key) {
             let Some(first) = versions.first() else { continue };
-            draft.history_mut(&first.entry.key)?.extend_from_slice(versions);
+            draft.replace_history(&first.entry.key, &[], versions.to_vec());
         }
         for Snapshot { info, entries } in &it.snapshots {
             draft.store_snapshot(info, entries)?;

@@ -2,8 +2,6 @@
 //!
 //! Invariant: what is hidden from the caller is answered as what does not exist.
 
-use std::collections::BTreeMap;
-
 use super::{Decision, Opened, answer, not_found};
 use crate::{
     Error,
@@ -11,7 +9,7 @@ use crate::{
     participant::Role,
     port::{Bucket, Revision},
     reply::{EntriesRead, History, Listing, PastVersion, Reply},
-    store::{Entry, Totals},
+    store::{Entry, history::Version},
 };
 
 impl<B: Bucket> Opened<'_, B> {
@@ -24,16 +22,10 @@ impl<B: Bucket> Opened<'_, B> {
             return Ok(self.answer(Reply::Unchanged));
         }
         let entries = self.entries(prefix)?;
-        let total_tokens = if prefix.is_none() {
-            let sum = entries.iter().fold(Totals::default(), |it, new| it.replace(None, Some(new)));
-            sum.tokens
-        } else {
-            self.totals()?.tokens
-        };
         let visible = entries.into_iter().filter(|it| self.may_read(it));
         let listing = Listing {
             entries: visible.map(|it| self.shown(it)).collect(),
-            total_tokens,
+            total_tokens: self.totals()?.tokens,
             tokens_max: self.meta.limits.store_tokens_max,
         };
         Ok(self.answer(Reply::Listing(listing)))
@@ -82,16 +74,12 @@ impl<B: Bucket> Opened<'_, B> {
         if current.as_ref().is_some_and(|it| !self.may_read(it)) {
             return Err(not_found(key));
         }
-        let mut past = self.history(key)?;
-        // Who closed an entry meant its past as well: the lists it has, or ended
-        // with, hold for all its versions.
-        let all = past.iter().map(|it| &it.entry).chain(&current);
-        let mut last_lists = BTreeMap::new();
-        last_lists.extend(all.map(|it| (it.created, it.access.clone())));
-        past.retain(|it| {
-            let last = last_lists.get(&it.entry.created);
-            self.may_read(&it.entry) && last.is_none_or(|last| self.gate.may_read(key, last))
-        });
+        let past = self.history(key)?;
+        let is_visible = |it: &&Version| {
+            let last = last_of(current.as_ref(), &past, it.entry.created);
+            self.may_read(&it.entry) && last.is_none_or(|last| self.may_read(last))
+        };
+        let mut past: Vec<Version> = past.iter().filter(is_visible).cloned().collect();
         if current.is_none() && past.is_empty() {
             return Err(not_found(key));
         }
@@ -114,8 +102,6 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     /// What the caller may read of `entries`, which are of a snapshot or of now.
-    /// Who closed an entry meant its past as well: the lists it has, or ended with,
-    /// hold beside those it had then.
     pub(super) fn without_hidden(&self, entries: Vec<Entry>) -> Result<Vec<Entry>, Error> {
         if self.caller.participant.role() == Role::Admin {
             return Ok(entries);
@@ -125,16 +111,11 @@ impl<B: Bucket> Opened<'_, B> {
         for entry in entries {
             let current = now.binary_search_by(|it| it.key.cmp(&entry.key)).ok();
             let current = current.and_then(|nth| now.get(nth));
-            let ended = match current {
-                Some(current) if current.created == entry.created => None,
-                _ => self
-                    .history(&entry.key)?
-                    .into_iter()
-                    .rfind(|it| it.entry.created == entry.created),
-            };
+            let is_living = current.is_some_and(|it| it.created == entry.created);
+            let past = if is_living { Vec::new() } else { self.history(&entry.key)? };
             let is_shown = self.may_read(&entry)
                 && current.is_none_or(|it| self.may_read(it))
-                && ended.is_none_or(|it| self.may_read(&it.entry));
+                && last_of(current, &past, entry.created).is_none_or(|it| self.may_read(it));
             shown.extend(is_shown.then_some(entry));
         }
         Ok(shown)
@@ -153,4 +134,16 @@ impl<B: Bucket> Opened<'_, B> {
         let known = self.meta.first_revision.max(entry.touched)..=self.revision();
         since.is_some_and(|it| known.contains(&it))
     }
+}
+
+/// The entry that was `created` then, as it is or as it ended, as far as that is
+/// kept. Who closed an entry meant its past as well: these lists hold for all its
+/// versions, beside those they had then.
+fn last_of<'e>(
+    current: Option<&'e Entry>,
+    past: &'e [Version],
+    created: Revision,
+) -> Option<&'e Entry> {
+    let past = past.iter().map(|it| &it.entry);
+    past.chain(current).rfind(|it| it.created == created)
 }

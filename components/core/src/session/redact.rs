@@ -12,7 +12,7 @@ use crate::{
     port::{Bucket, Revision},
     record,
     reply::{Redacted, Reply},
-    store::{Entry, redaction},
+    store::{Entry, history::Version, redaction},
     tokens::approximate,
 };
 
@@ -48,7 +48,7 @@ impl<B: Bucket> Opened<'_, B> {
                 snapshots.push((info, entries));
             }
         }
-        let past = draft.history_mut(key)?.clone();
+        let past = draft.history(key)?;
         let kept = snapshots.iter().flat_map(|(_, entries)| entries).filter(|it| it.key == *key);
         let all = current.iter().chain(past.iter().map(|it| &it.entry)).chain(kept);
         let meant: Vec<&Entry> =
@@ -76,15 +76,11 @@ impl<B: Bucket> Opened<'_, B> {
             let row = record::value_row(key, *written);
             draft.changes.push(put(row, text.clone().into_bytes()));
         }
-        for version in draft.history_mut(key)?.iter_mut() {
-            version.entry = self.redacted(&version.entry, &placeholders);
-        }
-        let bytes = |versions: &[crate::store::history::Version]| {
-            versions.iter().fold(0_u64, |sum, it| sum.saturating_add(it.bytes()))
-        };
-        let now = bytes(draft.history_mut(key)?);
-        let kept = draft.meta.history_bytes.saturating_sub(bytes(&past));
-        draft.meta.history_bytes = kept.saturating_add(now);
+        let redacted = past.iter().map(|it| Version {
+            entry: self.redacted(&it.entry, &placeholders),
+            ended: it.ended.clone(),
+        });
+        draft.replace_history(key, &past, redacted.collect());
         for (mut info, mut entries) in snapshots {
             for entry in entries.iter_mut().filter(|it| it.key == *key) {
                 let new = self.redacted(entry, &placeholders);

@@ -59,9 +59,10 @@ impl<B: Bucket> Opened<'_, B> {
         key: Option<&Key>,
     ) -> Result<Decision, Error> {
         let info = self.snapshot(label)?;
-        let mut entries = self.without_hidden(self.snapshot_entries(info.revision)?)?;
+        let mut entries = self.snapshot_entries(info.revision)?;
+        entries.retain(|it| key.is_none_or(|key| it.key == *key));
+        let mut entries = self.without_hidden(entries)?;
         if let Some(key) = key {
-            entries.retain(|it| it.key == *key);
             let entry = entries.pop().ok_or_else(|| not_found(key))?;
             let revision = entry.revision;
             return Ok(answer(revision, Reply::Entry(self.with_value(entry)?), &self.meta));

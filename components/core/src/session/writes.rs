@@ -1,6 +1,8 @@
 //! Changing entries (000 §3.3, §3.4, §7.2, §7.4): decides on what was loaded,
 //! and drafts the changes that follow.
 
+use std::slice;
+
 use super::{Decision, Draft, Opened, answer, not_found, retries::answer_row};
 use crate::{
     Code, Error,
@@ -36,7 +38,7 @@ impl<B: Bucket> Opened<'_, B> {
     pub(super) fn write(&self, write: &Write) -> Result<Decision, Error> {
         let asked = self.asked(write.request_id.as_ref(), || record::write_digest(write))?;
         let replay = self.first_answer(asked.as_ref());
-        self.check_expiry(&[write], &replay)?;
+        self.check_expiry(slice::from_ref(write), &replay)?;
         self.require_participant()?;
         if let Ok(Some(first)) = replay {
             return Ok(first);
@@ -56,8 +58,8 @@ impl<B: Bucket> Opened<'_, B> {
                 self.check_totals(before, totals)?;
                 let mut draft = Draft::new(self)?;
                 draft.write(current.as_ref(), &entry, write.value.clone())?;
-                let is_new = current.is_none();
-                let advices = self.advices(&write.value, &entry, totals, is_new, None)?;
+                let others = current.is_none().then(|| self.others(&[])).transpose()?;
+                let advices = self.advices(&write.value, &entry, totals, others.as_ref());
                 let revision = draft.revision;
                 let reply = Reply::Written(Written { entry, advices });
                 let request = answer_row(asked, revision, &reply)?;
@@ -89,15 +91,14 @@ impl<B: Bucket> Opened<'_, B> {
     pub(super) fn write_batch(&self, batch: &Batch) -> Result<Decision, Error> {
         let asked = self.asked(batch.request_id.as_ref(), || record::batch_digest(batch))?;
         let replay = self.first_answer(asked.as_ref());
-        let writes: Vec<&Write> = batch.writes.iter().collect();
-        self.check_expiry(&writes, &replay)?;
+        self.check_expiry(&batch.writes, &replay)?;
         self.require_participant()?;
         if let Ok(Some(first)) = replay {
             return Ok(first);
         }
         let mut refused = Refused::default();
         let mut planned = Vec::new();
-        for write in writes {
+        for write in &batch.writes {
             let current = self.entry(&write.key)?;
             let plan = self
                 .check_write_access(write, current.as_ref())
@@ -122,18 +123,13 @@ impl<B: Bucket> Opened<'_, B> {
             }
         }
         self.check_totals(before, totals)?;
-        let is_change =
-            !ended.is_empty() || planned.iter().any(|(_, it)| matches!(it, Planned::Write(..)));
-        if !is_change {
-            let settled = planned.into_iter().filter_map(|(_, it)| match it {
-                Planned::Settled(entry) => Some(Written { entry, advices: Vec::new() }),
-                Planned::Write(..) => None,
-            });
-            let (written, deleted) = (settled.collect(), Vec::new());
-            return Ok(self.answer(Reply::BatchWritten(BatchWritten { written, deleted })));
-        }
+        let is_new = |it: &Planned| matches!(it, Planned::Write(_, None));
+        // Of all new keys the same is asked.
+        let others = planned.iter().any(|(_, it)| is_new(it));
+        let others = others.then(|| self.others(&batch.deletes)).transpose()?;
         let mut draft = Draft::new(self)?;
         let mut done = BatchWritten { written: Vec::new(), deleted: Vec::new() };
+        let mut is_change = !ended.is_empty();
         for old in ended {
             draft.delete(&old)?;
             done.deleted.push(Deleted { key: old.key, previous_version: old.version });
@@ -142,13 +138,16 @@ impl<B: Bucket> Opened<'_, B> {
             done.written.push(match plan {
                 Planned::Settled(entry) => Written { entry, advices: Vec::new() },
                 Planned::Write(entry, old) => {
+                    is_change = true;
                     draft.write(old.as_ref(), &entry, write.value.clone())?;
-                    let is_new = old.is_none();
-                    let advices =
-                        self.advices(&write.value, &entry, totals, is_new, Some(batch))?;
+                    let others = others.as_ref().filter(|_| old.is_none());
+                    let advices = self.advices(&write.value, &entry, totals, others);
                     Written { entry, advices }
                 }
             });
+        }
+        if !is_change {
+            return Ok(self.answer(Reply::BatchWritten(done)));
         }
         let (revision, reply) = (draft.revision, Reply::BatchWritten(done));
         let request = answer_row(asked, revision, &reply)?;
@@ -157,11 +156,8 @@ impl<B: Bucket> Opened<'_, B> {
 
     pub(super) fn set_access(&self, key: &Key, change: &AccessChange) -> Result<Decision, Error> {
         self.require_participant()?;
-        let current = self.entry(key)?.ok_or_else(|| not_found(key));
-        if let Ok(entry) = &current {
-            self.check_may_set_access(entry)?;
-        }
-        let old = current?;
+        let old = self.entry(key)?.ok_or_else(|| not_found(key))?;
+        self.check_may_set_access(&old)?;
         let access = old.access.changed(change);
         if access == old.access {
             return Ok(answer(old.revision, Reply::Access(self.shown(old)), &self.meta));
@@ -239,7 +235,7 @@ impl<B: Bucket> Opened<'_, B> {
     /// had one.
     fn check_expiry(
         &self,
-        writes: &[&Write],
+        writes: &[Write],
         replay: &Result<Option<Decision>, Error>,
     ) -> Result<(), Error> {
         if matches!(replay, Ok(Some(_))) {
@@ -291,30 +287,39 @@ impl<B: Bucket> Opened<'_, B> {
         })
     }
 
-    /// Remarks on what was written as `entry`, in `batch` when it was one.
+    /// What new keys are compared with, when `deleted` go in the same commit.
+    fn others(&self, deleted: &[Delete]) -> Result<Others, Error> {
+        let mut entries = self.entries(None)?;
+        entries.retain(|it| self.may_read(it) && deleted.iter().all(|gone| gone.key != it.key));
+        Ok(Others { entries, namespace: self.own_namespace()? })
+    }
+
+    /// Remarks on what was written as `entry`; `others` when its key is new.
     fn advices(
         &self,
         value: &str,
         entry: &Entry,
         totals: Totals,
-        is_new: bool,
-        batch: Option<&Batch>,
-    ) -> Result<Vec<advice::Advice>, Error> {
+        others: Option<&Others>,
+    ) -> Vec<advice::Advice> {
         let mut advices = advice::on_value(&self.meta.limits, totals, entry.value_tokens, value);
-        if is_new {
-            let deleted = |it: &Entry| {
-                batch.is_some_and(|batch| batch.deletes.iter().any(|gone| gone.key == it.key))
-            };
-            let mut others = self.entries(None)?;
-            others.retain(|it| self.may_read(it) && !deleted(it));
-            let is_convention = match self.own_namespace()? {
+        if let Some(Others { entries, namespace }) = others {
+            let is_convention = match namespace {
                 Some(own) => own.keys.is_empty() || own.has(&entry.key),
                 None => Namespace::template_has(&entry.key),
             };
-            advices.extend(advice::on_new_key(&entry.key, is_convention, &others, self.now));
+            advices.extend(advice::on_new_key(&entry.key, is_convention, entries, self.now));
         }
-        Ok(advices)
+        advices
     }
+}
+
+/// What a new key is compared with.
+struct Others {
+    /// The entries that its writer may read.
+    entries: Vec<Entry>,
+    /// The session's own key conventions.
+    namespace: Option<Namespace>,
 }
 
 /// The first refusal, in the order of codes and then of the batch.

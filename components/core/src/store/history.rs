@@ -66,14 +66,6 @@ impl Version {
     }
 }
 
-/// Adds the version that ended last to those of its key, and returns the oldest
-/// ones that must make room for it.
-pub fn add(versions: &mut Vec<Version>, version: Version, versions_max: usize) -> Vec<Version> {
-    versions.push(version);
-    let surplus = versions.len().saturating_sub(versions_max);
-    versions.drain(..surplus).collect()
-}
-
 /// How much history is kept, of how much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryUse {

@@ -85,6 +85,11 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// The totals of a store of `entries`.
+    pub fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
+        entries.into_iter().fold(Self::default(), |it, new| it.replace(None, Some(new)))
+    }
+
     /// The totals after `old` was replaced by `new`; `None` stands for no entry.
     /// An overwrite counts only its difference.
     #[must_use]

@@ -11,7 +11,6 @@ use crate::{
     participant::Participant,
     port::Revision,
     time::Timestamp,
-    tokens::Tokens,
 };
 
 /// What is known of a snapshot without its entries.
@@ -80,11 +79,6 @@ impl Diff {
         diff.added.extend(to);
         Ok(diff)
     }
-}
-
-/// The sum of the sizes of `entries`.
-pub fn tokens_of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Tokens {
-    entries.into_iter().fold(Tokens(0), |sum, it| sum.plus(it.value_tokens))
 }
 
 /// Whether one of the snapshots taken at `revisions` holds a version that was

@@ -2,10 +2,7 @@
 
 use shared_context_core::{
     Command, Key, Label, Line, Outcome, Reply,
-    store::{
-        Entry,
-        snapshot::{SnapshotInfo as Info, tokens_of},
-    },
+    store::{Entry, Totals, snapshot::SnapshotInfo as Info},
 };
 
 use super::{entry, perform, types};
@@ -142,8 +139,8 @@ fn difference(outcome: Outcome) -> Option<Difference> {
         removed: diff.removed.iter().map(sided_entry).collect(),
         changed: diff.changed.iter().map(changed_entry).collect(),
         unchanged: diff.unchanged,
-        added_tokens: tokens_of(&diff.added).0,
-        removed_tokens: tokens_of(&diff.removed).0,
+        added_tokens: Totals::of(&diff.added).tokens.0,
+        removed_tokens: Totals::of(&diff.removed).tokens.0,
         changed_tokens: diff.changed.iter().map(grown).sum(),
         revision: outcome.revision.0,
     })

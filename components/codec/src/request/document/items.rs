@@ -152,13 +152,12 @@ impl SnapshotItem {
     }
 
     pub(super) fn snapshot(&self, entries: Vec<Entry>) -> Result<Snapshot, Error> {
-        let add = |it: Totals, entry| it.replace(None, Some(entry));
         let info = SnapshotInfo {
             label: Label::parse(&self.label)?,
             note: self.note.as_deref().map(|it| Line::parse("note", it)).transpose()?,
             taken_by: Participant::parse(&self.taken_by)?,
             taken_at: self.taken_at.0,
-            totals: entries.iter().fold(Totals::default(), add),
+            totals: Totals::of(&entries),
             revision: Revision(self.revision),
         };
         Ok(Snapshot { info, entries })
