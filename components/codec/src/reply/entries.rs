@@ -20,31 +20,8 @@ use crate::json::Time;
 pub(crate) struct EntryForm<'a> {
     /// The key.
     key: &'a str,
-    /// Who wrote this version.
-    written_by: &'a str,
-    /// When, UTC.
-    written_at: Time,
-    /// 1 for a new key, one more at each write.
-    version: u64,
-    /// Size of the value in tokens.
-    value_size_tokens: u32,
-    /// The session's revision at which this version was written.
-    revision: u64,
-    /// When it will be gone, UTC. Absent when it stays.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expires_at: Option<Time>,
-    /// Who may read it, as patterns. Absent when everyone may.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    readable_by: Option<Vec<&'a str>>,
-    /// Who may write it, as patterns. Absent when everyone may who reads it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    writable_by: Option<Vec<&'a str>>,
-    /// False when its earlier versions are not kept; absent when they are.
-    #[serde(skip_serializing_if = "is_true")]
-    history: bool,
-    /// True when you may not write it; absent when you may.
-    #[serde(skip_serializing_if = "is_false")]
-    read_only: bool,
+    #[serde(flatten)]
+    about: AboutEntry<'a>,
 }
 
 /// One entry and its value.
@@ -56,6 +33,14 @@ pub(crate) struct ReadReply<'a> {
     key: &'a str,
     /// The value.
     value: &'a str,
+    #[serde(flatten)]
+    about: AboutEntry<'a>,
+}
+
+/// What is told of an entry besides its key and value.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct AboutEntry<'a> {
     /// Who wrote this version.
     written_by: &'a str,
     /// When, UTC.
@@ -269,10 +254,9 @@ fn narrowed(it: &Participants) -> Option<Vec<&str>> {
     (!it.is_everyone()).then(|| it.patterns().collect())
 }
 
-impl<'a> From<&'a Shown> for EntryForm<'a> {
+impl<'a> From<&'a Shown> for AboutEntry<'a> {
     fn from(Shown { entry, is_read_only }: &'a Shown) -> Self {
         Self {
-            key: entry.key.as_str(),
             written_by: entry.written_by.as_str(),
             written_at: Time(entry.written_at),
             version: entry.version,
@@ -287,23 +271,15 @@ impl<'a> From<&'a Shown> for EntryForm<'a> {
     }
 }
 
+impl<'a> From<&'a Shown> for EntryForm<'a> {
+    fn from(shown: &'a Shown) -> Self {
+        Self { key: shown.entry.key.as_str(), about: shown.into() }
+    }
+}
+
 impl<'a> From<&'a EntryRead> for ReadReply<'a> {
     fn from(EntryRead { shown, value }: &'a EntryRead) -> Self {
-        let it = EntryForm::from(shown);
-        Self {
-            key: it.key,
-            value,
-            written_by: it.written_by,
-            written_at: it.written_at,
-            version: it.version,
-            value_size_tokens: it.value_size_tokens,
-            revision: it.revision,
-            expires_at: it.expires_at,
-            readable_by: it.readable_by,
-            writable_by: it.writable_by,
-            history: it.history,
-            read_only: it.read_only,
-        }
+        Self { key: shown.entry.key.as_str(), value, about: shown.into() }
     }
 }
 

@@ -18,6 +18,16 @@ use crate::json::Time;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "snapshot_info"))]
 pub(crate) struct SnapshotForm<'a> {
+    #[serde(flatten)]
+    about: AboutSnapshot<'a>,
+    /// The session's revision at which it was taken.
+    revision: u64,
+}
+
+/// What is told of a snapshot besides its revision and entries.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct AboutSnapshot<'a> {
     /// Its label.
     label: &'a str,
     /// Why it was taken.
@@ -31,8 +41,6 @@ pub(crate) struct SnapshotForm<'a> {
     key_count: u32,
     /// Sum of the sizes of their values.
     total_tokens: u32,
-    /// The session's revision at which it was taken.
-    revision: u64,
 }
 
 /// The snapshots of a session.
@@ -53,19 +61,8 @@ pub(crate) struct SnapshotsReply<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "read_snapshot_reply"))]
 pub(crate) struct SnapshotReply<'a> {
-    /// Its label.
-    label: &'a str,
-    /// Why it was taken.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<&'a str>,
-    /// Who took it.
-    taken_by: &'a str,
-    /// When, UTC.
-    taken_at: Time,
-    /// How many entries it holds.
-    key_count: u32,
-    /// Sum of the sizes of their values.
-    total_tokens: u32,
+    #[serde(flatten)]
+    about: AboutSnapshot<'a>,
     /// The entries you may read, by key.
     entries: Vec<ReadReply<'a>>,
     /// The session's revision.
@@ -169,7 +166,7 @@ pub(crate) struct DeleteSnapshotReply<'a> {
     pub(super) revision: u64,
 }
 
-impl<'a> From<&'a SnapshotInfo> for SnapshotForm<'a> {
+impl<'a> From<&'a SnapshotInfo> for AboutSnapshot<'a> {
     fn from(it: &'a SnapshotInfo) -> Self {
         Self {
             label: it.label.as_str(),
@@ -178,8 +175,13 @@ impl<'a> From<&'a SnapshotInfo> for SnapshotForm<'a> {
             taken_at: Time(it.taken_at),
             key_count: it.totals.keys,
             total_tokens: it.totals.tokens.0,
-            revision: it.revision.0,
         }
+    }
+}
+
+impl<'a> From<&'a SnapshotInfo> for SnapshotForm<'a> {
+    fn from(it: &'a SnapshotInfo) -> Self {
+        Self { about: it.into(), revision: it.revision.0 }
     }
 }
 
@@ -192,14 +194,8 @@ pub(super) fn snapshots(it: &Snapshots, revision: u64) -> SnapshotsReply<'_> {
 }
 
 pub(super) fn snapshot(it: &SnapshotRead, revision: u64) -> SnapshotReply<'_> {
-    let info = SnapshotForm::from(&it.info);
     SnapshotReply {
-        label: info.label,
-        note: info.note,
-        taken_by: info.taken_by,
-        taken_at: info.taken_at,
-        key_count: info.key_count,
-        total_tokens: info.total_tokens,
+        about: (&it.info).into(),
         entries: it.entries.iter().map(ReadReply::from).collect(),
         revision,
     }
