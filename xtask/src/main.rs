@@ -8,6 +8,7 @@ mod cargo_deny;
 mod component;
 mod console;
 mod debian;
+mod mcp;
 mod process;
 mod program;
 mod stages;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
   cargo xtask serve --listen 9000       the same; what follows `serve` goes to the server
   cargo xtask test                      the whole proof, as CI runs it
   cargo xtask test --only clippy,test   some stages of it; `--list` names them
+  cargo xtask mcp python                of what tests /mcp, that with `python` in its name
   cargo xtask bless                     accept what the snapshot tests produce now"
 )]
 struct Arguments {
@@ -72,6 +74,8 @@ enum Command {
         #[arg(long)]
         list: bool,
     },
+    /// Let strangers' programs test /mcp; arguments go to the tests, such as parts of names
+    Mcp(Passed),
     /// Run what CI runs: `test` with CI's settings, by way of .ci/run
     Ci,
     /// Check what no compiler checks: who uses whom, comments, links, sizes of files
@@ -101,6 +105,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Command::Demo(passed) => program::run(&workspace, "demo", &passed.arguments),
         Command::Bench(passed) => program::bench(&workspace, &passed.arguments),
         Command::Test { selection, .. } => stages::run(&workspace, &selection),
+        Command::Mcp(passed) => mcp::check(&workspace, &passed.arguments),
         Command::Ci => stages::ci(&workspace),
         Command::Tidy => tidy::check(&workspace),
         Command::Bless => program::bless(&workspace),

@@ -14,7 +14,7 @@ use clap::ValueEnum;
 use crate::{
     cargo_deny, component,
     console::{self, Outcome},
-    process, tidy, wasm_target,
+    mcp, process, tidy, wasm_target,
     workspace::Workspace,
 };
 
@@ -44,6 +44,8 @@ pub(crate) enum Stage {
     Clippy,
     /// All tests: units, examples in documentation, conformance, the started program
     Test,
+    /// What strangers' programs say of /mcp: the official suite, the inspector, clients
+    Mcp,
     /// The documentation builds without a warning
     Doc,
     /// Licences, banned crates, sources
@@ -76,6 +78,7 @@ impl Stage {
                 process::run(&mut cargo(&["build", "--workspace", "--bins"]))?;
                 process::run(&mut cargo(&["test", "--workspace", "--no-fail-fast"]))
             }
+            Self::Mcp => mcp::check(workspace, &[]),
             Self::Doc => {
                 let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
                 process::run(doc.env("RUSTDOCFLAGS", "--deny warnings"))
@@ -86,7 +89,7 @@ impl Stage {
 
     /// Whether the host's crates are compiled, which hold the component.
     fn needs_component(self) -> bool {
-        matches!(self, Self::Clippy | Self::Test | Self::Doc)
+        matches!(self, Self::Clippy | Self::Test | Self::Mcp | Self::Doc)
     }
 
     /// Whether nothing after this stage can succeed without it.

@@ -1,7 +1,8 @@
 //! One request of the JSON tool, from bytes to bytes.
 
 use shared_context_core::{
-    self as core, Command, Config, Error, Outcome, Participant, SessionId, execute,
+    self as core, Command, Config, Error, Outcome, SessionId, execute,
+    pattern::KeyPatterns,
     port::{Clock, Kv, Log, Ports, Tokenizer},
     portable::Portable,
     refuse,
@@ -30,6 +31,9 @@ pub struct Caller {
     /// The credential that was shown; `None` when the host vouches for the
     /// caller by other means.
     pub credential: Option<Credential>,
+    /// The only keys that are there for the caller, which is a subagent then:
+    /// patterns such as `inv_*`, at most 16. Empty: all keys.
+    pub keys: Vec<String>,
 }
 
 pub use core::Credential;
@@ -37,17 +41,19 @@ pub use core::Credential;
 impl Caller {
     /// A caller the host itself vouches for.
     pub fn trusted(participant: impl Into<String>) -> Self {
-        Self { participant: participant.into(), credential: None }
+        Self { participant: participant.into(), credential: None, keys: Vec::new() }
     }
 
     /// The caller as the core knows it.
     ///
     /// # Errors
     ///
-    /// `MALFORMED_REQUEST`: the host named no participant.
+    /// `MALFORMED_REQUEST`: the host named no participant, or keys that it cannot
+    /// be limited to.
     pub fn check(&self) -> Result<core::Caller, Error> {
-        let participant = Participant::parse(&self.participant)?;
-        Ok(core::Caller { participant, credential: self.credential })
+        let mut caller = core::Caller::trusted(&self.participant)?;
+        caller.credential = self.credential;
+        caller.limited_to(KeyPatterns::parse(&self.keys)?)
     }
 }
 

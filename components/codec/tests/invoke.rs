@@ -37,9 +37,12 @@ impl Session {
     }
 
     fn ask(&self, who: &str, request: &str) -> String {
-        let caller = Caller::trusted(who);
+        self.ask_as(&Caller::trusted(who), request)
+    }
+
+    fn ask_as(&self, caller: &Caller, request: &str) -> String {
         let ports = Ports { kv: &self.kv, clock: self, log: self, tokenizer: &NoTokenizer };
-        match invoke(&ports, "session/s", &caller, request.as_bytes()) {
+        match invoke(&ports, "session/s", caller, request.as_bytes()) {
             Ok(reply) => String::from_utf8(reply.body).unwrap(),
             Err(failure) => String::from_utf8(failure.to_json()).unwrap(),
         }
@@ -97,6 +100,37 @@ fn a_malformed_request_is_told_where_and_why() {
     check(&nested, "unknown field `x`");
     check(r#"{"action":"read","key":"a","limit":1}"#, "unknown field `limit` in read");
     check(r#"{"action":"write","key":"a","value":null}"#, "missing field `value` in write");
+}
+
+#[test]
+fn a_caller_is_limited_to_the_keys_its_host_names() {
+    let it = Session::new();
+    it.ask("orchestrator", r#"{"action":"write","key":"scope","value":"v"}"#);
+    let check = |who: &str, keys: &[&str], request: &str, parts: &[&str]| {
+        let keys = keys.iter().map(|it| (*it).to_owned()).collect();
+        let answer = it.ask_as(&Caller { keys, ..Caller::trusted(who) }, request);
+        for part in parts {
+            assert!(answer.contains(part), "{answer}");
+        }
+    };
+    let (list, read) = (r#"{"action":"list_keys"}"#, r#"{"action":"read","key":"scope"}"#);
+    let write = r#"{"action":"write","key":"scope","value":"w"}"#;
+    check("subagent:a", &[], list, &[r#""key":"scope""#]);
+    check("subagent:a", &["inv_*", "s*"], list, &[r#""key":"scope""#]);
+    check("subagent:a", &["inv_*"], list, &[r#"{"keys":[],"#]);
+    check("subagent:a", &["inv_*"], read, &["KEY_NOT_FOUND"]);
+    check("subagent:a", &["inv_*"], write, &[r#"{"error":{"code":"FORBIDDEN","#, "inv_*; write"]);
+
+    let refused = "MALFORMED_REQUEST";
+    check("subagent:a", &["Inv*"], list, &[refused, "no key matches", "Inv*"]);
+    check("subagent:a", &[""], list, &[refused]);
+    check("subagent:a", &["a"; 16], list, &[r#"{"keys":[],"#]);
+    check("subagent:a", &["a"; 17], list, &[refused, "17 patterns; it has at most 16"]);
+    check("orchestrator", &["inv_*"], list, &[refused, "the orchestrator has all of them"]);
+    check("admin", &["inv_*"], list, &[refused, "the admin has all of them"]);
+    // Nobody takes keys that a request names for those of its caller.
+    let own = r#"{"action":"read","key":"scope","keys":["*"]}"#;
+    check("subagent:a", &["inv_*"], own, &[refused, "keys"]);
 }
 
 #[test]

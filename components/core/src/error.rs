@@ -8,6 +8,7 @@ use std::fmt;
 use crate::{
     code::Code,
     key::{Key, Label},
+    pattern::KeyPatterns,
     port::{KvError, Revision},
     tokens::Tokens,
 };
@@ -64,6 +65,12 @@ pub enum Error {
     Forbidden {
         /// Who may, and what to do instead.
         message: &'static str,
+    },
+    /// The caller's credential is not for the key that was to be changed. Whether
+    /// there is an entry of it is not said.
+    KeyNotGranted {
+        /// The keys it is for.
+        keys: KeyPatterns,
     },
     /// A session of this name exists already.
     SessionExists {
@@ -173,7 +180,7 @@ impl Error {
             Self::SessionNotFound { .. } => Code::SessionNotFound,
             Self::SessionExists { .. } => Code::SessionExists,
             Self::SessionArchived { .. } => Code::SessionArchived,
-            Self::Forbidden { .. } => Code::Forbidden,
+            Self::Forbidden { .. } | Self::KeyNotGranted { .. } => Code::Forbidden,
             Self::RequestIdReused => Code::RequestIdReused,
             Self::FormatTooNew { .. } => Code::FormatTooNew,
             Self::DocumentAltered { .. } => Code::DocumentAltered,
@@ -221,6 +228,11 @@ impl fmt::Display for Error {
                 write!(f, "session {session} is archived: it can be read, not changed")
             }
             Self::Forbidden { message } => f.write_str(message),
+            Self::KeyNotGranted { keys } => write!(
+                f,
+                "your credential is only for keys that match {keys}; write one of those, or ask \
+                 the orchestrator for a credential that has this key too"
+            ),
             Self::RequestIdReused => f.write_str(
                 "this request_id was used for another request before; \
                  use a new one for each new request, the same only to retry",

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::Error;
+use crate::{Error, pattern::KeyPatterns};
 
 /// The longest part between the colons of a participant, in bytes.
 pub const PARTICIPANT_PART_BYTES_MAX: usize = 64;
@@ -94,6 +94,10 @@ impl Role {
 }
 
 /// The caller of one request, as the host knows it.
+///
+/// # Invariant
+///
+/// Only an agent is ever limited to some keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// Who calls.
@@ -101,6 +105,7 @@ pub struct Caller {
     /// The credential that was shown; `None` when the host vouches for the
     /// caller by other means.
     pub credential: Option<Credential>,
+    keys: KeyPatterns,
 }
 
 /// What a credential says of the session it was issued for.
@@ -119,7 +124,29 @@ impl Caller {
     ///
     /// [`Error::Malformed`] when `participant` is none.
     pub fn trusted(participant: &str) -> Result<Self, Error> {
-        Ok(Self { participant: Participant::parse(participant)?, credential: None })
+        let participant = Participant::parse(participant)?;
+        Ok(Self { participant, credential: None, keys: KeyPatterns::default() })
+    }
+
+    /// The same caller, for whom no keys but these are there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`] when it is not an agent and these are not all keys.
+    pub fn limited_to(self, keys: KeyPatterns) -> Result<Self, Error> {
+        if self.participant.role() == Role::Agent || keys.is_every_key() {
+            return Ok(Self { keys, ..self });
+        }
+        Err(Error::malformed(format!(
+            "only a subagent's credential can be limited to keys, the {} has all of them; leave \
+             keys out",
+            self.participant
+        )))
+    }
+
+    /// The only keys that are there for the caller.
+    pub fn keys(&self) -> &KeyPatterns {
+        &self.keys
     }
 }
 
@@ -137,6 +164,19 @@ mod tests {
         }
         for bad in ["subagent:a b", "subagent:ä", "subagent:a/b", "user"] {
             assert!(Participant::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_agents_are_limited_to_keys() {
+        let limited =
+            |who: &str, keys: &[&str]| Caller::trusted(who)?.limited_to(KeyPatterns::parse(keys)?);
+        assert_eq!(limited("subagent:a", &["inv_*"]).unwrap().keys().to_string(), "inv_*");
+        for who in ["orchestrator", "admin"] {
+            assert!(limited(who, &[]).is_ok() && limited(who, &["*"]).is_ok());
+            let refused = limited(who, &["inv_*"]).unwrap_err();
+            assert!(matches!(refused, Error::Malformed { .. }), "{refused:?}");
+            assert!(refused.to_string().contains(&format!("the {who} has all")), "{refused}");
         }
     }
 }

@@ -35,7 +35,16 @@ pub struct KeyPattern(String);
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Participants(Vec<ParticipantPattern>);
 
-/// The pattern that everyone matches.
+/// A list of key patterns: a key that matches one of them is meant. By default
+/// every key.
+///
+/// # Invariant
+///
+/// Every key has one form, an empty list inside.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeyPatterns(Vec<KeyPattern>);
+
+/// The pattern that everyone matches, and every key.
 const EVERYONE: &str = "*";
 
 impl ParticipantPattern {
@@ -151,6 +160,52 @@ impl Participants {
     }
 }
 
+impl KeyPatterns {
+    /// The list of these texts; an empty one is every key.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`] when there are more than [`PATTERNS_MAX`], or no key
+    /// could match one of them.
+    pub fn parse(texts: &[impl AsRef<str>]) -> Result<Self, Error> {
+        if texts.len() > PATTERNS_MAX {
+            return Err(Error::malformed(format!(
+                "a list of keys has {} patterns; it has at most {PATTERNS_MAX}: use * for what \
+                 they have in common, as in inv_*",
+                texts.len()
+            )));
+        }
+        let patterns = texts.iter().map(|it| KeyPattern::parse(it.as_ref()));
+        let patterns = patterns.collect::<Result<Vec<_>, _>>()?;
+        let is_every_key = patterns.iter().any(|it| it.0 == EVERYONE);
+        Ok(Self(if is_every_key { Vec::new() } else { patterns }))
+    }
+
+    /// Whether `key` is meant.
+    pub fn has(&self, key: &Key) -> bool {
+        self.is_every_key() || self.0.iter().any(|it| it.matches(key))
+    }
+
+    /// Whether it was not narrowed.
+    pub fn is_every_key(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// As agents read it: `inv_*, scope`.
+impl fmt::Display for KeyPatterns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_every_key() {
+            return f.write_str(EVERYONE);
+        }
+        for (nth, pattern) in self.0.iter().enumerate() {
+            let lead = if nth == 0 { "" } else { ", " };
+            write!(f, "{lead}{pattern}")?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for KeyPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -210,5 +265,31 @@ mod tests {
             assert!(KeyPattern::parse(bad).is_err(), "{bad}");
         }
         assert!(Participants::new(Vec::new()).is_err());
+    }
+
+    #[test]
+    fn a_list_of_keys_means_what_one_of_its_patterns_means() {
+        #[track_caller]
+        fn check(texts: &[&str], has: &[&str], lacks: &[&str], shown: &str) {
+            let list = KeyPatterns::parse(texts).unwrap();
+            let is_in = |key: &&&str| list.has(&Key::parse(key).unwrap());
+            assert_eq!(has.iter().filter(is_in).count(), has.len(), "{list}");
+            assert_eq!(lacks.iter().filter(is_in).count(), 0, "{list}");
+            assert_eq!(list.to_string(), shown);
+            assert_eq!(list.is_every_key(), shown == "*");
+        }
+        check(&[], &["scope", "inv:scope"], &[], "*");
+        check(&["scope", "*"], &["inv_1", "inv:scope"], &[], "*");
+        check(&["inv_*", "scope"], &["inv_", "inv_1", "scope"], &["inv", "inv:1"], "inv_*, scope");
+        check(&["inv:*"], &["inv:scope"], &["scope", "inv_1"], "inv:*");
+    }
+
+    #[test]
+    fn a_list_of_keys_has_at_most_16_patterns_each_of_them_one() {
+        assert!(KeyPatterns::parse(&["a_*"; PATTERNS_MAX]).is_ok());
+        for bad in [&["a_*"; PATTERNS_MAX + 1][..], &["scope", "Scope"], &[""]] {
+            let refused = KeyPatterns::parse(bad);
+            assert!(matches!(refused, Err(Error::Malformed { .. })), "{bad:?} {refused:?}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     Error,
     namespace::Namespace,
     participant::{Participant, Role},
+    pattern::KeyPatterns,
     tokens::Tokens,
 };
 
@@ -106,8 +107,8 @@ const FORMS: [(&str, Conventions, &str, &str); 6] = [
     ("key conventions", Conventions::None, DISCIPLINE_BRIEF, READING_BRIEF),
 ];
 
-/// Renders the prompt for `participant` in the longest form that fits
-/// `max_tokens`, as `count` counts them.
+/// Renders the prompt for `participant`, for whom only `granted` keys are there,
+/// in the longest form that fits `max_tokens`, as `count` counts them.
 ///
 /// # Errors
 ///
@@ -115,14 +116,17 @@ const FORMS: [(&str, Conventions, &str, &str); 6] = [
 /// form's size. What `count` returns.
 pub fn render(
     participant: &Participant,
+    granted: &KeyPatterns,
     namespace: &Namespace,
     count: impl Fn(&str) -> Result<Tokens, Error>,
     max_tokens: Tokens,
 ) -> Result<Rendered, Error> {
     let mut left_out = Vec::new();
     let mut longer = String::new();
+    let opening = opening(participant, granted);
     for (step, conventions, discipline, reading) in FORMS {
-        let text = [opening(participant), keys(namespace, conventions), discipline.to_owned()]
+        let keys = keys(namespace, granted, conventions);
+        let text = [opening.clone(), keys, discipline.to_owned()]
             .into_iter()
             .chain([reading.to_owned()])
             .filter(|part| !part.is_empty())
@@ -144,8 +148,9 @@ pub fn render(
     )))
 }
 
-/// Who the participant is, and what only its role has to know.
-fn opening(participant: &Participant) -> String {
+/// Who the participant is, and what only its role and its credential have it
+/// know.
+fn opening(participant: &Participant, granted: &KeyPatterns) -> String {
     let who = match participant.role() {
         Role::Orchestrator => {
             "You are the orchestrator. Your session has a working memory that you share with the \
@@ -168,18 +173,27 @@ fn opening(participant: &Participant) -> String {
         Role::Agent => format!("You are {participant}. "),
         Role::Orchestrator | Role::Admin => String::new(),
     };
-    format!("{name}{who}\n")
+    let limit = if granted.is_every_key() {
+        String::new()
+    } else {
+        format!(
+            "You can read and write only keys that match {granted}; no others are there for you.\n"
+        )
+    };
+    format!("{name}{who}\n{limit}")
 }
 
-/// The key conventions, as 000 §6.1 shows them; empty when there are none.
-fn keys(namespace: &Namespace, conventions: Conventions) -> String {
-    if conventions == Conventions::None || namespace.keys.is_empty() {
+/// The conventions for `granted` keys, as 000 §6.1 shows them; empty when there
+/// are none.
+fn keys(namespace: &Namespace, granted: &KeyPatterns, conventions: Conventions) -> String {
+    let keys = || namespace.keys.iter().filter(|it| granted.has(&it.key));
+    if conventions == Conventions::None || keys().next().is_none() {
         return String::new();
     }
-    let width = namespace.keys.iter().map(|it| it.key.as_str().len()).max().unwrap_or(0);
+    let width = keys().map(|it| it.key.as_str().len()).max().unwrap_or(0);
     let mut lines = vec!["Shared context key conventions:".to_owned()];
     let mut group = None;
-    for it in &namespace.keys {
+    for it in keys() {
         if group.replace(it.group.as_str()) != Some(it.group.as_str()) {
             lines.extend([String::new(), format!("{}:", it.group)]);
         }
@@ -201,9 +215,32 @@ mod tests {
     use super::*;
 
     fn rendered(who: &str, max_tokens: u32) -> Result<Rendered, Error> {
-        let who = Participant::parse(who)?;
+        rendered_for(who, &[], max_tokens)
+    }
+
+    fn rendered_for(who: &str, keys: &[&str], max_tokens: u32) -> Result<Rendered, Error> {
+        let (who, keys) = (Participant::parse(who)?, KeyPatterns::parse(keys)?);
         let count = |text: &str| Ok(crate::tokens::approximate(text));
-        render(&who, &Namespace::template(), count, Tokens(max_tokens))
+        render(&who, &keys, &Namespace::template(), count, Tokens(max_tokens))
+    }
+
+    #[test]
+    fn who_is_limited_to_some_keys_is_told_so_and_shown_no_others() {
+        let it = rendered_for("subagent:a", &["findings_*", "scope"], 1_000).unwrap();
+        let limit = "only keys that match findings_*, scope; no others are there for you.\n";
+        assert!(it.text.contains(limit), "{}", it.text);
+        let conventions = "\nProblem definition:\n  scope            - boundaries of the work\n\n\
+                           Findings:\n  findings_summary - key findings so far";
+        assert!(it.text.contains(conventions), "{}", it.text);
+        for key in ["current_phase", "State keys", "constraints", "quality_checks"] {
+            assert!(!it.text.contains(key), "{}", it.text);
+        }
+        let it = rendered_for("subagent:a", &["inv_*"], 1_000).unwrap();
+        assert!(it.text.contains("inv_*") && !it.text.contains("conventions"), "{}", it.text);
+        let everyone = rendered("subagent:a", 1_000).unwrap();
+        assert!(!everyone.text.contains("only keys that match"), "{}", everyone.text);
+        let shortest = rendered_for("subagent:a", &["inv_*"], 210).unwrap();
+        assert!(shortest.text.contains("inv_*"), "whatever else is left out");
     }
 
     #[test]

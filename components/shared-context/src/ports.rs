@@ -92,7 +92,7 @@ impl Tokenizer for HostTokenizer {
 pub(crate) fn caller(it: types::Caller) -> Caller {
     let credential =
         it.credential.map(|it| Credential { incarnation: it.incarnation, epoch: it.epoch });
-    Caller { participant: it.participant, credential }
+    Caller { participant: it.participant, credential, keys: it.keys }
 }
 
 /// A refusal, as the host reads it.

@@ -2,7 +2,8 @@
 //!
 //! A participant's credential is a JSON Web Token, signed with HS256 and the
 //! server's secret. It names the session, its incarnation and credential epoch,
-//! the participant and when it expires. The operator's admin key is a second,
+//! the participant, the only keys it is for, if it is not for all, and when it
+//! expires. The operator's admin key is a second,
 //! opaque secret. Not here: whether the session still has that incarnation and
 //! epoch; only the core, which has the session, can tell.
 //!
@@ -14,9 +15,11 @@
 
 use std::{fmt, time::Duration};
 
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta, Utc};
 use jwt_compact::{
-    AlgorithmExt, Claims, Header, TimeOptions, UntrustedToken, ValidationError,
+    Algorithm, AlgorithmExt, AlgorithmSignature, Claims, Header, TimeOptions, UntrustedToken,
+    ValidationError,
     alg::{Hs256, Hs256Key},
 };
 use serde::{Deserialize, Serialize};
@@ -44,8 +47,9 @@ pub const AGENT_TTL_SECONDS: u64 = DAY_SECONDS;
 /// a session spans days, and an orchestrator cannot renew its own.
 pub const ORCHESTRATOR_TTL_SECONDS: u64 = 30 * DAY_SECONDS;
 
-/// A longer bearer token is none of ours: ours have less than 700 bytes.
-const TOKEN_BYTES_MAX: usize = 2048;
+/// A longer bearer token is none of ours: ours have less than 4,000 bytes, less
+/// than 700 where they are for all keys.
+const TOKEN_BYTES_MAX: usize = 4096;
 const DAY_SECONDS: u64 = 86_400;
 const AUDIENCE: &str = "shared-context";
 
@@ -65,6 +69,8 @@ pub struct Grant {
     pub participant: String,
     /// Which session of that id, and which of its credentials.
     pub credential: Credential,
+    /// The only keys it is for: patterns. Empty: all keys.
+    pub keys: Vec<String>,
 }
 
 /// A credential, fresh from the mint.
@@ -104,6 +110,9 @@ struct GrantClaims {
     inc: u64,
     epo: u64,
     sub: String,
+    /// Absent from what is for all keys.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    keys: Vec<String>,
 }
 
 impl Keys {
@@ -146,6 +155,7 @@ impl Keys {
             inc: grant.credential.incarnation,
             epo: grant.credential.epoch,
             sub: grant.participant.clone(),
+            keys: grant.keys.clone(),
         });
         claims.issued_at = Some(issued_at);
         claims.expiration = Some(expires_at);
@@ -191,6 +201,16 @@ impl Keys {
     fn is_admin_key(&self, token: &str) -> bool {
         let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         digest.ct_eq(&self.admin_digest).into()
+    }
+
+    /// A text of 43 ASCII characters that only this server can make of `bytes`, a MAC
+    /// of 256 bits. For another `purpose` it is another one, and it never is part of
+    /// a credential.
+    pub(crate) fn sign(&self, purpose: &str, bytes: &[u8]) -> String {
+        // What is signed for a credential is text without a NUL.
+        let signed = [purpose.as_bytes(), b"\0", bytes].concat();
+        let mac = Hs256.sign(&self.signing, &signed);
+        BASE64_URL_SAFE_NO_PAD.encode(mac.as_bytes())
     }
 
     fn verify(&self, token: &str, now: Timestamp) -> Result<Grant, Failure> {
@@ -245,11 +265,12 @@ impl Keys {
                     .to_owned(),
             }));
         }
-        let GrantClaims { ses, inc, epo, sub, .. } = token.into_parts().1.custom;
+        let GrantClaims { ses, inc, epo, sub, keys, .. } = token.into_parts().1.custom;
         Ok(Grant {
             session: ses,
             participant: sub,
             credential: Credential { incarnation: inc, epoch: epo },
+            keys,
         })
     }
 }
@@ -268,10 +289,11 @@ impl Identity {
     /// `UNAUTHENTICATED`: the credential is for another session.
     pub fn caller(&self, session: &str) -> Result<Caller, Failure> {
         match self {
-            Self::Admin => Ok(Caller { participant: "admin".to_owned(), credential: None }),
+            Self::Admin => Ok(Caller::trusted("admin")),
             Self::Participant(grant) if grant.session == session => Ok(Caller {
                 participant: grant.participant.clone(),
                 credential: Some(grant.credential),
+                keys: grant.keys.clone(),
             }),
             Self::Participant(grant) => Err(refused(format!(
                 "the credential is for session {}, not for the one in the path; \

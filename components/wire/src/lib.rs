@@ -59,6 +59,9 @@ pub mod http;
 
 pub use engine::{Engine, Woken};
 
+mod mcp;
+mod memory_tool;
+mod mint;
 mod tools;
 
 // The document is built where it is compared with the committed one, and

@@ -282,7 +282,7 @@ impl From<&Caller> for types::Caller {
         let credential = it
             .credential
             .map(|it| types::Credential { incarnation: it.incarnation, epoch: it.epoch });
-        Self { participant: it.participant.clone(), credential }
+        Self { participant: it.participant.clone(), credential, keys: it.keys.clone() }
     }
 }
 

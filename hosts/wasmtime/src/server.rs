@@ -19,7 +19,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Request, Response, request::Parts};
+use http::{Request, Response, Uri, request::Parts};
 use http_body_util::BodyExt;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::{
@@ -80,6 +80,9 @@ pub struct ServerOptions {
     pub admin_key: Option<String>,
     /// How many requests each participant may make; `None` for any number.
     pub rate_limit: Option<RateLimit>,
+    /// Its address for the world, when it has another one than it listens on: that
+    /// of a proxy in front of it.
+    pub public_url: Option<Uri>,
     /// How many connections may be open, as far as the system lets the process
     /// open files; further ones wait.
     pub connections_max: usize,
@@ -105,6 +108,7 @@ impl ServerOptions {
             secret: None,
             admin_key: None,
             rate_limit: Some(RateLimit::default()),
+            public_url: None,
             connections_max: 4_096,
             unread_time_max: Duration::from_secs(30),
             removes_expired: true,
@@ -206,6 +210,8 @@ fn open(options: &ServerOptions) -> Result<(Shared, String), StartError> {
         Keys::new(secret.as_bytes(), &admin_key).map_err(|it| StartError::new(it.to_string()))?;
     let mut wire = Options::new(keys);
     wire.rate_limit.clone_from(&options.rate_limit);
+    wire.public_url.clone_from(&options.public_url);
+    wire.is_local = options.address.ip().is_loopback();
     wire.request_id_seed = getrandom::u64()
         .map_err(|it| StartError::new(format!("the system gives no random bytes: {it}")))?;
     let component = Component::new(&options.component)?;

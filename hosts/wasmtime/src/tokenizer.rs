@@ -36,6 +36,9 @@ impl Tokenizer for BpeTokenizer {
 }
 
 #[cfg(test)]
+mod definitions;
+
+#[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
 

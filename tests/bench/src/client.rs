@@ -16,10 +16,23 @@ pub(crate) struct Client {
 
 /// A request, ready to be sent.
 pub(crate) fn request(method: &str, path: &str, credential: Option<&str>, body: &str) -> Vec<u8> {
+    request_with(method, path, credential, &[], body)
+}
+
+/// A request with further headers, ready to be sent.
+pub(crate) fn request_with(
+    method: &str,
+    path: &str,
+    credential: Option<&str>,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Vec<u8> {
     let authorization =
         credential.map_or_else(String::new, |it| format!("Authorization: Bearer {it}\r\n"));
+    let headers: String =
+        headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     format!(
-        "{method} {path} HTTP/1.1\r\nHost: localhost\r\n{authorization}\
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\n{authorization}{headers}\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     )

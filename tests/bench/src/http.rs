@@ -8,7 +8,7 @@ use shared_context_wasmtime::{Server, ServerOptions};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::{
-    client::{Client, request},
+    client::{Client, request, request_with},
     report::Report,
 };
 
@@ -56,6 +56,8 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         tool(r#"{"action":"read","key":"findings_summary"}"#),
         request("GET", "/v1/sessions/bench/entries/findings_summary", Some(&credential), ""),
         tool(r#"{"action":"list_keys"}"#),
+        mcp_read(&credential, true),
+        mcp_read(&credential, false),
     ];
     let address = started.server.address();
     // The client has a thread and runtime of its own, as another process would.
@@ -75,7 +77,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         let medians = spent.iter_mut().map(|it| median(it));
         medians.collect::<Result<Vec<f64>>>()
     })?;
-    let [health, read, entry, list] = medians.as_slice() else {
+    let [health, read, entry, list, modern, legacy] = medians.as_slice() else {
         anyhow::bail!("a median is missing")
     };
     report.line("GET /healthz", format!("{health:.1}"));
@@ -94,8 +96,38 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         ratio <= 1.5,
     );
     report.line("list_keys of one key", format!("{list:.1}  = {:.2} × healthz", list / health));
+    for (version, micros) in [(MODERN, modern), (LEGACY, legacy)] {
+        let ratio = micros / read;
+        report.goal(
+            &format!("read, MCP tools/call {version}"),
+            format!("{micros:.1}  = {ratio:.2} × read, JSON tool"),
+            "at most 1.5 ×",
+            ratio <= 1.5,
+        );
+    }
     started.runtime.block_on(started.server.stop());
     Ok(())
+}
+
+const MODERN: &str = "2026-07-28";
+const LEGACY: &str = "2025-11-25";
+
+/// The same read as a call of the tool by MCP, with all that its version asks for.
+fn mcp_read(credential: &str, is_modern: bool) -> Vec<u8> {
+    let version = if is_modern { MODERN } else { LEGACY };
+    let meta = format!(
+        r#","_meta":{{"io.modelcontextprotocol/protocolVersion":"{version}","io.modelcontextprotocol/clientInfo":{{"name":"bench","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{{}}}}"#
+    );
+    let meta = if is_modern { &*meta } else { "" };
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"shared_context","arguments":{{"action":"read","key":"findings_summary"}}{meta}}}}}"#
+    );
+    let mut headers =
+        vec![("Accept", "application/json, text/event-stream"), ("MCP-Protocol-Version", version)];
+    if is_modern {
+        headers.extend([("Mcp-Method", "tools/call"), ("Mcp-Name", "shared_context")]);
+    }
+    request_with("POST", "/mcp", Some(credential), &headers, &body)
 }
 
 /// The median of nanoseconds, in microseconds.

@@ -61,7 +61,8 @@ pub fn gaps(cases: &[Case], actions: &[&str], codes: &[&str]) -> Vec<String> {
 }
 
 /// The operations of the `OpenAPI` document `api` that no case asks for and gets,
-/// as `GET /v1/sessions/{session}`. Only lines that stand in a step count.
+/// as `GET /v1/sessions/{session}`. Only lines that stand in a step count. What
+/// answers by a stream alone is not a case's to show: it has no end.
 pub fn untold_operations(cases: &[Case], api: &Value) -> Vec<String> {
     let asked: Vec<(&str, &str)> = cases
         .iter()
@@ -73,14 +74,20 @@ pub fn untold_operations(cases: &[Case], api: &Value) -> Vec<String> {
         .collect();
     let paths = api.get("paths").and_then(Value::as_object).into_iter().flatten();
     let operations = paths.flat_map(|(template, item)| {
-        let methods = item.as_object().into_iter().flat_map(|it| it.keys());
-        let methods = methods.filter(|it| *it != "parameters");
-        methods.map(move |method| (method.to_uppercase(), template.as_str()))
+        let methods = item.as_object().into_iter().flatten();
+        let methods = methods.filter(|(it, about)| *it != "parameters" && !is_stream(about));
+        methods.map(move |(method, _)| (method.to_uppercase(), template.as_str()))
     });
     let untold = operations.filter(|(method, template)| {
         !asked.iter().any(|(asked, target)| asked == method && is_at(target, template))
     });
     untold.map(|(method, template)| format!("{method} {template}")).collect()
+}
+
+/// Whether the operation `about` answers by a stream and nothing else.
+fn is_stream(about: &Value) -> bool {
+    let content = about.pointer("/responses/200/content").and_then(Value::as_object);
+    content.is_some_and(|it| it.len() == 1 && it.contains_key("text/event-stream"))
 }
 
 /// Whether the path of `target` is one of those that `template` stands for.

@@ -16,8 +16,14 @@ struct Liar {
 }
 
 impl Target for Liar {
-    fn credential(&mut self, _: &str, participant: &str) -> Result<Credential, Stop> {
-        Ok(Credential { participant: participant.to_owned(), token: String::new() })
+    fn credential(
+        &mut self,
+        _: &str,
+        participant: &str,
+        keys: &[String],
+    ) -> Result<Credential, Stop> {
+        let participant = participant.to_owned();
+        Ok(Credential { participant, keys: keys.to_vec(), token: String::new() })
     }
 
     fn invoke(&mut self, _: &str, _: &Credential, request: &[u8]) -> Result<Vec<u8>, Stop> {
@@ -99,6 +105,14 @@ fn a_step_that_means_nothing_is_refused_where_it_stands() {
     check("- call: {a: 1}\n  as: admin", &["need one of: expect"]);
     check("- call: {a: 1}\n  expect: {}", &["need `as`"]);
     check("- restart: true\n  status: 200", &["`status` does not belong"]);
+    let limited = |what: &str| format!("- {what}\n  keys: [scope]\n  expect: {{}}");
+    check(&limited("http: GET /\n  status: 200"), &["`keys` does not belong"]);
+    let kept = limited("as: admin\n  credential: kept\n  call: {action: show}");
+    check(&kept, &["`keys` belongs to the step that keeps the credential"]);
+    check(
+        "- as: admin\n  keys: scope\n  call: {action: show}\n  expect: {}",
+        &["step 1: ", "`keys` is a list of patterns"],
+    );
     check("- as: admin\n  call: {}\n  expect: {}\n  error: {}", &["one of: expect"]);
     check("- each: {a: [1], b: [2]}\n  restart: true", &["`each` is one variable"]);
     check("- do: x", &["unknown field `do`", "line 5"]);

@@ -43,6 +43,7 @@ impl Place {
             session: "a".to_owned(),
             participant: "orchestrator".to_owned(),
             credential: Credential { incarnation, epoch },
+            keys: Vec::new(),
         };
         let at = (SystemTime::now() - ago).duration_since(SystemTime::UNIX_EPOCH).unwrap();
         let at = Timestamp(u64::try_from(at.as_millis()).unwrap());

@@ -28,6 +28,7 @@ const WIRE: &str = "shared-context-wire";
 const COMPONENT: &str = "shared-context-component";
 const WASMTIME: &str = "shared-context-wasmtime";
 const CONFORMANCE: &str = "shared-context-conformance";
+const SYSTEM: &str = "shared-context-system";
 
 /// Crates by which a program reaches the outside.
 const OUTSIDE: &[&str] =
@@ -73,7 +74,7 @@ const LAYERS: &[Layer] = &[
     Layer { name: WASMTIME, members: &[CORE, CODEC, WIRE], others: Others::Any },
     Layer { name: CONFORMANCE, members: &[CORE, CODEC, WIRE, WASMTIME], others: Others::Any },
     Layer {
-        name: "shared-context-system",
+        name: SYSTEM,
         members: &[CORE, CODEC, WIRE, WASMTIME, CONFORMANCE],
         others: Others::Any,
     },
@@ -82,6 +83,7 @@ const LAYERS: &[Layer] = &[
         members: &[CORE, CODEC, WIRE, WASMTIME, CONFORMANCE],
         others: Others::Any,
     },
+    Layer { name: "shared-context-mcp", members: &[SYSTEM], others: Others::Any },
     Layer { name: "xtask", members: &[], others: Others::Any },
 ];
 

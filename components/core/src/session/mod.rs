@@ -168,7 +168,7 @@ impl<B: Bucket> Request<'_, B> {
             caller: self.caller,
             // The clock's, but never before the last change.
             now: self.now.max(meta.changed_at),
-            gate: Gate::new(&self.caller.participant, rules),
+            gate: Gate::new(self.caller, rules),
             meta,
         })
     }

@@ -22,6 +22,7 @@ impl<B: Bucket> Opened<'_, B> {
         let namespace = self.own_namespace()?.unwrap_or_else(Namespace::template);
         let reply = prompt::render(
             participant.unwrap_or(&self.caller.participant),
+            self.caller.keys(),
             &namespace,
             |text| self.count(text),
             max_tokens.unwrap_or(prompt::PROMPT_TOKENS_DEFAULT),

@@ -41,6 +41,8 @@ impl<B: Bucket> Opened<'_, B> {
         self.check_expiry(slice::from_ref(write), &replay)?;
         self.require_participant()?;
         if let Ok(Some(first)) = replay {
+            // It may have been told to another credential of the participant.
+            self.gate.check_granted(&write.key)?;
             return Ok(first);
         }
         let current = self.entry(&write.key)?;
@@ -73,6 +75,7 @@ impl<B: Bucket> Opened<'_, B> {
         let replay = self.first_answer(asked.as_ref());
         self.require_participant()?;
         if let Ok(Some(first)) = replay {
+            self.gate.check_granted(&delete.key)?;
             return Ok(first);
         }
         let current = self.entry(&delete.key)?;
@@ -93,10 +96,15 @@ impl<B: Bucket> Opened<'_, B> {
         let replay = self.first_answer(asked.as_ref());
         self.check_expiry(&batch.writes, &replay)?;
         self.require_participant()?;
+        let mut refused = Refused::default();
         if let Ok(Some(first)) = replay {
+            let written = batch.writes.iter().map(|it| &it.key);
+            for key in written.chain(batch.deletes.iter().map(|it| &it.key)) {
+                refused.or(key, self.gate.check_granted(key));
+            }
+            refused.settle(None)?;
             return Ok(first);
         }
-        let mut refused = Refused::default();
         let mut planned = Vec::new();
         for write in &batch.writes {
             let current = self.entry(&write.key)?;
@@ -156,6 +164,7 @@ impl<B: Bucket> Opened<'_, B> {
 
     pub(super) fn set_access(&self, key: &Key, change: &AccessChange) -> Result<Decision, Error> {
         self.require_participant()?;
+        self.gate.check_granted(key)?;
         let old = self.entry(key)?.ok_or_else(|| not_found(key))?;
         self.check_may_set_access(&old)?;
         let access = old.access.changed(change);
@@ -255,6 +264,7 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     fn check_may_write(&self, key: &Key, current: Option<&Entry>) -> Result<(), Error> {
+        self.gate.check_granted(key)?;
         let default = Access::default();
         if self.gate.may_write(key, current.map_or(&default, |it| &it.access)) {
             return Ok(());

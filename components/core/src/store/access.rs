@@ -2,12 +2,14 @@
 //!
 //! # Invariant
 //!
-//! An entry's own lists narrow what the session's rules allow; nothing widens
-//! it. Who may not read an entry may not write it either.
+//! An entry's own lists narrow what the session's rules allow, and the keys of a
+//! credential what both allow; nothing widens it. Who may not read an entry may
+//! not write it either.
 
 use crate::{
+    Error,
     key::Key,
-    participant::{Participant, Role},
+    participant::{Caller, Role},
     pattern::{KeyPattern, Participants},
 };
 
@@ -41,10 +43,10 @@ pub struct AccessRule {
     pub access: Access,
 }
 
-/// What a participant may do, by the rules of its session.
+/// What a caller may do, by its credential and the rules of its session.
 #[derive(Debug)]
 pub struct Gate<'a> {
-    participant: &'a Participant,
+    caller: &'a Caller,
     rules: Vec<AccessRule>,
 }
 
@@ -62,9 +64,9 @@ impl Access {
 }
 
 impl<'a> Gate<'a> {
-    /// The gate for `participant` in a session of these rules.
-    pub fn new(participant: &'a Participant, rules: Vec<AccessRule>) -> Self {
-        Self { participant, rules }
+    /// The gate for `caller` in a session of these rules.
+    pub fn new(caller: &'a Caller, rules: Vec<AccessRule>) -> Self {
+        Self { caller, rules }
     }
 
     /// The session's rules.
@@ -72,32 +74,42 @@ impl<'a> Gate<'a> {
         &self.rules
     }
 
-    /// Whether the participant may read what is stored under `key` with the lists
+    /// Whether the caller may read what is stored under `key` with the lists
     /// `access`. The admin may read everything.
     pub fn may_read(&self, key: &Key, access: &Access) -> bool {
-        self.participant.role() == Role::Admin
-            || self.all(key, access, |it| it.readable_by.has(self.participant))
+        let who = &self.caller.participant;
+        who.role() == Role::Admin || self.all(key, access, |it| it.readable_by.has(who))
     }
 
-    /// Whether the participant may write what is stored under `key` with the lists
+    /// Whether the caller may write what is stored under `key` with the lists
     /// `access`. The admin writes no entries.
     pub fn may_write(&self, key: &Key, access: &Access) -> bool {
-        let both = |it: &Access| {
-            it.readable_by.has(self.participant) && it.writable_by.has(self.participant)
-        };
-        self.participant.role() != Role::Admin && self.all(key, access, both)
+        let who = &self.caller.participant;
+        let both = |it: &Access| it.readable_by.has(who) && it.writable_by.has(who);
+        who.role() != Role::Admin && self.all(key, access, both)
+    }
+
+    /// Refuses to change what the caller's credential is not for, whether it is
+    /// there or not.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::KeyNotGranted`].
+    pub fn check_granted(&self, key: &Key) -> Result<(), Error> {
+        let keys = self.caller.keys();
+        if keys.has(key) { Ok(()) } else { Err(Error::KeyNotGranted { keys: keys.clone() }) }
     }
 
     fn all(&self, key: &Key, access: &Access, allows: impl Fn(&Access) -> bool) -> bool {
         let mut rules = self.rules.iter().filter(|it| it.keys.matches(key));
-        allows(access) && rules.all(|it| allows(&it.access))
+        self.caller.keys().has(key) && allows(access) && rules.all(|it| allows(&it.access))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pattern::ParticipantPattern;
+    use crate::pattern::{KeyPatterns, ParticipantPattern};
 
     fn list(texts: &[&str]) -> Participants {
         let patterns = texts.iter().map(|it| ParticipantPattern::parse(it).unwrap());
@@ -111,14 +123,42 @@ mod tests {
             access: Access { readable_by: list(&["*"]), writable_by: list(&["orchestrator"]) },
         };
         let (key, own) = (Key::parse("plan_a").unwrap(), Access::default());
-        let agent = Participant::parse("subagent:a").unwrap();
+        let agent = Caller::trusted("subagent:a").unwrap();
         let gate = Gate::new(&agent, vec![rule.clone()]);
         assert!(gate.may_read(&key, &own) && !gate.may_write(&key, &own));
         assert!(gate.may_write(&Key::parse("other").unwrap(), &own));
         let narrow = Access { readable_by: list(&["subagent:b"]), ..Access::default() };
         assert!(!gate.may_read(&key, &narrow));
-        let admin = Participant::parse("admin").unwrap();
+        let admin = Caller::trusted("admin").unwrap();
         let gate = Gate::new(&admin, vec![rule]);
         assert!(gate.may_read(&key, &narrow) && !gate.may_write(&key, &own));
+    }
+
+    #[test]
+    fn a_credentials_keys_narrow_what_lists_and_rules_allow_and_never_widen_it() {
+        let rule = AccessRule {
+            keys: KeyPattern::parse("inv_secret*").unwrap(),
+            access: Access { readable_by: list(&["orchestrator"]), ..Access::default() },
+        };
+        let keys = KeyPatterns::parse(&["inv_*", "scope"]).unwrap();
+        let agent = Caller::trusted("subagent:a").unwrap().limited_to(keys).unwrap();
+        let gate = Gate::new(&agent, vec![rule]);
+        let closed = Access { readable_by: list(&["subagent:b"]), ..Access::default() };
+        let read_only = Access { writable_by: list(&["subagent:b"]), ..Access::default() };
+        let named = Access { readable_by: list(&["subagent:a"]), ..Access::default() };
+        for (key, access, is_granted, may) in [
+            ("inv_1", &Access::default(), true, (true, true)),
+            ("scope", &read_only, true, (true, false)),
+            ("inv_1", &closed, true, (false, false)),
+            ("inv_secrets", &Access::default(), true, (false, false)),
+            ("inv_secrets", &named, true, (false, false)),
+            ("constraints", &Access::default(), false, (false, false)),
+            ("constraints", &named, false, (false, false)),
+            ("inv:1", &Access::default(), false, (false, false)),
+        ] {
+            let key = Key::parse(key).unwrap();
+            assert_eq!((gate.may_read(&key, access), gate.may_write(&key, access)), may, "{key}");
+            assert_eq!(gate.check_granted(&key).is_ok(), is_granted, "{key}");
+        }
     }
 }

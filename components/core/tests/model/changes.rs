@@ -2,7 +2,7 @@
 //! may, which conditions hold, what is full.
 
 use shared_context_core::{
-    Batch, Code, Command, Condition, Delete, Key, Participant, Reply, RequestId, Write,
+    Batch, Code, Command, Condition, Delete, Key, Reply, RequestId, Write,
     audit::AuditAction,
     port::Revision,
     reply::{BatchWritten, Deleted, Shown, Written},
@@ -15,7 +15,7 @@ use shared_context_core::{
     tokens::Tokens,
 };
 
-use crate::state::{Answer, Held, Model};
+use crate::state::{Answer, Held, Model, is_granted, name, participant};
 
 /// An answer, and the session after it if it changed.
 pub(crate) type Done = (Answer, Option<Model>);
@@ -127,6 +127,9 @@ impl Model {
         if let Err(code) = self.check_participant(who) {
             return (Err(code), None);
         }
+        if !is_granted(who, key) {
+            return (Err(Code::Forbidden), None);
+        }
         let view = self.at(clock);
         let Some(old) = view.entries.get(key) else { return (Err(Code::KeyNotFound), None) };
         if !may_set_access(who, &old.entry) {
@@ -157,21 +160,25 @@ impl Model {
         command: &Command,
         writes: &[&Write],
     ) -> Result<bool, Box<Answer>> {
-        let name = id.map(|id| (who.to_owned(), id.as_str().to_owned()));
+        let name = id.map(|id| (name(who).to_owned(), id.as_str().to_owned()));
         let known = name.and_then(|it| self.answers.get(&it));
         let again = known.filter(|(asked, _)| asked == command);
         if again.is_none() && writes.iter().any(|it| self.is_no_expiry(clock, it)) {
             return Err(Box::new(Err(Code::MalformedRequest)));
         }
         self.check_participant(who).map_err(|code| Box::new(Err(code)))?;
-        again.map_or(Ok(known.is_some()), |(_, answer)| Err(Box::new(answer.clone())))
+        let is_granted = keys(command).into_iter().all(|it| is_granted(who, it));
+        // Not even what another credential of the participant was told.
+        let first =
+            |answer: &Answer| if is_granted { answer.clone() } else { Err(Code::Forbidden) };
+        again.map_or(Ok(known.is_some()), |(_, answer)| Err(Box::new(first(answer))))
     }
 
     /// Ends a change that was asked for under this request id.
     fn done(mut self, who: &str, id: Option<&RequestId>, asked: Command, reply: Reply) -> Done {
         let answer = Ok((Revision(self.revision), reply));
         if let Some(id) = id {
-            let name = (who.to_owned(), id.as_str().to_owned());
+            let name = (name(who).to_owned(), id.as_str().to_owned());
             self.answers.insert(name, (asked, answer.clone()));
         }
         (answer, Some(self))
@@ -232,7 +239,7 @@ impl Model {
         let own = old.map_or_else(Access::default, |it| it.access.clone());
         let entry = Entry {
             key: asked.key.clone(),
-            written_by: Participant::parse(who).unwrap(),
+            written_by: participant(who),
             written_at: Timestamp(now),
             version: old.map_or(1, |it| it.version + 1),
             value_tokens: Tokens(tokens as u32),
@@ -278,8 +285,21 @@ impl Model {
     }
 }
 
+/// The keys that a command is to change.
+fn keys(command: &Command) -> Vec<&Key> {
+    match command {
+        Command::Write(it) => vec![&it.key],
+        Command::Delete(it) => vec![&it.key],
+        Command::WriteBatch(it) => {
+            let written = it.writes.iter().map(|it| &it.key);
+            written.chain(it.deletes.iter().map(|it| &it.key)).collect()
+        }
+        other => panic!("{other:?} has no request id"),
+    }
+}
+
 fn may_set_access(who: &str, entry: &Entry) -> bool {
-    who == "orchestrator" || entry.written_by.as_str() == who
+    who == "orchestrator" || entry.written_by.as_str() == name(who)
 }
 
 fn changed(own: &Access, change: &AccessChange) -> Access {

@@ -28,6 +28,8 @@ pub(crate) struct Pair {
     model: Model,
     /// The session as it was at revisions that a caller may remember.
     past: BTreeMap<u64, Model>,
+    /// What was asked for last.
+    last: Option<Command>,
     /// A document that was taken earlier.
     document: Option<Box<Portable>>,
     steps: usize,
@@ -39,7 +41,7 @@ impl Pair {
         host.now.set(1_000_000);
         let model = created(&host, config);
         let past = BTreeMap::from([(model.revision, model.clone())]);
-        let pair = Self { host, model, past, document: None, steps: 0 };
+        let pair = Self { host, model, past, last: None, document: None, steps: 0 };
         pair.compare();
         pair
     }
@@ -53,7 +55,14 @@ impl Pair {
             Step::Fail(failure) => self.host.fail_next.set(Some(*failure)),
             Step::Ask(who, ask) => {
                 let now = self.model.now(self.host.now.get());
-                self.change(who, &ask.command(&self.model, now));
+                let command = ask.command(&self.model, now);
+                self.change(who, &command);
+                self.last = Some(command);
+            }
+            Step::Again(who) => {
+                if let Some(command) = self.last.clone() {
+                    self.change(who, &command);
+                }
             }
             Step::Recreate => {
                 self.end();

@@ -18,9 +18,16 @@ use shared_context_core::{
 
 use crate::{state::Model, support::Failure};
 
-/// Everyone who asks.
-pub(crate) const CALLERS: [&str; 5] =
-    ["admin", "orchestrator", "subagent:a", "subagent:a:2", "subagent:b"];
+/// Everyone who asks: two of them with credentials that are limited to some keys.
+pub(crate) const CALLERS: [&str; 7] = [
+    "admin",
+    "orchestrator",
+    "subagent:a",
+    "subagent:a:2",
+    "subagent:b",
+    "subagent:a only key_0,inv:*",
+    "subagent:a:2 only closed_*,plan_a,key_1",
+];
 /// Every key there can be: one that only the orchestrator writes, and one that
 /// `subagent:b` never sees.
 pub(crate) const KEYS: [&str; 6] = ["key_0", "key_1", "inv:key_0", "plan_a", "closed_a", "inv:b"];
@@ -40,6 +47,8 @@ const LISTS: [&[&str]; 5] = [
 pub(crate) enum Step {
     /// Somebody asks for a change.
     Ask(&'static str, Ask),
+    /// Somebody asks for what was asked for last, to the letter.
+    Again(&'static str),
     /// Time passes, or the clock is set.
     Clock { by_ms: i64 },
     /// The next commit fails.
@@ -353,8 +362,9 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
     let failure =
         prop::sample::select(vec![Failure::BeforeCommit, Failure::AfterCommit, Failure::Conflict]);
     prop_oneof![
-        45 => (of(&[1, 1, 1, 1, 1, 2, 2, 2, 3, 4]), ask()).prop_map(|(who, it)| Step::Ask(who, it)),
+        45 => (of(&[1, 1, 1, 1, 1, 2, 2, 2, 3, 4, 5, 5, 6]), ask()).prop_map(|(who, it)| Step::Ask(who, it)),
         15 => (of(&[1, 1, 1, 1, 1, 1, 1, 0, 2]), order()).prop_map(|(who, it)| Step::Ask(who, it)),
+        6 => of(&[1, 2, 2, 3, 5, 5, 6]).prop_map(Step::Again),
         8 => (-3..8_i64).prop_map(|halves| Step::Clock { by_ms: halves * 500 }),
         4 => failure.prop_map(Step::Fail),
         1 => Just(Step::Recreate),
@@ -362,7 +372,7 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::GoBack),
         1 => prop::sample::select(vec![Ask::Revoke, Ask::Revoke, Ask::Revoke, Ask::Archive])
             .prop_map(|it| Step::Ask("admin", it)),
-        1 => (of(&[0, 1, 2, 3, 4]), prop_oneof![ask(), order()])
+        1 => (of(&[0, 1, 2, 3, 4, 5, 6]), prop_oneof![ask(), order()])
             .prop_map(|(who, it)| Step::Ask(who, it)),
     ]
 }

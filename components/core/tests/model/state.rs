@@ -132,7 +132,7 @@ impl Model {
 
     /// How what ends in this change ends.
     fn end(&self, who: &str, how: EndedHow) -> Ended {
-        let (at, by) = (self.about.changed_at, Participant::parse(who).unwrap());
+        let (at, by) = (self.about.changed_at, participant(who));
         Ended { how, at, by, revision: Revision(self.revision) }
     }
 
@@ -158,7 +158,7 @@ impl Model {
             session: "s".to_owned(),
             revision: Revision(self.revision),
             action,
-            participant: Participant::parse(who).unwrap(),
+            participant: participant(who),
             at: self.about.changed_at,
             entry: entry.map(|(_, new)| AuditEntry {
                 key: new.entry.key.clone(),
@@ -183,12 +183,12 @@ impl Model {
 
     pub(crate) fn may_read(&self, who: &str, key: &Key, access: &Access) -> bool {
         let mut lists = self.lists(key, access);
-        who == "admin" || lists.all(|it| has(&it.readable_by, who))
+        who == "admin" || is_granted(who, key) && lists.all(|it| has(&it.readable_by, who))
     }
 
     pub(crate) fn may_write(&self, who: &str, key: &Key, access: &Access) -> bool {
         let may = |it: &Access| has(&it.readable_by, who) && has(&it.writable_by, who);
-        who != "admin" && self.lists(key, access).all(may)
+        who != "admin" && is_granted(who, key) && self.lists(key, access).all(may)
     }
 
     /// All the lists that hold for a key: its own, and those of the rules.
@@ -261,9 +261,24 @@ impl Model {
     }
 }
 
+/// The participant that `who` is, without the keys it is limited to.
+pub(crate) fn name(who: &str) -> &str {
+    who.split_once(" only ").map_or(who, |(name, _)| name)
+}
+
+pub(crate) fn participant(who: &str) -> Participant {
+    Participant::parse(name(who)).unwrap()
+}
+
+/// Whether the credential of `who` is for `key`.
+pub(crate) fn is_granted(who: &str, key: &Key) -> bool {
+    let only = who.split_once(" only ");
+    only.is_none_or(|(_, keys)| keys.split(',').any(|it| is_like(it, key.as_str())))
+}
+
 /// Whether one of the patterns means `who`.
 fn has(list: &Participants, who: &str) -> bool {
-    list.patterns().any(|it| is_like(it, who))
+    list.patterns().any(|it| is_like(it, name(who)))
 }
 
 /// Whether `text` is `pattern`, or begins as it does up to its `*`. The scripts

@@ -8,6 +8,7 @@ mod documents;
 mod expiry;
 mod feed;
 mod history;
+mod limited;
 mod redaction;
 mod retries;
 mod snapshots;

@@ -8,6 +8,7 @@ use shared_context_core::{
     audit::AuditRecord,
     execute,
     memory::{MemoryBucket, MemoryKv},
+    pattern::KeyPatterns,
     port::{
         Bucket, Change, Clock, CommitError, Kv, KvError, Log, NoTokenizer, Ports, Revision, Row,
     },
@@ -51,7 +52,7 @@ impl TestHost {
     /// Performs `command` on the session `s` as `who`.
     pub fn ask(&self, who: &str, command: &Command) -> Result<Outcome, Error> {
         let ports = Ports { kv: &self, clock: self, log: self, tokenizer: &NoTokenizer };
-        execute(&ports, &SessionId::parse("s")?, &Caller::trusted(who)?, command)
+        execute(&ports, &SessionId::parse("s")?, &caller(who)?, command)
     }
 
     /// The stored rows of the session `s` whose names begin with `prefix`.
@@ -59,6 +60,14 @@ impl TestHost {
         let bucket = self.kv.open("session/s").and_then(|it| it.scan(prefix, None, u32::MAX));
         bucket.unwrap_or_default()
     }
+}
+
+/// The caller `who`: a participant, or one that is limited to some keys, as in
+/// `subagent:a only inv_*,scope`.
+fn caller(who: &str) -> Result<Caller, Error> {
+    let Some((participant, keys)) = who.split_once(" only ") else { return Caller::trusted(who) };
+    let keys: Vec<&str> = keys.split(',').collect();
+    Caller::trusted(participant)?.limited_to(KeyPatterns::parse(&keys)?)
 }
 
 impl<'a> Kv for &'a TestHost {

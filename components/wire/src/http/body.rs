@@ -116,6 +116,16 @@ impl<'b> Members<'b> {
             ))
         })
     }
+
+    /// The list of strings `name`, when it is given.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`: it is no list, or holds what is no string.
+    pub(crate) fn texts(&self, name: &str) -> Result<Option<Vec<String>>, Failure> {
+        let parsed = self.raw(name).map(|value| serde_json::from_str(value.get())).transpose();
+        parsed.map_err(|_| malformed(format!("the member {name} must be a list of strings")))
+    }
 }
 
 /// As the object that was sent.

@@ -16,6 +16,7 @@ use shared_context_codec::{Failure, Reply};
 use super::{
     Body,
     call::{Call, ToolRequest, part, scope},
+    event::Feed,
     media,
     metrics::Metrics,
     precondition::single,
@@ -28,7 +29,7 @@ use crate::{Engine, Woken};
 /// The longest time a caller may have the answer wait for a change, in seconds.
 pub(crate) const WAIT_SECONDS_MAX: u64 = 60;
 
-static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+pub(super) static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Keeps proxies from collecting events before they pass them on.
 static X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
@@ -122,6 +123,7 @@ async fn stream<E: Engine>(
         scope: scope(&call.session),
         filter: call.query.text("keys").map(str::to_owned),
         since,
+        teller: Box::new(Feed),
     };
     let keys = Arc::clone(call.keys);
     let watch = Watch::open(call.engine, keys, watched, metrics.open_stream()).await?;
@@ -133,7 +135,11 @@ async fn stream<E: Engine>(
 }
 
 /// The revision that an event's id is.
-fn revision(id: &str) -> Result<u64, Failure> {
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub(crate) fn revision(id: &str) -> Result<u64, Failure> {
     let is_digits = !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit());
     id.parse().ok().filter(|_| is_digits).ok_or_else(|| {
         malformed(

@@ -3,9 +3,11 @@
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
+use serde::Serialize;
 use shared_context_codec::Failure;
+use shared_context_core::Role;
 
-use super::respond;
+use super::{query::Query, respond};
 use crate::tools::{self, Format};
 
 /// The `OpenAPI` document, as committed; a test keeps it equal to what the routes
@@ -30,7 +32,7 @@ With that credential, agents read and write:
     -H "Authorization: Bearer $CREDENTIAL" \
     -H "Content-Type: application/json" -d '{"action":"list_keys"}'
 
-GET /v1/tools?format=mcp    the tool's definition for agents (openai, anthropic)
+GET /v1/tools?format=mcp    the tools' definitions (also openai, anthropic)
 GET /openapi.json           every route
 GET /healthz                whether the server is up
 GET /metrics                what it did, for Prometheus
@@ -43,9 +45,10 @@ pub(crate) fn health(consistency: &str) -> Bytes {
     format!(r#"{{"status":"ok","version":"{version}","consistency":"{consistency}"}}"#).into()
 }
 
-/// `GET /v1/tools`: the definition of the tool in the words of `format`.
-pub(crate) fn tools(format: Option<&str>) -> Result<Response<Bytes>, Failure> {
-    let format = match format {
+/// `GET /v1/tools`: the definitions of the tools in the words of `format`, for
+/// agents of `role`.
+pub(crate) fn tools(query: &Query<'_>) -> Result<Response<Bytes>, Failure> {
+    let format = match query.text("format") {
         None | Some("mcp") => Format::Mcp,
         Some("openai") => Format::OpenAi,
         Some("anthropic") => Format::Anthropic,
@@ -56,5 +59,31 @@ pub(crate) fn tools(format: Option<&str>) -> Result<Response<Bytes>, Failure> {
             ));
         }
     };
-    Ok(respond::json(StatusCode::OK, tools::definition(format)))
+    let role = match query.text("role") {
+        None | Some("orchestrator") => Role::Orchestrator,
+        Some("agent") => Role::Agent,
+        Some(_) => {
+            return Err(Failure::new("MALFORMED_REQUEST", "role must be agent or orchestrator"));
+        }
+    };
+    Ok(respond::json(StatusCode::OK, tools::definition(format, role)))
+}
+
+/// Who guards `/mcp` of the server at `url`, and how (RFC 9728 §2). There is no
+/// authorization server: credentials come from the operator and from orchestrators.
+pub(crate) fn resource_metadata(url: &str) -> Result<Bytes, Failure> {
+    #[derive(Serialize)]
+    struct Metadata {
+        resource: String,
+        resource_name: &'static str,
+        bearer_methods_supported: [&'static str; 1],
+        resource_documentation: String,
+    }
+    let metadata = Metadata {
+        resource: format!("{url}/mcp"),
+        resource_name: "shared-context",
+        bearer_methods_supported: ["header"],
+        resource_documentation: format!("{url}/"),
+    };
+    serde_json::to_vec(&metadata).map(Into::into).map_err(|_| super::misread())
 }

@@ -1,5 +1,6 @@
 //! The text of a stream of events, as browsers and others read it
-//! (`text/event-stream` of the HTML standard).
+//! (`text/event-stream` of the HTML standard): what makes it, and how the change
+//! feed is told. Not here: how MCP is told (`mcp::listen`, `mcp::legacy`).
 //!
 //! An event's id is a revision: a reader who comes back with it as
 //! `Last-Event-ID` is told what came after it. A block of an id alone is no
@@ -7,7 +8,7 @@
 //!
 //! # Invariant
 //!
-//! Whatever is written here ends with a blank line, so that a stream may end
+//! What the feed writes ends with a blank line, so that a stream may end
 //! after any of it. Nothing but JSON without line breaks stands behind `data:`.
 
 use std::fmt::Write as _;
@@ -15,6 +16,54 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use shared_context_codec::Failure;
+
+/// How one kind of reader is told of changes: the text of its stream,
+/// `text/event-stream`.
+pub(crate) trait Teller: Send + Sync {
+    /// The beginning of a stream that tells what comes after the revision `since`.
+    fn opening(&mut self, since: u64) -> String;
+
+    /// Adds to `text` what is told of `changes`, which are in order and all there
+    /// are up to the revision `read`. Returns the revision the reader would come
+    /// back with from now on, where something was told.
+    ///
+    /// # Errors
+    ///
+    /// A change does not tell what it should.
+    fn changes(
+        &self,
+        text: &mut String,
+        changes: &[&RawValue],
+        read: u64,
+    ) -> serde_json::Result<Option<u64>>;
+
+    /// Adds to `text` what is told to a reader who is so far behind that changes
+    /// before the revision `now` are no longer known, and goes on from there.
+    /// `false`: there is nothing to tell, the stream ends.
+    fn overtaken(&self, text: &mut String, now: u64) -> bool;
+
+    /// Something to be sent while nothing happens; `id` when the reader has been
+    /// spared changes since it was told something.
+    fn heartbeat(&self, id: Option<u64>) -> String;
+
+    /// The end of a stream in good order: the server is stopping.
+    fn farewell(&self, id: Option<u64>) -> String;
+
+    /// The end of a stream that cannot go on.
+    fn end(&self, failure: &Failure) -> String;
+
+    /// Notes that the reader has taken all that was told up to the revision
+    /// `since`.
+    fn taken(&self, _since: u64) {}
+
+    /// Whether the reader still waits for this stream, and not for another one.
+    fn is_wanted(&self, _now_micros: u64) -> bool {
+        true
+    }
+}
+
+/// Tells every change, one event for each commit.
+pub(super) struct Feed;
 
 /// How long a reader waits, in milliseconds, before it connects again.
 const RETRY_MS: u32 = 1_000;
@@ -25,39 +74,55 @@ struct At {
     revision: u64,
 }
 
-/// The beginning of a stream that tells what comes after the revision `since`.
-pub(super) fn opening(since: u64) -> String {
-    format!("retry: {RETRY_MS}\nid: {since}\n: changes after revision {since}\n\n")
-}
-
-/// Adds one event to `text` for each commit among `changes`, which are in order.
-/// Returns the revision of the last one.
-///
-/// # Errors
-///
-/// A change does not tell its revision.
-pub(super) fn changes(
-    text: &mut String,
-    changes: &[&RawValue],
-) -> Result<Option<u64>, serde_json::Error> {
-    let mut last = None;
-    for change in changes {
-        let At { revision } = serde_json::from_str(change.get())?;
-        if last == Some(revision) {
-            text.push(',');
-        } else {
-            end_event(text, last);
-            // Writing to a string does not fail.
-            let _ = write!(
-                text,
-                "id: {revision}\nevent: change\ndata: {{\"revision\":{revision},\"changes\":["
-            );
-            last = Some(revision);
-        }
-        text.push_str(change.get());
+impl Teller for Feed {
+    fn opening(&mut self, since: u64) -> String {
+        format!("retry: {RETRY_MS}\nid: {since}\n: changes after revision {since}\n\n")
     }
-    end_event(text, last);
-    Ok(last)
+
+    fn changes(
+        &self,
+        text: &mut String,
+        changes: &[&RawValue],
+        _read: u64,
+    ) -> serde_json::Result<Option<u64>> {
+        let mut last = None;
+        for change in changes {
+            let At { revision } = serde_json::from_str(change.get())?;
+            if last == Some(revision) {
+                text.push(',');
+            } else {
+                end_event(text, last);
+                // Writing to a string does not fail.
+                let _ = write!(
+                    text,
+                    "id: {revision}\nevent: change\ndata: {{\"revision\":{revision},\"changes\":["
+                );
+                last = Some(revision);
+            }
+            text.push_str(change.get());
+        }
+        end_event(text, last);
+        Ok(last)
+    }
+
+    /// What the reader keeps of the session has a gap: it begins anew.
+    fn overtaken(&self, _text: &mut String, _now: u64) -> bool {
+        false
+    }
+
+    fn heartbeat(&self, id: Option<u64>) -> String {
+        comment(id, "heartbeat")
+    }
+
+    /// The reader may take the stream up elsewhere, or later.
+    fn farewell(&self, id: Option<u64>) -> String {
+        comment(id, "the server is stopping; connect again")
+    }
+
+    fn end(&self, failure: &Failure) -> String {
+        let error = failure.to_json();
+        format!("event: end\ndata: {}\n\n", String::from_utf8_lossy(&error))
+    }
 }
 
 fn end_event(text: &mut String, begun: Option<u64>) {
@@ -66,26 +131,9 @@ fn end_event(text: &mut String, begun: Option<u64>) {
     }
 }
 
-/// Something to be sent while nothing happens; `id` when the reader has been
-/// spared changes since the last event.
-pub(super) fn heartbeat(id: Option<u64>) -> String {
-    comment(id, "heartbeat")
-}
-
-/// The end of a stream that the reader may take up elsewhere, or later.
-pub(super) fn farewell(id: Option<u64>) -> String {
-    comment(id, "the server is stopping; connect again")
-}
-
 fn comment(id: Option<u64>, comment: &str) -> String {
     let id = id.map_or_else(String::new, |id| format!("id: {id}\n"));
     format!("{id}: {comment}\n\n")
-}
-
-/// The end of a stream that cannot go on.
-pub(super) fn end(failure: &Failure) -> String {
-    let error = failure.to_json();
-    format!("event: end\ndata: {}\n\n", String::from_utf8_lossy(&error))
 }
 
 #[cfg(test)]
@@ -96,7 +144,7 @@ mod tests {
     fn check(given: &str, text: &str, last: Option<u64>) {
         let given: Vec<&RawValue> = serde_json::from_str(given).unwrap();
         let mut written = String::new();
-        assert_eq!(changes(&mut written, &given).unwrap(), last);
+        assert_eq!(Feed.changes(&mut written, &given, 99).unwrap(), last);
         assert_eq!(written, text);
     }
 
@@ -119,7 +167,7 @@ mod tests {
     #[test]
     fn a_change_without_revision_is_not_sent() {
         let given: Vec<&RawValue> = serde_json::from_str(r#"[{"action":"write"}]"#).unwrap();
-        assert!(changes(&mut String::new(), &given).is_err());
+        assert!(Feed.changes(&mut String::new(), &given, 99).is_err());
     }
 
     #[test]
@@ -128,13 +176,14 @@ mod tests {
             details: Some(r#"{"oldest":3}"#.to_owned()),
             ..Failure::new("CHANGES_TRUNCATED", "list\r\n\nagain")
         };
-        for text in [opening(3), heartbeat(None), heartbeat(Some(3)), farewell(None), end(&failure)]
-        {
+        let heartbeats = [Feed.heartbeat(None), Feed.heartbeat(Some(3))];
+        let ends = [Feed.farewell(None), Feed.end(&failure)];
+        for text in [Feed.opening(3)].into_iter().chain(heartbeats).chain(ends) {
             assert!(text.ends_with("\n\n"), "{text:?}");
             assert_eq!(text.matches("\n\n").count(), 1, "{text:?}");
         }
-        assert_eq!(heartbeat(Some(3)), "id: 3\n: heartbeat\n\n");
-        let end = end(&failure);
+        assert_eq!(Feed.heartbeat(Some(3)), "id: 3\n: heartbeat\n\n");
+        let end = Feed.end(&failure);
         assert!(end.starts_with("event: end\ndata: {\"error\":{\"code\":\"CHANGES_TRUNCATED\""));
         assert!(end.contains(r#""oldest":3"#), "{end}");
     }

@@ -214,6 +214,7 @@ mod tests {
             session: "s".to_owned(),
             participant: format!("subagent:{task}"),
             credential: Credential { incarnation: 1, epoch: 1 },
+            keys: Vec::new(),
         })
     }
 

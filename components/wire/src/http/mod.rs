@@ -19,8 +19,11 @@ mod entries;
 mod event;
 mod limit;
 mod listing;
+mod mcp;
 mod media;
+mod memory;
 mod metrics;
+mod origin;
 mod portable;
 mod precondition;
 mod query;
@@ -36,7 +39,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode,
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri,
     header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, RETRY_AFTER},
     request::Parts,
 };
@@ -45,8 +48,7 @@ use shared_context_codec::Failure;
 use self::{
     call::Call,
     limit::Limiter,
-    metrics::Metrics,
-    precondition::single,
+    origin::Place,
     query::Query,
     route::Matched,
     table::{Access, Endpoint, Operation},
@@ -55,11 +57,24 @@ use self::{
 use crate::{
     Engine,
     credential::{Identity, Keys},
+    mcp::legacy::Handshakes,
 };
 
+pub(crate) use self::{
+    call::{ToolRequest, misread, scope},
+    changes::revision,
+    event::Teller,
+    metrics::Metrics,
+    precondition::single,
+    respond::joined,
+    watch::Watched,
+};
 pub use limit::RateLimit;
 pub use table::{BODY_BYTES_MAX, DOCUMENT_BYTES_MAX};
 pub use watch::Watch;
+
+/// Where RFC 9728's document of `/mcp` is found.
+const METADATA_PATH: &str = "/.well-known/oauth-protected-resource/mcp";
 
 static RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
 static RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
@@ -76,17 +91,25 @@ pub struct Options {
     pub request_id_seed: u64,
     /// What readers see of concurrent changes to a session, for `/healthz`.
     pub consistency: &'static str,
+    /// The server's address for the world, such as `https://memory.example.com`,
+    /// when it has another one than it is reached by.
+    pub public_url: Option<Uri>,
+    /// Whether only this machine reaches the server: then `/mcp` refuses requests
+    /// that name another one.
+    pub is_local: bool,
 }
 
 impl Options {
     /// The defaults: rate limit as in [`RateLimit::default`], request ids that
-    /// start with 0, linearizable sessions.
+    /// start with 0, linearizable sessions, reached by everyone under any name.
     pub fn new(keys: Keys) -> Self {
         Self {
             keys,
             rate_limit: Some(RateLimit::default()),
             request_id_seed: 0,
             consistency: "linearizable",
+            public_url: None,
+            is_local: false,
         }
     }
 }
@@ -110,18 +133,23 @@ pub struct Http {
     metrics: Metrics,
     request_ids: RequestIds,
     health: Bytes,
+    place: Place,
+    handshakes: Handshakes,
 }
 
 impl Http {
     /// An interface with these options.
     pub fn new(options: Options) -> Self {
-        let Options { keys, rate_limit, request_id_seed, consistency } = options;
+        let Options { keys, rate_limit, request_id_seed, consistency, public_url, is_local } =
+            options;
         Self {
             keys: Arc::new(keys),
             limiter: rate_limit.map(Limiter::new),
             metrics: Metrics::new(),
             request_ids: RequestIds::new(request_id_seed),
             health: documents::health(consistency),
+            place: Place::new(public_url, is_local),
+            handshakes: Handshakes::new(),
         }
     }
 
@@ -200,10 +228,30 @@ impl Http {
         if operation.access == Access::Open {
             body.ok_or_else(too_large)?;
             let query = Query::parse(head.uri.query(), operation.query)?;
-            return self.open(operation, &query).map(whole);
+            return self.open(head, operation, &query).map(whole);
         }
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if operation.access == Access::Credential {
+            self.place.check(&head.headers, &head.uri)?;
+        }
         let identity = self.identify(engine, head, now_micros, headers)?;
+        if operation.access == Access::Credential {
+            Query::parse(head.uri.query(), operation.query)?;
+            if head.method == Method::HEAD {
+                // It would take the place of a stream that is listened to.
+                return not_an_operation(head, headers).map(whole);
+            }
+            let arrived = mcp::Arrived {
+                engine,
+                keys: &self.keys,
+                handshakes: &self.handshakes,
+                metrics: &self.metrics,
+                identity: &identity,
+                headers: &head.headers,
+                body: body.ok_or_else(too_large)?,
+            };
+            return arrived.answer(operation.endpoint).await;
+        }
         let session = matched.session()?;
         if operation.access == Access::Admin && identity != Identity::Admin {
             return Err(Failure::new(
@@ -253,14 +301,24 @@ impl Http {
     }
 
     /// Answers what is told to anyone.
-    fn open(&self, operation: &Operation, query: &Query<'_>) -> Result<Response<Bytes>, Failure> {
+    fn open(
+        &self,
+        head: &Parts,
+        operation: &Operation,
+        query: &Query<'_>,
+    ) -> Result<Response<Bytes>, Failure> {
         Ok(match operation.endpoint {
             Endpoint::Health => respond::json(StatusCode::OK, self.health.clone()),
             Endpoint::Metrics => {
                 respond::with_body(StatusCode::OK, metrics::CONTENT_TYPE, self.metrics.render())
             }
             Endpoint::OpenApi => respond::json(StatusCode::OK, documents::OPENAPI),
-            Endpoint::Tools => documents::tools(query.text("format"))?,
+            Endpoint::ResourceMetadata => {
+                self.place.check(&head.headers, &head.uri)?;
+                let url = self.place.url(&head.headers, &head.uri);
+                respond::json(StatusCode::OK, documents::resource_metadata(&url)?)
+            }
+            Endpoint::Tools => documents::tools(query)?,
             _ => respond::with_body(StatusCode::OK, media::TEXT, documents::WELCOME),
         })
     }
@@ -292,7 +350,12 @@ impl Http {
             let id = request_id.to_str().unwrap_or_default();
             let mut response = whole(respond::problem(status, &failure, id));
             if status == StatusCode::UNAUTHORIZED {
-                response.headers_mut().extend([respond::challenge(&head.headers, &failure)]);
+                let is_mcp = operation.is_some_and(|it| it.access == Access::Credential);
+                let metadata = is_mcp.then(|| {
+                    format!("{}{METADATA_PATH}", self.place.url(&head.headers, &head.uri))
+                });
+                let challenge = respond::challenge(&head.headers, &failure, metadata.as_deref());
+                response.headers_mut().extend([challenge]);
             }
             response
         });
@@ -329,6 +392,7 @@ async fn endpoint<E: Engine>(
         Endpoint::RenderPrompt => sessions::render_prompt(call).await,
         Endpoint::ReadAudit => sessions::read_audit(call).await,
         Endpoint::CallTool => entries::call_tool(call).await,
+        Endpoint::UseMemory => memory::answer(call).await,
         Endpoint::ListEntries => entries::list(call).await,
         Endpoint::ReadEntry => entries::read(call).await,
         Endpoint::WriteEntry => entries::write(call).await,
@@ -347,7 +411,11 @@ async fn endpoint<E: Engine>(
         | Endpoint::Health
         | Endpoint::Metrics
         | Endpoint::OpenApi
-        | Endpoint::Tools => Err(Failure::new("NOT_FOUND", "this route is open to anyone")),
+        | Endpoint::ResourceMetadata
+        | Endpoint::Mcp
+        | Endpoint::McpStream
+        | Endpoint::McpEnd
+        | Endpoint::Tools => Err(Failure::new("NOT_FOUND", "this route is answered elsewhere")),
     };
     answer.map(whole)
 }

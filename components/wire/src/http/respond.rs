@@ -1,5 +1,7 @@
 //! Responses: JSON, text, and refusals as problem details (RFC 9457).
 
+use std::fmt::Write as _;
+
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Response, StatusCode,
@@ -84,10 +86,15 @@ pub(crate) fn problem(status: StatusCode, failure: &Failure, request_id: &str) -
     with_body(status, media::PROBLEM, body)
 }
 
-/// Tells who was not recognized how to be (RFC 6750 §3).
-pub(crate) fn challenge(request: &HeaderMap, failure: &Failure) -> (HeaderName, HeaderValue) {
+/// Tells who was not recognized how to be (RFC 6750 §3), and where `metadata` is
+/// that says more (RFC 9728 §5.1).
+pub(crate) fn challenge(
+    request: &HeaderMap,
+    failure: &Failure,
+    metadata: Option<&str>,
+) -> (HeaderName, HeaderValue) {
     const REALM: &str = "Bearer realm=\"shared-context\"";
-    let challenge = if request.contains_key(AUTHORIZATION) {
+    let mut challenge = if request.contains_key(AUTHORIZATION) {
         let quotable = |c: char| match c {
             '"' | '\\' => '\'',
             ' '..='~' => c,
@@ -98,6 +105,10 @@ pub(crate) fn challenge(request: &HeaderMap, failure: &Failure) -> (HeaderName, 
     } else {
         REALM.to_owned()
     };
+    if let Some(url) = metadata {
+        // Writing to a string does not fail.
+        let _ = write!(challenge, ", resource_metadata=\"{url}\"");
+    }
     let value = HeaderValue::try_from(challenge).unwrap_or(HeaderValue::from_static(REALM));
     (WWW_AUTHENTICATE, value)
 }
@@ -157,10 +168,10 @@ mod tests {
     fn a_challenge_can_always_be_quoted() {
         let mut request = HeaderMap::new();
         let failure = Failure::new("UNAUTHENTICATED", "say \"please\" \\ ä\n");
-        assert_eq!(challenge(&request, &failure).1, "Bearer realm=\"shared-context\"");
+        assert_eq!(challenge(&request, &failure, None).1, "Bearer realm=\"shared-context\"");
         request.insert(AUTHORIZATION, HeaderValue::from_static("x"));
         assert_eq!(
-            challenge(&request, &failure).1,
+            challenge(&request, &failure, None).1,
             "Bearer realm=\"shared-context\", error=\"invalid_token\", \
              error_description=\"say 'please' ' ??\""
         );

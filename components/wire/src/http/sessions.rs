@@ -1,41 +1,20 @@
 //! The life of sessions, who takes part in them, and what is told of them.
-//!
-//! # Invariant
-//!
-//! A credential is minted only after the session itself answered the one who
-//! asks for it, so that a void credential cannot beget a new one.
 
 use bytes::Bytes;
 use http::{Response, StatusCode, header::LOCATION};
 use serde::{Deserialize, Serialize};
-use shared_context_codec::{Credential, Failure, Reply};
-use shared_context_core::{Participant, Role};
+use shared_context_codec::{Failure, Reply};
 
 use super::{
     body::{self, Members},
-    call::{Call, ToolRequest, part},
+    call::{Call, ToolRequest, misread, part},
     media, respond,
 };
 use crate::{
     Engine,
-    credential::{AGENT_TTL_SECONDS, Grant, Minted, ORCHESTRATOR_TTL_SECONDS, TTL_SECONDS},
+    credential::Minted,
+    mint::{self, Invitation},
 };
-
-/// What a credential needs to know of its session.
-#[derive(Deserialize)]
-struct Epoch {
-    incarnation: u64,
-    credential_epoch: u64,
-}
-
-/// A new credential, as it is handed out.
-#[derive(Serialize)]
-struct Issued<'r> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    participant: Option<&'r str>,
-    credential: &'r str,
-    expires_at: &'r str,
-}
 
 /// `POST /v1/sessions`: creates a session and hands out the orchestrator's
 /// credential.
@@ -57,8 +36,14 @@ pub(crate) fn created<E: Engine>(
     session: &str,
     reply: Reply,
 ) -> Result<Response<Bytes>, Failure> {
-    let minted = mint(call, session, "orchestrator", ORCHESTRATOR_TTL_SECONDS, &reply)?;
-    let body = respond::joined(reply.body, &issued(None, &minted)?);
+    #[derive(Serialize)]
+    struct HandedOut {
+        credential: String,
+        expires_at: String,
+    }
+    let minted = mint::orchestrators(call.engine, call.keys, session, &reply)?;
+    let Minted { credential, expires_at } = minted;
+    let body = respond::joined(reply.body, &json(&HandedOut { credential, expires_at })?);
     let response = respond::json(StatusCode::CREATED, body);
     Ok(respond::with_text(response, LOCATION, format!("/v1/sessions/{session}")))
 }
@@ -68,65 +53,20 @@ pub(crate) async fn mint_credential<E: Engine>(
     call: &Call<'_, E>,
 ) -> Result<Response<Bytes>, Failure> {
     media::expect_json(call.headers)?;
-    let known = ["participant", "ttl_seconds"];
+    let known = ["participant", "ttl_seconds", "keys"];
     let members = Members::parse(call.body, &known, r#"{"participant":"subagent:analysis"}"#)?;
-    let participant = members.text("participant")?;
-    let role = match Participant::parse(&participant) {
-        Ok(participant) => participant.role(),
-        Err(error) => return Err(Failure::new("MALFORMED_REQUEST", error.to_string())),
+    let invitation = Invitation {
+        participant: members.text("participant")?,
+        ttl_seconds: members.number("ttl_seconds")?,
+        keys: members.texts("keys")?,
     };
-    let ttl_seconds = match members.number("ttl_seconds")? {
-        Some(seconds) if TTL_SECONDS.contains(&seconds) => seconds,
-        Some(_) => {
-            let (from, to) = TTL_SECONDS.into_inner();
-            let message = format!("ttl_seconds must be from {from} to {to} (30 days)");
-            return Err(Failure::new("MALFORMED_REQUEST", message));
-        }
-        None if role == Role::Orchestrator => ORCHESTRATOR_TTL_SECONDS,
-        None => AGENT_TTL_SECONDS,
-    };
-    let show = ToolRequest { action: "show_session", ..ToolRequest::default() };
-    let session = call.invoke(&show).await?;
-    may_mint(&call.caller.participant, role)?;
-    let minted = mint(call, &call.session, &participant, ttl_seconds, &session)?;
-    Ok(respond::json(StatusCode::CREATED, issued(Some(&participant), &minted)?))
+    let (engine, keys) = (call.engine, call.keys);
+    let issued = mint::invite(engine, keys, &call.session, &call.caller, invitation).await?;
+    Ok(respond::json(StatusCode::CREATED, json(&issued)?))
 }
 
-/// Who lets whom take part.
-fn may_mint(caller: &str, role: Role) -> Result<(), Failure> {
-    let message = match (caller, role) {
-        (_, Role::Admin) => "the admin has no credential: use the server's admin key",
-        ("admin", _) | ("orchestrator", Role::Agent) => return Ok(()),
-        ("orchestrator", Role::Orchestrator) => {
-            "an orchestrator mints credentials of subagents only; ask the operator for one of \
-             the orchestrator"
-        }
-        _ => "a subagent mints no credentials; ask the orchestrator for one",
-    };
-    Err(Failure::new("FORBIDDEN", message))
-}
-
-fn mint<E: Engine>(
-    call: &Call<'_, E>,
-    session: &str,
-    participant: &str,
-    ttl_seconds: u64,
-    reply: &Reply,
-) -> Result<Minted, Failure> {
-    let Epoch { incarnation, credential_epoch: epoch } = part(reply)?;
-    let grant = Grant {
-        session: session.to_owned(),
-        participant: participant.to_owned(),
-        credential: Credential { incarnation, epoch },
-    };
-    call.keys.mint(&grant, call.engine.now(), ttl_seconds)
-}
-
-fn issued(participant: Option<&str>, minted: &Minted) -> Result<Vec<u8>, Failure> {
-    let Minted { credential, expires_at } = minted;
-    serde_json::to_vec(&Issued { participant, credential, expires_at }).map_err(|_| {
-        Failure::new("INTERNAL", "the credential could not be written down; try again")
-    })
+fn json(it: &impl Serialize) -> Result<Vec<u8>, Failure> {
+    serde_json::to_vec(it).map_err(|_| misread())
 }
 
 /// What needs no more to be said than which action it is.

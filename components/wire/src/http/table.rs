@@ -31,6 +31,8 @@ pub(crate) struct Operation {
 pub(crate) enum Access {
     /// Anyone's: it tells nothing of any session.
     Open,
+    /// That of everyone with a credential; the request's body tells on what.
+    Credential,
     /// The operator's; decided here, since there is no session yet to ask.
     Admin,
     /// That of the session's participants and of the operator; what each may do
@@ -46,6 +48,10 @@ pub(crate) enum Endpoint {
     Metrics,
     OpenApi,
     Tools,
+    ResourceMetadata,
+    Mcp,
+    McpStream,
+    McpEnd,
     CreateSession,
     ListSessions,
     ShowSession,
@@ -57,6 +63,7 @@ pub(crate) enum Endpoint {
     ExportSession,
     ImportSession,
     CallTool,
+    UseMemory,
     ListEntries,
     ReadEntry,
     WriteEntry,
@@ -95,12 +102,24 @@ impl Endpoint {
 }
 
 /// All routes.
-pub(crate) static ROUTES: [Route; 27] = [
+pub(crate) static ROUTES: [Route; 30] = [
     Route { template: "/", operations: &[open(Endpoint::Welcome, &[])] },
     Route { template: "/healthz", operations: &[open(Endpoint::Health, &[])] },
     Route { template: "/metrics", operations: &[open(Endpoint::Metrics, &[])] },
     Route { template: "/openapi.json", operations: &[open(Endpoint::OpenApi, &[])] },
-    Route { template: "/v1/tools", operations: &[open(Endpoint::Tools, &["format"])] },
+    Route { template: "/v1/tools", operations: &[open(Endpoint::Tools, &["format", "role"])] },
+    Route {
+        template: "/mcp",
+        operations: &[
+            credential(Method::POST, Endpoint::Mcp),
+            credential(Method::GET, Endpoint::McpStream),
+            credential(Method::DELETE, Endpoint::McpEnd),
+        ],
+    },
+    Route {
+        template: "/.well-known/oauth-protected-resource/mcp",
+        operations: &[open(Endpoint::ResourceMetadata, &[])],
+    },
     Route {
         template: "/v1/sessions",
         operations: &[
@@ -147,6 +166,10 @@ pub(crate) static ROUTES: [Route; 27] = [
     Route {
         template: "/v1/sessions/{session}/shared_context",
         operations: &[session(Method::POST, Endpoint::CallTool, &[])],
+    },
+    Route {
+        template: "/v1/sessions/{session}/memory",
+        operations: &[session(Method::POST, Endpoint::UseMemory, &[])],
     },
     Route {
         template: "/v1/sessions/{session}/entries",
@@ -218,6 +241,10 @@ pub(crate) static ROUTES: [Route; 27] = [
 
 const fn open(endpoint: Endpoint, query: &'static [&'static str]) -> Operation {
     Operation { method: Method::GET, endpoint, access: Access::Open, query }
+}
+
+const fn credential(method: Method, endpoint: Endpoint) -> Operation {
+    Operation { method, endpoint, access: Access::Credential, query: &[] }
 }
 
 const fn admin(method: Method, endpoint: Endpoint, query: &'static [&'static str]) -> Operation {

@@ -4,7 +4,8 @@
 //! A [`Watch`] holds no changes. Whoever writes it to a socket asks for more when
 //! there is room, and only then is anything read; so a slow reader takes up no
 //! more memory than a fast one, and one that comes back is told from where it
-//! was. Not here: how a stream is asked for (`changes`), and its text (`event`).
+//! was. Not here: how a stream is asked for (`changes`, `mcp::listen`,
+//! `mcp::legacy`), and its text, which a [`Teller`] makes.
 //!
 //! # Invariants
 //!
@@ -16,12 +17,13 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use serde::Deserialize;
 use shared_context_codec::{Caller, Failure, Reply};
 
 use super::{
     call::{ToolRequest, misread, part},
     changes::Page,
-    event,
+    event::Teller,
     metrics::OpenStream,
 };
 use crate::{Engine, Woken, credential::Keys};
@@ -44,6 +46,7 @@ pub struct Watch {
     scope: String,
     /// The key pattern of the changes to be told; all when there is none.
     filter: Option<String>,
+    teller: Box<dyn Teller>,
     /// The revision up to which changes were read.
     since: u64,
     /// The bucket's position after which there may be more to read.
@@ -59,12 +62,23 @@ pub struct Watch {
 }
 
 /// What a stream is about.
-pub(super) struct Watched {
-    pub(super) authorization: String,
-    pub(super) caller: Caller,
-    pub(super) scope: String,
-    pub(super) filter: Option<String>,
-    pub(super) since: u64,
+pub(crate) struct Watched {
+    /// The credential as it was sent.
+    pub(crate) authorization: String,
+    pub(crate) caller: Caller,
+    pub(crate) scope: String,
+    /// The key pattern of the changes to be told; all when there is none.
+    pub(crate) filter: Option<String>,
+    /// The revision after which changes are told.
+    pub(crate) since: u64,
+    /// How they are told.
+    pub(crate) teller: Box<dyn Teller>,
+}
+
+/// What tells a reader who was overtaken how far the session is.
+#[derive(Deserialize)]
+struct Truncated {
+    revision: u64,
 }
 
 impl Watch {
@@ -73,19 +87,39 @@ impl Watch {
     /// # Errors
     ///
     /// What the session answers to who may not watch it, or not from there.
-    pub(super) async fn open<E: Engine>(
+    pub(crate) async fn open<E: Engine>(
         engine: &E,
         keys: Arc<Keys>,
         watched: Watched,
         open: OpenStream,
     ) -> Result<Self, Failure> {
-        let Watched { authorization, caller, scope, filter, since } = watched;
-        let mut watch = Self {
+        let mut watch = Self::new(keys, watched, open);
+        let mut text = watch.teller.opening(watch.since);
+        watch.read(engine, &mut text).await?;
+        watch.ready = Some(text);
+        Ok(watch)
+    }
+
+    /// A stream that tells how it begins, how it ends, and nothing between: there
+    /// is nothing to watch.
+    pub(crate) fn of_nothing(keys: Arc<Keys>, watched: Watched, open: OpenStream) -> Self {
+        let mut watch = Self::new(keys, watched, open);
+        let mut text = watch.teller.opening(watch.since);
+        text.push_str(&watch.teller.farewell(None));
+        watch.ready = Some(text);
+        watch.is_over = true;
+        watch
+    }
+
+    fn new(keys: Arc<Keys>, watched: Watched, open: OpenStream) -> Self {
+        let Watched { authorization, caller, scope, filter, since, teller } = watched;
+        Self {
             keys,
             authorization,
             caller,
             scope,
             filter,
+            teller,
             since,
             seen: 0,
             told: since,
@@ -93,11 +127,7 @@ impl Watch {
             heartbeat_at_micros: 0,
             is_over: false,
             _open: open,
-        };
-        let mut text = event::opening(since);
-        watch.read(engine, &mut text).await?;
-        watch.ready = Some(text);
-        Ok(watch)
+        }
     }
 
     /// What is to be sent next, as soon as there is something: events, or a
@@ -105,9 +135,14 @@ impl Watch {
     ///
     /// The future may be dropped at any time; nothing is lost by it.
     pub async fn next<E: Engine>(&mut self, engine: &E) -> Option<Bytes> {
+        if !self.is_wanted(engine) {
+            return None;
+        }
         if let Some(text) = self.ready.take() {
             return Some(self.sent(engine, text));
         }
+        // Who asks for more has taken what there was.
+        self.teller.taken(self.since);
         if self.is_over {
             return None;
         }
@@ -115,21 +150,28 @@ impl Watch {
             let left = self.heartbeat_at_micros.saturating_sub(engine.monotonic_micros());
             let left = Duration::from_micros(left);
             let woken = engine.wait_for_change(&self.scope, self.seen, left).await;
+            if !self.is_wanted(engine) {
+                return None;
+            }
             let mut text = String::new();
             let outcome = match woken {
                 Woken::Changed => self.read(engine, &mut text).await,
-                Woken::TimeUp => self.check(engine).map(|()| text = event::heartbeat(self.moved())),
+                Woken::TimeUp => self.check(engine).map(|()| {
+                    let moved = self.moved();
+                    text = self.teller.heartbeat(moved);
+                }),
                 // What was changed before is still told; who is further behind
                 // comes back for it.
                 Woken::Stopping => {
                     self.is_over = true;
                     let last = self.read(engine, &mut text).await;
-                    last.map(|()| text.push_str(&event::farewell(self.moved())))
+                    let moved = self.moved();
+                    last.map(|()| text.push_str(&self.teller.farewell(moved)))
                 }
             };
             if let Err(failure) = outcome {
                 self.is_over = true;
-                return Some(event::end(&failure).into());
+                return Some(self.teller.end(&failure).into());
             }
             if !text.is_empty() {
                 return Some(self.sent(engine, text));
@@ -149,13 +191,30 @@ impl Watch {
         };
         let request = serde_json::to_vec(&request).map_err(|_| misread())?;
         let position = engine.position(&self.scope).await;
-        let reply: Reply = engine.invoke(&self.scope, &self.caller, &request).await?;
+        let reply: Reply = match engine.invoke(&self.scope, &self.caller, &request).await {
+            Ok(reply) => reply,
+            Err(failure) => {
+                let Some(now) = overtaken(&failure) else { return Err(failure) };
+                if !self.teller.overtaken(text, now) {
+                    return Err(failure);
+                }
+                (self.since, self.told, self.seen) = (now, now, position);
+                return Ok(());
+            }
+        };
         let page: Page<'_> = part(&reply)?;
-        let last = event::changes(text, &page.changes).map_err(|_| misread())?;
-        self.told = last.unwrap_or(self.told);
+        let told = self.teller.changes(text, &page.changes, page.next_since);
+        self.told = told.map_err(|_| misread())?.unwrap_or(self.told);
         self.since = page.next_since;
         self.seen = page.seen(position);
         Ok(())
+    }
+
+    /// Whether the reader still waits for this stream; if not, it is over.
+    fn is_wanted<E: Engine>(&mut self, engine: &E) -> bool {
+        let is_wanted = self.teller.is_wanted(engine.monotonic_micros());
+        self.is_over |= !is_wanted;
+        is_wanted
     }
 
     /// Makes sure that the credential has not expired.
@@ -177,11 +236,137 @@ impl Watch {
     }
 }
 
+/// The session's revision, where `failure` says that changes before it are no
+/// longer known.
+fn overtaken(failure: &Failure) -> Option<u64> {
+    let details = failure.details.as_deref().filter(|_| failure.code == "CHANGES_TRUNCATED")?;
+    serde_json::from_str(details).ok().map(|Truncated { revision }| revision)
+}
+
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch")
             .field("scope", &self.scope)
             .field("since", &self.since)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        pin::pin,
+        sync::atomic::{AtomicBool, Ordering},
+        task::{Context, Poll, Waker},
+    };
+
+    use serde_json::value::RawValue;
+    use shared_context_core::time::Timestamp;
+
+    use super::*;
+    use crate::http::Metrics;
+
+    const ADMIN_KEY: &str = "admin-key-admin-key-admin-key-admin";
+
+    /// A host on which something changes, and the reader turns to another stream,
+    /// while it waits for the first time.
+    struct Host {
+        has_left: Arc<AtomicBool>,
+    }
+
+    impl Engine for Host {
+        async fn invoke(&self, _: &str, _: &Caller, _: &[u8]) -> Result<Reply, Failure> {
+            assert!(!self.has_left.load(Ordering::SeqCst), "nothing is read for who has left");
+            let body = br#"{"changes":[],"next_since":1,"has_more":false,"revision":1}"#.to_vec();
+            Ok(Reply { body, revision: 1, next_expiry_ms: None })
+        }
+
+        async fn sessions(&self, _: Option<&str>, _: usize) -> Result<Vec<String>, Failure> {
+            Ok(Vec::new())
+        }
+
+        async fn position(&self, _: &str) -> u64 {
+            1
+        }
+
+        async fn wait_for_change(&self, _: &str, _: u64, _: Duration) -> Woken {
+            self.has_left.store(true, Ordering::SeqCst);
+            Woken::Changed
+        }
+
+        fn now(&self) -> Timestamp {
+            Timestamp(1_771_597_800_000)
+        }
+
+        fn monotonic_micros(&self) -> u64 {
+            0
+        }
+    }
+
+    /// Tells nothing but that the stream begins.
+    struct Silent {
+        has_left: Arc<AtomicBool>,
+    }
+
+    impl Teller for Silent {
+        fn opening(&mut self, _: u64) -> String {
+            "opening".to_owned()
+        }
+
+        fn changes(
+            &self,
+            _: &mut String,
+            _: &[&RawValue],
+            _: u64,
+        ) -> serde_json::Result<Option<u64>> {
+            Ok(None)
+        }
+
+        fn overtaken(&self, _: &mut String, _: u64) -> bool {
+            false
+        }
+
+        fn heartbeat(&self, _: Option<u64>) -> String {
+            "heartbeat".to_owned()
+        }
+
+        fn farewell(&self, _: Option<u64>) -> String {
+            "farewell".to_owned()
+        }
+
+        fn end(&self, _: &Failure) -> String {
+            "end".to_owned()
+        }
+
+        fn is_wanted(&self, _: u64) -> bool {
+            !self.has_left.load(Ordering::SeqCst)
+        }
+    }
+
+    fn ready<T>(future: impl Future<Output = T>) -> T {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(output) => output,
+            Poll::Pending => unreachable!("nothing here waits"),
+        }
+    }
+
+    #[test]
+    fn who_turns_to_another_stream_while_this_one_waits_is_told_nothing_more() {
+        let has_left = Arc::new(AtomicBool::new(false));
+        let host = Host { has_left: Arc::clone(&has_left) };
+        let watched = Watched {
+            authorization: format!("Bearer {ADMIN_KEY}"),
+            caller: Caller::trusted("admin"),
+            scope: "session/s".to_owned(),
+            filter: None,
+            since: 1,
+            teller: Box::new(Silent { has_left }),
+        };
+        let keys = Arc::new(Keys::new(&[7; 32], ADMIN_KEY).unwrap());
+        let open = Metrics::new().open_stream();
+        let mut watch = ready(Watch::open(&host, keys, watched, open)).unwrap();
+        assert_eq!(ready(watch.next(&host)).unwrap(), "opening");
+        assert_eq!(ready(watch.next(&host)), None);
+        assert_eq!(ready(watch.next(&host)), None);
     }
 }

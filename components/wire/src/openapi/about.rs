@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    changes, entries,
+    changes, entries, mcp, memory,
     parts::{body, response},
     portable,
     schemas::reference,
@@ -38,6 +38,11 @@ sane one, and passes on a valid traceparent. Paths have one form: percent-encode
 unreserved, no slash at the end. Unknown members and query parameters are refused by name. HEAD \
 answers as GET without the body, OPTIONS with the methods that can be used.";
 
+const TOOLS: &str = "The strict forms, openai and anthropic, hold the everyday part of \
+shared_context: the program that has the model sends the arguments of a call as they are to POST \
+/v1/sessions/{session}/shared_context, null for what is absent included, and mints credentials \
+for subagents by itself. OpenAI's Responses API takes what is in function beside type.";
+
 /// What is said of `endpoint`.
 pub(super) fn about(endpoint: Endpoint) -> About {
     match endpoint {
@@ -46,6 +51,9 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         | Endpoint::Metrics
         | Endpoint::OpenApi
         | Endpoint::Tools => open(endpoint),
+        Endpoint::Mcp | Endpoint::McpStream | Endpoint::McpEnd | Endpoint::ResourceMetadata => {
+            mcp::about(endpoint)
+        }
         Endpoint::CreateSession
         | Endpoint::ListSessions
         | Endpoint::ShowSession
@@ -66,6 +74,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         | Endpoint::SetAccess
         | Endpoint::Redact
         | Endpoint::RenderPrompt => entries::about(endpoint),
+        Endpoint::UseMemory => memory::about(),
         Endpoint::ListSnapshots
         | Endpoint::TakeSnapshot
         | Endpoint::ReadSnapshot
@@ -100,11 +109,12 @@ fn open(endpoint: Endpoint) -> About {
         ),
         Endpoint::Tools => (
             "list_tools",
-            "Read the definition of the tool shared_context, to give to an agent.",
+            "Read the definitions of the tools, to give to an agent.",
             json!({"application/json": {"schema": reference("tools")}}),
         ),
         _ => ("read_welcome", "Read how to begin.", text("text/plain")),
     };
+    let description = if endpoint == Endpoint::Tools { TOOLS } else { "" };
     let responses = response("200", "As asked.", content, &[]);
-    About { id, tag: "about", summary, responses, ..About::default() }
+    About { id, tag: "about", summary, description, responses, ..About::default() }
 }

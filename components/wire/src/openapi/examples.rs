@@ -94,11 +94,17 @@ pub(super) fn created_session() -> Value {
     created
 }
 
+/// The body of a request for a credential.
+pub(super) fn mint_credential() -> Value {
+    json!({"participant": ANALYSIS, "ttl_seconds": 3600, "keys": ["findings_*", "scope"]})
+}
+
 pub(super) fn minted_credential() -> Value {
     json!({
         "participant": ANALYSIS,
         "credential": credential(),
         "expires_at": "2026-02-20T15:30:00Z",
+        "keys": ["findings_*", "scope"],
     })
 }
 

@@ -14,6 +14,8 @@ mod about;
 mod changes;
 mod entries;
 mod examples;
+mod mcp;
+mod memory;
 mod parameters;
 mod parts;
 mod portable;
@@ -50,6 +52,10 @@ const ADMIN_CODES: [&str; 7] = [
     "RATE_LIMITED",
     "INTERNAL",
 ];
+
+/// What callers of `/mcp` may be told by HTTP; the rest is told by JSON-RPC.
+const MCP_CODES: [&str; 5] =
+    ["UNAUTHENTICATED", "MALFORMED_REQUEST", "FORBIDDEN", "RATE_LIMITED", "INTERNAL"];
 
 /// What anyone may be told.
 const OPEN_CODES: [&str; 2] = ["MALFORMED_REQUEST", "REQUEST_TOO_LARGE"];
@@ -103,6 +109,7 @@ fn operation(operation: &Operation) -> Value {
         operation.query.iter().chain(about.headers).map(|it| parameter(it)).collect();
     let (security, common) = match operation.access {
         Access::Open => (json!([]), &OPEN_CODES[..]),
+        Access::Credential => (json!([{"credential": []}, {"admin_key": []}]), &MCP_CODES[..]),
         Access::Admin => (json!([{"admin_key": []}]), &ADMIN_CODES[..]),
         Access::Session if about.is_admins => (json!([{"admin_key": []}]), &SESSION_CODES[..]),
         Access::Session => (json!([{"credential": []}, {"admin_key": []}]), &SESSION_CODES[..]),
@@ -110,6 +117,9 @@ fn operation(operation: &Operation) -> Value {
     let mut responses = about.responses;
     let codes = common.iter().chain(about.codes).copied();
     responses.append(&mut refusals(codes, about.is_conditional));
+    if operation.access == Access::Credential {
+        mcp::add_faults(operation.endpoint, &mut responses);
+    }
     let mut object = json!({
         "operationId": about.id,
         "tags": [about.tag],
@@ -260,8 +270,12 @@ mod tests {
             let mut refusals = responses.iter().filter(|(it, _)| it.starts_with('4')).peekable();
             assert!(refusals.peek().is_some(), "{name}");
             for (status, response) in refusals {
-                let schema = &response["content"]["application/problem+json"]["schema"]["$ref"];
-                assert_eq!(schema, "#/components/schemas/problem", "{name} {status}");
+                let content = response["content"].as_object().unwrap();
+                let told = content.values().map(|it| it["schema"]["$ref"].as_str().unwrap());
+                let told: Vec<&str> = told.collect();
+                let is_told = |name: &str| told.contains(&name);
+                let is_fault = name.contains("/mcp") && is_told("#/components/schemas/mcp_error");
+                assert!(is_fault || is_told("#/components/schemas/problem"), "{name} {status}");
             }
             let is_open = operation["security"].as_array().unwrap().is_empty();
             assert_eq!(responses.contains_key("401"), !is_open, "{name}");

@@ -31,7 +31,7 @@ fn paths() -> [Parameter; 3] {
 }
 
 /// Those of queries about sessions, and those of several routes.
-fn sessions() -> [Parameter; 9] {
+fn sessions() -> [Parameter; 10] {
     let instant = json!({"type": "string", "format": "date-time"});
     [
         query("after", text(), "List the sessions whose ids come after this one."),
@@ -59,6 +59,12 @@ fn sessions() -> [Parameter; 9] {
             "format",
             json!({"enum": ["mcp", "openai", "anthropic"], "default": "mcp"}),
             "Whose form: MCP's tools/list, OpenAI's chat completions, Anthropic's messages.",
+        ),
+        query(
+            "role",
+            json!({"enum": ["agent", "orchestrator"], "default": "orchestrator"}),
+            "Whom the tools are for: agents have no tool subagent and no actions of \
+             orchestrators.",
         ),
     ]
 }
@@ -96,7 +102,7 @@ fn session() -> [Parameter; 6] {
     ]
 }
 
-fn headers() -> [Parameter; 4] {
+fn headers() -> [Parameter; 9] {
     let header = |name: &str, description: &str, example: &str| {
         let parameter = json!({
             "name": name, "in": "header", "description": description, "example": example,
@@ -128,6 +134,24 @@ fn headers() -> [Parameter; 4] {
              request again under it is safe.",
             "analysis-3-findings",
         ),
+        header(
+            "Mcp-Protocol-Version",
+            "The version of MCP; a request of 2026-07-28 tells it in _meta too.",
+            "2026-07-28",
+        ),
+        header("Mcp-Method", "The message's method; 2026-07-28 asks for it.", "tools/call"),
+        header(
+            "Mcp-Name",
+            "The message's params.name or params.uri, where its method has one; 2026-07-28 asks \
+             for it.",
+            "shared_context",
+        ),
+        header(
+            "Mcp-Param-Session",
+            "The argument session of a tool call, if it has one; 2026-07-28 asks for it.",
+            "ticket-7",
+        ),
+        header("Mcp-Session-Id", "What initialize of an older protocol answered.", "7f3a9c"),
     ]
 }
 

@@ -13,6 +13,7 @@ pub(super) fn tags() -> Value {
         {"name": "entries", "description": "The same as resources."},
         {"name": "snapshots", "description": "Frozen copies of the store, by label."},
         {"name": "changes", "description": "What changed, as it changes."},
+        {"name": "mcp", "description": "The Model Context Protocol."},
         {"name": "sessions", "description": "The life of sessions, and who takes part."},
         {"name": "about", "description": "Open to anyone; tells of no session."},
     ])
@@ -43,10 +44,12 @@ pub(super) fn headers() -> Value {
         "Content-Disposition": header("A name for the file."),
         "ETag": header("The revision of the last change to what was read, in quotes."),
         "Location": header("The path of what was created."),
+        "Mcp-Session-Id": header("What initialize of an older protocol answers: send it along."),
         "RateLimit": header("What is left of the participant's allowance."),
         "RateLimit-Policy": header("How large that allowance is."),
         "Retry-After": header("Seconds to wait."),
-        "WWW-Authenticate": header("What was wrong with the credential (RFC 6750)."),
+        "WWW-Authenticate": header("What was wrong with the credential (RFC 6750); for MCP, where more is told \
+                                    (RFC 9728)."),
     })
 }
 

@@ -4,6 +4,8 @@
 use serde_json::{Map, Value, json};
 use shared_context_codec::schema;
 
+use shared_context_core::pattern::PATTERNS_MAX;
+
 use crate::{credential::TTL_SECONDS, http::code::CODES};
 
 /// Every named schema: what several of the tool's have in common, its requests,
@@ -11,7 +13,10 @@ use crate::{credential::TTL_SECONDS, http::code::CODES};
 pub(super) fn all() -> Map<String, Value> {
     let mut schemas = object(tool()["$defs"].take());
     schemas.append(&mut object(refusals()));
+    schemas.append(&mut object(credentials()));
     schemas.append(&mut object(bodies()));
+    schemas.append(&mut object(super::mcp::schemas()));
+    schemas.append(&mut object(super::memory::schemas()));
     let mut requests = Vec::new();
     let mut replies = Vec::new();
     for (action, mut about) in object(tool()["actions"].take()) {
@@ -129,9 +134,55 @@ fn refusals() -> Value {
     })
 }
 
+/// How a participant is let in.
+fn credentials() -> Value {
+    let (ttl_min, ttl_max) = TTL_SECONDS.into_inner();
+    json!({
+        "mint_credential": {
+            "type": "object",
+            "required": ["participant"],
+            "additionalProperties": false,
+            "properties": {
+                "participant": {
+                    "type": "string",
+                    "description": "orchestrator (for the admin to mint), subagent:{task} or \
+                                    subagent:{task}:{id}",
+                },
+                "ttl_seconds": {
+                    "type": ["integer", "null"],
+                    "minimum": ttl_min,
+                    "maximum": ttl_max,
+                    "description": "A day for subagents and 30 for the orchestrator when absent.",
+                },
+                "keys": {
+                    "type": ["array", "null"],
+                    "items": {"type": "string"},
+                    "minItems": 1,
+                    "maxItems": PATTERNS_MAX,
+                    "description": "The only keys that are there for the subagent: patterns in \
+                                    which * stands for any text. All keys when absent.",
+                },
+            },
+        },
+        "minted_credential": {
+            "type": "object",
+            "required": ["participant", "credential", "expires_at"],
+            "properties": {
+                "participant": {"type": "string"},
+                "credential": {"type": "string", "description": "Shown this once."},
+                "expires_at": {"type": "string", "format": "date-time"},
+                "keys": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": "The only keys it is for. Absent when it is for all.",
+                },
+            },
+        },
+    })
+}
+
 /// What is sent and answered where the body is not the tool's.
 fn bodies() -> Value {
-    let (ttl_min, ttl_max) = TTL_SECONDS.into_inner();
     json!({
         "create_session": {
             "type": "object",
@@ -167,33 +218,6 @@ fn bodies() -> Value {
                                     is short: one page looks at 1000 sessions at most. Null: no \
                                     more.",
                 },
-            },
-        },
-        "mint_credential": {
-            "type": "object",
-            "required": ["participant"],
-            "additionalProperties": false,
-            "properties": {
-                "participant": {
-                    "type": "string",
-                    "description": "orchestrator (for the admin to mint), subagent:{task} or \
-                                    subagent:{task}:{id}",
-                },
-                "ttl_seconds": {
-                    "type": ["integer", "null"],
-                    "minimum": ttl_min,
-                    "maximum": ttl_max,
-                    "description": "A day for subagents and 30 for the orchestrator when absent.",
-                },
-            },
-        },
-        "minted_credential": {
-            "type": "object",
-            "required": ["participant", "credential", "expires_at"],
-            "properties": {
-                "participant": {"type": "string"},
-                "credential": {"type": "string", "description": "Shown this once."},
-                "expires_at": {"type": "string", "format": "date-time"},
             },
         },
         "value": {

@@ -78,11 +78,9 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         Endpoint::MintCredential => About {
             id: "mint_credential",
             summary: "Get a credential for a participant.",
-            description: "The admin mints any participant's, the orchestrator subagents'.",
-            request: Some(request(body(
-                reference("mint_credential"),
-                json!({"participant": "subagent:analysis", "ttl_seconds": 3600}),
-            ))),
+            description: "The admin mints any participant's, the orchestrator subagents'. A \
+                          subagent's can be limited to some keys: no others are there for it.",
+            request: Some(request(body(reference("mint_credential"), examples::mint_credential()))),
             responses: response(
                 "201",
                 "Minted.",

@@ -20,8 +20,9 @@ const HEADERS: [&str; 9] = [
     "traceparent",
     "authorization",
 ];
-const SEGMENTS: [&str; 16] = [
+const SEGMENTS: [&str; 17] = [
     "entries",
+    "memory",
     "shared_context",
     "prompt",
     "audit",
@@ -38,7 +39,7 @@ const SEGMENTS: [&str; 16] = [
     "changes",
     "revoke",
 ];
-const BODY: &str = "[{\\[]?(\"(action|key|value|read|write|list_keys|scope|session_id|participant|label|reason)\"[:,]){0,4}\"(read|write|scope|subagent:a)\"[}\\]]?";
+const BODY: &str = "[{\\[]?(\"(action|key|value|read|write|list_keys|scope|session_id|participant|label|reason|command|path|file_text)\"[:,]){0,4}\"(read|write|scope|subagent:a|view|create|delete|/memories|/memories/a/)\"[}\\]]?";
 
 static BENCH: LazyLock<Bench> = LazyLock::new(Bench::new);
 

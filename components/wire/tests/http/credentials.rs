@@ -8,8 +8,13 @@ use jwt_compact::{
 };
 use serde_json::{Value, json};
 use shared_context_codec::Credential;
-use shared_context_core::time::Timestamp;
-use shared_context_wire::credential::{Grant, Keys, WeakKeys};
+use shared_context_core::{
+    key::{KEY_BYTES_MAX, SESSION_ID_BYTES_MAX},
+    participant::PARTICIPANT_PART_BYTES_MAX,
+    pattern::PATTERNS_MAX,
+    time::Timestamp,
+};
+use shared_context_wire::credential::{Grant, Identity, Keys, TTL_SECONDS, WeakKeys};
 
 use crate::bench::{ADMIN_KEY, Bench, SECRET, START_MS};
 
@@ -20,6 +25,7 @@ fn grant(session: &str, participant: &str) -> Grant {
         session: session.to_owned(),
         participant: participant.to_owned(),
         credential: Credential { incarnation: 1, epoch: 1 },
+        keys: Vec::new(),
     }
 }
 
@@ -78,6 +84,45 @@ fn a_credential_says_what_it_is_for() {
     assert_eq!(life(&bench.orchestrator), 30 * 86_400);
 }
 
+/// A token that is longer than any credential is not looked at: the longest must
+/// not be.
+#[test]
+fn the_longest_credential_is_let_in() {
+    let keys = Keys::new(SECRET, ADMIN_KEY).unwrap();
+    let pattern = format!("{}:{}", "p".repeat(KEY_BYTES_MAX), "k".repeat(KEY_BYTES_MAX));
+    let part = "t".repeat(PARTICIPANT_PART_BYTES_MAX);
+    let longest = Grant {
+        session: "s".repeat(SESSION_ID_BYTES_MAX),
+        participant: format!("subagent:{part}:{part}"),
+        credential: Credential { incarnation: u64::MAX, epoch: u64::MAX },
+        keys: vec![pattern; PATTERNS_MAX],
+    };
+    // As late as a date can be written down, with a life as long as any.
+    let late = Timestamp(253_402_300_799_000);
+    let minted = keys.mint(&longest, late, *TTL_SECONDS.end()).unwrap();
+    let header = format!("Bearer {}", minted.credential);
+    let seen = keys.identify(Some(&header), late);
+    assert_eq!(seen, Ok(Identity::Participant(longest.clone())), "{}", minted.credential.len());
+    assert!((3_000..4_000).contains(&minted.credential.len()), "{}", minted.credential.len());
+    let caller = Identity::Participant(longest.clone()).caller(&longest.session).unwrap();
+    assert_eq!(caller.keys, longest.keys);
+    assert!(caller.check().is_ok(), "what the rules take");
+    let whole = Grant { keys: Vec::new(), ..longest };
+    let minted = keys.mint(&whole, late, *TTL_SECONDS.end()).unwrap();
+    assert!(minted.credential.len() < 700, "{}", minted.credential.len());
+}
+
+#[test]
+fn a_credential_of_before_keys_is_for_all_of_them() {
+    let bench = Bench::new();
+    bench.write("scope");
+    assert!(claims().get("keys").is_none());
+    bench.check_as(&signed(claims(), Some(60)), TARGET, &[], "", 200, r#""key":"scope""#);
+    let mut limited = claims();
+    limited["keys"] = json!(["inv_*"]);
+    bench.check_as(&signed(limited, Some(60)), TARGET, &[], "", 200, r#""keys":[]"#);
+}
+
 #[test]
 fn whoever_shows_no_good_credential_is_told_what_to_do() {
     let bench = Bench::new();
@@ -117,7 +162,7 @@ fn whoever_shows_no_good_credential_is_told_what_to_do() {
     check(&bearer(&format!("{good}.{signature}")), damaged);
     check(&bearer(&format!("{head}.{body}.")), forged);
     check(&bearer(&good[..good.len() - 4]), forged);
-    check(&bearer(&"x".repeat(2049)), "longer than any credential");
+    check(&bearer(&"x".repeat(4097)), "longer than any credential");
     check(&bearer(&format!("{head}.{body}.{}", "A".repeat(43))), forged);
 
     // Claims changed, signature kept.
@@ -157,6 +202,8 @@ fn whoever_shows_no_good_credential_is_told_what_to_do() {
     check(&spoiled("aud", Value::Null), "no credential of a session");
     check(&spoiled("inc", json!("1")), "no credential of a session");
     check(&spoiled("inc", json!(-1)), "no credential of a session");
+    check(&spoiled("keys", json!("scope")), "no credential of a session");
+    check(&spoiled("keys", Value::Null), "no credential of a session");
     check(&spoiled("ses", json!("other")), "for session other, not for the one in the path");
     check(&bearer(&signed(json!({}), Some(60))), "no credential of a session");
     check(&bearer(&signed(claims(), None)), "never expires");

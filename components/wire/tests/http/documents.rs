@@ -43,17 +43,23 @@ fn metrics_tell_of_routes_and_refusals_but_of_no_session() {
 }
 
 #[test]
-fn the_tool_is_defined_in_three_formats() {
+fn the_tools_are_defined_in_three_formats_for_two_roles() {
     let bench = Bench::new();
-    let check = |query: &str, pointer: &str| {
+    let check = |query: &str, pointer: &str, has_snapshot: bool, count: usize| {
         let target = format!("GET /v1/tools{query}");
         let seen = bench.check_as("", &target, &[], "", 200, "").json();
-        assert!(seen.pointer(pointer).is_some_and(serde_json::Value::is_object), "{seen}");
+        let actions = &seen.pointer(pointer).unwrap()["properties"]["action"]["enum"];
+        let actions = actions.as_array().unwrap();
+        assert_eq!(actions.iter().any(|it| it == "snapshot"), has_snapshot, "{target}");
+        assert_eq!(seen["tools"].as_array().unwrap().len(), count, "{target}");
     };
-    check("", "/tools/0/inputSchema");
-    check("?format=mcp", "/tools/0/inputSchema");
-    check("?format=openai", "/tools/0/function/parameters");
-    check("?format=anthropic", "/tools/0/input_schema");
+    check("", "/tools/0/inputSchema", true, 2);
+    check("?format=mcp&role=orchestrator", "/tools/0/inputSchema", true, 2);
+    check("?role=agent", "/tools/0/inputSchema", false, 1);
+    check("?format=openai", "/tools/0/function/parameters", true, 1);
+    check("?format=openai&role=agent", "/tools/0/function/parameters", false, 1);
+    check("?format=anthropic", "/tools/0/input_schema", true, 1);
+    check("?role=agent&format=anthropic", "/tools/0/input_schema", false, 1);
 }
 
 #[test]

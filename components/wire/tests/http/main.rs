@@ -22,6 +22,8 @@ mod limits;
 #[cfg(test)]
 mod listing;
 #[cfg(test)]
+mod memory;
+#[cfg(test)]
 mod paths;
 #[cfg(test)]
 mod portable;

@@ -119,5 +119,6 @@ fn a_query_nobody_understands_is_refused() {
     check("DELETE /v1/sessions/s/entries/a?if_version=1", "takes no query parameters");
     check("GET /v1/sessions/s/prompt?max_tokens=9&max_tokens=9", "max_tokens is given twice");
     check("GET /v1/tools?format=gemini", "format must be mcp, openai or anthropic");
+    check("GET /v1/tools?role=admin", "role must be agent or orchestrator");
     bench.check("GET /healthz?", "", 200, "ok");
 }

@@ -1,5 +1,7 @@
 //! The life of sessions, and who takes part in them.
 
+use serde_json::json;
+
 use crate::bench::{ADMIN_KEY, Bench};
 
 const MINT: &str = "POST /v1/sessions/s/participants";
@@ -106,6 +108,67 @@ fn credentials_are_minted_by_the_operator_and_the_orchestrator() {
             check(token, wrong, 400, "a participant is orchestrator, subagent:{task}");
         }
     }
+}
+
+#[test]
+fn a_subagents_credential_can_be_limited_to_keys() {
+    let bench = Bench::new();
+    for key in ["inv_1", "scope", "phase"] {
+        bench.write(key);
+    }
+    let body = r#"{"participant":"subagent:a","keys":["inv_*","scope"],"ttl_seconds":60}"#;
+    let minted = bench.check_as(&bench.orchestrator, MINT, &[], body, 201, "").json();
+    assert_eq!(minted["keys"], json!(["inv_*", "scope"]));
+    assert_eq!(minted["expires_at"], "2026-02-20T14:31:00Z");
+    let token = minted["credential"].as_str().unwrap();
+    let check = |target: &str, status: u16, told: &str| {
+        bench.check_as(token, target, &[], "x", status, told)
+    };
+    let listing = check("GET /v1/sessions/s/entries", 200, "").json();
+    let keys: Vec<_> = listing["keys"].as_array().unwrap().iter().map(|it| &it["key"]).collect();
+    assert_eq!(keys, ["inv_1", "scope"]);
+    check("GET /v1/sessions/s/entries/scope", 200, "");
+    check("GET /v1/sessions/s/entries/phase", 404, "KEY_NOT_FOUND");
+    check("PUT /v1/sessions/s/entries/inv_2", 201, r#""written_by":"subagent:a""#);
+    for key in ["phase", "never"] {
+        check(&format!("PUT /v1/sessions/s/entries/{key}"), 403, "match inv_*, scope; write one");
+        check(&format!("DELETE /v1/sessions/s/entries/{key}"), 403, "FORBIDDEN");
+    }
+    check("GET /v1/sessions/s/prompt", 200, "only keys that match inv_*, scope;");
+    let changes = check("GET /v1/sessions/s/changes", 200, "inv_2").body;
+    assert!(!changes.contains("phase"), "{changes}");
+    let (_, mut watch) = bench.watch(token, "?since=1", None);
+    let streamed = bench.next(&mut watch).unwrap();
+    assert!(streamed.contains("inv_1") && !streamed.contains("phase"), "{streamed}");
+    // A subagent mints none, so there is no way out of the keys.
+    bench.check_as(token, MINT, &[], r#"{"participant":"subagent:a"}"#, 403, "FORBIDDEN");
+}
+
+#[test]
+fn keys_that_no_credential_is_limited_to_are_refused() {
+    let bench = Bench::new();
+    let check = |participant: &str, keys: &str, status: u16, told: &str| {
+        let body = format!(r#"{{"participant":"{participant}","keys":{keys}}}"#);
+        bench.check_as(ADMIN_KEY, MINT, &[], &body, status, told)
+    };
+    let patterns = |count: usize| json!(vec!["a_*"; count]).to_string();
+    check("subagent:a", &patterns(16), 201, r#""keys":["a_*""#);
+    check("subagent:a", r#"["*"]"#, 201, r#""keys":["*"]"#);
+    let whole = check("subagent:a", "null", 201, "");
+    assert!(whole.json().get("keys").is_none(), "{whole:?}");
+    check("subagent:a", &patterns(17), 400, "keys: a list of keys has 17 patterns; it has at most");
+    check("subagent:a", "[]", 400, "keys names no key at all");
+    check("subagent:a", r#"["scope","Scope"]"#, 400, r#"keys: no key matches \"Scope\""#);
+    for wrong in [r#""scope""#, "7", "{}", r#"["scope",7]"#, "[null]", r#"[["scope"]]"#] {
+        check("subagent:a", wrong, 400, "the member keys must be a list of strings");
+    }
+    for keys in [r#"["inv_*"]"#, r#"["*"]"#, "[]"] {
+        check("orchestrator", keys, 400, "only a subagent's credential can be limited to keys");
+        check("admin", keys, 400, "only a subagent's credential can be limited to keys");
+    }
+    check("orchestrator", "null", 201, "");
+    let body = r#"{"participant":"subagent:a","keys":["Scope"]}"#;
+    bench.check_as(&bench.agent, MINT, &[], body, 400, "MALFORMED_REQUEST");
 }
 
 #[test]

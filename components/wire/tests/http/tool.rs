@@ -132,33 +132,55 @@ fn a_reply_the_wire_cannot_read_is_a_failure_of_the_server() {
     assert_eq!(response.status(), 500);
 }
 
+/// Every action that is offered is called as a model calls it: in a form where
+/// all members are required with null for what it does not need, in the others
+/// without it.
 #[test]
-fn every_action_of_the_definition_works_with_what_it_does_not_need_set_to_null() {
-    let bench = Bench::new();
-    let document = bench.check_as("", "GET /v1/tools", &[], "", 200, "").json();
-    let schema = &document["tools"][0]["inputSchema"];
-    let names: Vec<String> = schema["properties"].as_object().unwrap().keys().cloned().collect();
-    for action in schema["properties"]["action"]["enum"].as_array().unwrap() {
-        let mut request = json!({ "action": action });
-        for name in &names {
-            if name != "action" {
-                request[name] = json!(null);
+fn every_action_that_is_offered_works_with_what_it_needs() {
+    for (format, schema, is_null_sent) in [
+        ("mcp", "/tools/0/inputSchema", false),
+        ("openai", "/tools/0/function/parameters", true),
+        ("anthropic", "/tools/0/input_schema", false),
+    ] {
+        let bench = Bench::new();
+        let target = format!("GET /v1/tools?format={format}");
+        let document = bench.check_as("", &target, &[], "", 200, "").json();
+        let properties = &document.pointer(schema).unwrap()["properties"];
+        let names: Vec<&String> = properties.as_object().unwrap().keys().collect();
+        bench.check("PUT /v1/sessions/s/entries/plan", "Look first.", 201, "");
+        for action in properties["action"]["enum"].as_array().unwrap() {
+            let action = action.as_str().unwrap();
+            let mut request = json!({ "action": action });
+            if is_null_sent {
+                request = names.iter().map(|it| ((**it).clone(), json!(null))).collect();
+                request["action"] = json!(action);
             }
-        }
-        let action = action.as_str().unwrap();
-        for (name, value, needed_by) in [
-            ("key", json!("scope"), &["write", "read", "delete", "read_history"][..]),
-            ("keys", json!(["scope", "plan"]), &["read_batch"]),
-            ("value", json!("Find it."), &["write"]),
-            ("label", json!("first"), &["snapshot", "read_snapshot", "restore_snapshot"]),
-        ] {
-            if needed_by.contains(&action) {
+            for (name, value) in needs(action) {
+                assert!(properties.get(name).is_some(), "{format} lacks {name} for {action}");
                 request[name] = value;
             }
+            bench.check_as(&bench.orchestrator, TOOL, &[], &request.to_string(), 200, "");
+            if ["delete", "write_batch"].contains(&action) {
+                bench.check("PUT /v1/sessions/s/entries/scope", "Find it.", 201, "");
+            }
         }
-        if action == "read" {
-            bench.check("PUT /v1/sessions/s/entries/scope", "Find it.", 201, "");
-        }
-        bench.check_as(&bench.orchestrator, TOOL, &[], &request.to_string(), 200, "");
+    }
+}
+
+/// What `action` cannot do without.
+fn needs(action: &str) -> Vec<(&'static str, serde_json::Value)> {
+    let key = ("key", json!("scope"));
+    let label = ("label", json!("first"));
+    match action {
+        "read" => vec![("key", json!("plan"))],
+        "write" => vec![key, ("value", json!("Find it."))],
+        "delete" | "read_history" => vec![key],
+        "set_access" => vec![key, ("readable_by", json!(["*"]))],
+        "redact" => vec![key, ("reason", json!("a password"))],
+        "read_batch" => vec![("keys", json!(["scope", "plan"]))],
+        "write_batch" => vec![("deletes", json!([{"key": "scope"}]))],
+        "snapshot" | "read_snapshot" | "restore_snapshot" | "delete_snapshot" => vec![label],
+        "diff_snapshots" => vec![("from", json!("first"))],
+        _ => Vec::new(),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use shared_context_wasmtime::{
-    Caller, Credential,
+    Caller, Credential, Failure,
     bindings::{exports::shared_context::core::store::WriteOptions, shared_context::core::types},
 };
 
@@ -54,7 +54,7 @@ fn sessions_live_and_die_the_same() {
 fn a_void_credential_comes_before_anything_else() {
     let it = Bench::new();
     let credential = Some(Credential { incarnation: 1, epoch: 0 });
-    let held = Caller { participant: AGENT.to_owned(), credential };
+    let held = Caller { participant: AGENT.to_owned(), credential, keys: Vec::new() };
     let held: types::Caller = (&held).into();
     let read = |key: &str| {
         COMPONENT.call(&it.host, |guest, store| {
@@ -64,6 +64,44 @@ fn a_void_credential_comes_before_anything_else() {
     assert_eq!(refused(read("Scope")).code, "INVALID_KEY");
     call!(it, sessions.call_revoke_credentials("admin")).unwrap();
     assert_eq!(refused(read("Scope")).code, "UNAUTHENTICATED");
+}
+
+#[test]
+fn a_caller_is_limited_to_keys_as_over_the_tool() {
+    let it = Bench::new();
+    it.write("orchestrator", "scope", "x");
+    it.write("orchestrator", "inv_1", "x");
+    let limited = |keys: &[&str]| {
+        let keys = keys.iter().map(|it| (*it).to_owned()).collect();
+        Caller { keys, ..Caller::trusted(AGENT) }
+    };
+    let (inv, malformed) = (limited(&["inv_*"]), limited(&["Inv"]));
+    let json = |who: &Caller, request: Value| {
+        let reply =
+            COMPONENT.invoke(&it.host, "session/json", who, request.to_string().as_bytes())?;
+        Ok::<Value, Failure>(serde_json::from_slice(&reply.body).unwrap())
+    };
+    let list = json!({"action": "list_keys"});
+    let typed = |who: &Caller| {
+        let who: types::Caller = who.into();
+        COMPONENT.call(&it.host, |guest, store| {
+            guest.shared_context_core_store().call_list_keys(store, "typed", &who, None, None)
+        })
+    };
+    let keys: Vec<String> =
+        typed(&inv).unwrap().unwrap().entries.into_iter().map(|it| it.key).collect();
+    assert_eq!(keys, ["inv_1"]);
+    assert_eq!(json(&inv, list.clone()).unwrap()["keys"][0]["key"], "inv_1");
+    assert_eq!(refused(typed(&malformed)), refused(json(&malformed, list)));
+    let who: types::Caller = (&inv).into();
+    let written = COMPONENT.call(&it.host, |guest, store| {
+        let (tool, options) = (guest.shared_context_core_store(), WriteOptions::default());
+        tool.call_write(store, "typed", &who, "scope", "y", &options, None)
+    });
+    let request = json!({"action": "write", "key": "scope", "value": "y"});
+    let told = refused(written);
+    assert_eq!(told, refused(json(&inv, request)));
+    assert!(told.code == "FORBIDDEN" && told.message.contains("inv_*"), "{told:?}");
 }
 
 #[test]

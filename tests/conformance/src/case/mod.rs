@@ -83,6 +83,8 @@ pub enum Deed {
     Keep {
         /// For whom.
         participant: String,
+        /// The list of the only keys it is for; all keys when `None`.
+        keys: Option<Value>,
         /// Of which session.
         session: String,
         /// The variable's name.
@@ -111,6 +113,8 @@ pub enum Deed {
 pub struct Call {
     /// Who calls.
     pub participant: String,
+    /// The list of the only keys the new credential is for; all keys when `None`.
+    pub keys: Option<Value>,
     /// On which session.
     pub session: String,
     /// The kept credential to show; a new one when `None`.
@@ -132,6 +136,8 @@ pub struct Http {
     pub line: String,
     /// Whose credential is sent; no credential when `None`.
     pub participant: Option<String>,
+    /// The list of the only keys the new credential is for; all keys when `None`.
+    pub keys: Option<Value>,
     /// Of which session the credential is.
     pub session: String,
     /// The kept credential to show; a new one when `None`.

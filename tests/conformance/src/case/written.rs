@@ -27,6 +27,7 @@ pub(super) struct RawStep {
     http: Option<String>,
     #[serde(rename = "as")]
     participant: Option<String>,
+    keys: Option<Value>,
     session: Option<String>,
     credential: Option<String>,
     headers: Option<BTreeMap<String, Value>>,
@@ -66,7 +67,12 @@ impl RawStep {
         }
         if let Some(keep) = self.keep_credential.take() {
             let participant = self.participant.take().ok_or("`keep_credential` needs `as`")?;
-            return Ok(Deed::Keep { participant, session: self.session(), keep });
+            return Ok(Deed::Keep {
+                participant,
+                keys: self.keys.take(),
+                session: self.session(),
+                keep,
+            });
         }
         if let Some(true) = self.restart.take() {
             return Ok(Deed::Restart);
@@ -92,6 +98,7 @@ impl RawStep {
         };
         Ok(Call {
             participant: self.participant.take().ok_or("`call` and `raw` need `as`")?,
+            keys: self.new_credentials_keys()?,
             session: self.session(),
             credential: self.credential.take(),
             request,
@@ -106,6 +113,10 @@ impl RawStep {
     fn http(&mut self, line: String) -> Result<Http, String> {
         Ok(Http {
             line,
+            keys: match self.participant {
+                Some(_) => self.new_credentials_keys()?,
+                None => None,
+            },
             participant: self.participant.take(),
             session: self.session(),
             credential: self.credential.take(),
@@ -121,6 +132,15 @@ impl RawStep {
             save: self.save.take().unwrap_or_default(),
             save_text: self.save_text.take(),
         })
+    }
+
+    /// The keys of the credential that this step takes.
+    fn new_credentials_keys(&mut self) -> Result<Option<Value>, String> {
+        let keys = self.keys.take();
+        if keys.is_some() && self.credential.is_some() {
+            return Err("`keys` belongs to the step that keeps the credential".to_owned());
+        }
+        Ok(keys)
     }
 
     fn session(&mut self) -> String {
@@ -161,6 +181,7 @@ impl RawStep {
             ("call", self.call.is_some()),
             ("raw", self.raw.is_some()),
             ("as", self.participant.is_some()),
+            ("keys", self.keys.is_some()),
             ("session", self.session.is_some()),
             ("credential", self.credential.is_some()),
             ("headers", self.headers.is_some()),

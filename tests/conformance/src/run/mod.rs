@@ -59,7 +59,7 @@ impl Run<'_> {
         if let (Some(config), Some(request)) = (config, request.as_object_mut()) {
             request.insert("config".to_owned(), fill(config, &self.variables)?);
         }
-        match self.send(session, ADMIN, None, request.to_string().as_bytes()) {
+        match self.send(session, ADMIN, request.to_string().as_bytes()) {
             Ok(_) => Ok(()),
             Err(stop) => Err(format!("before the first step, creating `{session}`: {stop}")),
         }
@@ -101,7 +101,9 @@ impl Run<'_> {
             Deed::Steps(steps) => return self.steps(steps, &format!("{label}.")),
             Deed::Call(call) => self.call(call),
             Deed::Http(http) => self.http(http),
-            Deed::Keep { participant, session, keep } => self.keep(participant, session, keep),
+            Deed::Keep { participant, keys, session, keep } => {
+                self.keep(participant, keys.as_ref(), session, keep)
+            }
             Deed::Restart => self.target.restart(),
             Deed::Elsewhere => self.move_on(),
             Deed::Clock(instant) => self.jump_clock(instant),
@@ -140,10 +142,16 @@ impl Run<'_> {
         self.set_clock(now)
     }
 
-    fn keep(&mut self, participant: &str, session: &str, keep: &str) -> Result<(), String> {
+    fn keep(
+        &mut self,
+        participant: &str,
+        keys: Option<&Value>,
+        session: &str,
+        keep: &str,
+    ) -> Result<(), String> {
         let [participant, session] = self.texts([participant, session])?;
-        let credential =
-            self.target.credential(&session, &participant).map_err(|stop| stop.to_string())?;
+        let credential = self.credential(&session, &participant, keys, None);
+        let credential = credential.map_err(|stop| stop.to_string())?;
         let parts: Vec<&str> = credential.token.split('.').collect();
         let variable = json!({"token": credential.token, "parts": parts});
         self.variables.insert(keep.to_owned(), variable);
@@ -151,27 +159,27 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The credential kept as `kept`, or a new one.
+    /// The credential kept as `kept`, or a new one for `keys`.
     fn credential(
         &mut self,
         session: &str,
         participant: &str,
+        keys: Option<&Value>,
         kept: Option<&str>,
     ) -> Result<Credential, Stop> {
-        let Some(kept) = kept else { return self.target.credential(session, participant) };
+        let Some(kept) = kept else {
+            let keys = keys.map(|it| fill(it, &self.variables)).transpose()?;
+            let keys = keys.map(serde_json::from_value::<Vec<String>>).transpose();
+            let keys = keys.map_err(|err| format!("`keys` is a list of patterns: {err}"))?;
+            return self.target.credential(session, participant, &keys.unwrap_or_default());
+        };
         let found = self.credentials.iter().rev().find(|(name, _)| name == kept);
         let (_, credential) = found.ok_or_else(|| format!("no credential was kept as `{kept}`"))?;
         Ok(credential.clone())
     }
 
-    fn send(
-        &mut self,
-        session: &str,
-        participant: &str,
-        kept: Option<&str>,
-        request: &[u8],
-    ) -> Result<Vec<u8>, Stop> {
-        let credential = self.credential(session, participant, kept)?;
+    fn send(&mut self, session: &str, participant: &str, request: &[u8]) -> Result<Vec<u8>, Stop> {
+        let credential = self.credential(session, participant, None, None)?;
         self.target.invoke(session, &credential, request)
     }
 
@@ -185,7 +193,7 @@ impl Run<'_> {
         if !self.can_look || !matches!(expectation, Some(Expectation::Refusal { .. })) {
             return Ok(None);
         }
-        match self.send(session, ADMIN, None, br#"{"action":"inspect"}"#) {
+        match self.send(session, ADMIN, br#"{"action":"inspect"}"#) {
             Ok(body) | Err(Stop::Refused(body)) => {
                 Ok(Some(String::from_utf8_lossy(&body).into_owned()))
             }
@@ -197,7 +205,10 @@ impl Run<'_> {
         let request = self.body(&call.request)?;
         let [session, participant] = self.texts([&call.session, &call.participant])?;
         let before = self.look(&session, Some(&call.expectation))?;
-        let answer = self.send(&session, &participant, call.credential.as_deref(), &request);
+        let (keys, kept) = (call.keys.as_ref(), call.credential.as_deref());
+        let answer = self
+            .credential(&session, &participant, keys, kept)
+            .and_then(|credential| self.target.invoke(&session, &credential, &request));
         let checked = self.check_answer(&call.expectation, answer).and_then(|(body, text)| {
             for (name, path) in &call.save {
                 self.save(name, path, &body)?;
@@ -221,7 +232,8 @@ impl Run<'_> {
         };
         if let Some(participant) = &http.participant {
             let [participant] = self.texts([participant])?;
-            let credential = self.credential(&session, &participant, http.credential.as_deref());
+            let (keys, kept) = (http.keys.as_ref(), http.credential.as_deref());
+            let credential = self.credential(&session, &participant, keys, kept);
             let credential = credential.map_err(|stop| format!("no credential: {stop}"))?;
             let value = format!("Bearer {}", credential.token);
             request.headers.push(("Authorization".to_owned(), value));

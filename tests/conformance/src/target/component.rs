@@ -82,8 +82,13 @@ struct Guest {
 }
 
 impl Target for Guest {
-    fn credential(&mut self, session: &str, participant: &str) -> Result<Credential, Stop> {
-        token::issue(self, session, participant)
+    fn credential(
+        &mut self,
+        session: &str,
+        participant: &str,
+        keys: &[String],
+    ) -> Result<Credential, Stop> {
+        token::issue(self, session, participant, keys)
     }
 
     fn invoke(

@@ -26,8 +26,13 @@ pub(super) fn kind() -> Kind {
 struct Core(World);
 
 impl Target for Core {
-    fn credential(&mut self, session: &str, participant: &str) -> Result<Credential, Stop> {
-        token::issue(self, session, participant)
+    fn credential(
+        &mut self,
+        session: &str,
+        participant: &str,
+        keys: &[String],
+    ) -> Result<Credential, Stop> {
+        token::issue(self, session, participant, keys)
     }
 
     fn invoke(

@@ -141,18 +141,24 @@ impl<S: Server> OverHttp<S> {
 }
 
 impl<S: Server> Target for OverHttp<S> {
-    fn credential(&mut self, session: &str, participant: &str) -> Result<Credential, Stop> {
+    fn credential(
+        &mut self,
+        session: &str,
+        participant: &str,
+        keys: &[String],
+    ) -> Result<Credential, Stop> {
         let token = if participant == ADMIN {
             ADMIN_KEY.to_owned()
         } else {
             let target = format!("/v1/sessions/{}/participants", segment(session));
-            let body = json!({"participant": participant}).to_string();
+            let keys = Some(keys).filter(|it| !it.is_empty());
+            let body = json!({"participant": participant, "keys": keys}).to_string();
             let minted = self.post(target, ADMIN_KEY, body.into_bytes())?;
             let minted: Value = serde_json::from_slice(&minted).map_err(|err| err.to_string())?;
             let credential = minted.get("credential").and_then(Value::as_str);
             credential.ok_or_else(|| format!("no credential in {minted}"))?.to_owned()
         };
-        Ok(Credential { participant: participant.to_owned(), token })
+        Ok(Credential { participant: participant.to_owned(), keys: keys.to_vec(), token })
     }
 
     fn invoke(

@@ -18,8 +18,14 @@ mod wire;
 
 /// A system under test. It is made for one case and thrown away after it.
 pub trait Target {
-    /// Takes a credential for `participant` of `session`.
-    fn credential(&mut self, session: &str, participant: &str) -> Result<Credential, Stop>;
+    /// Takes a credential for `participant` of `session`, which is limited to
+    /// `keys` unless there are none.
+    fn credential(
+        &mut self,
+        session: &str,
+        participant: &str,
+        keys: &[String],
+    ) -> Result<Credential, Stop>;
 
     /// Sends a request of the JSON tool and answers the reply's body.
     fn invoke(
@@ -63,6 +69,8 @@ pub trait Target {
 pub struct Credential {
     /// Who it was issued to.
     pub participant: String,
+    /// The only keys it is for: patterns. All keys when empty.
+    pub keys: Vec<String>,
     /// The proof, in the target's own form.
     pub token: String,
 }

@@ -22,23 +22,25 @@ pub(super) fn issue(
     target: &mut dyn Target,
     session: &str,
     participant: &str,
+    keys: &[String],
 ) -> Result<Credential, Stop> {
-    let unbound = |participant: &str| Credential {
+    let unbound = |participant: &str, keys: &[String]| Credential {
         participant: participant.to_owned(),
+        keys: keys.to_vec(),
         token: String::new(),
     };
     if participant == ADMIN {
-        return Ok(unbound(ADMIN));
+        return Ok(unbound(ADMIN, keys));
     }
-    let shown = target.invoke(session, &unbound(ADMIN), br#"{"action":"show_session"}"#);
+    let shown = target.invoke(session, &unbound(ADMIN, &[]), br#"{"action":"show_session"}"#);
     let body = match shown {
         Ok(body) => body,
-        Err(Stop::Refused(_)) => return Ok(unbound(participant)),
+        Err(Stop::Refused(_)) => return Ok(unbound(participant, keys)),
         Err(broken) => return Err(broken),
     };
     let claims: Claims = serde_json::from_slice(&body).map_err(|err| err.to_string())?;
     let token = serde_json::to_string(&claims).map_err(|err| err.to_string())?;
-    Ok(Credential { participant: participant.to_owned(), token })
+    Ok(Credential { token, ..unbound(participant, keys) })
 }
 
 /// The caller that `credential` proves.
@@ -49,5 +51,6 @@ pub(super) fn caller(credential: &Credential) -> Result<codec::Caller, String> {
     };
     let bound = claims
         .map(|it| codec::Credential { incarnation: it.incarnation, epoch: it.credential_epoch });
-    Ok(codec::Caller { participant: credential.participant.clone(), credential: bound })
+    let Credential { participant, keys, .. } = credential.clone();
+    Ok(codec::Caller { participant, credential: bound, keys })
 }

@@ -1,0 +1,255 @@
+//! Callers whose credential is limited to some keys: all others are not there for
+//! them, wherever they look, and nothing they are told shows that there are any.
+
+use shared_context_core::{
+    Batch, Code, Command, Condition, Config, Delete, Error, Reply, RequestId, Write, WriteOptions,
+    pattern::KeyPattern,
+    port::Revision,
+    store::{
+        Limits,
+        access::{Access, AccessRule},
+        advice::STALE_AFTER_MS,
+    },
+    tokens::Tokens,
+};
+
+use crate::{
+    CHIEF, a_delete, a_write, ask, delete, feed, key, keys, label, list, past, read, readers,
+    session, set_readers, snapshot, support::TestHost, take_snapshot, write,
+};
+
+/// Who is limited to what an investigation is about.
+const LIMITED: &str = "subagent:a only inv_*,scope";
+/// The same participant, by a credential for all keys.
+const WHOLE: &str = "subagent:a";
+
+/// What `who` is told when `command` is refused.
+fn refusal(host: &TestHost, who: &str, command: &Command) -> (Code, String) {
+    let error = host.ask(who, command).unwrap_err();
+    (error.code(), error.to_string())
+}
+
+#[test]
+fn no_other_keys_are_there() {
+    let host = session(Config::default());
+    let first = write(&host, "inv_1", "1");
+    write(&host, "constraints", "1");
+    write(&host, "gone", "1");
+    write(&host, "inv_1", "2");
+    write(&host, "constraints", "2");
+    delete(&host, "gone");
+    take_snapshot(&host, "s");
+    write(&host, "scope", "1");
+    write(&host, "constraints", "3");
+
+    assert_eq!(keys(&host, LIMITED), ["inv_1", "scope"]);
+    assert_eq!(keys(&host, WHOLE), ["constraints", "inv_1", "scope"]);
+    assert_eq!(read(&host, LIMITED, "inv_1").as_deref(), Some("2"));
+    assert_eq!(past(&host, LIMITED, "inv_1"), ["1"]);
+    for key in ["constraints", "gone"] {
+        assert_eq!((read(&host, LIMITED, key), past(&host, LIMITED, key).len()), (None, 0));
+        assert!(!past(&host, WHOLE, key).is_empty(), "it has a past");
+        let one = Command::ReadSnapshot { label: label("s"), key: Some(crate::key(key)) };
+        assert_eq!(refusal(&host, LIMITED, &one).0, Code::KeyNotFound);
+    }
+    let both = ["constraints", "inv_1"].map(key).to_vec();
+    let batch = Command::ReadBatch { keys: both, if_changed_since: None };
+    let Reply::Entries(it) = ask(&host, LIMITED, &batch).reply else { panic!() };
+    assert_eq!((it.entries.len(), it.missing), (1, vec![key("constraints")]));
+    assert_eq!(snapshot(&host, LIMITED, "s"), [("inv_1".to_owned(), "2".to_owned())]);
+    let diff = Command::DiffSnapshots { from: label("s"), to: None };
+    let Reply::Diff(it) = ask(&host, LIMITED, &diff).reply else { panic!() };
+    let added: Vec<_> = it.diff.added.iter().map(|it| it.key.as_str()).collect();
+    assert_eq!((added, it.diff.changed.len(), it.diff.unchanged), (vec!["scope"], 0, 1));
+    assert_eq!(
+        feed(&host, LIMITED, Some(Revision(0))),
+        ["create_session ", "write inv_1", "write inv_1", "snapshot s", "write scope"]
+    );
+    assert_eq!(feed(&host, LIMITED, Some(first)).len(), 3);
+}
+
+/// Keys with a prefix are keys: `inv_*` has none of them.
+#[test]
+fn a_pattern_may_be_of_a_prefix() {
+    let host = session(Config { allows_prefixes: true, ..Config::default() });
+    for key in ["inv:scope", "inv_scope", "other:scope", "scope"] {
+        write(&host, key, "");
+    }
+    assert_eq!(keys(&host, "subagent:a only inv:*"), ["inv:scope"]);
+    assert_eq!(keys(&host, "subagent:a only inv*"), ["inv:scope", "inv_scope"]);
+    assert_eq!(keys(&host, "subagent:a only *scope").len(), 4);
+    assert_eq!(keys(&host, "subagent:a only inv_*,*"), keys(&host, WHOLE));
+}
+
+/// Whatever is there, hidden, closed or gone: what is told of a key outside is the
+/// same, and it says which keys there are.
+#[test]
+fn a_change_of_another_key_is_refused_and_tells_nothing_of_it() {
+    let host = session(Config::default());
+    for key in ["open", "hidden", "theirs", "gone", "inv_1"] {
+        write(&host, key, "1");
+    }
+    set_readers(&host, "hidden", &[CHIEF]);
+    ask(&host, WHOLE, &a_write("theirs", "2", WriteOptions::default()));
+    delete(&host, "gone");
+    let rows = host.rows("");
+    let mut told = Vec::new();
+    for name in ["open", "hidden", "theirs", "gone", "never"] {
+        let if_version = |it| Condition { if_version: Some(it), if_revision: None };
+        let conditional = |it| Write { condition: if_version(it), ..Write::new(name, "").unwrap() };
+        let gone = Delete { key: key(name), condition: if_version(7), request_id: None };
+        let set =
+            |patterns: &[&str]| Command::SetAccess { key: key(name), change: readers(patterns) };
+        for command in [
+            a_write(name, "", WriteOptions::default()),
+            a_write(name, &"x".repeat(5_000), WriteOptions::default()),
+            Command::Write(conditional(0)),
+            Command::Write(conditional(1)),
+            a_delete(name),
+            Command::Delete(gone),
+            set(&["*"]),
+            set(&[CHIEF]),
+        ] {
+            told.push(refusal(&host, LIMITED, &command));
+        }
+    }
+    told.dedup();
+    let message = "your credential is only for keys that match inv_*, scope; write one of those, \
+                   or ask the orchestrator for a credential that has this key too";
+    assert_eq!(told, [(Code::Forbidden, message.to_owned())]);
+    assert_eq!(host.rows(""), rows);
+    ask(&host, LIMITED, &a_write("inv_2", "1", WriteOptions::default()));
+    ask(&host, LIMITED, &a_delete("inv_1"));
+}
+
+#[test]
+fn a_batch_with_another_key_is_refused_and_names_it() {
+    let host = session(Config::default());
+    let batch = |writes: &[&str], deletes: &[&str]| {
+        let writes = writes.iter().map(|it| Write::new(it, "1").unwrap()).collect();
+        let delete =
+            |it: &&str| Delete { key: key(it), condition: Condition::default(), request_id: None };
+        let deletes = deletes.iter().map(delete).collect();
+        Command::WriteBatch(Batch::new(writes, deletes, None).unwrap())
+    };
+    write(&host, "inv_old", "1");
+    let rows = host.rows("");
+    for (command, outside) in [
+        (batch(&["inv_1", "phase"], &[]), "phase"),
+        (batch(&["inv_1"], &["phase"]), "phase"),
+        // Also when another of its changes has a reason of its own.
+        (batch(&["b", "inv_1", "a"], &["inv_none"]), "b"),
+    ] {
+        let Error::InBatch { key, error } = host.ask(LIMITED, &command).unwrap_err() else {
+            panic!("of a batch")
+        };
+        assert_eq!((key.as_str(), error.code()), (outside, Code::Forbidden));
+        assert!(error.to_string().contains("only for keys that match inv_*, scope"), "{error}");
+    }
+    assert_eq!(host.rows(""), rows);
+    ask(&host, LIMITED, &batch(&["inv_1", "scope"], &["inv_old"]));
+}
+
+/// A participant may have had a credential for all keys before: what was answered
+/// then is not told to the one it has now.
+#[test]
+fn a_repeated_request_is_not_answered_for_another_key() {
+    let id = |it: &str| Some(RequestId::parse(it).unwrap());
+    let a_write = |name: &str| Write { request_id: id("1"), ..Write::new(name, "1").unwrap() };
+    for (name, is_granted) in [("phase", false), ("inv_1", true)] {
+        let host = session(Config::default());
+        let gone = Delete { key: key(name), condition: Condition::default(), request_id: id("2") };
+        let writes = vec![Write::new("scope", "1").unwrap(), Write::new(name, "1").unwrap()];
+        for command in [
+            Command::Write(a_write(name)),
+            Command::Delete(gone),
+            Command::WriteBatch(Batch::new(writes, Vec::new(), id("3")).unwrap()),
+        ] {
+            let first = ask(&host, WHOLE, &command);
+            let again = host.ask(LIMITED, &command).map(|it| (it.revision, it.reply));
+            let again = again.map_err(|err| err.code());
+            let expected = if is_granted {
+                Ok((first.revision, first.reply.clone()))
+            } else {
+                Err(Code::Forbidden)
+            };
+            assert_eq!(again, expected, "{command:?}");
+            assert_eq!(ask(&host, WHOLE, &command).reply, first.reply);
+        }
+        // That the id was used for something else is told after that.
+        let other = |name| refusal(&host, LIMITED, &Command::Write(a_write(name))).0;
+        assert_eq!((other("never"), other("inv_2")), (Code::Forbidden, Code::RequestIdReused));
+    }
+}
+
+#[test]
+fn a_full_store_names_only_keys_that_are_there() {
+    let (value_tokens_max, store_tokens_max) = (Tokens(10), Tokens(10));
+    let limits = Limits { value_tokens_max, store_tokens_max, ..Limits::default() };
+    let host = session(Config { limits, ..Config::default() });
+    write(&host, "constraints", &"x".repeat(20));
+    write(&host, "inv_1", &"x".repeat(12));
+    let more = a_write("inv_2", &"x".repeat(12), WriteOptions::default());
+    for (who, named) in [(LIMITED, vec!["inv_1"]), (WHOLE, vec!["constraints", "inv_1"])] {
+        let Error::StoreFull { largest, .. } = host.ask(who, &more).unwrap_err() else { panic!() };
+        let largest: Vec<_> = largest.iter().map(|(key, _)| key.as_str()).collect();
+        assert_eq!(largest, named, "{who}");
+    }
+}
+
+#[test]
+fn advices_name_only_keys_that_are_there() {
+    let host = session(Config::default());
+    write(&host, "other_inv", "1");
+    write(&host, "inv_old", "1");
+    host.now.set(host.now.get() + STALE_AFTER_MS);
+    let new = a_write("inv_other", "1", WriteOptions::default());
+    for (who, told) in [(LIMITED, vec!["inv_old"]), (WHOLE, vec!["inv_old", "other_inv"])] {
+        let Reply::Written(it) = ask(&host, who, &new).reply else { panic!() };
+        let text: Vec<String> = it.advices.into_iter().map(|it| it.message).collect();
+        let text = text.join("\n");
+        let named = ["inv_old", "other_inv"].into_iter().filter(|it| text.contains(it));
+        assert_eq!(named.collect::<Vec<_>>(), told, "{text}");
+        delete(&host, "inv_other");
+    }
+}
+
+/// What a session's rules and an entry's own lists keep from a participant is not
+/// opened by a credential that names it.
+#[test]
+fn lists_and_rules_hold_for_the_keys_that_are_granted() {
+    let rule = AccessRule {
+        keys: KeyPattern::parse("inv_plan*").unwrap(),
+        access: Access { writable_by: list(&[CHIEF]), ..Access::default() },
+    };
+    let host = session(Config { access: vec![rule], ..Config::default() });
+    for name in ["inv_plan", "inv_1", "inv_2"] {
+        write(&host, name, "1");
+    }
+    set_readers(&host, "inv_1", &[CHIEF]);
+    assert_eq!(keys(&host, LIMITED), ["inv_2", "inv_plan"]);
+    let listing = Command::ListKeys { prefix: None, if_changed_since: None };
+    let Reply::Listing(it) = ask(&host, LIMITED, &listing).reply else { panic!() };
+    let read_only: Vec<_> = it.entries.iter().map(|it| it.is_read_only).collect();
+    assert_eq!(read_only, [false, true]);
+    for name in ["inv_plan", "inv_1"] {
+        let (code, told) = refusal(&host, LIMITED, &a_write(name, "", WriteOptions::default()));
+        assert_eq!(code, Code::Forbidden);
+        assert!(told.contains("you may not write this key"), "not its credential's fault: {told}");
+    }
+}
+
+#[test]
+fn a_prompt_tells_the_caller_which_keys_there_are() {
+    let host = session(Config::default());
+    let prompt = Command::Prompt { participant: None, max_tokens: None };
+    let text = |who: &str| {
+        let Reply::Prompt(it) = ask(&host, who, &prompt).reply else { panic!() };
+        it.text
+    };
+    let limited = text(LIMITED);
+    assert!(limited.starts_with("You are subagent:a. "), "{limited}");
+    assert!(limited.contains("only keys that match inv_*, scope;"), "{limited}");
+    assert!(limited.contains("\n  scope - boundaries") && !limited.contains("current_phase"));
+    assert!(text(WHOLE).contains("current_phase") && !text(WHOLE).contains("only keys that"));
+}

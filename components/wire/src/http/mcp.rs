@@ -1,0 +1,203 @@
+//! MCP over HTTP: one message per `POST`, one stream per `GET` for clients of an
+//! older protocol (Streamable HTTP of 2026-07-28 and of 2025-11-25).
+//!
+//! Not here: what a message asks for and is answered ([`crate::mcp`]); who may
+//! send from where (`origin`).
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Response, StatusCode,
+    header::{AUTHORIZATION, CONTENT_TYPE},
+};
+use rmcp::model::ErrorCode;
+use shared_context_codec::Failure;
+
+use super::{Body, media, metrics::Metrics, precondition::single, respond, table::Endpoint, whole};
+use crate::{
+    Engine,
+    credential::{Identity, Keys},
+    mcp::{
+        self, Answer, Asked, Fault, Id, Message, Refusal, Version,
+        legacy::{self, Handshakes, Legacy},
+    },
+};
+
+/// The header that names a handshake of an older protocol.
+static MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+static X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// A request to the endpoint whose sender is known.
+pub(super) struct Arrived<'r, E> {
+    pub(super) engine: &'r E,
+    pub(super) keys: &'r Arc<Keys>,
+    pub(super) handshakes: &'r Handshakes,
+    pub(super) metrics: &'r Metrics,
+    pub(super) identity: &'r Identity,
+    pub(super) headers: &'r HeaderMap,
+    pub(super) body: &'r [u8],
+}
+
+impl<E: Engine> Arrived<'_, E> {
+    /// Answers the request, which came with the method of `endpoint`.
+    pub(super) async fn answer(&self, endpoint: Endpoint) -> Result<Response<Body>, Failure> {
+        match endpoint {
+            Endpoint::McpStream => self.stream().await,
+            Endpoint::McpEnd => self.end().map(whole),
+            _ => self.post().await,
+        }
+    }
+
+    /// `POST`: one message.
+    async fn post(&self) -> Result<Response<Body>, Failure> {
+        media::expect_json(self.headers)?;
+        let message = match Message::parse(self.body) {
+            Ok(message) => message,
+            Err(it) => return Ok(whole(faulty(it.id, &it.fault))),
+        };
+        let answered = match self.asked(&message) {
+            Ok(asked) => self.message(&asked, &message).await,
+            Err(fault) => Err(fault.into()),
+        };
+        match answered {
+            Ok(response) => Ok(response),
+            Err(Refusal::Fault(fault)) => Ok(whole(faulty(message.id, &fault))),
+            Err(Refusal::Http(failure)) => Err(failure),
+        }
+    }
+
+    /// Who asks, in which version, after which handshake.
+    fn asked(&self, message: &Message<'_>) -> Result<Asked<'_, E>, Fault> {
+        let version = mcp::version(self.headers, message)?;
+        // Modern requests belong to none, whatever header a proxy left there.
+        let legacy = if version.is_modern() { None } else { self.handshake()? };
+        let version = match &legacy {
+            Some(legacy) => Version::Legacy(legacy.version().clone()),
+            None => version,
+        };
+        Ok(Asked {
+            engine: self.engine,
+            keys: self.keys,
+            metrics: self.metrics,
+            identity: self.identity,
+            authorization: self.authorization(),
+            version,
+            legacy,
+        })
+    }
+
+    async fn message(
+        &self,
+        asked: &Asked<'_, E>,
+        message: &Message<'_>,
+    ) -> Result<Response<Body>, Refusal> {
+        // Nothing that a notification could say changes anything here.
+        let Some(id) = message.id else { return Ok(whole(respond::empty(StatusCode::ACCEPTED))) };
+        if message.method == "initialize" && !asked.version.is_modern() {
+            let (version, told) = mcp::initialize(message)?;
+            let now_micros = self.engine.monotonic_micros();
+            let handshake = self.handshakes.begin(self.keys, self.identity, version, now_micros);
+            let response = json(mcp::response(id, &told.finish(&asked.version)));
+            return Ok(whole(respond::with_text(response, MCP_SESSION_ID.clone(), handshake)));
+        }
+        match mcp::answer(asked, id, message).await? {
+            Answer::Told(told) => {
+                if let Some(code) = &told.refused {
+                    self.metrics.refused(super::code::of(code).name);
+                }
+                Ok(whole(json(mcp::response(id, &told.finish(&asked.version)))))
+            }
+            Answer::Stream(watch) => Ok(live(watch)),
+        }
+    }
+
+    /// `GET`: what happens to the resources that the handshake's client subscribed
+    /// to.
+    async fn stream(&self) -> Result<Response<Body>, Failure> {
+        let legacy = match self.handshake() {
+            Ok(Some(legacy)) => legacy,
+            Ok(None) => return Err(without_handshake()),
+            Err(fault) => return Ok(whole(faulty(None, &fault))),
+        };
+        if !media::wants_events(self.headers) {
+            return Err(Failure::new(
+                "MALFORMED_REQUEST",
+                "a GET of this endpoint is a stream: send Accept: text/event-stream",
+            ));
+        }
+        let asked = Asked {
+            engine: self.engine,
+            keys: self.keys,
+            metrics: self.metrics,
+            identity: self.identity,
+            authorization: self.authorization(),
+            version: Version::Legacy(legacy.version().clone()),
+            legacy: Some(legacy),
+        };
+        let last_event_id = single(self.headers, &super::changes::LAST_EVENT_ID)?;
+        legacy::stream(&asked, last_event_id).await.map(live)
+    }
+
+    /// `DELETE`: ends a handshake.
+    fn end(&self) -> Result<Response<Bytes>, Failure> {
+        let Some(id) = single(self.headers, &MCP_SESSION_ID)? else {
+            return Err(without_handshake());
+        };
+        Ok(if self.handshakes.end(id, self.identity) {
+            respond::empty(StatusCode::NO_CONTENT)
+        } else {
+            faulty(None, &unknown_handshake())
+        })
+    }
+
+    /// The handshake that the request names, if it names one.
+    fn handshake(&self) -> Result<Option<Arc<Legacy>>, Fault> {
+        let id = single(self.headers, &MCP_SESSION_ID)
+            .map_err(|it| Fault::bad_request(ErrorCode::INVALID_REQUEST, it.message))?;
+        let Some(id) = id else { return Ok(None) };
+        let now_micros = self.engine.monotonic_micros();
+        let found = self.handshakes.find(id, self.identity, now_micros);
+        found.map(Some).ok_or_else(unknown_handshake)
+    }
+
+    fn authorization(&self) -> &str {
+        single(self.headers, &AUTHORIZATION).ok().flatten().unwrap_or_default()
+    }
+}
+
+/// A stream of messages.
+fn live(watch: Box<super::Watch>) -> Response<Body> {
+    let mut response = Response::new(Body::Live(watch));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media::EVENTS));
+    headers.insert(X_ACCEL_BUFFERING.clone(), HeaderValue::from_static("no"));
+    response
+}
+
+fn json(body: Vec<u8>) -> Response<Bytes> {
+    respond::json(StatusCode::OK, body)
+}
+
+/// The response that tells of `fault`, to `id` if that could be read.
+fn faulty(id: Option<Id<'_>>, fault: &Fault) -> Response<Bytes> {
+    respond::json(fault.status, mcp::error(id, &fault.error))
+}
+
+fn unknown_handshake() -> Fault {
+    let message = "there is no MCP session of this Mcp-Session-Id: it was ended, or the server \
+                   was started anew; send initialize again, without the header";
+    Fault {
+        status: StatusCode::NOT_FOUND,
+        ..Fault::bad_request(ErrorCode::INVALID_REQUEST, message)
+    }
+}
+
+/// `GET` and `DELETE` are of the older protocols, after their handshake.
+fn without_handshake() -> Failure {
+    Failure::new(
+        "METHOD_NOT_ALLOWED",
+        "without an Mcp-Session-Id, only POST can be used here; for changes as they come, POST \
+         subscriptions/listen",
+    )
+}

@@ -1,0 +1,39 @@
+//! `POST …/memory`: Anthropic's client-side memory tool.
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde_json::{Map, Value};
+use shared_context_codec::Failure;
+
+use super::{
+    body,
+    call::{Call, misread, scope},
+    media, precondition, respond,
+};
+use crate::{Engine, memory_tool};
+
+/// What the body is.
+const WANTED: &str =
+    r#"the input of a tool_use block, for example {"command":"view","path":"/memories"}"#;
+
+/// Carries out one command; the answer is what the `tool_result` block holds, or
+/// its text alone when only text is accepted. What the agent can mend is told to
+/// it so, with status 200.
+pub(crate) async fn answer<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
+    media::expect_json(call.headers)?;
+    precondition::expect_none(call.headers)?;
+    let input: Map<String, Value> = serde_json::from_str(body::document(call.body, WANTED)?.get())
+        .map_err(|_| {
+            Failure::new(
+                "MALFORMED_REQUEST",
+                format!("the body is not a JSON object; send {WANTED}"),
+            )
+        })?;
+    let scope = scope(&call.session);
+    let answer = memory_tool::answer(call.engine, &scope, &call.caller, &input).await?;
+    if media::wants_text(call.headers) {
+        return Ok(respond::with_body(StatusCode::OK, media::TEXT, answer.content));
+    }
+    let body = serde_json::to_vec(&answer).map_err(|_| misread())?;
+    Ok(respond::json(StatusCode::OK, body))
+}

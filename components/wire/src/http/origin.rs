@@ -1,0 +1,162 @@
+//! From where `/mcp` may be asked: a web page elsewhere must not reach a server on
+//! its reader's machine (Streamable HTTP, Security & Endpoint: DNS rebinding).
+//!
+//! A credential is asked for as well, and no browser adds one by itself; this is
+//! the second lock.
+//!
+//! # Invariant
+//!
+//! A name that is neither this machine's nor the server's own, in `Host` or in
+//! `Origin`, is refused before anything else is looked at.
+
+use std::net::IpAddr;
+
+use http::{
+    HeaderMap, Uri,
+    header::{HOST, ORIGIN},
+    uri::Authority,
+};
+use shared_context_codec::Failure;
+
+use super::precondition::single;
+
+/// Under which names a server is asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// Its address for the world, without a slash at the end.
+    public_url: Option<Uri>,
+    /// Whether only this machine reaches it.
+    is_local: bool,
+}
+
+impl Place {
+    /// A server that is called `public_url`, and reached by this machine only if
+    /// `is_local`.
+    pub(crate) fn new(public_url: Option<Uri>, is_local: bool) -> Self {
+        Self { public_url, is_local }
+    }
+
+    /// Makes sure that the request was meant for this server, and does not come
+    /// from a page of another.
+    ///
+    /// # Errors
+    ///
+    /// `FORBIDDEN`; `MALFORMED_REQUEST` for a header that is given twice.
+    pub(crate) fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Failure> {
+        let host = host(headers, uri)?;
+        if let Some(host) = &host
+            && self.is_local
+            && !is_this_machine(host.host())
+            && !self.is_ours(host)
+        {
+            return Err(forbidden(
+                "the Host header names another server; call this one by its address, or start it \
+                 with --public-url for this name",
+            ));
+        }
+        let Some(origin) = single(headers, &ORIGIN)? else { return Ok(()) };
+        let page: Option<Uri> = origin.parse().ok();
+        let page = page.as_ref().and_then(Uri::authority);
+        let is_own = page.is_some_and(|it| host.as_ref() == Some(it) || self.is_ours(it));
+        let is_neighbour = page.is_some_and(|it| self.is_local && is_this_machine(it.host()));
+        if is_own || is_neighbour {
+            return Ok(());
+        }
+        Err(forbidden(
+            "a web page of another origin may not use this server; start it with --public-url for \
+             the page's own address, or call it from a program",
+        ))
+    }
+
+    /// The server's address as the sender of these headers knows it.
+    pub(crate) fn url(&self, headers: &HeaderMap, uri: &Uri) -> String {
+        if let Some(url) = &self.public_url {
+            return url.to_string().trim_end_matches('/').to_owned();
+        }
+        let host = host(headers, uri).ok().flatten();
+        host.map_or_else(|| "http://localhost".to_owned(), |host| format!("http://{host}"))
+    }
+
+    fn is_ours(&self, authority: &Authority) -> bool {
+        let ours = self.public_url.as_ref().and_then(Uri::host);
+        ours.is_some_and(|it| it.eq_ignore_ascii_case(authority.host()))
+    }
+}
+
+/// Where the request was sent; `None` when it does not say.
+fn host(headers: &HeaderMap, uri: &Uri) -> Result<Option<Authority>, Failure> {
+    if let Some(authority) = uri.authority() {
+        return Ok(Some(authority.clone()));
+    }
+    let Some(text) = single(headers, &HOST)? else { return Ok(None) };
+    text.parse().map(Some).map_err(|_| forbidden("the Host header is no name of a server"))
+}
+
+/// Whether `host` means this machine, or an address: no name that somebody could
+/// have pointed here.
+fn is_this_machine(host: &str) -> bool {
+    let name = host.to_ascii_lowercase();
+    name == "localhost"
+        || name.ends_with(".localhost")
+        || host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok()
+}
+
+fn forbidden(message: &str) -> Failure {
+    Failure::new("FORBIDDEN", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(place: &Place, host: &str, origin: &str, is_allowed: bool) {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, HeaderValue::from_str(host).unwrap());
+        if !origin.is_empty() {
+            headers.insert(ORIGIN, HeaderValue::from_str(origin).unwrap());
+        }
+        let seen = place.check(&headers, &Uri::from_static("/mcp"));
+        assert_eq!(seen.is_ok(), is_allowed, "{host} {origin}: {seen:?}");
+    }
+
+    #[test]
+    fn a_local_server_is_asked_by_this_machine_only() {
+        let place = Place::new(None, true);
+        for host in ["localhost:8787", "127.0.0.1:8787", "[::1]:8787", "127.9.9.9", "a.localhost"] {
+            check(&place, host, "", true);
+            check(&place, host, "http://localhost:3000", true);
+            check(&place, host, "http://evil.example.com", false);
+            check(&place, host, "null", false);
+        }
+        for host in ["evil.example.com", "localhost.evil.example.com", "127.0.0.1.evil.example"] {
+            check(&place, host, "", false);
+            check(&place, host, &format!("http://{host}"), false);
+        }
+    }
+
+    #[test]
+    fn a_server_with_a_name_is_asked_by_it() {
+        let place = Place::new(Some(Uri::from_static("https://memory.example.com")), true);
+        check(&place, "memory.example.com", "", true);
+        check(&place, "memory.example.com", "https://memory.example.com", true);
+        check(&place, "127.0.0.1:8787", "https://memory.example.com", true);
+        check(&place, "memory.example.com", "https://evil.example.com", false);
+        check(&place, "other.example.com", "", false);
+        assert_eq!(
+            place.url(&HeaderMap::new(), &Uri::from_static("/")),
+            "https://memory.example.com"
+        );
+    }
+
+    #[test]
+    fn a_server_for_others_is_asked_under_any_name_but_by_its_own_pages() {
+        let place = Place::new(None, false);
+        check(&place, "server.lan:8787", "", true);
+        check(&place, "server.lan:8787", "http://server.lan:8787", true);
+        check(&place, "server.lan:8787", "http://localhost:3000", false);
+        check(&place, "server.lan:8787", "http://evil.example.com", false);
+    }
+}

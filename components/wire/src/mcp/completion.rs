@@ -1,0 +1,200 @@
+//! Completion: what a user who fills in a template or a prompt may mean.
+//!
+//! # Invariant
+//!
+//! Nothing is suggested that the caller could not have listed.
+
+use std::collections::BTreeSet;
+
+use rmcp::model::CompletionInfo;
+use serde::Serialize;
+
+use super::{
+    Asked, Refusal, Told,
+    fault::Fault,
+    params::Params,
+    prompts,
+    resources::{Listing, list_keys},
+    uri::{ENTRY_TEMPLATE, KEYS_TEMPLATE},
+};
+use crate::{Engine, credential::Identity};
+
+/// What is filled in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Blank {
+    Key,
+    Session,
+    Participant,
+    /// Nothing there is to suggest for it.
+    Free,
+}
+
+/// `completion/complete`: at most 100 values, first those that begin with what was
+/// typed, then those that contain it; each part in the order of the list they are
+/// from.
+///
+/// # Errors
+///
+/// Invalid params (-32602): there is no such template, prompt or argument; the
+/// session is not told, or is not the credential's. What the session answers.
+pub(crate) async fn complete<E: Engine>(
+    asked: &Asked<'_, E>,
+    params: &Params<'_>,
+) -> Result<Told, Refusal> {
+    #[derive(Serialize)]
+    struct Completed {
+        completion: CompletionInfo,
+    }
+    let argument = object(params, "argument")?;
+    let blank = blank(&object(params, "ref")?, &argument.required_text("name")?)?;
+    let typed = argument.required_text("value")?;
+    let context = Params::parse(params.get("context"), "context")?;
+    let filled_in = Params::parse(context.get("arguments"), "context.arguments")?;
+    let named = filled_in.text("session")?.filter(|it| !it.is_empty());
+    let completion = match blank {
+        Blank::Free => ranked(&typed, []),
+        Blank::Session => sessions(asked, &typed).await?,
+        Blank::Key => {
+            let reply = list_keys(asked, asked.session(named.as_deref())?).await?;
+            ranked(&typed, Listing::of(&reply)?.keys.iter().map(|it| it.key))
+        }
+        Blank::Participant => {
+            let reply = list_keys(asked, asked.session(named.as_deref())?).await?;
+            let listing = Listing::of(&reply)?;
+            let writers: BTreeSet<&str> = listing.keys.iter().map(|it| it.written_by).collect();
+            let orchestrator = "orchestrator";
+            let others = writers.into_iter().filter(|it| *it != orchestrator);
+            ranked(&typed, [orchestrator].into_iter().chain(others))
+        }
+    };
+    Told::new(&Completed { completion })
+}
+
+/// The object `name`.
+fn object<'b>(params: &Params<'b>, name: &str) -> Result<Params<'b>, Fault> {
+    match params.get(name) {
+        Some(raw) => Params::parse(Some(raw), name),
+        None => Err(Fault::invalid_params(format!("{name} is missing"))),
+    }
+}
+
+/// What the argument `name` of `reference` stands for.
+fn blank(reference: &Params<'_>, name: &str) -> Result<Blank, Fault> {
+    let unknown = |template: &str| {
+        let shown: String = name.chars().take(80).collect();
+        Fault::invalid_params(format!("{template} has no argument {shown:?}"))
+    };
+    match &*reference.required_text("type")? {
+        "ref/resource" => match (&*reference.required_text("uri")?, name) {
+            (ENTRY_TEMPLATE, "key") => Ok(Blank::Key),
+            (ENTRY_TEMPLATE | KEYS_TEMPLATE, "session") => Ok(Blank::Session),
+            (template @ (ENTRY_TEMPLATE | KEYS_TEMPLATE), _) => Err(unknown(template)),
+            _ => Err(Fault::invalid_params(format!(
+                "ref.uri is no template of this server; there are {ENTRY_TEMPLATE} and \
+                 {KEYS_TEMPLATE}"
+            ))),
+        },
+        "ref/prompt" => match (&*reference.required_text("name")?, name) {
+            (prompts::NAME, "participant") => Ok(Blank::Participant),
+            (prompts::NAME, "session") => Ok(Blank::Session),
+            (prompts::NAME, name) if prompts::is_argument(name) => Ok(Blank::Free),
+            (prompts::NAME, name) => Err(prompts::unknown_argument(name)),
+            (unknown, _) => Err(prompts::unknown(unknown)),
+        },
+        _ => Err(Fault::invalid_params("ref.type must be ref/prompt or ref/resource")),
+    }
+}
+
+/// The sessions that begin with `typed`: the credential's own, or with the admin
+/// key the first of all.
+async fn sessions<E: Engine>(asked: &Asked<'_, E>, typed: &str) -> Result<CompletionInfo, Refusal> {
+    let found = match asked.identity {
+        Identity::Participant(grant) => vec![grant.session.clone()],
+        Identity::Admin => {
+            let before = right_before(typed);
+            let limit = CompletionInfo::MAX_VALUES.saturating_add(1);
+            asked.engine.sessions(before.as_deref(), limit).await?
+        }
+    };
+    let found: Vec<String> = found.into_iter().filter(|it| it.starts_with(typed)).collect();
+    let is_all = found.len() <= CompletionInfo::MAX_VALUES;
+    let total = is_all.then_some(found.len());
+    Ok(suggested(found, total, !is_all))
+}
+
+/// Where to begin, in the order of ids, so that no session with `prefix` is missed:
+/// what begins with `b` comes after what begins with `a~`, and no id holds a
+/// character as high as `~`. `None`: at the first of all.
+fn right_before(prefix: &str) -> Option<String> {
+    let mut before = prefix.to_owned();
+    let below = char::from_u32(u32::from(before.pop()?).checked_sub(1)?)?;
+    before.extend([below, '~']);
+    Some(before)
+}
+
+/// Those of `known` that begin with `typed`, then those that contain it.
+fn ranked<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> CompletionInfo {
+    let fitting = known.into_iter().filter(|it| it.contains(typed));
+    let (mut values, others): (Vec<&str>, Vec<&str>) =
+        fitting.partition(|it| it.starts_with(typed));
+    values.extend(others);
+    let total = values.len();
+    let has_more = total > CompletionInfo::MAX_VALUES;
+    suggested(values.into_iter().map(str::to_owned).collect(), Some(total), has_more)
+}
+
+/// The first of `values`; `total` is how many there are, where that is known.
+fn suggested(mut values: Vec<String>, total: Option<usize>, has_more: bool) -> CompletionInfo {
+    values.truncate(CompletionInfo::MAX_VALUES);
+    let mut suggested = CompletionInfo::default();
+    suggested.values = values;
+    suggested.total = total.and_then(|it| u32::try_from(it).ok());
+    suggested.has_more = Some(has_more);
+    suggested
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_begins_with_the_typed_text_comes_first() {
+        #[track_caller]
+        fn check(typed: &str, expected: &[&str]) {
+            let known = ["constraints", "findings_a", "open_findings", "plan", "scope"];
+            let seen = ranked(typed, known);
+            assert_eq!(seen.values, expected, "{typed}");
+            assert_eq!(seen.total.unwrap() as usize, expected.len());
+            assert_eq!(seen.has_more, Some(false));
+        }
+        check("", &["constraints", "findings_a", "open_findings", "plan", "scope"]);
+        check("find", &["findings_a", "open_findings"]);
+        check("op", &["open_findings", "scope"]);
+        check("plan", &["plan"]);
+        check("plans", &[]);
+        check("Plan", &[]);
+    }
+
+    #[test]
+    fn at_most_a_hundred_are_suggested_and_the_rest_is_counted() {
+        let keys: Vec<String> = (0..=100).map(|it| format!("k{it:03}")).collect();
+        let seen = ranked("k", keys.iter().map(String::as_str));
+        assert_eq!((seen.values.len(), seen.total, seen.has_more), (100, Some(101), Some(true)));
+        assert_eq!(seen.values.last().unwrap(), "k099");
+        let seen = ranked("k", keys.iter().skip(1).map(String::as_str));
+        assert_eq!((seen.values.len(), seen.total, seen.has_more), (100, Some(100), Some(false)));
+    }
+
+    #[test]
+    fn no_session_with_the_prefix_is_passed_over() {
+        for prefix in ["", "A", "a", "capa-", "capa", "z", "0", ".", "-", "é", "\0"] {
+            let before = right_before(prefix);
+            for id in ["0", "A", "Z9", "a", "capa", "capa-", "capa-1", "capa.", "capaz", "z"] {
+                let is_seen = before.as_deref().is_none_or(|it| id > it);
+                assert!(is_seen || !id.starts_with(prefix), "{prefix} {before:?} misses {id}");
+            }
+        }
+        assert_eq!(right_before("capa-").as_deref(), Some("capa,~"));
+        assert_eq!(right_before(""), None);
+    }
+}

@@ -1,0 +1,110 @@
+//! Headers that repeat what the body says, so that a proxy can route without
+//! reading it (2026-07-28, Streamable HTTP, Request Metadata).
+//!
+//! # Invariant
+//!
+//! What a header says and what the body says never differ: what a proxy saw is
+//! what is done.
+
+use std::borrow::Cow;
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use http::{HeaderMap, HeaderName};
+use rmcp::model::ErrorCode;
+
+use super::{fault::Fault, message::Message, params::Params};
+
+static MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
+static MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
+/// The header of the tools' argument `session`, which names it in `x-mcp-header`.
+static MCP_PARAM_SESSION: HeaderName = HeaderName::from_static("mcp-param-session");
+
+/// Makes sure that the headers of a modern request say what its body says.
+///
+/// # Errors
+///
+/// Header mismatch (-32020).
+pub(crate) fn agree(
+    headers: &HeaderMap,
+    message: &Message<'_>,
+    params: &Params<'_>,
+) -> Result<(), Fault> {
+    let method = single(headers, &MCP_METHOD)?.ok_or_else(|| missing("Mcp-Method", "method"))?;
+    if method != message.method {
+        return Err(differs("Mcp-Method", "method"));
+    }
+    let name = match &*message.method {
+        "tools/call" | "prompts/get" => "name",
+        "resources/read" => "uri",
+        _ => return Ok(()),
+    };
+    // What is missing in the body too is the method's to refuse.
+    if let Some(expected) = text(params, name) {
+        let told = decoded(headers, &MCP_NAME, "Mcp-Name")?;
+        let told = told.ok_or_else(|| missing("Mcp-Name", name))?;
+        if told != expected {
+            return Err(differs("Mcp-Name", name));
+        }
+    }
+    if message.method == "tools/call" {
+        session_agrees(headers, params)?;
+    }
+    Ok(())
+}
+
+/// The tools' argument `session` and its header: both or none.
+fn session_agrees(headers: &HeaderMap, params: &Params<'_>) -> Result<(), Fault> {
+    const HEADER: &str = "Mcp-Param-Session";
+    let arguments = Params::parse(params.get("arguments"), "arguments").unwrap_or_default();
+    let told = decoded(headers, &MCP_PARAM_SESSION, HEADER)?;
+    match (told, text(&arguments, "session")) {
+        (None, None) => Ok(()),
+        (Some(told), Some(expected)) if told == expected => Ok(()),
+        (None, Some(_)) => Err(missing(HEADER, "arguments.session")),
+        (Some(_), _) => Err(differs(HEADER, "arguments.session")),
+    }
+}
+
+/// The text `name` in the body; what is no text matches no header.
+fn text<'b>(params: &Params<'b>, name: &str) -> Option<Cow<'b, str>> {
+    params.text(name).ok().flatten()
+}
+
+/// The header `name` as text, when it is given.
+///
+/// # Errors
+///
+/// Header mismatch (-32020): it is given twice, or is no ASCII text.
+pub(crate) fn single<'h>(
+    headers: &'h HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'h str>, Fault> {
+    crate::http::single(headers, name).map_err(|failure| mismatch(failure.message))
+}
+
+/// The header `name`, decoded where it is written as `=?base64?…?=`.
+fn decoded<'h>(
+    headers: &'h HeaderMap,
+    name: &HeaderName,
+    shown: &str,
+) -> Result<Option<Cow<'h, str>>, Fault> {
+    let Some(text) = single(headers, name)? else { return Ok(None) };
+    let encoded = text.strip_prefix("=?base64?").and_then(|it| it.strip_suffix("?="));
+    let Some(encoded) = encoded else { return Ok(Some(text.into())) };
+    let bytes = BASE64_STANDARD.decode(encoded).ok();
+    bytes.and_then(|it| String::from_utf8(it).ok()).map(|it| Some(it.into())).ok_or_else(|| {
+        mismatch(format!("the header {shown} is not Base64 of UTF-8 between =?base64? and ?="))
+    })
+}
+
+fn missing(header: &str, member: &str) -> Fault {
+    mismatch(format!("the header {header} is missing; it repeats {member} of the body"))
+}
+
+fn differs(header: &str, member: &str) -> Fault {
+    mismatch(format!("the header {header} does not say what {member} of the body says"))
+}
+
+fn mismatch(message: impl Into<String>) -> Fault {
+    Fault::bad_request(ErrorCode::HEADER_MISMATCH, message)
+}

@@ -1,0 +1,359 @@
+//! The parts of the protocols before 2026-07-28 that need a handshake: resources
+//! that a client subscribes to, a log, and the stream that tells of both (2025-11-25,
+//! Resources, Subscriptions; Logging; Transports, Listening for Messages from the Server).
+//!
+//! Not here: what is remembered, and for how long (`handshake`); what is told of a
+//! change (`update`).
+//!
+//! # Invariants
+//!
+//! - A client has one stream for each handshake, so that no message is told on
+//!   two. A new stream takes the place of the one before and goes on where that
+//!   one was.
+//! - A change between `resources/subscribe` and the stream is told by the stream.
+
+use std::{borrow::Cow, fmt::Write as _, sync::Arc};
+
+use rmcp::model::{EmptyObject, ErrorCode, ProtocolVersion};
+use serde_json::{json, value::RawValue};
+use shared_context_codec::Failure;
+
+pub(crate) use super::handshake::{Handshakes, Legacy};
+use super::{
+    Asked, Fault, Refusal, Told,
+    log::Level,
+    notice::{self, Notice},
+    params::Params,
+    update::{Added, Resource, SUBSCRIPTION_BYTES_MAX, SUBSCRIPTIONS_MAX},
+};
+use crate::{
+    Engine,
+    credential::Identity,
+    http::{Teller, ToolRequest, Watch, Watched, revision, scope},
+};
+
+/// How long a client waits, in milliseconds, before it connects again.
+const RETRY_MS: u32 = 1_000;
+
+/// `resources/subscribe`.
+pub(crate) async fn subscribe<E: Engine>(
+    asked: &Asked<'_, E>,
+    params: &Params<'_>,
+) -> Result<Told, Refusal> {
+    let (legacy, uri, resource) = meant(asked, params)?;
+    // A credential that is no good hears so now, not only when it opens a stream.
+    let now = revision_now(asked, asked.session(None)?).await?;
+    if legacy.subscribe(resource, &uri, now) == Added::TooMany {
+        return Err(Fault::invalid_params(format!(
+            "this client subscribed to as many resources as it may, {SUBSCRIPTIONS_MAX} with \
+             {SUBSCRIPTION_BYTES_MAX} bytes of URIs; unsubscribe from some, or subscribe to session://{{session}}/keys, which tells of every change"
+        ))
+        .into());
+    }
+    Told::new(&EmptyObject {})
+}
+
+/// `resources/unsubscribe`.
+pub(crate) fn unsubscribe<E: Engine>(
+    asked: &Asked<'_, E>,
+    params: &Params<'_>,
+) -> Result<Told, Refusal> {
+    let (legacy, uri, resource) = meant(asked, params)?;
+    legacy.unsubscribe(&resource, &uri);
+    Told::new(&EmptyObject {})
+}
+
+/// `logging/setLevel`.
+pub(crate) async fn set_level<E: Engine>(
+    asked: &Asked<'_, E>,
+    params: &Params<'_>,
+) -> Result<Told, Refusal> {
+    let legacy = handshake(asked)?;
+    let level = Level::asked_for(params)?;
+    let now = revision_now(asked, asked.session(None)?).await?;
+    legacy.log(level, now);
+    Told::new(&EmptyObject {})
+}
+
+/// `GET`: what happens to the resources that the client subscribed to, and to their
+/// list. From where the client left off, by `last_event_id` or else by what it took
+/// of the stream before, or from now on.
+///
+/// # Errors
+///
+/// `METHOD_NOT_ALLOWED`: the admin key is for no session. `MALFORMED_REQUEST`:
+/// `last_event_id` is none of ours. What the session answers to who may not watch it.
+pub(crate) async fn stream<E: Engine>(
+    asked: &Asked<'_, E>,
+    last_event_id: Option<&str>,
+) -> Result<Box<Watch>, Failure> {
+    let (Identity::Participant(grant), Some(legacy)) = (asked.identity, &asked.legacy) else {
+        return Err(Failure::new(
+            "METHOD_NOT_ALLOWED",
+            "the admin key is for every session, so there is none to watch here: use the \
+             credential of a participant, or POST subscriptions/listen with URIs of one session",
+        ));
+    };
+    let resumed = last_event_id.map(revision).transpose()?;
+    let now = revision_now(asked, &grant.session).await?;
+    let (number, told) = legacy.begin_stream();
+    let watched = Watched {
+        authorization: asked.authorization.to_owned(),
+        caller: asked.caller(&grant.session)?,
+        scope: scope(&grant.session),
+        filter: None,
+        since: resumed.or(told).unwrap_or(now),
+        teller: Box::new(Stream { legacy: Arc::clone(legacy), number }),
+    };
+    let keys = Arc::clone(asked.keys);
+    let open = asked.metrics.open_stream();
+    Watch::open(asked.engine, keys, watched, open).await.map(Box::new)
+}
+
+/// The handshake that the request belongs to.
+///
+/// # Errors
+///
+/// Invalid request (-32600): there was none.
+fn handshake<'a, E>(asked: &'a Asked<'_, E>) -> Result<&'a Legacy, Fault> {
+    asked.legacy.as_deref().ok_or_else(|| {
+        Fault::bad_request(
+            ErrorCode::INVALID_REQUEST,
+            "what a client wants to hear of belongs to a handshake: send initialize first, and \
+             the Mcp-Session-Id of its response with this request",
+        )
+    })
+}
+
+/// The handshake, and the resource that `params` name by the URI.
+///
+/// # Errors
+///
+/// Invalid request (-32600): there was no handshake. Invalid params (-32602).
+/// Resource not found (-32002).
+fn meant<'a, E>(
+    asked: &'a Asked<'_, E>,
+    params: &Params<'a>,
+) -> Result<(&'a Legacy, Cow<'a, str>, Resource), Fault> {
+    let legacy = handshake(asked)?;
+    let uri = params.required_text("uri")?;
+    let own = match (Resource::parse(&uri), asked.identity) {
+        (Some((session, it)), Identity::Participant(grant)) if session == grant.session => Some(it),
+        _ => None,
+    };
+    match own.filter(|it| it.is_granted(asked.identity)) {
+        Some(resource) => Ok((legacy, uri, resource)),
+        None => Err(not_found(&uri, asked.identity)),
+    }
+}
+
+fn not_found(uri: &str, identity: &Identity) -> Fault {
+    let message = match identity {
+        Identity::Admin => {
+            "Resource not found: the admin key is for every session, so that there is none to \
+             subscribe to; use the credential of a participant"
+                .to_owned()
+        }
+        Identity::Participant(grant) => format!(
+            "Resource not found: this credential can subscribe to session://{0}/keys and \
+             session://{0}/entries/{{key}}",
+            grant.session
+        ),
+    };
+    Fault::in_band(ErrorCode::RESOURCE_NOT_FOUND, message).with_data(json!({"uri": uri}))
+}
+
+/// The revision of `session` now.
+async fn revision_now<E: Engine>(asked: &Asked<'_, E>, session: &str) -> Result<u64, Failure> {
+    let show = ToolRequest { action: "show_session", ..ToolRequest::default() };
+    Ok(asked.invoke(session, &show).await?.revision)
+}
+
+/// Tells the client of a handshake.
+///
+/// What stands between messages is for others than the client: comments, which are
+/// lines and not blocks of their own, because older clients take each block for a
+/// message once they have seen an id.
+struct Stream {
+    legacy: Arc<Legacy>,
+    number: u64,
+}
+
+impl Stream {
+    /// Tells the client what to come back with, where its protocol knows events
+    /// without a message (2025-11-25).
+    fn place(&self, text: &mut String, id: u64) {
+        if *self.legacy.version() == ProtocolVersion::V_2025_11_25 {
+            // Writing to a string does not fail.
+            let _ = write!(text, "retry: {RETRY_MS}\nid: {id}\ndata:\n\n");
+        }
+    }
+
+    fn comment(&self, id: Option<u64>, comment: &str) -> String {
+        let mut text = String::new();
+        if let Some(id) = id {
+            self.place(&mut text, id);
+        }
+        let _ = writeln!(text, ": {comment}");
+        text
+    }
+}
+
+/// Adds `messages` to `text`; what a client comes back with after the last is `read`.
+/// If it is cut off before, it is told all of them again.
+fn tell(text: &mut String, messages: impl IntoIterator<Item = String>, read: u64) -> bool {
+    let mut messages = messages.into_iter().peekable();
+    let is_told = messages.peek().is_some();
+    while let Some(message) = messages.next() {
+        let id = messages.peek().is_none().then_some(read);
+        notice::event(text, id, &message);
+    }
+    is_told
+}
+
+fn json(notice: Notice<'_>) -> String {
+    notice.to_json(None)
+}
+
+impl Teller for Stream {
+    fn opening(&mut self, since: u64) -> String {
+        self.legacy.told(self.number, since);
+        self.comment(Some(since), &format!("changes after revision {since}"))
+    }
+
+    fn changes(
+        &self,
+        text: &mut String,
+        changes: &[&RawValue],
+        read: u64,
+    ) -> serde_json::Result<Option<u64>> {
+        let level = self.legacy.level();
+        let mut messages = level.map_or(Ok(Vec::new()), |it| it.messages(changes))?;
+        self.legacy.wanted(|it| {
+            messages.extend(it.told_of(changes)?.into_iter().map(json));
+            Ok(tell(text, messages, read).then_some(read))
+        })
+    }
+
+    fn overtaken(&self, text: &mut String, now: u64) -> bool {
+        self.legacy.wanted(|it| tell(text, it.everything().map(json), now));
+        true
+    }
+
+    fn heartbeat(&self, id: Option<u64>) -> String {
+        self.comment(id, "heartbeat")
+    }
+
+    fn farewell(&self, id: Option<u64>) -> String {
+        self.comment(id, "the server is stopping; connect again")
+    }
+
+    /// The client learns why when it connects again.
+    fn end(&self, failure: &Failure) -> String {
+        self.comment(None, &format!("this stream ends: {}", failure.code))
+    }
+
+    fn taken(&self, since: u64) {
+        self.legacy.told(self.number, since);
+    }
+
+    fn is_wanted(&self, now_micros: u64) -> bool {
+        self.legacy.is_told(self.number, now_micros)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::credential::Keys;
+
+    /// A stream of a client of this version that subscribed to the entry `a`.
+    fn stream(version: ProtocolVersion) -> Stream {
+        let handshakes = Handshakes::new();
+        let keys = Keys::new(&[7; 32], "admin-key-admin-key-admin-key-admin").unwrap();
+        let id = handshakes.begin(&keys, &Identity::Admin, version, 0);
+        let legacy = handshakes.find(&id, &Identity::Admin, 0).unwrap();
+        legacy.subscribe(Resource::Entry("a".to_owned()), "session://s/entries/a", 1);
+        let (number, _) = legacy.begin_stream();
+        Stream { legacy, number }
+    }
+
+    #[track_caller]
+    fn check(stream: &Stream, changes: &str, expected: &str) {
+        let changes: Vec<&RawValue> = serde_json::from_str(changes).unwrap();
+        let mut text = String::new();
+        let told = stream.changes(&mut text, &changes, 9).unwrap();
+        assert_eq!(text, expected);
+        assert_eq!(told, (!expected.is_empty()).then_some(9));
+    }
+
+    const UPDATED: &str = r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"session://s/entries/a"}}"#;
+    const LIST_CHANGED: &str =
+        r#"{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}"#;
+
+    #[test]
+    fn the_last_message_of_what_was_read_at_once_tells_the_place() {
+        for version in [ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2025_06_18] {
+            let stream = stream(version);
+            check(&stream, "[]", "");
+            check(&stream, r#"[{"action":"write","key":"b","version":2}]"#, "");
+            check(
+                &stream,
+                r#"[{"action":"write","key":"a","version":2},{"action":"write","key":"a","version":3}]"#,
+                &format!("event: message\nid: 9\ndata: {UPDATED}\n\n"),
+            );
+            check(
+                &stream,
+                r#"[{"action":"delete","key":"a","version":3}]"#,
+                &format!(
+                    "event: message\ndata: {LIST_CHANGED}\n\n\
+                     event: message\nid: 9\ndata: {UPDATED}\n\n"
+                ),
+            );
+            let mut text = String::new();
+            assert!(stream.overtaken(&mut text, 12));
+            let all = format!(
+                "event: message\ndata: {LIST_CHANGED}\n\n\
+                 event: message\nid: 12\ndata: {UPDATED}\n\n"
+            );
+            assert_eq!(text, all);
+        }
+    }
+
+    /// Clients of 2025-06-18 take an event without data for a broken message, and some
+    /// take a comment that is a block of its own for such an event.
+    #[test]
+    fn an_event_without_a_message_is_for_clients_that_know_it() {
+        let failure = Failure::new("UNAUTHENTICATED", "it expired\n\nask");
+        let texts = |version: ProtocolVersion| {
+            let mut it = stream(version);
+            [
+                it.opening(3),
+                it.heartbeat(None),
+                it.heartbeat(Some(4)),
+                it.farewell(Some(4)),
+                it.end(&failure),
+            ]
+        };
+        assert_eq!(
+            texts(ProtocolVersion::V_2025_11_25),
+            [
+                "retry: 1000\nid: 3\ndata:\n\n: changes after revision 3\n",
+                ": heartbeat\n",
+                "retry: 1000\nid: 4\ndata:\n\n: heartbeat\n",
+                "retry: 1000\nid: 4\ndata:\n\n: the server is stopping; connect again\n",
+                ": this stream ends: UNAUTHENTICATED\n",
+            ]
+        );
+        assert_eq!(
+            texts(ProtocolVersion::V_2025_06_18),
+            [
+                ": changes after revision 3\n",
+                ": heartbeat\n",
+                ": heartbeat\n",
+                ": the server is stopping; connect again\n",
+                ": this stream ends: UNAUTHENTICATED\n",
+            ]
+        );
+    }
+}

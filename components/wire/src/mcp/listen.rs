@@ -1,0 +1,346 @@
+//! `subscriptions/listen`: notifications of what changes, as long as the client
+//! keeps the response open (2026-07-28, Subscriptions).
+//!
+//! Not here: what is told of a change (`update`); how changes are read and waited
+//! for ([`Watch`]).
+//!
+//! # Invariants
+//!
+//! - The acknowledgement comes first and names what is told; of that, every change
+//!   after it is told, and none that it does not name.
+//! - The last message is the response: a result when the server ends the stream in
+//!   good order, else an error that says what to do.
+
+use std::sync::Arc;
+
+use rmcp::model::{ErrorCode, Implementation, SubscriptionFilter};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use shared_context_codec::{Caller, Failure};
+
+use super::{
+    Asked, Fault, Id, Refusal,
+    fault::told,
+    message::{self, KeptId},
+    notice::{self, Meta, Notice},
+    params::Params,
+    server,
+    update::{Added, Resource, SUBSCRIPTION_BYTES_MAX, SUBSCRIPTIONS_MAX, Wanted},
+};
+use crate::{
+    Engine,
+    credential::Identity,
+    http::{Teller, ToolRequest, Watch, Watched, scope},
+};
+
+/// Opens the stream that answers the request `id`.
+///
+/// Who shows the admin key watches the session that the URIs name. Where nothing
+/// of what is asked for can be told, the stream ends at once, in good order.
+///
+/// # Errors
+///
+/// Invalid params (-32602): `notifications` is missing or not as it should be, there
+/// are too many URIs, or the admin's are of several sessions; what the session
+/// answers to who may not watch it.
+pub(crate) async fn open<E: Engine>(
+    asked: &Asked<'_, E>,
+    id: Id<'_>,
+    params: &Params<'_>,
+) -> Result<Box<Watch>, Refusal> {
+    let Honoured { session, wanted, filter } = Honoured::of(filter(params)?, asked.identity)?;
+    let is_nothing = wanted.is_empty();
+    let mut watched = Watched {
+        authorization: asked.authorization.to_owned(),
+        caller: Caller::trusted("admin"),
+        scope: String::new(),
+        filter: None,
+        since: 0,
+        teller: Box::new(Listener { id: id.keep(), filter, wanted }),
+    };
+    if let Some(session) = session {
+        // What changes from here on is told, whenever the acknowledgement arrives.
+        let show = ToolRequest { action: "show_session", ..ToolRequest::default() };
+        watched.since = asked.invoke(&session, &show).await?.revision;
+        watched.caller = asked.caller(&session)?;
+        watched.scope = scope(&session);
+    }
+    let (keys, open) = (Arc::clone(asked.keys), asked.metrics.open_stream());
+    Ok(Box::new(if is_nothing {
+        Watch::of_nothing(keys, watched, open)
+    } else {
+        Watch::open(asked.engine, keys, watched, open).await?
+    }))
+}
+
+/// What the client asks for.
+fn filter(params: &Params<'_>) -> Result<SubscriptionFilter, Fault> {
+    let raw = params.get("notifications").filter(|it| it.get().starts_with('{'));
+    let filter = raw.and_then(|it| serde_json::from_str(it.get()).ok());
+    filter.ok_or_else(|| {
+        Fault::invalid_params(
+            "notifications must be an object; it says what to tell of: resourceSubscriptions, a \
+             list of URIs, and resourcesListChanged, true or false",
+        )
+    })
+}
+
+/// What of a filter is told, and of which session.
+struct Honoured {
+    /// The session; none where the admin names none.
+    session: Option<String>,
+    wanted: Wanted,
+    /// The same for the client.
+    filter: SubscriptionFilter,
+}
+
+impl Honoured {
+    /// What of `asked` can be told to `identity`; the rest is left out.
+    ///
+    /// # Errors
+    ///
+    /// Invalid params (-32602).
+    fn of(asked: SubscriptionFilter, identity: &Identity) -> Result<Self, Fault> {
+        let mut session = match identity {
+            Identity::Admin => None,
+            Identity::Participant(grant) => Some(grant.session.clone()),
+        };
+        let mut wanted = Wanted::default();
+        let mut uris = Vec::new();
+        for uri in asked.resource_subscriptions.unwrap_or_default() {
+            let Some((named, resource)) = Resource::parse(&uri) else { continue };
+            let session = session.get_or_insert_with(|| named.clone().into_owned());
+            if *session != named {
+                match identity {
+                    Identity::Participant(_) => continue,
+                    Identity::Admin => return Err(two_sessions(session, &named)),
+                }
+            }
+            if !resource.is_granted(identity) {
+                continue;
+            }
+            match wanted.add(resource, &uri) {
+                Added::New => uris.push(uri),
+                Added::Known => {}
+                Added::TooMany => return Err(too_many()),
+            }
+        }
+        let mut filter = SubscriptionFilter::new();
+        filter.resource_subscriptions = Some(uris).filter(|it| !it.is_empty());
+        wanted.is_list = session.is_some() && asked.resources_list_changed == Some(true);
+        filter.resources_list_changed = wanted.is_list.then_some(true);
+        Ok(Self { session, wanted, filter })
+    }
+}
+
+fn two_sessions(one: &str, other: &str) -> Fault {
+    Fault::invalid_params(format!(
+        "resourceSubscriptions names the sessions {one} and {other}; a stream tells of one: open \
+         one for each"
+    ))
+}
+
+fn too_many() -> Fault {
+    Fault::invalid_params(format!(
+        "resourceSubscriptions names more than {SUBSCRIPTIONS_MAX} resources, or has more than \
+         {SUBSCRIPTION_BYTES_MAX} bytes; session://{{session}}/keys tells of every change"
+    ))
+}
+
+/// Tells the client of one request. Nothing has an id: a stream of this protocol is
+/// not taken up again.
+struct Listener {
+    id: KeptId,
+    /// What is acknowledged, until it is.
+    filter: SubscriptionFilter,
+    wanted: Wanted,
+}
+
+impl Listener {
+    fn tell<'n>(&self, text: &mut String, notices: impl IntoIterator<Item = Notice<'n>>) {
+        for notice in notices {
+            notice::event(text, None, &notice.to_json(Some(self.id.get())));
+        }
+    }
+}
+
+/// The last message of a stream.
+fn last(response: &[u8]) -> String {
+    let mut text = String::new();
+    notice::event(&mut text, None, &String::from_utf8_lossy(response));
+    text
+}
+
+impl Teller for Listener {
+    fn opening(&mut self, _since: u64) -> String {
+        #[derive(Serialize)]
+        struct Acknowledged<'l> {
+            #[serde(rename = "_meta")]
+            meta: Meta<'l>,
+            notifications: SubscriptionFilter,
+        }
+        let notifications = std::mem::take(&mut self.filter);
+        let params = Acknowledged { meta: Meta::of(self.id.get()), notifications };
+        let method = "notifications/subscriptions/acknowledged";
+        let mut text = String::new();
+        notice::event(&mut text, None, &notice::notification(method, Some(params)));
+        text
+    }
+
+    fn changes(
+        &self,
+        text: &mut String,
+        changes: &[&RawValue],
+        _read: u64,
+    ) -> serde_json::Result<Option<u64>> {
+        self.tell(text, self.wanted.told_of(changes)?);
+        Ok(None)
+    }
+
+    fn overtaken(&self, text: &mut String, _now: u64) -> bool {
+        self.tell(text, self.wanted.everything());
+        true
+    }
+
+    fn heartbeat(&self, _id: Option<u64>) -> String {
+        ": heartbeat\n\n".to_owned()
+    }
+
+    fn farewell(&self, _id: Option<u64>) -> String {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Complete<'l> {
+            result_type: &'static str,
+            #[serde(rename = "_meta")]
+            meta: Meta<'l>,
+        }
+        let info = Implementation::new(server::NAME, env!("CARGO_PKG_VERSION"));
+        let meta = Meta { server_info: Some(info), ..Meta::of(self.id.get()) };
+        let result = serde_json::to_vec(&Complete { result_type: "complete", meta });
+        last(&message::response(self.id.get(), &result.unwrap_or_default()))
+    }
+
+    fn end(&self, failure: &Failure) -> String {
+        let fault = told(ErrorCode::INTERNAL_ERROR, failure);
+        last(&message::error(Some(self.id.get()), &fault.error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{
+        RequestId, ResourceUpdatedNotification, SubscriptionsAcknowledgedNotification,
+        SubscriptionsListenResult,
+    };
+    use serde::de::DeserializeOwned;
+
+    use super::*;
+    use crate::mcp::Message;
+
+    /// A listener of the request with this id, a JSON text, that wants to hear of the
+    /// list and of the entry `a`.
+    fn listener(id: &str) -> Listener {
+        let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"x"}}"#);
+        let id = Message::parse(request.as_bytes()).unwrap().id.unwrap().keep();
+        let mut wanted = Wanted::list();
+        wanted.add(Resource::Entry("a".to_owned()), "session://s/entries/a");
+        let mut filter = SubscriptionFilter::new();
+        filter.resources_list_changed = Some(true);
+        filter.resource_subscriptions = Some(vec!["session://s/entries/a".to_owned()]);
+        Listener { id, filter, wanted }
+    }
+
+    fn told(listener: &Listener, changes: &str) -> String {
+        let changes: Vec<&RawValue> = serde_json::from_str(changes).unwrap();
+        let mut text = String::new();
+        assert_eq!(listener.changes(&mut text, &changes, 9).unwrap(), None);
+        text
+    }
+
+    /// The SDK's reading of the one message in `text`, or of its member.
+    #[track_caller]
+    fn read<T: DeserializeOwned>(text: &str, member: Option<&str>) -> T {
+        let data = text.strip_prefix("event: message\ndata: ").unwrap();
+        let mut message: serde_json::Value = serde_json::from_str(data).unwrap();
+        let message = member.map_or(message.clone(), |it| message[it].take());
+        serde_json::from_value(message).unwrap()
+    }
+
+    #[test]
+    fn every_message_names_the_request_it_belongs_to_as_that_was_sent() {
+        let mut listener = listener("7");
+        assert_eq!(
+            listener.opening(3),
+            "event: message\ndata: {\"jsonrpc\":\"2.0\",\
+             \"method\":\"notifications/subscriptions/acknowledged\",\"params\":{\"_meta\":{\
+             \"io.modelcontextprotocol/subscriptionId\":7},\"notifications\":{\
+             \"resourcesListChanged\":true,\
+             \"resourceSubscriptions\":[\"session://s/entries/a\"]}}}\n\n"
+        );
+        assert_eq!(
+            told(&listener, r#"[{"action":"write","key":"a","version":1}]"#),
+            "event: message\ndata: {\"jsonrpc\":\"2.0\",\
+             \"method\":\"notifications/resources/list_changed\",\"params\":{\"_meta\":{\
+             \"io.modelcontextprotocol/subscriptionId\":7}}}\n\n\
+             event: message\ndata: {\"jsonrpc\":\"2.0\",\
+             \"method\":\"notifications/resources/updated\",\"params\":{\"_meta\":{\
+             \"io.modelcontextprotocol/subscriptionId\":7},\"uri\":\"session://s/entries/a\"}}\n\n"
+        );
+        assert_eq!(told(&listener, r#"[{"action":"write","key":"b","version":2}]"#), "");
+        assert_eq!(listener.heartbeat(Some(3)), ": heartbeat\n\n");
+        let version = env!("CARGO_PKG_VERSION");
+        assert_eq!(
+            listener.farewell(Some(3)),
+            format!(
+                "event: message\ndata: {{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{{\
+                 \"resultType\":\"complete\",\"_meta\":{{\
+                 \"io.modelcontextprotocol/subscriptionId\":7,\
+                 \"io.modelcontextprotocol/serverInfo\":{{\"name\":\"shared-context\",\
+                 \"version\":\"{version}\"}}}}}}}}\n\n"
+            )
+        );
+        assert_eq!(
+            listener.end(&Failure::new("UNAUTHENTICATED", "it expired")),
+            "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,\
+             \"message\":\"it expired\",\"data\":{\"error\":{\"code\":\"UNAUTHENTICATED\",\
+             \"message\":\"it expired\"}}}}\n\n"
+        );
+    }
+
+    #[test]
+    fn no_id_breaks_a_message() {
+        for id in [r#""listen:0""#, r#""\u000a\n\r data: x""#, "-1", "123456789012345678901234"] {
+            let mut listener = listener(id);
+            let failure = Failure::new("INTERNAL", "two\nlines\r\n\n");
+            let change = told(&listener, r#"[{"action":"redact","key":"a"}]"#);
+            let texts =
+                [listener.opening(3), change, listener.farewell(None), listener.end(&failure)];
+            for text in texts {
+                assert_eq!(text.lines().count(), 3, "{text:?}");
+                assert!(text.ends_with("}\n\n") && !text.contains('\r'), "{text:?}");
+                assert!(text.contains(id), "{text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_sdk_reads_every_message() {
+        let mut listener = listener("\"listen:0\"");
+        let it: SubscriptionsAcknowledgedNotification = read(&listener.opening(3), None);
+        assert_eq!(it.params.notifications.resources_list_changed, Some(true));
+        let text = told(&listener, r#"[{"action":"redact","key":"a"}]"#);
+        let it: ResourceUpdatedNotification = read(&text, None);
+        assert_eq!(it.params.uri, "session://s/entries/a");
+        let it: SubscriptionsListenResult = read(&listener.farewell(None), Some("result"));
+        assert_eq!(it.meta.subscription_id(), Some(RequestId::String("listen:0".into())));
+        assert_eq!(it.meta.server_info().unwrap().name, "shared-context");
+    }
+
+    #[test]
+    fn who_was_overtaken_is_told_all_that_is_wanted() {
+        let mut text = String::new();
+        assert!(listener("1").overtaken(&mut text, 40));
+        assert_eq!(text.matches("list_changed").count(), 1, "{text}");
+        assert_eq!(text.matches("\"uri\":\"session://s/entries/a\"").count(), 1, "{text}");
+    }
+}

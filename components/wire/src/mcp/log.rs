@@ -1,0 +1,123 @@
+//! The log, as the protocols before 2026-07-28 have it: a message for each change
+//! of the session, for a client that asked for it (2025-11-25, Logging).
+//!
+//! The newest protocol deprecates it, and offers nothing in its place that a
+//! change feed does not do better; so it is offered to older clients only, and
+//! tells nothing until a level is set.
+//!
+//! # Invariant
+//!
+//! A message holds what the change feed tells the client's credential: never a
+//! value, nothing of a hidden key.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use shared_context_core::audit::AuditAction;
+
+use super::{notice::notification, params::Params};
+use crate::mcp::Fault;
+
+/// How grave a message is (RFC 5424 §6.2.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Level {
+    Debug,
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
+/// What is looked at of a change.
+#[derive(Deserialize)]
+struct Change<'b> {
+    action: &'b str,
+}
+
+impl Level {
+    /// The level that `logging/setLevel` asks for.
+    ///
+    /// # Errors
+    ///
+    /// Invalid params (-32602): it names none.
+    pub(super) fn asked_for(params: &Params<'_>) -> Result<Self, Fault> {
+        const LEVELS: &str = "debug, info, notice, warning, error, critical, alert or emergency";
+        let level = params.read("level", LEVELS)?;
+        level.ok_or_else(|| Fault::invalid_params(format!("level is missing: it is {LEVELS}")))
+    }
+
+    /// How grave it is that `action` was done: what agents do day by day, and what
+    /// changes more than that.
+    fn of(action: AuditAction) -> Self {
+        match action {
+            AuditAction::Write
+            | AuditAction::Delete
+            | AuditAction::Expire
+            | AuditAction::SetAccess
+            | AuditAction::Snapshot
+            | AuditAction::DeleteSnapshot => Self::Info,
+            AuditAction::Redact
+            | AuditAction::RestoreSnapshot
+            | AuditAction::CreateSession
+            | AuditAction::ImportSession
+            | AuditAction::ArchiveSession
+            | AuditAction::DeleteSession
+            | AuditAction::RevokeCredentials => Self::Notice,
+        }
+    }
+
+    /// The messages of this level and graver ones for `changes`, as JSON.
+    ///
+    /// # Errors
+    ///
+    /// A change is none that a session makes.
+    pub(super) fn messages(self, changes: &[&RawValue]) -> serde_json::Result<Vec<String>> {
+        #[derive(Serialize)]
+        struct Logged<'b> {
+            level: Level,
+            logger: &'static str,
+            data: &'b RawValue,
+        }
+        let mut messages = Vec::new();
+        for data in changes {
+            let Change { action } = serde_json::from_str(data.get())?;
+            let known = AuditAction::ALL.into_iter().find(|it| it.as_str() == action);
+            let level = known.map_or(Self::Notice, Self::of);
+            if level >= self {
+                let logged = Logged { level, logger: "changes", data };
+                messages.push(notification("notifications/message", Some(logged)));
+            }
+        }
+        Ok(messages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(level: Level, told: &[&str]) {
+        let changes = r#"[{"action":"write","key":"a","version":2},{"action":"redact","key":"a"}]"#;
+        let changes: Vec<&RawValue> = serde_json::from_str(changes).unwrap();
+        let message = |it: &&str| {
+            format!(r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{it}}}"#)
+        };
+        assert_eq!(level.messages(&changes).unwrap(), told.iter().map(message).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_is_less_grave_than_the_level_is_left_out() {
+        let write = r#"{"level":"info","logger":"changes","data":{"action":"write","key":"a","version":2}}"#;
+        let redact =
+            r#"{"level":"notice","logger":"changes","data":{"action":"redact","key":"a"}}"#;
+        check(Level::Debug, &[write, redact]);
+        check(Level::Info, &[write, redact]);
+        check(Level::Notice, &[redact]);
+        check(Level::Warning, &[]);
+        check(Level::Emergency, &[]);
+    }
+}

@@ -1,0 +1,312 @@
+//! MCP, the Model Context Protocol: what a session offers to agents as tools,
+//! resources and prompts.
+//!
+//! A message comes in, an answer goes out ([`answer`]); the types of both are the
+//! official SDK's. Not here: HTTP's part of it, such as statuses and who may send
+//! from where (`http::mcp`).
+//!
+//! # Invariants
+//!
+//! - A modern request (2026-07-28) is answered from what it says itself. Of the
+//!   older protocols a handshake is remembered ([`legacy`]), and nothing a session
+//!   holds depends on it.
+//! - A refusal of the tool is a result that an agent can act on; a credential that
+//!   is no good is told by HTTP, so that the program around the agent notices.
+
+mod completion;
+mod fault;
+mod handshake;
+mod headers;
+pub(crate) mod legacy;
+pub(crate) mod listen;
+mod log;
+mod message;
+mod notice;
+mod params;
+mod prompts;
+mod resources;
+mod server;
+mod skill;
+mod tools;
+mod update;
+mod uri;
+mod version;
+
+use std::{borrow::Cow, sync::Arc};
+
+use http::HeaderMap;
+use rmcp::model::{CacheScope, EmptyObject, ErrorCode, ProtocolVersion};
+use serde::Serialize;
+use shared_context_codec::{Caller, Failure, Reply};
+
+pub(crate) use self::{
+    fault::{Fault, Refusal},
+    message::{Id, Message, error, response},
+    version::Version,
+};
+use self::{legacy::Legacy, params::Params};
+use crate::{
+    Engine,
+    credential::{Identity, Keys},
+    http::{Metrics, ToolRequest, Watch, misread, scope},
+};
+
+/// Who asks, whom, and in which version.
+pub(crate) struct Asked<'r, E> {
+    pub(crate) engine: &'r E,
+    pub(crate) keys: &'r Arc<Keys>,
+    pub(crate) metrics: &'r Metrics,
+    pub(crate) identity: &'r Identity,
+    /// The credential as it was sent: a stream looks at it again and again.
+    pub(crate) authorization: &'r str,
+    pub(crate) version: Version,
+    /// The handshake this request belongs to, in an older version.
+    pub(crate) legacy: Option<Arc<Legacy>>,
+}
+
+/// What a request is answered with.
+pub(crate) enum Answer {
+    /// A result.
+    Told(Told),
+    /// Notifications as they come, and then a result.
+    Stream(Box<Watch>),
+}
+
+/// A result, before what every result of its version carries.
+pub(crate) struct Told {
+    /// A JSON object.
+    pub(crate) body: Vec<u8>,
+    /// How long it may be kept, and by whom; where the protocol says so.
+    pub(crate) cache: Option<Cache>,
+    /// The code of the tool's refusal, where it is one.
+    pub(crate) refused: Option<Cow<'static, str>>,
+}
+
+/// How long a client may keep a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cache {
+    /// Anyone may, for an hour: it is part of the program.
+    Static,
+    /// Only those with this credential may, for an hour.
+    Own,
+    /// It may be outdated already: what a session holds changes at any time.
+    Live,
+}
+
+const HOUR_MS: u64 = 3_600_000;
+
+impl Told {
+    /// A result that is `result` as JSON.
+    ///
+    /// # Errors
+    ///
+    /// Internal error: it cannot be written down.
+    pub(crate) fn new(result: &impl Serialize) -> Result<Self, Refusal> {
+        let body = serde_json::to_vec(result).map_err(|_| misread())?;
+        Ok(Self { body, cache: None, refused: None })
+    }
+
+    /// The result, to be kept as `cache` says.
+    pub(crate) fn cached(mut self, cache: Cache) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// The whole result as the protocol `version` tells it.
+    pub(crate) fn finish(self, version: &Version) -> Vec<u8> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct More {
+            result_type: &'static str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            ttl_ms: Option<u64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            cache_scope: Option<CacheScope>,
+            #[serde(rename = "_meta")]
+            meta: ServerMeta,
+        }
+        #[derive(Serialize)]
+        struct ServerMeta {
+            #[serde(rename = "io.modelcontextprotocol/serverInfo")]
+            server_info: ServerInfo,
+        }
+        #[derive(Serialize)]
+        struct ServerInfo {
+            name: &'static str,
+            version: &'static str,
+        }
+        if !version.is_modern() {
+            return self.body;
+        }
+        let more = More {
+            result_type: "complete",
+            ttl_ms: self.cache.map(|it| if it == Cache::Live { 0 } else { HOUR_MS }),
+            cache_scope: self.cache.map(|it| match it {
+                Cache::Static => CacheScope::Public,
+                Cache::Own | Cache::Live => CacheScope::Private,
+            }),
+            meta: ServerMeta {
+                server_info: ServerInfo { name: server::NAME, version: env!("CARGO_PKG_VERSION") },
+            },
+        };
+        let more = serde_json::to_vec(&more).unwrap_or_default();
+        crate::http::joined(self.body, &more)
+    }
+}
+
+/// Finds the version that `message` is in, and makes sure that its headers agree
+/// with it.
+///
+/// # Errors
+///
+/// As [`Version::of`]; header mismatch (-32020).
+pub(crate) fn version(headers: &HeaderMap, message: &Message<'_>) -> Result<Version, Fault> {
+    let params = Params::parse(message.params, "params")?;
+    let version = Version::of(headers, message, &params)?;
+    if version.is_modern() && message.id.is_some() {
+        headers::agree(headers, message, &params)?;
+    }
+    Ok(version)
+}
+
+/// Answers the handshake `message`: the version spoken from now on, and the
+/// result.
+///
+/// # Errors
+///
+/// Invalid params (-32602).
+pub(crate) fn initialize(message: &Message<'_>) -> Result<(ProtocolVersion, Told), Refusal> {
+    server::initialize(&Params::parse(message.params, "params")?)
+}
+
+/// Answers the request `message`, whose id is `id`.
+///
+/// # Errors
+///
+/// Method not found (-32601); what the method refuses.
+pub(crate) async fn answer<E: Engine>(
+    asked: &Asked<'_, E>,
+    id: Id<'_>,
+    message: &Message<'_>,
+) -> Result<Answer, Refusal> {
+    let params = Params::parse(message.params, "params")?;
+    let is_modern = asked.version.is_modern();
+    let told = match &*message.method {
+        "tools/call" => tools::call(asked, &params).await,
+        "tools/list" => tools::list(asked, &params),
+        "resources/list" => resources::list(asked, &params).await,
+        "resources/templates/list" => resources::list_templates(&params),
+        "resources/read" => resources::read(asked, &params).await,
+        "prompts/list" => prompts::list(asked, &params),
+        "prompts/get" => prompts::get(asked, &params).await,
+        "completion/complete" => completion::complete(asked, &params).await,
+        "skills/list" if is_modern => skill::list(&params),
+        "skills/get" if is_modern => skill::get(&params),
+        "server/discover" if is_modern => server::discover(),
+        "subscriptions/listen" if is_modern => {
+            return listen::open(asked, id, &params).await.map(Answer::Stream);
+        }
+        "ping" if !is_modern => Told::new(&EmptyObject {}),
+        "resources/subscribe" if !is_modern => legacy::subscribe(asked, &params).await,
+        "resources/unsubscribe" if !is_modern => legacy::unsubscribe(asked, &params),
+        "logging/setLevel" if !is_modern => legacy::set_level(asked, &params).await,
+        method => Err(unknown(method, is_modern).into()),
+    };
+    told.map(Answer::Told)
+}
+
+/// There is no method `method` in this version.
+fn unknown(method: &str, is_modern: bool) -> Fault {
+    let shown: String = method.chars().take(80).collect();
+    let fault = |message| {
+        let code = ErrorCode::METHOD_NOT_FOUND;
+        let mut fault = Fault::in_band(code, message);
+        if is_modern {
+            fault.status = http::StatusCode::NOT_FOUND;
+        }
+        fault
+    };
+    fault(match method {
+        "initialize"
+        | "ping"
+        | "resources/subscribe"
+        | "resources/unsubscribe"
+        | "logging/setLevel" => {
+            format!("{shown} is not part of 2026-07-28; ask server/discover what is")
+        }
+        "server/discover" | "subscriptions/listen" | "skills/list" | "skills/get" => {
+            format!("{shown} is part of 2026-07-28: send MCP-Protocol-Version and _meta with it")
+        }
+        _ => format!("this server has no method {shown}"),
+    })
+}
+
+impl<E: Engine> Asked<'_, E> {
+    /// The session that is meant: the one `named`, or else that of the credential.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`: neither names one. `FORBIDDEN`: they differ.
+    pub(crate) fn session<'s>(&'s self, named: Option<&'s str>) -> Result<&'s str, Failure> {
+        match (self.identity, named) {
+            (Identity::Admin, Some(named)) => Ok(named),
+            (Identity::Admin, None) => Err(Failure::new(
+                "MALFORMED_REQUEST",
+                "the admin key is for every session: say which one with session",
+            )),
+            (Identity::Participant(grant), None) => Ok(&grant.session),
+            (Identity::Participant(grant), Some(named)) if grant.session == named => Ok(named),
+            (Identity::Participant(grant), Some(_)) => Err(Failure::new(
+                "FORBIDDEN",
+                format!(
+                    "this credential is for the session {}: leave session out, or say that one",
+                    grant.session
+                ),
+            )),
+        }
+    }
+
+    /// The caller this is on `session`.
+    ///
+    /// # Errors
+    ///
+    /// `UNAUTHENTICATED`: the credential is for another session.
+    pub(crate) fn caller(&self, session: &str) -> Result<Caller, Failure> {
+        self.identity.caller(session)
+    }
+
+    /// Performs `request` on `session`.
+    ///
+    /// # Errors
+    ///
+    /// What the session answers.
+    pub(crate) async fn invoke(
+        &self,
+        session: &str,
+        request: &ToolRequest<'_>,
+    ) -> Result<Reply, Failure> {
+        let request = serde_json::to_vec(request).map_err(|_| misread())?;
+        self.invoke_bytes(session, &request).await
+    }
+
+    /// Performs `request`, JSON that is passed on unread, on `session`.
+    ///
+    /// # Errors
+    ///
+    /// What the session answers.
+    pub(crate) async fn invoke_bytes(
+        &self,
+        session: &str,
+        request: &[u8],
+    ) -> Result<Reply, Failure> {
+        self.engine.invoke(&scope(session), &self.caller(session)?, request).await
+    }
+
+    /// Whether the caller may let subagents take part.
+    pub(crate) fn may_mint(&self) -> bool {
+        match self.identity {
+            Identity::Admin => true,
+            Identity::Participant(grant) => grant.participant == "orchestrator",
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Messages that answer nothing: notifications, and how they stand in a stream.
+//!
+//! Not here: when which is told (`update`).
+
+use std::fmt::Write as _;
+
+use rmcp::model::Implementation;
+use serde::Serialize;
+
+use super::message::Id;
+
+/// One notification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Notice<'w> {
+    /// The list of resources may not be what it was.
+    ListChanged,
+    /// The resource of this URI may not be what it was.
+    Updated(&'w str),
+}
+
+impl Notice<'_> {
+    /// The notification as JSON; for a stream of `subscriptions/listen` with the id
+    /// of that request.
+    pub(super) fn to_json(self, subscription: Option<Id<'_>>) -> String {
+        #[derive(Serialize)]
+        struct About<'n> {
+            #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+            meta: Option<Meta<'n>>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            uri: Option<&'n str>,
+        }
+        let meta = subscription.map(Meta::of);
+        let (method, uri) = match self {
+            Self::ListChanged => ("notifications/resources/list_changed", None),
+            Self::Updated(uri) => ("notifications/resources/updated", Some(uri)),
+        };
+        let has_params = meta.is_some() || uri.is_some();
+        notification(method, has_params.then_some(About { meta, uri }))
+    }
+}
+
+/// What a message of a stream of `subscriptions/listen` tells of itself.
+#[derive(Serialize)]
+pub(super) struct Meta<'n> {
+    /// To which request it belongs.
+    #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
+    pub(super) subscription: Id<'n>,
+    #[serde(
+        rename = "io.modelcontextprotocol/serverInfo",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) server_info: Option<Implementation>,
+}
+
+impl<'n> Meta<'n> {
+    /// What a notification tells that belongs to the request `subscription`.
+    pub(super) fn of(subscription: Id<'n>) -> Self {
+        Self { subscription, server_info: None }
+    }
+}
+
+/// A notification as JSON.
+pub(super) fn notification(method: &str, params: Option<impl Serialize>) -> String {
+    #[derive(Serialize)]
+    struct Notification<'n, P> {
+        jsonrpc: &'static str,
+        method: &'n str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        params: Option<P>,
+    }
+    // Text and numbers can be written down.
+    serde_json::to_string(&Notification { jsonrpc: "2.0", method, params }).unwrap_or_default()
+}
+
+/// Adds `message`, JSON without line breaks, to the `text` of a stream; `id` is
+/// what the reader comes back with after it.
+pub(super) fn event(text: &mut String, id: Option<u64>, message: &str) {
+    // Writing to a string does not fail.
+    let _ = match id {
+        Some(id) => write!(text, "event: message\nid: {id}\ndata: {message}\n\n"),
+        None => write!(text, "event: message\ndata: {message}\n\n"),
+    };
+}

@@ -1,0 +1,159 @@
+//! The parameters of a message, found member by member and kept as they were
+//! sent.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{DeserializeOwned, Error as _, MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+use super::fault::Fault;
+
+/// The members of an object, in the order sent; no name occurs twice.
+#[derive(Debug, Default)]
+pub(crate) struct Params<'b>(Vec<(Cow<'b, str>, &'b RawValue)>);
+
+impl<'b> Params<'b> {
+    /// Reads `raw`, the object that `what` is; none is an empty one.
+    ///
+    /// # Errors
+    ///
+    /// Invalid params: it is no object, or has a member twice.
+    pub(crate) fn parse(raw: Option<&'b RawValue>, what: &str) -> Result<Self, Fault> {
+        let Some(raw) = raw else { return Ok(Self::default()) };
+        serde_json::from_str(raw.get()).map_err(|_| {
+            Fault::invalid_params(format!(
+                "{what} must be an object without members that occur twice"
+            ))
+        })
+    }
+
+    /// The member `name`; `None` when it is absent or null.
+    pub(crate) fn get(&self, name: &str) -> Option<&'b RawValue> {
+        let found = self.0.iter().find(|(it, _)| it == name).map(|(_, value)| *value);
+        found.filter(|it| it.get() != "null")
+    }
+
+    /// The text `name`, when it is given.
+    ///
+    /// # Errors
+    ///
+    /// Invalid params: it is no string.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<Cow<'b, str>>, Fault> {
+        let Some(raw) = self.get(name) else { return Ok(None) };
+        match serde_json::from_str::<Name<'b>>(raw.get()) {
+            Ok(Name(text)) => Ok(Some(text)),
+            Err(_) => Err(Fault::invalid_params(format!("{name} must be a string"))),
+        }
+    }
+
+    /// The text `name`.
+    ///
+    /// # Errors
+    ///
+    /// Invalid params: it is absent or no string.
+    pub(crate) fn required_text(&self, name: &str) -> Result<Cow<'b, str>, Fault> {
+        self.text(name)?.ok_or_else(|| Fault::invalid_params(format!("{name} is missing")))
+    }
+
+    /// The member `name`, which must be `what`, when it is given.
+    ///
+    /// # Errors
+    ///
+    /// Invalid params: it is something else.
+    pub(crate) fn read<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        what: &str,
+    ) -> Result<Option<T>, Fault> {
+        let Some(raw) = self.get(name) else { return Ok(None) };
+        serde_json::from_str(raw.get())
+            .map(Some)
+            .map_err(|_| Fault::invalid_params(format!("{name} must be {what}")))
+    }
+
+    /// The same without the member `name`.
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.0.retain(|(it, _)| it != name);
+        self
+    }
+
+    /// Whether it has a member `name`, be it null.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(it, _)| it == name)
+    }
+
+    /// The names of its members.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| &**name)
+    }
+}
+
+/// Text, borrowed when it holds no escapes.
+#[derive(Deserialize)]
+struct Name<'b>(#[serde(borrow)] Cow<'b, str>);
+
+impl<'de: 'b, 'b> Deserialize<'de> for Params<'b> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Params<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut params = Params::default();
+                while let Some((Name(name), value)) = map.next_entry()? {
+                    if params.has(&name) {
+                        return Err(A::Error::custom("a member occurs twice"));
+                    }
+                    params.0.push((name, value));
+                }
+                Ok(params)
+            }
+        }
+        deserializer.deserialize_map(Members)
+    }
+}
+
+/// As the object that was sent.
+impl Serialize for Params<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_found_and_kept_as_they_were_sent() {
+        let raw = RawValue::from_string(r#"{"a":"x","b":null,"\u0063":[1, 2],"d":7}"#.to_owned())
+            .unwrap();
+        let params = Params::parse(Some(&raw), "params").unwrap();
+        assert_eq!(params.required_text("a").unwrap(), "x");
+        assert_eq!(params.text("b").unwrap(), None);
+        assert_eq!(params.get("c").unwrap().get(), "[1, 2]");
+        assert!(params.text("d").unwrap_err().error.message.contains("d must be a string"));
+        assert!(params.required_text("e").unwrap_err().error.message.contains("e is missing"));
+        assert_eq!(params.read::<u64>("d", "a number").unwrap(), Some(7));
+        let fault = params.read::<u64>("a", "a number").unwrap_err();
+        assert_eq!(fault.error.message, "a must be a number");
+        assert!(params.has("b") && !params.has("e"));
+        let rest = serde_json::to_string(&params.without("a").without("b")).unwrap();
+        assert_eq!(rest, r#"{"c":[1, 2],"d":7}"#);
+    }
+
+    /// A member that occurs twice is read as the first by some and as the last by
+    /// others: what a proxy saw might not be what is done.
+    #[test]
+    fn a_member_that_occurs_twice_is_refused() {
+        for raw in [r#"{"a":1,"a":2}"#, r#"{"a":1,"\u0061":2}"#, "[]", "7"] {
+            let raw = RawValue::from_string(raw.to_owned()).unwrap();
+            assert!(Params::parse(Some(&raw), "params").is_err(), "{raw}");
+        }
+    }
+}

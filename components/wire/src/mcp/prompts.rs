@@ -1,0 +1,147 @@
+//! Prompts: the text of 000 §6 for a participant, as a message that a client puts
+//! into its agent's context.
+//!
+//! Not here: what the text says, and how it is made to fit a budget; the tool's
+//! action `prompt` does that.
+
+use rmcp::model::{
+    GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage, Role,
+};
+use serde::Deserialize;
+
+use super::{Asked, Cache, Refusal, Told, fault::Fault, params::Params, server::one_page};
+use crate::{
+    Engine,
+    http::{ToolRequest, misread},
+};
+
+/// The one prompt there is.
+pub(crate) const NAME: &str = "shared_context";
+
+/// Its arguments, and what they mean; none is required.
+pub(crate) const ARGUMENTS: [(&str, &str); 3] = [
+    (
+        "participant",
+        "Whose prompt: orchestrator, subagent:{task} or subagent:{task}:{id}; yours if left out",
+    ),
+    ("max_tokens", "The most tokens the text may have, a whole number; 1000 if left out"),
+    ("session", "With the admin key: which session; a credential is for one session already"),
+];
+
+/// What the tool answers to `prompt`.
+#[derive(Deserialize)]
+struct Rendered {
+    text: String,
+    tokens: u32,
+    left_out: Vec<String>,
+}
+
+/// `prompts/list`.
+///
+/// # Errors
+///
+/// Invalid params (-32602): a cursor.
+pub(crate) fn list<E: Engine>(_: &Asked<'_, E>, params: &Params<'_>) -> Result<Told, Refusal> {
+    one_page(params)?;
+    let arguments = ARGUMENTS.map(|(name, description)| {
+        PromptArgument::new(name).with_description(description).with_required(false)
+    });
+    let description = "How to use the working memory of this session: its key conventions, what \
+                       to write and what to read, for one participant's system prompt";
+    let prompt = Prompt::new(NAME, Some(description), Some(arguments.into()))
+        .with_title("Shared context instructions");
+    let prompts =
+        ListPromptsResult { result_type: None, ..ListPromptsResult::with_all_items(vec![prompt]) };
+    Ok(Told::new(&prompts)?.cached(Cache::Static))
+}
+
+/// `prompts/get`. An argument that is an empty text counts as left out: many
+/// clients send what their user left empty.
+///
+/// # Errors
+///
+/// Invalid params (-32602): there is no such prompt or argument, `max_tokens` is no
+/// whole number. What the session answers.
+pub(crate) async fn get<E: Engine>(
+    asked: &Asked<'_, E>,
+    params: &Params<'_>,
+) -> Result<Told, Refusal> {
+    let name = params.required_text("name")?;
+    if name != NAME {
+        return Err(unknown(&name).into());
+    }
+    let arguments = Params::parse(params.get("arguments"), "arguments")?;
+    if let Some(name) = arguments.names().find(|it| !is_argument(it)) {
+        return Err(unknown_argument(name).into());
+    }
+    let given = |name| arguments.text(name).map(|it| it.filter(|it| !it.is_empty()));
+    let participant = given("participant")?;
+    let max_tokens = given("max_tokens")?.map(|it| number(&it)).transpose()?;
+    let named = given("session")?;
+    let session = asked.session(named.as_deref())?;
+    let request = ToolRequest {
+        action: "prompt",
+        participant: participant.as_deref(),
+        max_tokens,
+        ..ToolRequest::default()
+    };
+    let reply = asked.invoke(session, &request).await?;
+    let rendered: Rendered = serde_json::from_slice(&reply.body).map_err(|_| misread())?;
+    let mut description =
+        format!("How to use the session's working memory ({} tokens", rendered.tokens);
+    if !rendered.left_out.is_empty() {
+        description.push_str("; left out to fit max_tokens: ");
+        description.push_str(&rendered.left_out.join(", "));
+    }
+    description.push(')');
+    let message = PromptMessage::new_text(Role::User, rendered.text);
+    let mut got = GetPromptResult::new(vec![message]).with_description(description);
+    got.result_type = None;
+    Told::new(&got)
+}
+
+/// Whether the prompt has an argument `name`.
+pub(crate) fn is_argument(name: &str) -> bool {
+    ARGUMENTS.iter().any(|(it, _)| *it == name)
+}
+
+/// There is no prompt `name`.
+pub(crate) fn unknown(name: &str) -> Fault {
+    let shown: String = name.chars().take(80).collect();
+    Fault::invalid_params(format!("Unknown prompt: {shown:?}; there is {NAME}"))
+}
+
+/// The prompt has no argument `name`.
+pub(crate) fn unknown_argument(name: &str) -> Fault {
+    let shown: String = name.chars().take(80).collect();
+    let known = ARGUMENTS.map(|(it, _)| it).join(", ");
+    Fault::invalid_params(format!("{NAME} has no argument {shown:?}, it knows {known}"))
+}
+
+/// The number that `max_tokens` tells.
+fn number(text: &str) -> Result<u64, Fault> {
+    let is_decimal = text.bytes().all(|it| it.is_ascii_digit());
+    text.parse().ok().filter(|_| is_decimal).ok_or_else(|| {
+        Fault::invalid_params(
+            "max_tokens must be a whole number in decimal digits, such as \"800\"",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn max_tokens_is_a_whole_number_in_decimal_digits() {
+        assert_eq!(number("0").unwrap(), 0);
+        assert_eq!(number("0800").unwrap(), 800);
+        assert_eq!(number("18446744073709551615").unwrap(), u64::MAX);
+        for text in
+            ["", "-1", "+1", " 1", "1 ", "1.0", "1e3", "0x10", "many", "٣", "18446744073709551616"]
+        {
+            let message = number(text).unwrap_err().error.message;
+            assert!(message.contains("max_tokens must be a whole number"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Resources: the keys of a session and its entries, for clients that show them
+//! or put them before a model; and the skill.
+//!
+//! # Invariants
+//!
+//! - What is listed is what the caller can see, in the order of keys; pages go on
+//!   after a key, so that writes in between shift none of them.
+//! - What there is not and what the caller may not see are told alike.
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use rmcp::model::{
+    Annotations, ErrorCode, ListResourceTemplatesResult, ListResourcesResult, MetaObject,
+    ReadResourceResult, Resource, ResourceContents, ResourceTemplate, Role,
+};
+use serde::Deserialize;
+use serde_json::json;
+use shared_context_codec::{Failure, Reply};
+use shared_context_core::tokens::Tokens;
+
+use super::{
+    Asked, Cache, Refusal, Told,
+    fault::Fault,
+    params::Params,
+    server::one_page,
+    skill,
+    uri::{ENTRY_TEMPLATE, KEYS_TEMPLATE, ResourceUri},
+    version::Version,
+};
+use crate::{
+    Engine,
+    credential::Identity,
+    http::{ToolRequest, misread},
+};
+
+/// The most resources of one page.
+const PAGE: usize = 100;
+/// How a cursor begins, before it is encoded: the key it goes on after follows.
+const CURSOR: &str = "after ";
+
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain";
+
+/// The entries of a session, as `list_keys` tells of them: by key.
+#[derive(Deserialize)]
+pub(crate) struct Listing<'b> {
+    #[serde(borrow)]
+    pub(crate) keys: Vec<Listed<'b>>,
+}
+
+/// One entry, without its value.
+#[derive(Deserialize)]
+pub(crate) struct Listed<'b> {
+    pub(crate) key: &'b str,
+    pub(crate) written_by: &'b str,
+    written_at: &'b str,
+    version: u64,
+    value_size_tokens: u32,
+}
+
+/// One entry, with its value.
+#[derive(Deserialize)]
+struct Read {
+    value: String,
+    version: u64,
+    revision: u64,
+    written_by: String,
+}
+
+/// `resources/list`: the session's keys, the skill, and then every entry. With the
+/// admin key, which is for every session, the skill alone.
+///
+/// # Errors
+///
+/// Invalid params (-32602): a cursor that no page gave. What the session answers.
+pub(crate) async fn list<E: Engine>(
+    asked: &Asked<'_, E>,
+    params: &Params<'_>,
+) -> Result<Told, Refusal> {
+    let session = match asked.identity {
+        Identity::Admin => {
+            one_page(params)?;
+            return listed(vec![skill::resource()], None);
+        }
+        Identity::Participant(grant) => &grant.session,
+    };
+    let after = params.text("cursor")?.map(|it| read_cursor(&it)).transpose()?;
+    let reply = list_keys(asked, session).await?;
+    let listing = Listing::of(&reply)?;
+    let mut resources =
+        if after.is_none() { vec![keys(session), skill::resource()] } else { Vec::new() };
+    let is_next = |it: &&Listed<'_>| after.as_deref().is_none_or(|after| it.key > after);
+    let mut left = listing.keys.iter().filter(is_next).peekable();
+    let mut last = None;
+    while resources.len() < PAGE
+        && let Some(it) = left.next()
+    {
+        resources.push(entry(session, it));
+        last = Some(it.key);
+    }
+    let next_cursor = last.filter(|_| left.peek().is_some()).map(cursor);
+    listed(resources, next_cursor)
+}
+
+/// `resources/templates/list`.
+///
+/// # Errors
+///
+/// Invalid params (-32602): a cursor.
+pub(crate) fn list_templates(params: &Params<'_>) -> Result<Told, Refusal> {
+    one_page(params)?;
+    let entry = ResourceTemplate::new(ENTRY_TEMPLATE, "entry")
+        .with_title("Entry of a session")
+        .with_description("The value of one key")
+        .with_mime_type(TEXT);
+    let keys = ResourceTemplate::new(KEYS_TEMPLATE, "keys")
+        .with_title("Keys of a session")
+        .with_description("Every key with writer, version and size, without values")
+        .with_mime_type(JSON);
+    let templates = ListResourceTemplatesResult {
+        result_type: None,
+        ..ListResourceTemplatesResult::with_all_items(vec![entry, keys])
+    };
+    Ok(Told::new(&templates)?.cached(Cache::Static))
+}
+
+/// `resources/read`.
+///
+/// # Errors
+///
+/// Resource not found, see [`not_found`]: no resource could have the URI, the
+/// session is not the credential's, or the caller can see no such entry. What else
+/// the session answers.
+pub(crate) async fn read<E: Engine>(
+    asked: &Asked<'_, E>,
+    params: &Params<'_>,
+) -> Result<Told, Refusal> {
+    let uri = params.required_text("uri")?;
+    let not_found = || not_found(&asked.version, &uri);
+    let refused = |failure: Failure| match &*failure.code {
+        "KEY_NOT_FOUND" | "INVALID_KEY" | "SESSION_NOT_FOUND" => not_found().into(),
+        _ => Refusal::from(failure),
+    };
+    let (contents, cache) = match ResourceUri::parse(&uri).ok_or_else(not_found)? {
+        ResourceUri::Skill => (skill::contents(), Cache::Static),
+        ResourceUri::Keys { session } => {
+            let session = asked.session(Some(&session)).map_err(|_| not_found())?;
+            let reply = list_keys(asked, session).await.map_err(refused)?;
+            let text = String::from_utf8(reply.body).map_err(|_| misread())?;
+            (ResourceContents::text(text, &*uri).with_mime_type(JSON), Cache::Live)
+        }
+        ResourceUri::Entry { session, key } => {
+            let session = asked.session(Some(&session)).map_err(|_| not_found())?;
+            let request = ToolRequest { action: "read", key: Some(&key), ..ToolRequest::default() };
+            let reply = asked.invoke(session, &request).await.map_err(refused)?;
+            (text_of(&uri, &reply)?, Cache::Live)
+        }
+    };
+    let mut read = ReadResourceResult::new(vec![contents]);
+    read.result_type = None;
+    Ok(Told::new(&read)?.cached(cache))
+}
+
+/// There is no resource `uri`, or none that the caller may see: invalid params
+/// (-32602), resource not found (-32002) before 2026-07-28.
+pub(crate) fn not_found(version: &Version, uri: &str) -> Fault {
+    let code = match version {
+        Version::Modern => ErrorCode::INVALID_PARAMS,
+        Version::Legacy(_) => ErrorCode::RESOURCE_NOT_FOUND,
+    };
+    let message = "Resource not found: there is none of this URI that you may see; resources/list \
+                   tells which there are";
+    Fault::in_band(code, message).with_data(json!({ "uri": uri }))
+}
+
+/// What `session` answers to `list_keys`.
+///
+/// # Errors
+///
+/// What the session answers.
+pub(crate) async fn list_keys<E: Engine>(
+    asked: &Asked<'_, E>,
+    session: &str,
+) -> Result<Reply, Failure> {
+    let request = ToolRequest { action: "list_keys", ..ToolRequest::default() };
+    asked.invoke(session, &request).await
+}
+
+impl<'b> Listing<'b> {
+    /// Reads `reply`, an answer to `list_keys`.
+    ///
+    /// # Errors
+    ///
+    /// `INTERNAL`: it is none.
+    pub(crate) fn of(reply: &'b Reply) -> Result<Self, Failure> {
+        serde_json::from_slice(&reply.body).map_err(|_| misread())
+    }
+}
+
+fn listed(resources: Vec<Resource>, next_cursor: Option<String>) -> Result<Told, Refusal> {
+    let listed = ListResourcesResult {
+        result_type: None,
+        next_cursor,
+        ..ListResourcesResult::with_all_items(resources)
+    };
+    Ok(Told::new(&listed)?.cached(Cache::Live))
+}
+
+/// The keys of `session` as a resource.
+fn keys(session: &str) -> Resource {
+    Resource::new(ResourceUri::keys(session).to_string(), "keys")
+        .with_title("Keys of the session")
+        .with_description("Every key with writer, version and size, without values: read it first")
+        .with_mime_type(JSON)
+        .with_annotations(for_models())
+}
+
+/// One entry of `session` as a resource.
+fn entry(session: &str, it: &Listed<'_>) -> Resource {
+    let (version, size) = (it.version, Tokens(it.value_size_tokens));
+    let mut annotations = for_models();
+    annotations.last_modified = Some(it.written_at.to_owned());
+    Resource::new(ResourceUri::entry(session, it.key).to_string(), it.key)
+        .with_description(format!("version {version} by {}, {size}", it.written_by))
+        .with_mime_type(TEXT)
+        .with_annotations(annotations)
+}
+
+/// For whom resources are: not for the eyes of a user first.
+pub(crate) fn for_models() -> Annotations {
+    Annotations::default().with_audience(vec![Role::Assistant])
+}
+
+/// What `reply`, an answer to `read`, tells of the entry `uri`.
+fn text_of(uri: &str, reply: &Reply) -> Result<ResourceContents, Failure> {
+    let read: Read = serde_json::from_slice(&reply.body).map_err(|_| misread())?;
+    let mut meta = MetaObject::new();
+    meta.0.insert("shared-context/version".to_owned(), read.version.into());
+    meta.0.insert("shared-context/revision".to_owned(), read.revision.into());
+    meta.0.insert("shared-context/written_by".to_owned(), read.written_by.into());
+    Ok(ResourceContents::text(read.value, uri).with_mime_type(TEXT).with_meta(meta))
+}
+
+/// The cursor that goes on after `key`.
+fn cursor(key: &str) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(format!("{CURSOR}{key}"))
+}
+
+/// The key that `cursor` goes on after.
+fn read_cursor(cursor: &str) -> Result<String, Fault> {
+    let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok();
+    let text = bytes.and_then(|it| String::from_utf8(it).ok());
+    let key = text.as_deref().and_then(|it| it.strip_prefix(CURSOR));
+    key.map(str::to_owned).ok_or_else(|| {
+        Fault::invalid_params(
+            "cursor is none that this list gave: send one as it was given, or leave it out to have \
+             the list from the beginning",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_leads_to_the_key_it_was_made_of() {
+        for key in ["a", "inv:findings_2", &"z".repeat(129)] {
+            assert_eq!(read_cursor(&cursor(key)).unwrap(), key);
+        }
+    }
+
+    #[test]
+    fn what_no_page_gave_is_no_cursor() {
+        let not_ours = BASE64_URL_SAFE_NO_PAD.encode("before a");
+        let not_utf8 = BASE64_URL_SAFE_NO_PAD.encode(b"after \xff");
+        let padded = format!("{}==", cursor("a"));
+        for it in ["", "a", "2", "!", "after a", &not_ours, &not_utf8, &padded] {
+            let fault = read_cursor(it).unwrap_err();
+            assert_eq!(fault.error.code, ErrorCode::INVALID_PARAMS, "{it}");
+        }
+    }
+}

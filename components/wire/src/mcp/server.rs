@@ -1,0 +1,94 @@
+//! What this server is and can do, as clients of either era ask for it.
+
+use rmcp::model::{
+    ErrorCode, Implementation, InitializeResult, PromptsCapability, ProtocolVersion,
+    ResourcesCapability, SKILLS_EXTENSION_ID, ServerCapabilities, ToolsCapability,
+};
+use serde::Serialize;
+
+use super::{
+    Cache, Refusal, Told,
+    fault::Fault,
+    params::Params,
+    version::{self, Version},
+};
+
+/// The server's name to programs.
+pub(crate) const NAME: &str = "shared-context";
+
+/// What a client may put into the system prompt of its agent.
+const INSTRUCTIONS: &str = "\
+Working memory that the agents of one session share. Call the tool shared_context with action \
+list_keys first and read only what your task needs; before you finish, write your conclusions, \
+decisions and open questions: nothing else of your work survives. The skill \
+skill://shared-context/SKILL.md tells more.";
+
+/// `server/discover` (2026-07-28).
+pub(crate) fn discover() -> Result<Told, Refusal> {
+    /// The result without what every result carries.
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Discovered {
+        supported_versions: Vec<ProtocolVersion>,
+        capabilities: ServerCapabilities,
+        instructions: &'static str,
+    }
+    let discovered = Discovered {
+        supported_versions: version::supported(),
+        capabilities: capabilities(&Version::Modern),
+        instructions: INSTRUCTIONS,
+    };
+    Ok(Told::new(&discovered)?.cached(Cache::Static))
+}
+
+/// `initialize` of the protocols with a handshake: the version that is spoken
+/// from now on, and the result.
+///
+/// # Errors
+///
+/// Invalid params (-32602): it does not tell which version it asks for.
+pub(crate) fn initialize(params: &Params<'_>) -> Result<(ProtocolVersion, Told), Refusal> {
+    let requested = params.required_text("protocolVersion")?;
+    let version = Version::negotiated(&requested);
+    let info = Implementation::new(NAME, env!("CARGO_PKG_VERSION")).with_title("shared-context");
+    let result = InitializeResult::new(capabilities(&Version::Legacy(version.clone())))
+        .with_protocol_version(version.clone())
+        .with_server_info(info)
+        .with_instructions(INSTRUCTIONS);
+    Ok((version, Told::new(&result)?))
+}
+
+/// What is offered in `version`.
+fn capabilities(version: &Version) -> ServerCapabilities {
+    let mut resources = ResourcesCapability::default();
+    resources.subscribe = Some(true);
+    resources.list_changed = Some(true);
+    let mut capabilities = ServerCapabilities::default();
+    capabilities.tools = Some(ToolsCapability::default());
+    capabilities.prompts = Some(PromptsCapability::default());
+    capabilities.resources = Some(resources);
+    capabilities.completions = Some(serde_json::Map::new());
+    if version.is_modern() {
+        // The extension asks for a protocol of 2026-07-28 or later.
+        capabilities.extensions =
+            Some([(SKILLS_EXTENSION_ID.to_owned(), serde_json::Map::new())].into());
+    } else {
+        capabilities.logging = Some(serde_json::Map::new());
+    }
+    capabilities
+}
+
+/// A list that has no further pages, asked for by `params`.
+///
+/// # Errors
+///
+/// Invalid params (-32602): a cursor, which no list of one page gave.
+pub(crate) fn one_page(params: &Params<'_>) -> Result<(), Fault> {
+    match params.text("cursor")? {
+        None => Ok(()),
+        Some(_) => Err(Fault::in_band(
+            ErrorCode::INVALID_PARAMS,
+            "this list gave no cursor: leave cursor out to have it from the beginning",
+        )),
+    }
+}

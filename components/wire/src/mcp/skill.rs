@@ -1,0 +1,155 @@
+//! The skill: how an agent works with a shared context, as a file that its program
+//! loads when it is needed (extension `io.modelcontextprotocol/skills`).
+//!
+//! The text is `skill/SKILL.md`; all that is told of it is read from there.
+//!
+//! # Invariant
+//!
+//! The bytes that are read are those that the digest is of.
+
+use std::sync::LazyLock;
+
+use rmcp::model::{
+    ErrorCode, ListSkillsResult, Resource, ResourceContents, Skill, SkillFrontmatter,
+    SkillResource, SkillResources,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{
+    Cache, Refusal, Told, fault::Fault, params::Params, resources::for_models, server::one_page,
+};
+
+/// Where it is read.
+pub(crate) const URI: &str = "skill://shared-context/SKILL.md";
+const TEXT: &str = include_str!("skill/SKILL.md");
+const MARKDOWN: &str = "text/markdown";
+
+/// What is told of it.
+static SKILL: LazyLock<Skill> = LazyLock::new(|| {
+    let files = vec![SkillResource::from_bytes(URI, TEXT.as_bytes())];
+    let frontmatter = frontmatter(TEXT).unwrap_or_else(|| SkillFrontmatter::new("", ""));
+    Skill::new(URI, frontmatter, SkillResources::Files(files))
+});
+
+/// `skills/list`.
+///
+/// # Errors
+///
+/// Invalid params (-32602): a cursor.
+pub(crate) fn list(params: &Params<'_>) -> Result<Told, Refusal> {
+    one_page(params)?;
+    let listed = ListSkillsResult {
+        result_type: None,
+        ..ListSkillsResult::with_all_items(vec![SKILL.clone()])
+    };
+    Ok(Told::new(&listed)?.cached(Cache::Static))
+}
+
+/// `skills/get`.
+///
+/// # Errors
+///
+/// Invalid params (-32602): there is no skill of this URI.
+pub(crate) fn get(params: &Params<'_>) -> Result<Told, Refusal> {
+    #[derive(Serialize)]
+    struct Got<'s> {
+        skill: &'s Skill,
+    }
+    let uri = params.required_text("uri")?;
+    if uri != URI {
+        let message = format!("Skill not found: the skill of this server is {URI}");
+        let fault = Fault::in_band(ErrorCode::INVALID_PARAMS, message);
+        return Err(fault.with_data(json!({ "uri": uri })).into());
+    }
+    Ok(Told::new(&Got { skill: &SKILL })?.cached(Cache::Static))
+}
+
+/// The skill as it is listed among the resources.
+pub(crate) fn resource() -> Resource {
+    let SkillFrontmatter { name, description, .. } = &SKILL.frontmatter;
+    Resource::new(URI, name)
+        .with_title("How to use a shared context")
+        .with_description(description)
+        .with_mime_type(MARKDOWN)
+        .with_size(TEXT.len() as u64)
+        .with_annotations(for_models())
+}
+
+/// The skill as it is read.
+pub(crate) fn contents() -> ResourceContents {
+    ResourceContents::text(TEXT, URI).with_mime_type(MARKDOWN)
+}
+
+/// The frontmatter of `text`: lines of `name: value`, where a value is text as it
+/// stands, or a JSON string where YAML would take it for something else. So much of
+/// YAML is enough for ours; a test compares with all of it.
+fn frontmatter(text: &str) -> Option<SkillFrontmatter> {
+    let (frontmatter, _) = text.strip_prefix("---\n")?.split_once("\n---\n")?;
+    let mut read = SkillFrontmatter::new("", "");
+    for line in frontmatter.lines() {
+        let (name, value) = line.split_once(": ")?;
+        let is_quoted = value.starts_with('"');
+        let value = if is_quoted { serde_json::from_str(value).ok()? } else { value.to_owned() };
+        match name {
+            "name" => read.name = value,
+            "description" => read.description = value,
+            name => {
+                read.extra.insert(name.to_owned(), Value::String(value));
+            }
+        }
+    }
+    Some(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::skill_name_from_uri;
+
+    use super::*;
+
+    #[test]
+    fn what_is_told_of_the_skill_is_what_its_frontmatter_says_in_yaml() {
+        let (yaml, _) = TEXT.strip_prefix("---\n").unwrap().split_once("\n---\n").unwrap();
+        let expected: Value = serde_saphyr::from_str(yaml).unwrap();
+        assert_eq!(
+            serde_json::to_value(&SKILL.frontmatter).unwrap(),
+            expected,
+            "the frontmatter of SKILL.md may hold only lines of name: text, and name: \"text\""
+        );
+    }
+
+    #[test]
+    fn the_skill_is_one_that_hosts_accept() {
+        SKILL.validate().unwrap();
+        assert_eq!(skill_name_from_uri(URI), Some(&*SKILL.frontmatter.name));
+        let SkillResources::Files(files) = &SKILL.resources else { panic!("its bytes are fixed") };
+        assert_eq!(files.len(), 1);
+        files[0].verify(TEXT.as_bytes()).unwrap();
+        let description = SKILL.frontmatter.description.chars().count();
+        assert!((1..=1024).contains(&description), "{description} characters");
+        assert!(!TEXT.contains('\r') && TEXT.ends_with('\n'));
+    }
+
+    #[test]
+    fn so_much_of_yaml_is_read() {
+        #[track_caller]
+        fn check(frontmatter_text: &str, expected: &Value) {
+            let text = format!("---\n{frontmatter_text}\n---\n# Body\n---\n");
+            let read = frontmatter(&text).unwrap();
+            assert_eq!(serde_json::to_value(read).unwrap(), *expected);
+            let yaml: Value = serde_saphyr::from_str(frontmatter_text).unwrap();
+            assert_eq!(yaml, *expected);
+        }
+        check("name: a\ndescription: b c.", &json!({"name": "a", "description": "b c."}));
+        check(
+            "name: a\ndescription: \"b: \\\"c\\\"\"\nlicense: Apache-2.0",
+            &json!({"name": "a", "description": "b: \"c\"", "license": "Apache-2.0"}),
+        );
+        for text in
+            ["", "name: a\n", "---\nname: a", "---\nname\n---\n", "---\nmetadata:\n  a: b\n---\n"]
+        {
+            assert!(frontmatter(text).is_none(), "{text}");
+        }
+    }
+}

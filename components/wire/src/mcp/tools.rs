@@ -1,0 +1,154 @@
+//! The tools: what is offered to whom, and how a call is carried out.
+//!
+//! Not here: the definitions themselves ([`crate::tools`]), and what an action
+//! does. Requests and replies of the tool `shared_context` pass through unread,
+//! but for the argument `session`, which is the wire's.
+//!
+//! # Invariant
+//!
+//! What an agent can mend is a result with `isError`, and holds the error object
+//! of the JSON tool: its code, and what to do next.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use shared_context_codec::{Failure, Reply};
+
+use super::{Asked, Cache, Refusal, Told, fault::Fault, params::Params, server::one_page};
+use crate::{
+    Engine,
+    http::misread,
+    mint::{self, Invitation},
+    tools,
+};
+
+/// `tools/list`: the same bytes each time, for callers of one role.
+pub(crate) fn list<E: Engine>(asked: &Asked<'_, E>, params: &Params<'_>) -> Result<Told, Refusal> {
+    #[derive(Serialize)]
+    struct Listed<'t> {
+        tools: &'t RawValue,
+    }
+    one_page(params)?;
+    let tools = tools::listed(asked.may_mint());
+    let tools: &RawValue = serde_json::from_str(tools).map_err(|_| misread())?;
+    Ok(Told::new(&Listed { tools })?.cached(Cache::Own))
+}
+
+/// `tools/call`.
+pub(crate) async fn call<E: Engine>(
+    asked: &Asked<'_, E>,
+    params: &Params<'_>,
+) -> Result<Told, Refusal> {
+    let name = params.required_text("name")?;
+    let given = params.get("arguments");
+    let arguments = Params::parse(given, "arguments")?;
+    let done = match &*name {
+        "shared_context" => shared_context(asked, given, arguments).await,
+        "subagent" => subagent(asked, &arguments).await,
+        unknown => {
+            let shown: String = unknown.chars().take(80).collect();
+            let message = format!("Unknown tool: {shown}; there are shared_context and subagent");
+            return Err(Fault::invalid_params(message).into());
+        }
+    };
+    match done {
+        Ok(reply) => result(&reply, None),
+        // The program around the agent has to show another one.
+        Err(failure) if failure.code == "UNAUTHENTICATED" => Err(Refusal::Http(failure)),
+        Err(failure) => result(&failure.to_json(), Some(&failure)),
+    }
+}
+
+/// Has the session named, or that of the credential, carry out a request of the
+/// JSON tool.
+async fn shared_context<E: Engine>(
+    asked: &Asked<'_, E>,
+    given: Option<&RawValue>,
+    arguments: Params<'_>,
+) -> Result<Vec<u8>, Failure> {
+    let named = session(&arguments)?;
+    let session = asked.session(named.as_deref())?;
+    let Reply { body, .. } = if arguments.has("session") {
+        let request = serde_json::to_vec(&arguments.without("session")).map_err(|_| misread())?;
+        asked.invoke_bytes(session, &request).await?
+    } else {
+        let request = given.map_or("{}", RawValue::get);
+        asked.invoke_bytes(session, request.as_bytes()).await?
+    };
+    Ok(body)
+}
+
+/// Lets a subagent take part: hands out a credential for it.
+async fn subagent<E: Engine>(
+    asked: &Asked<'_, E>,
+    arguments: &Params<'_>,
+) -> Result<Vec<u8>, Failure> {
+    #[derive(Serialize)]
+    struct Handed<'s, I> {
+        session: &'s str,
+        #[serde(flatten)]
+        issued: I,
+    }
+    const KNOWN: [&str; 5] = ["task", "id", "ttl_seconds", "keys", "session"];
+    if let Some(unknown) = arguments.names().find(|it| !KNOWN.contains(it)) {
+        let shown: String = unknown.chars().take(80).collect();
+        let message = format!("subagent has no argument {shown:?}, it knows {}", KNOWN.join(", "));
+        return Err(malformed(message));
+    }
+    let named = session(arguments)?;
+    let session = asked.session(named.as_deref())?;
+    let task = arguments.required_text("task").map_err(mendable)?;
+    let participant = match arguments.text("id").map_err(mendable)? {
+        Some(id) => format!("subagent:{task}:{id}"),
+        None => format!("subagent:{task}"),
+    };
+    let invitation = Invitation {
+        participant,
+        ttl_seconds: arguments
+            .read("ttl_seconds", "a whole number of seconds, such as 3600")
+            .map_err(mendable)?,
+        keys: arguments
+            .read("keys", "a list of key patterns, such as [\"inv_*\"]")
+            .map_err(mendable)?,
+    };
+    let caller = asked.caller(session)?;
+    let issued = mint::invite(asked.engine, asked.keys, session, &caller, invitation).await?;
+    serde_json::to_vec(&Handed { session, issued }).map_err(|_| misread())
+}
+
+/// The argument `session`, when it is given.
+fn session(arguments: &Params<'_>) -> Result<Option<String>, Failure> {
+    arguments.text("session").map(|it| it.map(Into::into)).map_err(mendable)
+}
+
+/// A wrong argument, as an agent is told of it.
+fn mendable(fault: Fault) -> Failure {
+    malformed(fault.error.message.into_owned())
+}
+
+fn malformed(message: String) -> Failure {
+    Failure::new("MALFORMED_REQUEST", message)
+}
+
+/// The result that tells `reply`, a JSON object: for programs as it is, for
+/// others as text.
+fn result(reply: &[u8], refused: Option<&Failure>) -> Result<Told, Refusal> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Called<'r> {
+        content: [Text<'r>; 1],
+        structured_content: &'r RawValue,
+        is_error: bool,
+    }
+    #[derive(Serialize)]
+    struct Text<'r> {
+        r#type: &'static str,
+        text: &'r str,
+    }
+    let reply: &RawValue = serde_json::from_slice(reply).map_err(|_| misread())?;
+    let told = Told::new(&Called {
+        content: [Text { r#type: "text", text: reply.get() }],
+        structured_content: reply,
+        is_error: refused.is_some(),
+    })?;
+    Ok(Told { refused: refused.map(|it| it.code.clone()), ..told })
+}

@@ -1,0 +1,401 @@
+//! Which resources of a session a client wants to hear of, and what it is told
+//! when they change.
+//!
+//! A notification names a resource and says no more: the client reads it anew. So
+//! of all changes that are read at once, each resource is told once. Not here: how
+//! a client says what it wants ([`listen`](super::listen), [`legacy`](super::legacy)).
+//!
+//! # Invariants
+//!
+//! - Nothing is told that the client did not ask for, and nothing of a change that
+//!   the change feed does not tell its credential.
+//! - What a client wants takes up little: [`SUBSCRIPTIONS_MAX`] URIs of
+//!   [`SUBSCRIPTION_BYTES_MAX`] in all.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use shared_context_core::{Key, audit::AuditAction, pattern::KeyPatterns};
+
+use super::{notice::Notice, uri::ResourceUri};
+use crate::credential::Identity;
+
+/// The most resources that one stream, or one handshake, tells of.
+pub(super) const SUBSCRIPTIONS_MAX: usize = 1_000;
+
+/// The bytes that the URIs of these may have in all.
+pub(super) const SUBSCRIPTION_BYTES_MAX: usize = 64 << 10;
+
+/// The longest URI of a session's resource, with every byte of its names
+/// percent-encoded, has less than 800 bytes.
+const URI_BYTES_MAX: usize = 1_024;
+
+/// A resource of a session that changes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Resource {
+    /// The list of the keys.
+    Keys,
+    /// The entry under this key, which need not be there yet.
+    Entry(String),
+}
+
+/// What a client wants to hear of: resources of one session by the URIs it wrote,
+/// and whether others came or went.
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    /// Each resource under all names it was given.
+    uris: BTreeMap<Resource, Vec<String>>,
+    count: usize,
+    bytes: usize,
+    /// Whether it wants to hear that the list of resources changed.
+    pub(super) is_list: bool,
+}
+
+/// What became of one more resource that a client wants to hear of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Added {
+    /// It was added.
+    New,
+    /// It was wanted already.
+    Known,
+    /// There is no more room.
+    TooMany,
+}
+
+/// What is looked at of a change.
+#[derive(Deserialize)]
+struct Change<'b> {
+    action: &'b str,
+    key: Option<&'b str>,
+    version: Option<u64>,
+}
+
+/// How much a change may have made another than it was, besides the list of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// The entry it names, if it names one.
+    Entry,
+    /// That, and which entries the client sees.
+    List,
+    /// All resources.
+    Everything,
+}
+
+impl Resource {
+    /// The session and the resource of it that `uri` names; `None` for what no
+    /// session could have.
+    pub(super) fn parse(uri: &str) -> Option<(Cow<'_, str>, Self)> {
+        if uri.len() > URI_BYTES_MAX {
+            return None;
+        }
+        match ResourceUri::parse(uri)? {
+            ResourceUri::Keys { session } => Some((session, Self::Keys)),
+            ResourceUri::Entry { session, key } => {
+                let key = Key::parse(&key).ok()?;
+                Some((session, Self::Entry(key.as_str().to_owned())))
+            }
+            ResourceUri::Skill => None,
+        }
+    }
+
+    /// Whether it could ever be told of to `identity`, a participant of its
+    /// session or the admin: not what the credential is not for.
+    pub(super) fn is_granted(&self, identity: &Identity) -> bool {
+        match (self, identity) {
+            (Self::Entry(key), Identity::Participant(grant)) if !grant.keys.is_empty() => {
+                let keys = KeyPatterns::parse(&grant.keys);
+                Key::parse(key).is_ok_and(|key| keys.is_ok_and(|keys| keys.has(&key)))
+            }
+            _ => true,
+        }
+    }
+}
+
+impl Wanted {
+    /// That the list of resources changed, and nothing else.
+    pub(super) fn list() -> Self {
+        Self { is_list: true, ..Self::default() }
+    }
+
+    /// Adds `resource` under the name `uri`.
+    pub(super) fn add(&mut self, resource: Resource, uri: &str) -> Added {
+        if self.uris.get(&resource).is_some_and(|uris| uris.iter().any(|it| it == uri)) {
+            return Added::Known;
+        }
+        let bytes = self.bytes.saturating_add(uri.len());
+        if self.count >= SUBSCRIPTIONS_MAX || bytes > SUBSCRIPTION_BYTES_MAX {
+            return Added::TooMany;
+        }
+        self.bytes = bytes;
+        self.uris.entry(resource).or_default().push(uri.to_owned());
+        self.count = self.count.saturating_add(1);
+        Added::New
+    }
+
+    /// Takes back that `resource` is wanted under the name `uri`, if it was.
+    pub(super) fn remove(&mut self, resource: &Resource, uri: &str) {
+        let Some(uris) = self.uris.get_mut(resource) else { return };
+        let before = uris.len();
+        uris.retain(|it| it != uri);
+        if uris.len() < before {
+            self.count = self.count.saturating_sub(1);
+            self.bytes = self.bytes.saturating_sub(uri.len());
+        }
+        if uris.is_empty() {
+            self.uris.remove(resource);
+        }
+    }
+
+    /// Whether nothing is wanted.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.is_list && self.uris.is_empty()
+    }
+
+    /// What is told of `changes`, which are in order: each notification once,
+    /// where it is due first.
+    ///
+    /// # Errors
+    ///
+    /// A change is none that a session makes.
+    pub(super) fn told_of(&self, changes: &[&RawValue]) -> serde_json::Result<Vec<Notice<'_>>> {
+        let mut told = Told::default();
+        for change in changes {
+            let change: Change<'_> = serde_json::from_str(change.get())?;
+            let reach = change.reach()?;
+            if reach == Reach::Everything {
+                told.add(self.everything());
+                continue;
+            }
+            if self.is_list && reach == Reach::List {
+                told.add([Notice::ListChanged]);
+            }
+            told.add(self.uris(&Resource::Keys));
+            if let Some(key) = change.key {
+                told.add(self.uris(&Resource::Entry(key.to_owned())));
+            }
+        }
+        Ok(told.notices)
+    }
+
+    /// What is told to a client that missed changes: all that it wants to hear.
+    pub(super) fn everything(&self) -> impl Iterator<Item = Notice<'_>> {
+        let list = self.is_list.then_some(Notice::ListChanged);
+        let uris = self.uris.values().flatten();
+        list.into_iter().chain(uris.map(|it| Notice::Updated(it)))
+    }
+
+    fn uris(&self, resource: &Resource) -> impl Iterator<Item = Notice<'_>> {
+        let uris = self.uris.get(resource).into_iter().flatten();
+        uris.map(|it| Notice::Updated(it))
+    }
+}
+
+impl Change<'_> {
+    fn reach(&self) -> serde_json::Result<Reach> {
+        let known = AuditAction::ALL.into_iter().find(|it| it.as_str() == self.action);
+        let unknown = || serde::de::Error::custom("an action that no session has");
+        Ok(match known.ok_or_else(unknown)? {
+            // Later versions of an entry are in the list already.
+            AuditAction::Write if self.version == Some(1) => Reach::List,
+            AuditAction::Delete
+            | AuditAction::Expire
+            | AuditAction::SetAccess
+            | AuditAction::RestoreSnapshot => Reach::List,
+            AuditAction::CreateSession
+            | AuditAction::ImportSession
+            | AuditAction::DeleteSession => Reach::Everything,
+            AuditAction::Write
+            | AuditAction::Redact
+            | AuditAction::Snapshot
+            | AuditAction::DeleteSnapshot
+            | AuditAction::ArchiveSession
+            | AuditAction::RevokeCredentials => Reach::Entry,
+        })
+    }
+}
+
+/// Notifications in the order they are due, none twice.
+#[derive(Default)]
+struct Told<'w> {
+    notices: Vec<Notice<'w>>,
+    known: BTreeSet<Notice<'w>>,
+}
+
+impl<'w> Told<'w> {
+    fn add(&mut self, notices: impl IntoIterator<Item = Notice<'w>>) {
+        for notice in notices {
+            if self.known.insert(notice) {
+                self.notices.push(notice);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared_context_codec::Credential;
+
+    use super::*;
+    use crate::credential::Grant;
+
+    const LIST: &str = "list";
+
+    /// A client that wants to hear of the list, the keys, and the entry `a` under two
+    /// names.
+    fn wanted() -> Wanted {
+        let mut wanted = Wanted::list();
+        for uri in ["session://s/keys", "session://s/entries/a", "session://s/entries/%61"] {
+            let (_, resource) = Resource::parse(uri).unwrap();
+            assert_eq!(wanted.add(resource, uri), Added::New);
+        }
+        wanted
+    }
+
+    fn names<'w>(notices: impl IntoIterator<Item = Notice<'w>>) -> Vec<&'w str> {
+        let name = |it| match it {
+            Notice::ListChanged => LIST,
+            Notice::Updated(uri) => uri.strip_prefix("session://s/").unwrap(),
+        };
+        notices.into_iter().map(name).collect()
+    }
+
+    #[track_caller]
+    fn check(changes: &str, expected: &[&str]) {
+        let parsed: Vec<&RawValue> = serde_json::from_str(changes).unwrap();
+        assert_eq!(names(wanted().told_of(&parsed).unwrap()), expected, "{changes}");
+    }
+
+    #[test]
+    fn what_is_told_of_each_action() {
+        let wanted = wanted();
+        let (entry, all) = (["keys", "entries/a", "entries/%61"], names(wanted.everything()));
+        let with_list = [LIST, "keys", "entries/a", "entries/%61"];
+        assert_eq!(all, with_list);
+        for action in AuditAction::ALL {
+            let expected: &[&str] = match action {
+                AuditAction::Write | AuditAction::Redact => &entry,
+                AuditAction::Delete | AuditAction::Expire | AuditAction::SetAccess => &with_list,
+                AuditAction::RestoreSnapshot => &[LIST, "keys"],
+                AuditAction::CreateSession
+                | AuditAction::ImportSession
+                | AuditAction::DeleteSession => &all,
+                AuditAction::Snapshot
+                | AuditAction::DeleteSnapshot
+                | AuditAction::ArchiveSession
+                | AuditAction::RevokeCredentials => &["keys"],
+            };
+            let key = match action {
+                AuditAction::Write
+                | AuditAction::Delete
+                | AuditAction::Expire
+                | AuditAction::Redact
+                | AuditAction::SetAccess => r#""key":"a","version":2,"#,
+                _ => "",
+            };
+            check(&format!(r#"[{{{key}"action":"{action}"}}]"#), expected);
+        }
+        check(r#"[{"action":"write","key":"a","version":1}]"#, &with_list);
+        check(r#"[{"action":"write","key":"b","version":1}]"#, &[LIST, "keys"]);
+        check(r#"[{"action":"write","key":"b","version":2}]"#, &["keys"]);
+        check("[]", &[]);
+    }
+
+    #[test]
+    fn each_notification_is_told_once_where_it_is_due_first() {
+        check(
+            r#"[{"action":"write","key":"b","version":2},{"action":"write","key":"a","version":2},
+                {"action":"delete","key":"b","version":2},{"action":"write","key":"a","version":3},
+                {"action":"write","key":"b","version":1}]"#,
+            &["keys", "entries/a", "entries/%61", LIST],
+        );
+    }
+
+    #[test]
+    fn nothing_is_told_that_is_not_wanted() {
+        let changes: Vec<&RawValue> =
+            serde_json::from_str(r#"[{"action":"delete","key":"a"},{"action":"import_session"}]"#)
+                .unwrap();
+        let told_of = |wanted: &Wanted| names(wanted.told_of(&changes).unwrap()).join(" ");
+        assert_eq!(told_of(&Wanted::list()), LIST);
+        assert_eq!(told_of(&Wanted::default()), "");
+        let mut wanted = wanted();
+        wanted.is_list = false;
+        assert_eq!(told_of(&wanted), "keys entries/a entries/%61");
+        wanted.remove(&Resource::Keys, "session://s/keys");
+        wanted.remove(&Resource::Keys, "session://s/keys");
+        wanted.remove(&Resource::Entry("a".to_owned()), "session://s/entries/a");
+        assert_eq!(told_of(&wanted), "entries/%61");
+        wanted.remove(&Resource::Entry("a".to_owned()), "session://s/entries/%61");
+        assert!(wanted.is_empty());
+        assert_eq!(wanted.count, 0);
+    }
+
+    /// A change that could not be read was once taken for none.
+    #[test]
+    fn a_change_that_is_none_is_an_error() {
+        for change in [r#"{"key":"a"}"#, r#"{"action":"paint"}"#, r#"{"action":7}"#, "7"] {
+            let change = RawValue::from_string(change.to_owned()).unwrap();
+            assert!(wanted().told_of(&[&change]).is_err(), "{change}");
+        }
+    }
+
+    #[test]
+    fn what_is_wanted_is_bounded() {
+        let mut wanted = Wanted::list();
+        let add = |wanted: &mut Wanted, nth: usize| {
+            wanted.add(Resource::Entry(format!("key_{nth}")), &format!("session://s/entries/{nth}"))
+        };
+        for nth in 0..SUBSCRIPTIONS_MAX {
+            assert_eq!(add(&mut wanted, nth), Added::New);
+        }
+        assert_eq!(add(&mut wanted, SUBSCRIPTIONS_MAX), Added::TooMany);
+        assert_eq!(add(&mut wanted, 7), Added::Known);
+        wanted.remove(&Resource::Entry("key_7".to_owned()), "session://s/entries/7");
+        assert_eq!(add(&mut wanted, SUBSCRIPTIONS_MAX), Added::New);
+    }
+
+    #[test]
+    fn no_resource_has_a_longer_uri() {
+        let hex = |text: &str| text.bytes().fold(String::new(), |uri, b| format!("{uri}%{b:02x}"));
+        let (session, part) = ("s".repeat(128), "k".repeat(64));
+        let longest =
+            format!("session://{}/entries/{}", hex(&session), hex(&format!("{part}:{part}")));
+        let parsed = Resource::parse(&longest).unwrap();
+        assert_eq!(parsed, (session.into(), Resource::Entry(format!("{part}:{part}"))));
+        for none in [
+            format!("session://s/entries/{}", "k".repeat(65)),
+            format!("session://s/entries/{}", "%6b".repeat(500)),
+            format!("session://{}/keys", "s".repeat(URI_BYTES_MAX)),
+            "session://s/entries/A".to_owned(),
+            "session://s".to_owned(),
+            "skill://shared-context/SKILL.md".to_owned(),
+            "file:///keys".to_owned(),
+            String::new(),
+        ] {
+            assert_eq!(Resource::parse(&none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn a_credential_for_some_keys_hears_of_those_and_of_the_list() {
+        let grant = |keys: &[&str]| {
+            Identity::Participant(Grant {
+                session: "s".to_owned(),
+                participant: "subagent:a".to_owned(),
+                credential: Credential { incarnation: 1, epoch: 1 },
+                keys: keys.iter().map(|it| (*it).to_owned()).collect(),
+            })
+        };
+        let limited = grant(&["inv_*", "scope"]);
+        let entry = |key: &str| Resource::Entry(key.to_owned());
+        assert!(entry("inv_1").is_granted(&limited) && entry("scope").is_granted(&limited));
+        assert!(!entry("plan").is_granted(&limited) && Resource::Keys.is_granted(&limited));
+        assert!(
+            entry("plan").is_granted(&grant(&[])) && entry("plan").is_granted(&Identity::Admin)
+        );
+    }
+}

@@ -1,0 +1,225 @@
+//! What the tool asks of a session, in requests of the JSON tool.
+
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde_json::{Value, json};
+use shared_context_codec::{Caller, Failure};
+use shared_context_core::{Key, Prefix, command};
+
+use super::Refusal;
+use crate::Engine;
+
+/// The most keys of one request.
+pub(super) const BATCH_KEYS_MAX: usize = command::BATCH_KEYS_MAX;
+
+/// A session and who asks it.
+pub(super) struct Files<'r, E> {
+    engine: &'r E,
+    scope: &'r str,
+    caller: &'r Caller,
+}
+
+/// What is to be known of a session.
+#[derive(Debug, Deserialize)]
+pub(super) struct Session {
+    status: String,
+    config: Config,
+}
+
+#[derive(Debug, Deserialize)]
+struct Config {
+    allows_prefixes: bool,
+    ttl_seconds_default: Option<u32>,
+}
+
+impl Session {
+    /// Whether it can be read only.
+    pub(super) fn is_archived(&self) -> bool {
+        self.status == "archived"
+    }
+
+    /// Whether its keys may have a prefix.
+    pub(super) fn allows_prefixes(&self) -> bool {
+        self.config.allows_prefixes
+    }
+}
+
+/// An entry and what a rename takes along.
+#[derive(Debug, Deserialize)]
+pub(super) struct Entry {
+    pub(super) key: String,
+    pub(super) value: String,
+    revision: u64,
+    expires_at: Option<String>,
+    readable_by: Option<Vec<String>>,
+    writable_by: Option<Vec<String>>,
+    history: Option<bool>,
+}
+
+impl Entry {
+    /// Whether a change of it failed since it is not as it was read.
+    pub(super) fn is_outdated(&self, failure: &Failure) -> bool {
+        match failure.code.as_ref() {
+            "VERSION_CONFLICT" | "KEY_NOT_FOUND" => true,
+            // It expired meanwhile: the instant was kept, and is no longer to come.
+            "MALFORMED_REQUEST" => self.expires_at.is_some(),
+            _ => false,
+        }
+    }
+}
+
+/// What a write answers.
+#[derive(Deserialize)]
+struct Written {
+    #[serde(default)]
+    advices: Vec<Advice>,
+}
+
+#[derive(Deserialize)]
+struct Advice {
+    code: String,
+    message: String,
+}
+
+/// Nothing of a reply.
+struct Done;
+
+impl<'de> Deserialize<'de> for Done {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        serde::de::IgnoredAny::deserialize(deserializer).map(|_| Self)
+    }
+}
+
+impl<'r, E: Engine> Files<'r, E> {
+    /// Those of the session `scope`, for `caller`.
+    pub(super) fn new(engine: &'r E, scope: &'r str, caller: &'r Caller) -> Self {
+        Self { engine, scope, caller }
+    }
+
+    /// What is known of the session.
+    pub(super) async fn session(&self) -> Result<Session, Failure> {
+        self.ask(json!({"action": "show_session"})).await
+    }
+
+    /// The keys with `prefix`, or all.
+    pub(super) async fn keys(&self, prefix: Option<&Prefix>) -> Result<Vec<Key>, Refusal> {
+        #[derive(Deserialize)]
+        struct Listing {
+            keys: Vec<Listed>,
+        }
+        #[derive(Deserialize)]
+        struct Listed {
+            key: String,
+        }
+        let prefix = prefix.map(Prefix::as_str);
+        let Listing { keys } = self.ask(json!({"action": "list_keys", "prefix": prefix})).await?;
+        let keys: Result<_, _> = keys.iter().map(|it| Key::parse(&it.key)).collect();
+        Ok(keys.map_err(|_| misread())?)
+    }
+
+    /// The entry `key`, if it is there.
+    pub(super) async fn entry(&self, key: &Key) -> Result<Option<Entry>, Refusal> {
+        match self.ask(json!({"action": "read", "key": key.as_str()})).await {
+            Ok(entry) => Ok(Some(entry)),
+            Err(failure) if failure.code == "KEY_NOT_FOUND" => Ok(None),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// Those entries of `keys` that are there.
+    pub(super) async fn entries(&self, keys: &[Key]) -> Result<Vec<Entry>, Refusal> {
+        #[derive(Deserialize)]
+        struct Found {
+            entries: Vec<Entry>,
+        }
+        let mut all = Vec::new();
+        for keys in keys.chunks(BATCH_KEYS_MAX) {
+            let keys: Vec<&str> = keys.iter().map(Key::as_str).collect();
+            let found: Found = self.ask(json!({"action": "read_batch", "keys": keys})).await?;
+            all.extend(found.entries);
+        }
+        Ok(all)
+    }
+
+    /// Adds the entry `key`, if it is not there, and tells what there is to
+    /// remark.
+    pub(super) async fn create(&self, key: &Key, value: &str) -> Result<String, Failure> {
+        let request =
+            json!({"action": "write", "key": key.as_str(), "value": value, "if_version": 0});
+        self.ask(request).await.map(remarks)
+    }
+
+    /// Writes `value` in the place of that of `entry`, if it is still as it was
+    /// read. It expires when it was to, or as any write of the session.
+    pub(super) async fn overwrite(
+        &self,
+        session: &Session,
+        entry: &Entry,
+        value: &str,
+    ) -> Result<String, Failure> {
+        let expires_at = match session.config.ttl_seconds_default {
+            Some(_) => None,
+            None => entry.expires_at.as_deref(),
+        };
+        let request = json!({
+            "action": "write", "key": entry.key, "value": value, "if_revision": entry.revision,
+            "expires_at": expires_at,
+        });
+        self.ask(request).await.map(remarks)
+    }
+
+    /// Removes the entry `key`.
+    pub(super) async fn delete(&self, key: &Key) -> Result<(), Failure> {
+        let request = json!({"action": "delete", "key": key.as_str()});
+        self.ask(request).await.map(|Done| ())
+    }
+
+    /// Removes the entries `keys`, all or none.
+    pub(super) async fn delete_all(&self, keys: &[Key]) -> Result<(), Failure> {
+        let deletes: Vec<Value> = keys.iter().map(|it| json!({"key": it.as_str()})).collect();
+        let request = json!({"action": "write_batch", "deletes": deletes});
+        self.ask(request).await.map(|Done| ())
+    }
+
+    /// Moves each entry to the key beside it, all or none: those that are still as
+    /// they were read, to keys that are not there.
+    pub(super) async fn move_all(&self, moves: &[(&Entry, &Key)]) -> Result<(), Failure> {
+        let write = |(entry, to): &(&Entry, &Key)| {
+            json!({
+                "key": to.as_str(), "value": entry.value, "if_version": 0,
+                "expires_at": entry.expires_at, "readable_by": entry.readable_by,
+                "writable_by": entry.writable_by, "history": entry.history,
+            })
+        };
+        let delete =
+            |(entry, _): &(&Entry, &Key)| json!({"key": entry.key, "if_revision": entry.revision});
+        let writes: Vec<Value> = moves.iter().map(write).collect();
+        let deletes: Vec<Value> = moves.iter().map(delete).collect();
+        let request = json!({"action": "write_batch", "writes": writes, "deletes": deletes});
+        self.ask(request).await.map(|Done| ())
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, request: Value) -> Result<T, Failure> {
+        let request = request.to_string();
+        let reply = self.engine.invoke(self.scope, self.caller, request.as_bytes()).await?;
+        serde_json::from_slice(&reply.body).map_err(|_| misread())
+    }
+}
+
+/// What there is to remark on a write, a line each.
+fn remarks(Written { advices }: Written) -> String {
+    let mut remarks = String::new();
+    // An agent names files as it likes: no convention is there to be kept.
+    for advice in advices.iter().filter(|it| it.code != "OUTSIDE_NAMESPACE") {
+        remarks.push_str("\nNote: ");
+        remarks.push_str(&advice.message);
+    }
+    remarks
+}
+
+fn misread() -> Failure {
+    Failure::new(
+        "INTERNAL",
+        "the server could not read its own answer; the command may have been carried out: view \
+         the memory before retrying, and tell the operator",
+    )
+}

@@ -1,0 +1,288 @@
+//! Anthropic's client-side memory tool `memory_20250818` over a session: what
+//! an agent does with files under `/memories`, done with entries.
+//!
+//! A file is an entry, its content the entry's value. Which path names which key
+//! is in [`path`], what a command needs in [`command`]; texts are edited and shown
+//! by [`edit`], directories by [`listing`], both moved by [`rename`]; [`files`]
+//! asks the session. Result texts are those that the tool's documentation gives,
+//! since agents know them; what is more comes after them.
+//!
+//! Not here: the prompt for the agent, which comes with the tool, and history,
+//! access and expiry, which the tool has no words for. They work as for any
+//! write: an edit leaves an entry's lists and expiry as they are, a rename takes
+//! them along.
+//!
+//! # Invariants
+//!
+//! - A path that is told is one that leads to the same entry when it is sent.
+//! - An edit is of the value it replaces: one that was overtaken is made again on
+//!   the newer value, or not at all.
+//! - A rename, and the removal of a directory, happens as a whole or not at all.
+//! - What is hidden from the caller is answered as what does not exist.
+//! - No HTTP: what only the client program can mend is left to who asked.
+
+mod command;
+mod edit;
+mod files;
+mod listing;
+mod path;
+mod rename;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use shared_context_codec::{Caller, Failure};
+use shared_context_core::Prefix;
+
+use self::{
+    command::Command,
+    edit::Edited,
+    files::{Files, Session},
+    path::Place,
+};
+use crate::Engine;
+
+/// How often a change is tried that others overtake.
+const ATTEMPTS_MAX: usize = 5;
+
+/// What a `tool_result` block needs besides its type and the id of the call.
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
+    /// The text for the agent.
+    pub(crate) content: String,
+    /// Whether the command was refused.
+    pub(crate) is_error: bool,
+}
+
+/// Why a command was not carried out.
+#[derive(Debug)]
+enum Refusal {
+    /// The agent can mend it: the text for it.
+    Told(String),
+    /// Only the client program or the operator can.
+    Failed(Failure),
+}
+
+/// The codes of what an agent can mend, or go round.
+const TOLD_CODES: [&str; 7] = [
+    "INVALID_KEY",
+    "SESSION_ARCHIVED",
+    "FORBIDDEN",
+    "KEY_NOT_FOUND",
+    "VALUE_TOO_LARGE",
+    "VERSION_CONFLICT",
+    "STORE_FULL",
+];
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        if TOLD_CODES.contains(&failure.code.as_ref()) {
+            Self::Told(format!("Error: {}", failure.message))
+        } else {
+            Self::Failed(failure)
+        }
+    }
+}
+
+/// Carries out `input`, the input of one use of the tool, on the session `scope`
+/// as `caller`.
+///
+/// # Errors
+///
+/// Of the session: all but those of [`TOLD_CODES`].
+pub(crate) async fn answer<E: Engine>(
+    engine: &E,
+    scope: &str,
+    caller: &Caller,
+    input: &Map<String, Value>,
+) -> Result<Answer, Failure> {
+    let files = Files::new(engine, scope, caller);
+    // First, so that no answer depends on what a void credential asks for.
+    let session = files.session().await?;
+    match (Memory { files, session }).perform(input).await {
+        Ok(content) => Ok(Answer { content, is_error: false }),
+        Err(Refusal::Told(content)) => Ok(Answer { content, is_error: true }),
+        Err(Refusal::Failed(failure)) => Err(failure),
+    }
+}
+
+/// A session, as the tool sees it.
+struct Memory<'r, E> {
+    files: Files<'r, E>,
+    session: Session,
+}
+
+impl<E: Engine> Memory<'_, E> {
+    async fn perform(&self, input: &Map<String, Value>) -> Result<String, Refusal> {
+        let command = Command::parse(input).map_err(Refusal::Told)?;
+        if self.session.is_archived() && !matches!(command, Command::View { .. }) {
+            return told(
+                "Error: this memory is archived: it can be viewed, not changed; ask the operator \
+                 for a new session",
+            );
+        }
+        match command {
+            Command::View { path, range } => self.view(self.place(&path)?, range).await,
+            Command::Create { path, file_text } => {
+                self.create(self.place(&path)?, &file_text).await
+            }
+            Command::StrReplace { path, old_str, new_str } => {
+                let change =
+                    |path: &str, value: &str| edit::replaced(path, value, &old_str, &new_str);
+                let missing = "Please provide a valid path.";
+                self.edit(self.place(&path)?, change, missing).await
+            }
+            Command::Insert { path, insert_line, insert_text } => {
+                let change = |path: &str, value: &str| {
+                    edit::inserted(path, value, insert_line, &insert_text)
+                };
+                self.edit(self.place(&path)?, change, VIEW_FIRST).await
+            }
+            Command::Delete { path } => self.delete(self.place(&path)?).await,
+            Command::Rename { old_path, new_path } => {
+                self.rename(self.place(&old_path)?, self.place(&new_path)?).await
+            }
+        }
+    }
+
+    fn place(&self, path: &str) -> Result<Place, Refusal> {
+        path::place(path, self.session.allows_prefixes()).map_err(Refusal::Told)
+    }
+
+    /// Shows a file, or what is in a directory.
+    async fn view(&self, place: Place, range: Option<(i64, i64)>) -> Result<String, Refusal> {
+        let directory = match &place {
+            Place::Root => return self.list(&place, None).await,
+            Place::Directory(prefix) => Some(prefix),
+            Place::Entry { key, directory } => {
+                if let Some(entry) = self.files.entry(key).await? {
+                    let path = place.to_string();
+                    return edit::shown(&path, &entry.value, range).map_err(Refusal::Told);
+                }
+                directory.as_ref()
+            }
+        };
+        if let Some(prefix) = directory {
+            let place = Place::Directory(prefix.clone());
+            return self.list(&place, Some(prefix)).await;
+        }
+        told(format!("The path {place} does not exist. Please provide a valid path."))
+    }
+
+    /// Lists the entries of a directory, or all.
+    async fn list(&self, place: &Place, prefix: Option<&Prefix>) -> Result<String, Refusal> {
+        let keys = self.files.keys(prefix).await?;
+        let entries = self.files.entries(&keys).await?;
+        // The memory is there when it is empty, a directory is what is in it.
+        if prefix.is_some() && entries.is_empty() {
+            let path = place.to_string();
+            let path = path.trim_end_matches('/');
+            return told(format!("The path {path} does not exist. Please provide a valid path."));
+        }
+        Ok(listing::listing(place, &entries))
+    }
+
+    /// Adds a file. Sending the same again as the same participant is fine: it may
+    /// be that the first answer was lost.
+    async fn create(&self, place: Place, text: &str) -> Result<String, Refusal> {
+        let Place::Entry { key, .. } = &place else {
+            let below = place.to_string();
+            let below = below.trim_end_matches('/');
+            return told(format!(
+                "Error: {place} is a directory; give the file a name, as in {below}/progress"
+            ));
+        };
+        match self.files.create(key, text).await {
+            Ok(remarks) => Ok(format!("File created successfully at: {place}{remarks}")),
+            Err(failure) if failure.code == "VERSION_CONFLICT" => told(format!(
+                "Error: File {place} already exists. View it and change it with str_replace or \
+                 insert, or choose another name."
+            )),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// Has `change` made to a file; `missing` is said when there is none.
+    async fn edit(
+        &self,
+        place: Place,
+        change: impl Fn(&str, &str) -> Result<Edited, String>,
+        missing: &str,
+    ) -> Result<String, Refusal> {
+        let path = place.to_string();
+        let Place::Entry { key, .. } = &place else { return told(no_such(&path, missing)) };
+        for _ in 0..ATTEMPTS_MAX {
+            let Some(entry) = self.files.entry(key).await? else {
+                return told(no_such(&path, missing));
+            };
+            let Edited { value, told } = change(&path, &entry.value).map_err(Refusal::Told)?;
+            match self.files.overwrite(&self.session, &entry, &value).await {
+                Ok(remarks) => return Ok(told + &remarks),
+                Err(failure) if entry.is_outdated(&failure) => {}
+                Err(failure) => return Err(failure.into()),
+            }
+        }
+        told(overtaken(&path))
+    }
+
+    /// Removes a file, or a directory with all that is in it.
+    async fn delete(&self, place: Place) -> Result<String, Refusal> {
+        let prefix = match &place {
+            Place::Root => {
+                return told(
+                    "Error: Cannot delete the /memories directory itself; delete the files in it \
+                     that are settled",
+                );
+            }
+            Place::Directory(prefix) => prefix,
+            Place::Entry { key, directory } => match (self.files.delete(key).await, directory) {
+                (Ok(()), _) => return Ok(format!("Successfully deleted {place}")),
+                (Err(failure), Some(prefix)) if failure.code == "KEY_NOT_FOUND" => prefix,
+                (Err(failure), None) if failure.code == "KEY_NOT_FOUND" => {
+                    return told(no_such(&place.to_string(), VIEW_FIRST));
+                }
+                (Err(failure), _) => return Err(failure.into()),
+            },
+        };
+        let directory = Place::Directory(prefix.clone());
+        for _ in 0..ATTEMPTS_MAX {
+            let keys = self.files.keys(Some(prefix)).await?;
+            if keys.is_empty() {
+                return told(no_such(&place.to_string(), VIEW_FIRST));
+            }
+            if keys.len() > files::BATCH_KEYS_MAX {
+                return told(too_many(&directory, keys.len(), files::BATCH_KEYS_MAX));
+            }
+            match self.files.delete_all(&keys).await {
+                Ok(()) => return Ok(format!("Successfully deleted {directory}")),
+                Err(failure) if failure.code == "KEY_NOT_FOUND" => {}
+                Err(failure) => return Err(failure.into()),
+            }
+        }
+        told(overtaken(&directory.to_string()))
+    }
+}
+
+/// What to do about a path that leads nowhere.
+const VIEW_FIRST: &str = "View /memories to see what is there.";
+
+fn told<T>(text: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal::Told(text.into()))
+}
+
+fn no_such(path: &str, next: &str) -> String {
+    format!("Error: The path {path} does not exist. {next}")
+}
+
+fn overtaken(path: &str) -> String {
+    format!(
+        "Error: {path} was changed by others each time this was tried, and nothing was done; view \
+         it and try again"
+    )
+}
+
+fn too_many(directory: &Place, files: usize, files_max: usize) -> String {
+    format!(
+        "Error: {directory} holds {files} files, and at most {files_max} go at once; delete those \
+         that are settled one by one first"
+    )
+}

@@ -1,0 +1,291 @@
+//! Which path of the tool names which key, and the other way round.
+//!
+//! Agents name files as they please: `/memories/Project Notes.md`. Such a name
+//! becomes a key in one way only, and every answer names what it became.
+//!
+//! # Invariant
+//!
+//! The path a place is told by names that place.
+
+use std::fmt;
+
+use shared_context_core::{Key, Prefix, key::KEY_BYTES_MAX};
+
+/// The directory that all paths are in.
+pub(super) const ROOT: &str = "/memories";
+
+/// The endings of texts, which a key does without.
+const ENDINGS: [&str; 9] =
+    [".md", ".txt", ".json", ".xml", ".yaml", ".yml", ".csv", ".html", ".log"];
+
+/// How much is told of a path that is none.
+const SHOWN_CHARS_MAX: usize = 80;
+
+/// What a path names. Displayed as the path it is told by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The memory itself.
+    Root,
+    /// An entry, there or not.
+    Entry {
+        /// Its key.
+        key: Key,
+        /// The directory that is meant where there is no such entry: an agent may
+        /// leave out the slash behind its name.
+        directory: Option<Prefix>,
+    },
+    /// The keys with this prefix.
+    Directory(Prefix),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => f.write_str(ROOT),
+            Self::Directory(prefix) => write!(f, "{ROOT}/{}/", prefix.as_str()),
+            Self::Entry { key, .. } => f.write_str(&path_of(key.as_str())),
+        }
+    }
+}
+
+/// The path that the entry `key` is told by.
+pub(super) fn path_of(key: &str) -> String {
+    format!("{ROOT}/{}", key.replace(':', "/"))
+}
+
+/// The key that `key` has when it is moved to `directory`; `None` for one that is
+/// in no directory.
+pub(super) fn in_directory(directory: &Prefix, key: &Key) -> Option<Key> {
+    let (_, name) = key.as_str().split_once(':')?;
+    Key::parse(&format!("{}:{name}", directory.as_str())).ok()
+}
+
+/// What `path` names in a session, which `has_directories` when it allows
+/// prefixes of keys: `/memories/project/notes` is `project:notes` there, and
+/// `project_notes` elsewhere. Names further below are joined by underscores.
+///
+/// Of each name capitals become small letters, and hyphens, spaces and dots
+/// underscores; the ending of a text (`.md`, `.txt` and the like) goes.
+///
+/// # Errors
+///
+/// A text for the agent: `path` is not below `/memories`, has a name that is
+/// empty or begins with a dot, or any other character, names a directory where
+/// there can be none, or makes too long a key.
+pub(super) fn place(path: &str, has_directories: bool) -> Result<Place, String> {
+    let refused = |what: &str| refusal(path, what, has_directories);
+    let below = match path.strip_prefix(ROOT) {
+        Some("" | "/") => return Ok(Place::Root),
+        Some(below) => below.strip_prefix('/'),
+        None => None,
+    };
+    let below = below.ok_or_else(|| refused("is not below /memories"))?;
+    let is_directory = below.ends_with('/');
+    let names: Vec<&str> = below.strip_suffix('/').unwrap_or(below).split('/').collect();
+    if names.contains(&"") {
+        return Err(refused("has an empty name"));
+    }
+    if names.iter().any(|it| it.starts_with('.')) {
+        return Err(refused("has a name that begins with a dot"));
+    }
+    if let Some(other) = below.chars().find(|c| !is_known(*c)) {
+        return Err(refused(&format!("has the character {other:?}")));
+    }
+    let too_long = |_| refused("makes too long a name");
+    let text = match names.as_slice() {
+        [name] if is_directory && has_directories => {
+            return Prefix::parse(&part(name)).map(Place::Directory).map_err(too_long);
+        }
+        _ if is_directory => {
+            return Err(refused("names a directory, and there is none of that kind"));
+        }
+        [directory, names @ ..] if has_directories && !names.is_empty() => {
+            format!("{}:{}", part(directory), part(without_ending(&names.join("_"))))
+        }
+        names => part(without_ending(&names.join("_"))),
+    };
+    let key = Key::parse(&text).map_err(too_long)?;
+    // One name, and no ending that went: all of it is ASCII.
+    let may_be_directory = has_directories && names.len() == 1 && text.len() == below.len();
+    let directory = may_be_directory.then(|| Prefix::parse(&text).ok()).flatten();
+    Ok(Place::Entry { key, directory })
+}
+
+fn refusal(path: &str, what: &str, has_directories: bool) -> String {
+    let shown: String = path.chars().take(SHOWN_CHARS_MAX).collect();
+    let further =
+        if has_directories { ", in a directory as in /memories/project/notes" } else { "" };
+    format!(
+        "Error: the path {shown:?} {what}; use {ROOT}/ and a name of a-z, 0-9 and _, at most \
+         {KEY_BYTES_MAX} characters, as in {ROOT}/progress{further}"
+    )
+}
+
+/// Whether `c` may stand in a path.
+fn is_known(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_-. /".contains(c)
+}
+
+/// The part of a key that `name` makes.
+fn part(name: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
+    name.chars().map(letter).collect()
+}
+
+/// `name` without the ending of a text.
+fn without_ending(name: &str) -> &str {
+    let is_ending = |it: &(&str, &str)| ENDINGS.iter().any(|end| end.eq_ignore_ascii_case(it.1));
+    name.rfind('.')
+        .and_then(|at| name.split_at_checked(at))
+        .filter(is_ending)
+        .map_or(name, |(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, flat: &str, with_directories: &str) {
+        let seen = |has_directories| match place(path, has_directories) {
+            Ok(Place::Root) => "root".to_owned(),
+            Ok(Place::Directory(prefix)) => format!("{}:", prefix.as_str()),
+            Ok(Place::Entry { key, directory: None }) => key.to_string(),
+            Ok(Place::Entry { key, directory: Some(prefix) }) => {
+                assert_eq!(key.as_str(), prefix.as_str());
+                format!("{key} or {key}:")
+            }
+            Err(text) => {
+                assert!(text.starts_with("Error: the path \""), "{text}");
+                assert!(text.contains("; use /memories/ and a name of a-z, 0-9 and _"), "{text}");
+                text
+            }
+        };
+        for (expected, seen) in [(flat, seen(false)), (with_directories, seen(true))] {
+            let fits = seen == expected || seen.starts_with("Error") && seen.contains(expected);
+            assert!(fits, "{path}: {expected} expected, not {seen}");
+        }
+    }
+
+    #[test]
+    fn names_as_agents_give_them_become_keys() {
+        check("/memories", "root", "root");
+        check("/memories/", "root", "root");
+        check("/memories/progress", "progress", "progress or progress:");
+        check("/memories/progress.md", "progress", "progress");
+        check("/memories/customer-notes.xml", "customer_notes", "customer_notes");
+        check("/memories/Project Notes.TXT", "project_notes", "project_notes");
+        check("/memories/v1.2 plan", "v1_2_plan", "v1_2_plan or v1_2_plan:");
+        check("/memories/a.md.json", "a_md", "a_md");
+        check("/memories/script.py", "script_py", "script_py or script_py:");
+        check("/memories/project/notes.md", "project_notes", "project:notes");
+        check("/memories/My Project/Q1/Notes.md", "my_project_q1_notes", "my_project:q1_notes");
+        check("/memories/project/", "names a directory", "project:");
+        check("/memories/a/b/", "names a directory", "names a directory");
+        let long = "a".repeat(64);
+        check(&format!("/memories/{long}.md"), &long, &long);
+        check(&format!("/memories/{long}/b"), "too long a name", &format!("{long}:b"));
+        check(&format!("/memories/{long}a"), "too long a name", "too long a name");
+        check(&format!("/memories/b/{long}a"), "too long a name", "too long a name");
+        check(&format!("/memories/{long}a/"), "names a directory", "too long a name");
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused() {
+        for path in [
+            "",
+            "/",
+            "notes.md",
+            "memories/notes",
+            "/memory/notes",
+            "/memoriesx",
+            "/memories.md",
+            " /memories/a",
+            "/Memories/a",
+            "/etc/passwd",
+            "\\memories\\a",
+            "..",
+            "../memories/a",
+        ] {
+            check(path, "is not below /memories", "is not below /memories");
+        }
+        for path in ["/memories//", "/memories//a", "/memories/a//b", "/memories/a//"] {
+            check(path, "has an empty name", "has an empty name");
+        }
+        for path in [
+            "/memories/..",
+            "/memories/../etc",
+            "/memories/a/../b",
+            "/memories/./a",
+            "/memories/.md",
+        ] {
+            check(path, "begins with a dot", "begins with a dot");
+        }
+        for (path, what) in [
+            ("/memories/%2e%2e%2fetc", "'%'"),
+            ("/memories/a\\..\\b", r"'\\'"),
+            ("/memories/project:notes", "':'"),
+            ("/memories/straße", "'ß'"),
+            ("/memories/a\0", r"'\0'"),
+            ("/memories/a\n", r"'\n'"),
+            ("/memories/~", "'~'"),
+            ("/memories/*", "'*'"),
+        ] {
+            check(path, what, what);
+        }
+    }
+
+    #[test]
+    fn a_long_path_is_told_in_part() {
+        let text = place(&"x".repeat(5_000), false).unwrap_err();
+        assert!(text.len() < 300, "{text}");
+    }
+
+    fn key() -> impl Strategy<Value = String> {
+        ("[a-z0-9_]{1,64}", prop::option::of("[a-z0-9_]{1,64}")).prop_map(|(key, prefix)| {
+            prefix.map_or_else(|| key.clone(), |prefix| format!("{prefix}:{key}"))
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_a_path_names_is_named_by_the_path_it_is_told_by(
+            names in "(/?[A-Za-z0-9_. -]{1,70}){1,3}/?", other in "/memories/.{0,12}",
+            has_directories: bool,
+        ) {
+            for path in [format!("/memories/{names}"), other] {
+                let Ok(named) = place(&path, has_directories) else { continue };
+                let told = place(&named.to_string(), has_directories).unwrap();
+                prop_assert_eq!(told.to_string(), named.to_string());
+                match (named, told) {
+                    (Place::Entry { key, .. }, Place::Entry { key: again, .. }) => {
+                        prop_assert_eq!(Key::parse(key.as_str()), Ok(key.clone()));
+                        prop_assert!(has_directories || key.prefix().is_none());
+                        prop_assert_eq!(key, again);
+                    }
+                    (named, told) => prop_assert_eq!(named, told),
+                }
+            }
+        }
+
+        #[test]
+        fn every_key_is_named_by_its_path(key in key()) {
+            let key = Key::parse(&key).unwrap();
+            let has_directories = key.prefix().is_some();
+            let named = place(&path_of(key.as_str()), has_directories).unwrap();
+            let is_it = matches!(named, Place::Entry { key: it, .. } if it == key);
+            prop_assert!(is_it);
+        }
+
+        #[test]
+        fn any_text_names_a_place_or_is_told_why_not(path in ".{0,40}", has_directories: bool) {
+            if let Err(text) = place(&path, has_directories) {
+                prop_assert!(text.starts_with("Error: "), "{}", text);
+            }
+        }
+    }
+}

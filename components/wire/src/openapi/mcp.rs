@@ -1,0 +1,164 @@
+//! What is said of the endpoint of MCP. Its messages are the protocol's to describe.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    about::About,
+    parts::{body, headers_named, request, response},
+    schemas::reference,
+};
+use crate::http::table::Endpoint;
+
+/// What is said of `endpoint`.
+pub(super) fn about(endpoint: Endpoint) -> About {
+    let about = About { tag: "mcp", ..About::default() };
+    match endpoint {
+        Endpoint::ResourceMetadata => About {
+            id: "read_resource_metadata",
+            tag: "about",
+            summary: "Read how the endpoint of MCP is guarded (RFC 9728).",
+            responses: response(
+                "200",
+                "As asked.",
+                body(
+                    json!({"type": "object", "required": ["resource"]}),
+                    json!({
+                        "resource": "http://127.0.0.1:8787/mcp",
+                        "resource_name": "shared-context",
+                        "bearer_methods_supported": ["header"],
+                        "resource_documentation": "http://127.0.0.1:8787/",
+                    }),
+                ),
+                &[],
+            ),
+            codes: &["FORBIDDEN"],
+            ..about
+        },
+        Endpoint::McpStream => About {
+            id: "stream_mcp",
+            summary: "Receive the notifications of an MCP session (2025-11-25 and before).",
+            description: "Needs the Mcp-Session-Id that initialize answered. Newer clients POST \
+                          subscriptions/listen instead.",
+            headers: &["mcp_session_id", "last_event_id"],
+            responses: response("200", "Messages as they come.", events(), &[]),
+            codes: &["METHOD_NOT_ALLOWED"],
+            ..about
+        },
+        Endpoint::McpEnd => About {
+            id: "end_mcp",
+            summary: "End an MCP session (2025-11-25 and before).",
+            headers: &["mcp_session_id"],
+            responses: [("204".to_owned(), json!({"description": "Ended."}))].into_iter().collect(),
+            codes: &["METHOD_NOT_ALLOWED"],
+            ..about
+        },
+        _ => About {
+            id: "send_mcp",
+            summary: "Send one message of MCP.",
+            description: "Versions 2026-07-28, 2025-11-25 and 2025-06-18 of the Model Context \
+                          Protocol, by Streamable HTTP. A message that cannot be carried out is \
+                          answered by an error of JSON-RPC.",
+            headers: &[
+                "mcp_protocol_version",
+                "mcp_method",
+                "mcp_name",
+                "mcp_param_session",
+                "mcp_session_id",
+            ],
+            request: Some(request(body(reference("mcp_message"), example()))),
+            responses: sent(),
+            codes: &["REQUEST_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"],
+            ..about
+        },
+    }
+}
+
+/// Adds to `responses` that an error of JSON-RPC may come with some statuses.
+pub(super) fn add_faults(endpoint: Endpoint, responses: &mut Map<String, Value>) {
+    let statuses: &[&str] = match endpoint {
+        Endpoint::Mcp => &["400", "404"],
+        _ => &["404"],
+    };
+    for status in statuses {
+        let response = responses.entry(*status).or_insert_with(
+            || json!({"description": "Told by an error of JSON-RPC.", "content": {}}),
+        );
+        response["content"]["application/json"] = json!({"schema": reference("mcp_error")});
+    }
+}
+
+fn sent() -> Map<String, Value> {
+    let content = json!({
+        "application/json": {"schema": reference("mcp_answer")},
+        "text/event-stream": {"schema": {"type": "string"}},
+    });
+    let mut sent = response("200", "The answer, or a stream of messages.", content, &[]);
+    sent["200"]["headers"] = headers_named(&["Mcp-Session-Id"]);
+    sent.insert("202".to_owned(), json!({"description": "A notification was taken."}));
+    sent
+}
+
+fn events() -> Value {
+    json!({"text/event-stream": {"schema": {"type": "string"}}})
+}
+
+fn example() -> Value {
+    json!({
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {
+            "name": "shared_context",
+            "arguments": {"action": "list_keys"},
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        },
+    })
+}
+
+/// The schemas of messages.
+pub(super) fn schemas() -> Value {
+    let id = json!({"type": ["string", "integer"]});
+    let version = json!({"const": "2.0"});
+    json!({
+        "mcp_message": {
+            "description": "A request, or without an id a notification.",
+            "type": "object",
+            "required": ["jsonrpc", "method"],
+            "properties": {
+                "jsonrpc": version,
+                "id": id,
+                "method": {"type": "string"},
+                "params": {"type": "object"},
+            },
+        },
+        "mcp_answer": {
+            "oneOf": [
+                {
+                    "type": "object",
+                    "required": ["jsonrpc", "id", "result"],
+                    "properties": {"jsonrpc": version, "id": id, "result": {"type": "object"}},
+                },
+                reference("mcp_error"),
+            ],
+        },
+        "mcp_error": {
+            "type": "object",
+            "required": ["jsonrpc", "error"],
+            "properties": {
+                "jsonrpc": version,
+                "id": id,
+                "error": {
+                    "type": "object",
+                    "required": ["code", "message"],
+                    "properties": {
+                        "code": {"type": "integer"},
+                        "message": {"type": "string"},
+                    },
+                },
+            },
+        },
+    })
+}

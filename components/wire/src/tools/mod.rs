@@ -1,0 +1,65 @@
+//! The definitions of the tools, for agents (000 §3).
+//!
+//! MCP lists `shared_context` with all that agents and orchestrators may do, and
+//! only `action` required; what may be left out has one type, so that clients
+//! that fill in forms or repeat arguments in headers understand it. The strict
+//! forms offer the everyday part of it, and only the one tool: the program that
+//! carries out such calls is the orchestrator's, and mints by itself.
+//!
+//! The tools themselves: [`shared_context`], [`subagent`]. Leaves out carrying
+//! out calls.
+//!
+//! # Invariant
+//!
+//! The same bytes each time. Which actions there are, for whom, and what they
+//! take is the codec's to say.
+
+mod schema;
+mod shared_context;
+mod subagent;
+#[cfg(test)]
+mod tests;
+
+use std::sync::LazyLock;
+
+use serde::Serialize;
+use shared_context_core::Role;
+
+/// Whose words a definition is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// The tools of MCP's `tools/list`.
+    Mcp,
+    /// `tools` in `OpenAI`'s chat completions.
+    OpenAi,
+    /// `tools` in Anthropic's messages.
+    Anthropic,
+}
+
+/// The array `tools` of MCP's `tools/list`: `shared_context`, and `subagent` for
+/// those who may let others take part, who may do more with the first one, too.
+pub(crate) fn listed(with_subagent: bool) -> &'static str {
+    static LISTED: LazyLock<[String; 2]> = LazyLock::new(|| {
+        [
+            written(&[shared_context::mcp(Role::Agent)]),
+            written(&[shared_context::mcp(Role::Orchestrator), subagent::mcp()]),
+        ]
+    });
+    let [agents, orchestrators] = &*LISTED;
+    if with_subagent { orchestrators } else { agents }
+}
+
+/// `{"tools":[…]}` for an agent or an orchestrator.
+pub(crate) fn definition(format: Format, role: Role) -> String {
+    let tools = match format {
+        Format::Mcp => listed(role != Role::Agent).to_owned(),
+        Format::OpenAi => written(&[shared_context::openai(role)]),
+        Format::Anthropic => written(&[shared_context::anthropic(role)]),
+    };
+    format!(r#"{{"tools":{tools}}}"#)
+}
+
+/// The JSON of `tools`, which can always be written.
+fn written(tools: &impl Serialize) -> String {
+    serde_json::to_string(tools).unwrap_or_default()
+}

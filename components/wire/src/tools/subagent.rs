@@ -1,0 +1,54 @@
+//! The tool `subagent`: how an orchestrator lets a subagent take part.
+
+use serde_json::json;
+
+use super::{
+    schema::{Arguments, Kind, McpTool, Member, Meta, Needed, Optional},
+    shared_context::{SESSION, error_schema},
+};
+
+/// What it costs, as [`Meta`] says; a host that has the tokenizer holds the number
+/// in a test.
+const TOKENS: u32 = 236;
+
+const DESCRIPTION: &str = "Make the credential with which a subagent you start calls \
+shared_context as subagent:{task}:{id}. First write what it needs to know. Give the credential to \
+it alone, never store it.";
+
+const MEMBERS: [Member; 4] = [
+    Member { name: "id", kind: Kind::Text, about: "" },
+    Member { name: "ttl_seconds", kind: Kind::Integer, about: "" },
+    Member { name: "keys", kind: Kind::Texts, about: "all it may see and write, as findings_*" },
+    SESSION,
+];
+
+/// As MCP lists it.
+pub(super) fn mcp() -> McpTool {
+    let task = Needed { name: "task", one_of: Vec::new(), about: "such as review".to_owned() };
+    let text = json!({"type": "string"});
+    McpTool {
+        name: "subagent",
+        title: "Subagent",
+        description: DESCRIPTION,
+        input_schema: Arguments::new(task, MEMBERS, Optional::Omitted),
+        output_schema: json!({
+            "type": "object",
+            "properties": {
+                "participant": text,
+                "session": text,
+                "credential": text,
+                "expires_at": text,
+                "error": error_schema(),
+            },
+        }),
+        annotations: json!({
+            // It changes no entry, but who may: nothing to wave through.
+            "readOnlyHint": false,
+            "destructiveHint": false,
+            // Each credential is another one.
+            "idempotentHint": false,
+            "openWorldHint": false,
+        }),
+        meta: Meta { tokens: TOKENS },
+    }
+}

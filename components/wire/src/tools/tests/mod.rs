@@ -1,0 +1,224 @@
+//! The definitions as they are told: which tools, actions and members, for whom,
+//! and whether what calls answer fits them.
+
+use serde_json::{Value, json};
+use shared_context_codec::{ACTIONS, Failure};
+
+use super::{shared_context::LEFT_OUT, *};
+use crate::mint::Issued;
+
+mod rules;
+
+fn tools(format: Format, role: Role) -> Vec<Value> {
+    let document: Value = serde_json::from_str(&definition(format, role)).unwrap();
+    document["tools"].as_array().unwrap().clone()
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    list.as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect()
+}
+
+/// The schema of the arguments of a tool in any format.
+fn arguments(tool: &Value) -> &Value {
+    ["/inputSchema", "/function/parameters", "/input_schema"]
+        .iter()
+        .find_map(|it| tool.pointer(it))
+        .unwrap()
+}
+
+#[test]
+fn each_list_is_the_same_bytes_every_time() {
+    for (with_subagent, role) in [(false, Role::Agent), (true, Role::Orchestrator)] {
+        assert_eq!(listed(with_subagent), listed(with_subagent));
+        let document = format!(r#"{{"tools":{}}}"#, listed(with_subagent));
+        assert_eq!(document, definition(Format::Mcp, role));
+    }
+    assert_eq!(definition(Format::Mcp, Role::Admin), definition(Format::Mcp, Role::Orchestrator));
+}
+
+#[test]
+fn only_who_may_let_others_take_part_is_offered_the_tool_for_it() {
+    let names = |role| {
+        let tools = tools(Format::Mcp, role);
+        tools.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(Role::Agent), ["shared_context"]);
+    assert_eq!(names(Role::Orchestrator), ["shared_context", "subagent"]);
+}
+
+/// An action that is added is offered at once; one that an agent may not ask for
+/// only costs it tokens and a refusal.
+#[test]
+fn every_action_is_offered_to_whom_it_is_for() {
+    for role in [Role::Agent, Role::Orchestrator] {
+        let allowed: Vec<&str> =
+            ACTIONS.iter().filter(|it| it.roles.contains(&role)).map(|it| it.name).collect();
+        let listed = tools(Format::Mcp, role);
+        assert_eq!(names(&listed[0]["inputSchema"]["properties"]["action"]["enum"]), allowed);
+        for format in [Format::OpenAi, Format::Anthropic] {
+            let tool = &tools(format, role)[0];
+            for action in names(&arguments(tool)["properties"]["action"]["enum"]) {
+                assert!(allowed.contains(&action), "{action} in {format:?}");
+            }
+        }
+    }
+}
+
+/// A member that is added to the codec's list has to be offered, or left out on
+/// purpose.
+#[test]
+fn every_member_is_offered_or_left_out_by_name() {
+    let tool = &tools(Format::Mcp, Role::Orchestrator)[0];
+    let offered = tool["inputSchema"]["properties"].as_object().unwrap();
+    let mut taken = Vec::new();
+    for action in ACTIONS.iter().filter(|it| it.roles.contains(&Role::Orchestrator)) {
+        for name in action.required {
+            assert!(offered.contains_key(*name), "{} needs {name}", action.name);
+        }
+        taken.extend(action.required.iter().chain(action.optional));
+    }
+    for name in &taken {
+        assert_ne!(offered.contains_key(*name), LEFT_OUT.contains(name), "{name}");
+    }
+    for name in offered.keys().map(String::as_str).chain(LEFT_OUT) {
+        let is_the_wires = ["action", "session"].contains(&name);
+        assert!(is_the_wires || taken.contains(&name), "no action takes {name}");
+    }
+}
+
+#[test]
+fn the_strict_forms_are_one_tool_and_its_members_suffice_for_its_actions() {
+    for role in [Role::Agent, Role::Orchestrator] {
+        let (openai, anthropic) = (&tools(Format::OpenAi, role), &tools(Format::Anthropic, role));
+        assert_eq!((openai.len(), anthropic.len()), (1, 1));
+        let (openai, anthropic) = (arguments(&openai[0]), arguments(&anthropic[0]));
+        let members = anthropic["properties"].as_object().unwrap();
+        for (name, property) in members {
+            let mut nullable = property.clone();
+            if name != "action" {
+                nullable["type"] = json!([property["type"], "null"]);
+            }
+            assert_eq!(openai["properties"][name], nullable, "{name}");
+        }
+        assert_eq!(openai["properties"].as_object().unwrap().len(), members.len());
+        assert_eq!(anthropic["required"], json!(["action"]));
+        assert!(!members.contains_key("session"), "the program knows its session");
+        for name in names(&members["action"]["enum"]) {
+            let action = ACTIONS.iter().find(|it| it.name == name).unwrap();
+            assert!(action.required.iter().all(|it| members.contains_key(*it)), "{name}");
+        }
+    }
+}
+
+/// What an agent has to know of each action stands where it chooses one.
+#[test]
+fn the_actions_tell_which_members_they_take() {
+    let check = |format, role, told: &[&str], never: &str| {
+        let tool = &tools(format, role)[0];
+        let action = &arguments(tool)["properties"]["action"];
+        let text = action["description"].as_str().unwrap();
+        for part in told {
+            assert!(text.split_inclusive(')').any(|it| it.trim() == *part), "{part} in {text}");
+        }
+        assert_eq!(text.matches('(').count(), names(&action["enum"]).len());
+        assert!(!text.contains(never), "{never} in {text}");
+    };
+    let lists = ["list_keys()", "diff_snapshots(from, to?)", "changes(since?)"];
+    check(Format::Mcp, Role::Agent, &lists, "redact");
+    let changes = ["redact(key, reason)", "write_batch(writes?, deletes?)", "snapshot(label)"];
+    check(Format::Mcp, Role::Orchestrator, &changes, "if_revision");
+    let writes = ["write(key, value, if_version?)", "list_keys()", "read_batch(keys)"];
+    check(Format::OpenAi, Role::Orchestrator, &writes, "ttl_seconds");
+    check(Format::Anthropic, Role::Agent, &writes, "snapshot(label) ");
+}
+
+#[test]
+fn the_description_teaches_reading_and_writing() {
+    let tool = &tools(Format::Mcp, Role::Agent)[0];
+    let text = tool["description"].as_str().unwrap();
+    for taught in [
+        "list_keys first",
+        "never raw data",
+        "personal data",
+        "VERSION_CONFLICT",
+        "not instruction",
+    ] {
+        assert!(text.contains(taught), "{taught}");
+    }
+    for format in [Format::OpenAi, Format::Anthropic] {
+        let strict = &tools(format, Role::Agent)[0];
+        assert_eq!(strict.get("function").unwrap_or(strict)["description"], text);
+    }
+}
+
+/// Clients refuse a result that does not fit the output schema, so it has to be
+/// true of every reply: where the schema of a reply has a member that the output
+/// schema names, it allows no more.
+#[test]
+fn every_reply_fits_the_output_schema() {
+    let description: Value = serde_json::from_str(shared_context_codec::describe()).unwrap();
+    let output = &tools(Format::Mcp, Role::Orchestrator)[0]["outputSchema"];
+    for (name, action) in description["actions"].as_object().unwrap() {
+        let reply = &action["reply"];
+        assert!(is_within(reply, output, &description), "{name}: {reply}");
+    }
+    // The check can fail.
+    let too_narrow = json!({"type": "object", "properties": {"unchanged": {"type": "boolean"}}});
+    let replies = &description["actions"];
+    assert!(is_within(&replies["read"]["reply"], &too_narrow, &description));
+    assert!(!is_within(&replies["diff_snapshots"]["reply"], &too_narrow, &description));
+}
+
+/// Whether all values that `narrow` describes are among those of `wide`.
+fn is_within(narrow: &Value, wide: &Value, document: &Value) -> bool {
+    if let Some(reference) = narrow["$ref"].as_str() {
+        let target = document.pointer(reference.trim_start_matches('#')).unwrap();
+        return is_within(target, wide, document);
+    }
+    if let Some(variants) = narrow["anyOf"].as_array() {
+        return variants.iter().all(|it| is_within(it, wide, document));
+    }
+    let members = wide["properties"].as_object();
+    narrow["type"] == wide["type"]
+        && wide.get("items").is_none_or(|it| is_within(&narrow["items"], it, document))
+        && members.into_iter().flatten().all(|(name, schema)| {
+            narrow["properties"].get(name).is_none_or(|it| is_within(it, schema, document))
+        })
+}
+
+#[test]
+fn every_refusal_fits_the_output_schemas() {
+    let plain = Failure::new("FORBIDDEN", "ask the orchestrator");
+    let details = Some(r#"{"current_version":3}"#.to_owned());
+    let detailed = Failure { details, ..Failure::new("VERSION_CONFLICT", "read again") };
+    for tool in tools(Format::Mcp, Role::Orchestrator) {
+        for failure in [&plain, &detailed] {
+            let refusal: Value = serde_json::from_slice(&failure.to_json()).unwrap();
+            let error = &tool["outputSchema"]["properties"]["error"];
+            assert_eq!((&error["type"], refusal["error"].is_object()), (&json!("object"), true));
+            for (name, schema) in error["properties"].as_object().unwrap() {
+                assert_eq!(schema["type"], "string");
+                assert!(refusal["error"][name].is_string(), "{name} in {refusal}");
+            }
+        }
+        assert_eq!(tool["outputSchema"].get("required"), None, "a refusal has no other members");
+    }
+}
+
+#[test]
+fn what_a_subagent_is_given_fits_the_output_schema() {
+    let issued = Issued {
+        participant: "subagent:review:3".to_owned(),
+        credential: "a.b.c".to_owned(),
+        expires_at: "2026-02-21T14:00:00Z".to_owned(),
+        keys: Some(vec!["findings_*".to_owned()]),
+    };
+    let mut given = serde_json::to_value(issued).unwrap();
+    given["session"] = json!("ticket-7");
+    let tool = &tools(Format::Mcp, Role::Orchestrator)[1];
+    let properties = tool["outputSchema"]["properties"].as_object().unwrap();
+    for (name, schema) in properties.iter().filter(|(name, _)| *name != "error") {
+        assert_eq!(schema["type"], "string");
+        assert!(given[name].is_string(), "{name} in {given}");
+    }
+}

@@ -1,0 +1,96 @@
+//! Headers that repeat the body: what a proxy saw is what is done.
+
+use serde_json::{Value, json};
+
+use crate::{bench::Bench, client::meta};
+
+/// Sends `method` with `params` and these headers; 0 for a result, else the code
+/// of the error.
+#[track_caller]
+fn check(method: &str, mut params: Value, headers: &[(&str, &str)], code: i64) {
+    let bench = Bench::new();
+    bench.call(&bench.orchestrator, json!({"action": "write", "key": "scope", "value": "x"}));
+    params["_meta"] = meta();
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let mut all = vec![("mcp-protocol-version", "2026-07-28")];
+    all.extend(headers);
+    let before = bench.engine.requests.lock().unwrap().len();
+    let seen = bench.mcp(&bench.agent, &all, &body.to_string());
+    let answer = seen.json();
+    assert_eq!(answer["error"]["code"].as_i64().unwrap_or(0), code, "{headers:?} {seen:?}");
+    if code == -32020 {
+        assert_eq!(seen.status, 400, "{seen:?}");
+        assert_eq!(bench.engine.requests.lock().unwrap().len(), before);
+        assert!(answer["error"]["message"].as_str().unwrap().contains("header"), "{seen:?}");
+    }
+}
+
+const CALL: (&str, &str) = ("mcp-method", "tools/call");
+const NAME: (&str, &str) = ("mcp-name", "shared_context");
+
+fn call(arguments: Value) -> Value {
+    json!({"name": "shared_context", "arguments": arguments})
+}
+
+#[test]
+fn the_method_stands_in_a_header() {
+    check("tools/list", json!({}), &[("mcp-method", "tools/list")], 0);
+    check("tools/list", json!({}), &[("MCP-METHOD", " tools/list ")], 0);
+    check("tools/list", json!({}), &[], -32020);
+    check("tools/list", json!({}), &[("mcp-method", "prompts/list")], -32020);
+    check("tools/list", json!({}), &[("mcp-method", "TOOLS/LIST")], -32020);
+    let twice = [("mcp-method", "tools/list"), ("mcp-method", "tools/list")];
+    check("tools/list", json!({}), &twice, -32020);
+}
+
+#[test]
+fn the_name_stands_in_a_header() {
+    let params = call(json!({"action": "list_keys"}));
+    check("tools/call", params.clone(), &[CALL, NAME], 0);
+    check("tools/call", params.clone(), &[CALL], -32020);
+    check("tools/call", params.clone(), &[CALL, ("mcp-name", "subagent")], -32020);
+    check(
+        "tools/call",
+        params.clone(),
+        &[CALL, ("mcp-name", "=?base64?c2hhcmVkX2NvbnRleHQ=?=")],
+        0,
+    );
+    for wrong in
+        ["=?base64?c2hhcmVkX2NvbnRleHQ?=", "=?base64?%%?=", "=?base64?/w==?=", "=?BASE64?eA==?="]
+    {
+        check("tools/call", params.clone(), &[CALL, ("mcp-name", wrong)], -32020);
+    }
+    let read = json!({"uri": "session://s/entries/scope"});
+    let method = ("mcp-method", "resources/read");
+    check("resources/read", read.clone(), &[method, ("mcp-name", "session://s/entries/scope")], 0);
+    check("resources/read", read, &[method, ("mcp-name", "session://s/entries/other")], -32020);
+    // What the body lacks too is the method's to refuse.
+    check("tools/call", json!({}), &[CALL], -32602);
+}
+
+#[test]
+fn the_session_stands_in_a_header() {
+    let named = call(json!({"action": "list_keys", "session": "s"}));
+    let header = "mcp-param-session";
+    check("tools/call", named.clone(), &[CALL, NAME, (header, "s")], 0);
+    check("tools/call", named.clone(), &[CALL, NAME, (header, "=?base64?cw==?=")], 0);
+    check("tools/call", named.clone(), &[CALL, NAME], -32020);
+    check("tools/call", named, &[CALL, NAME, (header, "other")], -32020);
+    let none = call(json!({"action": "list_keys"}));
+    check("tools/call", none, &[CALL, NAME, (header, "s")], -32020);
+    let null = call(json!({"action": "list_keys", "session": null}));
+    check("tools/call", null.clone(), &[CALL, NAME], 0);
+    check("tools/call", null, &[CALL, NAME, (header, "s")], -32020);
+    // A name written in escapes is the same name.
+    let escaped: Value = serde_json::from_str(
+        r#"{"name":"shared_context","arguments":{"action":"list_keys","\u0073ession":"other"}}"#,
+    )
+    .unwrap();
+    check("tools/call", escaped, &[CALL, NAME, (header, "s")], -32020);
+    check(
+        "tools/call",
+        call(json!({"action": "list_keys"})),
+        &[CALL, NAME, ("mcp-param-other", "x")],
+        0,
+    );
+}

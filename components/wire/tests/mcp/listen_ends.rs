@@ -1,0 +1,132 @@
+//! How a stream of `subscriptions/listen` ends, and when.
+
+use std::sync::atomic::Ordering;
+
+use serde_json::json;
+use shared_context_codec::Failure;
+use shared_context_wire::http::Watch;
+
+use crate::{
+    bench::{ADMIN_KEY, Bench, Meanwhile},
+    listen::{check_result, everything, opened},
+    live::{short, told},
+};
+
+/// Checks that the stream ends with an error of this code, and then is over.
+#[track_caller]
+fn check_error(bench: &Bench, watch: &mut Watch, code: &str) {
+    let messages = bench.next_messages(watch);
+    let [error] = &messages[..] else { panic!("{messages:?}") };
+    assert_eq!((&error["id"], &error["error"]["code"]), (&json!(1), &json!(-32603)), "{error}");
+    assert_eq!(error["error"]["data"]["error"]["code"], code, "{error}");
+    assert_eq!(error["error"]["message"], error["error"]["data"]["error"]["message"], "{error}");
+    assert_eq!(bench.next(watch), None);
+}
+
+#[test]
+fn a_stream_ends_with_an_error_when_its_credential_expires() {
+    let bench = Bench::new();
+    let body = r#"{"participant":"subagent:brief","ttl_seconds":60}"#;
+    let minted = bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/participants", &[], body, 201, "");
+    let token = minted.json()["credential"].as_str().unwrap().to_owned();
+    let mut watch = bench.listen(&token, &json!(1), &everything());
+    bench.next(&mut watch).unwrap();
+    // A minute, and half a minute for clocks that differ.
+    while bench.engine.micros.load(Ordering::SeqCst) < 90_000_000 {
+        assert_eq!(bench.next(&mut watch).unwrap(), ": heartbeat\n\n");
+    }
+    bench.meanwhile(Meanwhile::Passes(1));
+    bench.meanwhile_write("a");
+    check_error(&bench, &mut watch, "UNAUTHENTICATED");
+}
+
+#[test]
+fn a_stream_ends_with_an_error_when_its_credential_is_revoked() {
+    let bench = Bench::new();
+    let mut watch = opened(&bench);
+    bench.meanwhile_asks("admin", &json!({"action": "revoke_credentials"}));
+    bench.meanwhile_write("a");
+    check_error(&bench, &mut watch, "UNAUTHENTICATED");
+}
+
+#[test]
+fn a_stream_ends_with_an_error_when_its_session_is_deleted() {
+    let bench = Bench::new();
+    let mut watch = opened(&bench);
+    bench.meanwhile_asks("admin", &json!({"action": "delete_session"}));
+    check_error(&bench, &mut watch, "SESSION_NOT_FOUND");
+    let mut admins = bench.listen(ADMIN_KEY, &json!(1), &json!({}));
+    assert_eq!(bench.next_messages(&mut admins).len(), 2);
+}
+
+/// The admin's stream does not belong to one of the sessions that ever had the name:
+/// it goes on in the next one, where everything is another.
+#[test]
+fn the_admin_hears_that_a_session_was_replaced() {
+    let bench = Bench::new();
+    for _ in 0..10 {
+        bench.write("a");
+    }
+    let mut watch = bench.listen(ADMIN_KEY, &json!(1), &everything());
+    bench.next(&mut watch).unwrap();
+    for action in ["delete_session", "create_session"] {
+        bench.engine.ask("admin", &json!({ "action": action }).to_string());
+    }
+    assert_eq!(told(&bench.next(&mut watch).unwrap()), "a keys list");
+}
+
+#[test]
+fn a_stream_whose_storage_fails_ends_with_an_error() {
+    let bench = Bench::new();
+    let mut watch = opened(&bench);
+    bench.meanwhile_write("a");
+    let failure = Failure::new("STORAGE_UNAVAILABLE", "the disk is away");
+    *bench.engine.fails_with.lock().unwrap() = Some(failure);
+    check_error(&bench, &mut watch, "STORAGE_UNAVAILABLE");
+}
+
+#[test]
+fn a_stream_of_a_server_that_stops_ends_with_the_result() {
+    let bench = Bench::new();
+    let mut watch = bench.listen(&bench.agent, &json!("listen:7"), &everything());
+    bench.next(&mut watch).unwrap();
+    // What was changed before is still told.
+    bench.write("a");
+    bench.meanwhile(Meanwhile::Stops);
+    let messages = bench.next_messages(&mut watch);
+    let [notices @ .., last] = &messages[..] else { panic!("{messages:?}") };
+    assert_eq!(notices.iter().map(short).collect::<Vec<_>>(), ["list", "keys", "a"]);
+    check_result(last, &json!("listen:7"));
+    assert_eq!(bench.next(&mut watch), None);
+}
+
+#[test]
+fn a_stream_that_the_client_leaves_is_gone() {
+    let bench = Bench::new();
+    let mut streams: Vec<_> = (0..10).map(|_| opened(&bench)).collect();
+    streams.push(bench.listen(&bench.agent, &json!(1), &json!({})));
+    assert_eq!(bench.open_streams(), 11);
+    bench.meanwhile_write("a");
+    bench.next(&mut streams[0]).unwrap();
+    streams.truncate(4);
+    assert_eq!(bench.open_streams(), 4);
+    drop(streams);
+    assert_eq!(bench.open_streams(), 0);
+}
+
+#[test]
+fn two_streams_of_one_client_are_told_each_under_its_own_id() {
+    let bench = Bench::new();
+    let mut streams =
+        [json!(1), json!("1")].map(|id| bench.listen(&bench.agent, &id, &everything()));
+    for watch in &mut streams {
+        bench.next(watch).unwrap();
+    }
+    bench.write("a");
+    let ids = streams.map(|mut watch| {
+        let messages = bench.next_messages(&mut watch);
+        assert_eq!(messages.len(), 3);
+        messages[0]["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].clone()
+    });
+    assert_eq!(ids, [json!(1), json!("1")]);
+}

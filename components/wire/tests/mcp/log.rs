@@ -1,0 +1,92 @@
+//! The log of the older protocols.
+
+use serde_json::{Value, json};
+
+use crate::{
+    bench::{Bench, Meanwhile},
+    legacy::Client,
+    live::messages,
+};
+
+#[track_caller]
+fn set_level(client: &Client, level: &Value, told: &str) {
+    let params = json!({ "level": level });
+    let seen =
+        client.bench.legacy(&client.bench.agent, Some(&client.id), "logging/setLevel", params);
+    assert!(seen.body.contains(told), "{seen:?}");
+}
+
+/// The log's messages in a piece of a stream: the level and the action of each.
+fn logged(text: &str) -> Vec<String> {
+    let messages = messages(text);
+    let messages = messages.iter().filter(|it| it["method"] == "notifications/message");
+    let short = |it: &Value| {
+        let params = &it["params"];
+        assert_eq!(params["logger"], "changes");
+        format!(
+            "{} {}",
+            params["level"].as_str().unwrap(),
+            params["data"]["action"].as_str().unwrap()
+        )
+    };
+    messages.map(short).collect()
+}
+
+#[test]
+fn a_client_reads_in_the_log_what_it_asked_for() {
+    let client = Client::new();
+    client.bench.write("a");
+    let (_, mut watch) = client.stream(None);
+    // Nothing before a level is set.
+    client.bench.meanwhile_write("a");
+    assert_eq!(logged(&client.next(&mut watch)), Vec::<String>::new());
+    set_level(&client, &json!("info"), r#""result":{}"#);
+    client.bench.meanwhile_write("a");
+    let text = client.next(&mut watch);
+    assert_eq!(logged(&text), ["info write"]);
+    let data = &messages(&text)[0]["params"]["data"];
+    assert_eq!((&data["key"], &data["version"]), (&json!("a"), &json!(3)));
+    assert_eq!(data["written_by"], "subagent:analysis");
+    assert!(data.get("value").is_none());
+    // Only what is graver.
+    set_level(&client, &json!("notice"), r#""result":{}"#);
+    client.bench.meanwhile_write("a");
+    let redact = r#"{"action":"redact","key":"a","reason":"a name"}"#.to_owned();
+    client.bench.meanwhile(Meanwhile::Asks("orchestrator", redact));
+    let mut seen = Vec::new();
+    while seen.is_empty() {
+        seen = logged(&client.next(&mut watch));
+    }
+    assert_eq!(seen, ["notice redact"]);
+}
+
+#[test]
+fn a_level_is_one_of_eight_and_of_a_handshake() {
+    let client = Client::new();
+    for level in ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] {
+        set_level(&client, &json!(level), r#""result":{}"#);
+    }
+    for level in [json!("Info"), json!("trace"), json!(1), json!(null), json!("")] {
+        set_level(&client, &level, r#""code":-32602"#);
+    }
+    let bench = Bench::new();
+    let params = json!({"level": "info"});
+    let seen = bench.legacy(&bench.agent, None, "logging/setLevel", params);
+    assert!(seen.body.contains("send initialize first"), "{seen:?}");
+}
+
+#[test]
+fn what_is_hidden_from_the_caller_is_not_in_its_log() {
+    let client = Client::new();
+    set_level(&client, &json!("debug"), r#""result":{}"#);
+    let (_, mut watch) = client.stream(None);
+    let hidden = r#"{"action":"write","key":"b","value":"x","readable_by":["orchestrator"]}"#;
+    client.bench.meanwhile(Meanwhile::Asks("orchestrator", hidden.to_owned()));
+    client.bench.meanwhile_write("a");
+    let mut text = client.next(&mut watch);
+    while logged(&text).is_empty() {
+        text = client.next(&mut watch);
+    }
+    assert_eq!(logged(&text), ["info write"]);
+    assert!(!text.contains("\"b\""), "{text}");
+}

@@ -1,0 +1,123 @@
+//! Which version a request is answered in.
+
+use serde_json::{Value, json};
+
+use crate::{
+    bench::Bench,
+    client::{LEGACY, MODERN, meta},
+};
+
+/// Sends `tools/list` with this header and this `_meta`; the status, and the code
+/// of the error, 0 for a result.
+#[track_caller]
+fn check(header: Option<&str>, meta: Value, status: u16, code: i64) -> Value {
+    let bench = Bench::new();
+    let mut headers = vec![("mcp-method", "tools/list")];
+    headers.extend(header.map(|it| ("mcp-protocol-version", it)));
+    let mut body = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {}});
+    if !meta.is_null() {
+        body["params"]["_meta"] = meta;
+    }
+    let seen = bench.mcp(&bench.agent, &headers, &body.to_string());
+    assert_eq!(seen.status, status, "{seen:?}");
+    let answer = seen.json();
+    assert_eq!(answer["error"]["code"].as_i64().unwrap_or(0), code, "{seen:?}");
+    assert_eq!(answer["id"], 7);
+    answer
+}
+
+fn without(name: &str) -> Value {
+    let mut meta = meta();
+    meta.as_object_mut().unwrap().remove(&format!("io.modelcontextprotocol/{name}"));
+    meta
+}
+
+#[test]
+fn a_modern_request_tells_all_of_itself() {
+    let answer = check(Some(MODERN), meta(), 200, 0);
+    assert_eq!(answer["result"]["resultType"], "complete");
+    assert_eq!(answer["result"]["cacheScope"], "private");
+    let info = &answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"];
+    assert_eq!(info["name"], "shared-context");
+    check(Some(MODERN), without("clientInfo"), 200, 0);
+    check(Some(MODERN), Value::Null, 400, -32602);
+    check(Some(MODERN), json!({}), 400, -32602);
+    check(Some(MODERN), json!(7), 400, -32602);
+    check(Some(MODERN), without("protocolVersion"), 400, -32602);
+    check(Some(MODERN), without("clientCapabilities"), 400, -32602);
+    let mut wrong = meta();
+    wrong["io.modelcontextprotocol/clientCapabilities"] = json!([]);
+    check(Some(MODERN), wrong, 400, -32602);
+}
+
+#[test]
+fn header_and_body_tell_one_version() {
+    check(None, meta(), 400, -32020);
+    check(Some(LEGACY), meta(), 400, -32020);
+    let mut older = meta();
+    older["io.modelcontextprotocol/protocolVersion"] = LEGACY.into();
+    check(Some(MODERN), older, 400, -32020);
+}
+
+#[test]
+fn a_version_that_is_not_spoken_is_told_with_those_that_are() {
+    for version in ["1900-01-01", "2024-11-05", "2099-01-01", "x", ""] {
+        let mut meta = meta();
+        meta["io.modelcontextprotocol/protocolVersion"] = version.into();
+        let answer = check(Some(version), meta, 400, -32022);
+        let data = &answer["error"]["data"];
+        assert_eq!(data["supported"], json!([MODERN, LEGACY, "2025-06-18"]));
+        assert_eq!(data["requested"], version);
+        check(Some(version), Value::Null, 400, -32022);
+    }
+}
+
+#[test]
+fn the_older_protocols_know_nothing_of_the_newer_members() {
+    for header in [Some(LEGACY), Some("2025-06-18"), None] {
+        let answer = check(header, Value::Null, 200, 0);
+        let members: Vec<&String> = answer["result"].as_object().unwrap().keys().collect();
+        assert_eq!(members, ["tools"], "{header:?}");
+    }
+}
+
+#[test]
+fn a_handshake_settles_the_version() {
+    let bench = Bench::new();
+    for (asked, told) in
+        [(LEGACY, LEGACY), ("2025-06-18", "2025-06-18"), ("2024-11-05", LEGACY), ("x", LEGACY)]
+    {
+        let params = json!({"protocolVersion": asked, "capabilities": {}, "clientInfo": {}});
+        let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+        let seen = bench.mcp(&bench.agent, &[], &body.to_string());
+        assert_eq!(seen.json()["result"]["protocolVersion"], told, "{seen:?}");
+        assert!(seen.json()["result"]["instructions"].as_str().unwrap().contains("list_keys"));
+        assert!(!seen.header("mcp-session-id").is_empty());
+    }
+    let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}});
+    let seen = bench.mcp(&bench.agent, &[], &body.to_string());
+    assert_eq!(seen.json()["error"]["code"], -32602);
+    assert!(!seen.headers.contains_key("mcp-session-id"));
+}
+
+#[test]
+fn discovery_tells_what_there_is() {
+    let bench = Bench::new();
+    let seen = bench.modern_result(&bench.agent, "server/discover", json!({}));
+    assert_eq!(seen["supportedVersions"], json!([MODERN, LEGACY, "2025-06-18"]));
+    assert_eq!(
+        seen["capabilities"],
+        json!({
+            "tools": {}, "prompts": {}, "completions": {},
+            "resources": {"subscribe": true, "listChanged": true},
+            "extensions": {"io.modelcontextprotocol/skills": {}},
+        })
+    );
+    assert_eq!(seen["cacheScope"], "public");
+    // A client that forgot the headers of the version it speaks.
+    for method in ["server/discover", "subscriptions/listen"] {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method}).to_string();
+        let seen = bench.mcp(&bench.agent, &[], &body);
+        assert_eq!((seen.status.as_u16(), &seen.json()["error"]["code"]), (400, &json!(-32020)));
+    }
+}

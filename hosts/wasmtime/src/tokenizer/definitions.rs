@@ -1,0 +1,109 @@
+//! What the wire says that its texts cost, counted: definitions of tools and the
+//! skill. The wire has no tokenizer.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use bytes::Bytes;
+use http::Request;
+use serde_json::{Value, value::RawValue};
+use shared_context_codec::{Caller, Failure, Reply};
+use shared_context_core::{port::Tokenizer, time::Timestamp};
+use shared_context_wire::{
+    Engine, Woken,
+    credential::Keys,
+    http::{Body, Http, Options},
+};
+
+use super::BpeTokenizer;
+
+/// Definitions are told without asking any session.
+struct NoSessions;
+
+impl Engine for NoSessions {
+    async fn invoke(&self, _: &str, _: &Caller, _: &[u8]) -> Result<Reply, Failure> {
+        Err(Failure::new("STORAGE_UNAVAILABLE", "there is none"))
+    }
+
+    async fn sessions(&self, _: Option<&str>, _: usize) -> Result<Vec<String>, Failure> {
+        Ok(Vec::new())
+    }
+
+    async fn position(&self, _: &str) -> u64 {
+        0
+    }
+
+    async fn wait_for_change(&self, _: &str, _: u64, _: Duration) -> Woken {
+        Woken::Stopping
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp(0)
+    }
+
+    fn monotonic_micros(&self) -> u64 {
+        0
+    }
+}
+
+fn tokens(text: &str) -> u32 {
+    BpeTokenizer.count("o200k_base", text).unwrap()
+}
+
+/// What `GET /v1/tools` answers to `query`.
+async fn definitions(query: &str) -> String {
+    let keys = Keys::new(&[7; 32], "an admin key of 32 bytes or more").unwrap();
+    let request = Request::get(format!("/v1/tools{query}")).body(Bytes::new()).unwrap();
+    let response = Http::new(Options::new(keys)).handle(&NoSessions, request).await;
+    assert_eq!(response.status(), 200);
+    let Body::Whole(body) = response.into_body() else { panic!("a whole body") };
+    String::from_utf8(body.into()).unwrap()
+}
+
+#[tokio::test]
+async fn a_tool_of_mcp_states_what_it_costs() {
+    for (query, tools) in
+        [("?role=agent", &["shared_context"][..]), ("", &["shared_context", "subagent"])]
+    {
+        let document = definitions(query).await;
+        let listed: BTreeMap<String, Vec<Box<RawValue>>> = serde_json::from_str(&document).unwrap();
+        let mut names = Vec::new();
+        for tool in &listed["tools"] {
+            let (text, meta) = tool.get().rsplit_once(r#","_meta":"#).unwrap();
+            let parsed: Value = serde_json::from_str(tool.get()).unwrap();
+            let name = parsed["name"].as_str().unwrap().to_owned();
+            let meta: Value = serde_json::from_str(meta.strip_suffix('}').unwrap()).unwrap();
+            let counted = tokens(&format!("{text}}}"));
+            assert_eq!(meta["shared-context/tokens"], counted, "{name} of {query:?}");
+            names.push(name);
+        }
+        assert_eq!(names, tools);
+    }
+}
+
+/// What is paid in every conversation: the result of `tools/list`, as it is sent.
+#[tokio::test]
+async fn all_tools_of_mcp_together_stay_within_their_budget() {
+    for (query, budget) in [("?role=agent", 610), ("", 900)] {
+        let document = definitions(query).await;
+        let tools = document.strip_prefix('{').unwrap();
+        let result =
+            format!(r#"{{"resultType":"complete","ttlMs":3600000,"cacheScope":"private",{tools}"#);
+        let counted = tokens(&result);
+        assert!(counted < budget, "{query:?}: {counted} of {budget}");
+    }
+}
+
+#[tokio::test]
+async fn the_strict_forms_cost_less() {
+    for (query, budget) in [("?format=openai", 360), ("?format=anthropic", 325)] {
+        let counted = tokens(&definitions(query).await);
+        assert!(counted < budget, "{query:?}: {counted} of {budget}");
+    }
+}
+
+#[test]
+fn the_skill_is_short() {
+    let skill = include_str!("../../../../components/wire/src/mcp/skill/SKILL.md");
+    let counted = tokens(skill);
+    assert!(counted < 1_500, "{counted}");
+}

@@ -1,0 +1,177 @@
+// A participant of a session, who has nothing but an official client.
+//
+// What differs between the two packages, the protocol's versions and the ways to a
+// server is here; the play knows none of it.
+
+import { createRequire } from "node:module";
+
+// The packages are in another folder, which NODE_PATH names.
+const require = createRequire(import.meta.url);
+
+/** The version that has no handshake; those before it have one. */
+export const MODERN = "2026-07-28";
+/** How long a notification may take, in milliseconds. */
+const NOTIFICATION_MAX = 15_000;
+
+/** The classes of a package: `client` speaks all versions, `sdk` came before it. */
+const packages = {
+  client: () => ({
+    ...require("@modelcontextprotocol/client"),
+    ...require("@modelcontextprotocol/client/stdio"),
+    ...require("@modelcontextprotocol/client/ext/skills"),
+  }),
+  sdk: () => ({
+    ...require("@modelcontextprotocol/sdk/client/index.js"),
+    ...require("@modelcontextprotocol/sdk/client/streamableHttp.js"),
+    ...require("@modelcontextprotocol/sdk/client/stdio.js"),
+  }),
+};
+
+export class Participant {
+  #api;
+  #client;
+  #transport;
+  #subscription;
+  #notifications = [];
+  #notified = () => {};
+
+  /** Connects with `credential`: `way` is `{api, version, server}`, with `program` for stdio. */
+  static async connect(way, credential) {
+    const participant = new Participant();
+    await participant.#open(way, credential);
+    return participant;
+  }
+
+  async #open({ api, version, server, program }, credential) {
+    this.#api = packages[api]();
+    const mode = version === MODERN ? { pin: version } : "legacy";
+    // `sdk` knows neither option: it speaks the newest of the older versions.
+    const options = { versionNegotiation: { mode }, supportedProtocolVersions: [version] };
+    this.#client = new this.#api.Client({ name: "stranger", version: "1" }, options);
+    this.#client.fallbackNotificationHandler = async (notification) => {
+      this.#notifications.push(notification);
+      this.#notified();
+    };
+    this.#transport = program
+      ? new this.#api.StdioClientTransport({
+          command: program,
+          args: ["mcp"],
+          env: { SHARED_CONTEXT_URL: server, SHARED_CONTEXT_TOKEN: credential },
+        })
+      : new this.#api.StreamableHTTPClientTransport(new URL(`${server}/mcp`), {
+          requestInit: { headers: { Authorization: `Bearer ${credential}` } },
+        });
+    await this.#client.connect(this.#transport);
+    // `sdk` tells it by HTTP only.
+    this.version =
+      this.#client.getNegotiatedProtocolVersion?.() ?? this.#transport.protocolVersion;
+    this.name = this.#client.getServerVersion()?.name;
+  }
+
+  async tools() {
+    return (await this.#client.listTools()).tools;
+  }
+
+  /** Calls a tool; the reply comes as text and as data, which must be the same. */
+  async call(name, args) {
+    const result = await this.#client.callTool({ name, arguments: args });
+    const text = JSON.parse(result.content[0].text);
+    const isSame = JSON.stringify(text) === JSON.stringify(result.structuredContent);
+    if (!isSame) throw new Error(`text and data differ: ${JSON.stringify(result)}`);
+    return { isError: result.isError ?? false, ...result.structuredContent };
+  }
+
+  /** Calls `shared_context`, which must do as it is told. */
+  async does(args) {
+    const { isError, ...reply } = await this.call("shared_context", args);
+    if (isError) throw new Error(JSON.stringify(reply));
+    return reply;
+  }
+
+  async keys() {
+    return (await this.does({ action: "list_keys" })).keys.map((entry) => entry.key);
+  }
+
+  async read(key) {
+    return (await this.does({ action: "read", key })).value;
+  }
+
+  async write(key, value) {
+    return (await this.does({ action: "write", key, value })).written_by;
+  }
+
+  async resources() {
+    return (await this.#client.listResources()).resources.map((resource) => resource.uri);
+  }
+
+  async templates() {
+    const { resourceTemplates } = await this.#client.listResourceTemplates();
+    return resourceTemplates.map((template) => template.uriTemplate);
+  }
+
+  async resource(uri) {
+    return (await this.#client.readResource({ uri })).contents[0];
+  }
+
+  async prompts() {
+    return (await this.#client.listPrompts()).prompts.map((prompt) => prompt.name);
+  }
+
+  async prompt(name, args) {
+    return (await this.#client.getPrompt({ name, arguments: args })).messages[0].content.text;
+  }
+
+  async complete(uri, name, value) {
+    const ref = { type: "ref/resource", uri };
+    return (await this.#client.complete({ ref, argument: { name, value } })).completion.values;
+  }
+
+  /** Has itself told of changes of `uris`; returns those the server agreed to tell of. */
+  async subscribe(uris) {
+    if (this.version === MODERN) {
+      const filter = { resourceSubscriptions: uris, resourcesListChanged: true };
+      this.#subscription = await this.#client.listen(filter);
+      return this.#subscription.honoredFilter.resourceSubscriptions;
+    }
+    for (const uri of uris) await this.#client.subscribeResource({ uri });
+    return uris;
+  }
+
+  async unsubscribe(uris) {
+    if (this.#subscription) {
+      await this.#subscription.close();
+      return this.#subscription.closed;
+    }
+    for (const uri of uris) await this.#client.unsubscribeResource({ uri });
+    return "local";
+  }
+
+  /** Waits for the notification that the resource `uri` changed. */
+  async told(uri) {
+    const isIt = ({ method, params }) =>
+      method === "notifications/resources/updated" && params.uri === uri;
+    const deadline = AbortSignal.timeout(NOTIFICATION_MAX);
+    while (!this.#notifications.some(isIt)) {
+      await new Promise((resolve, reject) => {
+        this.#notified = resolve;
+        deadline.onabort = () =>
+          reject(new Error(`told only of ${JSON.stringify(this.#notifications)}`));
+      });
+    }
+    return uri;
+  }
+
+  /** The skills, each with its file as the client verified it; `sdk` knows no skills. */
+  async skills() {
+    const client = new this.#api.SkillsClient(this.#client);
+    const { skills } = await client.list();
+    const read = async (skill) => ({ uri: skill.uri, file: await client.read(skill) });
+    return Promise.all(skills.map(read));
+  }
+
+  /** Ends the protocol's session, where it has one, and hangs up. */
+  async leave() {
+    await this.#transport.terminateSession?.();
+    await this.#client.close();
+  }
+}

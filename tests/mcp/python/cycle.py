@@ -1,0 +1,152 @@
+"""The interaction cycle of 000 §10, played with the official Python client:
+
+    python3 cycle.py VERSION http|stdio
+
+SHARED_CONTEXT_URL is where the server is, SHARED_CONTEXT_TOKEN the credential of the
+orchestrator of SESSION; PROGRAM bridges stdio to the server.
+"""
+
+import json
+import os
+import re
+import sys
+import warnings
+
+import anyio
+
+from checks import check, verify
+from participant import Participant
+
+VERSION, TRANSPORT = sys.argv[1:]
+SESSION = os.environ["SESSION"]
+WAY = {
+    "version": VERSION,
+    "server": os.environ["SHARED_CONTEXT_URL"],
+    "program": os.environ["PROGRAM"] if TRANSPORT == "stdio" else None,
+}
+
+KEYS = f"session://{SESSION}/keys"
+PROBLEM = "Throughput dropped 30% after config change on Feb 18."
+FINDINGS = (
+    "Connection pool size reduced from 200 to 20 in Feb 18 config change.\n"
+    "Thread starvation under load. Staging test confirmed:\n"
+    "restoring to 200 resolves throughput."
+)
+QUESTION = (
+    "Was the pool size change intentional? Need user confirmation before recommending revert."
+)
+DECISION = "Config change was accidental. User approves revert recommendation."
+ANALYSIS = re.compile(r"^subagent:analysis(:|$)")
+REMEDIATION = re.compile(r"^subagent:remediation(:|$)")
+
+
+def entry(key: str) -> str:
+    return f"session://{SESSION}/entries/{key}"
+
+
+async def launch(orchestrator: Participant, task: str) -> tuple[str, Participant]:
+    """Has the orchestrator make a credential, and connects with it."""
+    is_error, minted = await orchestrator.call("subagent", {"task": task})
+    verify(f"a credential is made for {task}", False, is_error)
+    return minted["participant"], await Participant.connect(WAY, minted["credential"])
+
+
+async def tools(participant: Participant) -> list[str]:
+    return [tool.name for tool in await participant.tools()]
+
+
+async def play() -> None:
+    # The orchestrator states the problem.
+    orchestrator = await Participant.connect(WAY, os.environ["SHARED_CONTEXT_TOKEN"])
+    verify("the orchestrator connects", "shared-context", orchestrator.server)
+    verify("in the version asked for", VERSION, orchestrator.version)
+    await check("it has both tools", ["shared_context", "subagent"], lambda: tools(orchestrator))
+    for key, value in [
+        ("current_phase", "analysis"),
+        ("problem_summary", PROBLEM),
+        ("scope", "Identify which config parameter caused degradation. Do not modify production."),
+        ("constraints", "Read-only access to prod. Staging available for experiments."),
+    ]:
+        await check(f"it writes {key}", "orchestrator", lambda: orchestrator.write(key, value))
+
+    # A subagent looks for the cause, and the orchestrator is told when it has it.
+    name, analysis = await launch(orchestrator, "analysis")
+    verify("it launches an analysis", ANALYSIS, name)
+    await check("the analysis has one tool", ["shared_context"], lambda: tools(analysis))
+    stated = ["constraints", "current_phase", "problem_summary", "scope"]
+    await check("it sees the four keys", stated, analysis.keys)
+    await check("it reads the problem", PROBLEM, lambda: analysis.read("problem_summary"))
+    await check("it reads the scope", re.compile("^Identify "), lambda: analysis.read("scope"))
+    constraints = re.compile("^Read-only ")
+    await check("it reads the constraints", constraints, lambda: analysis.read("constraints"))
+    watched = [entry("findings_summary"), KEYS]
+    await check("the orchestrator subscribes", watched, lambda: orchestrator.subscribe(watched))
+    await check(
+        "the analysis writes its findings",
+        ANALYSIS,
+        lambda: analysis.write("findings_summary", FINDINGS),
+    )
+    await check(
+        "it writes what it does not know",
+        ANALYSIS,
+        lambda: analysis.write("open_questions", QUESTION),
+    )
+    for uri in watched:
+        await check(f"the orchestrator is told of {uri}", uri, lambda: orchestrator.told(uri))
+    await check("it wants to be told no more", None, lambda: orchestrator.unsubscribe(watched))
+    await check("the analysis completes", None, analysis.leave)
+
+    # The orchestrator asks the user.
+    known = [*stated, "findings_summary", "open_questions"]
+    await check("it sees the new keys", sorted(known), orchestrator.keys)
+    await check("it reads the question", QUESTION, lambda: orchestrator.read("open_questions"))
+    await check(
+        "it writes the decision",
+        "orchestrator",
+        lambda: orchestrator.write("decisions_made", DECISION),
+    )
+    deleted = await orchestrator.does(action="delete", key="open_questions")
+    verify("it deletes the question", "open_questions", deleted["deleted"])
+
+    # Another subagent, which has never seen the problem.
+    name, remediation = await launch(orchestrator, "remediation")
+    verify("it launches a remediation", REMEDIATION, name)
+    keys = await remediation.keys()
+    verify("the remediation sees that the question is settled", False, "open_questions" in keys)
+    await check("it reads the findings", FINDINGS, lambda: remediation.read("findings_summary"))
+    await check("it reads the decision", DECISION, lambda: remediation.read("decisions_made"))
+    plan = "Remediation plan drafted. Approval pending."
+    await check(
+        "it writes its plan",
+        REMEDIATION,
+        lambda: remediation.write("deliverables_status", plan),
+    )
+
+    # The same by resources, prompts and completion, and what is refused.
+    verify("it finds the entries as resources", True, KEYS in await remediation.resources())
+    template = "session://{session}/entries/{key}"
+    verify("it finds the templates", True, template in await remediation.templates())
+    resource = await remediation.resource(entry("findings_summary"))
+    seen = (resource.text, resource.mime_type)
+    verify("it reads an entry as a resource", (FINDINGS, "text/plain"), seen)
+    listed = json.loads((await remediation.resource(KEYS)).text)
+    verify("it reads the keys as a resource", 7, len(listed["keys"]))
+    await check("it finds the prompt", ["shared_context"], remediation.prompts)
+    text = await remediation.prompt("shared_context", {})
+    verify("it gets the prompt", re.compile("list_keys"), text)
+    await check(
+        "a key is completed",
+        ["findings_summary"],
+        lambda: remediation.complete(template, "key", "find"),
+    )
+    missing = {"action": "read", "key": "open_questions"}
+    is_error, refusal = await remediation.call("shared_context", missing)
+    seen = (is_error, refusal["error"]["code"])
+    verify("a missing key is a refusal it can act on", (True, "KEY_NOT_FOUND"), seen)
+    await check("the remediation completes", None, remediation.leave)
+    await check("the orchestrator completes", None, orchestrator.leave)
+
+
+# The client calls deprecated what only the older protocol has.
+warnings.simplefilter("ignore")
+anyio.run(play)

@@ -1,0 +1,155 @@
+"""Whether the providers' own packages take the tool definitions of /v1/tools as they
+are, and whether what tools answer is what their schemas say.
+
+SHARED_CONTEXT_URL is where the server is, SHARED_CONTEXT_TOKEN the credential of a
+session's orchestrator.
+"""
+
+import copy
+import json
+import os
+import urllib.request
+from typing import Any
+
+import anyio
+import mcp_types
+from anthropic.lib._parse._transform import transform_schema
+from anthropic.types import ToolParam
+from jsonschema import Draft202012Validator
+from openai.lib._parsing._completions import validate_input_tools
+from openai.lib._pydantic import _ensure_strict_json_schema
+from openai.types.chat import ChatCompletionFunctionToolParam
+from pydantic import ConfigDict, TypeAdapter
+
+from checks import verify
+from participant import Participant
+
+SERVER = os.environ["SHARED_CONTEXT_URL"]
+
+
+def definitions(form: str) -> list[dict[str, Any]]:
+    """The tools as `form` has them."""
+    with urllib.request.urlopen(f"{SERVER}/v1/tools?format={form}") as answer:
+        return json.load(answer)["tools"]
+
+
+def takes(kind: Any, value: Any) -> Any:
+    """`value`, as the package's own type reads it; a member it does not know is refused."""
+    kind.__pydantic_config__ = ConfigDict(extra="forbid")
+    return TypeAdapter(kind).validate_python(value)
+
+
+def is_schema(what: str, schema: dict[str, Any]) -> None:
+    """Checks that `schema` is one, by the meta-schema of JSON Schema 2020-12."""
+    faults = [
+        it.message
+        for it in Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(schema)
+    ]
+    verify(f"{what} is a JSON Schema", [], faults)
+
+
+def openai() -> None:
+    tools = definitions("openai")
+    names = [tool["function"]["name"] for tool in tools]
+    verify("openai: there is the tool", ["shared_context"], names)
+    verify("openai: its strict mode takes the tools", tools, list(validate_input_tools(tools)))
+    for tool in tools:
+        name, schema = tool["function"]["name"], tool["function"]["parameters"]
+        verify(f"openai: {name} is a tool", tool, takes(ChatCompletionFunctionToolParam, tool))
+        is_schema(f"openai: {name}", schema)
+        strict = copy.deepcopy(schema)
+        strict = _ensure_strict_json_schema(strict, path=(), root=strict)
+        verify(f"openai: {name} is strict as it is", strict, schema)
+
+
+def anthropic() -> None:
+    tools = definitions("anthropic")
+    verify("anthropic: there is the tool", ["shared_context"], [tool["name"] for tool in tools])
+    for tool in tools:
+        name, schema = tool["name"], tool["input_schema"]
+        verify(f"anthropic: {name} is a tool", tool, takes(ToolParam, tool))
+        verify(f"anthropic: {name} asks for strict mode", True, tool.get("strict"))
+        is_schema(f"anthropic: {name}", schema)
+        verify(
+            f"anthropic: {name} is strict as it is",
+            transform_schema(copy.deepcopy(schema)),
+            without_types_of_enums(schema),
+        )
+
+
+def without_types_of_enums(schema: Any) -> Any:
+    """`schema` as the package writes it: a type beside an enumeration says nothing more."""
+    if isinstance(schema, list):
+        return [without_types_of_enums(it) for it in schema]
+    if not isinstance(schema, dict):
+        return schema
+    is_enum = isinstance(schema.get("enum"), list)
+    left = {name: it for name, it in schema.items() if not (is_enum and name == "type")}
+    return {name: without_types_of_enums(it) for name, it in left.items()}
+
+
+def mcp() -> None:
+    tools = definitions("mcp")
+    verify(
+        "mcp: there are both tools",
+        ["shared_context", "subagent"],
+        [tool["name"] for tool in tools],
+    )
+    for tool in tools:
+        name = tool["name"]
+        read = mcp_types.Tool.model_validate(tool)
+        verify(
+            f"mcp: {name} is a tool",
+            tool,
+            read.model_dump(mode="json", by_alias=True, exclude_unset=True),
+        )
+        is_schema(f"mcp: arguments of {name}", tool["inputSchema"])
+        is_schema(f"mcp: results of {name}", tool["outputSchema"])
+
+
+async def results() -> None:
+    """Calls the tools and compares arguments and results with their schemas."""
+    way = {"version": "2026-07-28", "server": SERVER, "program": None}
+    participant = await Participant.connect(way, os.environ["SHARED_CONTEXT_TOKEN"])
+    tools = {tool.name: tool for tool in await participant.tools()}
+    written = [{"key": "a", "value": "one"}, {"key": "b", "value": "two"}]
+    for name, arguments, is_refusal in [
+        ("shared_context", {"action": "write", "key": "scope", "value": "x"}, False),
+        ("shared_context", {"action": "write_batch", "writes": written}, False),
+        ("shared_context", {"action": "list_keys"}, False),
+        ("shared_context", {"action": "read", "key": "scope"}, False),
+        ("shared_context", {"action": "read_batch", "keys": ["a", "b"]}, False),
+        ("shared_context", {"action": "read_history", "key": "scope"}, False),
+        ("shared_context", {"action": "snapshot", "label": "first"}, False),
+        ("shared_context", {"action": "changes", "since": 1}, False),
+        ("shared_context", {"action": "prompt"}, False),
+        ("shared_context", {"action": "delete", "key": "a"}, False),
+        ("shared_context", {"action": "read", "key": "a"}, True),
+        ("shared_context", {"action": "write", "key": "Not A Key", "value": "x"}, True),
+        (
+            "subagent",
+            {"task": "review", "id": "1", "ttl_seconds": 60, "keys": ["findings_*"]},
+            False,
+        ),
+        ("subagent", {"task": "no task"}, True),
+    ]:
+        tool, what = tools[name], f"{name} {json.dumps(arguments)}"
+        verify(f"{what} is allowed", [], faults(tool.input_schema, arguments))
+        is_error, reply = await participant.call(name, arguments)
+        verify(
+            f"{what} is {'refused' if is_refusal else 'done'}",
+            (is_refusal, "error" in reply),
+            (is_error, is_refusal),
+        )
+        verify(f"{what} is answered as promised", [], faults(tool.output_schema, reply))
+    await participant.leave()
+
+
+def faults(schema: dict[str, Any], value: Any) -> list[str]:
+    return [it.message for it in Draft202012Validator(schema).iter_errors(value)]
+
+
+openai()
+anthropic()
+mcp()
+anyio.run(results)

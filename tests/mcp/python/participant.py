@@ -1,0 +1,143 @@
+"""A participant of a session, who has nothing but the official client.
+
+What differs between the protocol's versions and the ways to a server is here; the
+play knows none of it.
+"""
+
+import json
+from contextlib import AsyncExitStack
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared.subscriptions import ResourceUpdated
+
+MODERN = "2026-07-28"
+NOTIFICATION_MAX = 15
+"""How long a notification may take, in seconds."""
+
+
+class Participant:
+    def __init__(self) -> None:
+        self._stack = AsyncExitStack()
+        self._subscribing = AsyncExitStack()
+        self._subscription = None
+        self._told: list[str] = []
+        self._notified = anyio.Event()
+
+    @classmethod
+    async def connect(cls, way: dict[str, Any], credential: str) -> "Participant":
+        """Connects with `credential`: `way` has `version`, `server`, and for stdio `program`."""
+        self = cls()
+        if way["program"]:
+            env = {"SHARED_CONTEXT_URL": way["server"], "SHARED_CONTEXT_TOKEN": credential}
+            server = StdioServerParameters(command=way["program"], args=["mcp"], env=env)
+        else:
+            headers = {"Authorization": f"Bearer {credential}"}
+            http = await self._stack.enter_async_context(create_mcp_http_client(headers=headers))
+            server = streamable_http_client(f"{way['server']}/mcp", http_client=http)
+        # `auto` asks the server which versions there are; `legacy` is 2025-11-25.
+        mode = "auto" if way["version"] == MODERN else "legacy"
+        client = Client(server, mode=mode, message_handler=self._receive, read_timeout_seconds=30)
+        self._client = await self._stack.enter_async_context(client)
+        return self
+
+    async def _receive(self, message: Any) -> None:
+        notification = getattr(message, "root", message)
+        if isinstance(notification, types.ResourceUpdatedNotification):
+            self._told.append(str(notification.params.uri))
+            self._notified.set()
+
+    @property
+    def version(self) -> str:
+        return self._client.protocol_version
+
+    @property
+    def server(self) -> str | None:
+        info = self._client.server_info
+        return info and info.name
+
+    async def tools(self) -> list[types.Tool]:
+        return (await self._client.list_tools()).tools
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
+        """Calls a tool; the reply comes as text and as data, which must be the same."""
+        result = await self._client.call_tool(name, arguments)
+        text = json.loads(result.content[0].text)
+        if text != result.structured_content:
+            raise AssertionError(f"text and data differ: {result}")
+        return result.is_error or False, text
+
+    async def does(self, **arguments: Any) -> dict[str, Any]:
+        """Calls `shared_context`, which must do as it is told."""
+        is_error, reply = await self.call("shared_context", arguments)
+        if is_error:
+            raise AssertionError(reply)
+        return reply
+
+    async def keys(self) -> list[str]:
+        return [entry["key"] for entry in (await self.does(action="list_keys"))["keys"]]
+
+    async def read(self, key: str) -> str:
+        return (await self.does(action="read", key=key))["value"]
+
+    async def write(self, key: str, value: str) -> str:
+        return (await self.does(action="write", key=key, value=value))["written_by"]
+
+    async def resources(self) -> list[str]:
+        return [str(it.uri) for it in (await self._client.list_resources()).resources]
+
+    async def templates(self) -> list[str]:
+        listed = await self._client.list_resource_templates()
+        return [it.uri_template for it in listed.resource_templates]
+
+    async def resource(self, uri: str) -> types.TextResourceContents:
+        return (await self._client.read_resource(uri)).contents[0]
+
+    async def prompts(self) -> list[str]:
+        return [it.name for it in (await self._client.list_prompts()).prompts]
+
+    async def prompt(self, name: str, arguments: dict[str, str]) -> str:
+        return (await self._client.get_prompt(name, arguments)).messages[0].content.text
+
+    async def complete(self, uri: str, name: str, value: str) -> list[str]:
+        ref = types.ResourceTemplateReference(uri=uri)
+        return (await self._client.complete(ref, {"name": name, "value": value})).completion.values
+
+    async def subscribe(self, uris: list[str]) -> list[str]:
+        """Has itself told of changes of `uris`; returns those the server agreed to tell of."""
+        if self.version == MODERN:
+            listening = self._client.listen(
+                resource_subscriptions=uris, resources_list_changed=True
+            )
+            self._subscription = await self._subscribing.enter_async_context(listening)
+            return self._subscription.honored.resource_subscriptions
+        for uri in uris:
+            await self._client.subscribe_resource(uri)
+        return uris
+
+    async def unsubscribe(self, uris: list[str]) -> None:
+        await self._subscribing.aclose()
+        if self.version != MODERN:
+            for uri in uris:
+                await self._client.unsubscribe_resource(uri)
+
+    async def told(self, uri: str) -> str:
+        """Waits for the notification that the resource `uri` changed."""
+        with anyio.fail_after(NOTIFICATION_MAX):
+            while uri not in self._told:
+                if self._subscription is None:
+                    await self._notified.wait()
+                    self._notified = anyio.Event()
+                    continue
+                event = await anext(self._subscription)
+                if isinstance(event, ResourceUpdated):
+                    self._told.append(event.uri)
+        return uri
+
+    async def leave(self) -> None:
+        """Ends the protocol's session, where it has one, and hangs up."""
+        await self._stack.aclose()

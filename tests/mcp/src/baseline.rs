@@ -1,0 +1,196 @@
+//! What the conformance suite is known to find, and whether it found just that.
+//!
+//! A baseline is a file the suite itself understands (`--expected-failures`). It
+//! only ever shrinks: what fails must be listed, what is listed must fail, and
+//! each entry says on its line why.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use serde::Deserialize;
+
+/// How much is repeated of what the suite says is wrong, in characters.
+const WRONG_MAX: usize = 300;
+
+/// The scenarios, and single checks as `scenario:check`, that fail, in the
+/// order of the file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Baseline(Vec<String>);
+
+/// What the suite found in one scenario.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) scenario: String,
+    /// The checks that were made, each with what is wrong, if anything is.
+    pub(crate) checks: BTreeMap<String, Option<String>>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    #[serde(default)]
+    server: Vec<String>,
+}
+
+/// What the suite says of one check.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Check {
+    id: String,
+    status: String,
+    error_message: Option<String>,
+}
+
+impl Baseline {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// It is no baseline, or an entry has no reason.
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        let text = fs::read_to_string(path).map_err(|err| format!("{}: {err}", path.display()))?;
+        Self::parse(&text).map_err(|err| format!("{}: {err}", path.display()))
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let is_explained =
+            |line: &str| line.split_once(" # ").is_some_and(|(_, why)| !why.is_empty());
+        let mut entries = text.lines().map(str::trim).filter(|line| line.starts_with("- "));
+        let unexplained = entries.find(|line| !is_explained(line));
+        if let Some(line) = unexplained {
+            return Err(format!("`{line}` does not say why: add ` # reason` to the line"));
+        }
+        let file: File = serde_saphyr::from_str(text).map_err(|err| err.to_string())?;
+        Ok(Self(file.server))
+    }
+
+    /// Compares what was found with what is known, and counts.
+    ///
+    /// # Errors
+    ///
+    /// Something fails that is not listed, or is listed and does not fail.
+    pub(crate) fn judge(&self, outcomes: &[Outcome]) -> Result<String, String> {
+        let mut faults = Vec::new();
+        for outcome in outcomes {
+            let scenario = &outcome.scenario;
+            if self.has(scenario) {
+                continue;
+            }
+            for (check, wrong) in outcome.failed() {
+                if !self.has(&format!("{scenario}:{check}")) {
+                    let wrong: String = wrong.chars().take(WRONG_MAX).collect();
+                    faults.push(format!("{scenario}:{check} fails: {wrong}"));
+                }
+            }
+        }
+        for entry in &self.0 {
+            let (scenario, check) = match entry.split_once(':') {
+                Some((scenario, check)) => (scenario, Some(check)),
+                None => (entry.as_str(), None),
+            };
+            let mut failed =
+                outcomes.iter().filter(|it| it.scenario == scenario).flat_map(Outcome::failed);
+            if !failed.any(|(id, _)| check.is_none_or(|check| check == id)) {
+                faults.push(format!("{entry} does not fail: take it out of the baseline"));
+            }
+        }
+        if !faults.is_empty() {
+            return Err(faults.join("\n"));
+        }
+        let clean = outcomes.iter().filter(|it| it.failed().next().is_none()).count();
+        let checks: usize = outcomes.iter().map(|it| it.checks.len() - it.failed().count()).sum();
+        let (all, known) = (outcomes.len(), self.0.len());
+        Ok(format!("{clean} of {all} scenarios pass, {checks} checks; {known} known to fail"))
+    }
+
+    fn has(&self, entry: &str) -> bool {
+        self.0.iter().any(|it| it == entry)
+    }
+}
+
+impl Outcome {
+    /// The checks that failed, or gave a warning, and why.
+    fn failed(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.checks.iter().filter_map(|(check, wrong)| Some((check.as_str(), wrong.as_deref()?)))
+    }
+
+    /// What the suite left in the folder `results`: a folder for each scenario.
+    ///
+    /// # Errors
+    ///
+    /// It left nothing.
+    pub(crate) fn all(results: &Path) -> Result<Vec<Self>, String> {
+        let folders =
+            fs::read_dir(results).map_err(|err| format!("{}: {err}", results.display()))?;
+        let folders = folders.map(|it| it.unwrap());
+        let mut outcomes: Vec<_> = folders.map(|it| Self::read(&it.path())).collect();
+        if outcomes.is_empty() {
+            return Err("the suite ran no scenario".to_owned());
+        }
+        outcomes.sort_by(|a, b| a.scenario.cmp(&b.scenario));
+        Ok(outcomes)
+    }
+
+    /// What the suite left in `folder`, such as `server-ping-2026-11-20T16-00-00-000Z`.
+    fn read(folder: &Path) -> Self {
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        let time = "-0000-00-00T00-00-00-000Z".len();
+        let scenario = name[..name.len() - time].strip_prefix("server-").unwrap().to_owned();
+        let Ok(text) = fs::read_to_string(folder.join("checks.json")) else {
+            let broken_off = Some("the suite did not get to its end".to_owned());
+            return Self { checks: [(scenario.clone(), broken_off)].into(), scenario };
+        };
+        let found: Vec<Check> = serde_json::from_str(&text).unwrap();
+        let mut checks = BTreeMap::new();
+        for check in found {
+            let wrong = match check.status.as_str() {
+                "SUCCESS" => None,
+                "FAILURE" | "WARNING" => Some(check.error_message.unwrap_or(check.status)),
+                _ => continue,
+            };
+            // The same check at several places: it fails if one of them does.
+            let known = checks.entry(check.id).or_insert(None);
+            *known = known.take().or(wrong);
+        }
+        Self { scenario, checks }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(scenario: &str, failed: &[&str]) -> Outcome {
+        let checks = failed.iter().map(|it| ((*it).to_owned(), Some("wrong".to_owned())));
+        let checks = checks.chain([("fine".to_owned(), None)]).collect();
+        Outcome { scenario: scenario.to_owned(), checks }
+    }
+
+    #[track_caller]
+    fn check(listed: &[&str], expected: Result<&str, &str>) {
+        let baseline = Baseline(listed.iter().map(ToString::to_string).collect());
+        let found = [outcome("a", &[]), outcome("b", &["x", "y"])];
+        let judged = baseline.judge(&found);
+        assert_eq!(judged.as_deref().map_err(String::as_str), expected);
+    }
+
+    #[test]
+    fn what_fails_is_listed() {
+        check(&["b"], Ok("1 of 2 scenarios pass, 2 checks; 1 known to fail"));
+        check(&["b:x", "b:y"], Ok("1 of 2 scenarios pass, 2 checks; 2 known to fail"));
+        check(&["b:x"], Err("b:y fails: wrong"));
+    }
+
+    #[test]
+    fn what_is_listed_fails() {
+        check(&["a", "b"], Err("a does not fail: take it out of the baseline"));
+        check(&["b", "c"], Err("c does not fail: take it out of the baseline"));
+        check(&["b:x", "b:y", "b:fine"], Err("b:fine does not fail: take it out of the baseline"));
+    }
+
+    #[test]
+    fn an_entry_says_why() {
+        let read = Baseline::parse("# known\nserver:\n  - a:b # needs x\n");
+        assert_eq!(read, Ok(Baseline(vec!["a:b".to_owned()])));
+        let error = Baseline::parse("server:\n  - a\n").unwrap_err();
+        assert_eq!(error, "`- a` does not say why: add ` # reason` to the line");
+    }
+}
