@@ -8,11 +8,23 @@ use std::{fmt, path::Path};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartError {
     message: String,
+    is_folder_in_use: bool,
 }
 
 impl StartError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into() }
+        Self { message: message.into(), is_folder_in_use: false }
+    }
+
+    /// Another process uses the data folder.
+    pub(crate) fn folder_in_use(message: impl Into<String>) -> Self {
+        Self { is_folder_in_use: true, ..Self::new(message) }
+    }
+
+    /// Whether another process uses the data folder: its server can be asked
+    /// instead, as soon as it is up.
+    pub fn is_folder_in_use(&self) -> bool {
+        self.is_folder_in_use
     }
 
     /// Something could not be done with the file or folder `path`.

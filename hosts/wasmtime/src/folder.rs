@@ -76,7 +76,7 @@ impl Lock {
                     ),
                     None => "another shared-context process".to_owned(),
                 };
-                Err(StartError::new(format!(
+                Err(StartError::folder_in_use(format!(
                     "{who} uses the data folder {}; use or stop that one, \
                      or choose another data folder",
                     folder.display()

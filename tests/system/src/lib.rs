@@ -4,7 +4,7 @@
 //! share: the program ([`program`]) started as a server ([`server`]), asked as a
 //! well-behaved client ([`client`]), watched ([`watch`]) or asked byte by byte
 //! ([`raw`]); many writers whose acknowledged writes are compared with what is
-//! stored ([`writers`]); and the commands of the program ([`terminal`]).
+//! stored ([`writers`]); and the commands of the program ([`terminal`], [`agent`]).
 //! What the rules answer is the conformance suite's to prove, not this one's.
 //!
 //! # Invariants
@@ -21,6 +21,7 @@
     reason = "used by tests only: whatever is not as it should be fails the test"
 )]
 
+pub mod agent;
 pub mod client;
 pub mod disk;
 pub mod program;
@@ -32,6 +33,7 @@ pub mod writers;
 
 use std::io::Write as _;
 
+pub use agent::Agent;
 pub use client::{Answer, Client};
 pub use server::{Refusal, Server, Setup};
 pub use watch::{Event, Watch};

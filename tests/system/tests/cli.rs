@@ -4,7 +4,7 @@
 
 use std::{fs, io::Write as _, net::TcpListener};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use shared_context_system::terminal::{DATA, Place, Printed, check_refused, printed, run};
 use tempfile::tempdir;
 
@@ -65,9 +65,19 @@ fn participants_call_from_a_terminal() {
     let token = place.told(&["token", "a", "subagent:review:1", "--ttl", "15m"]);
     assert_eq!(token.trim().split('.').count(), 3, "{token}");
     assert!(place.json(&["token", "a", "orchestrator"])["credential"].is_string());
+    let limited = ["token", "a", "subagent:review", "--keys", "inv_*, current_phase"];
+    let minted = place.json(&limited);
+    assert_eq!(minted["keys"], json!(["inv_*", "current_phase"]));
     let data = place.data();
-    let environment = [("SHARED_CONTEXT_DATA", &*data), ("SHARED_CONTEXT_TOKEN", token.trim())];
     let home = place.folder.path();
+    let limited = place.told(&limited);
+    let environment = [("SHARED_CONTEXT_DATA", &*data), ("SHARED_CONTEXT_TOKEN", limited.trim())];
+    let listed = run(home, &environment, &["call", "a", r#"{"action":"list_keys"}"#], "");
+    assert!(listed.code == 0 && !listed.out.contains("scope"), "{}{}", listed.out, listed.err);
+    let refused = run(home, &environment, &["call", "a", write], "");
+    assert_eq!(refused.code, 1);
+    assert!(refused.err.contains("keys that match inv_*, current_phase"), "{}", refused.err);
+    let environment = [("SHARED_CONTEXT_DATA", &*data), ("SHARED_CONTEXT_TOKEN", token.trim())];
     let piped = run(home, &environment, &["call", "a", "-", "--json"], read);
     assert_eq!(piped.code, 0, "{}", piped.err);
     assert!(piped.out.contains("Find the parameter."), "{}", piped.out);
@@ -90,6 +100,10 @@ fn participants_call_from_a_terminal() {
     place.refused(&["call", "a", read], 2, "NO_CREDENTIAL", &["--as"]);
     place.refused(&["call", "b", read, "--as", "orchestrator"], 1, "SESSION_NOT_FOUND", &[]);
     place.refused(&["token", "a", "nobody"], 1, "MALFORMED_REQUEST", &["subagent:"]);
+    let mint = |who, keys| ["token", "a", who, "--keys", keys];
+    place.refused(&mint("subagent:b", "Scope"), 1, "MALFORMED_REQUEST", &["no key matches"]);
+    place.refused(&mint("subagent:b", ""), 1, "MALFORMED_REQUEST", &["no key matches"]);
+    place.refused(&mint("orchestrator", "scope"), 1, "MALFORMED_REQUEST", &["leave keys out"]);
 }
 
 /// A value may hold what drives a terminal; printing it must only show it.

@@ -46,7 +46,7 @@ impl Place {
         let host = host(headers, uri)?;
         if let Some(host) = &host
             && self.is_local
-            && !is_this_machine(host.host())
+            && !is_unforgeable(host.host())
             && !self.is_ours(host)
         {
             return Err(forbidden(
@@ -58,7 +58,7 @@ impl Place {
         let page: Option<Uri> = origin.parse().ok();
         let page = page.as_ref().and_then(Uri::authority);
         let is_own = page.is_some_and(|it| host.as_ref() == Some(it) || self.is_ours(it));
-        let is_neighbour = page.is_some_and(|it| self.is_local && is_this_machine(it.host()));
+        let is_neighbour = page.is_some_and(|it| self.is_local && is_loopback(it.host()));
         if is_own || is_neighbour {
             return Ok(());
         }
@@ -92,13 +92,22 @@ fn host(headers: &HeaderMap, uri: &Uri) -> Result<Option<Authority>, Failure> {
     text.parse().map(Some).map_err(|_| forbidden("the Host header is no name of a server"))
 }
 
-/// Whether `host` means this machine, or an address: no name that somebody could
-/// have pointed here.
-fn is_this_machine(host: &str) -> bool {
+/// Whether nobody could have pointed the name `host` here who is not here: it is an
+/// address, or means this machine.
+fn is_unforgeable(host: &str) -> bool {
+    address(host).is_some() || is_loopback(host)
+}
+
+/// Whether `host` means this machine.
+fn is_loopback(host: &str) -> bool {
     let name = host.to_ascii_lowercase();
     name == "localhost"
         || name.ends_with(".localhost")
-        || host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok()
+        || address(host).is_some_and(|it| it.is_loopback())
+}
+
+fn address(host: &str) -> Option<IpAddr> {
+    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
 fn forbidden(message: &str) -> Failure {
@@ -130,6 +139,9 @@ mod tests {
             check(&place, host, "http://localhost:3000", true);
             check(&place, host, "http://evil.example.com", false);
             check(&place, host, "null", false);
+            // An address cannot be pointed here, but a page of it is a stranger's.
+            check(&place, host, "http://203.0.113.5", false);
+            check(&place, host, "http://[2001:db8::1]:80", false);
         }
         for host in ["evil.example.com", "localhost.evil.example.com", "127.0.0.1.evil.example"] {
             check(&place, host, "", false);

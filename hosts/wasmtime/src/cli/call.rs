@@ -8,7 +8,7 @@
 use std::io::{self, IsTerminal, Read};
 
 use super::{
-    caller::{CallerArgs, mint},
+    caller::{CallerArgs, mint_for_keys},
     client::parse,
     output::{Output, plain, remark},
     problem::Problem,
@@ -22,6 +22,7 @@ use super::{
 Examples:
   shared-context token ticket-7 orchestrator
   shared-context token ticket-7 subagent:analysis --ttl 1h
+  shared-context token ticket-7 subagent:review --keys 'inv_*,scope'
   export SHARED_CONTEXT_TOKEN=$(shared-context token ticket-7 orchestrator)
 
 Standard output has the credential and nothing else.")]
@@ -34,6 +35,10 @@ pub(crate) struct TokenArguments {
     /// subagent's 1d]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     ttl: Option<u64>,
+    /// The only keys a subagent can read and write, up to 16 patterns; * stands
+    /// for any text [default: all keys]
+    #[arg(long, value_name = "KEYS", value_delimiter = ',')]
+    keys: Vec<String>,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -85,13 +90,15 @@ pub(crate) struct PromptArguments {
 
 /// Runs `token`.
 pub(crate) fn token(arguments: &TokenArguments, output: Output) -> Result<(), Problem> {
-    let TokenArguments { session, participant, ttl, server } = arguments;
+    let TokenArguments { session, participant, ttl, keys, server } = arguments;
     let server = server.server()?;
-    let reply = mint(&server, session, participant, *ttl)?;
+    let keys: Vec<String> = keys.iter().map(|it| it.trim().to_owned()).collect();
+    let reply = mint_for_keys(&server, session, participant, *ttl, &keys)?;
     output.answer(&reply, || {
         let Issued { credential, expires_at } = parse(&reply, &server.client)?;
         if io::stderr().is_terminal() {
-            remark(&format!("{participant} of {session}, until {expires_at}"));
+            let keys = if keys.is_empty() { "all keys".to_owned() } else { keys.join(", ") };
+            remark(&format!("{participant} of {session}, until {expires_at}, for {keys}"));
         }
         Ok(credential)
     })

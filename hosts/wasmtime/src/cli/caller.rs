@@ -108,10 +108,19 @@ pub(crate) fn mint(
     participant: &str,
     ttl_seconds: Option<u64>,
 ) -> Result<Vec<u8>, Problem> {
-    let mut body = json!({"participant": participant});
-    if let (Some(ttl_seconds), Some(body)) = (ttl_seconds, body.as_object_mut()) {
-        body.insert("ttl_seconds".to_owned(), ttl_seconds.into());
-    }
+    mint_for_keys(server, session, participant, ttl_seconds, &[])
+}
+
+/// The same for `keys` only, unless there are none.
+pub(crate) fn mint_for_keys(
+    server: &Server,
+    session: &str,
+    participant: &str,
+    ttl_seconds: Option<u64>,
+    keys: &[String],
+) -> Result<Vec<u8>, Problem> {
+    let keys = Some(keys).filter(|it| !it.is_empty());
+    let body = json!({"participant": participant, "ttl_seconds": ttl_seconds, "keys": keys});
     let path = ["v1", "sessions", session, "participants"];
     let admin = server.admin()?;
     server.send(&server.client.post(&path, body.to_string()), Some(&admin))

@@ -18,7 +18,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use shared_context_codec::Failure;
-use ureq::{Agent, BodyReader};
+use ureq::{Agent, AsSendBody, BodyReader};
 
 use super::problem::{Kind, Problem};
 
@@ -185,18 +185,9 @@ impl Client {
             .header("Last-Event-ID", after)
             .body(())
             .map_err(ureq::Error::from);
-        let sent = request.and_then(|request| {
-            let request = self
-                .agent
-                .configure_request(request)
-                .timeout_global(None)
-                .timeout_per_read(Some(SILENCE_MAX));
-            self.agent.run(request.build())
-        });
+        let sent = request.and_then(|request| self.open(request, true));
         let response = sent.map_err(|error| self.not_answered(&error))?;
-        let form = response.headers().get(header::CONTENT_TYPE);
-        let is_stream = form.is_some_and(|it| it.as_bytes().starts_with(EVENT_STREAM.as_bytes()));
-        if response.status() == StatusCode::OK && is_stream {
+        if response.status() == StatusCode::OK && is_stream(&response) {
             return Ok(BufReader::new(response.into_body().into_reader()));
         }
         let answer = self.whole(response).map_err(|error| self.not_answered(&error))?;
@@ -204,13 +195,35 @@ impl Client {
         Err(not_ours(&self.url, "it does not send changes as they happen"))
     }
 
-    fn whole(&self, response: Response<ureq::Body>) -> Result<Answer, ureq::Error> {
-        let status = response.status().as_u16();
-        let body = response.into_body().into_with_config().limit(BODY_BYTES_MAX).read_to_vec()?;
-        Ok(Answer { status, body, url: self.url.clone() })
+    /// Sends `request` as it is; returns the answer, its body still to be read. The
+    /// body may be a stream that does not end, if `may_last`.
+    ///
+    /// # Errors
+    ///
+    /// No answer came.
+    pub(crate) fn open(
+        &self,
+        request: Request<impl AsSendBody>,
+        may_last: bool,
+    ) -> Result<Response<ureq::Body>, ureq::Error> {
+        if !may_last {
+            return self.agent.run(request);
+        }
+        let request = self
+            .agent
+            .configure_request(request)
+            .timeout_global(None)
+            .timeout_per_read(Some(SILENCE_MAX));
+        self.agent.run(request.build())
     }
 
-    fn not_answered(&self, error: &ureq::Error) -> Problem {
+    fn whole(&self, response: Response<ureq::Body>) -> Result<Answer, ureq::Error> {
+        let status = response.status().as_u16();
+        Ok(Answer { status, body: whole_body(response.into_body())?, url: self.url.clone() })
+    }
+
+    /// Why nothing was answered.
+    pub(crate) fn not_answered(&self, error: &ureq::Error) -> Problem {
         if matches!(error, ureq::Error::Http(_)) {
             return Problem::usage(
                 "the credential or address holds characters that no request may; \
@@ -253,6 +266,17 @@ impl Answer {
     }
 }
 
+/// Whether the body of `response` is a stream of events.
+pub(crate) fn is_stream(response: &Response<ureq::Body>) -> bool {
+    let form = response.headers().get(header::CONTENT_TYPE);
+    form.is_some_and(|it| it.as_bytes().starts_with(EVENT_STREAM.as_bytes()))
+}
+
+/// Reads `body` to its end.
+pub(crate) fn whole_body(body: ureq::Body) -> Result<Vec<u8>, ureq::Error> {
+    body.into_with_config().limit(BODY_BYTES_MAX).read_to_vec()
+}
+
 /// The refusal in `body`, when it is one of a shared-context server.
 pub(crate) fn refusal(body: &[u8]) -> Option<Failure> {
     #[derive(Deserialize)]
@@ -293,7 +317,8 @@ pub(crate) fn parse<T: DeserializeOwned>(body: &[u8], client: &Client) -> Result
     serde_json::from_slice(body).map_err(|error| not_ours(&client.url, &error.to_string()))
 }
 
-fn not_ours(url: &str, why: &str) -> Problem {
+/// What answers at `url` is no server of ours.
+pub(crate) fn not_ours(url: &str, why: &str) -> Problem {
     let message = format!("what answers at {url} is not a shared-context server: {why}");
     Problem::new(Kind::Unreachable, "NOT_A_SERVER", message)
         .next("name the right address with --url, or start a server with `shared-context serve`")

@@ -14,9 +14,11 @@ mod client;
 mod confirm;
 mod demo;
 mod doctor;
+mod event;
 mod file;
 mod history;
 mod inspect;
+mod mcp;
 mod output;
 mod portable;
 mod problem;
@@ -80,6 +82,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Arguments),
+    Mcp(mcp::Arguments),
     Demo(demo::Arguments),
     Session(session::Arguments),
     Token(call::TokenArguments),
@@ -115,6 +118,7 @@ pub(crate) fn main() -> ExitCode {
 fn run(command: Command, output: Output) -> Result<(), Problem> {
     match command {
         Command::Serve(arguments) => serve::run(&arguments, output),
+        Command::Mcp(arguments) => mcp::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments, output),
         Command::Session(arguments) => session::run(&arguments, output),
         Command::Token(arguments) => call::token(&arguments, output),

@@ -14,6 +14,7 @@ use std::{
 
 use anstream::AutoStream;
 use clap::ValueEnum;
+use http::Uri;
 use serde_json::json;
 use shared_context_wasmtime::{Server, ServerOptions, folder::SECRETS_FILE};
 use shared_context_wire::http::RateLimit;
@@ -52,6 +53,10 @@ pub(crate) struct Arguments {
     /// Where everything is kept [default: the user's data folder]
     #[arg(long, env = "SHARED_CONTEXT_DATA", value_name = "DIR", hide_env = true)]
     data: Option<PathBuf>,
+    /// The address of a proxy in front, as its clients write it: /mcp takes requests
+    /// for that name too
+    #[arg(long, value_name = "URL", value_parser = public_url)]
+    public_url: Option<Uri>,
     /// How many requests a second each participant may make, and twice that at
     /// once; off for any number
     #[arg(long, value_name = "N|off", default_value = "200", value_parser = rate)]
@@ -64,8 +69,9 @@ pub(crate) struct Arguments {
     log_format: LogFormat,
 }
 
+/// The form of the log.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum LogFormat {
+pub(crate) enum LogFormat {
     /// Lines for people
     Text,
     /// A JSON object a line
@@ -78,16 +84,14 @@ struct Rate(Option<NonZeroU32>);
 
 /// Runs `serve` until it is told to stop.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
-    start_log(arguments.log_format)?;
+    start_log(arguments.log_format, LOG_DEFAULT)?;
     let folder = data_folder(arguments.data.as_deref())?;
-    let secret = |name: &str| env::var(name).ok().filter(|it| !it.is_empty());
-    let mut options = ServerOptions::new(&folder, arguments.listen);
-    options.secret = secret("SHARED_CONTEXT_SECRET");
-    options.admin_key = secret("SHARED_CONTEXT_ADMIN_KEY");
+    let mut options = options(&folder, arguments.listen);
     options.rate_limit = arguments.rate.0.map(|per_second| RateLimit {
         per_second,
         burst: per_second.saturating_mul(NonZeroU32::MIN.saturating_add(1)),
     });
+    options.public_url.clone_from(&arguments.public_url);
     options.storage.bytes_max = arguments.disk_max_mib.map(|it| it.saturating_mul(1 << 20));
     let is_key_kept = options.admin_key.is_none();
     let runtime = tokio::runtime::Runtime::new().map_err(|error| no_thread(&error))?;
@@ -107,6 +111,16 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
         }
         Ok(())
     })
+}
+
+/// A server on `listen` over the data folder `folder`, with the secrets of the
+/// environment where it names some.
+pub(crate) fn options(folder: &Path, listen: SocketAddr) -> ServerOptions {
+    let secret = |name: &str| env::var(name).ok().filter(|it| !it.is_empty());
+    let mut options = ServerOptions::new(folder, listen);
+    options.secret = secret("SHARED_CONTEXT_SECRET");
+    options.admin_key = secret("SHARED_CONTEXT_ADMIN_KEY");
+    options
 }
 
 /// Says that the server is up, and what to do first.
@@ -182,9 +196,11 @@ fn first_call(url: &str, key: &str) -> String {
     )
 }
 
-fn start_log(format: LogFormat) -> Result<(), Problem> {
+/// Begins to log to standard error: the lines that `SHARED_CONTEXT_LOG` chooses,
+/// or `usual`.
+pub(crate) fn start_log(format: LogFormat, usual: &str) -> Result<(), Problem> {
     let filter = env::var("SHARED_CONTEXT_LOG").ok().filter(|it| !it.is_empty());
-    let filter = EnvFilter::builder().parse(filter.as_deref().unwrap_or(LOG_DEFAULT));
+    let filter = EnvFilter::builder().parse(filter.as_deref().unwrap_or(usual));
     let filter = filter.map_err(|error| {
         Problem::usage(format!("SHARED_CONTEXT_LOG is not a choice of log lines: {error}"))
             .next("write it like warn, or info,shared_context=debug")
@@ -216,6 +232,17 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         .map_err(|_| format!("write an IP address and a port, such as {LISTEN_DEFAULT}, or a port"))
 }
 
+fn public_url(text: &str) -> Result<Uri, String> {
+    let url: Option<Uri> = text.trim_end_matches('/').parse().ok();
+    let is_base = |it: &Uri| {
+        matches!(it.scheme_str(), Some("http" | "https"))
+            && it.path() == "/"
+            && it.query().is_none()
+    };
+    url.filter(is_base)
+        .ok_or_else(|| "write a scheme and a name, such as https://memory.example.com".to_owned())
+}
+
 fn rate(text: &str) -> Result<Rate, String> {
     match text {
         "off" => Ok(Rate(None)),
@@ -239,6 +266,16 @@ mod tests {
             assert!(address(text).is_err(), "{text}");
         }
         assert!(address(LISTEN_DEFAULT).is_ok());
+    }
+
+    #[test]
+    fn a_public_url_is_a_scheme_and_a_name() {
+        let seen = public_url("https://memory.example.com/").unwrap();
+        assert_eq!(seen.host(), Some("memory.example.com"));
+        assert!(public_url("http://10.0.0.1:8080").is_ok());
+        for text in ["", "memory.example.com", "ftp://x", "https://x/path", "https://x?a=b", "/"] {
+            assert!(public_url(text).is_err(), "{text}");
+        }
     }
 
     #[test]

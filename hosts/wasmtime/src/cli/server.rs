@@ -125,6 +125,11 @@ impl Server {
         .next("name the data folder of the server with --data, or set SHARED_CONTEXT_ADMIN_KEY"))
     }
 
+    /// Whether it was named, by option or environment.
+    pub(crate) fn is_named(&self) -> bool {
+        self.found == Found::Named
+    }
+
     /// Whether somebody said that a server is there: it is not just the default
     /// address.
     pub(crate) fn is_expected(&self) -> bool {

@@ -9,10 +9,10 @@ use std::{
     time::Duration,
 };
 
-use super::event::{Event, Events};
 use crate::cli::{
     caller::AnyoneArgs,
     client::{Stream, parse, refusal},
+    event::{Event, Events},
     problem::{Kind, Problem},
     reply::Commit,
     server::{Server, ServerArgs},

@@ -7,7 +7,6 @@
 //! - It ends when it is told to, when nobody reads any more, and when the server
 //!   says that there is no going on; nothing else ends it.
 
-mod event;
 mod follow;
 #[cfg(test)]
 mod tests;
