@@ -32,7 +32,8 @@ With that credential, agents read and write:
     -H "Authorization: Bearer $CREDENTIAL" \
     -H "Content-Type: application/json" -d '{"action":"list_keys"}'
 
-GET /v1/tools?format=mcp    the tools' definitions (also openai, anthropic)
+POST /mcp                   the same for agents that speak MCP
+GET /v1/tools?format=openai the tool's definition for function calling (anthropic, mcp)
 GET /openapi.json           every route
 GET /healthz                whether the server is up
 GET /metrics                what it did, for Prometheus

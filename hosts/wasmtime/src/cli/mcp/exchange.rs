@@ -1,0 +1,277 @@
+//! One request to the server and its answer, over everything that can be mended on
+//! the way.
+//!
+//! A credential that is void is replaced once, a server that asks to wait for a
+//! moment is given it once, and a server that went away is looked for again.
+//!
+//! # Invariant
+//!
+//! What may have been carried out is not sent a second time, unless that does no
+//! harm.
+
+use std::{
+    io::{self, BufReader},
+    thread,
+    time::Duration,
+};
+
+use http::{HeaderMap, Method, Request, StatusCode, header};
+use serde_json::json;
+use ureq::{BodyReader, Timeout};
+
+use super::{
+    message::{self, Id, Message, Told},
+    upstream::{Need, Target, Upstream},
+};
+use crate::cli::{
+    client::{Bearer, is_stream, not_ours, refusal, whole_body},
+    problem::{Kind, Problem},
+};
+
+/// The longest a server may ask to wait, before the request is refused instead.
+const WAIT_MAX: Duration = Duration::from_secs(2);
+/// How often a server is looked for anew for one request.
+const MOVES_MAX: u32 = 2;
+
+/// A request to the server's endpoint for MCP.
+#[derive(Debug)]
+pub(super) struct Call<'c> {
+    pub(super) method: Method,
+    pub(super) headers: HeaderMap,
+    pub(super) body: &'c [u8],
+    /// Whether it may be sent again when it is not known what became of it.
+    pub(super) is_repeatable: bool,
+    /// Whether the answer may be a stream that does not end.
+    pub(super) may_last: bool,
+    pub(super) need: Need,
+}
+
+/// What the server answered.
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Body,
+    url: String,
+}
+
+/// The body of an answer.
+pub(super) enum Body {
+    /// It came whole.
+    Whole(Vec<u8>),
+    /// Events, as they come.
+    Stream(BodyReader<'static>),
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Nothing was done.
+    NotDone(Problem),
+    /// Whether it was done is not known.
+    Unknown(Problem),
+}
+
+/// Sends `call` and returns what is answered, be it a refusal.
+///
+/// # Errors
+///
+/// No answer came, from any server that could be found.
+pub(super) fn send(upstream: &Upstream, call: &Call<'_>) -> Result<Answer, Failure> {
+    let mut target = upstream.found(call.need).map_err(Failure::NotDone)?;
+    let (mut was_renewed, mut has_waited, mut was_sent, mut moves) = (false, false, false, 0);
+    loop {
+        let error = match try_send(&target, call) {
+            Ok(answer) if answer.status == StatusCode::UNAUTHORIZED && !was_renewed => {
+                was_renewed = true;
+                match upstream.renewed(&target).map_err(Failure::NotDone)? {
+                    Some(other) => target = other,
+                    None => return Ok(answer),
+                }
+                continue;
+            }
+            Ok(answer) if answer.status == StatusCode::TOO_MANY_REQUESTS && !has_waited => {
+                has_waited = true;
+                match answer.retry_after().filter(|it| *it <= WAIT_MAX) {
+                    Some(wait) => thread::sleep(wait),
+                    None => return Ok(answer),
+                }
+                continue;
+            }
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        upstream.doubt(&target);
+        was_sent |= may_have_been_sent(&error);
+        let failed = if was_sent { Failure::Unknown } else { Failure::NotDone };
+        // Who takes long now takes long again.
+        let is_hopeless = moves == MOVES_MAX || is_slow(&error) || is_malformed(&error);
+        if is_hopeless || (was_sent && !call.is_repeatable) {
+            return Err(failed(target.server.client.not_answered(&error)));
+        }
+        moves = moves.saturating_add(1);
+        target = upstream.replaced(&target, call.need).map_err(failed)?;
+    }
+}
+
+fn try_send(target: &Target, call: &Call<'_>) -> Result<Answer, ureq::Error> {
+    let client = &target.server.client;
+    let Bearer(secret) = &target.bearer;
+    let mut request = Request::builder()
+        .method(call.method.clone())
+        .uri(format!("{}/mcp", client.url()))
+        .header(header::AUTHORIZATION, format!("Bearer {secret}"));
+    if let Some(headers) = request.headers_mut() {
+        headers.extend(call.headers.clone());
+    }
+    let response = match call.method {
+        Method::POST => client.open(request.body(call.body)?, call.may_last)?,
+        _ => client.open(request.body(())?, call.may_last)?,
+    };
+    let (status, headers) = (response.status(), response.headers().clone());
+    let body = if is_stream(&response) {
+        Body::Stream(response.into_body().into_reader())
+    } else {
+        Body::Whole(whole_body(response.into_body())?)
+    };
+    Ok(Answer { status, headers, body, url: client.url().to_owned() })
+}
+
+/// Whether a server may have read the request that failed with `error`.
+fn may_have_been_sent(error: &ureq::Error) -> bool {
+    match error {
+        ureq::Error::Io(error) => error.kind() != io::ErrorKind::ConnectionRefused,
+        ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve)
+        | ureq::Error::HostNotFound
+        | ureq::Error::ConnectionFailed
+        | ureq::Error::Http(_)
+        | ureq::Error::BadUri(_) => false,
+        _ => true,
+    }
+}
+
+/// Whether the request is one that cannot be sent at all.
+fn is_malformed(error: &ureq::Error) -> bool {
+    matches!(error, ureq::Error::Http(_) | ureq::Error::BadUri(_))
+}
+
+/// Whether a server was reached that did not answer in time.
+fn is_slow(error: &ureq::Error) -> bool {
+    matches!(error, ureq::Error::Timeout(it) if !matches!(it, Timeout::Connect | Timeout::Resolve))
+}
+
+impl Answer {
+    /// How long the server asks to wait.
+    fn retry_after(&self) -> Option<Duration> {
+        let seconds = self.headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+        Some(Duration::from_secs(seconds))
+    }
+
+    /// Whether the server may answer otherwise in a moment.
+    pub(super) fn is_passing(&self) -> bool {
+        matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
+    }
+
+    /// The message it is, if it came whole.
+    pub(super) fn told(&self) -> Option<Told> {
+        match &self.body {
+            Body::Whole(body) => Told::parse(body),
+            Body::Stream(_) => None,
+        }
+    }
+
+    /// The line that answers the request `id`: what the server said, or an error
+    /// that tells how HTTP refused it.
+    pub(super) fn line(self, id: &Id) -> Vec<u8> {
+        let is_message = self.told().is_some();
+        let why = match self.body {
+            Body::Whole(body) if is_message => return body,
+            Body::Whole(body) => {
+                if let Some(failure) = refusal(&body) {
+                    let code = match self.status {
+                        StatusCode::BAD_REQUEST
+                        | StatusCode::PAYLOAD_TOO_LARGE
+                        | StatusCode::UNSUPPORTED_MEDIA_TYPE => message::INVALID_REQUEST,
+                        _ => message::INTERNAL_ERROR,
+                    };
+                    return told_of(id, code, &Problem::refused(failure));
+                }
+                format!("it answers with status {}", self.status.as_u16())
+            }
+            Body::Stream(_) => "it answers with a stream where none was asked for".to_owned(),
+        };
+        told_of(id, message::INTERNAL_ERROR, &not_ours(&self.url, &why))
+    }
+
+    /// Why `what` was refused, for a person.
+    pub(super) fn refusal(&self, what: &str) -> String {
+        let failure = match &self.body {
+            Body::Whole(body) => refusal(body),
+            Body::Stream(_) => None,
+        };
+        match failure {
+            Some(failure) => format!("{what} was refused: {}", failure.message),
+            None => format!("{what} was refused with status {}", self.status.as_u16()),
+        }
+    }
+
+    /// The body of a stream.
+    ///
+    /// # Errors
+    ///
+    /// The answer came whole.
+    pub(super) fn stream(self) -> Result<BufReader<BodyReader<'static>>, Box<Self>> {
+        match self.body {
+            Body::Stream(body) if self.status == StatusCode::OK => Ok(BufReader::new(body)),
+            _ => Err(Box::new(self)),
+        }
+    }
+}
+
+impl Failure {
+    /// The line that answers `message`, which has the id `id`.
+    ///
+    /// What may have happened is told to the agent, as what its tool said: it is
+    /// the one to look.
+    pub(super) fn line(&self, message: &Message, id: &Id) -> Vec<u8> {
+        match self {
+            Self::Unknown(problem) if message.method == "tools/call" => {
+                let advice = if message.is_repeatable() {
+                    "Send it again: twice is as good as once"
+                } else {
+                    "It may have been done or not: read what it was about first, and send it \
+                     again only if it was not"
+                };
+                let problem = problem.message();
+                let text = format!("the server did not answer ({problem}). {advice}");
+                let failure = json!({"error": {"code": "OUTCOME_UNKNOWN", "message": text}});
+                message::tool_error(id, message.version().is_some(), &failure)
+            }
+            Self::Unknown(problem) | Self::NotDone(problem) => {
+                told_of(id, message::INTERNAL_ERROR, problem)
+            }
+        }
+    }
+
+    /// What went wrong.
+    pub(super) fn problem(&self) -> &Problem {
+        let (Self::NotDone(problem) | Self::Unknown(problem)) = self;
+        problem
+    }
+}
+
+/// The stream of `url` ended before the answer came.
+pub(super) fn cut_off(url: &str) -> Problem {
+    let message = format!("the server at {url} ended the answer before it was whole");
+    Problem::new(Kind::Unreachable, "SERVER_UNREACHABLE", message)
+}
+
+/// An error of JSON-RPC that says what `problem` says, with its error object as the
+/// server has it in such errors.
+fn told_of(id: &Id, code: i32, problem: &Problem) -> Vec<u8> {
+    let mut message = problem.message().to_owned();
+    if let Some(next) = problem.next_step() {
+        message = format!("{message}; {next}");
+    }
+    let data = serde_json::from_slice(&problem.to_json()).ok();
+    message::error(Some(id), code, &message, data)
+}

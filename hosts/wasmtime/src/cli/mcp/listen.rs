@@ -1,0 +1,198 @@
+//! `subscriptions/listen` (2026-07-28): notifications until the client has enough.
+//!
+//! On stdio a subscription ends by `notifications/cancelled`, by a result when the
+//! server stops (here: this process is told to), or with the process.
+//! That the server behind the bridge comes and goes is no end of it: the bridge
+//! subscribes again, and then says of everything that was subscribed to that it may
+//! have changed, because what happened in between is not known.
+//!
+//! # Invariants
+//!
+//! - The client sees one acknowledgement, first, and one end at most.
+//! - Nothing that happened is left untold; something may be told that did not.
+
+use std::{
+    io::{self, BufReader, Read},
+    ops::ControlFlow::{self, Break, Continue},
+    sync::{Arc, atomic::Ordering},
+    thread,
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use super::{
+    bridge::Bridge,
+    message::{self, Message, Told, notification},
+    output::Ticket,
+    upstream::Need,
+};
+use crate::cli::{event::Events, signals::no_thread};
+
+/// How many subscriptions may be open. One that was cancelled counts until the server
+/// gives its next sign of life.
+const LISTENING_MAX: usize = 32;
+/// How long to wait before a second attempt to connect, and at most between two.
+const PAUSE_MIN: Duration = Duration::from_millis(250);
+const PAUSE_MAX: Duration = Duration::from_secs(8);
+
+const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+pub(super) const UPDATED: &str = "notifications/resources/updated";
+pub(super) const LIST_CHANGED: &str = "notifications/resources/list_changed";
+
+/// Begins to listen, as `message` asks.
+pub(super) fn begin(bridge: &Arc<Bridge>, message: Arc<Message>, ticket: &Arc<Ticket>) {
+    let refuse = |text: &str| {
+        let line = message::error(Some(&ticket.id), message::INTERNAL_ERROR, text, None);
+        bridge.output.answer(ticket, &line);
+    };
+    if bridge.listening.fetch_add(1, Ordering::SeqCst) >= LISTENING_MAX {
+        bridge.listening.fetch_sub(1, Ordering::SeqCst);
+        let text = format!("{LISTENING_MAX} subscriptions are open; cancel one that is not needed");
+        return refuse(&text);
+    }
+    let (listening, kept) = (Arc::clone(bridge), Arc::clone(ticket));
+    let listen = move || {
+        let subscription = Subscription {
+            bridge: &listening,
+            message: &message,
+            ticket: &kept,
+            is_acknowledged: false,
+            is_empty: false,
+        };
+        subscription.run();
+        listening.listening.fetch_sub(1, Ordering::SeqCst);
+    };
+    if let Err(error) = thread::Builder::new().spawn(listen) {
+        bridge.listening.fetch_sub(1, Ordering::SeqCst);
+        refuse(no_thread(&error).message());
+    }
+}
+
+/// A subscription.
+struct Subscription<'b> {
+    bridge: &'b Bridge,
+    message: &'b Message,
+    ticket: &'b Arc<Ticket>,
+    /// Whether the client was told that it is.
+    is_acknowledged: bool,
+    /// Whether there is anything to tell of.
+    is_empty: bool,
+}
+
+impl Subscription<'_> {
+    /// Listens until the client has enough, or the server says that there is no
+    /// going on.
+    fn run(mut self) {
+        let Self { bridge, message, ticket, .. } = self;
+        let mut pause = Pause::default();
+        while bridge.output.is_open(ticket) {
+            let need = if self.is_acknowledged { Need::Stream } else { Need::Request };
+            let line = match bridge.send(message, true, need) {
+                Ok(answer) if self.is_acknowledged && answer.is_passing() => None,
+                Ok(answer) => match answer.stream() {
+                    Ok(body) => {
+                        pause = Pause::default();
+                        self.follow(body);
+                        None
+                    }
+                    Err(answer) => Some(answer.line(&ticket.id)),
+                },
+                Err(_) if self.is_acknowledged => None,
+                Err(failure) => Some(failure.line(message, &ticket.id)),
+            };
+            match line {
+                Some(line) => bridge.output.answer(ticket, &line),
+                None if bridge.output.is_open(ticket) => pause.wait(),
+                None => {}
+            }
+        }
+    }
+
+    /// Passes on what comes in `body`.
+    fn follow(&mut self, body: impl Read) {
+        let wanted = Wanted { body, bridge: self.bridge, ticket: self.ticket };
+        let mut events = Events::new(BufReader::new(wanted));
+        while let Ok(Some(event)) = events.next() {
+            if self.pass(event.data.as_bytes()).is_break() {
+                return;
+            }
+        }
+    }
+
+    /// Passes on `line`; breaks when it is the last of this stream.
+    fn pass(&mut self, line: &[u8]) -> ControlFlow<()> {
+        let Self { bridge, ticket, .. } = *self;
+        let Some(told) = Told::parse(line) else { return Continue(()) };
+        if told.answers(&ticket.id) {
+            // The server goes, or is in trouble: it is the end of this stream, and
+            // not of the subscription.
+            let is_passing = match told.error_code() {
+                None => !self.is_empty,
+                Some(_) => match told.failure_code() {
+                    Some("UNAUTHENTICATED") => bridge.upstream.is_renewable(),
+                    Some("STORAGE_UNAVAILABLE" | "RATE_LIMITED") => true,
+                    _ => false,
+                },
+            };
+            if !is_passing || !self.is_acknowledged {
+                bridge.output.answer(ticket, line);
+            }
+            return Break(());
+        }
+        if told.method() == Some(ACKNOWLEDGED) {
+            if self.is_acknowledged {
+                for line in since_then(&told, ticket) {
+                    bridge.output.tell(ticket, &line);
+                }
+                return Continue(());
+            }
+            self.is_acknowledged = true;
+            let accepted = told.param("notifications").and_then(Value::as_object);
+            self.is_empty = accepted.is_none_or(serde_json::Map::is_empty);
+        }
+        bridge.output.tell(ticket, line);
+        Continue(())
+    }
+}
+
+/// What to say after `acknowledged`, which came a second time: that everything may
+/// have changed.
+fn since_then(acknowledged: &Told, ticket: &Ticket) -> Vec<Vec<u8>> {
+    let accepted = |name: &str| acknowledged.param("notifications")?.get(name);
+    let uris = accepted("resourceSubscriptions").and_then(Value::as_array);
+    let uris = uris.into_iter().flatten().filter_map(Value::as_str);
+    let mut lines: Vec<_> =
+        uris.map(|uri| notification(UPDATED, Some(uri), Some(&ticket.id))).collect();
+    if accepted("resourcesListChanged") == Some(&Value::Bool(true)) {
+        lines.push(notification(LIST_CHANGED, None, Some(&ticket.id)));
+    }
+    lines
+}
+
+/// How long to wait before a stream is opened again.
+#[derive(Debug, Default)]
+pub(super) struct Pause(Option<Duration>);
+
+impl Pause {
+    /// Waits, longer each time.
+    pub(super) fn wait(&mut self) {
+        let pause = self.0.unwrap_or(PAUSE_MIN);
+        thread::sleep(pause);
+        self.0 = Some(pause.saturating_mul(2).min(PAUSE_MAX));
+    }
+}
+
+/// A body that ends when nobody wants it any more, at the next sign of life.
+struct Wanted<'b, R> {
+    body: R,
+    bridge: &'b Bridge,
+    ticket: &'b Arc<Ticket>,
+}
+
+impl<R: Read> Read for Wanted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.body.read(buffer)?;
+        if self.bridge.output.is_open(self.ticket) { Ok(read) } else { Ok(0) }
+    }
+}

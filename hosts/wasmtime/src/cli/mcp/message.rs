@@ -1,0 +1,360 @@
+//! One line of the client: what it is, as far as the bridge must know, and lines
+//! of the bridge's own.
+//!
+//! What a method does and which parameters it takes is the server's to say.
+//!
+//! # Invariant
+//!
+//! A line is sent on as it came. An error never repeats what stood in it: that may
+//! have been a value meant for the store.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use shared_context_codec::may_change;
+
+/// JSON-RPC 2.0: the line is not JSON.
+pub(super) const PARSE_ERROR: i32 = -32700;
+/// JSON-RPC 2.0: it is JSON and no message.
+pub(super) const INVALID_REQUEST: i32 = -32600;
+/// JSON-RPC 2.0: the message is fine, and was not carried out.
+pub(super) const INTERNAL_ERROR: i32 = -32603;
+
+/// The member of `_meta` that tells the version of a modern request (2026-07-28).
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// The member of `_meta` that tells which subscription a message belongs to.
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// The id of a request: a string or a whole number, as JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Id(Value);
+
+/// A request or a notification.
+#[derive(Debug, Default)]
+pub(super) struct Message {
+    /// The line, as it came.
+    pub(super) line: Vec<u8>,
+    pub(super) method: String,
+    /// What is answered to; `None` for a notification.
+    pub(super) id: Option<Id>,
+    params: Map<String, Value>,
+}
+
+/// Why a line is no message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// It is to be answered with this line.
+    Refused(Vec<u8>),
+    /// It is a response. Servers ask nothing, so nothing waits for it.
+    Response,
+}
+
+impl Id {
+    /// An id, if `value` is one.
+    pub(super) fn new(value: &Value) -> Option<Self> {
+        let is_id = value.is_string() || value.is_i64() || value.is_u64();
+        is_id.then(|| Self(value.clone()))
+    }
+}
+
+impl Message {
+    /// Reads `line`.
+    ///
+    /// # Errors
+    ///
+    /// It is not JSON, or JSON that is no message.
+    pub(super) fn parse(line: Vec<u8>) -> Result<Self, Unread> {
+        let refused =
+            |id: Option<&Id>, code, message: &str| Unread::Refused(error(id, code, message, None));
+        let read = serde_json::from_slice(&line);
+        let value: Value = read.map_err(|error| {
+            let place = match error.column() {
+                0 => String::new(),
+                column => format!(" (at byte {column})"),
+            };
+            let message = format!("the line is not JSON{place}; send one message a line, in UTF-8");
+            refused(None, PARSE_ERROR, &message)
+        })?;
+        let Value::Object(mut members) = value else {
+            let message = "a message is a JSON object; send each on a line of its own";
+            return Err(refused(None, INVALID_REQUEST, message));
+        };
+        let id = members.get("id").map(Id::new);
+        let Some(Value::String(method)) = members.remove("method") else {
+            let is_response = members.contains_key("result") || members.contains_key("error");
+            if is_response {
+                return Err(Unread::Response);
+            }
+            let message = "a message has a method, which is a string";
+            return Err(refused(id.flatten().as_ref(), INVALID_REQUEST, message));
+        };
+        if id == Some(None) {
+            let message = "the id of a request is a string or a whole number";
+            return Err(refused(None, INVALID_REQUEST, message));
+        }
+        let params = match members.remove("params") {
+            Some(Value::Object(params)) => params,
+            // What is wrong with others the server says.
+            _ => Map::new(),
+        };
+        Ok(Self { line, method, id: id.flatten(), params })
+    }
+
+    /// The string `name` of its parameters.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.params.get(name)?.as_str()
+    }
+
+    /// The string `name` among the arguments of a tool's call.
+    pub(super) fn argument(&self, name: &str) -> Option<&str> {
+        self.params.get("arguments")?.get(name)?.as_str()
+    }
+
+    /// The version it says it is in; older protocols do not.
+    pub(super) fn version(&self) -> Option<&str> {
+        self.params.get("_meta")?.get(VERSION)?.as_str()
+    }
+
+    /// The request that this notification is about.
+    pub(super) fn request_id(&self) -> Option<Id> {
+        self.params.get("requestId").and_then(Id::new)
+    }
+
+    /// Whether doing it twice is as good as doing it once: when an answer is lost,
+    /// it may be sent again.
+    pub(super) fn is_repeatable(&self) -> bool {
+        if self.method != "tools/call" {
+            return true;
+        }
+        let Some(arguments) = self.params.get("arguments") else { return false };
+        // A change under a request id is carried out once.
+        self.text("name") == Some("shared_context")
+            && (self.argument("request_id").is_some()
+                || !may_change(arguments.to_string().as_bytes()))
+    }
+}
+
+/// What the bridge reads of a message of the server: its id, its method, and
+/// whether it is the end of a request.
+#[derive(Debug)]
+pub(super) struct Told(Value);
+
+impl Told {
+    /// Reads a message; `None` when it is none.
+    pub(super) fn parse(line: &[u8]) -> Option<Self> {
+        let value: Value = serde_json::from_slice(line).ok()?;
+        (value.get("jsonrpc")? == "2.0").then_some(Self(value))
+    }
+
+    /// Whether it answers the request `id`.
+    pub(super) fn answers(&self, id: &Id) -> bool {
+        self.0.get("method").is_none() && self.0.get("id") == Some(&id.0)
+    }
+
+    /// The method of a notification.
+    pub(super) fn method(&self) -> Option<&str> {
+        self.0.get("method")?.as_str()
+    }
+
+    /// The code of the error it is, if it is one.
+    pub(super) fn error_code(&self) -> Option<i64> {
+        self.0.get("error")?.get("code")?.as_i64()
+    }
+
+    /// The server's own code for the error it is, if it tells one.
+    pub(super) fn failure_code(&self) -> Option<&str> {
+        self.0.get("error")?.get("data")?.get("error")?.get("code")?.as_str()
+    }
+
+    /// The member `name` of its parameters.
+    pub(super) fn param(&self, name: &str) -> Option<&Value> {
+        self.0.get("params")?.get(name)
+    }
+
+    /// The string `name` of its result.
+    pub(super) fn result_text(&self, name: &str) -> Option<&str> {
+        self.0.get("result")?.get(name)?.as_str()
+    }
+}
+
+/// A line of the bridge's own.
+#[derive(Debug, Default, Serialize)]
+struct Line<'l> {
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'l Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'l str>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    params: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Error<'l>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Error<'l> {
+    code: i32,
+    message: &'l str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Value>,
+}
+
+impl Line<'_> {
+    fn to_json(&self) -> Vec<u8> {
+        // What consists of JSON values can be written.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+/// An error as the answer to `id`, or to nothing where that could not be read:
+/// then there is no member `id` (2026-07-28, Overview, Error Responses).
+pub(super) fn error(id: Option<&Id>, code: i32, message: &str, data: Option<Value>) -> Vec<u8> {
+    let error = Some(Error { code, message, data });
+    Line { jsonrpc: "2.0", id: id.map(|Id(id)| id), error, ..Line::default() }.to_json()
+}
+
+/// The result of a tool that could not do what it was asked to, for the agent to
+/// read. `is_modern`: for a request that told its version.
+pub(super) fn tool_error(id: &Id, is_modern: bool, failure: &Value) -> Vec<u8> {
+    let mut members = json!({
+        "content": [{"type": "text", "text": failure.to_string()}],
+        "structuredContent": failure,
+        "isError": true,
+    });
+    if let (Value::Object(members), true) = (&mut members, is_modern) {
+        members.insert("resultType".to_owned(), "complete".into());
+    }
+    result(id, members)
+}
+
+/// The result of `subscriptions/listen`, which is its end.
+pub(super) fn listen_result(id: &Id) -> Vec<u8> {
+    result(id, json!({"resultType": "complete", "_meta": {SUBSCRIPTION: id.0}}))
+}
+
+fn result(Id(id): &Id, result: Value) -> Vec<u8> {
+    Line { jsonrpc: "2.0", id: Some(id), result: Some(result), ..Line::default() }.to_json()
+}
+
+/// A notification of the server, in the subscription `of` where there is one.
+pub(super) fn notification(method: &str, uri: Option<&str>, of: Option<&Id>) -> Vec<u8> {
+    let mut params = Map::new();
+    if let Some(uri) = uri {
+        params.insert("uri".to_owned(), uri.into());
+    }
+    if let Some(Id(id)) = of {
+        params.insert("_meta".to_owned(), json!({SUBSCRIPTION: id}));
+    }
+    Line { jsonrpc: "2.0", method: Some(method), params, ..Line::default() }.to_json()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Message, Unread> {
+        Message::parse(line.as_bytes().to_vec())
+    }
+
+    #[track_caller]
+    fn check_refused(line: &str, expected: &Value) {
+        let Err(Unread::Refused(answer)) = parse(line) else { panic!("taken: {line}") };
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        assert_eq!(answer["jsonrpc"], "2.0");
+        assert!(answer["error"]["message"].is_string(), "{answer}");
+        let seen = match answer.get("id") {
+            Some(id) => json!([answer["error"]["code"], id]),
+            None => json!([answer["error"]["code"]]),
+        };
+        assert_eq!(&seen, expected, "{line}");
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_and_to_its_sender_where_that_can_be_told() {
+        for line in ["", "{", "nonsense", "{\"id\":1", "{}{}", "\"\u{1}\"", "{\"a\":01}"] {
+            check_refused(line, &json!([PARSE_ERROR]));
+        }
+        for line in ["null", "5", "\"x\"", "[]", r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#] {
+            check_refused(line, &json!([INVALID_REQUEST]));
+        }
+        check_refused("{}", &json!([INVALID_REQUEST]));
+        check_refused(r#"{"id":7,"method":5}"#, &json!([INVALID_REQUEST, 7]));
+        check_refused(r#"{"id":"a"}"#, &json!([INVALID_REQUEST, "a"]));
+        for id in ["null", "1.5", "{}", "[1]", "true"] {
+            check_refused(&format!(r#"{{"id":{id},"method":"ping"}}"#), &json!([INVALID_REQUEST]));
+        }
+        assert_eq!(parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).unwrap_err(), Unread::Response);
+        let not_utf8 = Message::parse(b"{\"method\":\"\xff\"}".to_vec());
+        assert!(matches!(not_utf8, Err(Unread::Refused(_))));
+    }
+
+    #[test]
+    fn an_error_does_not_repeat_what_was_sent() {
+        let Err(Unread::Refused(answer)) = parse(r#"{"value":"treasure","x":treasure}"#) else {
+            panic!("taken")
+        };
+        assert!(!String::from_utf8(answer).unwrap().contains("treasure"));
+    }
+
+    #[test]
+    fn what_a_message_says_is_found() {
+        let line = r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"t",
+            "arguments":{"session":"s","n":1},
+            "_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+        let message = parse(line).unwrap();
+        assert_eq!(message.line, line.as_bytes());
+        assert_eq!((message.method.as_str(), message.text("name")), ("tools/call", Some("t")));
+        assert_eq!(message.id, Id::new(&json!("x")));
+        assert_eq!((message.argument("session"), message.argument("n")), (Some("s"), None));
+        assert_eq!(message.version(), Some("2026-07-28"));
+        let message = parse(r#"{"method":"notifications/cancelled","params":{"requestId":4}}"#);
+        let message = message.unwrap();
+        assert_eq!((message.request_id(), message.id), (Id::new(&json!(4)), None));
+        let message = parse(r#"{"method":"x","params":[1],"id":0}"#).unwrap();
+        assert_eq!((message.text("name"), message.version()), (None, None));
+    }
+
+    #[test]
+    fn only_what_changes_nothing_or_names_itself_is_sent_again() {
+        #[track_caller]
+        fn check(method: &str, params: &Value, expected: bool) {
+            let line = json!({"id": 1, "method": method, "params": params}).to_string();
+            assert_eq!(parse(&line).unwrap().is_repeatable(), expected, "{line}");
+        }
+        let call = |arguments: Value| json!({"name": "shared_context", "arguments": arguments});
+        check("tools/list", &json!({}), true);
+        check("resources/subscribe", &json!({"uri": "x"}), true);
+        check("tools/call", &call(json!({"action": "list_keys", "session": "s"})), true);
+        check("tools/call", &call(json!({"action": "read", "key": "k"})), true);
+        let write = json!({"action": "write", "key": "k", "value": "v", "request_id": null});
+        check("tools/call", &call(write), false);
+        let write = json!({"action": "write", "key": "k", "value": "v", "request_id": "r"});
+        check("tools/call", &call(write), true);
+        check("tools/call", &call(json!({"action": "new"})), false);
+        check("tools/call", &call(json!("list_keys")), false);
+        check("tools/call", &json!({"name": "shared_context"}), false);
+        let other = json!({"name": "subagent", "arguments": {"action": "read", "request_id": "r"}});
+        check("tools/call", &other, false);
+    }
+
+    #[test]
+    fn lines_of_the_bridge_are_messages() {
+        let text = |line: Vec<u8>| String::from_utf8(line).unwrap();
+        let id = Id::new(&json!(3)).unwrap();
+        assert_eq!(
+            text(listen_result(&id)),
+            r#"{"jsonrpc":"2.0","id":3,"result":{"_meta":{"io.modelcontextprotocol/subscriptionId":3},"resultType":"complete"}}"#
+        );
+        assert_eq!(
+            text(notification("notifications/resources/updated", Some("a:b"), None)),
+            r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:b"}}"#
+        );
+        let failure = json!({"error": {"code": "X", "message": "m"}});
+        let told: Value = serde_json::from_slice(&tool_error(&id, false, &failure)).unwrap();
+        assert_eq!(told["result"]["structuredContent"], failure);
+        assert_eq!(told["result"]["content"][0]["text"], failure.to_string());
+        assert_eq!(told["result"]["isError"], true);
+        assert_eq!(told["result"].get("resultType"), None);
+    }
+}

@@ -1,0 +1,161 @@
+//! `mcp`: a session's tools for an agent that starts programs and talks to them over
+//! standard input and output, as desktop agents and editors do.
+//!
+//! It is a bridge: each line is a message of MCP (2026-07-28, stdio, and the older
+//! protocols with a handshake) and goes to a server's endpoint as it came. What a
+//! method means is the server's to know. `message` and `header` read just enough of
+//! a line; `upstream` finds the server or starts one (`own`); `exchange` sends one
+//! request over everything that can be mended; `bridge` puts requests in order;
+//! `listen` (new) and `handshake` and `stream` (old) keep up what lasts.
+//!
+//! # Invariants
+//!
+//! - Standard output has messages of MCP, one a line, and nothing else.
+//! - Nothing is asked of the client, and nothing it sends ends the bridge but the
+//!   end of its input.
+//! - The bridge holds no state that is not told again to a server that was
+//!   restarted: any of them may be killed at any time.
+
+mod bridge;
+mod exchange;
+mod handshake;
+mod header;
+mod input;
+mod listen;
+mod message;
+mod output;
+mod own;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod upstream;
+
+use std::{
+    io,
+    sync::{Arc, mpsc::channel},
+    thread,
+    time::Duration,
+};
+
+use self::{
+    bridge::{Bridge, Lanes},
+    output::Output,
+    upstream::{Upstream, Who},
+};
+use super::{
+    output::remark,
+    problem::Problem,
+    serve::{self, LogFormat},
+    server::{Server, ServerArgs},
+    signals::{no_thread, on_signal},
+};
+
+/// Who calls when nobody says otherwise.
+const PARTICIPANT_DEFAULT: &str = "orchestrator";
+/// Which log lines of a server that is started here are printed, when
+/// `SHARED_CONTEXT_LOG` does not say.
+const LOG_DEFAULT: &str = "warn";
+/// How long the end waits for answers that are under way, and then for a server
+/// that was started here.
+const FINISH_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// How long the end may take at most. What is cut off then is nothing that was
+/// acknowledged.
+const END_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Give an agent a session's tools: MCP over standard input and output
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  shared-context mcp notes
+  shared-context mcp ticket-7 --as subagent:review
+  SHARED_CONTEXT_TOKEN=... shared-context mcp
+
+The configuration of a desktop agent or an editor:
+  {\"mcpServers\": {\"shared-context\": {
+    \"command\": \"shared-context\", \"args\": [\"mcp\", \"notes\"]}}}
+
+The session is created if it does not exist yet. When no server runs on the data
+folder, one is started in this process, on 127.0.0.1, for as long as it runs;
+other agents and commands find and use it. If it goes away, the next one that is
+needed takes its place, and nothing acknowledged is lost.")]
+pub(crate) struct Arguments {
+    /// The session; with the credential of `SHARED_CONTEXT_TOKEN` it is that one's
+    session: Option<String>,
+    /// Call as this participant, by a credential that is minted for it [default:
+    /// the one of `SHARED_CONTEXT_TOKEN`, else orchestrator]
+    #[arg(long = "as", value_name = "PARTICIPANT")]
+    participant: Option<String>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Why it is over.
+#[derive(Debug)]
+enum End {
+    /// The client says nothing more.
+    Input,
+    /// The client does not listen any more.
+    Unread,
+    /// This process was told to.
+    Signal,
+}
+
+/// Runs `mcp` until the input ends.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
+    // Standard output is the client's, also with `--json`.
+    bridge(arguments).map_err(Problem::told)
+}
+
+fn bridge(arguments: &Arguments) -> Result<(), Problem> {
+    serve::start_log(LogFormat::Text, LOG_DEFAULT)?;
+    let (who, name) = arguments.who()?;
+    let session = arguments.session.as_deref();
+    let upstream = Upstream::start(arguments.server.clone(), who, session)?;
+    let ready = format!("{name}, at {}", upstream.target().server.client.url());
+    let (over, ended) = channel();
+    let output = Output::new(io::stdout(), over.clone());
+    let bridge = Arc::new(Bridge::new(upstream, output));
+    let lanes = Lanes::new(&bridge)?;
+    let signal = over.clone();
+    // Who does not listen any more is ending already.
+    on_signal(move || drop(signal.send(End::Signal)))?;
+    remark(&ready);
+    let reader = Arc::clone(&bridge);
+    let read = move || {
+        let mut stdin = io::stdin().lock();
+        while let Ok(Some(line)) = input::next(&mut stdin) {
+            reader.take(line, &lanes);
+        }
+        drop(over.send(End::Input));
+    };
+    thread::Builder::new().spawn(read).map_err(|error| no_thread(&error))?;
+    drop(ended.recv());
+    let (done, finished) = channel();
+    let finish = move || {
+        bridge.finish(FINISH_TIME_MAX);
+        done.send(())
+    };
+    thread::Builder::new().spawn(finish).map_err(|error| no_thread(&error))?;
+    // A client may have left its end of the pipe open and full.
+    let _ = finished.recv_timeout(END_TIME_MAX);
+    Ok(())
+}
+
+impl Arguments {
+    /// Who asks, and how a person calls that.
+    fn who(&self) -> Result<(Who, String), Problem> {
+        match (&self.participant, Server::participant(), &self.session) {
+            (None, Some(bearer), _) => {
+                Ok((Who::Holder(bearer), "the holder of SHARED_CONTEXT_TOKEN".to_owned()))
+            }
+            (participant, _, Some(session)) => {
+                let participant = participant.as_deref().unwrap_or(PARTICIPANT_DEFAULT).to_owned();
+                let name = format!("{participant} of {session}");
+                Ok((Who::Participant { session: session.clone(), participant }, name))
+            }
+            (_, _, None) => Err(Problem::usage("nothing says which session")
+                .next("name one, as in `shared-context mcp notes`; it is created if need be")),
+        }
+    }
+}

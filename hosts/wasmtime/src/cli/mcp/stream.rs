@@ -1,0 +1,127 @@
+//! The stream of notifications that belongs to a handshake (2025-11-25, Listening
+//! for Messages from the Server).
+//!
+//! It is opened before the client's next message is sent, so that nothing is told
+//! to nobody. When it breaks it is opened again, and everything that is subscribed
+//! to may have changed.
+//!
+//! # Invariant
+//!
+//! It does not outlive its handshake.
+
+use std::{io::BufReader, sync::Arc, thread};
+
+use http::{Method, StatusCode};
+use ureq::BodyReader;
+
+use super::{
+    bridge::Bridge,
+    exchange::{self, Answer, Call, Failure},
+    handshake::Handshake,
+    header,
+    listen::{LIST_CHANGED, Pause, UPDATED},
+    message::notification,
+    upstream::Need,
+};
+use crate::cli::{event::Events, output::remark};
+
+/// What became of an attempt to open it.
+enum Opened {
+    Stream(BufReader<BodyReader<'static>>),
+    /// It may be possible later.
+    NotNow,
+    /// This server has none to give.
+    Never,
+}
+
+/// Opens the stream of the current handshake, and follows it from now on.
+pub(super) fn begin(bridge: &Arc<Bridge>) {
+    let Some(handshake) = bridge.handshakes.current() else { return };
+    let first = open(bridge, handshake.era);
+    let bridge = Arc::clone(bridge);
+    let follow = move || follow(&bridge, handshake.era, first);
+    if thread::Builder::new().spawn(follow).is_err() {
+        remark("the system gives no threads: changes are not told as they happen");
+    }
+}
+
+fn follow(bridge: &Bridge, era: u64, first: Opened) {
+    let mut opened = first;
+    let mut pause = Pause::default();
+    let mut is_first = true;
+    loop {
+        match opened {
+            Opened::Stream(body) => {
+                if !is_first && let Some(handshake) = current(bridge, era) {
+                    since_then(bridge, &handshake);
+                }
+                pause = Pause::default();
+                let mut events = Events::new(body);
+                while let Ok(Some(event)) = events.next() {
+                    if current(bridge, era).is_none() {
+                        return;
+                    }
+                    // What primes the stream says nothing.
+                    if !event.data.is_empty() {
+                        bridge.output.say(event.data.as_bytes());
+                    }
+                }
+            }
+            Opened::NotNow => {}
+            Opened::Never => return,
+        }
+        is_first = false;
+        pause.wait();
+        opened = open(bridge, era);
+    }
+}
+
+/// The handshake that the client did as the `era`th, while it holds.
+fn current(bridge: &Bridge, era: u64) -> Option<Handshake> {
+    bridge.handshakes.current().filter(|it| it.era == era)
+}
+
+fn open(bridge: &Bridge, era: u64) -> Opened {
+    let Some(mut handshake) = current(bridge, era).filter(|it| it.session_id.is_some()) else {
+        return Opened::Never;
+    };
+    let mut answer = get(bridge, &handshake);
+    if let Ok(refused) = &answer
+        && handshake.is_forgotten(refused)
+    {
+        match bridge.handshakes.renewed(&bridge.upstream, &handshake, Need::Stream) {
+            Ok(renewed) => handshake = renewed,
+            Err(_) => return Opened::NotNow,
+        }
+        answer = get(bridge, &handshake);
+    }
+    match answer.map(|it| (it.status, it.is_passing(), it.stream())) {
+        Ok((_, _, Ok(body))) => Opened::Stream(body),
+        Ok((StatusCode::METHOD_NOT_ALLOWED, ..)) => Opened::Never,
+        Ok((_, false, Err(answer))) => {
+            remark(&answer.refusal("GET /mcp"));
+            Opened::Never
+        }
+        Ok((_, true, _)) | Err(_) => Opened::NotNow,
+    }
+}
+
+fn get(bridge: &Bridge, handshake: &Handshake) -> Result<Answer, Failure> {
+    let call = Call {
+        method: Method::GET,
+        headers: header::of_handshake(handshake),
+        body: &[],
+        is_repeatable: true,
+        may_last: true,
+        need: Need::Stream,
+    };
+    exchange::send(&bridge.upstream, &call)
+}
+
+/// Says of everything that is subscribed to that it may have changed.
+fn since_then(bridge: &Bridge, handshake: &Handshake) {
+    for uri in handshake.uris() {
+        bridge.output.say(&notification(UPDATED, Some(uri), None));
+    }
+    bridge.output.say(&notification(LIST_CHANGED, None, None));
+}
