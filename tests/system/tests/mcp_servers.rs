@@ -50,7 +50,9 @@ fn of_agents_that_start_at_once_one_serves_the_others() {
         for agent in &mut agents {
             assert_eq!(agent.keys().len(), 4, "round {round}");
         }
-        agents.iter().for_each(|it| it.wait_until_said("orchestrator of s, at"));
+        for agent in &agents {
+            agent.wait_until_said("orchestrator of s, at");
+        }
         let started = agents.iter().filter(|it| has_started(it)).count();
         assert_eq!(started, 1, "round {round}");
         let created = agents.iter().filter(|it| it.err().contains("created the session")).count();

@@ -23,6 +23,7 @@ mod mcp;
 mod media;
 mod memory;
 mod metrics;
+mod options;
 mod origin;
 mod portable;
 mod precondition;
@@ -39,7 +40,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri,
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode,
     header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, RETRY_AFTER},
     request::Parts,
 };
@@ -70,6 +71,7 @@ pub(crate) use self::{
     watch::Watched,
 };
 pub use limit::RateLimit;
+pub use options::Options;
 pub use table::{BODY_BYTES_MAX, DOCUMENT_BYTES_MAX};
 pub use watch::Watch;
 
@@ -78,41 +80,6 @@ const METADATA_PATH: &str = "/.well-known/oauth-protected-resource/mcp";
 
 static RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
 static RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
-
-/// What a host sets once.
-#[derive(Debug)]
-pub struct Options {
-    /// The secrets.
-    pub keys: Keys,
-    /// How many requests each participant may make; `None` for any number.
-    pub rate_limit: Option<RateLimit>,
-    /// What the ids of this server's requests start with: another number at each
-    /// start, such as a random one.
-    pub request_id_seed: u64,
-    /// What readers see of concurrent changes to a session, for `/healthz`.
-    pub consistency: &'static str,
-    /// The server's address for the world, such as `https://memory.example.com`,
-    /// when it has another one than it is reached by.
-    pub public_url: Option<Uri>,
-    /// Whether only this machine reaches the server: then `/mcp` refuses requests
-    /// that name another one.
-    pub is_local: bool,
-}
-
-impl Options {
-    /// The defaults: rate limit as in [`RateLimit::default`], request ids that
-    /// start with 0, linearizable sessions, reached by everyone under any name.
-    pub fn new(keys: Keys) -> Self {
-        Self {
-            keys,
-            rate_limit: Some(RateLimit::default()),
-            request_id_seed: 0,
-            consistency: "linearizable",
-            public_url: None,
-            is_local: false,
-        }
-    }
-}
 
 /// The body of a response.
 #[derive(Debug)]

@@ -9,6 +9,8 @@
 //! What an agent can mend is a result with `isError`, and holds the error object
 //! of the JSON tool: its code, and what to do next.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 use shared_context_codec::{Failure, Reply};
@@ -97,7 +99,14 @@ async fn subagent<E: Engine>(
     let named = session(arguments)?;
     let session = asked.session(named.as_deref())?;
     let task = arguments.required_text("task").map_err(mendable)?;
-    let participant = match arguments.text("id").map_err(mendable)? {
+    let id = arguments.text("id").map_err(mendable)?;
+    // A colon in one would make it the other.
+    let named = [("task", Some(&task)), ("id", id.as_ref())];
+    let has_colon = |it: &(&str, Option<&Cow<'_, str>>)| it.1.is_some_and(|it| it.contains(':'));
+    if let Some((name, _)) = named.into_iter().find(has_colon) {
+        return Err(malformed(format!("{name} holds a colon; task and id are separate arguments")));
+    }
+    let participant = match id {
         Some(id) => format!("subagent:{task}:{id}"),
         None => format!("subagent:{task}"),
     };

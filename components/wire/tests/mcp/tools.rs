@@ -144,6 +144,23 @@ fn only_the_orchestrator_and_the_operator_let_others_take_part() {
     let orchestrator = &bench.orchestrator;
     refused(&bench, orchestrator, tool, json!({}), "MALFORMED_REQUEST", "task is missing");
     refused(&bench, orchestrator, tool, json!({"task": "a b"}), "MALFORMED_REQUEST", "participant");
+    // Otherwise this would be the subagent 3 of the task review.
+    refused(
+        &bench,
+        orchestrator,
+        tool,
+        json!({"task": "review:3"}),
+        "MALFORMED_REQUEST",
+        "task holds a colon",
+    );
+    refused(
+        &bench,
+        orchestrator,
+        tool,
+        json!({"task": "a", "id": "3:4"}),
+        "MALFORMED_REQUEST",
+        "id holds a colon",
+    );
     refused(&bench, orchestrator, tool, json!({"task": 7}), "MALFORMED_REQUEST", "string");
     refused(
         &bench,
