@@ -33,7 +33,7 @@ With that credential, agents read and write:
     -H "Content-Type: application/json" -d '{"action":"list_keys"}'
 
 POST /mcp                   the same for agents that speak MCP
-GET /v1/tools?format=openai the tool's definition for function calling (anthropic, mcp)
+GET /v1/tools?format=openai its definition for function calling (or anthropic)
 GET /openapi.json           every route
 GET /healthz                whether the server is up
 GET /metrics                what it did, for Prometheus

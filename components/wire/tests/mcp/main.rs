@@ -3,6 +3,8 @@
 
 #![cfg_attr(test, expect(clippy::needless_pass_by_value, reason = "JSON is made where it is sent"))]
 
+#[cfg(test)]
+mod anything;
 /// The server without sockets, shared with the tests of HTTP.
 #[cfg(test)]
 #[path = "../http/bench.rs"]
