@@ -15,6 +15,7 @@ use shared_context_core::{Participant, Role, pattern::KeyPatterns};
 use crate::{
     Engine,
     credential::{AGENT_TTL_SECONDS, Grant, Keys, Minted, ORCHESTRATOR_TTL_SECONDS, TTL_SECONDS},
+    http::scope,
 };
 
 /// Who is to take part in a session.
@@ -82,8 +83,7 @@ pub(crate) async fn invite<E: Engine>(
     if let Some(granted) = &granted {
         check_keys(role, granted)?;
     }
-    let scope = format!("session/{session}");
-    let shown = engine.invoke(&scope, caller, br#"{"action":"show_session"}"#).await?;
+    let shown = engine.invoke(&scope(session), caller, br#"{"action":"show_session"}"#).await?;
     may_mint(&caller.participant, role)?;
     let grant = grant(session, participant, granted.clone().unwrap_or_default(), &shown)?;
     let Minted { credential, expires_at } = keys.mint(&grant, engine.now(), ttl_seconds)?;

@@ -73,6 +73,17 @@ pub(crate) struct ToolRequest<'r> {
     pub(crate) to: Option<&'r str>,
 }
 
+impl ToolRequest<'_> {
+    /// The request as the engine takes it.
+    ///
+    /// # Errors
+    ///
+    /// `INTERNAL`: it cannot be written down.
+    pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, Failure> {
+        serde_json::to_vec(self).map_err(|_| misread())
+    }
+}
+
 /// What is written to an entry.
 #[derive(Serialize)]
 #[serde(untagged)]
@@ -103,8 +114,7 @@ impl<E: Engine> Call<'_, E> {
         session: &str,
         request: &ToolRequest<'_>,
     ) -> Result<Reply, Failure> {
-        let request = serde_json::to_vec(request).map_err(|_| misread())?;
-        self.invoke_bytes(session, &request).await
+        self.invoke_bytes(session, &request.to_bytes()?).await
     }
 
     /// Performs `request`, JSON that is passed on unread, on `session`.

@@ -189,7 +189,7 @@ impl Watch {
             keys: self.filter.as_deref(),
             ..ToolRequest::default()
         };
-        let request = serde_json::to_vec(&request).map_err(|_| misread())?;
+        let request = request.to_bytes()?;
         let position = engine.position(&self.scope).await;
         let reply: Reply = match engine.invoke(&self.scope, &self.caller, &request).await {
             Ok(reply) => reply,

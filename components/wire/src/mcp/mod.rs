@@ -285,8 +285,7 @@ impl<E: Engine> Asked<'_, E> {
         session: &str,
         request: &ToolRequest<'_>,
     ) -> Result<Reply, Failure> {
-        let request = serde_json::to_vec(request).map_err(|_| misread())?;
-        self.invoke_bytes(session, &request).await
+        self.invoke_bytes(session, &request.to_bytes()?).await
     }
 
     /// Performs `request`, JSON that is passed on unread, on `session`.
