@@ -18,9 +18,9 @@ use super::{
     call::{Call, ToolRequest, part, scope},
     event::Feed,
     media,
-    metrics::Metrics,
     precondition::single,
     respond,
+    streams::Streams,
     watch::{Watch, Watched},
     whole,
 };
@@ -53,10 +53,10 @@ impl Page<'_> {
 /// `GET …/changes`: a stream for who accepts events, else a page of changes.
 pub(super) async fn read<E: Engine>(
     call: &Call<'_, E>,
-    metrics: &Metrics,
+    streams: &Streams,
 ) -> Result<Response<Body>, Failure> {
     if media::wants_events(call.headers) {
-        return stream(call, metrics).await;
+        return stream(call, streams).await;
     }
     Ok(whole(respond::json(StatusCode::OK, page(call).await?.body)))
 }
@@ -97,7 +97,7 @@ async fn page<E: Engine>(call: &Call<'_, E>) -> Result<Reply, Failure> {
 /// A live stream, from where the reader left off, or else from now on.
 async fn stream<E: Engine>(
     call: &Call<'_, E>,
-    metrics: &Metrics,
+    streams: &Streams,
 ) -> Result<Response<Body>, Failure> {
     for unfit in ["limit", "wait"] {
         if call.query.text(unfit).is_some() {
@@ -126,7 +126,8 @@ async fn stream<E: Engine>(
         teller: Box::new(Feed),
     };
     let keys = Arc::clone(call.keys);
-    let watch = Watch::open(call.engine, keys, watched, metrics.open_stream()).await?;
+    let open = streams.open(&scope(&call.session), &call.caller.participant)?;
+    let watch = Watch::open(call.engine, keys, watched, open).await?;
     let mut response = Response::new(Body::Live(Box::new(watch)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media::EVENTS));

@@ -38,14 +38,20 @@ pub struct RateLimit {
     pub per_second: NonZeroU32,
     /// Requests at once, after a pause.
     pub burst: NonZeroU32,
+    /// Live streams open at a time.
+    pub streams: NonZeroU32,
 }
 
 impl Default for RateLimit {
-    /// 200 requests a second, 400 at once: far more than a model can ask for,
-    /// and little for a server.
+    /// 200 requests a second, 400 at once, 64 live streams: far more than a model
+    /// can ask for, and little for a server.
     fn default() -> Self {
         let per_second = NonZeroU32::MIN.saturating_add(199);
-        Self { per_second, burst: per_second.saturating_mul(NonZeroU32::MIN.saturating_add(1)) }
+        Self {
+            per_second,
+            burst: per_second.saturating_mul(NonZeroU32::MIN.saturating_add(1)),
+            streams: NonZeroU32::MIN.saturating_add(63),
+        }
     }
 }
 
@@ -206,7 +212,11 @@ mod tests {
 
     fn limiter(per_second: u32, burst: u32) -> Limiter {
         let number = |it| NonZeroU32::new(it).unwrap();
-        Limiter::new(RateLimit { per_second: number(per_second), burst: number(burst) })
+        Limiter::new(RateLimit {
+            per_second: number(per_second),
+            burst: number(burst),
+            ..RateLimit::default()
+        })
     }
 
     fn agent(task: &str) -> Identity {
@@ -250,7 +260,7 @@ mod tests {
 
     #[test]
     fn the_default_allows_a_burst_of_two_seconds() {
-        let RateLimit { per_second, burst } = RateLimit::default();
+        let RateLimit { per_second, burst, .. } = RateLimit::default();
         assert_eq!((per_second.get(), burst.get()), (200, 400));
     }
 

@@ -14,7 +14,10 @@ use http::{
 use rmcp::model::ErrorCode;
 use shared_context_codec::Failure;
 
-use super::{Body, media, metrics::Metrics, precondition::single, respond, table::Endpoint, whole};
+use super::{
+    Body, media, metrics::Metrics, precondition::single, respond, streams::Streams,
+    table::Endpoint, whole,
+};
 use crate::{
     Engine,
     credential::{Identity, Keys},
@@ -34,6 +37,7 @@ pub(super) struct Arrived<'r, E> {
     pub(super) keys: &'r Arc<Keys>,
     pub(super) handshakes: &'r Handshakes,
     pub(super) metrics: &'r Metrics,
+    pub(super) streams: &'r Streams,
     pub(super) identity: &'r Identity,
     pub(super) headers: &'r HeaderMap,
     pub(super) body: &'r [u8],
@@ -79,7 +83,7 @@ impl<E: Engine> Arrived<'_, E> {
         Ok(Asked {
             engine: self.engine,
             keys: self.keys,
-            metrics: self.metrics,
+            streams: self.streams,
             identity: self.identity,
             authorization: self.authorization(),
             version,
@@ -129,7 +133,7 @@ impl<E: Engine> Arrived<'_, E> {
         let asked = Asked {
             engine: self.engine,
             keys: self.keys,
-            metrics: self.metrics,
+            streams: self.streams,
             identity: self.identity,
             authorization: self.authorization(),
             version: Version::Legacy(legacy.version().clone()),

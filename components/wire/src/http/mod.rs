@@ -32,6 +32,7 @@ mod respond;
 mod route;
 mod sessions;
 mod snapshots;
+mod streams;
 pub(crate) mod table;
 mod trace;
 mod watch;
@@ -49,6 +50,7 @@ use shared_context_codec::Failure;
 use self::{
     call::Call,
     limit::Limiter,
+    metrics::Metrics,
     origin::Place,
     query::Query,
     route::Matched,
@@ -65,9 +67,9 @@ pub(crate) use self::{
     call::{ToolRequest, misread, scope},
     changes::revision,
     event::Teller,
-    metrics::Metrics,
     precondition::single,
     respond::joined,
+    streams::Streams,
     watch::Watched,
 };
 pub use limit::RateLimit;
@@ -98,6 +100,7 @@ pub struct Http {
     keys: Arc<Keys>,
     limiter: Option<Limiter>,
     metrics: Metrics,
+    streams: Streams,
     request_ids: RequestIds,
     health: Bytes,
     place: Place,
@@ -109,10 +112,13 @@ impl Http {
     pub fn new(options: Options) -> Self {
         let Options { keys, rate_limit, request_id_seed, consistency, public_url, is_local } =
             options;
+        let metrics = Metrics::new();
+        let streams = Streams::new(metrics.streams(), rate_limit.as_ref());
         Self {
             keys: Arc::new(keys),
             limiter: rate_limit.map(Limiter::new),
-            metrics: Metrics::new(),
+            metrics,
+            streams,
             request_ids: RequestIds::new(request_id_seed),
             health: documents::health(consistency),
             place: Place::new(public_url, is_local),
@@ -204,15 +210,12 @@ impl Http {
         let identity = self.identify(engine, head, now_micros, headers)?;
         if operation.access == Access::Credential {
             Query::parse(head.uri.query(), operation.query)?;
-            if head.method == Method::HEAD {
-                // It would take the place of a stream that is listened to.
-                return not_an_operation(head, headers).map(whole);
-            }
             let arrived = mcp::Arrived {
                 engine,
                 keys: &self.keys,
                 handshakes: &self.handshakes,
                 metrics: &self.metrics,
+                streams: &self.streams,
                 identity: &identity,
                 headers: &head.headers,
                 body: body.ok_or_else(too_large)?,
@@ -237,7 +240,7 @@ impl Http {
             caller: identity.caller(&session)?,
             session,
         };
-        endpoint(operation.endpoint, &call, &self.metrics).await
+        endpoint(operation.endpoint, &call, &self.streams).await
     }
 
     /// Tells who sent the request, and keeps each to their rate.
@@ -316,6 +319,10 @@ impl Http {
             };
             let id = request_id.to_str().unwrap_or_default();
             let mut response = whole(respond::problem(status, &failure, id));
+            if status == StatusCode::TOO_MANY_REQUESTS {
+                // Where it is not a rate, as for streams, a while is as good as any.
+                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("15"));
+            }
             if status == StatusCode::UNAUTHORIZED {
                 let is_mcp = operation.is_some_and(|it| it.access == Access::Credential);
                 let metadata = is_mcp.then(|| {
@@ -342,10 +349,10 @@ impl Http {
 async fn endpoint<E: Engine>(
     endpoint: Endpoint,
     call: &Call<'_, E>,
-    metrics: &Metrics,
+    streams: &Streams,
 ) -> Result<Response<Body>, Failure> {
     let answer = match endpoint {
-        Endpoint::ReadChanges => return changes::read(call, metrics).await,
+        Endpoint::ReadChanges => return changes::read(call, streams).await,
         Endpoint::CreateSession => sessions::create(call).await,
         Endpoint::ListSessions => listing::list(call).await,
         Endpoint::ShowSession => sessions::act(call, "show_session").await,

@@ -36,7 +36,7 @@ pub(crate) fn allow(path: &str) -> String {
     let mut allow = String::new();
     for operation in matches(path).flat_map(|it| it.route.operations) {
         allow.push_str(operation.method.as_str());
-        allow.push_str(if operation.method == Method::GET { ", HEAD, " } else { ", " });
+        allow.push_str(if operation.answers_head() { ", HEAD, " } else { ", " });
     }
     allow.push_str("OPTIONS");
     allow

@@ -258,8 +258,18 @@ const fn session(method: Method, endpoint: Endpoint, query: &'static [&'static s
 impl Route {
     /// What `method` does here.
     pub(crate) fn operation(&self, method: &Method) -> Option<&'static Operation> {
-        let wanted = if *method == Method::HEAD { &Method::GET } else { method };
-        self.operations.iter().find(|it| it.method == *wanted)
+        let is_meant = |it: &&Operation| {
+            it.method == *method || (*method == Method::HEAD && it.answers_head())
+        };
+        self.operations.iter().find(is_meant)
+    }
+}
+
+impl Operation {
+    /// Whether `HEAD` is answered by it. It is not where it would take the place of
+    /// a stream that is listened to.
+    pub(crate) fn answers_head(&self) -> bool {
+        self.method == Method::GET && self.endpoint != Endpoint::McpStream
     }
 }
 

@@ -24,7 +24,7 @@ use super::{
     call::{ToolRequest, misread, part},
     changes::Page,
     event::Teller,
-    metrics::OpenStream,
+    streams::OpenStream,
 };
 use crate::{Engine, Woken, credential::Keys};
 
@@ -264,7 +264,7 @@ mod tests {
     use shared_context_core::time::Timestamp;
 
     use super::*;
-    use crate::http::Metrics;
+    use crate::http::{metrics::Metrics, streams::Streams};
 
     const ADMIN_KEY: &str = "admin-key-admin-key-admin-key-admin";
 
@@ -363,7 +363,7 @@ mod tests {
             teller: Box::new(Silent { has_left }),
         };
         let keys = Arc::new(Keys::new(&[7; 32], ADMIN_KEY).unwrap());
-        let open = Metrics::new().open_stream();
+        let open = Streams::new(Metrics::new().streams(), None).open("session/s", "a").unwrap();
         let mut watch = ready(Watch::open(&host, keys, watched, open)).unwrap();
         assert_eq!(ready(watch.next(&host)).unwrap(), "opening");
         assert_eq!(ready(watch.next(&host)), None);

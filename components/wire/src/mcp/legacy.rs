@@ -96,17 +96,19 @@ pub(crate) async fn stream<E: Engine>(
     };
     let resumed = last_event_id.map(revision).transpose()?;
     let now = revision_now(asked, &grant.session).await?;
+    let scope = scope(&grant.session);
+    // Before the stream that this one takes the place of ends.
+    let open = asked.streams.open(&scope, &grant.participant)?;
     let (number, told) = legacy.begin_stream();
     let watched = Watched {
         authorization: asked.authorization.to_owned(),
         caller: asked.caller(&grant.session)?,
-        scope: scope(&grant.session),
+        scope,
         filter: None,
         since: resumed.or(told).unwrap_or(now),
         teller: Box::new(Stream { legacy: Arc::clone(legacy), number }),
     };
     let keys = Arc::clone(asked.keys);
-    let open = asked.metrics.open_stream();
     Watch::open(asked.engine, keys, watched, open).await.map(Box::new)
 }
 
@@ -154,11 +156,18 @@ fn not_found(uri: &str, identity: &Identity) -> Fault {
              subscribe to; use the credential of a participant"
                 .to_owned()
         }
-        Identity::Participant(grant) => format!(
-            "Resource not found: this credential can subscribe to session://{0}/keys and \
-             session://{0}/entries/{{key}}",
-            grant.session
-        ),
+        Identity::Participant(grant) => {
+            let keys = if grant.keys.is_empty() {
+                String::new()
+            } else {
+                format!(" for keys that match {}", grant.keys.join(" or "))
+            };
+            format!(
+                "Resource not found: this credential can subscribe to session://{0}/keys and \
+                 session://{0}/entries/{{key}}{keys}",
+                grant.session
+            )
+        }
     };
     Fault::in_band(ErrorCode::RESOURCE_NOT_FOUND, message).with_data(json!({"uri": uri}))
 }

@@ -65,7 +65,8 @@ pub(crate) async fn open<E: Engine>(
         watched.caller = asked.caller(&session)?;
         watched.scope = scope(&session);
     }
-    let (keys, open) = (Arc::clone(asked.keys), asked.metrics.open_stream());
+    let open = asked.streams.open(&watched.scope, &watched.caller.participant)?;
+    let keys = Arc::clone(asked.keys);
     Ok(Box::new(if is_nothing {
         Watch::of_nothing(keys, watched, open)
     } else {

@@ -48,14 +48,14 @@ use self::{legacy::Legacy, params::Params};
 use crate::{
     Engine,
     credential::{Identity, Keys},
-    http::{Metrics, ToolRequest, Watch, misread, scope},
+    http::{Streams, ToolRequest, Watch, misread, scope},
 };
 
 /// Who asks, whom, and in which version.
 pub(crate) struct Asked<'r, E> {
     pub(crate) engine: &'r E,
     pub(crate) keys: &'r Arc<Keys>,
-    pub(crate) metrics: &'r Metrics,
+    pub(crate) streams: &'r Streams,
     pub(crate) identity: &'r Identity,
     /// The credential as it was sent: a stream looks at it again and again.
     pub(crate) authorization: &'r str,

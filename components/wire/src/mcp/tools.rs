@@ -48,7 +48,12 @@ pub(crate) async fn call<E: Engine>(
         "subagent" => subagent(asked, &arguments).await,
         unknown => {
             let shown: String = unknown.chars().take(80).collect();
-            let message = format!("Unknown tool: {shown}; there are shared_context and subagent");
+            let there_is = if asked.may_mint() {
+                "there are shared_context and subagent"
+            } else {
+                "there is shared_context"
+            };
+            let message = format!("Unknown tool: {shown}; {there_is}");
             return Err(Fault::invalid_params(message).into());
         }
     };

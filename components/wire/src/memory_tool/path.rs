@@ -7,7 +7,7 @@
 //!
 //! The path a place is told by names that place.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use shared_context_core::{Key, Prefix, key::KEY_BYTES_MAX};
 
@@ -61,8 +61,8 @@ pub(super) fn in_directory(directory: &Prefix, key: &Key) -> Option<Key> {
 }
 
 /// What `path` names in a session, which `has_directories` when it allows
-/// prefixes of keys: `/memories/project/notes` is `project:notes` there, and
-/// `project_notes` elsewhere. Names further below are joined by underscores.
+/// prefixes of keys: `/memories/project/notes`, or `/memories/project:notes`, is
+/// `project:notes` there, and `project_notes` elsewhere. Names further below are joined by underscores.
 ///
 /// Of each name capitals become small letters, and hyphens, spaces and dots
 /// underscores; the ending of a text (`.md`, `.txt` and the like) goes.
@@ -80,6 +80,10 @@ pub(super) fn place(path: &str, has_directories: bool) -> Result<Place, String> 
         None => None,
     };
     let below = below.ok_or_else(|| refused("is not below /memories"))?;
+    // As the rest of the team, and the remarks of the session, write such a key.
+    let below =
+        if has_directories { below.replacen(':', "/", 1).into() } else { Cow::Borrowed(below) };
+    let below = &*below;
     let is_directory = below.ends_with('/');
     let names: Vec<&str> = below.strip_suffix('/').unwrap_or(below).split('/').collect();
     if names.contains(&"") {
@@ -172,6 +176,10 @@ mod tests {
     #[test]
     fn names_as_agents_give_them_become_keys() {
         check("/memories", "root", "root");
+        check("/memories/project:notes.md", "has the character ':'", "project:notes");
+        check("/memories/project:", "has the character ':'", "project:");
+        check("/memories/a:b:c", "has the character ':'", "has the character ':'");
+        check("/memories/:b", "has the character ':'", "has an empty name");
         check("/memories/", "root", "root");
         check("/memories/progress", "progress", "progress or progress:");
         check("/memories/progress.md", "progress", "progress");
@@ -226,7 +234,6 @@ mod tests {
         for (path, what) in [
             ("/memories/%2e%2e%2fetc", "'%'"),
             ("/memories/a\\..\\b", r"'\\'"),
-            ("/memories/project:notes", "':'"),
             ("/memories/straße", "'ß'"),
             ("/memories/a\0", r"'\0'"),
             ("/memories/a\n", r"'\n'"),

@@ -58,7 +58,7 @@ fn only_the_operator_may_send_a_long_document() {
 fn a_participant_in_a_loop_is_slowed_down_and_others_are_not() {
     let bench = Bench::with(|options| {
         let number = |it| NonZeroU32::new(it).unwrap();
-        let limit = RateLimit { per_second: number(2), burst: number(3) };
+        let limit = RateLimit { per_second: number(2), burst: number(3), ..RateLimit::default() };
         Options { rate_limit: Some(limit), ..options }
     });
     let list = "GET /v1/sessions/s/entries";
@@ -90,7 +90,8 @@ fn a_participant_in_a_loop_is_slowed_down_and_others_are_not() {
 fn a_new_credential_is_no_new_allowance() {
     let bench = Bench::with(|options| {
         let one = NonZeroU32::MIN;
-        let limit = RateLimit { per_second: one, burst: one.saturating_add(2) };
+        let limit =
+            RateLimit { per_second: one, burst: one.saturating_add(2), ..RateLimit::default() };
         Options { rate_limit: Some(limit), ..options }
     });
     let mint = "POST /v1/sessions/s/participants";

@@ -138,7 +138,7 @@ fn head_answers_as_the_stream_would_and_opens_none() {
 fn open_streams_are_counted_and_only_their_opening_limited() {
     let bench = Bench::with(|options| {
         let number = |it| NonZeroU32::new(it).unwrap();
-        let limit = RateLimit { per_second: number(1), burst: number(2) };
+        let limit = RateLimit { per_second: number(1), burst: number(2), ..RateLimit::default() };
         Options { rate_limit: Some(limit), ..options }
     });
     let (headers, mut first) = bench.watch(&bench.agent, "", None);

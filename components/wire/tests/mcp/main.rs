@@ -8,7 +8,6 @@ mod anything;
 /// The server without sockets, shared with the tests of HTTP.
 #[cfg(test)]
 #[path = "../http/bench.rs"]
-#[expect(dead_code, reason = "the tests of HTTP use more of it")]
 mod bench;
 #[cfg(test)]
 mod both;
@@ -16,6 +15,8 @@ mod both;
 mod client;
 #[cfg(test)]
 mod completion;
+#[cfg(test)]
+mod crowd;
 #[cfg(test)]
 mod cut_off;
 #[cfg(test)]
@@ -36,6 +37,8 @@ mod live;
 mod log;
 #[cfg(test)]
 mod prompts;
+#[cfg(test)]
+mod requests;
 #[cfg(test)]
 mod resources;
 #[cfg(test)]

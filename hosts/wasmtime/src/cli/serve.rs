@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "URL", value_parser = public_url)]
     public_url: Option<Uri>,
     /// How many requests a second each participant may make, and twice that at
-    /// once; off for any number
+    /// once, beside 64 live streams; off for any number of each
     #[arg(long, value_name = "N|off", default_value = "200", value_parser = rate)]
     rate: Rate,
     /// The most MiB the database may take on the disk [default: no limit]
@@ -90,6 +90,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     options.rate_limit = arguments.rate.0.map(|per_second| RateLimit {
         per_second,
         burst: per_second.saturating_mul(NonZeroU32::MIN.saturating_add(1)),
+        ..RateLimit::default()
     });
     options.public_url.clone_from(&arguments.public_url);
     options.storage.bytes_max = arguments.disk_max_mib.map(|it| it.saturating_mul(1 << 20));

@@ -51,8 +51,11 @@ impl OverSockets {
         let mut options = ServerOptions::new(folder.path(), SocketAddr::from(([127, 0, 0, 1], 0)));
         options.secret = Some(SECRET.to_owned());
         options.admin_key = Some(ADMIN_KEY.to_owned());
-        options.rate_limit =
-            case.rate_limit.map(|it| RateLimit { per_second: it.per_second, burst: it.burst });
+        options.rate_limit = case.rate_limit.map(|it| RateLimit {
+            per_second: it.per_second,
+            burst: it.burst,
+            ..RateLimit::default()
+        });
         options.clock = Arc::new(clock.clone());
         // What it does unasked would come between two steps of a case, or not.
         options.removes_expired = false;

@@ -41,8 +41,11 @@ pub(super) fn kind() -> Kind {
 /// What a server is told by a case: with a rate limit only where one is proven.
 fn options(case: &Case) -> Result<Options, String> {
     let keys = Keys::new(SECRET.as_bytes(), ADMIN_KEY).map_err(|err| err.to_string())?;
-    let rate_limit =
-        case.rate_limit.map(|it| RateLimit { per_second: it.per_second, burst: it.burst });
+    let rate_limit = case.rate_limit.map(|it| RateLimit {
+        per_second: it.per_second,
+        burst: it.burst,
+        ..RateLimit::default()
+    });
     Ok(Options { rate_limit, ..Options::new(keys) })
 }
 

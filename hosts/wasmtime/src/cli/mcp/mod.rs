@@ -81,6 +81,7 @@ other agents and commands find and use it. If it goes away, the next one that is
 needed takes its place, and nothing acknowledged is lost.")]
 pub(crate) struct Arguments {
     /// The session; with the credential of `SHARED_CONTEXT_TOKEN` it is that one's
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     session: Option<String>,
     /// Call as this participant, by a credential that is minted for it [default:
     /// the one of `SHARED_CONTEXT_TOKEN`, else orchestrator]
