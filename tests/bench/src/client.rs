@@ -27,12 +27,13 @@ pub(crate) fn request_with(
     headers: &[(&str, &str)],
     body: &str,
 ) -> Vec<u8> {
-    let authorization =
+    let mut more =
         credential.map_or_else(String::new, |it| format!("Authorization: Bearer {it}\r\n"));
-    let headers: String =
-        headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    for (name, value) in headers {
+        more.extend([*name, ": ", *value, "\r\n"]);
+    }
     format!(
-        "{method} {path} HTTP/1.1\r\nHost: localhost\r\n{authorization}{headers}\
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\n{more}\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     )
