@@ -244,7 +244,7 @@ impl Lanes {
         let keeps_order = job.ticket.is_none()
             || matches!(
                 &*job.message.method,
-                "tools/call" | "resources/subscribe" | "resources/unsubscribe"
+                "tools/call" | "resources/subscribe" | "resources/unsubscribe" | "logging/setLevel"
             );
         let waits = self.handshakes.load(Ordering::SeqCst) > 0;
         let lane = if keeps_order || waits { &self.ordered } else { &self.side };

@@ -8,7 +8,7 @@
 //! # Invariant
 //!
 //! A handshake that was done again is as good as the first: what the client
-//! subscribed to is subscribed to.
+//! subscribed to is subscribed to, and its log has the level it asked for.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -36,6 +36,8 @@ pub(super) struct Handshake {
     pub(super) initialize: Arc<Message>,
     pub(super) initialized: Option<Arc<Message>>,
     pub(super) subscriptions: Vec<Arc<Message>>,
+    /// What it last asked to read in the log.
+    pub(super) level: Option<Arc<Message>>,
 }
 
 /// What came of a message.
@@ -122,6 +124,7 @@ impl Handshakes {
                 handshake.subscriptions.push(Arc::clone(message));
             }
             "resources/unsubscribe" if is_done() => handshake.forget(message),
+            "logging/setLevel" if is_done() => handshake.level = Some(Arc::clone(message)),
             _ => {}
         }
         Learned::Nothing
@@ -163,7 +166,8 @@ impl Handshakes {
             let why = "it does not agree to the handshake any more";
             return Err(Failure::NotDone(not_ours(&url, why)));
         }
-        for message in handshake.initialized.iter().chain(&handshake.subscriptions) {
+        let wanted = handshake.subscriptions.iter().chain(&handshake.level);
+        for message in handshake.initialized.iter().chain(wanted) {
             send(message, header::of(message, Some(&handshake)))?;
         }
         *lock(&self.current) = Some(handshake.clone());

@@ -26,9 +26,11 @@ fn a_handshake_that_was_forgotten_is_done_again() {
         accepted(),
         no_stream(),
         subscribed(),
+        subscribed(),
         unknown,
         agreed("b"),
         accepted(),
+        subscribed(),
         subscribed(),
         result(1, "x"),
         result(1, "y"),
@@ -39,6 +41,8 @@ fn a_handshake_that_was_forgotten_is_done_again() {
     let subscribe =
         json!({"jsonrpc": "2.0", "id": 2, "method": "resources/subscribe", "params": subscribe});
     place.ask(&subscribe);
+    let level = json!({"level": "info"});
+    place.ask(&json!({"jsonrpc": "2.0", "id": 2, "method": "logging/setLevel", "params": level}));
     assert_eq!(place.ask(&write())["result"]["text"], "x");
     assert_eq!(place.ask(&list())["result"]["text"], "y");
     assert_eq!(
@@ -48,10 +52,12 @@ fn a_handshake_that_was_forgotten_is_done_again() {
             "POST notifications/initialized c1 a",
             "GET - c1 a",
             "POST resources/subscribe c1 a",
+            "POST logging/setLevel c1 a",
             "POST tools/call c1 a",
             "POST initialize c1 -",
             "POST notifications/initialized c1 b",
             "POST resources/subscribe c1 b",
+            "POST logging/setLevel c1 b",
             "POST tools/call c1 b",
             "POST tools/list c1 b",
         ]
