@@ -98,6 +98,9 @@ fn a_malformed_request_is_told_where_and_why() {
     check(&nested, "key: invalid type: sequence, expected a string");
     let nested = format!(r#"{{"action":"list_keys","x":{}1{}}}"#, "[".repeat(200), "]".repeat(200));
     check(&nested, "unknown field `x`");
+    check(r#"{"action":"write","key":"a","valu":"x"}"#, "`valu`; did you mean value?");
+    check(r#"{"action":"read","Key":"a"}"#, "`Key`; did you mean key?");
+    check(r#"{"action":"read","key":"a","zzz":1}"#, "unknown field `zzz`, expected one of");
     check(r#"{"action":"read","key":"a","limit":1}"#, "unknown field `limit` in read");
     check(r#"{"action":"write","key":"a","value":null}"#, "missing field `value` in write");
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use shared_context_core::{
     Command, Config, Delete, Error, Key, Label, Line, Participant, Prefix, RequestId, Write,
-    pattern::KeyPattern, port::Revision, tokens::Tokens,
+    key::KEY_BYTES_MAX, pattern::KeyPattern, port::Revision, tokens::Tokens,
 };
 
 use crate::{
@@ -181,6 +181,7 @@ pub(crate) fn command(request: &[u8]) -> Result<Command, Error> {
 /// make most.
 fn malformed(ParseError(what): ParseError) -> Error {
     // A wrong text is repeated in part only: it may be a whole value.
+    let what = with_nearest(&what).unwrap_or(what);
     let what: String = what.chars().take(MESSAGE_CHARS_MAX).collect();
     let names_the_writer = ["written_by", "participant", "written_at", "version"]
         .iter()
@@ -193,6 +194,21 @@ fn malformed(ParseError(what): ParseError) -> Error {
         ""
     };
     Error::malformed(format!("the request is malformed: {what}{hint}"))
+}
+
+/// What the parser says of a member that is not there, and which one reads like it
+/// instead of all that are; `None` when none does.
+fn with_nearest(what: &str) -> Option<String> {
+    const ALIKE: f64 = 0.6;
+    let (told, known) = what.split_once(", expected ")?;
+    let (_, name) = told.strip_suffix('`')?.rsplit_once("unknown field `")?;
+    if name.len() > KEY_BYTES_MAX {
+        return None;
+    }
+    let alike = |it: &str| strsim::normalized_damerau_levenshtein(name, it);
+    let known = known.split('`').skip(1).step_by(2).map(|it| (alike(it), it));
+    let (likeness, nearest) = known.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (likeness >= ALIKE).then(|| format!("{told}; did you mean {nearest}?"))
 }
 
 /// A refusal of an action that is not there.
