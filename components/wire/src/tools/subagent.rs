@@ -9,7 +9,7 @@ use super::{
 
 /// What it costs, as [`Meta`] says; a host that has the tokenizer holds the number
 /// in a test.
-const TOKENS: u32 = 236;
+const TOKENS: u32 = 222;
 
 const DESCRIPTION: &str = "Make the credential with which a subagent you start calls \
 shared_context as subagent:{task}:{id}. First write what it needs to know. Give the credential to \
@@ -34,8 +34,7 @@ pub(super) fn mcp() -> McpTool {
         output_schema: json!({
             "type": "object",
             "properties": {
-                "participant": text,
-                "session": text,
+                // What a program needs of it; it tells the rest as well.
                 "credential": text,
                 "expires_at": text,
                 "error": error_schema(),

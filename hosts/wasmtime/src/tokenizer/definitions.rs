@@ -6,15 +6,17 @@ use std::{collections::BTreeMap, time::Duration};
 use bytes::Bytes;
 use http::Request;
 use serde_json::{Value, value::RawValue};
-use shared_context_codec::{Caller, Failure, Reply};
+use shared_context_codec::{Caller, Credential, Failure, Reply};
 use shared_context_core::{port::Tokenizer, time::Timestamp};
 use shared_context_wire::{
     Engine, Woken,
-    credential::Keys,
+    credential::{Grant, Keys},
     http::{Body, Http, Options},
 };
 
 use super::BpeTokenizer;
+
+const ADMIN_KEY: &str = "an admin key of 32 bytes or more";
 
 /// Definitions are told without asking any session.
 struct NoSessions;
@@ -51,7 +53,7 @@ fn tokens(text: &str) -> u32 {
 
 /// What `GET /v1/tools` answers to `query`.
 async fn definitions(query: &str) -> String {
-    let keys = Keys::new(&[7; 32], "an admin key of 32 bytes or more").unwrap();
+    let keys = Keys::new(&[7; 32], ADMIN_KEY).unwrap();
     let request = Request::get(format!("/v1/tools{query}")).body(Bytes::new()).unwrap();
     let response = Http::new(Options::new(keys)).handle(&NoSessions, request).await;
     assert_eq!(response.status(), 200);
@@ -80,16 +82,37 @@ async fn a_tool_of_mcp_states_what_it_costs() {
     }
 }
 
-/// What is paid in every conversation: the result of `tools/list`, as it is sent.
+/// What `tools/list` answers to whom a credential like `grant` shows, or to the
+/// operator: the whole result, as it is sent.
+async fn listed(grant: Option<&Grant>) -> String {
+    let keys = || Keys::new(&[7; 32], ADMIN_KEY).unwrap();
+    let minted = grant.map(|it| keys().mint(it, Timestamp(0), 60).unwrap().credential);
+    let bearer = minted.as_deref().unwrap_or(ADMIN_KEY);
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    let request = Request::post("/mcp")
+        .header("authorization", format!("Bearer {bearer}"))
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/list");
+    let request = request.body(Bytes::from(body)).unwrap();
+    let response = Http::new(Options::new(keys())).handle(&NoSessions, request).await;
+    assert_eq!(response.status(), 200);
+    let Body::Whole(body) = response.into_body() else { panic!("a whole body") };
+    let answer: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(&body).unwrap();
+    answer["result"].get().to_owned()
+}
+
+/// What is paid in every conversation, with all that the protocol has around it.
 #[tokio::test]
 async fn all_tools_of_mcp_together_stay_within_their_budget() {
-    for (query, budget) in [("?role=agent", 610), ("", 900)] {
-        let document = definitions(query).await;
-        let tools = document.strip_prefix('{').unwrap();
-        let result =
-            format!(r#"{{"resultType":"complete","ttlMs":3600000,"cacheScope":"private",{tools}"#);
-        let counted = tokens(&result);
-        assert!(counted < budget, "{query:?}: {counted} of {budget}");
+    let agent = Grant {
+        session: "s".to_owned(),
+        participant: "subagent:a".to_owned(),
+        credential: Credential { incarnation: 1, epoch: 0 },
+        keys: Vec::new(),
+    };
+    for (grant, budget) in [(Some(&agent), 640), (None, 900)] {
+        let counted = tokens(&listed(grant).await);
+        assert!(counted < budget, "{grant:?}: {counted} of {budget}");
     }
 }
 
