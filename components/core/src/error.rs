@@ -227,7 +227,8 @@ impl fmt::Display for Error {
             Self::SessionArchived { session } => {
                 write!(
                     f,
-                    "session {session} is archived: it can be read, not changed; ask the operator for a new one"
+                    "session {session} is archived: it can be read, not changed; ask the operator \
+                     for a new one"
                 )
             }
             Self::Forbidden { message } => f.write_str(message),
