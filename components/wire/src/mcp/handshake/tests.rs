@@ -1,0 +1,151 @@
+//! Who is remembered, for how long, and how many.
+
+use std::collections::BTreeSet;
+
+use shared_context_codec::Credential;
+
+use super::*;
+use crate::credential::Grant;
+
+fn keys() -> Keys {
+    Keys::new(&[7; 32], "admin-key-admin-key-admin-key-admin").unwrap()
+}
+
+fn grant(task: u64) -> Grant {
+    Grant {
+        session: "s".to_owned(),
+        participant: format!("subagent:{task}"),
+        credential: Credential { incarnation: 1, epoch: 1 },
+        keys: Vec::new(),
+    }
+}
+
+fn agent(task: u64) -> Identity {
+    Identity::Participant(grant(task))
+}
+
+/// Handshakes of one server, and their ids.
+struct Server {
+    handshakes: Handshakes,
+    keys: Keys,
+}
+
+impl Server {
+    fn new() -> Self {
+        Self { handshakes: Handshakes::new(), keys: keys() }
+    }
+
+    fn begin(&self, identity: &Identity, now_micros: u64) -> String {
+        let version = ProtocolVersion::V_2025_11_25;
+        self.handshakes.begin(&self.keys, identity, version, now_micros)
+    }
+
+    fn knows(&self, id: &str, identity: &Identity) -> bool {
+        self.handshakes.find(id, identity, 0).is_some()
+    }
+}
+
+#[test]
+fn an_id_is_given_once_and_cannot_be_guessed() {
+    let (server, restarted) = (Server::new(), Server::new());
+    let mut ids = BTreeSet::new();
+    for task in 0..10 {
+        for _ in 0..10 {
+            ids.extend([server.begin(&agent(task), 5), restarted.begin(&agent(task), 5)]);
+        }
+    }
+    assert_eq!(ids.len(), 200);
+    // 256 bits, of which a header takes every character.
+    let is_fine = |it: &String| it.len() == 43 && it.bytes().all(|b| b.is_ascii_graphic());
+    assert!(ids.iter().all(is_fine), "{ids:?}");
+    assert_ne!(server.keys.sign("mcp handshake", b"x"), server.keys.sign("other", b"x"));
+    let other = Keys::new(&[8; 32], "admin-key-admin-key-admin-key-admin").unwrap();
+    assert_ne!(server.keys.sign("mcp handshake", b"x"), other.sign("mcp handshake", b"x"));
+}
+
+#[test]
+fn a_handshake_is_known_to_who_made_it_only() {
+    let server = Server::new();
+    let id = server.begin(&agent(1), 0);
+    let elsewhere = Grant { session: "t".to_owned(), ..grant(1) };
+    let revoked = Credential { incarnation: 1, epoch: 2 };
+    let renewed = Grant { credential: revoked, ..grant(1) };
+    let limited = Grant { keys: vec!["a".to_owned()], ..grant(1) };
+    let others = [elsewhere, renewed, limited].map(Identity::Participant);
+    for other in others.iter().chain([&agent(2), &Identity::Admin]) {
+        assert!(!server.knows(&id, other), "{other:?}");
+        assert!(!server.handshakes.end(&id, other), "{other:?}");
+    }
+    assert!(server.knows(&id, &agent(1)));
+    assert!(!server.knows("", &agent(1)) && !server.knows(&id[1..], &agent(1)));
+    assert!(server.handshakes.end(&id, &agent(1)));
+    assert!(!server.knows(&id, &agent(1)));
+    assert!(!server.handshakes.end(&id, &agent(1)));
+    assert_eq!(server.handshakes.table().count, 0);
+    assert!(server.handshakes.table().by_caller.is_empty());
+}
+
+#[test]
+fn of_a_callers_handshakes_the_one_unused_longest_goes_first() {
+    let server = Server::new();
+    let other = server.begin(&agent(2), 0);
+    let mut ids: Vec<String> = (0..64).map(|now| server.begin(&agent(1), now)).collect();
+    server.handshakes.find(&ids[0], &agent(1), 100).unwrap();
+    // A stream that is open is a use, too.
+    let streaming = server.handshakes.find(&ids[1], &agent(1), 1).unwrap();
+    let (number, _) = streaming.begin_stream();
+    assert!(streaming.is_told(number, 100));
+    ids.push(server.begin(&agent(1), 65));
+    ids.push(server.begin(&agent(1), 66));
+    let forgotten: Vec<usize> =
+        (0..ids.len()).filter(|it| !server.knows(&ids[*it], &agent(1))).collect();
+    assert_eq!(forgotten, [2, 3]);
+    assert!(server.knows(&other, &agent(2)), "others are not affected");
+    assert_eq!(server.handshakes.table().count, 65);
+}
+
+#[test]
+fn of_all_handshakes_the_one_unused_longest_goes_first() {
+    let server = Server::new();
+    let callers = u64::try_from(ALL_MAX / OWN_MAX).unwrap();
+    let begin = |now: u64| (now % callers, server.begin(&agent(now % callers), now));
+    let all: Vec<_> = (0..ALL_MAX).map(|it| begin(u64::try_from(it).unwrap())).collect();
+    for now in 0..10 {
+        server.begin(&agent(callers + now), 10_000 + now);
+    }
+    assert_eq!(server.handshakes.table().count, ALL_MAX);
+    let (gone, kept) = all.split_at(10);
+    assert!(gone.iter().all(|(caller, id)| !server.knows(id, &agent(*caller))));
+    assert!(kept.iter().all(|(caller, id)| server.knows(id, &agent(*caller))));
+}
+
+#[test]
+fn one_stream_of_a_handshake_is_told_and_the_next_goes_on_where_it_was() {
+    let server = Server::new();
+    let id = server.begin(&agent(1), 0);
+    let legacy = server.handshakes.find(&id, &agent(1), 0).unwrap();
+    let (first, told) = legacy.begin_stream();
+    assert_eq!(told, None);
+    legacy.told(first, 7);
+    assert!(legacy.is_told(first, 0));
+    let (second, told) = legacy.begin_stream();
+    assert_eq!(told, Some(7));
+    legacy.told(first, 9);
+    assert!(!legacy.is_told(first, 0) && legacy.is_told(second, 0));
+    assert_eq!(legacy.begin_stream().1, Some(7), "what the first tells counts no more");
+    let (last, _) = legacy.begin_stream();
+    assert!(server.handshakes.end(&id, &agent(1)));
+    assert!(!legacy.is_told(last, 0));
+    let (late, _) = legacy.begin_stream();
+    assert!(!legacy.is_told(late, 0), "a handshake that ended has no streams");
+}
+
+#[test]
+fn what_a_client_subscribed_to_before_its_stream_is_told_from_then_on() {
+    let server = Server::new();
+    let id = server.begin(&agent(1), 0);
+    let legacy = server.handshakes.find(&id, &agent(1), 0).unwrap();
+    let subscribe = |now| legacy.subscribe(Resource::Keys, "session://s/keys", now);
+    assert_eq!((subscribe(5), subscribe(8)), (Added::New, Added::Known));
+    assert_eq!(legacy.begin_stream().1, Some(5));
+}

@@ -1,0 +1,160 @@
+//! What is told of which change.
+
+use shared_context_codec::Credential;
+
+use super::*;
+use crate::credential::Grant;
+
+const LIST: &str = "list";
+
+/// A client that wants to hear of the list, the keys, and the entry `a` under two
+/// names.
+fn wanted() -> Wanted {
+    let mut wanted = Wanted::list();
+    for uri in ["session://s/keys", "session://s/entries/a", "session://s/entries/%61"] {
+        let (_, resource) = Resource::parse(uri).unwrap();
+        assert_eq!(wanted.add(resource, uri), Added::New);
+    }
+    wanted
+}
+
+fn names<'w>(notices: impl IntoIterator<Item = Notice<'w>>) -> Vec<&'w str> {
+    let name = |it| match it {
+        Notice::ListChanged => LIST,
+        Notice::Updated(uri) => uri.strip_prefix("session://s/").unwrap(),
+    };
+    notices.into_iter().map(name).collect()
+}
+
+#[track_caller]
+fn check(changes: &str, expected: &[&str]) {
+    let parsed: Vec<&RawValue> = serde_json::from_str(changes).unwrap();
+    assert_eq!(names(wanted().told_of(&parsed).unwrap()), expected, "{changes}");
+}
+
+#[test]
+fn what_is_told_of_each_action() {
+    let wanted = wanted();
+    let (entry, all) = (["keys", "entries/a", "entries/%61"], names(wanted.everything()));
+    let with_list = [LIST, "keys", "entries/a", "entries/%61"];
+    assert_eq!(all, with_list);
+    for action in AuditAction::ALL {
+        let expected: &[&str] = match action {
+            AuditAction::Write | AuditAction::Redact => &entry,
+            AuditAction::Delete | AuditAction::Expire | AuditAction::SetAccess => &with_list,
+            AuditAction::RestoreSnapshot => &[LIST, "keys"],
+            AuditAction::CreateSession
+            | AuditAction::ImportSession
+            | AuditAction::DeleteSession => &all,
+            AuditAction::Snapshot
+            | AuditAction::DeleteSnapshot
+            | AuditAction::ArchiveSession
+            | AuditAction::RevokeCredentials => &["keys"],
+        };
+        let key = match action {
+            AuditAction::Write
+            | AuditAction::Delete
+            | AuditAction::Expire
+            | AuditAction::Redact
+            | AuditAction::SetAccess => r#""key":"a","version":2,"#,
+            _ => "",
+        };
+        check(&format!(r#"[{{{key}"action":"{action}"}}]"#), expected);
+    }
+    check(r#"[{"action":"write","key":"a","version":1}]"#, &with_list);
+    check(r#"[{"action":"write","key":"b","version":1}]"#, &[LIST, "keys"]);
+    check(r#"[{"action":"write","key":"b","version":2}]"#, &["keys"]);
+    check("[]", &[]);
+}
+
+#[test]
+fn each_notification_is_told_once_where_it_is_due_first() {
+    check(
+        r#"[{"action":"write","key":"b","version":2},{"action":"write","key":"a","version":2},
+            {"action":"delete","key":"b","version":2},{"action":"write","key":"a","version":3},
+            {"action":"write","key":"b","version":1}]"#,
+        &["keys", "entries/a", "entries/%61", LIST],
+    );
+}
+
+#[test]
+fn nothing_is_told_that_is_not_wanted() {
+    let changes: Vec<&RawValue> =
+        serde_json::from_str(r#"[{"action":"delete","key":"a"},{"action":"import_session"}]"#)
+            .unwrap();
+    let told_of = |wanted: &Wanted| names(wanted.told_of(&changes).unwrap()).join(" ");
+    assert_eq!(told_of(&Wanted::list()), LIST);
+    assert_eq!(told_of(&Wanted::default()), "");
+    let mut wanted = wanted();
+    wanted.is_list = false;
+    assert_eq!(told_of(&wanted), "keys entries/a entries/%61");
+    wanted.remove(&Resource::Keys, "session://s/keys");
+    wanted.remove(&Resource::Keys, "session://s/keys");
+    wanted.remove(&Resource::Entry("a".to_owned()), "session://s/entries/a");
+    assert_eq!(told_of(&wanted), "entries/%61");
+    wanted.remove(&Resource::Entry("a".to_owned()), "session://s/entries/%61");
+    assert!(wanted.is_empty());
+    assert_eq!(wanted.count, 0);
+}
+
+/// A change that could not be read was once taken for none.
+#[test]
+fn a_change_that_is_none_is_an_error() {
+    for change in [r#"{"key":"a"}"#, r#"{"action":"paint"}"#, r#"{"action":7}"#, "7"] {
+        let change = RawValue::from_string(change.to_owned()).unwrap();
+        assert!(wanted().told_of(&[&change]).is_err(), "{change}");
+    }
+}
+
+#[test]
+fn what_is_wanted_is_bounded() {
+    let mut wanted = Wanted::list();
+    let add = |wanted: &mut Wanted, nth: usize| {
+        wanted.add(Resource::Entry(format!("key_{nth}")), &format!("session://s/entries/{nth}"))
+    };
+    for nth in 0..SUBSCRIPTIONS_MAX {
+        assert_eq!(add(&mut wanted, nth), Added::New);
+    }
+    assert_eq!(add(&mut wanted, SUBSCRIPTIONS_MAX), Added::TooMany);
+    assert_eq!(add(&mut wanted, 7), Added::Known);
+    wanted.remove(&Resource::Entry("key_7".to_owned()), "session://s/entries/7");
+    assert_eq!(add(&mut wanted, SUBSCRIPTIONS_MAX), Added::New);
+}
+
+#[test]
+fn no_resource_has_a_longer_uri() {
+    let hex = |text: &str| text.bytes().fold(String::new(), |uri, b| format!("{uri}%{b:02x}"));
+    let (session, part) = ("s".repeat(128), "k".repeat(64));
+    let longest = format!("session://{}/entries/{}", hex(&session), hex(&format!("{part}:{part}")));
+    let parsed = Resource::parse(&longest).unwrap();
+    assert_eq!(parsed, (session.into(), Resource::Entry(format!("{part}:{part}"))));
+    for none in [
+        format!("session://s/entries/{}", "k".repeat(65)),
+        format!("session://s/entries/{}", "%6b".repeat(500)),
+        format!("session://{}/keys", "s".repeat(URI_BYTES_MAX)),
+        "session://s/entries/A".to_owned(),
+        "session://s".to_owned(),
+        "skill://shared-context/SKILL.md".to_owned(),
+        "file:///keys".to_owned(),
+        String::new(),
+    ] {
+        assert_eq!(Resource::parse(&none), None, "{none}");
+    }
+}
+
+#[test]
+fn a_credential_for_some_keys_hears_of_those_and_of_the_list() {
+    let grant = |keys: &[&str]| {
+        Identity::Participant(Grant {
+            session: "s".to_owned(),
+            participant: "subagent:a".to_owned(),
+            credential: Credential { incarnation: 1, epoch: 1 },
+            keys: keys.iter().map(|it| (*it).to_owned()).collect(),
+        })
+    };
+    let limited = grant(&["inv_*", "scope"]);
+    let entry = |key: &str| Resource::Entry(key.to_owned());
+    assert!(entry("inv_1").is_granted(&limited) && entry("scope").is_granted(&limited));
+    assert!(!entry("plan").is_granted(&limited) && Resource::Keys.is_granted(&limited));
+    assert!(entry("plan").is_granted(&grant(&[])) && entry("plan").is_granted(&Identity::Admin));
+}
