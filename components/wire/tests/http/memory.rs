@@ -294,3 +294,36 @@ fn writers_of_one_file_lose_nothing() {
     assert_eq!(seen, done);
     assert!(done.len() > LINES, "{} of {}", done.len(), WRITERS * LINES);
 }
+
+/// A credential that is for some keys only sees no other file, by whatever command.
+#[test]
+fn a_limited_credential_has_a_part_of_the_memory() {
+    let mut bench = Bench::new();
+    bench.check_memory(&create("/memories/plan", "secret plan"), false, "created");
+    let body = r#"{"participant":"subagent:analysis","keys":["inv_*"]}"#;
+    let target = "POST /v1/sessions/s/participants";
+    let minted = bench.check_as(ADMIN_KEY, target, &[], body, 201, "").json();
+    minted["credential"].as_str().unwrap().clone_into(&mut bench.agent);
+    bench.check_memory(&create("/memories/inv_cause", "pool size"), false, "created");
+    let (listing, _) = bench.use_memory(&view("/memories"));
+    assert!(listing.contains("inv_cause") && !listing.contains("plan"), "{listing}");
+    bench.check_memory(&view("/memories/plan"), true, "does not exist");
+    for refused in [
+        create("/memories/plan", "x"),
+        create("/memories/other", "x"),
+        rename("/memories/inv_cause", "/memories/plan"),
+        rename("/memories/inv_cause", "/memories/other"),
+        json!({"command": "delete", "path": "/memories/plan"}),
+        json!({"command": "delete", "path": "/memories/other"}),
+    ] {
+        bench.check_memory(&refused, true, "only for keys that match inv_*");
+    }
+    for missing in [
+        replace("/memories/plan", "secret", "x"),
+        insert("/memories/plan", 0, "x"),
+        rename("/memories/plan", "/memories/inv_plan"),
+    ] {
+        bench.check_memory(&missing, true, "does not exist");
+    }
+    bench.check_memory(&view("/memories/inv_cause"), false, "pool size");
+}
