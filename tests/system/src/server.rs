@@ -218,9 +218,16 @@ impl Server {
         self.child.id()
     }
 
-    /// What it printed on standard output so far.
+    /// What it printed on standard output, whole. It answers a moment before it says
+    /// that it does, and its first lines come before its last.
     pub fn greeting(&self) -> String {
-        self.greeting.text()
+        loop {
+            let greeting = self.greeting.text();
+            if greeting.contains("Ctrl-C stops it") && greeting.ends_with('\n') {
+                return greeting;
+            }
+            self.wait_a_little();
+        }
     }
 
     /// What it printed on standard error so far.
