@@ -192,9 +192,9 @@ impl<'b> Visitor<'b> for Object {
     }
 }
 
-/// A member's name, borrowed when it holds no escapes.
+/// A text, such as a member's name, borrowed when it holds no escapes.
 #[derive(serde::Deserialize)]
-struct Name<'b>(#[serde(borrow)] Cow<'b, str>);
+pub(crate) struct Name<'b>(#[serde(borrow)] pub(crate) Cow<'b, str>);
 
 fn malformed(message: String) -> Failure {
     Failure::new("MALFORMED_REQUEST", message)

@@ -128,11 +128,16 @@ async fn stream<E: Engine>(
     let keys = Arc::clone(call.keys);
     let open = streams.open(&scope(&call.session), &call.caller.participant)?;
     let watch = Watch::open(call.engine, keys, watched, open).await?;
-    let mut response = Response::new(Body::Live(Box::new(watch)));
+    Ok(live(Box::new(watch)))
+}
+
+/// The response that is the stream `watch`.
+pub(super) fn live(watch: Box<Watch>) -> Response<Body> {
+    let mut response = Response::new(Body::Live(watch));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media::EVENTS));
     headers.insert(X_ACCEL_BUFFERING.clone(), HeaderValue::from_static("no"));
-    Ok(response)
+    response
 }
 
 /// The revision that an event's id is.

@@ -75,6 +75,16 @@ fn count(limit: u64) -> Result<usize, Failure> {
     })
 }
 
+/// Where to begin, in the order of ids, so that no session with `prefix` is missed:
+/// what begins with `b` comes after what begins with `a~`, and no id holds a
+/// character as high as `~`. `None`: at the first of all.
+pub(crate) fn right_before(prefix: &str) -> Option<String> {
+    let mut before = prefix.to_owned();
+    let below = char::from_u32(u32::from(before.pop()?).checked_sub(1)?)?;
+    before.extend([below, '~']);
+    Some(before)
+}
+
 impl<'q> Wanted<'q> {
     fn read(query: &'q Query<'_>) -> Result<Self, Failure> {
         let status = query.text("status");
@@ -98,15 +108,7 @@ impl<'q> Wanted<'q> {
 
     /// Where to begin, in the order of ids: no id before has the prefix.
     fn begins_after(&self, after: Option<&str>) -> Option<String> {
-        // What begins with `b` comes after what begins with `a~`, and no id holds
-        // a character as high as `~`.
-        let mut before = self.prefix.to_owned();
-        let below = before.pop().and_then(|it| char::from_u32(u32::from(it).checked_sub(1)?));
-        let before = below.map(|it| {
-            before.extend([it, '~']);
-            before
-        });
-        before.max(after.map(str::to_owned))
+        right_before(self.prefix).max(after.map(str::to_owned))
     }
 
     /// Whether `session`, the tool's answer, is asked for.

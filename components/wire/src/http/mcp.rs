@@ -7,15 +7,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Response, StatusCode,
-    header::{AUTHORIZATION, CONTENT_TYPE},
-};
+use http::{HeaderMap, HeaderName, Response, StatusCode, header::AUTHORIZATION};
 use rmcp::model::ErrorCode;
 use shared_context_codec::Failure;
 
 use super::{
-    Body, media, metrics::Metrics, precondition::single, respond, streams::Streams,
+    Body, changes::live, media, metrics::Metrics, precondition::single, respond, streams::Streams,
     table::Endpoint, whole,
 };
 use crate::{
@@ -29,7 +26,6 @@ use crate::{
 
 /// The header that names a handshake of an older protocol.
 static MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-static X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// A request to the endpoint whose sender is known.
 pub(super) struct Arrived<'r, E> {
@@ -80,7 +76,11 @@ impl<E: Engine> Arrived<'_, E> {
             Some(legacy) => Version::Legacy(legacy.version().clone()),
             None => version,
         };
-        Ok(Asked {
+        Ok(self.asked_in(version, legacy))
+    }
+
+    fn asked_in(&self, version: Version, legacy: Option<Arc<Legacy>>) -> Asked<'_, E> {
+        Asked {
             engine: self.engine,
             keys: self.keys,
             streams: self.streams,
@@ -88,7 +88,7 @@ impl<E: Engine> Arrived<'_, E> {
             authorization: self.authorization(),
             version,
             legacy,
-        })
+        }
     }
 
     async fn message(
@@ -130,15 +130,8 @@ impl<E: Engine> Arrived<'_, E> {
                 "a GET of this endpoint is a stream: send Accept: text/event-stream",
             ));
         }
-        let asked = Asked {
-            engine: self.engine,
-            keys: self.keys,
-            streams: self.streams,
-            identity: self.identity,
-            authorization: self.authorization(),
-            version: Version::Legacy(legacy.version().clone()),
-            legacy: Some(legacy),
-        };
+        let version = Version::Legacy(legacy.version().clone());
+        let asked = self.asked_in(version, Some(legacy));
         let last_event_id = single(self.headers, &super::changes::LAST_EVENT_ID)?;
         legacy::stream(&asked, last_event_id).await.map(live)
     }
@@ -168,15 +161,6 @@ impl<E: Engine> Arrived<'_, E> {
     fn authorization(&self) -> &str {
         single(self.headers, &AUTHORIZATION).ok().flatten().unwrap_or_default()
     }
-}
-
-/// A stream of messages.
-fn live(watch: Box<super::Watch>) -> Response<Body> {
-    let mut response = Response::new(Body::Live(watch));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media::EVENTS));
-    headers.insert(X_ACCEL_BUFFERING.clone(), HeaderValue::from_static("no"));
-    response
 }
 
 fn json(body: Vec<u8>) -> Response<Bytes> {

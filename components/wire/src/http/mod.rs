@@ -64,9 +64,11 @@ use crate::{
 };
 
 pub(crate) use self::{
+    body::Name,
     call::{ToolRequest, misread, scope},
     changes::revision,
     event::Teller,
+    listing::right_before,
     precondition::single,
     respond::joined,
     streams::Streams,

@@ -17,7 +17,7 @@ use super::{
     resources::{Listing, list_keys},
     uri::{ENTRY_TEMPLATE, KEYS_TEMPLATE},
 };
-use crate::{Engine, credential::Identity};
+use crate::{Engine, credential::Identity, http::right_before};
 
 /// What is filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,16 +120,6 @@ async fn sessions<E: Engine>(asked: &Asked<'_, E>, typed: &str) -> Result<Comple
     let is_all = found.len() <= CompletionInfo::MAX_VALUES;
     let total = is_all.then_some(found.len());
     Ok(suggested(found, total, !is_all))
-}
-
-/// Where to begin, in the order of ids, so that no session with `prefix` is missed:
-/// what begins with `b` comes after what begins with `a~`, and no id holds a
-/// character as high as `~`. `None`: at the first of all.
-fn right_before(prefix: &str) -> Option<String> {
-    let mut before = prefix.to_owned();
-    let below = char::from_u32(u32::from(before.pop()?).checked_sub(1)?)?;
-    before.extend([below, '~']);
-    Some(before)
 }
 
 /// Those of `known` that begin with `typed`, then those that contain it.

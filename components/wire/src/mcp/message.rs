@@ -15,6 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::IgnoredAny};
 use serde_json::{error::Category, value::RawValue};
 
 use super::fault::Fault;
+use crate::http::Name;
 
 /// A message a client sent.
 #[derive(Debug)]
@@ -122,10 +123,6 @@ impl<'b> Form<'b> {
         Ok(Message { id, method: method.0, params: self.params })
     }
 }
-
-/// Text, borrowed when it holds no escapes.
-#[derive(Deserialize)]
-struct Name<'b>(#[serde(borrow)] Cow<'b, str>);
 
 impl<'b> Id<'b> {
     fn check(raw: &'b RawValue) -> Result<Self, Fault> {

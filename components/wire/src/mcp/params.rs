@@ -10,6 +10,7 @@ use serde::{
 use serde_json::value::RawValue;
 
 use super::fault::Fault;
+use crate::http::Name;
 
 /// The members of an object, in the order sent; no name occurs twice.
 #[derive(Debug, Default)]
@@ -90,10 +91,6 @@ impl<'b> Params<'b> {
         self.0.iter().map(|(name, _)| &**name)
     }
 }
-
-/// Text, borrowed when it holds no escapes.
-#[derive(Deserialize)]
-struct Name<'b>(#[serde(borrow)] Cow<'b, str>);
 
 impl<'de: 'b, 'b> Deserialize<'de> for Params<'b> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
