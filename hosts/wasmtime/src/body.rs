@@ -34,6 +34,8 @@ impl Answer {
         match body {
             http::Body::Whole(bytes) => Self::Whole(Full::new(bytes)),
             http::Body::Live(watch) => Self::Live(engine.clone(), next(engine, watch)),
+            // The interface is told that there are none here.
+            http::Body::Socket(_) => Self::Over,
         }
     }
 }

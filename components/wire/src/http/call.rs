@@ -26,6 +26,8 @@ pub(crate) struct Call<'r, E> {
     /// The snapshot's label in the path; empty where there is none.
     pub(crate) label: Cow<'r, str>,
     pub(crate) caller: Caller,
+    /// Whether the connection is to become a WebSocket, and can.
+    pub(crate) wants_socket: bool,
 }
 
 /// A request of the JSON tool.

@@ -1,7 +1,8 @@
-//! What changed in a session: asked for, waited for, or as a live stream.
+//! What changed in a session: asked for, waited for, or told live, on a stream or
+//! over a socket.
 //!
 //! Not here: which changes a caller may see and how long they are kept, which
-//! the session decides; the stream itself (`watch`).
+//! the session decides; the stream itself (`watch`), nor the socket (`socket`).
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,12 +17,14 @@ use shared_context_codec::{Failure, Reply};
 use super::{
     Body,
     call::{Call, ToolRequest, part, scope},
+    cursor::Cursor,
     event::Feed,
     media,
     precondition::single,
     respond,
+    socket::Socket,
     streams::Streams,
-    watch::{Watch, Watched},
+    watch::Watch,
     whole,
 };
 use crate::{Engine, Woken};
@@ -39,7 +42,7 @@ pub(super) struct Page<'b> {
     #[serde(borrow)]
     pub(super) changes: Vec<&'b RawValue>,
     pub(super) next_since: u64,
-    has_more: bool,
+    pub(super) has_more: bool,
 }
 
 impl Page<'_> {
@@ -50,13 +53,23 @@ impl Page<'_> {
     }
 }
 
-/// `GET …/changes`: a stream for who accepts events, else a page of changes.
+/// `GET …/changes`: a socket for who asks for one where there are any, a stream for
+/// who accepts events, else a page of changes.
 pub(super) async fn read<E: Engine>(
     call: &Call<'_, E>,
     streams: &Streams,
 ) -> Result<Response<Body>, Failure> {
+    if call.wants_socket {
+        let cursor = cursor(call, "do not ask for a WebSocket: it").await?;
+        let open = streams.open(&cursor.scope, &call.caller.participant)?;
+        let socket = Socket::open(call.engine, cursor, open).await?;
+        return Ok(upgraded(Box::new(socket)));
+    }
     if media::wants_events(call.headers) {
-        return stream(call, streams).await;
+        let cursor = cursor(call, "do not accept text/event-stream: a stream").await?;
+        let open = streams.open(&cursor.scope, &call.caller.participant)?;
+        let watch = Watch::open(call.engine, cursor, Box::new(Feed), open).await?;
+        return Ok(live(Box::new(watch)));
     }
     Ok(whole(respond::json(StatusCode::OK, page(call).await?.body)))
 }
@@ -94,16 +107,13 @@ async fn page<E: Engine>(call: &Call<'_, E>) -> Result<Reply, Failure> {
     }
 }
 
-/// A live stream, from where the reader left off, or else from now on.
-async fn stream<E: Engine>(
-    call: &Call<'_, E>,
-    streams: &Streams,
-) -> Result<Response<Body>, Failure> {
+/// Where a reader begins that is told live: where it left off, or else now. What
+/// is not for it is for those who `others`.
+async fn cursor<E: Engine>(call: &Call<'_, E>, others: &str) -> Result<Cursor, Failure> {
     for unfit in ["limit", "wait"] {
         if call.query.text(unfit).is_some() {
             return Err(malformed(format!(
-                "query parameter {unfit} is for those who do not accept text/event-stream: a \
-                 stream tells every change as it comes"
+                "query parameter {unfit} is for those who {others} tells every change as it comes"
             )));
         }
     }
@@ -117,18 +127,14 @@ async fn stream<E: Engine>(
         let show = ToolRequest { action: "show_session", ..ToolRequest::default() };
         call.invoke(&show).await?.revision
     };
-    let watched = Watched {
+    Ok(Cursor {
+        keys: Arc::clone(call.keys),
         authorization: single(call.headers, &AUTHORIZATION)?.unwrap_or_default().to_owned(),
         caller: call.caller.clone(),
         scope: scope(&call.session),
         filter: call.query.text("keys").map(str::to_owned),
         since,
-        teller: Box::new(Feed),
-    };
-    let keys = Arc::clone(call.keys);
-    let open = streams.open(&scope(&call.session), &call.caller.participant)?;
-    let watch = Watch::open(call.engine, keys, watched, open).await?;
-    Ok(live(Box::new(watch)))
+    })
 }
 
 /// The response that is the stream `watch`.
@@ -137,6 +143,13 @@ pub(super) fn live(watch: Box<Watch>) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media::EVENTS));
     headers.insert(X_ACCEL_BUFFERING.clone(), HeaderValue::from_static("no"));
+    response
+}
+
+/// The response that turns the connection into `socket`.
+fn upgraded(socket: Box<Socket>) -> Response<Body> {
+    let mut response = Response::new(Body::Socket(socket));
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     response
 }
 

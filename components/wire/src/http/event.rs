@@ -13,7 +13,7 @@
 
 use std::fmt::Write as _;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use shared_context_codec::Failure;
 
@@ -62,6 +62,30 @@ pub(crate) trait Teller: Send + Sync {
     }
 }
 
+/// What one commit changed, as readers of the feed are told.
+#[derive(Debug, Serialize)]
+pub(super) struct Commit<'c> {
+    pub(super) revision: u64,
+    changes: Vec<&'c RawValue>,
+}
+
+/// The commits that `changes` are of, which are in order.
+///
+/// # Errors
+///
+/// A change does not tell its revision.
+pub(super) fn commits<'c>(changes: &[&'c RawValue]) -> serde_json::Result<Vec<Commit<'c>>> {
+    let mut commits: Vec<Commit<'c>> = Vec::new();
+    for change in changes {
+        let At { revision } = serde_json::from_str(change.get())?;
+        match commits.last_mut().filter(|it| it.revision == revision) {
+            Some(commit) => commit.changes.push(change),
+            None => commits.push(Commit { revision, changes: vec![change] }),
+        }
+    }
+    Ok(commits)
+}
+
 /// Tells every change, one event for each commit.
 pub(super) struct Feed;
 
@@ -86,22 +110,12 @@ impl Teller for Feed {
         _read: u64,
     ) -> serde_json::Result<Option<u64>> {
         let mut last = None;
-        for change in changes {
-            let At { revision } = serde_json::from_str(change.get())?;
-            if last == Some(revision) {
-                text.push(',');
-            } else {
-                end_event(text, last);
-                // Writing to a string does not fail.
-                let _ = write!(
-                    text,
-                    "id: {revision}\nevent: change\ndata: {{\"revision\":{revision},\"changes\":["
-                );
-                last = Some(revision);
-            }
-            text.push_str(change.get());
+        for commit in commits(changes)? {
+            let (revision, data) = (commit.revision, serde_json::to_string(&commit)?);
+            // Writing to a string does not fail.
+            let _ = write!(text, "id: {revision}\nevent: change\ndata: {data}\n\n");
+            last = Some(revision);
         }
-        end_event(text, last);
         Ok(last)
     }
 
@@ -122,12 +136,6 @@ impl Teller for Feed {
     fn end(&self, failure: &Failure) -> String {
         let error = failure.to_json();
         format!("event: end\ndata: {}\n\n", String::from_utf8_lossy(&error))
-    }
-}
-
-fn end_event(text: &mut String, begun: Option<u64>) {
-    if begun.is_some() {
-        text.push_str("]}\n\n");
     }
 }
 

@@ -1,9 +1,11 @@
 //! The list of sessions: a page of those that are asked for, by id.
 //!
 //! Nothing is kept of what sessions are like: each is asked. So a page looks at a
-//! bounded number of them; it may come back short, and tells where to go on.
+//! bounded number of them; it may come back short, and tells where to go on. On
+//! some hosts a session is far away, so several are asked at once.
 
 use bytes::Bytes;
+use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use http::{Response, StatusCode};
 use serde::Deserialize;
 use shared_context_codec::{Failure, Reply, Time};
@@ -20,6 +22,8 @@ use crate::Engine;
 const LISTED: u64 = 100;
 /// The most sessions that are listed, and that are looked at.
 const LISTED_MAX: u64 = 1_000;
+/// The most sessions that are asked at once.
+const ASKED_AT_ONCE: usize = 16;
 
 /// Which sessions are asked for.
 struct Wanted<'q> {
@@ -39,15 +43,21 @@ pub(crate) async fn list<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes
     let after = after.as_deref();
     let mut ids = call.engine.sessions(after, looked_at_max.saturating_add(1)).await?;
     ids.retain(|it| it.starts_with(wanted.prefix));
-    let show = ToolRequest { action: "show_session", ..ToolRequest::default() };
+    let show = &ToolRequest { action: "show_session", ..ToolRequest::default() };
     let mut body = b"{\"sessions\":[".to_vec();
     let (mut listed, mut last) = (0, None);
     let mut left = ids.iter().take(looked_at_max);
-    while listed < limit
-        && let Some(id) = left.next()
-    {
+    let mut asked = FuturesOrdered::new();
+    loop {
+        // No more than are missing: who is asked is looked at.
+        while asked.len() < ASKED_AT_ONCE.min(limit.saturating_sub(listed))
+            && let Some(id) = left.next()
+        {
+            asked.push_back(async move { (id, call.invoke_on(id, show).await) });
+        }
+        let Some((id, answer)) = asked.next().await else { break };
         last = Some(id);
-        match call.invoke_on(id, &show).await {
+        match answer {
             Ok(session) if wanted.fits(&session)? => {
                 if listed > 0 {
                     body.push(b',');

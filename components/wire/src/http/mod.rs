@@ -14,6 +14,9 @@ mod body;
 mod call;
 pub(crate) mod changes;
 pub(crate) mod code;
+mod cursor;
+mod destination;
+mod dispatch;
 mod documents;
 mod entries;
 mod event;
@@ -32,6 +35,7 @@ mod respond;
 mod route;
 mod sessions;
 mod snapshots;
+mod socket;
 mod streams;
 pub(crate) mod table;
 mod trace;
@@ -67,15 +71,16 @@ pub(crate) use self::{
     body::Name,
     call::{ToolRequest, misread, scope},
     changes::revision,
+    cursor::Cursor,
     event::Teller,
     listing::right_before,
     precondition::single,
     respond::joined,
     streams::Streams,
-    watch::Watched,
 };
 pub use limit::RateLimit;
 pub use options::Options;
+pub use socket::{Ending, Socket};
 pub use table::{BODY_BYTES_MAX, DOCUMENT_BYTES_MAX};
 pub use watch::Watch;
 
@@ -90,9 +95,11 @@ static RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy"
 pub enum Body {
     /// All of it.
     Whole(Bytes),
-    /// What comes, piece by piece, for as long as the client stays: see
-    /// [`Watch::next`].
+    /// What comes, piece by piece, while the client stays: see [`Watch::next`].
     Live(Box<Watch>),
+    /// The same as messages of a WebSocket, which the connection becomes: see
+    /// [`Socket`]. Only for hosts that [have sockets](Options::has_sockets).
+    Socket(Box<Socket>),
 }
 
 /// The HTTP interface. One serves all requests of a server, from any number of
@@ -107,13 +114,21 @@ pub struct Http {
     health: Bytes,
     place: Place,
     handshakes: Handshakes,
+    has_sockets: bool,
 }
 
 impl Http {
     /// An interface with these options.
     pub fn new(options: Options) -> Self {
-        let Options { keys, rate_limit, request_id_seed, consistency, public_url, is_local } =
-            options;
+        let Options {
+            keys,
+            rate_limit,
+            request_id_seed,
+            consistency,
+            public_url,
+            is_local,
+            has_sockets,
+        } = options;
         let metrics = Metrics::new();
         let streams = Streams::new(metrics.streams(), rate_limit.as_ref());
         Self {
@@ -125,6 +140,7 @@ impl Http {
             health: documents::health(consistency),
             place: Place::new(public_url, is_local),
             handshakes: Handshakes::new(),
+            has_sockets,
         }
     }
 
@@ -240,9 +256,10 @@ impl Http {
             key: matched.key()?,
             label: matched.label()?,
             caller: identity.caller(&session)?,
+            wants_socket: self.has_sockets && socket::is_wanted(&head.method, &head.headers),
             session,
         };
-        endpoint(operation.endpoint, &call, &self.streams).await
+        dispatch::endpoint(operation.endpoint, &call, &self.streams).await
     }
 
     /// Tells who sent the request, and keeps each to their rate.
@@ -345,55 +362,6 @@ impl Http {
         self.metrics.answered(template, &head.method, response.status(), micros);
         response
     }
-}
-
-/// Has the engine asked for `endpoint`.
-async fn endpoint<E: Engine>(
-    endpoint: Endpoint,
-    call: &Call<'_, E>,
-    streams: &Streams,
-) -> Result<Response<Body>, Failure> {
-    let answer = match endpoint {
-        Endpoint::ReadChanges => return changes::read(call, streams).await,
-        Endpoint::CreateSession => sessions::create(call).await,
-        Endpoint::ListSessions => listing::list(call).await,
-        Endpoint::ShowSession => sessions::act(call, "show_session").await,
-        Endpoint::DeleteSession => sessions::act(call, "delete_session").await,
-        Endpoint::ArchiveSession => sessions::act_by_post(call, "archive_session").await,
-        Endpoint::RevokeCredentials => sessions::act_by_post(call, "revoke_credentials").await,
-        Endpoint::MintCredential => sessions::mint_credential(call).await,
-        Endpoint::Inspect => sessions::act(call, "inspect").await,
-        Endpoint::ExportSession => portable::export(call).await,
-        Endpoint::ImportSession => portable::import(call).await,
-        Endpoint::RenderPrompt => sessions::render_prompt(call).await,
-        Endpoint::ReadAudit => sessions::read_audit(call).await,
-        Endpoint::CallTool => entries::call_tool(call).await,
-        Endpoint::UseMemory => memory::answer(call).await,
-        Endpoint::ListEntries => entries::list(call).await,
-        Endpoint::ReadEntry => entries::read(call).await,
-        Endpoint::WriteEntry => entries::write(call).await,
-        Endpoint::DeleteEntry => entries::delete(call).await,
-        Endpoint::ReadHistory => entries::read_history(call).await,
-        Endpoint::SetAccess => entries::set_access(call).await,
-        Endpoint::Redact => entries::redact(call).await,
-        Endpoint::ListSnapshots => sessions::act(call, "list_snapshots").await,
-        Endpoint::TakeSnapshot => snapshots::take(call).await,
-        Endpoint::ReadSnapshot => snapshots::read(call, None).await,
-        Endpoint::DeleteSnapshot => snapshots::delete(call).await,
-        Endpoint::ReadSnapshotEntry => snapshots::read(call, Some(&call.key)).await,
-        Endpoint::DiffSnapshots => snapshots::diff(call).await,
-        Endpoint::RestoreSnapshot => snapshots::restore(call).await,
-        Endpoint::Welcome
-        | Endpoint::Health
-        | Endpoint::Metrics
-        | Endpoint::OpenApi
-        | Endpoint::ResourceMetadata
-        | Endpoint::Mcp
-        | Endpoint::McpStream
-        | Endpoint::McpEnd
-        | Endpoint::Tools => Err(Failure::new("NOT_FOUND", "this route is answered elsewhere")),
-    };
-    answer.map(whole)
 }
 
 fn whole(response: Response<Bytes>) -> Response<Body> {

@@ -23,11 +23,16 @@ pub struct Options {
     /// Whether only this machine reaches the server: then `/mcp` refuses requests
     /// that name another one.
     pub is_local: bool,
+    /// Whether the host has sockets (RFC 6455) that stay while it forgets all but a
+    /// text about each: then changes are told over one to who asks for it, by
+    /// [`Body::Socket`](super::Body::Socket).
+    pub has_sockets: bool,
 }
 
 impl Options {
     /// The defaults: rate limit as in [`RateLimit::default`], request ids that
-    /// start with 0, linearizable sessions, reached by everyone under any name.
+    /// start with 0, linearizable sessions, reached by everyone under any name,
+    /// without sockets.
     pub fn new(keys: Keys) -> Self {
         Self {
             keys,
@@ -36,6 +41,7 @@ impl Options {
             consistency: "linearizable",
             public_url: None,
             is_local: false,
+            has_sockets: false,
         }
     }
 }

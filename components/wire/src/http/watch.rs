@@ -5,7 +5,7 @@
 //! there is room, and only then is anything read; so a slow reader takes up no
 //! more memory than a fast one, and one that comes back is told from where it
 //! was. Not here: how a stream is asked for (`changes`, `mcp::listen`,
-//! `mcp::legacy`), and its text, which a [`Teller`] makes.
+//! `mcp::legacy`), its text, which a [`Teller`] makes, and reading (`cursor`).
 //!
 //! # Invariants
 //!
@@ -14,41 +14,32 @@
 //! - Nothing is told to a credential that is no longer good: the session is asked
 //!   anew each time, and expiry is checked before anything is sent.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, time::Duration};
 
 use bytes::Bytes;
 use serde::Deserialize;
-use shared_context_codec::{Caller, Failure, Reply};
+use shared_context_codec::Failure;
 
 use super::{
-    call::{ToolRequest, misread, part},
+    call::{misread, part},
     changes::Page,
+    cursor::Cursor,
     event::Teller,
     streams::OpenStream,
 };
-use crate::{Engine, Woken, credential::Keys};
+use crate::{Engine, Woken};
 
 /// After how long without an event something is sent all the same.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// How many commits are read at a time: what they did is all that lies in memory
-/// for a reader that takes nothing.
-const COMMITS_READ: u64 = 32;
 
 /// A live stream of one session's changes, as `text/event-stream`.
 ///
 /// A host writes what [`Watch::next`] gives to the client, piece by piece, and
 /// drops the watch when the client has gone.
 pub struct Watch {
-    keys: Arc<Keys>,
-    /// The credential as it was sent.
-    authorization: String,
-    caller: Caller,
-    scope: String,
-    /// The key pattern of the changes to be told; all when there is none.
-    filter: Option<String>,
+    /// Where changes are read next.
+    cursor: Cursor,
     teller: Box<dyn Teller>,
-    /// The revision up to which changes were read.
-    since: u64,
     /// The bucket's position after which there may be more to read.
     seen: u64,
     /// The revision the reader would come back with.
@@ -61,20 +52,6 @@ pub struct Watch {
     _open: OpenStream,
 }
 
-/// What a stream is about.
-pub(crate) struct Watched {
-    /// The credential as it was sent.
-    pub(crate) authorization: String,
-    pub(crate) caller: Caller,
-    pub(crate) scope: String,
-    /// The key pattern of the changes to be told; all when there is none.
-    pub(crate) filter: Option<String>,
-    /// The revision after which changes are told.
-    pub(crate) since: u64,
-    /// How they are told.
-    pub(crate) teller: Box<dyn Teller>,
-}
-
 /// What tells a reader who was overtaken how far the session is.
 #[derive(Deserialize)]
 struct Truncated {
@@ -82,19 +59,20 @@ struct Truncated {
 }
 
 impl Watch {
-    /// Begins to watch; reads what there is to tell already.
+    /// Begins to watch from `cursor` on, and to tell what `teller` says; reads what
+    /// there is to tell already.
     ///
     /// # Errors
     ///
     /// What the session answers to who may not watch it, or not from there.
     pub(crate) async fn open<E: Engine>(
         engine: &E,
-        keys: Arc<Keys>,
-        watched: Watched,
+        cursor: Cursor,
+        teller: Box<dyn Teller>,
         open: OpenStream,
     ) -> Result<Self, Failure> {
-        let mut watch = Self::new(keys, watched, open);
-        let mut text = watch.teller.opening(watch.since);
+        let mut watch = Self::new(cursor, teller, open);
+        let mut text = watch.teller.opening(watch.cursor.since);
         watch.read(engine, &mut text).await?;
         watch.ready = Some(text);
         Ok(watch)
@@ -102,27 +80,22 @@ impl Watch {
 
     /// A stream that tells how it begins, how it ends, and nothing between: there
     /// is nothing to watch.
-    pub(crate) fn of_nothing(keys: Arc<Keys>, watched: Watched, open: OpenStream) -> Self {
-        let mut watch = Self::new(keys, watched, open);
-        let mut text = watch.teller.opening(watch.since);
+    pub(crate) fn of_nothing(cursor: Cursor, teller: Box<dyn Teller>, open: OpenStream) -> Self {
+        let mut watch = Self::new(cursor, teller, open);
+        let mut text = watch.teller.opening(watch.cursor.since);
         text.push_str(&watch.teller.farewell(None));
         watch.ready = Some(text);
         watch.is_over = true;
         watch
     }
 
-    fn new(keys: Arc<Keys>, watched: Watched, open: OpenStream) -> Self {
-        let Watched { authorization, caller, scope, filter, since, teller } = watched;
+    fn new(cursor: Cursor, teller: Box<dyn Teller>, open: OpenStream) -> Self {
+        let told = cursor.since;
         Self {
-            keys,
-            authorization,
-            caller,
-            scope,
-            filter,
+            cursor,
             teller,
-            since,
             seen: 0,
-            told: since,
+            told,
             ready: None,
             heartbeat_at_micros: 0,
             is_over: false,
@@ -142,21 +115,21 @@ impl Watch {
             return Some(self.sent(engine, text));
         }
         // Who asks for more has taken what there was.
-        self.teller.taken(self.since);
+        self.teller.taken(self.cursor.since);
         if self.is_over {
             return None;
         }
         loop {
             let left = self.heartbeat_at_micros.saturating_sub(engine.monotonic_micros());
             let left = Duration::from_micros(left);
-            let woken = engine.wait_for_change(&self.scope, self.seen, left).await;
+            let woken = engine.wait_for_change(&self.cursor.scope, self.seen, left).await;
             if !self.is_wanted(engine) {
                 return None;
             }
             let mut text = String::new();
             let outcome = match woken {
                 Woken::Changed => self.read(engine, &mut text).await,
-                Woken::TimeUp => self.check(engine).map(|()| {
+                Woken::TimeUp => self.cursor.check(engine).map(|()| {
                     let moved = self.moved();
                     text = self.teller.heartbeat(moved);
                 }),
@@ -181,31 +154,22 @@ impl Watch {
 
     /// Reads the next changes and adds them to `text`.
     async fn read<E: Engine>(&mut self, engine: &E, text: &mut String) -> Result<(), Failure> {
-        self.check(engine)?;
-        let request = ToolRequest {
-            action: "changes",
-            since: Some(self.since),
-            limit: Some(COMMITS_READ),
-            keys: self.filter.as_deref(),
-            ..ToolRequest::default()
-        };
-        let request = request.to_bytes()?;
-        let position = engine.position(&self.scope).await;
-        let reply: Reply = match engine.invoke(&self.scope, &self.caller, &request).await {
+        let position = engine.position(&self.cursor.scope).await;
+        let reply = match self.cursor.read(engine).await {
             Ok(reply) => reply,
             Err(failure) => {
                 let Some(now) = overtaken(&failure) else { return Err(failure) };
                 if !self.teller.overtaken(text, now) {
                     return Err(failure);
                 }
-                (self.since, self.told, self.seen) = (now, now, position);
+                (self.cursor.since, self.told, self.seen) = (now, now, position);
                 return Ok(());
             }
         };
         let page: Page<'_> = part(&reply)?;
         let told = self.teller.changes(text, &page.changes, page.next_since);
         self.told = told.map_err(|_| misread())?.unwrap_or(self.told);
-        self.since = page.next_since;
+        self.cursor.since = page.next_since;
         self.seen = page.seen(position);
         Ok(())
     }
@@ -217,16 +181,11 @@ impl Watch {
         is_wanted
     }
 
-    /// Makes sure that the credential has not expired.
-    fn check<E: Engine>(&self, engine: &E) -> Result<(), Failure> {
-        self.keys.identify(Some(&self.authorization), engine.now()).map(drop)
-    }
-
     /// Where the reader should come back to, when it does not know yet.
     fn moved(&mut self) -> Option<u64> {
-        let is_moved = self.since > self.told;
-        self.told = self.since;
-        is_moved.then_some(self.since)
+        let is_moved = self.cursor.since > self.told;
+        self.told = self.cursor.since;
+        is_moved.then_some(self.told)
     }
 
     fn sent<E: Engine>(&mut self, engine: &E, text: String) -> Bytes {
@@ -246,8 +205,8 @@ fn overtaken(failure: &Failure) -> Option<u64> {
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch")
-            .field("scope", &self.scope)
-            .field("since", &self.since)
+            .field("scope", &self.cursor.scope)
+            .field("since", &self.cursor.since)
             .finish_non_exhaustive()
     }
 }
@@ -256,15 +215,22 @@ impl fmt::Debug for Watch {
 mod tests {
     use std::{
         pin::pin,
-        sync::atomic::{AtomicBool, Ordering},
+        sync::{
+            Arc,
+            atomic::{AtomicBool, Ordering},
+        },
         task::{Context, Poll, Waker},
     };
 
     use serde_json::value::RawValue;
+    use shared_context_codec::{Caller, Reply};
     use shared_context_core::time::Timestamp;
 
     use super::*;
-    use crate::http::{metrics::Metrics, streams::Streams};
+    use crate::{
+        credential::Keys,
+        http::{metrics::Metrics, streams::Streams},
+    };
 
     const ADMIN_KEY: &str = "admin-key-admin-key-admin-key-admin";
 
@@ -354,17 +320,17 @@ mod tests {
     fn who_turns_to_another_stream_while_this_one_waits_is_told_nothing_more() {
         let has_left = Arc::new(AtomicBool::new(false));
         let host = Host { has_left: Arc::clone(&has_left) };
-        let watched = Watched {
+        let cursor = Cursor {
+            keys: Arc::new(Keys::new(&[7; 32], ADMIN_KEY).unwrap()),
             authorization: format!("Bearer {ADMIN_KEY}"),
             caller: Caller::trusted("admin"),
             scope: "session/s".to_owned(),
             filter: None,
             since: 1,
-            teller: Box::new(Silent { has_left }),
         };
-        let keys = Arc::new(Keys::new(&[7; 32], ADMIN_KEY).unwrap());
+        let teller = Box::new(Silent { has_left });
         let open = Streams::new(Metrics::new().streams(), None).open("session/s", "a").unwrap();
-        let mut watch = ready(Watch::open(&host, keys, watched, open)).unwrap();
+        let mut watch = ready(Watch::open(&host, cursor, teller, open)).unwrap();
         assert_eq!(ready(watch.next(&host)).unwrap(), "opening");
         assert_eq!(ready(watch.next(&host)), None);
         assert_eq!(ready(watch.next(&host)), None);

@@ -29,7 +29,7 @@ use super::{
 use crate::{
     Engine,
     credential::Identity,
-    http::{Teller, ToolRequest, Watch, Watched, revision, scope},
+    http::{Cursor, Teller, ToolRequest, Watch, revision, scope},
 };
 
 /// How long a client waits, in milliseconds, before it connects again.
@@ -100,16 +100,16 @@ pub(crate) async fn stream<E: Engine>(
     // Before the stream that this one takes the place of ends.
     let open = asked.streams.open(&scope, &grant.participant)?;
     let (number, told) = legacy.begin_stream();
-    let watched = Watched {
+    let cursor = Cursor {
+        keys: Arc::clone(asked.keys),
         authorization: asked.authorization.to_owned(),
         caller: asked.caller(&grant.session)?,
         scope,
         filter: None,
         since: resumed.or(told).unwrap_or(now),
-        teller: Box::new(Stream { legacy: Arc::clone(legacy), number }),
     };
-    let keys = Arc::clone(asked.keys);
-    Watch::open(asked.engine, keys, watched, open).await.map(Box::new)
+    let teller = Box::new(Stream { legacy: Arc::clone(legacy), number });
+    Watch::open(asked.engine, cursor, teller, open).await.map(Box::new)
 }
 
 /// The handshake that the request belongs to.

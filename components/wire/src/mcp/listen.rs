@@ -30,7 +30,7 @@ use super::{
 use crate::{
     Engine,
     credential::Identity,
-    http::{Teller, ToolRequest, Watch, Watched, scope},
+    http::{Cursor, Teller, ToolRequest, Watch, scope},
 };
 
 /// Opens the stream that answers the request `id`.
@@ -50,27 +50,27 @@ pub(crate) async fn open<E: Engine>(
 ) -> Result<Box<Watch>, Refusal> {
     let Honoured { session, wanted, filter } = Honoured::of(filter(params)?, asked.identity)?;
     let is_nothing = wanted.is_empty();
-    let mut watched = Watched {
+    let mut cursor = Cursor {
+        keys: Arc::clone(asked.keys),
         authorization: asked.authorization.to_owned(),
         caller: Caller::trusted("admin"),
         scope: String::new(),
         filter: None,
         since: 0,
-        teller: Box::new(Listener { id: id.keep(), filter, wanted }),
     };
+    let teller = Box::new(Listener { id: id.keep(), filter, wanted });
     if let Some(session) = session {
         // What changes from here on is told, whenever the acknowledgement arrives.
         let show = ToolRequest { action: "show_session", ..ToolRequest::default() };
-        watched.since = asked.invoke(&session, &show).await?.revision;
-        watched.caller = asked.caller(&session)?;
-        watched.scope = scope(&session);
+        cursor.since = asked.invoke(&session, &show).await?.revision;
+        cursor.caller = asked.caller(&session)?;
+        cursor.scope = scope(&session);
     }
-    let open = asked.streams.open(&watched.scope, &watched.caller.participant)?;
-    let keys = Arc::clone(asked.keys);
+    let open = asked.streams.open(&cursor.scope, &cursor.caller.participant)?;
     Ok(Box::new(if is_nothing {
-        Watch::of_nothing(keys, watched, open)
+        Watch::of_nothing(cursor, teller, open)
     } else {
-        Watch::open(asked.engine, keys, watched, open).await?
+        Watch::open(asked.engine, cursor, teller, open).await?
     }))
 }
 

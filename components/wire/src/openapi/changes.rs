@@ -1,5 +1,5 @@
 //! What is said of the route that tells of changes: a page, a page that is
-//! waited for, a live stream.
+//! waited for, a live stream, a socket.
 
 use serde_json::json;
 
@@ -34,19 +34,36 @@ are no longer kept.
 Whoever sends the last `id` it saw as `Last-Event-ID` loses no change and gets none twice.
 
 A reader that lets what was sent wait for half a minute is disconnected. Only the opening counts \
-toward the rate limit.";
+toward the rate limit.
+
+On hosts with hibernating sockets, who asks to upgrade to `websocket` (RFC 6455) gets a socket \
+instead, from where a stream would begin; others ignore the wish. Each message is a JSON text, and \
+what a client sends means nothing:
+
+- `{\"event\": \"open\", \"since\": …}` first: what comes after that revision is told.
+- `{\"event\": \"change\", \"revision\": …, \"changes\": […]}` once for each commit that passes the \
+filter.
+- `{\"event\": \"moved\", \"since\": …}` now and then, when there was nothing to tell up to there.
+- `{\"event\": \"end\", \"error\": {…}}` when it cannot go on, as for a stream, at the latest when \
+the next change would have been told; then it is closed with 1008, or 1011 when the server failed.
+
+Whoever comes back with the last revision it was told, by any message, as `since` loses no change \
+and gets none twice.";
 
 /// What is said of `GET …/changes`.
 pub(super) fn about() -> About {
     let mut content = body(reply("changes"), examples::answer("changes"));
     content["text/event-stream"] = json!({"schema": {"type": "string"}, "example": STREAM});
+    let mut responses = response("200", "Changes, or a stream of them.", content, &[]);
+    let socket = "A WebSocket over which changes are told, on hosts with hibernating sockets.";
+    responses.insert("101".to_owned(), json!({ "description": socket }));
     About {
         id: "read_changes",
         tag: "changes",
         summary: "Read what changed since a revision, wait for it, or be told live.",
         description: DESCRIPTION,
         headers: &["last_event_id"],
-        responses: response("200", "Changes, or a stream of them.", content, &[]),
+        responses,
         codes: &["CHANGES_TRUNCATED"],
         ..About::default()
     }

@@ -43,14 +43,14 @@ const BODY: &str = "[{\\[]?(\"(action|key|value|read|write|list_keys|scope|sessi
 
 static BENCH: LazyLock<Bench> = LazyLock::new(Bench::new);
 
-fn method() -> impl Strategy<Value = Method> {
+pub(crate) fn method() -> impl Strategy<Value = Method> {
     prop_oneof![
         9 => prop::sample::select(&METHODS[..]).prop_map(|it| it.parse().unwrap()),
         1 => "[A-Z]{1,12}".prop_map(|it| it.parse().unwrap()),
     ]
 }
 
-fn target() -> impl Strategy<Value = Uri> {
+pub(crate) fn target() -> impl Strategy<Value = Uri> {
     let segment = prop_oneof![
         Just("s".to_owned()),
         Just("t".to_owned()),
@@ -64,7 +64,7 @@ fn target() -> impl Strategy<Value = Uri> {
     })
 }
 
-fn headers() -> impl Strategy<Value = Vec<(HeaderName, HeaderValue)>> {
+pub(crate) fn headers() -> impl Strategy<Value = Vec<(HeaderName, HeaderValue)>> {
     let name = prop::sample::select(&HEADERS[..]).prop_map(HeaderName::from_static);
     let value = prop_oneof![
         prop::sample::select(&["*", "\"1\"", "text/plain", "application/json", "Bearer x"][..])
@@ -75,7 +75,7 @@ fn headers() -> impl Strategy<Value = Vec<(HeaderName, HeaderValue)>> {
     prop::collection::vec((name, value), 0..4)
 }
 
-fn body() -> impl Strategy<Value = Vec<u8>> {
+pub(crate) fn body() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         Just(Vec::new()),
         prop::collection::vec(any::<u8>(), 0..60),

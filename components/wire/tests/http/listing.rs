@@ -1,11 +1,21 @@
 //! Lists: of keys, spared those who have them; of sessions, by what they are.
 
-use std::sync::atomic::Ordering;
+use std::{
+    future::Future,
+    pin::pin,
+    sync::atomic::{AtomicUsize, Ordering},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
 
+use bytes::Bytes;
+use http::Request;
 use serde_json::Value;
-use shared_context_codec::Failure;
+use shared_context_codec::{Caller, Failure, Reply};
+use shared_context_core::time::Timestamp;
+use shared_context_wire::{Engine, Woken, http::Body};
 
-use crate::bench::{ADMIN_KEY, Bench, START_MS, Seen};
+use crate::bench::{ADMIN_KEY, Bench, LocalEngine, START_MS, Seen};
 
 const LIST: &str = "GET /v1/sessions/s/entries";
 
@@ -190,4 +200,89 @@ fn a_page_looks_at_1000_sessions_at_most() {
     let gone = Failure::new("SESSION_NOT_FOUND", "gone");
     *bench.engine.fails_with.lock().unwrap() = Some(gone);
     assert_eq!(page(&bench, "?status=active&limit=2").0, ["a0001", "a0002"]);
+}
+
+/// An engine whose sessions are so far away that an answer takes some rounds, and
+/// the first ones asked take longest.
+struct Distant<'e> {
+    engine: &'e LocalEngine,
+    under_way: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Engine for Distant<'_> {
+    async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
+        let under_way = self.under_way.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(under_way, Ordering::SeqCst);
+        let mut left = 40_usize.saturating_sub(under_way);
+        std::future::poll_fn(|context| {
+            context.waker().wake_by_ref();
+            left = left.saturating_sub(1);
+            if left == 0 { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        self.under_way.fetch_sub(1, Ordering::SeqCst);
+        self.engine.invoke(scope, caller, request).await
+    }
+
+    async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
+        self.engine.sessions(after, limit).await
+    }
+
+    async fn position(&self, scope: &str) -> u64 {
+        self.engine.position(scope).await
+    }
+
+    async fn wait_for_change(&self, scope: &str, seen: u64, at_most: Duration) -> Woken {
+        self.engine.wait_for_change(scope, seen, at_most).await
+    }
+
+    fn now(&self) -> Timestamp {
+        Engine::now(self.engine)
+    }
+
+    fn monotonic_micros(&self) -> u64 {
+        self.engine.monotonic_micros()
+    }
+}
+
+#[test]
+fn sessions_that_are_far_away_are_asked_at_once_and_listed_in_order() {
+    let bench = with_sessions();
+    for nth in 0..60 {
+        bench.create(&format!("a{nth:02}"));
+    }
+    let asked = || std::mem::take(&mut *bench.engine.requests.lock().unwrap()).len();
+    let check = |query: &str, most: usize| {
+        asked();
+        let near = bench.check_as(ADMIN_KEY, &format!("GET /v1/sessions{query}"), &[], "", 200, "");
+        let looked_at = asked();
+        let engine =
+            Distant { engine: &bench.engine, under_way: 0.into(), most: AtomicUsize::new(0) };
+        let request = Request::get(format!("/v1/sessions{query}"))
+            .header("authorization", format!("Bearer {ADMIN_KEY}"))
+            .body(Bytes::new())
+            .unwrap();
+        let mut answer = pin!(bench.http.handle(&engine, request));
+        let response = loop {
+            let polled = answer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            if let Poll::Ready(response) = polled {
+                break response;
+            }
+        };
+        let Body::Whole(far) = response.into_body() else { panic!("a stream") };
+        assert_eq!(String::from_utf8(far.to_vec()).unwrap(), near.body, "{query}");
+        assert_eq!(engine.most.load(Ordering::SeqCst), most, "{query}");
+        assert_eq!(asked(), looked_at, "{query}");
+        looked_at
+    };
+    assert_eq!(check("", 16), 65);
+    assert_eq!(check("?limit=7", 7), 7);
+    assert_eq!(check("?limit=1", 1), 1);
+    assert_eq!(check("?status=archived", 16), 65);
+    // None is asked who would not have been when one was asked after another.
+    assert_eq!(check("?status=archived&limit=1", 1), 62);
+    assert_eq!(check("?status=active&limit=20", 16), 20);
+    assert_eq!(check("?prefix=capa-", 3), 3);
+    assert_eq!(check("?prefix=none", 0), 0);
 }

@@ -10,6 +10,8 @@ mod changes;
 #[cfg(test)]
 mod credentials;
 #[cfg(test)]
+mod destination;
+#[cfg(test)]
 mod documents;
 #[cfg(test)]
 mod entries;
@@ -31,6 +33,10 @@ mod portable;
 mod sessions;
 #[cfg(test)]
 mod snapshots;
+#[cfg(test)]
+mod sockets;
+#[cfg(test)]
+mod sockets_kept;
 #[cfg(test)]
 mod streams;
 #[cfg(test)]

@@ -116,6 +116,7 @@ impl Place {
                 check_whole(sent, head.status.as_u16(), head.headers.get("content-type"), text)
             }
             Body::Live(watch) => self.check_live(sent, head.status.as_u16(), watch),
+            Body::Socket(socket) => panic!("nobody has sockets here: {socket:?}"),
         };
         let secrets = std::iter::once(std::str::from_utf8(SECRET).unwrap());
         for secret in secrets.chain(self.tokens.iter().map(String::as_str)) {

@@ -55,7 +55,7 @@ impl Bench {
                 assert_eq!(head.headers["cache-control"], "no-store");
                 watch
             }
-            Body::Whole(body) => panic!("no stream: {} {body:?}", head.status),
+            body => panic!("no stream: {} {body:?}", head.status),
         }
     }
 

@@ -1,0 +1,53 @@
+//! Which host a request is for, on a server that is made of many: one for each
+//! session.
+//!
+//! Not here: how a request gets there, which is the host's.
+//!
+//! # Invariant
+//!
+//! What is said here agrees with [`Http::handle`]: a request with a destination
+//! asks the engine about nothing else.
+
+use http::Method;
+use shared_context_core::{SessionId, time::Timestamp};
+
+use super::{Http, route, table::Access};
+use crate::credential::Identity;
+
+impl Http {
+    /// The scope (`session/{id}`) that the request belongs to whole, which is told
+    /// without its body: who has that session's [`Engine`](crate::Engine) may
+    /// answer it, and nobody else need look at it. `authorization` is the header of
+    /// that name, if it was sent once.
+    ///
+    /// `None`: it is answered by whoever received it, with
+    /// [`handle`](Self::handle). That asks the engine nothing, as for what is open to all
+    /// and for most that is refused; or to list sessions, to create or import one,
+    /// or what the admin key is used for at `/mcp`; or, for the operator, about a
+    /// session of a name that none can have.
+    pub fn destination(
+        &self,
+        method: &Method,
+        path: &str,
+        authorization: Option<&str>,
+        now: Timestamp,
+    ) -> Option<String> {
+        let matched = route::find(path, method)?;
+        let access = matched.route.operation(method)?.access;
+        if matches!(access, Access::Open | Access::Admin) {
+            return None;
+        }
+        let identity = self.keys.identify(authorization, now).ok()?;
+        let session = match (&identity, access) {
+            (Identity::Participant(grant), Access::Credential) => grant.session.as_str().into(),
+            (Identity::Admin, Access::Credential) => return None,
+            _ => matched.session().ok()?,
+        };
+        if let Identity::Participant(grant) = &identity
+            && grant.session != session
+        {
+            return None;
+        }
+        SessionId::new(&session).map(|it| it.bucket_name())
+    }
+}

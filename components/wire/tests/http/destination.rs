@@ -1,0 +1,310 @@
+//! Where requests go on a server that is made of many hosts: what is said of it,
+//! and what is asked then.
+
+use std::{
+    sync::{LazyLock, Mutex},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Uri};
+use proptest::prelude::*;
+use serde_json::Value;
+use shared_context_codec::{Caller, Credential, Failure, Reply};
+use shared_context_core::{SessionId, time::Timestamp};
+use shared_context_wire::{
+    Engine, Woken,
+    credential::{Grant, Keys},
+    http::Body,
+};
+
+use crate::{
+    anything,
+    bench::{ADMIN_KEY, Bench, LocalEngine, SECRET, START_MS, ready},
+};
+
+/// An engine that writes down what it is asked about.
+struct Recording<'e> {
+    engine: &'e LocalEngine,
+    asked: Mutex<Vec<Asked>>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Asked {
+    /// For the list of sessions.
+    List,
+    /// About this scope, by a request with this action.
+    About(String, String),
+}
+
+impl Recording<'_> {
+    fn about(&self, scope: &str, action: &str) {
+        self.asked.lock().unwrap().push(Asked::About(scope.to_owned(), action.to_owned()));
+    }
+}
+
+impl Engine for Recording<'_> {
+    async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
+        let request_read: Value = serde_json::from_slice(request).unwrap_or_default();
+        self.about(scope, request_read["action"].as_str().unwrap_or_default());
+        self.engine.invoke(scope, caller, request).await
+    }
+
+    async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
+        self.asked.lock().unwrap().push(Asked::List);
+        self.engine.sessions(after, limit).await
+    }
+
+    async fn position(&self, scope: &str) -> u64 {
+        self.about(scope, "position");
+        if scope.is_empty() { 0 } else { self.engine.position(scope).await }
+    }
+
+    async fn wait_for_change(&self, scope: &str, seen: u64, at_most: Duration) -> Woken {
+        self.about(scope, "wait");
+        self.engine.wait_for_change(scope, seen, at_most).await
+    }
+
+    fn now(&self) -> Timestamp {
+        Engine::now(self.engine)
+    }
+
+    fn monotonic_micros(&self) -> u64 {
+        self.engine.monotonic_micros()
+    }
+}
+
+static BENCH: LazyLock<Bench> = LazyLock::new(|| {
+    let bench = Bench::new();
+    bench.create("t");
+    bench
+});
+
+fn destination(method: &str, path: &str, authorization: Option<&str>) -> Option<String> {
+    let now = Timestamp(START_MS);
+    BENCH.http.destination(&method.parse().unwrap(), path, authorization, now)
+}
+
+#[test]
+fn a_request_goes_to_the_session_it_is_about() {
+    #[track_caller]
+    fn check(token: &str, target: &str, scope: Option<&str>) {
+        let (method, path) = target.split_once(' ').unwrap();
+        let bearer = format!("Bearer {token}");
+        assert_eq!(destination(method, path, Some(&bearer)).as_deref(), scope, "{target}");
+        assert_eq!(destination(method, path, None), None, "{target}");
+        assert_eq!(destination(method, path, Some(token)), None, "{target}");
+    }
+    let agent = &BENCH.agent;
+    for token in [agent, ADMIN_KEY] {
+        for target in [
+            "GET /v1/sessions/s",
+            "HEAD /v1/sessions/s",
+            "DELETE /v1/sessions/s",
+            "GET /v1/sessions/%73",
+            "POST /v1/sessions/s/shared_context",
+            "PUT /v1/sessions/s/entries/scope",
+            "GET /v1/sessions/s/changes",
+        ] {
+            check(token, target, Some("session/s"));
+        }
+        for target in [
+            "GET /",
+            "GET /healthz",
+            "GET /metrics",
+            "GET /v1/tools",
+            "GET /nowhere",
+            "GET /v1/sessions",
+            "POST /v1/sessions",
+            "POST /v1/sessions/import",
+            "PATCH /v1/sessions/s",
+            "OPTIONS /v1/sessions/s",
+            "POST /v1/sessions/s/entries",
+            "GET /v1/sessions/s/",
+            "GET /v1/sessions/%2e%2e",
+            "GET /v1/sessions/a%20b",
+            "GET /v1/sessions/%ff",
+            "HEAD /mcp",
+            "GET /.well-known/oauth-protected-resource/mcp",
+        ] {
+            check(token, target, None);
+        }
+    }
+    check(ADMIN_KEY, "GET /v1/sessions/import", Some("session/import"));
+    check(ADMIN_KEY, "GET /v1/sessions/t/entries", Some("session/t"));
+    check(agent, "GET /v1/sessions/t/entries", None);
+    for target in ["POST /mcp", "GET /mcp", "DELETE /mcp"] {
+        check(agent, target, Some("session/s"));
+        check(ADMIN_KEY, target, None);
+    }
+}
+
+#[test]
+fn no_host_is_woken_by_who_is_not_known() {
+    let bearer = format!("Bearer {}", BENCH.agent);
+    let path = "/v1/sessions/s/entries";
+    let at = |now| BENCH.http.destination(&Method::GET, path, Some(&bearer), Timestamp(now));
+    assert_eq!(at(START_MS).as_deref(), Some("session/s"));
+    assert_eq!(at(START_MS + 86_400_000 + 30_000).as_deref(), Some("session/s"));
+    assert_eq!(at(START_MS + 86_400_000 + 30_001), None, "it has expired");
+    let grant = Grant {
+        session: "s".to_owned(),
+        participant: "subagent:analysis".to_owned(),
+        credential: Credential { incarnation: 1, epoch: 1 },
+        keys: Vec::new(),
+    };
+    let others = Keys::new(&[7; 32], ADMIN_KEY).unwrap();
+    let forged = others.mint(&grant, Timestamp(START_MS), 60).unwrap().credential;
+    assert_eq!(destination("GET", path, Some(&format!("Bearer {forged}"))), None);
+}
+
+/// A grant cannot be for a session that cannot be; if it were, nobody would be
+/// asked to hold it.
+#[test]
+fn no_session_that_cannot_be_is_a_destination() {
+    let keys = Keys::new(SECRET, ADMIN_KEY).unwrap();
+    let grant = |session: &str| Grant {
+        session: session.to_owned(),
+        participant: "orchestrator".to_owned(),
+        credential: Credential { incarnation: 1, epoch: 1 },
+        keys: Vec::new(),
+    };
+    for (session, scope) in [("s", Some("session/s")), ("..", None), ("", None), ("a/b", None)] {
+        let minted = keys.mint(&grant(session), Timestamp(START_MS), 60).unwrap();
+        let bearer = format!("Bearer {}", minted.credential);
+        assert_eq!(destination("POST", "/mcp", Some(&bearer)).as_deref(), scope, "{session}");
+    }
+}
+
+/// Messages of MCP that ask about sessions, in both kinds of protocol.
+fn message() -> impl Strategy<Value = (&'static str, String)> {
+    let session = prop::sample::select(&["", r#""session":"s""#, r#""session":"t""#][..]);
+    let arguments = session.prop_map(|session| {
+        let comma = if session.is_empty() { "" } else { "," };
+        format!(r#"{{"action":"list_keys"{comma}{session}}}"#)
+    });
+    let uri = prop::sample::select(
+        &["session://s/keys", "session://t/keys", "session://s/entries/a", "session://%2e/keys"][..],
+    );
+    let call = prop_oneof![
+        arguments.prop_map(|it| {
+            ("tools/call", format!(r#""name":"shared_context","arguments":{it}"#))
+        }),
+        uri.clone().prop_map(|it| ("resources/read", format!(r#""uri":"{it}""#))),
+        uri.clone().prop_map(|it| {
+            let wanted = format!(r#""notifications":{{"resourceSubscriptions":["{it}"]}}"#);
+            ("subscriptions/listen", wanted)
+        }),
+        Just((
+            "completion/complete",
+            r#""ref":{"type":"ref/prompt","name":"shared_context"},"argument":{"name":"session","value":""}"#
+                .to_owned(),
+        )),
+        Just(("resources/list", String::new())),
+        Just(("prompts/get", r#""name":"shared_context""#.to_owned())),
+    ];
+    call.prop_map(|(method, members)| {
+        let comma = if members.is_empty() { "" } else { "," };
+        let params = format!(
+            r#"{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"a","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{{}}}}{comma}{members}}}"#
+        );
+        (method, format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#))
+    })
+}
+
+/// A message, with the headers that go with it.
+fn mcp() -> impl Strategy<Value = Request<Bytes>> {
+    message().prop_map(|(method, body)| {
+        let parsed: Value = serde_json::from_str(&body).unwrap();
+        let params = &parsed["params"];
+        let mut request = Request::post("/mcp")
+            .header("accept", "application/json, text/event-stream")
+            .header("content-type", "application/json")
+            .header("mcp-protocol-version", "2026-07-28")
+            .header("mcp-method", method);
+        if let Some(name) = params["uri"].as_str().or(params["name"].as_str()) {
+            request = request.header("mcp-name", name);
+        }
+        if let Some(session) = params["arguments"]["session"].as_str() {
+            request = request.header("mcp-param-session", session);
+        }
+        request.body(Bytes::from(body)).unwrap()
+    })
+}
+
+/// Anything below `/v1/sessions`, and anything elsewhere.
+fn request() -> impl Strategy<Value = Request<Bytes>> {
+    let elsewhere = prop::sample::select(
+        &["/", "/mcp", "/healthz", "/v1/tools", "/v1/sessions", "/v1/sessions?status=active"][..],
+    );
+    let target = prop_oneof![
+        4 => anything::target(),
+        1 => elsewhere.prop_map(|it| it.parse::<Uri>().unwrap()),
+    ];
+    let create = r#"{"session_id":"s"}"#.as_bytes().to_vec();
+    let body = prop_oneof![4 => anything::body(), 1 => Just(create)];
+    let parts = (anything::method(), target, anything::headers(), body);
+    let anything = parts.prop_map(|(method, target, headers, body)| {
+        let mut request = Request::new(Bytes::from(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = target;
+        request.headers_mut().extend(headers);
+        request
+    });
+    prop_oneof![4 => anything, 1 => mcp()]
+}
+
+/// The header `authorization` as a host reads it: given once, and text.
+fn authorization(request: &Request<Bytes>) -> Option<&str> {
+    let mut given = request.headers().get_all("authorization").iter();
+    given.next().filter(|_| given.next().is_none()).and_then(|it| it.to_str().ok())
+}
+
+/// Whether the operator asks about a session at `/mcp`, or creates one, or about
+/// one that cannot be.
+fn is_for_who_received_it(asked: &Asked, path: &str, is_admin: bool) -> bool {
+    let Asked::About(scope, action) = asked else { return is_admin };
+    let session = scope.strip_prefix("session/").unwrap_or_default();
+    let is_possible = SessionId::new(session).is_some();
+    let is_listed = path == "/v1/sessions" && action == "show_session";
+    let is_creation = action == "create_session" || action == "import_session";
+    is_admin && (path == "/mcp" || is_creation || is_listed || !is_possible)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 1_024, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn nothing_else_is_asked_about_than_where_the_request_goes(
+        mut request in request(), who in 0..4_u8,
+    ) {
+        let token = match who {
+            0 => ADMIN_KEY,
+            1 => &BENCH.orchestrator,
+            2 => &BENCH.agent,
+            _ => "x",
+        };
+        let bearer = HeaderValue::try_from(format!("Bearer {token}")).unwrap();
+        request.headers_mut().append("authorization", bearer);
+        let path = request.uri().path().to_owned();
+        let now = Engine::now(&BENCH.engine);
+        let authorization = authorization(&request);
+        let goes_to = BENCH.http.destination(request.method(), &path, authorization, now);
+        let engine = Recording { engine: &BENCH.engine, asked: Mutex::default() };
+        let response = ready(BENCH.http.handle(&engine, request));
+        if let Body::Live(mut watch) = response.into_body() {
+            ready(watch.next(&engine));
+            ready(watch.next(&engine));
+        }
+        for asked in engine.asked.into_inner().unwrap() {
+            let is_expected = match (&goes_to, &asked) {
+                (Some(scope), Asked::About(about, _)) => about == scope,
+                (Some(_), Asked::List) => false,
+                (None, asked) => is_for_who_received_it(asked, &path, who == 0),
+            };
+            prop_assert!(is_expected, "{goes_to:?}: {asked:?}");
+        }
+    }
+}

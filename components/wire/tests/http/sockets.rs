@@ -1,0 +1,375 @@
+//! Changes told over a socket: what is told, from where, and to whom, until it
+//! ends. Not here: what is written down of one that is forgotten (`sockets_kept`).
+
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response};
+use serde_json::{Value, json};
+use shared_context_codec::Failure;
+use shared_context_wire::{
+    Engine as _,
+    http::{Body, Ending, Options, Socket},
+};
+
+use crate::{
+    bench::{ADMIN_KEY, Bench, START_MS, ready},
+    changes::{CHANGES, keys},
+};
+
+pub(crate) const UPGRADE: &[(&str, &str)] = &[("connection", "Upgrade"), ("upgrade", "websocket")];
+
+pub(crate) fn bench() -> Bench {
+    Bench::with(|options| Options { has_sockets: true, ..options })
+}
+
+impl Bench {
+    /// Opens a socket on the changes of the session `s`: its headers, and the socket.
+    #[track_caller]
+    pub(crate) fn socket(&self, token: &str, query: &str) -> (HeaderMap, Box<Socket>) {
+        self.socket_session(token, "s", query)
+    }
+
+    #[track_caller]
+    pub(crate) fn socket_session(
+        &self,
+        token: &str,
+        session: &str,
+        query: &str,
+    ) -> (HeaderMap, Box<Socket>) {
+        let request = Request::get(format!("/v1/sessions/{session}/changes{query}"))
+            .header("connection", "keep-alive, Upgrade")
+            .header("upgrade", "websocket")
+            .header("authorization", format!("Bearer {token}"))
+            .body(Bytes::new())
+            .unwrap();
+        let response: Response<Body> = ready(self.http.handle(&self.engine, request));
+        let (head, body) = response.into_parts();
+        let Body::Socket(socket) = body else { panic!("no socket: {} {body:?}", head.status) };
+        assert_eq!(head.status, 101);
+        (head.headers, socket)
+    }
+
+    /// All that there is to tell over a socket now.
+    pub(crate) fn catch_up(&self, socket: &mut Socket) -> Vec<Value> {
+        let mut messages = Vec::new();
+        loop {
+            let portion = ready(socket.catch_up(&self.engine));
+            messages.extend(portion.iter().map(|it| serde_json::from_str(it).unwrap()));
+            if !socket.has_more() {
+                return messages;
+            }
+        }
+    }
+}
+
+/// The revisions that are told of as changed.
+pub(crate) fn revisions(messages: &[Value]) -> Vec<u64> {
+    let changes = messages.iter().filter(|it| it["event"] == "change");
+    changes.map(|it| it["revision"].as_u64().unwrap()).collect()
+}
+
+/// The same socket after its host has forgotten it.
+pub(crate) fn forgotten(bench: &Bench, socket: Box<Socket>) -> Box<Socket> {
+    let kept = socket.kept();
+    drop(socket);
+    bench.http.resume(&kept, bench.engine.now()).unwrap()
+}
+
+#[test]
+fn a_socket_tells_each_commit_once_as_it_comes() {
+    let bench = bench();
+    bench.write("before");
+    let (headers, mut socket) = bench.socket(&bench.agent, "");
+    assert_eq!(headers["cache-control"], "no-store");
+    assert!(headers.contains_key("x-request-id") && !headers.contains_key("content-type"));
+    assert_eq!(bench.catch_up(&mut socket), [json!({"event": "open", "since": 2})]);
+    assert_eq!(bench.catch_up(&mut socket), [] as [Value; 0]);
+    for (revision, key) in [(3, "a"), (4, "b")] {
+        bench.write(key);
+        let messages = bench.catch_up(&mut socket);
+        let [message] = &messages[..] else { panic!("{messages:?}") };
+        assert_eq!(message["event"], "change");
+        assert_eq!(message["revision"], revision);
+        assert_eq!(keys(message), [key]);
+        assert_eq!(message["changes"][0]["written_by"], "subagent:analysis");
+        assert_eq!(message["changes"][0].get("value"), None);
+    }
+    assert_eq!(socket.close_code(), None);
+    let batch =
+        r#"{"action":"write_batch","writes":[{"key":"b","value":"x"},{"key":"a","value":"x"}]}"#;
+    bench.engine.ask("orchestrator", batch);
+    bench.write("c");
+    let messages = bench.catch_up(&mut socket);
+    assert_eq!(revisions(&messages), [5, 6]);
+    assert_eq!(keys(&messages[0]).len(), 2, "all changes of a commit are one message");
+}
+
+/// As streams are told, so that a client reads both with the same code.
+#[test]
+fn a_message_holds_what_the_event_of_a_stream_does() {
+    let bench = bench();
+    bench.write("a");
+    let (_, mut watch) = bench.watch(&bench.agent, "?since=0", None);
+    let text = bench.next(&mut watch).unwrap();
+    let events = text.lines().filter_map(|it| it.strip_prefix("data: "));
+    let events: Vec<Value> = events.map(|it| serde_json::from_str(it).unwrap()).collect();
+    let (_, mut socket) = bench.socket(&bench.agent, "?since=0");
+    let told = ready(socket.catch_up(&bench.engine));
+    assert_eq!(told[0], r#"{"event":"open","since":0}"#);
+    let messages = told[1..].iter().zip(&events);
+    assert_eq!((told.len(), events.len()), (3, 2));
+    for (message, event) in messages {
+        assert!(message.starts_with(r#"{"event":"change","revision":"#), "{message}");
+        let mut message: Value = serde_json::from_str(message).unwrap();
+        message.as_object_mut().unwrap().remove("event");
+        assert_eq!(message, *event);
+    }
+}
+
+#[test]
+fn a_socket_begins_where_the_client_left_off() {
+    let bench = bench();
+    for key in ["a", "b", "c"] {
+        bench.write(key);
+    }
+    let opened = |query: &str| {
+        let (_, mut socket) = bench.socket(&bench.agent, query);
+        let messages = bench.catch_up(&mut socket);
+        assert_eq!(messages[0]["event"], "open");
+        (messages[0]["since"].as_u64().unwrap(), revisions(&messages))
+    };
+    assert_eq!(opened("?since=0"), (0, vec![1, 2, 3, 4]));
+    assert_eq!(opened("?since=2"), (2, vec![3, 4]));
+    assert_eq!(opened("?since=0&keys=b"), (0, vec![3]));
+    assert_eq!(opened(""), (4, vec![]));
+}
+
+#[test]
+fn a_socket_that_cannot_begin_is_refused_before_the_upgrade() {
+    let bench = bench();
+    let check = |query: &str, headers: &[(&str, &str)], status: u16, told: &str| {
+        let headers = [UPGRADE, headers].concat();
+        let target = format!("{CHANGES}{query}");
+        bench.check_as(&bench.agent, &target, &headers, "", status, told);
+    };
+    check("?since=99", &[], 410, "CHANGES_TRUNCATED");
+    check("?since=x", &[], 400, "since must be a whole number");
+    check("?limit=5", &[], 400, "limit is for those who do not ask for a WebSocket: it tells");
+    check("?wait=5", &[], 400, "wait is for those who do not ask for a WebSocket");
+    check("?keys=A", &[], 400, "MALFORMED_REQUEST");
+    check("", &[("last-event-id", "x")], 400, "Last-Event-ID is no revision");
+    bench.check_as("", CHANGES, UPGRADE, "", 401, "shows no credential");
+    bench.check_as(&bench.agent, "GET /v1/sessions/t/changes", UPGRADE, "", 401, "for session s");
+    bench.check_as(ADMIN_KEY, "GET /v1/sessions/t/changes", UPGRADE, "", 404, "SESSION_NOT_FOUND");
+    open_streams(&bench, 0);
+}
+
+#[track_caller]
+pub(crate) fn open_streams(bench: &Bench, count: usize) {
+    let metrics = bench.check_as("", "GET /metrics", &[], "", 200, "").body;
+    assert!(metrics.contains(&format!("shared_context_open_streams {count}\n")), "{metrics}");
+}
+
+/// What answers this request: `page`, `stream` or `socket`.
+fn answered(bench: &Bench, method: &str, headers: &[(&str, &str)]) -> &'static str {
+    let mut request = Request::builder().method(method).uri("/v1/sessions/s/changes?since=0");
+    request = request.header("authorization", format!("Bearer {}", bench.agent));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let request = request.body(Bytes::new()).unwrap();
+    match ready(bench.http.handle(&bench.engine, request)).into_body() {
+        Body::Whole(_) => "page",
+        Body::Live(_) => "stream",
+        Body::Socket(_) => "socket",
+    }
+}
+
+#[test]
+fn who_asks_for_a_socket_gets_one() {
+    let bench = bench();
+    let check = |headers: &[(&str, &str)], answer: &str| {
+        assert_eq!(answered(&bench, "GET", headers), answer, "{headers:?}");
+        assert_eq!(answered(&bench, "HEAD", headers), "page", "{headers:?}");
+    };
+    check(UPGRADE, "socket");
+    check(&[("upgrade", "WebSocket")], "socket");
+    check(&[("upgrade", "h2c, websocket"), ("connection", "keep-alive, upgrade")], "socket");
+    check(&[UPGRADE, &[("accept", "text/event-stream")]].concat(), "socket");
+    check(&[("upgrade", "websocket"), ("connection", "keep-alive")], "page");
+    check(&[("upgrade", "websockets"), ("connection", "upgrade")], "page");
+    check(&[("connection", "upgrade")], "page");
+    check(&[("upgrade", "h2c"), ("accept", "text/event-stream")], "stream");
+    open_streams(&bench, 0);
+    let elsewhere = bench.check_as(&bench.agent, "GET /v1/sessions/s", UPGRADE, "", 200, "");
+    assert_eq!(elsewhere.json()["session_id"], "s");
+}
+
+#[test]
+fn a_host_without_sockets_ignores_who_asks_for_one() {
+    let bench = Bench::new();
+    assert_eq!(answered(&bench, "GET", UPGRADE), "page");
+    let events = [UPGRADE, &[("accept", "text/event-stream")]].concat();
+    assert_eq!(answered(&bench, "GET", &events), "stream");
+    bench.check_as(&bench.agent, &format!("{CHANGES}?limit=1"), UPGRADE, "", 200, "next_since");
+}
+
+#[test]
+fn a_long_history_is_told_in_portions_and_whole() {
+    let bench = bench();
+    for _ in 0..350 {
+        bench.write("a");
+    }
+    let (_, mut socket) = bench.socket(&bench.agent, "?since=0");
+    let mut seen = Vec::new();
+    loop {
+        let portion = ready(socket.catch_up(&bench.engine));
+        assert!((1..=33).contains(&portion.len()), "{}", portion.len());
+        let messages = portion.iter().map(|it| serde_json::from_str(it).unwrap());
+        seen.extend(revisions(&messages.collect::<Vec<_>>()));
+        if !socket.has_more() {
+            break;
+        }
+        socket = forgotten(&bench, socket);
+    }
+    assert_eq!(seen, (1..=351).collect::<Vec<_>>());
+    assert_eq!(bench.catch_up(&mut socket), [] as [Value; 0]);
+}
+
+/// Others write what this client does not want to see: it must not come back to
+/// all of it, nor to what is no longer kept.
+#[test]
+fn a_socket_that_filters_a_busy_session_is_moved_on() {
+    let bench = bench();
+    let (_, mut socket) = bench.socket(&bench.agent, "?keys=findings_*");
+    bench.catch_up(&mut socket);
+    for _ in 0..63 {
+        bench.write("other");
+        assert_eq!(bench.catch_up(&mut socket), [] as [Value; 0]);
+        socket = forgotten(&bench, socket);
+    }
+    bench.write("other");
+    assert_eq!(bench.catch_up(&mut socket), [json!({"event": "moved", "since": 65})]);
+    assert_eq!(bench.catch_up(&mut socket), [] as [Value; 0]);
+    bench.write("findings_1");
+    for _ in 0..200 {
+        bench.write("other");
+    }
+    let messages = bench.catch_up(&mut socket);
+    assert_eq!(revisions(&messages), [66]);
+    assert_eq!(messages[1..], [json!({"event": "moved", "since": 266})]);
+}
+
+/// Checks that the socket ends with an error of this code, and then is over.
+#[track_caller]
+fn check_end(bench: &Bench, socket: &mut Socket, code: &str, close_code: u16) {
+    assert_eq!(socket.close_code(), None);
+    let messages = bench.catch_up(socket);
+    let [message] = &messages[..] else { panic!("{messages:?}") };
+    assert_eq!((&message["event"], &message["error"]["code"]), (&json!("end"), &json!(code)));
+    assert!(message["error"]["message"].is_string());
+    assert_eq!(socket.close_code(), Some(close_code));
+    assert_eq!(bench.catch_up(socket), [] as [Value; 0]);
+    assert!(!socket.has_more());
+}
+
+#[test]
+fn a_socket_ends_when_its_credential_expires() {
+    let bench = bench();
+    let body = r#"{"participant":"subagent:brief","ttl_seconds":60}"#;
+    let minted =
+        bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/participants", &[], body, 201, "").json();
+    let (_, mut socket) = bench.socket(minted["credential"].as_str().unwrap(), "");
+    bench.catch_up(&mut socket);
+    // A minute, and half a minute for clocks that differ.
+    bench.engine.now_ms.store(START_MS + 90_000, Ordering::SeqCst);
+    bench.write("a");
+    assert_eq!(revisions(&bench.catch_up(&mut socket)), [2]);
+    let kept = socket.kept();
+    bench.engine.now_ms.store(START_MS + 90_001, Ordering::SeqCst);
+    bench.write("a");
+    let failure = bench.http.resume(&kept, bench.engine.now()).unwrap_err();
+    assert_eq!(failure.code, "UNAUTHENTICATED");
+    let Ending { message, close_code } = Ending::of(&failure);
+    check_end(&bench, &mut socket, "UNAUTHENTICATED", 1008);
+    assert!(message.starts_with(r#"{"event":"end","error":{"code":"UNAUTHENTICATED","#));
+    assert_eq!(close_code, 1008);
+}
+
+#[test]
+fn a_socket_ends_when_its_credential_is_revoked() {
+    let bench = bench();
+    let (_, mut agents) = bench.socket(&bench.agent, "");
+    let (_, mut forgotten_ones) = bench.socket(&bench.agent, "");
+    let (_, mut admins) = bench.socket(ADMIN_KEY, "");
+    for socket in [&mut agents, &mut forgotten_ones, &mut admins] {
+        bench.catch_up(socket);
+    }
+    bench.engine.ask("admin", r#"{"action":"revoke_credentials"}"#);
+    check_end(&bench, &mut agents, "UNAUTHENTICATED", 1008);
+    check_end(&bench, &mut forgotten(&bench, forgotten_ones), "UNAUTHENTICATED", 1008);
+    assert_eq!(revisions(&bench.catch_up(&mut forgotten(&bench, admins))), [2]);
+}
+
+#[test]
+fn a_credential_that_is_revoked_before_the_first_message_is_told_nothing() {
+    let bench = bench();
+    let (_, mut socket) = bench.socket(&bench.agent, "?since=0");
+    bench.engine.ask("admin", r#"{"action":"revoke_credentials"}"#);
+    let messages = bench.catch_up(&mut socket);
+    assert_eq!(messages[0], json!({"event": "open", "since": 0}));
+    assert_eq!(messages[1]["error"]["code"], "UNAUTHENTICATED");
+    assert_eq!((messages.len(), socket.close_code()), (2, Some(1008)));
+}
+
+#[test]
+fn a_socket_that_was_overtaken_ends_and_says_where_to_go_on() {
+    let bench = bench();
+    let body = r#"{"session_id":"t","config":{"changes_max":256}}"#;
+    bench.check_as(ADMIN_KEY, "POST /v1/sessions", &[], body, 201, "");
+    let writer = bench.mint("t", "subagent:writer");
+    let (_, mut socket) = bench.socket_session(&writer, "t", "");
+    bench.catch_up(&mut socket);
+    for _ in 0..300 {
+        let write = r#"{"action":"write","key":"a","value":"x"}"#;
+        bench.check_as(&writer, "POST /v1/sessions/t/shared_context", &[], write, 200, "");
+    }
+    let kept = socket.kept();
+    let messages = bench.catch_up(&mut socket);
+    let error = &messages[0]["error"];
+    assert_eq!((&error["oldest"], &error["revision"]), (&json!(45), &json!(301)));
+    let mut again = bench.http.resume(&kept, bench.engine.now()).unwrap();
+    check_end(&bench, &mut again, "CHANGES_TRUNCATED", 1008);
+    let (_, mut socket) = bench.socket_session(&writer, "t", "?since=45");
+    assert_eq!(revisions(&bench.catch_up(&mut socket))[..2], [46, 47]);
+}
+
+#[test]
+fn a_socket_ends_when_its_session_is_deleted_and_not_when_it_is_archived() {
+    let bench = bench();
+    let (_, mut socket) = bench.socket(&bench.agent, "");
+    bench.catch_up(&mut socket);
+    bench.engine.ask("admin", r#"{"action":"archive_session"}"#);
+    let messages = bench.catch_up(&mut socket);
+    assert_eq!(messages[0]["changes"][0]["action"], "archive_session");
+    bench.engine.ask("admin", r#"{"action":"delete_session"}"#);
+    let kept = socket.kept();
+    check_end(&bench, &mut socket, "SESSION_NOT_FOUND", 1008);
+    bench.engine.ask("admin", r#"{"action":"create_session"}"#);
+    let mut socket = bench.http.resume(&kept, bench.engine.now()).unwrap();
+    check_end(&bench, &mut socket, "UNAUTHENTICATED", 1008);
+}
+
+#[test]
+fn a_socket_whose_storage_fails_ends_and_can_be_taken_up_again() {
+    let bench = bench();
+    let (_, mut socket) = bench.socket(&bench.agent, "");
+    bench.catch_up(&mut socket);
+    bench.write("a");
+    let failure = Failure::new("STORAGE_UNAVAILABLE", "the disk is away");
+    *bench.engine.fails_with.lock().unwrap() = Some(failure);
+    check_end(&bench, &mut socket, "STORAGE_UNAVAILABLE", 1011);
+    let (_, mut socket) = bench.socket(&bench.agent, "?since=1");
+    assert_eq!(revisions(&bench.catch_up(&mut socket)), [2]);
+}
