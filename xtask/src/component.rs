@@ -6,64 +6,36 @@
 //! includes it is not built again for nothing; no path of the machine that built
 //! it is in it.
 
-use std::{fs, path::Path};
-
 use anyhow::{Context, Result, bail};
 use wit_component::{ComponentEncoder, DecodedWasm};
 use wit_parser::{Resolve, WorldId, WorldKey};
 
 use crate::{
-    console, process,
-    wasm_target::{self, RenamedFolder, TARGET},
+    console,
+    wasm_build::{self, Crate},
+    wasm_target::TARGET,
     workspace::Workspace,
 };
 
-const PACKAGE: &str = "shared-context-component";
-const MODULE: &str = "shared_context_component.wasm";
-/// The profile in the root `Cargo.toml`.
-const PROFILE: &str = "component";
+const COMPONENT: Crate = Crate {
+    about: "the component",
+    package: "shared-context-component",
+    profile: "component",
+    // A fresh instance costs what its first pages cost.
+    stack_bytes: 64 * 1024,
+};
 /// What may be imported: interfaces of this package only.
 const CONTRACT: &str = "shared-context:core/";
-/// The guest's stack. A fresh instance costs what its first pages cost.
-const STACK_BYTES: u32 = 64 * 1024;
 
 /// Builds the component into [`Workspace::component`].
 pub(crate) fn build(workspace: &Workspace) -> Result<()> {
-    let target = wasm_target::ensure(workspace)?;
-    // A folder of its own: another compiler may be at work here than elsewhere.
-    let folder = workspace.target.join("wasm");
-    if !folder.exists() {
-        console::step("Building the component (the first time about a minute)");
-    }
-    let mut flags = target.flags;
-    flags.push(format!("-Clink-arg=-zstack-size={STACK_BYTES}"));
-    // SHA-256 without unrolled rounds: 6 KB less for a digest a request at most.
-    flags.push("--cfg=sha2_backend_soft=\"compact\"".to_owned());
-    let renamed = wasm_target::renamed_folders(&workspace.root)?;
-    flags.extend(renamed.iter().map(RenamedFolder::flag));
-    let mut cargo = workspace.cargo();
-    cargo.args(["build", "--package", PACKAGE, "--profile", PROFILE, "--target", TARGET]);
-    cargo.arg("--target-dir").arg(&folder);
-    cargo.env(process::FLAGS, flags.join(process::FLAG_SEPARATOR));
-    if let Some(rustc) = target.rustc {
-        cargo.env("RUSTC", rustc);
-    }
-    process::run(&mut cargo)?;
-
-    let module = folder.join(TARGET).join(PROFILE).join(MODULE);
-    let module = fs::read(&module).with_context(|| format!("cannot read {}", module.display()))?;
-    let component = wrap(&module)?;
-    if let Some(folder) = renamed.iter().find(|folder| names(&component, &folder.path)) {
-        bail!(
-            "the component names {}: find what was compiled without the flag {}",
-            folder.path.display(),
-            folder.flag()
-        );
-    }
-    let is_new = write_if_changed(&workspace.component(), &component)?;
+    let module = COMPONENT.compile(workspace)?;
+    let component = wrap(&module.bytes)?;
+    module.refuse_paths(&component, COMPONENT.about)?;
+    let is_new = wasm_build::write_if_changed(&workspace.component(), &component)?;
     console::done(&format!(
-        "component: {:.1} KB, {}",
-        f64::from(u32::try_from(component.len())?) / 1024.0,
+        "component: {}, {}",
+        wasm_build::kilobytes(component.len())?,
         if is_new { "written to target/component/shared-context.wasm" } else { "unchanged" },
     ));
     Ok(())
@@ -83,8 +55,9 @@ fn wrap(module: &[u8]) -> Result<Vec<u8>> {
     if !foreign.is_empty() {
         bail!(
             "the component would import {}, and may import interfaces of {CONTRACT} only: find \
-             the dependency that brings it (`cargo tree -p {PACKAGE} --target {TARGET}`)",
-            foreign.join(", ")
+             the dependency that brings it (`cargo tree -p {} --target {TARGET}`)",
+            foreign.join(", "),
+            COMPONENT.package
         );
     }
     Ok(component)
@@ -95,29 +68,6 @@ fn foreign_imports(resolve: &Resolve, world: WorldId) -> Vec<String> {
     let Some(world) = resolve.worlds.get(world) else { return Vec::new() };
     let names = world.imports.keys().map(|key: &WorldKey| resolve.name_world_key(key));
     names.filter(|name| !name.starts_with(CONTRACT)).collect()
-}
-
-/// Whether the path `folder` stands in `bytes`.
-fn names(bytes: &[u8], folder: &Path) -> bool {
-    let folder = folder.as_os_str().as_encoded_bytes();
-    bytes.windows(folder.len()).any(|window| window == folder)
-}
-
-/// Writes `bytes` to the file `path` unless it holds them; returns whether it
-/// wrote.
-fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool> {
-    if fs::read(path).is_ok_and(|old| old == bytes) {
-        return Ok(false);
-    }
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    // Renamed into place: who reads it meanwhile gets the old one or the new.
-    let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
-    fs::write(&unfinished, bytes)
-        .and_then(|()| fs::rename(&unfinished, path))
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(true)
 }
 
 #[cfg(test)]
@@ -153,21 +103,5 @@ mod tests {
     fn what_is_no_module_is_refused() {
         let error = wrap(b"text").unwrap_err().to_string();
         assert_eq!(error, "the module does not fit the contract in wit/");
-    }
-
-    #[test]
-    fn a_path_of_this_machine_is_found() {
-        assert!(names(b"\0/srv/ada/src/lib.rs\0", Path::new("/srv/ada")));
-        assert!(!names(b"\0/crates/serde/lib.rs\0", Path::new("/srv/ada")));
-    }
-
-    #[test]
-    fn unchanged_bytes_are_not_written_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("new/file");
-        assert!(write_if_changed(&path, b"one").unwrap());
-        assert!(!write_if_changed(&path, b"one").unwrap());
-        assert!(write_if_changed(&path, b"two").unwrap());
-        assert_eq!(fs::read(path).unwrap(), b"two");
     }
 }

@@ -4,16 +4,23 @@
 //! Every command first makes sure that what it needs is there, says what it
 //! does, and does nothing the second time.
 
+mod bench;
 mod cargo_deny;
 mod component;
 mod console;
 mod debian;
+mod jco;
 mod mcp;
+mod npm;
 mod process;
 mod program;
+mod serve_worker;
 mod stages;
 mod tidy;
+mod wasm_build;
 mod wasm_target;
+mod worker;
+mod workerd;
 mod workspace;
 
 use std::{ffi::OsString, process::ExitCode};
@@ -47,6 +54,8 @@ fn main() -> ExitCode {
   cargo xtask test                      the whole proof, as CI runs it
   cargo xtask test --only clippy,test   some stages of it; `--list` names them
   cargo xtask mcp python                of what tests /mcp, that with `python` in its name
+  cargo xtask workers kill_9            of what tests the Worker, the file `kill_9`
+  cargo xtask workers workerd::store    of the conformance suite on workerd, the store
   cargo xtask bless                     accept what the snapshot tests produce now"
 )]
 struct Arguments {
@@ -58,10 +67,12 @@ struct Arguments {
 enum Command {
     /// Bring what this repository needs: the wasm target and cargo-deny
     Setup,
-    /// Build the component (target/component/shared-context.wasm)
+    /// Build the component (target/component) and the Worker (hosts/cloudflare/build)
     Build,
     /// Build all and start the server; arguments go to `shared-context serve`
     Serve(Passed),
+    /// Build the Worker and serve it on this machine, under Cloudflare's workerd
+    ServeWorker(serve_worker::Options),
     /// Build all and show the interaction cycle; arguments go to `shared-context demo`
     Demo(Passed),
     /// Build all optimized and measure; arguments go to the benchmark
@@ -76,6 +87,8 @@ enum Command {
     },
     /// Let strangers' programs test /mcp; arguments go to the tests, such as parts of names
     Mcp(Passed),
+    /// Test the Worker under workerd; arguments name files of its tests, or parts of names
+    Workers(Passed),
     /// Run what CI runs: `test` with CI's settings, by way of .ci/run
     Ci,
     /// Check what no compiler checks: who uses whom, comments, links, sizes of files
@@ -100,12 +113,17 @@ fn run(arguments: Arguments) -> Result<()> {
     let workspace = Workspace::find()?;
     match arguments.command {
         Command::Setup => Stage::Setup.run(&workspace, &Selection::default()),
-        Command::Build => component::build(&workspace),
+        Command::Build => {
+            component::build(&workspace)?;
+            worker::build(&workspace)
+        }
         Command::Serve(passed) => program::run(&workspace, "serve", &passed.arguments),
+        Command::ServeWorker(options) => serve_worker::run(&workspace, &options),
         Command::Demo(passed) => program::run(&workspace, "demo", &passed.arguments),
-        Command::Bench(passed) => program::bench(&workspace, &passed.arguments),
+        Command::Bench(passed) => bench::run(&workspace, &passed.arguments),
         Command::Test { selection, .. } => stages::run(&workspace, &selection),
-        Command::Mcp(passed) => mcp::check(&workspace, &passed.arguments),
+        Command::Mcp(passed) => mcp::check(&workspace, Vec::new(), &passed.arguments),
+        Command::Workers(passed) => workerd::check(&workspace, &passed.arguments),
         Command::Ci => stages::ci(&workspace),
         Command::Tidy => tidy::check(&workspace),
         Command::Bless => program::bless(&workspace),

@@ -67,12 +67,13 @@ fn not_started(command: &Command) -> String {
 }
 
 /// The command line of `command` with the variables set for it, for people to
-/// read and to type.
+/// read and to type; but for the secrets among them.
 fn line(command: &Command) -> String {
     let variables = command.get_envs().filter_map(|(name, value)| {
         let value = value?.to_string_lossy().replace(FLAG_SEPARATOR, " ");
         let name = if name == FLAGS { "RUSTFLAGS".into() } else { name.to_string_lossy() };
-        Some(format!("{name}={}", quoted(&value)))
+        let is_secret = name.ends_with("_SECRET") || name.ends_with("_KEY");
+        Some(if is_secret { format!("{name}=…") } else { format!("{name}={}", quoted(&value)) })
     });
     let program = Path::new(command.get_program());
     let is_cargo = program.file_stem() == Some(OsStr::new("cargo"));
@@ -99,6 +100,13 @@ mod tests {
         let mut command = Command::new("/opt/rust/bin/cargo");
         command.args(["test", "--", "it's"]).env(FLAGS, "-Ca\x1f-Cb").env_remove("CARGO");
         assert_eq!(line(&command), r"RUSTFLAGS='-Ca -Cb' cargo test -- 'it'\''s'");
+    }
+
+    #[test]
+    fn a_secret_is_not_shown() {
+        let mut command = Command::new("workerd");
+        command.env("AN_ADMIN_KEY", "k3y").env("A_SECRET", "s3cret");
+        assert_eq!(line(&command), "AN_ADMIN_KEY=… A_SECRET=… workerd");
     }
 
     #[test]

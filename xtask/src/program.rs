@@ -1,5 +1,5 @@
-//! Commands that build and start the project's own programs: the server, the
-//! demonstration, the benchmark.
+//! Commands that build and start the project's own program: the server, the
+//! demonstration.
 
 use std::{ffi::OsString, process::Command};
 
@@ -15,14 +15,6 @@ const PROGRAM: &str = "shared-context";
 pub(crate) fn run(workspace: &Workspace, command: &str, arguments: &[OsString]) -> Result<()> {
     let program = build(workspace)?;
     Err(process::replace(Command::new(program).arg(command).args(arguments)))
-}
-
-/// Builds all, optimized, and becomes the benchmark.
-pub(crate) fn bench(workspace: &Workspace, arguments: &[OsString]) -> Result<()> {
-    build(workspace)?;
-    let mut cargo = workspace.cargo();
-    cargo.args(["run", "--release", "--package", "shared-context-bench", "--"]).args(arguments);
-    Err(process::replace(&mut cargo))
 }
 
 /// Rewrites what is generated and committed: documents and snapshots.
@@ -46,7 +38,7 @@ pub(crate) fn bless(workspace: &Workspace) -> Result<()> {
 }
 
 /// Builds the component and the optimized program, and returns the program.
-fn build(workspace: &Workspace) -> Result<OsString> {
+pub(crate) fn build(workspace: &Workspace) -> Result<OsString> {
     component::build(workspace)?;
     let program = workspace.target.join("release").join(PROGRAM);
     if !program.exists() {

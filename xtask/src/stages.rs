@@ -14,7 +14,7 @@ use clap::ValueEnum;
 use crate::{
     cargo_deny, component,
     console::{self, Outcome},
-    mcp, process, tidy, wasm_target,
+    mcp, process, tidy, wasm_target, worker, workerd,
     workspace::Workspace,
 };
 
@@ -34,7 +34,7 @@ pub(crate) struct Selection {
 pub(crate) enum Stage {
     /// What this repository needs is there
     Setup,
-    /// The component builds, fits its contract and imports nothing else
+    /// The component builds, fits its contract and imports nothing else; the Worker builds
     Build,
     /// Layers, comments, links, sizes of files
     Tidy,
@@ -46,6 +46,8 @@ pub(crate) enum Stage {
     Test,
     /// What strangers' programs say of /mcp: the official suite, the inspector, clients
     Mcp,
+    /// What runs on Cloudflare, under the real workerd: conformance, kills, deployment
+    Workers,
     /// The documentation builds without a warning
     Doc,
     /// Licences, banned crates, sources
@@ -66,7 +68,10 @@ impl Stage {
                 cargo_deny::ensure(workspace)?;
                 Ok(())
             }
-            Self::Build => component::build(workspace),
+            Self::Build => {
+                component::build(workspace)?;
+                worker::build(workspace)
+            }
             Self::Tidy => tidy::check(workspace),
             Self::Fmt => process::run(&mut cargo(&["fmt", "--all", "--check"])),
             Self::Clippy => {
@@ -78,7 +83,8 @@ impl Stage {
                 process::run(&mut cargo(&["build", "--workspace", "--bins"]))?;
                 process::run(&mut cargo(&["test", "--workspace", "--no-fail-fast"]))
             }
-            Self::Mcp => mcp::check(workspace, &[]),
+            Self::Mcp => mcp::check(workspace, Vec::new(), &[]),
+            Self::Workers => workerd::check(workspace, &[]),
             Self::Doc => {
                 let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
                 process::run(doc.env("RUSTDOCFLAGS", "--deny warnings"))
@@ -89,7 +95,7 @@ impl Stage {
 
     /// Whether the host's crates are compiled, which hold the component.
     fn needs_component(self) -> bool {
-        matches!(self, Self::Clippy | Self::Test | Self::Mcp | Self::Doc)
+        matches!(self, Self::Clippy | Self::Test | Self::Mcp | Self::Workers | Self::Doc)
     }
 
     /// Whether nothing after this stage can succeed without it.

@@ -39,7 +39,7 @@ fn conform(strangers: &Strangers, name: &str, revision: &str, extensions: &[&str
     let _ = fs::remove_dir_all(&results);
 
     let suite = |arguments: &[&str]| {
-        let address = forwarder::start(place.server.address(), &place.credential);
+        let address = forwarder::start(place.address(), &place.credential);
         let mut suite = strangers.package("@modelcontextprotocol/conformance/dist/index.js");
         suite.args(["server", "--url", &format!("http://{address}/mcp")]).args(arguments);
         suite.arg("--output-dir").arg(&results).arg("--expected-failures").arg(&baseline);

@@ -123,13 +123,13 @@ fn ask(
     inspector.args(&question.arguments);
     if way == Way::Http {
         let header = format!("Authorization: Bearer {}", place.credential);
-        let url = format!("{}/mcp", place.server.url());
+        let url = format!("{}/mcp", place.url());
         inspector.args(["--transport", "http", "--server-url", &url, "--header", &header]);
     }
     let said = run(inspector)?;
     // What it finds fault with and does not refuse, it says here.
     // The bridge says there where it leads to.
-    let bridge = format!("at {}", place.server.url());
+    let bridge = format!("at {}", place.url());
     let is_fault = |line: &str| line != VERIFIED && (way == Way::Http || !line.ends_with(&bridge));
     if said.errors.lines().any(is_fault) {
         return Err(format!("it finds fault: {}", said.in_full()));

@@ -4,11 +4,12 @@
 //!
 //! `cargo xtask mcp` brings the strangers and runs this; what follows `mcp` is
 //! given to it, such as `inspector` to run the tests with that in their names.
-//! See README.md for what each of them looks at.
+//! They look at the started server, and with `STRANGERS_HOST=workerd` at the Worker
+//! under workerd. See README.md for what each of them looks at.
 //!
 //! # Invariants
 //!
-//! - Each test has a server, a data folder and a session of its own.
+//! - Each test has a host, a data folder and a session of its own.
 //! - A stranger sees nothing of this process's environment, and is gone when its
 //!   test is over.
 
@@ -27,7 +28,7 @@ use std::{process::ExitCode, sync::Arc};
 
 use libtest_mimic::{Arguments, Trial};
 
-use crate::strangers::Strangers;
+use crate::{place::Host, strangers::Strangers};
 
 /// What a test ends with: a line that says what was seen, or what went wrong.
 type Verdict = Result<String, String>;
@@ -35,8 +36,9 @@ type Verdict = Result<String, String>;
 fn main() -> Result<ExitCode, String> {
     let arguments = Arguments::from_args();
     let strangers = Arc::new(Strangers::find()?);
+    let host = Host::chosen()?;
     let tests = [conformance::tests(), inspector::tests(), clients::tests(), definitions::tests()];
-    let trials = tests.into_iter().flatten().map(|it| it.trial(&strangers)).collect();
+    let trials = tests.into_iter().flatten().map(|it| it.trial(&strangers, host)).collect();
     Ok(libtest_mimic::run(&arguments, trials).exit_code())
 }
 
@@ -56,8 +58,9 @@ impl Test {
         Self { name: name.into(), run: Box::new(run) }
     }
 
-    fn trial(self, strangers: &Arc<Strangers>) -> Trial {
+    fn trial(self, strangers: &Arc<Strangers>, host: Host) -> Trial {
         let Self { name, run } = self;
+        let name = format!("{}{name}", host.prefix());
         let strangers = Arc::clone(strangers);
         Trial::test(name.clone(), move || {
             let said = run(&strangers, &name)?;

@@ -1,38 +1,108 @@
-//! A server with a session in it, for one test.
+//! A host with a session in it, for one test: the started server, or the Worker under
+//! workerd.
+
+use std::env;
 
 use serde_json::json;
-use shared_context_system::{Client, Server, Setup};
+use shared_context_system::{Client, Server};
+use shared_context_workers::Workerd;
 use tempfile::TempDir;
 
 /// The session every test works in.
 pub(crate) const SESSION: &str = "incident-0218";
 
-/// A server of its own, and the credential of the session's orchestrator.
+/// What the tests look at, all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Host {
+    /// The program of `hosts/wasmtime`.
+    Server,
+    /// The Worker of `hosts/cloudflare`.
+    Workerd,
+}
+
+impl Host {
+    /// Reads from the environment which one.
+    ///
+    /// # Errors
+    ///
+    /// It names none, or one that is not there.
+    pub(crate) fn chosen() -> Result<Self, String> {
+        match env::var("STRANGERS_HOST").unwrap_or_default().as_str() {
+            "" | "server" => Ok(Self::Server),
+            "workerd" => shared_context_workers::Place::find().map(|_| Self::Workerd),
+            other => Err(format!("STRANGERS_HOST is server or workerd, not {other}")),
+        }
+    }
+
+    /// What the names of its tests begin with.
+    pub(crate) fn prefix(self) -> &'static str {
+        match self {
+            Self::Server => "",
+            Self::Workerd => "workerd::",
+        }
+    }
+}
+
+/// A host of its own, and the credential of the session's orchestrator.
 #[derive(Debug)]
 pub(crate) struct Place {
     // Dropped first: it has files in the folder.
-    pub(crate) server: Server,
+    running: Running,
     _folder: TempDir,
     pub(crate) credential: String,
 }
 
+#[derive(Debug)]
+enum Running {
+    Server(Server),
+    Workerd(Workerd),
+}
+
 impl Place {
-    /// Starts a server and creates the session.
+    /// Starts a host and creates the session.
     pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let server = Setup::new(folder.path()).without_rate_limit().start();
-        let orchestrator = server.admin().create_session(SESSION, &json!({}));
+        let path = folder.path();
+        let (running, admin) = match Host::chosen().unwrap() {
+            Host::Server => {
+                let server = shared_context_system::Setup::new(path).without_rate_limit().start();
+                let admin = server.admin();
+                (Running::Server(server), admin)
+            }
+            Host::Workerd => {
+                let workerd = shared_context_workers::Setup::new(path).without_rate_limit().start();
+                let admin = workerd.admin();
+                (Running::Workerd(workerd), admin)
+            }
+        };
+        let orchestrator = admin.create_session(SESSION, &json!({}));
         let credential = orchestrator.credential().to_owned();
-        Self { server, _folder: folder, credential }
+        Self { running, _folder: folder, credential }
+    }
+
+    /// Where the host answers, such as `http://127.0.0.1:40001`.
+    pub(crate) fn url(&self) -> &str {
+        match &self.running {
+            Running::Server(server) => server.url(),
+            Running::Workerd(workerd) => workerd.url(),
+        }
+    }
+
+    /// The same without `http://`.
+    pub(crate) fn address(&self) -> &str {
+        match &self.running {
+            Running::Server(server) => server.address(),
+            Running::Workerd(workerd) => workerd.address(),
+        }
     }
 
     /// The session's orchestrator.
     pub(crate) fn orchestrator(&self) -> Client {
-        Client::new(self.server.url(), &self.credential)
+        Client::new(self.url(), &self.credential)
     }
 
-    /// Where the server is and who asks, as the program's commands are told it.
+    /// Where the host is and who asks, as the program's commands are told it.
     pub(crate) fn environment(&self) -> [(&'static str, &str); 2] {
-        [("SHARED_CONTEXT_URL", self.server.url()), ("SHARED_CONTEXT_TOKEN", &self.credential)]
+        [("SHARED_CONTEXT_URL", self.url()), ("SHARED_CONTEXT_TOKEN", &self.credential)]
     }
 }

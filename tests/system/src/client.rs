@@ -9,6 +9,9 @@ use ureq::{Agent, http};
 /// How long an answer may take before the test fails.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 
+/// How long the body of an answer may be, in bytes: longer than a whole session.
+const BODY_MAX: u64 = 64 << 20;
+
 /// Someone who calls a server with one credential.
 #[derive(Debug, Clone)]
 pub struct Client {
@@ -83,7 +86,7 @@ impl Client {
         Ok(Answer {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
-            text: response.body_mut().read_to_string()?,
+            text: response.body_mut().with_config().limit(BODY_MAX).read_to_string()?,
         })
     }
 

@@ -328,7 +328,7 @@ impl Server {
 
 /// Sends `signal` to `child`, which must not have been waited for: its number
 /// could be another process's by then.
-pub(crate) fn send(child: &Child, signal: Signal) {
+pub fn send(child: &Child, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(pid, signal).unwrap();
 }
@@ -343,14 +343,15 @@ impl Drop for Server {
 
 /// What a process writes to one of its pipes, read as it comes.
 #[derive(Debug)]
-pub(crate) struct Captured {
+pub struct Captured {
     started: Instant,
     bytes: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
 }
 
 impl Captured {
-    pub(crate) fn new(mut pipe: impl Read + Send + 'static) -> Self {
+    /// Begins to read `pipe`.
+    pub fn new(mut pipe: impl Read + Send + 'static) -> Self {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&bytes);
         let reader = thread::spawn(move || {
@@ -363,13 +364,14 @@ impl Captured {
         Self { started: Instant::now(), bytes, reader: Some(reader) }
     }
 
-    pub(crate) fn text(&self) -> String {
+    /// What came so far.
+    pub fn text(&self) -> String {
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// Waits until the process has written its last byte.
-    pub(crate) fn whole(&mut self) {
+    pub fn whole(&mut self) {
         if let Some(reader) = self.reader.take() {
             reader.join().unwrap();
         }

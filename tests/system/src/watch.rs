@@ -74,6 +74,8 @@ impl Watch {
         };
         watch.head = String::from_utf8(watch.raw.drain(..end).collect()).unwrap();
         assert!(watch.head.starts_with("HTTP/1.1 200 "), "{}", watch.head);
+        // What came along with the head.
+        watch.unpack();
         watch
     }
 

@@ -13,7 +13,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{Client, Server};
+use crate::Client;
 
 /// One write that was sent, and what its writer was told.
 #[derive(Debug, Clone)]
@@ -137,15 +137,16 @@ impl Write {
 }
 
 /// Lets all `writers` begin at once, each on a thread and connection of its own,
-/// and returns what they wrote when all are done. Meanwhile `meddle` runs.
-pub fn run(
+/// and returns what they wrote when all are done. Meanwhile `meddle` runs, and what
+/// comes of it is returned as well.
+pub fn run<T>(
     url: &str,
     writers: &[Writer],
     round: usize,
     writes_max: usize,
     told: Sender<()>,
-    meddle: impl FnOnce(),
-) -> Vec<Write> {
+    meddle: impl FnOnce() -> T,
+) -> (Vec<Write>, T) {
     let start = Barrier::new(writers.len());
     thread::scope(|scope| {
         let threads: Vec<_> = writers
@@ -159,8 +160,9 @@ pub fn run(
             })
             .collect();
         drop(told);
-        meddle();
-        threads.into_iter().flat_map(|it| it.join().unwrap()).collect()
+        let come_of_it = meddle();
+        let writes = threads.into_iter().flat_map(|it| it.join().unwrap()).collect();
+        (writes, come_of_it)
     })
 }
 
@@ -201,8 +203,9 @@ impl Account {
     }
 
     /// Sends all writes again that are in doubt and have a name: each must be
-    /// acknowledged now, whether or not it was carried out the first time.
-    pub fn send_again(&mut self, server: &Server, writers: &[Writer], writes: &mut [Write]) {
+    /// acknowledged now, whether or not it was carried out the first time. `admin` is
+    /// any client of the server.
+    pub fn send_again(&mut self, admin: &Client, writers: &[Writer], writes: &mut [Write]) {
         for write in writes {
             if write.told != Told::Nothing || write.request_id.is_none() {
                 continue;
@@ -210,7 +213,7 @@ impl Account {
             let is_its =
                 |it: &&Writer| it.session == write.session && it.participant == write.participant;
             let writer = writers.iter().find(is_its).unwrap();
-            let client = Client::new(server.url(), &writer.credential);
+            let client = admin.with_credential(&writer.credential);
             *write = write.clone().sent(&client).0;
             assert_ne!(write.told, Told::Nothing, "{write:?}");
             self.figures.in_doubt += 1;
@@ -219,12 +222,11 @@ impl Account {
     }
 
     /// Compares `writes`, all that were sent since the last time, with what is
-    /// stored in `sessions`.
-    pub fn check(&mut self, server: &Server, sessions: &[String], writes: &[Write]) {
-        let admin = server.admin();
+    /// stored in `sessions`, as the operator is told.
+    pub fn check(&mut self, admin: &Client, sessions: &[String], writes: &[Write]) {
         for session in sessions {
             let writes = writes.iter().filter(|it| it.session == *session).collect();
-            self.check_session(&admin, session, writes);
+            self.check_session(admin, session, writes);
         }
     }
 

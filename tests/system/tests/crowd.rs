@@ -28,11 +28,11 @@ fn of_256_writers_on_one_session_each_gets_its_turn() {
         (0..WRITERS).map(|nth| Writer::new(&orchestrator, "crowd", nth, 2)).collect();
     let (told, _counted) = mpsc::channel();
     let started = Instant::now();
-    let writes = writers::run(server.url(), &writers, 0, WRITES, told, || {});
+    let (writes, ()) = writers::run(server.url(), &writers, 0, WRITES, told, || {});
     let took = started.elapsed();
     assert_eq!(writes.len(), WRITERS * WRITES);
     let mut account = Account::default();
-    account.check(&server, &["crowd".to_owned()], &writes);
+    account.check(&server.admin(), &["crowd".to_owned()], &writes);
     let figures = account.figures();
     // The third write depends on a version, and may have come too late.
     assert_eq!(figures.in_doubt, 0, "{figures:?}");

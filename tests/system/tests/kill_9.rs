@@ -57,12 +57,12 @@ fn check(session_count: usize) {
             assert_eq!(acknowledged.iter().take(until).count(), until);
             server.kill();
         };
-        let mut writes = writers::run(&url, &writers, round, WRITES_MAX, told, kill);
+        let (mut writes, ()) = writers::run(&url, &writers, round, WRITES_MAX, told, kill);
         server = start();
         if round % 2 == 0 {
-            account.send_again(&server, &writers, &mut writes);
+            account.send_again(&server.admin(), &writers, &mut writes);
         }
-        account.check(&server, &sessions, &writes);
+        account.check(&server.admin(), &sessions, &writes);
     }
     let figures = account.figures();
     assert!(figures.acknowledged >= rounds() * 150, "{figures:?}");

@@ -39,12 +39,12 @@ fn stopping_in_the_middle_of_64_writers_answers_whatever_was_done() {
             let log = server.stop();
             assert!(log.contains("stop"), "it does not say that it stopped: {log}");
         };
-        let writes = writers::run(&url, &writers, round, 200, told, stop);
+        let (writes, ()) = writers::run(&url, &writers, round, 200, told, stop);
         assert!(!folder.path().join("server.json").exists(), "it says that it still answers");
         let log = folder.path().join("shared-context.db-wal");
         assert!(fs::metadata(log).is_err(), "the database was not closed");
         server = Server::start(folder.path());
-        account.check(&server, &sessions, &writes);
+        account.check(&server.admin(), &sessions, &writes);
     }
     let figures = account.figures();
     assert_eq!(figures.in_doubt_stored, 0, "{figures:?}");

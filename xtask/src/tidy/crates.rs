@@ -27,12 +27,26 @@ const CODEC: &str = "shared-context-codec";
 const WIRE: &str = "shared-context-wire";
 const COMPONENT: &str = "shared-context-component";
 const WASMTIME: &str = "shared-context-wasmtime";
+const CLOUDFLARE: &str = "shared-context-cloudflare";
 const CONFORMANCE: &str = "shared-context-conformance";
 const SYSTEM: &str = "shared-context-system";
+const WORKERS: &str = "shared-context-workers";
 
 /// Crates by which a program reaches the outside.
 const OUTSIDE: &[&str] =
     &["axum", "hyper", "hyper-util", "reqwest", "rusqlite", "tokio", "ureq", "wasmtime"];
+
+/// Crates that know JavaScript, which is around the module in a Worker only.
+const JAVASCRIPT: &[&str] = &[
+    "js-sys",
+    "serde-wasm-bindgen",
+    "wasm-bindgen",
+    "wasm-bindgen-futures",
+    "wasm-streams",
+    "web-sys",
+    "worker",
+    "worker-sys",
+];
 
 const LAYERS: &[Layer] = &[
     Layer {
@@ -72,18 +86,25 @@ const LAYERS: &[Layer] = &[
         others: Others::Not(OUTSIDE, "the component reaches only what wit/world.wit imports"),
     },
     Layer { name: WASMTIME, members: &[CORE, CODEC, WIRE], others: Others::Any },
-    Layer { name: CONFORMANCE, members: &[CORE, CODEC, WIRE, WASMTIME], others: Others::Any },
     Layer {
-        name: SYSTEM,
-        members: &[CORE, CODEC, WIRE, WASMTIME, CONFORMANCE],
+        name: CLOUDFLARE,
+        members: &[CORE, CODEC, WIRE],
+        others: Others::Not(OUTSIDE, "a Worker reaches what the platform gives it, by `worker`"),
+    },
+    Layer { name: SYSTEM, members: &[CORE, CODEC, WIRE, WASMTIME], others: Others::Any },
+    Layer { name: WORKERS, members: &[SYSTEM], others: Others::Any },
+    Layer {
+        name: CONFORMANCE,
+        members: &[CORE, CODEC, WIRE, WASMTIME, WORKERS],
         others: Others::Any,
     },
     Layer {
         name: "shared-context-bench",
-        members: &[CORE, CODEC, WIRE, WASMTIME, CONFORMANCE],
+        members: &[CORE, CODEC, WIRE, WASMTIME, CONFORMANCE, WORKERS],
         others: Others::Any,
     },
-    Layer { name: "shared-context-mcp", members: &[SYSTEM], others: Others::Any },
+    Layer { name: "shared-context-mcp", members: &[SYSTEM, WORKERS], others: Others::Any },
+    Layer { name: "shared-context-bindgen", members: &[], others: Others::Any },
     Layer { name: "xtask", members: &[], others: Others::Any },
 ];
 
@@ -124,6 +145,9 @@ fn why_not(layer: &Layer, dependency: &Dependency) -> Option<String> {
     }
     if dependency.is_for_tests {
         return None;
+    }
+    if JAVASCRIPT.contains(&used) && user != CLOUDFLARE {
+        return Some(format!("{user} may not use {used}: only {CLOUDFLARE} knows JavaScript"));
     }
     match layer.others {
         Others::Only(list) if !list.contains(&used) => Some(format!(
@@ -185,6 +209,15 @@ mod tests {
         assert_eq!(check_one(CODEC, vec![dependency("http")]).len(), 1);
         assert!(check_one(WIRE, vec![dependency("http")]).is_empty());
         assert_eq!(check_one(WIRE, vec![dependency("tokio")]).len(), 1);
+    }
+
+    #[test]
+    fn only_the_worker_knows_javascript() {
+        let of_workers = || vec![dependency("worker"), dependency("wasm-bindgen")];
+        assert!(check_one(CLOUDFLARE, of_workers()).is_empty());
+        assert_eq!(check_one(WIRE, of_workers()).len(), 2);
+        assert_eq!(check_one(WASMTIME, of_workers()).len(), 2);
+        assert_eq!(check_one(CLOUDFLARE, vec![dependency("tokio")]).len(), 1);
     }
 
     #[test]

@@ -49,7 +49,17 @@ const RESERVED: &[Reserved] = &[
         why: "the codec knows no HTTP: name a code and let wire choose the status",
     },
     Reserved {
-        words: &["wasmtime", "rusqlite", "tokio", "TcpListener", "TcpStream", "UdpSocket"],
+        words: &[
+            "TcpListener",
+            "TcpStream",
+            "UdpSocket",
+            "js_sys",
+            "rusqlite",
+            "tokio",
+            "wasm_bindgen",
+            "wasmtime",
+            "web_sys",
+        ],
         path: "components/",
         modules: &[],
         why: "components know no runtime, socket or storage: those are the host's",
@@ -182,6 +192,7 @@ mod tests {
         assert!(is_refused("components/codec/src/lib.rs", "use http::StatusCode;"));
         assert!(!is_refused("components/wire/src/lib.rs", "use http::StatusCode;"));
         assert!(is_refused("components/wire/src/lib.rs", "use std::net::TcpStream;"));
+        assert!(is_refused("components/wire/src/lib.rs", "use wasm_bindgen::JsValue;"));
         assert!(is_refused("components/wire/src/lib.rs", "use std::fs;"));
         assert!(!is_refused("components/wire/tests/all.rs", "use std::fs;"));
         assert!(!is_refused("hosts/wasmtime/src/lib.rs", "use std::net::TcpStream;"));

@@ -222,6 +222,14 @@ impl Case {
         self.deeds().iter().any(|deed| matches!(deed, Deed::Http(_)))
     }
 
+    /// Whether the case sends a header twice, and needs a target that sees it.
+    pub fn needs_repeated_headers(&self) -> bool {
+        self.deeds().iter().any(|deed| match deed {
+            Deed::Http(http) => http.headers.values().any(Value::is_array),
+            _ => false,
+        })
+    }
+
     /// Whether the case needs a host that loses encodings on demand.
     pub fn needs_other_encodings(&self) -> bool {
         self.deeds().iter().any(|deed| matches!(deed, Deed::Encodings(_)))

@@ -21,6 +21,7 @@ pub(super) fn in_memory() -> Kind {
         name: "component-memory",
         speaks_http: false,
         fails_on_demand: true,
+        joins_headers: false,
         encodings: &ENCODINGS,
         changes_encodings: true,
         start: Box::new(|_| {
@@ -37,6 +38,7 @@ pub(super) fn over_sqlite() -> Kind {
         name: "component-sqlite",
         speaks_http: false,
         fails_on_demand: false,
+        joins_headers: false,
         encodings: &ENCODINGS,
         changes_encodings: true,
         start: Box::new(|_| {

@@ -16,6 +16,7 @@ pub(super) fn kind() -> Kind {
         name: "core",
         speaks_http: false,
         fails_on_demand: true,
+        joins_headers: false,
         encodings: &ENCODINGS,
         changes_encodings: true,
         start: Box::new(|_| Ok(Box::new(Core::default()))),

@@ -230,7 +230,7 @@ fn without_credential(body: &[u8]) -> Result<Vec<u8>, String> {
 
 /// `text` as one segment of a path: all but letters, digits and `-._~`
 /// percent-encoded.
-fn segment(text: &str) -> String {
+pub(super) fn segment(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

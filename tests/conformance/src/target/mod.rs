@@ -12,9 +12,12 @@ use crate::case::{Case, Storage};
 mod component;
 mod core;
 mod http;
+mod jco;
 mod server;
+mod sockets;
 mod token;
 mod wire;
+mod workerd;
 
 /// A system under test. It is made for one case and thrown away after it.
 pub trait Target {
@@ -134,6 +137,9 @@ pub struct Kind {
     pub speaks_http: bool,
     /// Whether its storage can be told to fail.
     pub fails_on_demand: bool,
+    /// Whether a header that is sent twice reaches it as one, as on platforms that
+    /// read requests themselves.
+    pub joins_headers: bool,
     /// The encodings its host counts tokens with.
     pub encodings: &'static [&'static str],
     /// Whether its host can be told to have others.
@@ -143,14 +149,16 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// Every kind of target there is.
-    pub fn all() -> Vec<Self> {
+    /// Every kind of target there is, or why one is missing here.
+    pub fn all() -> Vec<Result<Self, String>> {
         vec![
-            core::kind(),
-            component::in_memory(),
-            component::over_sqlite(),
-            wire::kind(),
-            server::kind(),
+            Ok(core::kind()),
+            Ok(component::in_memory()),
+            Ok(component::over_sqlite()),
+            Ok(wire::kind()),
+            Ok(server::kind()),
+            workerd::kind(),
+            jco::kind(),
         ]
     }
 }

@@ -1,7 +1,7 @@
 //! The HTTP server of the wasmtime host, really listening, over `SQLite`; asked
 //! by a client over sockets.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc};
 
 use shared_context_wasmtime::{Server as Listening, ServerOptions};
 use shared_context_wire::http::RateLimit;
@@ -14,11 +14,9 @@ use crate::{
     target::{
         HttpRequest, HttpResponse, Kind, component,
         http::{ADMIN_KEY, OverHttp, SECRET, Server},
+        sockets::Sockets,
     },
 };
-
-/// How long one answer may take.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// The target `http`.
 pub(super) fn kind() -> Kind {
@@ -26,6 +24,7 @@ pub(super) fn kind() -> Kind {
         name: "http",
         speaks_http: true,
         fails_on_demand: false,
+        joins_headers: false,
         encodings: &ENCODINGS,
         changes_encodings: false,
         start: Box::new(|case| Ok(Box::new(OverHttp(OverSockets::start(case)?)))),
@@ -34,7 +33,7 @@ pub(super) fn kind() -> Kind {
 
 #[derive(Debug)]
 struct OverSockets {
-    client: ureq::Agent,
+    client: Sockets,
     options: ServerOptions,
     clock: World,
     /// `None` only while it is restarted.
@@ -60,14 +59,8 @@ impl OverSockets {
         // What it does unasked would come between two steps of a case, or not.
         options.removes_expired = false;
         options.component = component::options();
-        let client = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .allow_non_standard_methods(true)
-            .timeout_global(Some(ANSWER_TIME_MAX))
-            .build()
-            .new_agent();
         let runtime = runtime.map_err(|err| err.to_string())?;
+        let client = Sockets::new();
         let mut server = Self { client, options, clock, server: None, runtime, _folder: folder };
         server.restart()?;
         Ok(server)
@@ -83,25 +76,7 @@ impl OverSockets {
 impl Server for OverSockets {
     fn send(&mut self, request: &HttpRequest) -> Result<HttpResponse, String> {
         let server = self.server.as_ref().ok_or("the server does not run")?;
-        let shown = format!("{} {}", request.method, request.target);
-        let mut builder = ureq::http::Request::builder()
-            .method(request.method.as_str())
-            .uri(format!("{}{}", server.url(), request.target));
-        for (name, value) in &request.headers {
-            builder = builder.header(name, value);
-        }
-        let sent = match &request.body {
-            Some(body) => builder.body(body.as_slice()).map(|it| self.client.run(it)),
-            None => builder.body(()).map(|it| self.client.run(it)),
-        };
-        let response = sent.map_err(|err| format!("{shown}: {err}"))?;
-        let response = response.map_err(|err| format!("{shown}: {err}"))?;
-        let (head, mut body) = response.into_parts();
-        let headers = head.headers.iter().map(|(name, value)| {
-            (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
-        });
-        let body = body.read_to_vec().map_err(|err| format!("{shown}: {err}"))?;
-        Ok(HttpResponse { status: head.status.as_u16(), headers: headers.collect(), body })
+        self.client.send(&server.url(), request)
     }
 
     fn restart(&mut self) -> Result<(), String> {

@@ -32,6 +32,7 @@ pub(super) fn kind() -> Kind {
         name: "wire",
         speaks_http: true,
         fails_on_demand: true,
+        joins_headers: false,
         encodings: &ENCODINGS,
         changes_encodings: true,
         start: Box::new(|case| Ok(Box::new(OverHttp(InProcess::start(case)?)))),

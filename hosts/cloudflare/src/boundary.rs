@@ -1,0 +1,99 @@
+//! What the platform calls on the object of a bucket, by way of `entry.mjs`.
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+use http::Request;
+use js_sys::Array;
+use wasm_bindgen::prelude::*;
+use worker::{Env, State, web_sys, worker_sys::DurableObjectState};
+
+use crate::{
+    at_once::at_once,
+    directory::FarDirectory,
+    engine::Engine,
+    exchange::{answer, head, http},
+    js::Storage,
+    object::Object,
+    remote::{read_caller, written},
+    sockets::Sockets,
+};
+
+/// The Durable Object of a bucket.
+#[wasm_bindgen(js_name = BucketObject)]
+#[expect(missing_debug_implementations, reason = "only JavaScript has one")]
+pub struct Bucket {
+    object: Rc<Object>,
+    engine: Rc<Engine>,
+}
+
+#[wasm_bindgen(js_class = BucketObject)]
+impl Bucket {
+    /// The object with the state `state`, whose name is that of its bucket.
+    ///
+    /// # Errors
+    ///
+    /// The object has no name, or no `SQLite` storage.
+    #[wasm_bindgen(constructor)]
+    pub fn new(state: DurableObjectState, env: Env) -> Result<Self, JsError> {
+        let state = State::from(state);
+        let name = state.id().name().ok_or_else(|| JsError::new("the object has no name"))?;
+        let storage = Storage::of(&state).map_err(|error| JsError::new(&error.0))?;
+        let sockets = Sockets::wake(state, &*http()?);
+        let object = Object::new(name, storage, FarDirectory::new(env), sockets);
+        Ok(Self { engine: Rc::new(Engine::of(Rc::clone(&object))), object })
+    }
+
+    /// Answers a request of HTTP, or promises to. `body` is nothing when it is too
+    /// long.
+    ///
+    /// # Errors
+    ///
+    /// The Worker is not set up, or the request is none.
+    pub fn respond(
+        &self,
+        method: &str,
+        url: &str,
+        headers: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<JsValue, JsError> {
+        let (http, head) = (http()?, head(method, url, headers)?);
+        let engine = Rc::clone(&self.engine);
+        Ok(at_once(async move {
+            let response = match body {
+                Some(body) => {
+                    let request = Request::from_parts(head.clone(), Bytes::from(body));
+                    http.handle(&*engine, request).await
+                }
+                None => http.too_large(&*engine, &head).await,
+            };
+            answer(&http, &head, response, &engine)
+        }))
+    }
+
+    /// Performs a request of the JSON tool for the entry.
+    ///
+    /// # Errors
+    ///
+    /// It was not the entry who asked.
+    pub async fn invoke(
+        &self,
+        scope: String,
+        caller: String,
+        request: Vec<u8>,
+    ) -> Result<Array, JsError> {
+        let caller = read_caller(&caller)?;
+        Ok(written(self.object.invoke(&scope, &caller, &request).await))
+    }
+
+    /// Notes that the client of a WebSocket has left it.
+    #[wasm_bindgen(js_name = socketLeft)]
+    pub fn socket_left(&self, socket: web_sys::WebSocket) {
+        self.object.sockets.left(&socket.into());
+    }
+
+    /// Does what the object's alarm was set for.
+    pub async fn alarm(&self) {
+        self.object.wake().await;
+    }
+}

@@ -1,0 +1,195 @@
+//! The directory: which sessions there are, and how far those were that are no
+//! more. One Durable Object for all.
+//!
+//! It stands in for what a host with one database reads from it. A session is
+//! entered before it is created and struck out after it was deleted, so what is
+//! listed may not exist, and what exists is listed; who lists asks each session.
+//!
+//! # Invariant
+//!
+//! A deleted session's revision is kept for good: the next session of that name
+//! begins after it, or an old credential would open it (000 §8.3).
+
+use shared_context_core::port::{CommitError, KvError, Revision};
+use wasm_bindgen::prelude::*;
+use worker::{Env, State, worker_sys::DurableObjectState};
+
+use crate::{
+    js::{self, Storage},
+    kv::{Sql, SqlCell, Value},
+};
+
+/// The binding of the class, and the name of the one object.
+const BINDING: &str = "DIRECTORY";
+const NAME: &str = "directory";
+
+const CREATE: [&str; 2] = [
+    "CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS deleted (id TEXT PRIMARY KEY, revision INTEGER NOT NULL) \
+     WITHOUT ROWID",
+];
+const ENTER: &str = "INSERT INTO sessions (id) VALUES (?1) ON CONFLICT DO NOTHING";
+const STRIKE_OUT: &str = "DELETE FROM sessions WHERE id = ?1";
+const LIST: &str = "SELECT id FROM sessions WHERE id > ?1 ORDER BY id LIMIT ?2";
+const DELETED_AT: &str = "SELECT revision FROM deleted WHERE id = ?1";
+const NOTE_DELETED: &str = "INSERT INTO deleted (id, revision) VALUES (?1, ?2) \
+    ON CONFLICT (id) DO UPDATE SET revision = max(revision, excluded.revision)";
+
+/// What is in the directory.
+pub(crate) struct Entries<S>(S);
+
+impl<S: Sql> Entries<S> {
+    /// Those in the database behind `sql`.
+    pub(crate) fn open(sql: S) -> Result<Self, KvError> {
+        for statement in CREATE {
+            sql.query(statement, &[])?;
+        }
+        Ok(Self(sql))
+    }
+
+    /// Enters the session `id`; returns the revision it begins after.
+    pub(crate) fn enter(&self, id: &str) -> Result<Revision, KvError> {
+        self.0.query(ENTER, &[Value::Text(id)])?;
+        let deleted_at = self.0.query(DELETED_AT, &[Value::Text(id)])?;
+        let deleted_at = deleted_at.first().and_then(|row| row.first()).and_then(SqlCell::integer);
+        Ok(Revision(deleted_at.unwrap_or_default()))
+    }
+
+    /// Strikes out the session `id`, which was deleted at `revision`.
+    pub(crate) fn strike_out(&self, id: &str, revision: Revision) -> Result<(), KvError> {
+        let done = self.0.transaction(&mut || {
+            let run = |statement, values: &[Value<'_>]| self.0.query(statement, values).map(drop);
+            run(NOTE_DELETED, &[Value::Text(id), Value::Integer(revision.0)])
+                .and_then(|()| run(STRIKE_OUT, &[Value::Text(id)]))
+                .map_err(CommitError::Failed)
+        });
+        done.map_err(|error| match error {
+            CommitError::Failed(error) => error,
+            CommitError::Conflict => KvError("a conflict where none can be".to_owned()),
+        })
+    }
+
+    /// The sessions after `after`, at most `limit`.
+    pub(crate) fn list(&self, after: &str, limit: u32) -> Result<Vec<String>, KvError> {
+        let rows = self.0.query(LIST, &[Value::Text(after), Value::Integer(limit.into())])?;
+        let ids = rows.into_iter().flatten().filter_map(|it| match it {
+            SqlCell::Text(id) => Some(id),
+            _ => None,
+        });
+        Ok(ids.collect())
+    }
+}
+
+/// The Durable Object.
+#[wasm_bindgen(js_name = DirectoryObject)]
+#[expect(missing_debug_implementations, reason = "only JavaScript has one")]
+pub struct Directory {
+    entries: Entries<Storage>,
+}
+
+#[wasm_bindgen(js_class = DirectoryObject)]
+impl Directory {
+    /// The object, over the storage of `state`.
+    ///
+    /// # Errors
+    ///
+    /// The storage could not be used.
+    #[wasm_bindgen(constructor)]
+    pub fn new(state: DurableObjectState) -> Result<Self, JsError> {
+        let entries = Storage::of(&State::from(state)).and_then(Entries::open);
+        Ok(Self { entries: entries.map_err(thrown)? })
+    }
+
+    /// As [`Entries::enter`].
+    ///
+    /// # Errors
+    ///
+    /// The storage failed.
+    pub fn enter(&self, id: &str) -> Result<f64, JsError> {
+        self.entries.enter(id).map(|it| js::number(it.0)).map_err(thrown)
+    }
+
+    /// As [`Entries::strike_out`].
+    ///
+    /// # Errors
+    ///
+    /// The storage failed.
+    #[wasm_bindgen(js_name = strikeOut)]
+    pub fn strike_out(&self, id: &str, revision: f64) -> Result<(), JsError> {
+        let revision = Revision(js::whole(revision).unwrap_or_default());
+        self.entries.strike_out(id, revision).map_err(thrown)
+    }
+
+    /// As [`Entries::list`].
+    ///
+    /// # Errors
+    ///
+    /// The storage failed.
+    pub fn list(&self, after: &str, limit: u32) -> Result<Vec<String>, JsError> {
+        self.entries.list(after, limit).map_err(thrown)
+    }
+}
+
+fn thrown(error: KvError) -> JsError {
+    JsError::new(&error.0)
+}
+
+#[wasm_bindgen]
+extern "C" {
+    /// The directory, from another object.
+    type DirectoryStub;
+
+    #[wasm_bindgen(method, catch, js_name = enter)]
+    async fn enter_far(this: &DirectoryStub, id: &str) -> Result<JsValue, JsValue>;
+
+    #[wasm_bindgen(method, catch, js_name = strikeOut)]
+    async fn strike_out_far(
+        this: &DirectoryStub,
+        id: &str,
+        revision: f64,
+    ) -> Result<JsValue, JsValue>;
+
+    #[wasm_bindgen(method, catch, js_name = list)]
+    async fn list_far(this: &DirectoryStub, after: &str, limit: u32) -> Result<JsValue, JsValue>;
+}
+
+/// The directory as the others reach it.
+#[derive(Debug, Clone)]
+pub(crate) struct FarDirectory {
+    env: Env,
+}
+
+impl FarDirectory {
+    /// That of the bindings `env`.
+    pub(crate) fn new(env: Env) -> Self {
+        Self { env }
+    }
+
+    /// As [`Entries::enter`].
+    pub(crate) async fn enter(&self, id: &str) -> Result<Revision, KvError> {
+        let begins_after = self.stub()?.enter_far(id).await.map_err(|it| js::failed(&it))?;
+        let begins_after = begins_after.as_f64().and_then(js::whole);
+        begins_after
+            .map(Revision)
+            .ok_or_else(|| KvError("the directory told no revision".to_owned()))
+    }
+
+    /// As [`Entries::strike_out`].
+    pub(crate) async fn strike_out(&self, id: &str, revision: Revision) -> Result<(), KvError> {
+        let done = self.stub()?.strike_out_far(id, js::number(revision.0)).await;
+        done.map(drop).map_err(|it| js::failed(&it))
+    }
+
+    /// As [`Entries::list`].
+    pub(crate) async fn list(&self, after: &str, limit: u32) -> Result<Vec<String>, KvError> {
+        let ids = self.stub()?.list_far(after, limit).await.map_err(|it| js::failed(&it))?;
+        let ids = js_sys::Array::from(&ids);
+        Ok(ids.iter().filter_map(|it| it.as_string()).collect())
+    }
+
+    fn stub(&self) -> Result<DirectoryStub, KvError> {
+        let namespace = self.env.durable_object(BINDING);
+        let stub = namespace.and_then(|it| it.get_by_name(NAME));
+        stub.map(worker::Stub::into_rpc).map_err(|error| KvError(error.to_string()))
+    }
+}

@@ -1,0 +1,199 @@
+//! Requests and responses on their way between JavaScript and the wire: as few
+//! crossings as can be, one text for all headers.
+
+#![expect(unreachable_pub, reason = "JavaScript gets what is `pub`")]
+
+use std::{cell::RefCell, num::NonZeroU32, rc::Rc};
+
+use futures_util::stream;
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, request::Parts,
+};
+use js_sys::{Array, Uint8Array};
+use shared_context_codec::Failure;
+use shared_context_wire::{
+    credential::Keys,
+    http::{Body, Http, Options, RateLimit, Watch},
+};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::spawn_local;
+use wasm_streams::ReadableStream;
+
+use crate::{engine::Engine, object::Object};
+
+thread_local! {
+    /// The interface, once it is set up: one for all that this isolate does.
+    static HTTP: RefCell<Option<Rc<Http>>> = const { RefCell::new(None) };
+}
+
+/// The interface.
+///
+/// # Errors
+///
+/// `INTERNAL`: [`set_up`] was not called, or failed.
+pub(crate) fn http() -> Result<Rc<Http>, JsError> {
+    HTTP.with_borrow(Clone::clone).ok_or_else(|| JsError::new("the Worker is not set up"))
+}
+
+/// Sets up the interface from the Worker's bindings. `rate` is how many requests a
+/// second each participant may make, or `off`; `local` is `yes` where only this
+/// machine reaches the Worker; `seed` differs from isolate to isolate.
+///
+/// # Errors
+///
+/// A text for the operator: what is missing or wrong, and how to set it.
+#[wasm_bindgen(js_name = setUp)]
+pub fn set_up(
+    secret: Option<String>,
+    admin_key: Option<String>,
+    rate: Option<String>,
+    public_url: Option<String>,
+    local: Option<String>,
+    seed: u64,
+) -> Result<(), JsError> {
+    let set = |name: &str, value: Option<String>| {
+        value.filter(|it| !it.is_empty()).ok_or_else(|| {
+            JsError::new(&format!(
+                "{name} is not set: `npx wrangler secret put {name}`, with 32 random bytes or more"
+            ))
+        })
+    };
+    let secret = set("SHARED_CONTEXT_SECRET", secret)?;
+    let admin_key = set("SHARED_CONTEXT_ADMIN_KEY", admin_key)?;
+    let keys = Keys::new(secret.as_bytes(), &admin_key);
+    let mut options = Options::new(keys.map_err(|it| JsError::new(&it.to_string()))?);
+    if let Some(rate) = rate.filter(|it| !it.is_empty()) {
+        options.rate_limit = rate_limit(&rate)?;
+    }
+    if let Some(url) = public_url.filter(|it| !it.is_empty()) {
+        let url = url.parse::<Uri>().ok().filter(|it| it.authority().is_some());
+        options.public_url = Some(url.ok_or_else(|| {
+            JsError::new("SHARED_CONTEXT_PUBLIC_URL is no URL such as https://memory.example.com")
+        })?);
+    }
+    options.is_local = match local.as_deref() {
+        None | Some("" | "no") => false,
+        Some("yes") => true,
+        Some(_) => return Err(JsError::new("SHARED_CONTEXT_LOCAL is neither yes nor no")),
+    };
+    options.request_id_seed = seed;
+    options.has_sockets = true;
+    HTTP.set(Some(Rc::new(Http::new(options))));
+    Ok(())
+}
+
+fn rate_limit(rate: &str) -> Result<Option<RateLimit>, JsError> {
+    if rate == "off" {
+        return Ok(None);
+    }
+    let per_second: NonZeroU32 = rate.parse().map_err(|_| {
+        JsError::new("SHARED_CONTEXT_RATE is neither a number of requests a second nor `off`")
+    })?;
+    let burst = per_second.saturating_mul(NonZeroU32::MIN.saturating_add(1));
+    Ok(Some(RateLimit { per_second, burst, ..RateLimit::default() }))
+}
+
+/// The head of the request with this method, URL and these headers: each name and
+/// each value on a line of its own.
+pub(crate) fn head(method: &str, url: &str, headers: &str) -> Result<Parts, JsError> {
+    let mut request = Request::new(());
+    *request.method_mut() = method.parse::<Method>()?;
+    *request.uri_mut() = path_and_query(url).parse::<Uri>()?;
+    let mut lines = headers.split('\n');
+    while let (Some(name), Some(value)) = (lines.next(), lines.next()) {
+        request.headers_mut().append(
+            HeaderName::from_bytes(name.as_bytes())?,
+            HeaderValue::from_bytes(value.as_bytes())?,
+        );
+    }
+    Ok(request.into_parts().0)
+}
+
+/// The path and the query of `url`, as they may stand in a request: browsers let
+/// pass what HTTP does not.
+pub(crate) fn path_and_query(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let rest = rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/");
+    let rest = rest.split('#').next().unwrap_or("/");
+    let mut written = String::with_capacity(rest.len());
+    for char in rest.chars() {
+        match char {
+            '"' => written.push_str("%22"),
+            '<' => written.push_str("%3C"),
+            '>' => written.push_str("%3E"),
+            '\\' => written.push_str("%5C"),
+            '^' => written.push_str("%5E"),
+            '`' => written.push_str("%60"),
+            '{' => written.push_str("%7B"),
+            '|' => written.push_str("%7C"),
+            '}' => written.push_str("%7D"),
+            _ => written.push(char),
+        }
+    }
+    written
+}
+
+/// A response as JavaScript takes it: status, headers as in [`head`], body, and the
+/// WebSocket that it opens.
+pub(crate) fn answer(
+    http: &Http,
+    head: &Parts,
+    response: Response<Body>,
+    engine: &Rc<Engine>,
+) -> Array {
+    let (answered, body) = response.into_parts();
+    let body = match (body, engine.object()) {
+        (Body::Whole(body), _) if body.is_empty() => JsValue::NULL,
+        (Body::Whole(body), _) => Uint8Array::from(&body[..]).into(),
+        (Body::Live(watch), Some(object)) => live(watch, Rc::clone(engine), Rc::clone(object)),
+        (Body::Socket(socket), Some(object)) => match object.sockets.accept(socket) {
+            Ok(client) => {
+                let object = Rc::clone(object);
+                spawn_local(async move { object.tell_sockets().await });
+                return parts(answered.status, &answered.headers, &JsValue::NULL, &client);
+            }
+            Err(failure) => return refusal(http, head, failure),
+        },
+        // There is nothing to be told at the entry.
+        (Body::Live(_) | Body::Socket(_), None) => JsValue::NULL,
+    };
+    parts(answered.status, &answered.headers, &body, &JsValue::UNDEFINED)
+}
+
+/// The response to a request that the host refuses.
+pub(crate) fn refusal(http: &Http, head: &Parts, failure: Failure) -> Array {
+    let (head, body) = http.refuse(head, failure).into_parts();
+    let body = match body {
+        Body::Whole(body) => Uint8Array::from(&body[..]).into(),
+        Body::Live(_) | Body::Socket(_) => JsValue::NULL,
+    };
+    parts(head.status, &head.headers, &body, &JsValue::UNDEFINED)
+}
+
+fn parts(status: StatusCode, headers: &HeaderMap, body: &JsValue, socket: &JsValue) -> Array {
+    let mut text = String::new();
+    for (name, value) in headers {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(name.as_str());
+        text.push('\n');
+        text.push_str(&String::from_utf8_lossy(value.as_bytes()));
+    }
+    Array::of4(&status.as_u16().into(), &text.into(), body, socket)
+}
+
+/// A stream of what `watch` tells. Each piece is sent when all it tells of is
+/// durable; when the client goes, the stream is dropped.
+fn live(watch: Box<Watch>, engine: Rc<Engine>, object: Rc<Object>) -> JsValue {
+    let pieces = stream::unfold(watch, move |mut watch| {
+        let (engine, object) = (Rc::clone(&engine), Rc::clone(&object));
+        async move {
+            let piece = watch.next(&*engine).await?;
+            let settled = object.settle().await;
+            let piece = settled.map(|()| Uint8Array::from(&piece[..]).into());
+            Some((piece.map_err(|failure| JsValue::from_str(&failure.message)), watch))
+        }
+    });
+    ReadableStream::from_stream(pieces).into_raw().into()
+}

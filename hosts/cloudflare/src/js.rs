@@ -1,0 +1,251 @@
+//! What of the Workers runtime is called directly: the parts of a Durable
+//! Object's storage that the `worker` crate does not have, the clocks, and the log.
+//!
+//! # Invariant
+//!
+//! What may throw is caught and becomes an error. The clocks do not throw; if
+//! anything unexpected did, the instance would be given up (`entry.mjs`).
+
+use std::{cell::Cell, time::Duration};
+
+use js_sys::{Array, Promise, Uint8Array};
+use shared_context_core::{
+    port::{CommitError, KvError},
+    time::Timestamp,
+};
+use wasm_bindgen::{JsCast, prelude::*};
+use wasm_bindgen_futures::JsFuture;
+use worker::State;
+
+use crate::kv::{Sql, SqlCell, SqlRow, Value};
+
+#[wasm_bindgen]
+extern "C" {
+    type RawStorage;
+
+    #[wasm_bindgen(method, getter, catch)]
+    fn sql(this: &RawStorage) -> Result<RawSql, JsValue>;
+
+    #[wasm_bindgen(method, catch, js_name = transactionSync)]
+    fn transaction_sync(
+        this: &RawStorage,
+        work: &mut dyn FnMut() -> Result<(), JsValue>,
+    ) -> Result<(), JsValue>;
+
+    #[wasm_bindgen(method, catch, js_name = setAlarm)]
+    fn set_alarm(this: &RawStorage, at_ms: f64) -> Result<Promise, JsValue>;
+
+    #[wasm_bindgen(method, catch, js_name = deleteAlarm)]
+    fn delete_alarm(this: &RawStorage) -> Result<Promise, JsValue>;
+
+    #[wasm_bindgen(method, catch, js_name = deleteAll)]
+    fn delete_all(this: &RawStorage) -> Result<Promise, JsValue>;
+
+    #[wasm_bindgen(method, catch)]
+    fn sync(this: &RawStorage) -> Result<Promise, JsValue>;
+
+    type RawSql;
+
+    #[wasm_bindgen(method, catch, variadic)]
+    fn exec(this: &RawSql, statement: &str, values: &Array) -> Result<RawCursor, JsValue>;
+
+    type RawCursor;
+
+    #[wasm_bindgen(method, catch)]
+    fn raw(this: &RawCursor) -> Result<JsValue, JsValue>;
+
+    #[wasm_bindgen(js_namespace = Array, js_name = from, catch)]
+    fn collected(iterator: &JsValue) -> Result<Array, JsValue>;
+
+    #[wasm_bindgen(js_namespace = performance, js_name = now)]
+    fn performance_now() -> f64;
+
+    #[wasm_bindgen(js_namespace = Date, js_name = now)]
+    fn date_now() -> f64;
+
+    #[wasm_bindgen(js_namespace = console, js_name = log)]
+    fn console_log(line: &str);
+
+    #[wasm_bindgen(js_namespace = console, js_name = error)]
+    fn console_error(line: &str);
+}
+
+/// The largest integer that a JavaScript number holds exactly.
+const SAFE_MAX: u64 = (1 << 53) - 1;
+
+/// The storage of a Durable Object.
+pub(crate) struct Storage {
+    raw: RawStorage,
+    sql: RawSql,
+}
+
+impl Storage {
+    /// That of the object with the state `state`.
+    ///
+    /// # Errors
+    ///
+    /// The class was not set up with `SQLite` storage.
+    pub(crate) fn of(state: &State) -> Result<Self, KvError> {
+        let storage = state.storage();
+        let storage: &JsValue = storage.as_raw().as_ref();
+        let raw: RawStorage = storage.clone().unchecked_into();
+        let sql = raw.sql().map_err(|error| failed(&error))?;
+        Ok(Self { raw, sql })
+    }
+
+    /// None at all: whatever is asked of it fails.
+    pub(crate) fn nowhere() -> Self {
+        Self { raw: JsValue::UNDEFINED.unchecked_into(), sql: JsValue::UNDEFINED.unchecked_into() }
+    }
+
+    /// Another handle of the same.
+    pub(crate) fn handle(&self) -> Self {
+        let raw: &JsValue = self.raw.as_ref();
+        let sql: &JsValue = self.sql.as_ref();
+        Self { raw: raw.clone().unchecked_into(), sql: sql.clone().unchecked_into() }
+    }
+
+    /// Waits until all that was written is durable.
+    ///
+    /// # Errors
+    ///
+    /// It will not be.
+    pub(crate) async fn sync(&self) -> Result<(), KvError> {
+        settled(self.raw.sync()).await
+    }
+
+    /// Has the object woken at `at`, and not at another time it was to be woken.
+    /// Takes effect with what was written before, without waiting; the future tells
+    /// whether it did.
+    pub(crate) fn set_alarm(
+        &self,
+        at: Timestamp,
+    ) -> impl Future<Output = Result<(), KvError>> + use<> {
+        settled(self.raw.set_alarm(number(at.0)))
+    }
+
+    /// Has the object not woken. Takes effect as [`Storage::set_alarm`] does.
+    pub(crate) fn delete_alarm(&self) -> impl Future<Output = Result<(), KvError>> + use<> {
+        settled(self.raw.delete_alarm())
+    }
+
+    /// Leaves nothing behind. Takes effect as [`Storage::set_alarm`] does.
+    pub(crate) fn delete_all(&self) -> impl Future<Output = Result<(), KvError>> + use<> {
+        settled(self.raw.delete_all())
+    }
+}
+
+impl Sql for Storage {
+    fn query(&self, statement: &str, values: &[Value<'_>]) -> Result<Vec<SqlRow>, KvError> {
+        let values: Array = values.iter().map(|it| bound(*it)).collect();
+        let rows = self.sql.exec(statement, &values).and_then(|it| it.raw());
+        let rows = rows.and_then(|it| collected(&it)).map_err(|error| failed(&error))?;
+        rows.iter()
+            .map(|row| row.unchecked_into::<Array>().iter().map(|it| cell(&it)).collect())
+            .collect()
+    }
+
+    fn transaction(
+        &self,
+        work: &mut dyn FnMut() -> Result<(), CommitError>,
+    ) -> Result<(), CommitError> {
+        let mut done = None;
+        let thrown = self.raw.transaction_sync(&mut || {
+            let outcome = work();
+            let is_undone = outcome.is_err();
+            done = Some(outcome);
+            if is_undone { Err(JsValue::from_str("undone")) } else { Ok(()) }
+        });
+        match (done, thrown) {
+            (Some(Err(error)), _) => Err(error),
+            (_, Err(error)) => Err(CommitError::Failed(failed(&error))),
+            (Some(Ok(())), Ok(())) => Ok(()),
+            (None, Ok(())) => Err(CommitError::Failed(KvError("nothing was done".to_owned()))),
+        }
+    }
+}
+
+/// Waits for what was begun.
+fn settled(begun: Result<Promise, JsValue>) -> impl Future<Output = Result<(), KvError>> + 'static {
+    async {
+        let settled = JsFuture::from(begun.map_err(|error| failed(&error))?).await;
+        settled.map(drop).map_err(|error| failed(&error))
+    }
+}
+
+fn bound(value: Value<'_>) -> JsValue {
+    match value {
+        Value::Null => JsValue::NULL,
+        Value::Integer(it) => JsValue::from_f64(number(it)),
+        Value::Text(it) => JsValue::from_str(it),
+        Value::Bytes(it) => Uint8Array::from(it).into(),
+    }
+}
+
+fn cell(value: &JsValue) -> Result<SqlCell, KvError> {
+    if value.is_null() {
+        return Ok(SqlCell::Null);
+    }
+    if let Some(number) = value.as_f64() {
+        let integer = whole(number).ok_or_else(|| KvError(format!("no revision: {number}")))?;
+        return Ok(SqlCell::Integer(integer));
+    }
+    Ok(match value.as_string() {
+        Some(text) => SqlCell::Text(text),
+        None => SqlCell::Bytes(Uint8Array::new(value).to_vec()),
+    })
+}
+
+/// An integer as JavaScript has it.
+#[expect(clippy::cast_precision_loss, reason = "no more than can be held exactly")]
+pub(crate) fn number(integer: u64) -> f64 {
+    integer.min(SAFE_MAX) as f64
+}
+
+/// A JavaScript number as an integer, if it is one that is held exactly.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was looked at")]
+pub(crate) fn whole(number: f64) -> Option<u64> {
+    let is_held = number >= 0.0 && number <= self::number(SAFE_MAX) && number.fract() == 0.0;
+    is_held.then_some(number as u64)
+}
+
+/// Why JavaScript threw, for the log.
+pub(crate) fn failed(thrown: &JsValue) -> KvError {
+    let message = thrown.dyn_ref::<js_sys::Error>().map(|it| String::from(it.message()));
+    KvError(
+        message.or_else(|| thrown.as_string()).unwrap_or_else(|| "an unknown failure".to_owned()),
+    )
+}
+
+/// The time of day.
+pub(crate) fn now() -> Timestamp {
+    Timestamp(whole(date_now().trunc()).unwrap_or_default())
+}
+
+/// Microseconds by a clock that does not go back. On Workers time stands still
+/// while a program computes.
+pub(crate) fn monotonic_micros() -> u64 {
+    thread_local! {
+        static LATEST: Cell<u64> = const { Cell::new(0) };
+    }
+    let micros = whole((performance_now() * 1_000.0).trunc()).unwrap_or_default();
+    LATEST.with(|latest| {
+        latest.set(micros.max(latest.get()));
+        latest.get()
+    })
+}
+
+/// Waits for `duration`.
+pub(crate) async fn sleep(duration: Duration) {
+    worker::Delay::from(duration).await;
+}
+
+/// Writes a line to the log.
+pub(crate) fn log(line: &str) {
+    console_log(line);
+}
+
+/// Writes a line to the log, for operators to look at.
+pub(crate) fn log_error(line: &str) {
+    console_error(line);
+}

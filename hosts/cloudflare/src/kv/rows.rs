@@ -1,0 +1,272 @@
+//! How a bucket lies in the object's database: one table of rows.
+//!
+//! ```sql
+//! CREATE TABLE rows (name TEXT PRIMARY KEY, value BLOB NOT NULL, revision INTEGER, parts INTEGER) WITHOUT ROWID
+//! ```
+//!
+//! Without a hidden key beside its name, a row is written and billed once. The
+//! bucket's revision stands in the row that nearly every request reads and nearly
+//! every commit writes anyway, [`CARRIER`]; where that is not there, in a row of its
+//! own, [`OWN`]. A value may be longer than the 2 MB that the platform takes for one: what is over
+//! [`PART_BYTES`] goes on in rows called as it is, a character that no name holds,
+//! and a number.
+//!
+//! There is one form so far. Another one gets a table of another name, and
+//! [`Rows::load`] moves what it finds in this one.
+//!
+//! # Invariant
+//!
+//! No table, no bucket: reading makes none, so that a session that was never
+//! created, or that was deleted, leaves an empty database behind.
+
+use std::collections::BTreeSet;
+
+use shared_context_core::port::{Change, CommitError, KvError, Revision};
+
+use super::sql::{Cell, Row, Sql, Value};
+
+/// The row that holds the revision, if it is there.
+const CARRIER: &str = "meta";
+/// The most bytes of a value that stand in one row.
+const PART_BYTES: usize = 1 << 20;
+/// What stands between a name and the number of a part; no name holds it.
+const PART_MARK: char = '\u{1}';
+/// The row for the revision alone, which counts where there is no carrier.
+const OWN: &str = "\u{1}";
+/// The largest character: what begins with a text sorts before the text with this
+/// behind it.
+const LAST: char = char::MAX;
+
+const CREATE: &str = "CREATE TABLE IF NOT EXISTS rows (name TEXT PRIMARY KEY, \
+    value BLOB NOT NULL, revision INTEGER, parts INTEGER) WITHOUT ROWID";
+const PUT: &str = "INSERT INTO rows (name, value, revision, parts) VALUES (?1, ?2, ?3, ?4) \
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value, revision = excluded.revision, \
+    parts = excluded.parts";
+const GET: &str = "SELECT value, parts FROM rows WHERE name = ?1";
+const SCAN: &str = "SELECT name, value, parts FROM rows \
+    WHERE name >= ?1 AND name < ?2 AND name > ?3 AND instr(name, char(1)) = 0 \
+    ORDER BY name LIMIT ?4";
+const REST: &str = "SELECT value FROM rows WHERE name > ?1 AND name < ?2 ORDER BY name";
+const DELETE: &str = "DELETE FROM rows WHERE name = ?1";
+const DELETE_RANGE: &str = "DELETE FROM rows WHERE name > ?1 AND name < ?2";
+const CARRIED: &str = "SELECT revision, value, parts FROM rows WHERE name = ?1";
+const REVISION: &str = "SELECT revision FROM rows WHERE name = ?1";
+const SET_REVISION: &str = "UPDATE rows SET revision = ?2 WHERE name = ?1";
+const IS_THERE: &str = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'rows'";
+
+/// How far a bucket is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Stored {
+    pub(super) revision: Revision,
+    /// Whether the carrier is there.
+    is_carried: bool,
+}
+
+/// What is read of a bucket first: how far it is, and the carrier's value.
+pub(super) type Loaded = (Stored, Option<Vec<u8>>);
+
+/// The name of the carrier.
+pub(super) const FIRST_READ: &str = CARRIER;
+
+/// The rows of a bucket.
+#[derive(Debug)]
+pub(crate) struct Rows<S> {
+    pub(super) sql: S,
+}
+
+impl<S: Sql> Rows<S> {
+    /// How far the bucket is; `None` when there is no table yet.
+    pub(super) fn load(&self) -> Result<Option<Loaded>, KvError> {
+        let mut carried = match self.sql.query(CARRIED, &[Value::Text(CARRIER)]) {
+            Ok(rows) => rows,
+            // That there is no table is the rare case: it is looked for only then.
+            Err(error) if self.is_there()? => return Err(error),
+            Err(_) => return Ok(None),
+        };
+        let Some(row) = carried.pop() else {
+            let stored = Stored { revision: self.revision(OWN)?, is_carried: false };
+            return Ok(Some((stored, None)));
+        };
+        let [revision, value, parts] = cells(row)?;
+        let revision = Revision(revision.integer().ok_or_else(unreadable)?);
+        let value = self.whole(CARRIER, value, &parts)?;
+        Ok(Some((Stored { revision, is_carried: true }, Some(value))))
+    }
+
+    /// The revision in the row called `name`; 0 where there is none.
+    fn revision(&self, name: &str) -> Result<Revision, KvError> {
+        let rows = self.sql.query(REVISION, &[Value::Text(name)])?;
+        let revision = rows.first().and_then(|row| row.first()).and_then(Cell::integer);
+        Ok(Revision(revision.unwrap_or_default()))
+    }
+
+    fn is_there(&self) -> Result<bool, KvError> {
+        Ok(!self.sql.query(IS_THERE, &[])?.is_empty())
+    }
+
+    /// The row called `name`.
+    pub(super) fn get(&self, name: &str) -> Result<Option<Vec<u8>>, KvError> {
+        let mut rows = self.sql.query(GET, &[Value::Text(name)])?;
+        let Some(row) = rows.pop() else { return Ok(None) };
+        let [value, parts] = cells(row)?;
+        self.whole(name, value, &parts).map(Some)
+    }
+
+    /// At most `limit` rows with `prefix`, after the row `after`.
+    pub(super) fn scan(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<(String, Vec<u8>)>, KvError> {
+        let (end, after) = (format!("{prefix}{LAST}"), after.unwrap_or_default());
+        let values = [
+            Value::Text(prefix),
+            Value::Text(&end),
+            Value::Text(after),
+            Value::Integer(limit.into()),
+        ];
+        let rows = self.sql.query(SCAN, &values)?;
+        rows.into_iter()
+            .map(|row| {
+                let [name, value, parts] = cells(row)?;
+                let Cell::Text(name) = name else { return Err(unreadable()) };
+                let value = self.whole(&name, value, &parts)?;
+                Ok((name, value))
+            })
+            .collect()
+    }
+
+    /// Applies `changes` to the bucket that is at `stored`, and goes on to the
+    /// revision `next`. `may_be_long` tells of a name whether its value may be
+    /// longer than one part.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict`: it is elsewhere. `Failed`.
+    pub(super) fn commit(
+        &self,
+        stored: Option<Stored>,
+        next: Revision,
+        changes: &[Change],
+        may_be_long: impl Fn(&str) -> bool,
+    ) -> Result<Stored, CommitError> {
+        let mut is_carried = false;
+        self.sql.transaction(&mut || {
+            if stored.is_none() {
+                self.run(CREATE, &[])?;
+            }
+            let Stored { revision, is_carried: was_carried } = stored.unwrap_or_default();
+            let holder = if was_carried { CARRIER } else { OWN };
+            if self.revision(holder).map_err(CommitError::Failed)? != revision {
+                return Err(CommitError::Conflict);
+            }
+            is_carried = was_carried;
+            let mut is_written = false;
+            // Those that this commit made long.
+            let mut long = BTreeSet::new();
+            for change in changes {
+                let is_carrier = |name: &str| name == CARRIER;
+                match change {
+                    Change::Put(name, value) => {
+                        (is_carried, is_written) =
+                            (is_carried || is_carrier(name), is_written || is_carrier(name));
+                        let revision = is_carrier(name).then_some(next);
+                        let was_long = may_be_long(name) || long.contains(name.as_str());
+                        self.put(name, value, revision, was_long)?;
+                        if is_long(value) {
+                            long.insert(name.as_str());
+                        }
+                    }
+                    Change::Delete(name) => {
+                        is_carried &= !is_carrier(name);
+                        self.run(DELETE, &[Value::Text(name)])?;
+                        let was_long = may_be_long(name) || long.contains(name.as_str());
+                        self.delete_rest(name, was_long)?;
+                    }
+                    Change::DeletePrefix(prefix) => {
+                        is_carried &= !CARRIER.starts_with(prefix.as_str());
+                        self.run(DELETE, &[Value::Text(prefix)])?;
+                        let end = format!("{prefix}{LAST}");
+                        self.run(DELETE_RANGE, &[Value::Text(prefix), Value::Text(&end)])?;
+                    }
+                }
+            }
+            match (is_carried, is_written) {
+                (true, true) => Ok(()),
+                (true, false) => {
+                    self.run(SET_REVISION, &[Value::Text(CARRIER), Value::Integer(next.0)])
+                }
+                (false, _) => self.put(OWN, &[], Some(next), false),
+            }
+        })?;
+        Ok(Stored { revision: next, is_carried })
+    }
+
+    /// Sets a row, in parts where its value is long.
+    fn put(
+        &self,
+        name: &str,
+        value: &[u8],
+        revision: Option<Revision>,
+        was_long: bool,
+    ) -> Result<(), CommitError> {
+        self.delete_rest(name, was_long)?;
+        let mut parts = value.chunks(PART_BYTES);
+        let first = parts.next().unwrap_or_default();
+        let revision = revision.map_or(Value::Null, |it| Value::Integer(it.0));
+        let parted = if is_long(value) { Value::Integer(1) } else { Value::Null };
+        self.run(PUT, &[Value::Text(name), Value::Bytes(first), revision, parted])?;
+        for (number, part) in parts.enumerate() {
+            let name = format!("{name}{PART_MARK}{number:04}");
+            self.run(PUT, &[Value::Text(&name), Value::Bytes(part), Value::Null, Value::Null])?;
+        }
+        Ok(())
+    }
+
+    /// Deletes the parts after the first of the row called `name`, if there may be
+    /// some.
+    fn delete_rest(&self, name: &str, may_be_long: bool) -> Result<(), CommitError> {
+        if !may_be_long {
+            return Ok(());
+        }
+        let (begin, end) = rest(name);
+        self.run(DELETE_RANGE, &[Value::Text(&begin), Value::Text(&end)])
+    }
+
+    /// The value that begins with `first`, with all its parts.
+    fn whole(&self, name: &str, first: Cell, parts: &Cell) -> Result<Vec<u8>, KvError> {
+        let Cell::Bytes(mut value) = first else { return Err(unreadable()) };
+        if *parts == Cell::Null {
+            return Ok(value);
+        }
+        let (begin, end) = rest(name);
+        for row in self.sql.query(REST, &[Value::Text(&begin), Value::Text(&end)])? {
+            let [Cell::Bytes(part)] = cells(row)? else { return Err(unreadable()) };
+            value.extend_from_slice(&part);
+        }
+        Ok(value)
+    }
+
+    fn run(&self, statement: &str, values: &[Value<'_>]) -> Result<(), CommitError> {
+        self.sql.query(statement, values).map(drop).map_err(CommitError::Failed)
+    }
+}
+
+/// Whether a value is as long as to be in parts.
+pub(super) fn is_long(value: &[u8]) -> bool {
+    value.len() > PART_BYTES
+}
+
+/// Between what the parts after the first of the row called `name` are called.
+fn rest(name: &str) -> (String, String) {
+    (format!("{name}{PART_MARK}"), format!("{name}{PART_MARK}{LAST}"))
+}
+
+fn cells<const N: usize>(row: Row) -> Result<[Cell; N], KvError> {
+    row.try_into().map_err(|_| unreadable())
+}
+
+fn unreadable() -> KvError {
+    KvError("a row of the database is not as it was written".to_owned())
+}

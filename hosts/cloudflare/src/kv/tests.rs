@@ -1,0 +1,308 @@
+//! The object's storage over `SQLite` itself, held against the contract in memory.
+
+use std::cell::RefCell;
+
+use proptest::{collection::vec, prelude::*, sample::select};
+use rusqlite::{Connection, params_from_iter, types::ValueRef};
+use shared_context_core::memory::MemoryKv;
+
+use super::*;
+
+/// A database in memory that fails when it is told to.
+#[derive(Clone)]
+struct Database {
+    connection: Rc<Connection>,
+    fails: Rc<RefCell<Fails>>,
+    /// The statements performed.
+    performed: Rc<Cell<u32>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fails {
+    Never,
+    /// Statements are not performed.
+    Always,
+    /// Transactions happen, and then their answer is lost.
+    Answers,
+}
+
+impl Database {
+    fn new() -> Self {
+        Self {
+            connection: Rc::new(Connection::open_in_memory().unwrap()),
+            fails: Rc::new(RefCell::new(Fails::Never)),
+            performed: Rc::default(),
+        }
+    }
+
+    fn fails(&self, fails: Fails) {
+        self.fails.replace(fails);
+    }
+
+    /// How many statements `work` takes.
+    fn statements(&self, work: impl FnOnce()) -> u32 {
+        self.performed.set(0);
+        work();
+        self.performed.get()
+    }
+
+    fn tables(&self) -> i64 {
+        let count = "SELECT count(*) FROM sqlite_master";
+        self.connection.query_row(count, [], |row| row.get(0)).unwrap()
+    }
+}
+
+fn lost() -> KvError {
+    KvError("told to fail".to_owned())
+}
+
+impl Sql for Database {
+    fn query(&self, statement: &str, values: &[Value<'_>]) -> Result<Vec<SqlRow>, KvError> {
+        if *self.fails.borrow() == Fails::Always {
+            return Err(lost());
+        }
+        self.performed.set(self.performed.get() + 1);
+        let mut statement =
+            self.connection.prepare(statement).map_err(|it| KvError(it.to_string()))?;
+        let columns = statement.column_count();
+        let values = values.iter().map(|value| match value {
+            Value::Null => rusqlite::types::Value::Null,
+            Value::Integer(it) => i64::try_from(*it).unwrap().into(),
+            Value::Text(it) => (*it).to_owned().into(),
+            Value::Bytes(it) => it.to_vec().into(),
+        });
+        let mut rows = statement.query(params_from_iter(values)).unwrap();
+        let mut given = Vec::new();
+        while let Some(row) = rows.next().map_err(|it| KvError(it.to_string()))? {
+            let cells = (0..columns).map(|column| match row.get_ref(column).unwrap() {
+                ValueRef::Null => SqlCell::Null,
+                ValueRef::Integer(it) => SqlCell::Integer(u64::try_from(it).unwrap()),
+                ValueRef::Text(it) => SqlCell::Text(String::from_utf8(it.to_vec()).unwrap()),
+                ValueRef::Blob(it) => SqlCell::Bytes(it.to_vec()),
+                ValueRef::Real(_) => unreachable!(),
+            });
+            given.push(cells.collect());
+        }
+        Ok(given)
+    }
+
+    fn transaction(
+        &self,
+        work: &mut dyn FnMut() -> Result<(), CommitError>,
+    ) -> Result<(), CommitError> {
+        self.connection.execute_batch("BEGIN").unwrap();
+        let done = work();
+        self.connection.execute_batch(if done.is_ok() { "COMMIT" } else { "ROLLBACK" }).unwrap();
+        done?;
+        match *self.fails.borrow() {
+            Fails::Answers => Err(CommitError::Failed(lost())),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn put(name: &str, value: impl Into<Vec<u8>>) -> Change {
+    Change::Put(name.to_owned(), value.into())
+}
+
+fn delete(name: &str) -> Change {
+    Change::Delete(name.to_owned())
+}
+
+fn delete_prefix(prefix: &str) -> Change {
+    Change::DeletePrefix(prefix.to_owned())
+}
+
+fn begun(database: &Database) -> ObjectKv<Database> {
+    let kv = ObjectKv::new(database.clone());
+    kv.begin_after(Revision(0));
+    kv
+}
+
+#[track_caller]
+fn commit(kv: &impl Kv, changes: Vec<Change>) -> Revision {
+    let mut bucket = kv.open("a").unwrap();
+    bucket.commit(bucket.revision(), changes).unwrap()
+}
+
+fn all(kv: &impl Kv) -> Vec<Row> {
+    kv.open("a").unwrap().scan("", None, u32::MAX).unwrap()
+}
+
+/// What there is, each value as its length and its first byte.
+fn shown(kv: &impl Kv) -> Vec<(String, usize, Option<u8>)> {
+    let rows = all(kv).into_iter();
+    rows.map(|(name, value)| (name, value.len(), value.first().copied())).collect()
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let name = || select(vec!["meta", "k/a", "k/ab", "k/b", "v/a/1", "v/a/2", "h/a", "k", "c/é"]);
+    let length = select(vec![0_usize, 1, 100, 1 << 20, (1 << 20) + 1, (2 << 20) + 1]);
+    prop_oneof![
+        6 => (name(), length, any::<u8>())
+            .prop_map(|(name, length, byte)| put(name, vec![byte; length])),
+        2 => name().prop_map(delete),
+        1 => select(vec!["", "k/", "k/a", "v/a/", "v/", "meta", "x"]).prop_map(delete_prefix),
+    ]
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Commit(Vec<Change>),
+    Get(&'static str),
+    Scan(&'static str, Option<&'static str>, u32),
+    /// The object is evicted, and begun anew.
+    Evict,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let prefixes = vec!["", "k/", "k/a", "v/a/", "v/", "c/", "meta", "x"];
+    let names = vec!["meta", "k/a", "k/ab", "k", "v/a/1", "nothing"];
+    let after =
+        prop_oneof![Just(None), select(vec!["", "a", "k/a", "k/aa", "v/a/1", "z"]).prop_map(Some),];
+    prop_oneof![
+        4 => vec(change(), 1..5).prop_map(Step::Commit),
+        4 => select(names).prop_map(Step::Get),
+        4 => (select(prefixes), after, select(vec![1, 2, 5, u32::MAX]))
+            .prop_map(|(prefix, after, limit)| Step::Scan(prefix, after, limit)),
+        1 => Just(Step::Evict),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn it_answers_as_the_contract_in_memory_does(steps in vec(step(), 1..40)) {
+        let (database, model) = (Database::new(), MemoryKv::default());
+        let mut kv = begun(&database);
+        for step in steps {
+            // Where to begin is asked anew whenever there is nothing.
+            kv.begin_after(Revision(0));
+            match step {
+                Step::Commit(changes) => {
+                    prop_assert_eq!(commit(&kv, changes.clone()), commit(&model, changes));
+                }
+                Step::Get(name) => {
+                    let (seen, expected) = (kv.open("a").unwrap(), model.open("a").unwrap());
+                    prop_assert!(seen.get(name) == expected.get(name), "{name}");
+                }
+                Step::Scan(prefix, after, limit) => {
+                    let (seen, expected) = (kv.open("a").unwrap(), model.open("a").unwrap());
+                    let seen = seen.scan(prefix, after, limit);
+                    let expected = expected.scan(prefix, after, limit);
+                    prop_assert!(seen == expected, "{prefix} {after:?} {limit}");
+                }
+                Step::Evict => kv = begun(&database),
+            }
+            prop_assert_eq!(kv.revision(), Ok(model.open("a").unwrap().revision()));
+        }
+        prop_assert_eq!(shown(&kv), shown(&model));
+        prop_assert_eq!(shown(&begun(&database)), shown(&model));
+    }
+}
+
+#[test]
+fn reading_makes_no_table() {
+    let database = Database::new();
+    let kv = begun(&database);
+    assert_eq!(all(&kv), []);
+    assert_eq!(kv.open("a").unwrap().get("meta"), Ok(None));
+    assert_eq!(kv.revision(), Ok(Revision(0)));
+    assert!(!kv.is_left_over().unwrap());
+    assert_eq!(database.tables(), 0);
+}
+
+#[test]
+fn what_is_known_is_not_read_again() {
+    let database = Database::new();
+    commit(&begun(&database), vec![put("meta", "m"), put("k/a", "k"), put("v/a/1", "v")]);
+    let kv = begun(&database);
+    let read = || {
+        let bucket = kv.open("a").unwrap();
+        assert!(["meta", "k/a", "v/a/1"].iter().all(|it| bucket.get(it).unwrap().is_some()));
+        assert_eq!(bucket.get("k/c"), Ok(None));
+    };
+    assert_eq!(database.statements(read), 4); // three rows, and one that is not there
+    assert_eq!(database.statements(read), 0);
+    let list = || assert_eq!(kv.open("a").unwrap().scan("k/", None, 9).unwrap().len(), 1);
+    assert_eq!(database.statements(list), 1);
+    assert_eq!(database.statements(list), 0);
+    commit(&kv, vec![put("meta", "n"), put("k/b", "k")]);
+    assert_eq!(database.statements(read), 0);
+}
+
+/// The commit's outcome is not known when its answer is lost: here it happened.
+#[test]
+fn after_a_failed_commit_it_is_read_what_is_stored() {
+    let database = Database::new();
+    let kv = begun(&database);
+    commit(&kv, vec![put("meta", "1")]);
+    for (fails, stored) in [(Fails::Answers, "2"), (Fails::Always, "2")] {
+        database.fails(fails);
+        let mut bucket = kv.open("a").unwrap();
+        let changes = vec![put("meta", if fails == Fails::Answers { "2" } else { "3" })];
+        let done = bucket.commit(bucket.revision(), changes);
+        assert_eq!(done, Err(CommitError::Failed(lost())));
+        if fails == Fails::Always {
+            assert_eq!(kv.open("a").map(drop), Err(lost()));
+        }
+        database.fails(Fails::Never);
+        assert_eq!(kv.open("a").unwrap().get("meta").unwrap().unwrap(), stored.as_bytes());
+        assert_eq!(kv.revision(), Ok(Revision(2)));
+    }
+    assert_eq!(commit(&kv, vec![put("meta", "4")]), Revision(3));
+}
+
+/// Two objects of one name cannot be: should the platform ever have it so, the
+/// second commit is refused, whatever it believes.
+#[test]
+fn who_believes_in_another_revision_gets_a_conflict() {
+    let database = Database::new();
+    let (first, second) = (begun(&database), begun(&database));
+    commit(&first, vec![put("meta", "1")]);
+    assert_eq!(all(&second).len(), 1);
+    commit(&first, vec![put("meta", "2")]);
+    let mut bucket = second.open("a").unwrap();
+    let done = bucket.commit(bucket.revision(), vec![put("meta", "3")]);
+    assert_eq!(done, Err(CommitError::Conflict));
+    assert_eq!(second.revision(), Ok(Revision(2)));
+    assert_eq!(second.open("a").unwrap().get("meta").unwrap().unwrap(), b"2");
+}
+
+#[test]
+fn nothing_begins_before_it_was_asked_where() {
+    let database = Database::new();
+    let kv = ObjectKv::new(database.clone());
+    let create = || {
+        let mut bucket = kv.open("a").unwrap();
+        bucket.commit(bucket.revision(), vec![put("meta", "1")])
+    };
+    assert!(create().is_err());
+    assert!(kv.take_wish_to_begin());
+    assert_eq!(database.tables(), 0);
+    kv.begin_after(Revision(7));
+    assert_eq!(create(), Ok(Revision(8)));
+    assert!(!kv.take_wish_to_begin());
+    // Deleted, it is asked again, though the revision is still there.
+    assert_eq!(commit(&kv, vec![delete_prefix("")]), Revision(9));
+    assert!(kv.is_left_over().unwrap());
+    assert!(create().is_err());
+    assert!(kv.take_wish_to_begin());
+    kv.begin_after(Revision(0));
+    assert_eq!(create(), Ok(Revision(10)));
+}
+
+#[test]
+fn an_emptied_database_does_not_begin_anew() {
+    let database = Database::new();
+    let kv = begun(&database);
+    commit(&kv, vec![put("meta", "1")]);
+    let revision = commit(&kv, vec![delete_prefix("")]);
+    database.connection.execute_batch("DROP TABLE rows").unwrap();
+    kv.note_emptied(revision);
+    assert!(!kv.is_left_over().unwrap());
+    kv.begin_after(Revision(0));
+    assert_eq!(commit(&kv, vec![put("meta", "2")]), Revision(3));
+    assert_eq!(all(&kv), [("meta".to_owned(), b"2".to_vec())]);
+}

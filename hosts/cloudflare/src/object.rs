@@ -1,0 +1,353 @@
+//! The Durable Object of one bucket: a session's, as seen by the wire.
+//!
+//! What asks is performed at once, over the object's own database. Not here: HTTP
+//! (`exchange`), what the platform calls (`boundary`), the rules.
+//!
+//! # Invariants
+//!
+//! - A bucket is entered in the directory before its first commit, and struck out
+//!   after the one that left it without rows; one after the other, never both at
+//!   once.
+//! - What was deleted leaves an empty database and no alarm. If that cannot be
+//!   done at once, the alarm does it later.
+//! - Who waits for a change, and the log, hear of it when it is durable.
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    time::Duration,
+};
+
+use futures_util::lock::Mutex;
+use serde::Serialize;
+use shared_context_codec::{Caller, Failure, Reply, Time};
+use shared_context_core::{
+    Error, Label, Line,
+    audit::AuditRecord,
+    port::{Clock, KvError, Log, NoTokenizer, Ports},
+    time::Timestamp,
+};
+use shared_context_wire::Woken;
+use wasm_bindgen_futures::spawn_local;
+
+use crate::{
+    directory::FarDirectory,
+    hub::Hub,
+    js::{self, Storage},
+    kv::ObjectKv,
+    sockets::Sockets,
+};
+
+/// When what could not be done is tried again.
+const RETRY: Duration = Duration::from_secs(30);
+/// Where the sessions are among the buckets.
+const SESSIONS: &str = "session/";
+
+/// An object, as it is while it lives.
+pub(crate) struct Object {
+    /// The bucket's name.
+    scope: String,
+    storage: Storage,
+    kv: ObjectKv<Storage>,
+    pub(crate) directory: FarDirectory,
+    hub: Hub,
+    pub(crate) sockets: Sockets,
+    /// For when the alarm is set, as far as is known.
+    alarm: Cell<Option<Timestamp>>,
+    /// Held while the directory is told something.
+    turn: Mutex<()>,
+}
+
+/// What the rules get here.
+type ObjectPorts<'o> = Ports<'o, ObjectKv<Storage>, WorkerClock, Records, NoTokenizer>;
+
+/// What the rules say of a request about a session of a name that none can have:
+/// they look at no storage for that.
+pub(crate) fn invoke_nowhere(
+    scope: &str,
+    caller: &Caller,
+    request: &[u8],
+) -> Result<Reply, Failure> {
+    let ports: ObjectPorts<'_> = Ports {
+        kv: &ObjectKv::new(Storage::nowhere()),
+        clock: &WorkerClock,
+        log: &Records::default(),
+        tokenizer: &NoTokenizer,
+    };
+    shared_context_codec::invoke(&ports, scope, caller, request)
+}
+
+impl Object {
+    /// The object of the bucket `scope`, over `storage`.
+    pub(crate) fn new(
+        scope: String,
+        storage: Storage,
+        directory: FarDirectory,
+        sockets: Sockets,
+    ) -> Rc<Self> {
+        let kv = ObjectKv::new(storage.handle());
+        Rc::new(Self {
+            scope,
+            storage,
+            kv,
+            directory,
+            hub: Hub::default(),
+            sockets,
+            alarm: Cell::default(),
+            turn: Mutex::new(()),
+        })
+    }
+
+    /// Waits until all that was told so far is durable.
+    pub(crate) async fn settle(&self) -> Result<(), Failure> {
+        self.storage.sync().await.map_err(unavailable)
+    }
+
+    /// Does what the alarm was set for.
+    pub(crate) async fn wake(self: &Rc<Self>) {
+        self.alarm.take();
+        self.clear_away().await;
+        let scope = &self.scope;
+        let ask = |ports: &ObjectPorts<'_>| {
+            shared_context_codec::wake(ports, scope).map(|next| (next, next))
+        };
+        match self.perform(ask).await {
+            Ok(next) => self.set_alarm(next.map(Timestamp)),
+            Err(failure) if failure.code == "SESSION_NOT_FOUND" => {}
+            Err(_) => self.set_alarm(Some(later())),
+        }
+    }
+
+    /// Performs what `ask` asks of the bucket, which tells when something expires
+    /// next beside its answer.
+    async fn perform<T>(
+        self: &Rc<Self>,
+        ask: impl Fn(&ObjectPorts<'_>) -> Result<(T, Option<u64>), Failure>,
+    ) -> Result<T, Failure> {
+        let answer = self.attempt(&ask);
+        if !self.kv.take_wish_to_begin() {
+            return answer;
+        }
+        let _turn = self.turn.lock().await;
+        let begins_after = self.directory.enter(self.id()).await.map_err(|error| {
+            log_failure(&error);
+            Failure::new(
+                "STORAGE_UNAVAILABLE",
+                "the directory of sessions does not answer, nothing was changed; try again soon",
+            )
+        })?;
+        self.kv.begin_after(begins_after);
+        let answer = self.attempt(&ask);
+        self.kv.may_not_begin();
+        answer
+    }
+
+    fn attempt<T>(
+        self: &Rc<Self>,
+        ask: impl Fn(&ObjectPorts<'_>) -> Result<(T, Option<u64>), Failure>,
+    ) -> Result<T, Failure> {
+        let records = Records::default();
+        let ports =
+            Ports { kv: &self.kv, clock: &WorkerClock, log: &records, tokenizer: &NoTokenizer };
+        let answer = ask(&ports);
+        if let Some(error) = self.kv.take_failure() {
+            log_failure(&error);
+        }
+        if self.kv.take_committed() {
+            if let Ok((_, Some(next_expiry_ms))) = &answer {
+                self.set_alarm(Some(Timestamp(*next_expiry_ms)));
+            }
+            self.changed(records.0.into_inner());
+        }
+        answer.map(|(answer, _)| answer)
+    }
+
+    /// Sees to what follows from a commit, which `records` tell of.
+    fn changed(self: &Rc<Self>, records: Vec<AuditRecord>) {
+        if self.is_left_over() {
+            // Takes effect together with the commit: it will be cleared away.
+            self.set_alarm(Some(later()));
+            let object = Rc::clone(self);
+            spawn_local(async move { object.clear_away().await });
+        }
+        self.hub.tell();
+        let object = Rc::clone(self);
+        spawn_local(async move {
+            if object.settle().await.is_ok() {
+                records.iter().for_each(log_record);
+                object.tell_sockets().await;
+            }
+        });
+    }
+
+    /// Tells those who listen on a WebSocket what there is to tell.
+    pub(crate) async fn tell_sockets(self: &Rc<Self>) {
+        if !self.sockets.is_empty() {
+            self.sockets.tell(self).await;
+        }
+    }
+
+    /// As [`Engine::invoke`](shared_context_wire::Engine::invoke).
+    pub(crate) async fn invoke(
+        self: &Rc<Self>,
+        scope: &str,
+        caller: &Caller,
+        request: &[u8],
+    ) -> Result<Reply, Failure> {
+        if scope != self.scope {
+            return Err(Failure::new("INTERNAL", "the request came to another session's object"));
+        }
+        let ask = |ports: &ObjectPorts<'_>| {
+            let reply = shared_context_codec::invoke(ports, scope, caller, request)?;
+            let next_expiry_ms = reply.next_expiry_ms;
+            Ok((reply, next_expiry_ms))
+        };
+        self.perform(ask).await
+    }
+
+    /// As [`Engine::position`](shared_context_wire::Engine::position).
+    pub(crate) fn position(&self) -> u64 {
+        // If storage cannot tell, whoever reads next is told why.
+        self.kv.revision().unwrap_or_default().0
+    }
+
+    /// As [`Engine::wait_for_change`](shared_context_wire::Engine::wait_for_change).
+    pub(crate) async fn wait_for_change(&self, seen: u64, at_most: Duration) -> Woken {
+        if self.kv.revision().is_ok_and(|it| it.0 <= seen) {
+            self.hub.wait(at_most).await
+        } else {
+            Woken::Changed
+        }
+    }
+
+    /// Leaves nothing of a deleted bucket behind.
+    async fn clear_away(&self) {
+        let _turn = self.turn.lock().await;
+        let Ok(revision) = self.kv.revision() else { return };
+        if !self.is_left_over() {
+            return;
+        }
+        if let Err(error) = self.directory.strike_out(self.id(), revision).await {
+            log_failure(&error);
+            return self.set_alarm(Some(later()));
+        }
+        // Nothing was created here meanwhile: that waits for its turn.
+        let cleared = (self.storage.delete_alarm(), self.storage.delete_all());
+        self.alarm.take();
+        self.kv.note_emptied(revision);
+        for failed in [cleared.0.await, cleared.1.await].into_iter().filter_map(Result::err) {
+            log_failure(&failed);
+        }
+    }
+
+    fn is_left_over(&self) -> bool {
+        self.kv.is_left_over().unwrap_or_default()
+    }
+
+    /// Sets the alarm for `at`, if it is not set for an earlier time.
+    fn set_alarm(&self, at: Option<Timestamp>) {
+        let Some(at) = at else { return };
+        if self.alarm.get().is_some_and(|set| set <= at) {
+            return;
+        }
+        self.alarm.set(Some(at));
+        let set = self.storage.set_alarm(at);
+        spawn_local(async move {
+            if let Err(error) = set.await {
+                log_failure(&error);
+            }
+        });
+    }
+
+    /// The session's id.
+    fn id(&self) -> &str {
+        self.scope.strip_prefix(SESSIONS).unwrap_or_default()
+    }
+}
+
+/// The answer when storage failed; why is for the log.
+pub(crate) fn unavailable(error: KvError) -> Failure {
+    log_failure(&error);
+    Error::from(error).into()
+}
+
+fn log_failure(error: &KvError) {
+    #[derive(Serialize)]
+    struct Line<'e> {
+        level: &'static str,
+        target: &'static str,
+        message: &'static str,
+        reason: &'e str,
+    }
+    let line = Line {
+        level: "ERROR",
+        target: "shared_context::storage",
+        message: "storage failed",
+        reason: &error.0,
+    };
+    js::log_error(&serde_json::to_string(&line).unwrap_or_default());
+}
+
+fn later() -> Timestamp {
+    let retry = u64::try_from(RETRY.as_millis()).unwrap_or_default();
+    Timestamp(js::now().0.saturating_add(retry))
+}
+
+/// The platform's clock.
+struct WorkerClock;
+
+impl Clock for WorkerClock {
+    fn now(&self) -> Timestamp {
+        js::now()
+    }
+}
+
+/// The audit records of one attempt.
+#[derive(Default)]
+struct Records(RefCell<Vec<AuditRecord>>);
+
+impl Log for Records {
+    fn record(&self, record: &AuditRecord) {
+        self.0.borrow_mut().push(record.clone());
+    }
+}
+
+/// Writes a record to the log, as the server of the wasmtime host does.
+fn log_record(record: &AuditRecord) {
+    #[derive(Serialize)]
+    struct Line<'r> {
+        level: &'static str,
+        session: &'r str,
+        revision: u64,
+        action: &'static str,
+        written_by: &'r str,
+        written_at: Time,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        key: Option<&'r str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        version: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        value_size_tokens: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        label: Option<&'r str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<&'r str>,
+        target: &'static str,
+    }
+    let AuditRecord { session, revision, action, participant, at, entry, label, reason } = record;
+    let line = Line {
+        level: "INFO",
+        session,
+        revision: revision.0,
+        action: action.as_str(),
+        written_by: participant.as_str(),
+        written_at: Time(*at),
+        key: entry.as_ref().map(|it| it.key.as_str()),
+        version: entry.as_ref().map(|it| it.version),
+        value_size_tokens: entry.as_ref().map(|it| it.value_tokens.0),
+        label: label.as_ref().map(Label::as_str),
+        reason: reason.as_ref().map(self::Line::as_str),
+        target: "shared_context::audit",
+    };
+    js::log(&serde_json::to_string(&line).unwrap_or_default());
+}

@@ -1,0 +1,136 @@
+//! A request of the JSON tool on its way from the entry to an object, and the
+//! reply on its way back: for what is about many sessions, or about one that is not
+//! there yet.
+
+use js_sys::{Array, Uint8Array};
+use serde::{Deserialize, Serialize};
+use shared_context_codec::{Caller, Credential, Failure, Reply};
+use shared_context_core::{SessionId, port::KvError};
+use wasm_bindgen::prelude::*;
+use worker::Env;
+
+use crate::{js, object};
+
+/// The binding of the class.
+const BINDING: &str = "BUCKET";
+
+#[wasm_bindgen]
+extern "C" {
+    /// The object of a bucket, from elsewhere.
+    type BucketStub;
+
+    #[wasm_bindgen(method, catch)]
+    async fn invoke(
+        this: &BucketStub,
+        scope: &str,
+        caller: &str,
+        request: Uint8Array,
+    ) -> Result<JsValue, JsValue>;
+}
+
+/// Who calls, on the way from the entry to an object.
+#[derive(Serialize, Deserialize)]
+struct CallerForm {
+    participant: String,
+    credential: Option<(u64, u64)>,
+    keys: Vec<String>,
+}
+
+/// A refusal on the way back.
+#[derive(Serialize, Deserialize)]
+struct FailureForm {
+    code: String,
+    message: String,
+    details: Option<String>,
+}
+
+impl From<&Caller> for CallerForm {
+    fn from(caller: &Caller) -> Self {
+        let Caller { participant, credential, keys } = caller.clone();
+        let credential = credential.map(|it| (it.incarnation, it.epoch));
+        Self { participant, credential, keys }
+    }
+}
+
+impl From<CallerForm> for Caller {
+    fn from(form: CallerForm) -> Self {
+        let CallerForm { participant, credential, keys } = form;
+        let credential = credential.map(|(incarnation, epoch)| Credential { incarnation, epoch });
+        Self { participant, credential, keys }
+    }
+}
+
+/// Reads who calls, as the entry wrote it.
+///
+/// # Errors
+///
+/// It was not the entry who wrote it.
+pub(crate) fn read_caller(text: &str) -> Result<Caller, JsError> {
+    Ok(serde_json::from_str::<CallerForm>(text)?.into())
+}
+
+/// What an object answered, as the entry reads it: the revision, when something
+/// expires next, the body; or a refusal's text alone.
+pub(crate) fn written(answer: Result<Reply, Failure>) -> Array {
+    match answer {
+        Ok(Reply { revision, body, next_expiry_ms }) => {
+            let next = next_expiry_ms.map_or(JsValue::NULL, |it| js::number(it).into());
+            Array::of3(&js::number(revision).into(), &next, &Uint8Array::from(&body[..]).into())
+        }
+        Err(Failure { code, message, details }) => {
+            let form = FailureForm { code: code.into_owned(), message, details };
+            Array::of1(&serde_json::to_string(&form).unwrap_or_default().into())
+        }
+    }
+}
+
+/// Reads what [`written`] wrote.
+fn read(answer: &JsValue) -> Option<Result<Reply, Failure>> {
+    let answer = Array::from(answer);
+    if answer.length() == 1 {
+        let form: FailureForm = serde_json::from_str(&answer.get(0).as_string()?).ok()?;
+        let FailureForm { code, message, details } = form;
+        return Some(Err(Failure { code: code.into(), message, details }));
+    }
+    let revision = js::whole(answer.get(0).as_f64()?)?;
+    let next_expiry_ms = answer.get(1).as_f64().and_then(js::whole);
+    let body = Uint8Array::new(&answer.get(2)).to_vec();
+    Some(Ok(Reply { revision, body, next_expiry_ms }))
+}
+
+/// All objects, from the entry.
+pub(crate) struct Remote {
+    env: Env,
+}
+
+impl Remote {
+    /// Those of the bindings `env`.
+    pub(crate) fn new(env: Env) -> Self {
+        Self { env }
+    }
+
+    /// As [`Engine::invoke`](shared_context_wire::Engine::invoke).
+    pub(crate) async fn invoke(
+        &self,
+        scope: &str,
+        caller: &Caller,
+        request: &[u8],
+    ) -> Result<Reply, Failure> {
+        if scope.strip_prefix("session/").and_then(SessionId::new).is_none() {
+            // No object is woken for a name that none has.
+            return object::invoke_nowhere(scope, caller, request);
+        }
+        let stub = self.stub(scope).map_err(object::unavailable)?;
+        let caller = serde_json::to_string(&CallerForm::from(caller)).unwrap_or_default();
+        let answer = stub.invoke(scope, &caller, Uint8Array::from(request)).await;
+        let answer = answer.map_err(|thrown| object::unavailable(js::failed(&thrown)))?;
+        let unreadable = || object::unavailable(KvError("an object's answer was none".to_owned()));
+        read(&answer).ok_or_else(unreadable)?
+    }
+
+    fn stub(&self, scope: &str) -> Result<BucketStub, KvError> {
+        let namespace = self.env.durable_object(BINDING);
+        let stub = namespace.and_then(|it| it.get_by_name(scope));
+        stub.map(worker::Stub::into_rpc).map_err(|error| KvError(error.to_string()))
+    }
+}

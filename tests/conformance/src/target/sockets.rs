@@ -1,0 +1,46 @@
+//! A client over sockets, for the targets that really listen.
+
+use std::time::Duration;
+
+use crate::target::{HttpRequest, HttpResponse};
+
+/// How long one answer may take.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Sends requests as they are: it follows nothing, and refuses nothing itself.
+#[derive(Debug)]
+pub(super) struct Sockets(ureq::Agent);
+
+impl Sockets {
+    pub(super) fn new() -> Self {
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .allow_non_standard_methods(true)
+            .timeout_global(Some(ANSWER_TIME_MAX));
+        Self(config.build().new_agent())
+    }
+
+    /// Sends `request` to the server at `url` and reads the whole response.
+    pub(super) fn send(&self, url: &str, request: &HttpRequest) -> Result<HttpResponse, String> {
+        let shown = format!("{} {}", request.method, request.target);
+        let mut builder = ureq::http::Request::builder()
+            .method(request.method.as_str())
+            .uri(format!("{url}{}", request.target));
+        for (name, value) in &request.headers {
+            builder = builder.header(name, value);
+        }
+        let sent = match &request.body {
+            Some(body) => builder.body(body.as_slice()).map(|it| self.0.run(it)),
+            None => builder.body(()).map(|it| self.0.run(it)),
+        };
+        let response = sent.map_err(|err| format!("{shown}: {err}"))?;
+        let response = response.map_err(|err| format!("{shown}: {err}"))?;
+        let (head, mut body) = response.into_parts();
+        let headers = head.headers.iter().map(|(name, value)| {
+            (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+        });
+        let body = body.read_to_vec().map_err(|err| format!("{shown}: {err}"))?;
+        Ok(HttpResponse { status: head.status.as_u16(), headers: headers.collect(), body })
+    }
+}

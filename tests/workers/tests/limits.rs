@@ -1,0 +1,272 @@
+//! Where the platform has limits: 2 MB for a row, 30 s of computing for a request,
+//! storage that fails. What meets one is answered with the codes it has everywhere.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
+
+use std::{
+    collections::BTreeSet,
+    process::ExitCode,
+    sync::Barrier,
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use shared_context_system::{Client, tell};
+use shared_context_workers::{
+    Setup, Workerd,
+    under_test::{Moment, Storage},
+};
+
+/// The longest value and name of a row that the platform takes, in bytes; workerd
+/// takes more.
+const ROW_BYTES_MAX: u64 = 2_000_000;
+
+fn main() -> ExitCode {
+    shared_context_workers::main(&[
+        ("no_row_is_longer_than_the_platform_takes", rows),
+        ("a_request_that_is_cut_off_is_answered_500_and_the_next_works", cut_off),
+        ("an_object_that_is_cut_off_keeps_no_other_waiting", keeps_no_other_waiting),
+        ("storage_that_fails_is_answered_503_in_all_its_parts", storage_fails),
+        ("a_thousand_sessions_are_listed", many_sessions),
+    ])
+}
+
+fn start(folder: &tempfile::TempDir) -> Workerd {
+    Setup::new(folder.path()).without_rate_limit().under_test().start()
+}
+
+/// A key as long as it may be.
+fn long_key(nth: usize) -> String {
+    format!("k{nth:05}_{}", "x".repeat(57))
+}
+
+/// As much as a session may hold: 10,000 long keys written by a participant with a
+/// long name, 10 MB of values. It is snapshotted, restored, exported and imported.
+fn rows() {
+    const KEYS: usize = 10_000;
+    let folder = tempfile::tempdir().unwrap();
+    let workerd = start(&folder);
+    let (admin, module) = (workerd.admin(), workerd.under_test());
+    let config = json!({
+        "keys_max": KEYS, "store_tokens_max": 1_000_000, "namespace": {"keys": []},
+        "history_bytes_max": 1 << 24,
+    });
+    let orchestrator = admin.create_session("a", &config);
+    let writer = orchestrator.mint("a", &format!("subagent:{}", "w".repeat(50)));
+    // Characters of 4 bytes, of which 4 are a token; no value is like another.
+    let value = |nth: usize| format!("{nth:05}{}", "🦀".repeat(150));
+    let began = Instant::now();
+    for batch in 0..KEYS / 100 {
+        let write = |nth| json!({"key": long_key(nth), "value": value(nth)});
+        let writes: Vec<_> = (batch * 100..batch * 100 + 100).map(write).collect();
+        writer.tool("a", &json!({"action": "write_batch", "writes": writes})).expect(200);
+    }
+    let wrote = began.elapsed();
+    let timed = |what: &str, client: &Client, request: Value| {
+        let began = Instant::now();
+        client.tool("a", &request).expect(200);
+        format!("{what} {:.1?}", began.elapsed())
+    };
+    let mut told = vec![format!("100 batches {wrote:.1?}")];
+    told.push(timed("snapshot", &orchestrator, json!({"action": "snapshot", "label": "full"})));
+    let deletes: Vec<_> = (0..100).map(|nth| json!({"key": long_key(nth)})).collect();
+    let request = json!({"action": "write_batch", "writes": [], "deletes": deletes});
+    orchestrator.tool("a", &request).expect(200);
+    told.push(timed("diff", &orchestrator, json!({"action": "diff_snapshots", "from": "full"})));
+    let restore = json!({"action": "restore_snapshot", "label": "full"});
+    told.push(timed("restore", &orchestrator, restore));
+    module.evict();
+    told.push(timed("list_keys cold", &orchestrator, json!({"action": "list_keys"})));
+    let longest = module.look("session/a")["longest"].as_u64().unwrap();
+    assert!(longest <= ROW_BYTES_MAX, "a row of {longest} bytes");
+
+    let began = Instant::now();
+    let exported = admin.get("/v1/sessions/a/export");
+    assert_eq!(exported.status, 200, "{}", exported.text);
+    let document = exported.text;
+    assert!(document.len() > 10_000_000, "{}", document.len());
+    told.push(format!("export {:.1?}", began.elapsed()));
+    let began = Instant::now();
+    let headers = [("content-type", "application/json")];
+    let import = "/v1/sessions/import?session_id=b";
+    let imported = admin.try_send("POST", import, &headers, Some(document.as_bytes())).unwrap();
+    let imported = imported.expect(201);
+    told.push(format!("import {:.1?}", began.elapsed()));
+    let of_b = admin.with_credential(imported["credential"].as_str().unwrap());
+    assert_eq!(of_b.read("b", &long_key(77)).expect(200)["value"], value(77));
+    let listed = of_b.tool("b", &json!({"action": "list_keys"})).expect(200);
+    assert_eq!(listed["key_count"], KEYS);
+    let longest_of_b = module.look("session/b")["longest"].as_u64().unwrap();
+    assert!(longest_of_b <= ROW_BYTES_MAX, "a row of {longest_of_b} bytes");
+    tell(&format!(
+        "{KEYS} keys, a document of {:.1} MB, the longest row {longest} bytes: {}",
+        f64::from(u32::try_from(document.len()).unwrap()) / 1e6,
+        told.join(", ")
+    ));
+}
+
+/// The platform ends an object that has computed for 30 s; here it is ended at once,
+/// at the same places.
+fn cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let workerd = start(&folder);
+    let (admin, module) = (workerd.admin(), workerd.under_test());
+    let orchestrator = admin.create_session("a", &json!({}));
+    let mut version = 0;
+    for round in 0..4 {
+        for moment in [Moment::Statement, Moment::BeforeCommit, Moment::AfterCommit] {
+            if moment == Moment::Statement {
+                module.evict();
+            }
+            module.abort("session/a", moment);
+            let asked = Instant::now();
+            let answer = orchestrator.write("a", "scope", &format!("{round} {moment:?}"));
+            assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
+            answer.refused(500, "INTERNAL");
+            assert!(!module.antidote(), "{moment:?} did not come");
+            let written = orchestrator.write("a", "scope", "x").expect(200);
+            // What was not acknowledged may have happened, once.
+            let now = written["version"].as_u64().unwrap();
+            assert!((version + 1..=version + 2).contains(&now), "{moment:?}: {version} {now}");
+            version = now;
+        }
+    }
+    let trail = admin.tool("a", &json!({"action": "audit"})).expect(200);
+    let records = trail["records"].as_array().unwrap();
+    let revisions: Vec<_> = records.iter().map(|it| it["revision"].as_u64().unwrap()).collect();
+    assert_eq!(revisions, (1..=version + 1).collect::<Vec<_>>());
+}
+
+/// The others share what was cut off: they finish or fail at once, and go on.
+fn keeps_no_other_waiting() {
+    const OTHERS: usize = 8;
+    let folder = tempfile::tempdir().unwrap();
+    let workerd = start(&folder);
+    let (admin, module) = (workerd.admin(), workerd.under_test());
+    let cut = admin.create_session("a", &json!({}));
+    let others: Vec<_> = (0..OTHERS)
+        .map(|nth| format!("other-{nth}"))
+        .map(|it| (admin.create_session(&it, &json!({})), it))
+        .collect();
+    for moment in [Moment::BeforeCommit, Moment::AfterCommit, Moment::BeforeCommit] {
+        module.abort("session/a", moment);
+        let begin = Barrier::new(OTHERS + 1);
+        thread::scope(|scope| {
+            for (client, session) in &others {
+                let begin = &begin;
+                scope.spawn(move || {
+                    begin.wait();
+                    for nth in 0..40 {
+                        let asked = Instant::now();
+                        let answer = client.write(session, "scope", &nth.to_string());
+                        assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
+                        if answer.status != 200 {
+                            answer.refused(500, "INTERNAL");
+                        }
+                    }
+                });
+            }
+            begin.wait();
+            cut.write("a", "scope", "x").refused(500, "INTERNAL");
+        });
+        for (client, session) in others.iter().chain([&(cut.clone(), "a".to_owned())]) {
+            client.write(session, "scope", "x").expect(200);
+        }
+    }
+}
+
+fn storage_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let workerd = start(&folder);
+    let (admin, module) = (workerd.admin(), workerd.under_test());
+    let orchestrator = admin.create_session("a", &json!({}));
+    orchestrator.write("a", "scope", "one").expect(200);
+    for (mode, object) in [
+        (Storage::CommitsFail.name(), None),
+        (Storage::AnswersLost.name(), None),
+        ("too_large", None),
+        (Storage::CommitsFail.name(), Some("session/a")),
+    ] {
+        let told = match object {
+            None => json!({"mode": mode}),
+            Some(object) => json!({"mode": mode, "object": object}),
+        };
+        module.tell("storage", &told);
+        let refused = orchestrator.write("a", "scope", "two");
+        refused.refused(503, "STORAGE_UNAVAILABLE");
+        assert!(!refused.text.contains("told to fail"), "{}", refused.text);
+        let created = admin.post("/v1/sessions", &json!({"session_id": "new"}));
+        if object.is_none() {
+            created.refused(503, "STORAGE_UNAVAILABLE");
+        } else {
+            created.expect(201);
+        }
+        module.storage(Storage::Works);
+        orchestrator.write("a", "scope", "one").expect(200);
+        let gone = admin.send("DELETE", "/v1/sessions/new", None);
+        assert!([200, 404].contains(&gone.status), "{}", gone.text);
+    }
+    // The directory alone: who needs it is refused, nobody else.
+    for mode in ["reads_fail", "commits_fail"] {
+        module.tell("storage", &json!({"mode": mode, "object": "Directory"}));
+        admin
+            .post("/v1/sessions", &json!({"session_id": "new"}))
+            .refused(503, "STORAGE_UNAVAILABLE");
+        orchestrator.write("a", "scope", "three").expect(200);
+        module.storage(Storage::Works);
+    }
+    module.tell("storage", &json!({"mode": "reads_fail", "object": "Directory"}));
+    admin.get("/v1/sessions").refused(503, "STORAGE_UNAVAILABLE");
+    module.storage(Storage::Works);
+    admin.post("/v1/sessions", &json!({"session_id": "new"})).expect(201);
+    // An alarm that cannot be set is no reason to refuse: what expired is not there.
+    module.tell("storage", &json!({"mode": "alarms_fail"}));
+    let write = json!({"action": "write", "key": "soon", "value": "x", "ttl_seconds": 60});
+    let answer = orchestrator.tool("a", &write);
+    assert!([200, 503].contains(&answer.status), "{}", answer.text);
+    module.storage(Storage::Works);
+    module.set_ahead(Duration::from_mins(2));
+    orchestrator.read("a", "soon").refused(404, "KEY_NOT_FOUND");
+}
+
+fn many_sessions() {
+    const SESSIONS: usize = 1_100;
+    let folder = tempfile::tempdir().unwrap();
+    let workerd = start(&folder);
+    let admin = workerd.admin();
+    let began = Instant::now();
+    thread::scope(|scope| {
+        for part in 0..4 {
+            let admin = admin.with_credential(admin.credential());
+            scope.spawn(move || {
+                for nth in (part..SESSIONS).step_by(4) {
+                    let body = json!({"session_id": format!("ticket-{nth:04}")});
+                    admin.post("/v1/sessions", &body).expect(201);
+                }
+            });
+        }
+    });
+    let created = began.elapsed();
+    let mut listed = BTreeSet::new();
+    let (mut after, mut pages, mut slowest) = (String::new(), 0, Duration::ZERO);
+    loop {
+        let asked = Instant::now();
+        let page = admin.get(&format!("/v1/sessions?limit=1000{after}")).expect(200);
+        slowest = slowest.max(asked.elapsed());
+        pages += 1;
+        let ids = page["sessions"].as_array().unwrap().iter();
+        listed.extend(ids.map(|it| it["session_id"].as_str().unwrap().to_owned()));
+        match page["next_after"].as_str() {
+            Some(next) => after = format!("&after={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(listed.len(), SESSIONS);
+    let page = admin.get("/v1/sessions?prefix=ticket-10").expect(200);
+    assert_eq!(page["sessions"].as_array().unwrap().len(), 100);
+    tell(&format!(
+        "{SESSIONS} sessions created in {created:.1?} and listed in {pages} pages, the slowest in \
+         {slowest:.1?}"
+    ));
+}

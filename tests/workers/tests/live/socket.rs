@@ -1,0 +1,107 @@
+//! A client of the WebSocket that tells a session's changes.
+
+use std::{io::ErrorKind, net::TcpStream, time::Duration};
+
+use serde_json::{Value, json};
+use shared_context_system::Client;
+use tungstenite::{
+    Error, Message, WebSocket, client::IntoClientRequest as _, handshake::HandshakeError,
+    http::HeaderValue, protocol::frame::coding::CloseCode,
+};
+
+/// How long a message may take before the test fails.
+const MESSAGE_MAX: Duration = Duration::from_secs(30);
+
+/// A socket that is open, or was.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    socket: WebSocket<TcpStream>,
+    /// The code it was closed with.
+    pub(crate) closed: Option<u16>,
+}
+
+impl Socket {
+    /// Opens one on `session` as `client`; it must be given.
+    #[track_caller]
+    pub(crate) fn open(client: &Client, session: &str, query: &str) -> Self {
+        Self::try_open(client, session, query)
+            .unwrap_or_else(|(status, body)| panic!("no socket: {status} {body}"))
+    }
+
+    /// The same; the error is the status and the body of a refusal.
+    pub(crate) fn try_open(
+        client: &Client,
+        session: &str,
+        query: &str,
+    ) -> Result<Self, (u16, Value)> {
+        let url = format!("ws://{}/v1/sessions/{session}/changes{query}", client.address());
+        let mut request = url.into_client_request().unwrap();
+        let credential = format!("Bearer {}", client.credential());
+        let credential = HeaderValue::from_str(&credential).unwrap();
+        request.headers_mut().insert("authorization", credential);
+        let stream = TcpStream::connect(client.address()).unwrap();
+        stream.set_read_timeout(Some(MESSAGE_MAX)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        match tungstenite::client(request, stream) {
+            Ok((socket, _)) => Ok(Self { socket, closed: None }),
+            Err(HandshakeError::Failure(Error::Http(response))) => {
+                let body = response.body().as_deref().unwrap_or_default();
+                let body = String::from_utf8_lossy(body).into_owned();
+                let body = serde_json::from_str(&body).unwrap_or(Value::String(body));
+                Err((response.status().as_u16(), body))
+            }
+            Err(error) => panic!("no handshake: {error}"),
+        }
+    }
+
+    /// The next message; `None` when the socket is closed before.
+    pub(crate) fn next(&mut self) -> Option<Value> {
+        loop {
+            match self.socket.read() {
+                Ok(Message::Text(text)) => return Some(serde_json::from_str(&text).unwrap()),
+                Ok(Message::Close(frame)) => {
+                    self.closed = frame.map(|it| CloseCode::into(it.code));
+                }
+                Ok(Message::Ping(_) | Message::Pong(_)) => {}
+                Ok(other) => panic!("not a text: {other:?}"),
+                Err(Error::ConnectionClosed | Error::AlreadyClosed | Error::Protocol(_)) => {
+                    return None;
+                }
+                Err(Error::Io(error)) if error.kind() != ErrorKind::WouldBlock => return None,
+                Err(error) => panic!("nothing comes: {error}"),
+            }
+        }
+    }
+
+    /// The next message, which must come.
+    #[track_caller]
+    pub(crate) fn message(&mut self) -> Value {
+        self.next().unwrap_or_else(|| panic!("the socket is closed: {:?}", self.closed))
+    }
+
+    /// The next message, which must be a change; its revision.
+    #[track_caller]
+    pub(crate) fn revision(&mut self) -> u64 {
+        let message = self.message();
+        assert_eq!(message["event"], "change", "{message}");
+        message["revision"].as_u64().unwrap()
+    }
+
+    /// Takes the first message, which says where it begins.
+    #[track_caller]
+    pub(crate) fn opened(mut self, since: u64) -> Self {
+        assert_eq!(self.message(), json!({"event": "open", "since": since}));
+        self
+    }
+
+    /// Says something, which means nothing.
+    pub(crate) fn say(&mut self, text: &str) {
+        self.socket.send(Message::text(text)).unwrap();
+    }
+
+    /// Closes it as a well-behaved client does.
+    pub(crate) fn close(mut self) {
+        drop(self.socket.close(None));
+        while self.next().is_some() {}
+    }
+}

@@ -1,0 +1,314 @@
+//! One request fails inside of the WebAssembly instance, which a Worker's entry and
+//! its objects share: that request is answered 500 at once, the others finish or fail
+//! at once, streams end, and the next requests work, in all sessions. Nothing hangs,
+//! and what was acknowledged is there.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
+
+use std::{
+    collections::BTreeMap,
+    process::ExitCode,
+    sync::Barrier,
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use shared_context_system::{Answer, Client, Watch, tell};
+use shared_context_workers::{Setup, UnderTest, Workerd};
+
+const SESSIONS: usize = 4;
+/// Requests at once of each session.
+const AT_ONCE: usize = 4;
+/// How long an answer may take, whatever happens.
+const AT_ONCE_MAX: Duration = Duration::from_secs(1);
+
+fn main() -> ExitCode {
+    shared_context_workers::main(&[
+        ("one_poisoned_request_of_16_keeps_nobody_waiting", one_of_many),
+        ("a_poison_at_any_moment_of_any_request_is_answered_500", any_moment),
+        ("streams_and_waits_that_are_open_end_and_can_be_taken_up", streams),
+        ("an_instance_that_fails_again_and_again_is_made_anew_each_time", again_and_again),
+        ("a_poisoned_alarm_comes_again", alarm),
+    ])
+}
+
+fn start(folder: &tempfile::TempDir) -> Workerd {
+    Setup::new(folder.path()).without_rate_limit().under_test().start()
+}
+
+fn sessions(workerd: &Workerd) -> Vec<(String, Client)> {
+    let config = json!({"namespace": {"keys": []}, "keys_max": 1_000});
+    let admin = workerd.admin();
+    let names = (0..SESSIONS).map(|nth| format!("session-{nth}"));
+    names.map(|it| (it.clone(), admin.create_session(&it, &config))).collect()
+}
+
+/// An answer is what was asked for, or a refusal because of a failure inside.
+#[track_caller]
+fn is_lost(answer: &Answer) -> bool {
+    if answer.status < 300 {
+        return false;
+    }
+    answer.refused(500, "INTERNAL");
+    assert_eq!(answer.headers["content-type"], "application/problem+json");
+    true
+}
+
+/// All sessions read and write.
+#[track_caller]
+fn all_work(sessions: &[(String, Client)]) {
+    for (session, client) in sessions {
+        let asked = Instant::now();
+        client.write(session, "after", "x").expect(200);
+        client.read(session, "after").expect(200);
+        client.get(&format!("/v1/sessions/{session}")).expect(200);
+        assert!(asked.elapsed() < AT_ONCE_MAX, "{:?}", asked.elapsed());
+    }
+}
+
+fn one_of_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let workerd = start(&folder);
+    let (sessions, module) = (sessions(&workerd), workerd.under_test());
+    let mut kept: BTreeMap<(usize, String), bool> = BTreeMap::new();
+    let (mut lost, mut slowest) = (0, Duration::ZERO);
+    for (round, skip) in [0, 1, 2, 3, 5, 8, 13, 21, 34, 55].into_iter().enumerate() {
+        module.tell("poison", &json!({"skip": skip}));
+        let begin = Barrier::new(SESSIONS * AT_ONCE);
+        let answers: Vec<_> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..SESSIONS * AT_ONCE)
+                .map(|nth| {
+                    let (begin, (session, client)) = (&begin, &sessions[nth % SESSIONS]);
+                    // A connection of its own.
+                    let client = client.with_credential(client.credential());
+                    scope.spawn(move || {
+                        let key = format!("key_{round}_{nth}");
+                        begin.wait();
+                        let asked = Instant::now();
+                        let answer = match nth / SESSIONS {
+                            0 => client.tool(session, &json!({"action": "list_keys"})),
+                            1 => client.get(&format!("/v1/sessions/{session}/changes")),
+                            _ => client.write(session, &key, &key),
+                        };
+                        (nth, key, answer, asked.elapsed())
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|it| it.join().unwrap()).collect()
+        });
+        assert!(!module.antidote(), "nobody was poisoned");
+        let mut is_any_lost = false;
+        for (nth, key, answer, took) in answers {
+            assert!(took < AT_ONCE_MAX, "{took:?}: {answer:?}");
+            slowest = slowest.max(took);
+            let is_lost = is_lost(&answer);
+            lost += usize::from(is_lost);
+            is_any_lost |= is_lost;
+            if nth / SESSIONS >= 2 {
+                kept.insert((nth % SESSIONS, key), !is_lost);
+            }
+        }
+        assert!(is_any_lost, "the poison was swallowed: {}", workerd.log());
+        all_work(&sessions);
+    }
+    for ((nth, key), is_acknowledged) in &kept {
+        let (session, client) = &sessions[*nth];
+        let read = client.read(session, key);
+        if read.status == 200 || *is_acknowledged {
+            assert_eq!(read.expect(200)["value"], *key);
+        } else {
+            read.refused(404, "KEY_NOT_FOUND");
+        }
+    }
+    let acknowledged = kept.values().filter(|it| **it).count();
+    tell(&format!(
+        "10 poisons among 160 requests over {SESSIONS} objects: {lost} answered 500, the slowest \
+         answer after {slowest:.0?}; {acknowledged} of {} writes acknowledged, all there",
+        kept.len()
+    ));
+}
+
+/// Poisons each look at a clock that `ask` leads to, one after the other.
+fn everywhere(
+    module: &UnderTest,
+    sessions: &[(String, Client)],
+    name: &str,
+    ask: impl Fn() -> Answer,
+) {
+    let mut places = 0;
+    for skip in 0..40 {
+        module.tell("poison", &json!({"skip": skip}));
+        let asked = Instant::now();
+        let answer = ask();
+        assert!(asked.elapsed() < AT_ONCE_MAX, "{name}, {skip}: {:?}", asked.elapsed());
+        if module.antidote() {
+            // It looks less often than that.
+            assert!(answer.status < 300, "{name}: {}", answer.text);
+            break;
+        }
+        places += 1;
+        assert!(is_lost(&answer), "{name}, {skip}: {}", answer.text);
+        all_work(sessions);
+    }
+    assert!(places > 0, "{name} looks at no clock");
+    tell(&format!("{name}: poisoned at {places} places"));
+}
+
+fn any_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let workerd = start(&folder);
+    let (sessions, module) = (sessions(&workerd), workerd.under_test());
+    let (session, client) = &sessions[0];
+    let admin = workerd.admin();
+    let check = |name: &str, ask: &dyn Fn() -> Answer| everywhere(&module, &sessions, name, ask);
+    check("read", &|| client.read(session, "after"));
+    check("write", &|| client.write(session, "key", "x"));
+    check("batch", &|| {
+        let writes: Vec<_> =
+            (0..10).map(|nth| json!({"key": format!("b_{nth}"), "value": "x"})).collect();
+        client.tool(session, &json!({"action": "write_batch", "writes": writes}))
+    });
+    check("list of sessions", &|| admin.get("/v1/sessions"));
+    check("creation", &|| {
+        // Whether or not it was there: it is deleted, and created.
+        let gone = admin.send("DELETE", "/v1/sessions/new", None);
+        if gone.status == 500 {
+            return gone;
+        }
+        admin.post("/v1/sessions", &json!({"session_id": "new"}))
+    });
+    let mcp = |method: &str| {
+        json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }}})
+    };
+    check("MCP", &|| {
+        let body = serde_json::to_vec(&mcp("tools/list")).unwrap();
+        let headers = [
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "tools/list"),
+        ];
+        client.try_send("POST", "/mcp", &headers, Some(&body)).unwrap()
+    });
+}
+
+fn streams() {
+    let folder = tempfile::tempdir().unwrap();
+    let workerd = start(&folder);
+    let (sessions, module) = (sessions(&workerd), workerd.under_test());
+    let mut seen = vec![vec![1]; SESSIONS];
+    let mut ended = 0;
+    for round in 0..4 {
+        let mut watches: Vec<_> = sessions
+            .iter()
+            .zip(&seen)
+            .map(|((session, client), seen)| {
+                Watch::resume(client, session, "", seen.last().copied())
+            })
+            .collect();
+        thread::scope(|scope| {
+            let waits: Vec<_> = sessions
+                .iter()
+                .zip(&seen)
+                .map(|((session, client), seen)| {
+                    let path = format!(
+                        "/v1/sessions/{session}/changes?wait=25&since={}",
+                        seen.last().unwrap()
+                    );
+                    let client = client.with_credential(client.credential());
+                    scope.spawn(move || {
+                        let answer = client.get(&path);
+                        (answer, Instant::now())
+                    })
+                })
+                .collect();
+            // They are on their way before anything else.
+            thread::sleep(Duration::from_millis(300));
+            module.poison();
+            let (session, client) = &sessions[round % SESSIONS];
+            assert!(is_lost(&client.write(session, "poisoned", "x")));
+            let poisoned = Instant::now();
+            all_work(&sessions);
+            for wait in waits {
+                let (answer, at) = wait.join().unwrap();
+                assert!(at < poisoned + AT_ONCE_MAX, "{:?} {answer:?}", at - poisoned);
+                is_lost(&answer);
+            }
+            for (watch, seen) in watches.iter_mut().zip(&mut seen) {
+                // It goes on, or it is over; it does not hang.
+                let deadline = Instant::now();
+                match watch.next_event() {
+                    Some(event) if event.name == "change" => seen.push(event.revision()),
+                    Some(event) => panic!("{event:?}"),
+                    None => ended += 1,
+                }
+                assert!(deadline.elapsed() < AT_ONCE_MAX, "{:?}", deadline.elapsed());
+            }
+        });
+    }
+    for ((session, client), mut seen) in sessions.iter().zip(seen) {
+        let now = client.get(&format!("/v1/sessions/{session}")).expect(200)["revision"].clone();
+        let mut watch = Watch::resume(client, session, "", seen.last().copied());
+        while seen.last() != now.as_u64().as_ref() {
+            seen.push(watch.event().revision());
+        }
+        assert_eq!(seen, (1..=now.as_u64().unwrap()).collect::<Vec<_>>());
+    }
+    tell(&format!("4 poisons under 16 streams and 16 waits: {ended} streams ended, none hung"));
+}
+
+fn again_and_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let workerd = start(&folder);
+    let (sessions, module) = (sessions(&workerd), workerd.under_test());
+    let mut revision = Value::Null;
+    for round in 0..50 {
+        let (session, client) = &sessions[round % SESSIONS];
+        module.poison();
+        assert!(is_lost(&client.read(session, "key")));
+        revision = client.write(session, "key", &round.to_string()).expect(200)["revision"].clone();
+    }
+    all_work(&sessions);
+    let resident = resident_megabytes(workerd.id());
+    tell(&format!("50 instances one after the other, revision {revision}; {resident} MB"));
+    assert!(resident < 500, "{resident} MB");
+}
+
+fn resident_megabytes(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap() / 1_000
+}
+
+/// The instance fails while an object is woken by its alarm: the platform wakes it
+/// again.
+fn alarm() {
+    let folder = tempfile::tempdir().unwrap();
+    let workerd = start(&folder);
+    let (sessions, module) = (sessions(&workerd), workerd.under_test());
+    let (session, client) = &sessions[0];
+    let write = json!({"action": "write", "key": "scope", "value": "x", "ttl_seconds": 60});
+    client.tool(session, &write).expect(200);
+    module.evict();
+    module.poison_object(&format!("session/{session}"));
+    module.set_ahead(Duration::from_mins(2));
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let is_expired = || {
+        let audit = workerd.admin().tool(session, &json!({"action": "audit"})).expect(200);
+        audit.to_string().contains("\"expire\"")
+    };
+    while module.deeds()["deeds"][0]["what"] != "poisoned" {
+        assert!(Instant::now() < deadline, "the alarm was not poisoned: {}", workerd.log());
+        thread::sleep(Duration::from_millis(20));
+    }
+    while !is_expired() {
+        assert!(Instant::now() < deadline, "the alarm does not come again: {}", workerd.log());
+        thread::sleep(Duration::from_millis(100));
+    }
+    all_work(&sessions);
+}

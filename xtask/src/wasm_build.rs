@@ -1,0 +1,136 @@
+//! Compiles a crate of this repository to a wasm module, and what is done with
+//! what comes out: looking for paths of this machine, and writing it.
+//!
+//! Not here: what a module is wrapped into; that is [`crate::component`] and
+//! [`crate::worker`].
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{
+    console, process,
+    wasm_target::{self, RenamedFolder, TARGET},
+    workspace::Workspace,
+};
+
+/// A crate that is compiled to a module.
+#[derive(Debug)]
+pub(crate) struct Crate {
+    /// What it makes, for people.
+    pub(crate) about: &'static str,
+    pub(crate) package: &'static str,
+    /// The profile in the root `Cargo.toml`.
+    pub(crate) profile: &'static str,
+    pub(crate) stack_bytes: u32,
+}
+
+/// A compiled module.
+#[derive(Debug)]
+pub(crate) struct Module {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: Vec<u8>,
+    renamed: Vec<RenamedFolder>,
+}
+
+impl Crate {
+    /// Compiles it.
+    pub(crate) fn compile(&self, workspace: &Workspace) -> Result<Module> {
+        let target = wasm_target::ensure(workspace)?;
+        // A folder of its own: another compiler may be at work here than elsewhere.
+        let folder = workspace.target.join("wasm");
+        let file = format!("{}.wasm", self.package.replace('-', "_"));
+        let path = folder.join(TARGET).join(self.profile).join(file);
+        if !path.exists() {
+            console::step(&format!("Building {} (the first time about a minute)", self.about));
+        }
+        let mut flags = target.flags;
+        flags.push(format!("-Clink-arg=-zstack-size={}", self.stack_bytes));
+        // SHA-256 without unrolled rounds: 6 KB less for a digest a request at most.
+        flags.push("--cfg=sha2_backend_soft=\"compact\"".to_owned());
+        let renamed = wasm_target::renamed_folders(&workspace.root)?;
+        flags.extend(renamed.iter().map(RenamedFolder::flag));
+        let mut cargo = workspace.cargo();
+        cargo.args(["build", "--package", self.package, "--lib", "--profile", self.profile]);
+        cargo.args(["--target", TARGET]).arg("--target-dir").arg(&folder);
+        cargo.env(process::FLAGS, flags.join(process::FLAG_SEPARATOR));
+        if let Some(rustc) = target.rustc {
+            cargo.env("RUSTC", rustc);
+        }
+        process::run(&mut cargo)?;
+        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Module { path, bytes, renamed })
+    }
+}
+
+impl Module {
+    /// Refuses `bytes`, which were made of this module, when a path of this machine
+    /// stands in them.
+    pub(crate) fn refuse_paths(&self, bytes: &[u8], about: &str) -> Result<()> {
+        if let Some(folder) = self.renamed.iter().find(|folder| names(bytes, &folder.path)) {
+            bail!(
+                "{about} names {}: find what was compiled without the flag {}",
+                folder.path.display(),
+                folder.flag()
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Whether the path `folder` stands in `bytes`.
+fn names(bytes: &[u8], folder: &Path) -> bool {
+    let folder = folder.as_os_str().as_encoded_bytes();
+    bytes.windows(folder.len()).any(|window| window == folder)
+}
+
+/// Writes `bytes` to the file `path` unless it holds them; returns whether it
+/// wrote.
+pub(crate) fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool> {
+    if fs::read(path).is_ok_and(|old| old == bytes) {
+        return Ok(false);
+    }
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    // Renamed into place: who reads it meanwhile gets the old one or the new.
+    let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
+    fs::write(&unfinished, bytes)
+        .and_then(|()| fs::rename(&unfinished, path))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(true)
+}
+
+/// A number of bytes, as people say it.
+pub(crate) fn kilobytes(bytes: usize) -> Result<String> {
+    Ok(format!("{:.1} KB", f64::from(u32::try_from(bytes)?) / 1024.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_this_machine_is_found() {
+        assert!(names(b"\0/srv/ada/src/lib.rs\0", Path::new("/srv/ada")));
+        assert!(!names(b"\0/crates/serde/lib.rs\0", Path::new("/srv/ada")));
+    }
+
+    #[test]
+    fn unchanged_bytes_are_not_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/file");
+        assert!(write_if_changed(&path, b"one").unwrap());
+        assert!(!write_if_changed(&path, b"one").unwrap());
+        assert!(write_if_changed(&path, b"two").unwrap());
+        assert_eq!(fs::read(path).unwrap(), b"two");
+    }
+
+    #[test]
+    fn a_size_reads_as_people_say_it() {
+        assert_eq!(kilobytes(1536).unwrap(), "1.5 KB");
+    }
+}
