@@ -193,3 +193,40 @@ impl FarDirectory {
         stub.map(worker::Stub::into_rpc).map_err(|error| KvError(error.to_string()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kv::tests::Database;
+
+    fn list(entries: &Entries<Database>, after: &str, limit: u32) -> String {
+        entries.list(after, limit).unwrap().join(" ")
+    }
+
+    #[test]
+    fn what_is_entered_is_listed_in_order() {
+        let database = Database::new();
+        let entries = Entries::open(database.clone()).unwrap();
+        for id in ["b", "a", "a-1", "B", "a.1", "a"] {
+            assert_eq!(entries.enter(id), Ok(Revision(0)));
+        }
+        assert_eq!(list(&entries, "", 9), "B a a-1 a.1 b");
+        assert_eq!(list(&entries, "", 2), "B a");
+        assert_eq!(list(&entries, "a", 2), "a-1 a.1");
+        let entries = Entries::open(database).unwrap();
+        assert_eq!(list(&entries, "a.1", 9), "b");
+    }
+
+    #[test]
+    fn the_next_session_of_a_name_begins_after_the_last_one() {
+        let entries = Entries::open(Database::new()).unwrap();
+        entries.enter("a").unwrap();
+        entries.strike_out("a", Revision(7)).unwrap();
+        assert_eq!(list(&entries, "", 9), "");
+        assert_eq!(entries.enter("a"), Ok(Revision(7)));
+        assert_eq!(list(&entries, "", 9), "a");
+        // Told twice, or late, it does not go back.
+        entries.strike_out("a", Revision(3)).unwrap();
+        assert_eq!(entries.enter("a"), Ok(Revision(7)));
+    }
+}

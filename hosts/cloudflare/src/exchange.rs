@@ -3,7 +3,7 @@
 
 #![expect(unreachable_pub, reason = "JavaScript gets what is `pub`")]
 
-use std::{cell::RefCell, num::NonZeroU32, rc::Rc};
+use std::{cell::RefCell, rc::Rc};
 
 use futures_util::stream;
 use http::{
@@ -13,7 +13,7 @@ use js_sys::{Array, Uint8Array};
 use shared_context_codec::Failure;
 use shared_context_wire::{
     credential::Keys,
-    http::{Body, Http, Options, RateLimit, Watch},
+    http::{Body, Http, Options, Watch, parse_public_url, parse_rate},
 };
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
@@ -62,35 +62,24 @@ pub fn set_up(
     let admin_key = set("SHARED_CONTEXT_ADMIN_KEY", admin_key)?;
     let keys = Keys::new(secret.as_bytes(), &admin_key);
     let mut options = Options::new(keys.map_err(|it| JsError::new(&it.to_string()))?);
+    let refused = |name: &str, why: &str| JsError::new(&format!("{name}: {why}"));
     if let Some(rate) = rate.filter(|it| !it.is_empty()) {
-        options.rate_limit = rate_limit(&rate)?;
+        let rate = parse_rate(&rate);
+        options.rate_limit = rate.map_err(|why| refused("SHARED_CONTEXT_RATE", &why))?;
     }
     if let Some(url) = public_url.filter(|it| !it.is_empty()) {
-        let url = url.parse::<Uri>().ok().filter(|it| it.authority().is_some());
-        options.public_url = Some(url.ok_or_else(|| {
-            JsError::new("SHARED_CONTEXT_PUBLIC_URL is no URL such as https://memory.example.com")
-        })?);
+        let url = parse_public_url(&url);
+        options.public_url = Some(url.map_err(|why| refused("SHARED_CONTEXT_PUBLIC_URL", &why))?);
     }
     options.is_local = match local.as_deref() {
         None | Some("" | "no") => false,
         Some("yes") => true,
-        Some(_) => return Err(JsError::new("SHARED_CONTEXT_LOCAL is neither yes nor no")),
+        Some(_) => return Err(refused("SHARED_CONTEXT_LOCAL", "write yes or no")),
     };
     options.request_id_seed = seed;
     options.has_sockets = true;
     HTTP.set(Some(Rc::new(Http::new(options))));
     Ok(())
-}
-
-fn rate_limit(rate: &str) -> Result<Option<RateLimit>, JsError> {
-    if rate == "off" {
-        return Ok(None);
-    }
-    let per_second: NonZeroU32 = rate.parse().map_err(|_| {
-        JsError::new("SHARED_CONTEXT_RATE is neither a number of requests a second nor `off`")
-    })?;
-    let burst = per_second.saturating_mul(NonZeroU32::MIN.saturating_add(1));
-    Ok(Some(RateLimit { per_second, burst, ..RateLimit::default() }))
 }
 
 /// The head of the request with this method, URL and these headers: each name and

@@ -42,16 +42,22 @@ pub struct RateLimit {
     pub streams: NonZeroU32,
 }
 
-impl Default for RateLimit {
-    /// 200 requests a second, 400 at once, 64 live streams: far more than a model
-    /// can ask for, and little for a server.
-    fn default() -> Self {
-        let per_second = NonZeroU32::MIN.saturating_add(199);
+impl RateLimit {
+    /// So many requests a second, twice that at once, and 64 live streams.
+    pub fn per_second(per_second: NonZeroU32) -> Self {
         Self {
             per_second,
             burst: per_second.saturating_mul(NonZeroU32::MIN.saturating_add(1)),
             streams: NonZeroU32::MIN.saturating_add(63),
         }
+    }
+}
+
+impl Default for RateLimit {
+    /// 200 requests a second, 400 at once, 64 live streams: far more than a model
+    /// can ask for, and little for a server.
+    fn default() -> Self {
+        Self::per_second(NonZeroU32::MIN.saturating_add(199))
     }
 }
 

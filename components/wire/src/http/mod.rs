@@ -79,7 +79,7 @@ pub(crate) use self::{
     streams::Streams,
 };
 pub use limit::RateLimit;
-pub use options::Options;
+pub use options::{Options, parse_public_url, parse_rate};
 pub use socket::{Ending, Socket};
 pub use table::{BODY_BYTES_MAX, DOCUMENT_BYTES_MAX};
 pub use watch::Watch;

@@ -45,3 +45,60 @@ impl Options {
         }
     }
 }
+
+/// Reads [`Options::public_url`] as an operator writes it.
+///
+/// # Errors
+///
+/// It is no such URL: what to write instead.
+pub fn parse_public_url(text: &str) -> Result<Uri, String> {
+    let url: Option<Uri> = text.trim_end_matches('/').parse().ok();
+    let is_base = |it: &Uri| {
+        matches!(it.scheme_str(), Some("http" | "https"))
+            && it.path() == "/"
+            && it.query().is_none()
+    };
+    url.filter(is_base)
+        .ok_or_else(|| "write a scheme and a name, such as https://memory.example.com".to_owned())
+}
+
+/// Reads [`Options::rate_limit`] as an operator writes it: requests a second, or
+/// `off`.
+///
+/// # Errors
+///
+/// It is neither: what to write instead.
+pub fn parse_rate(text: &str) -> Result<Option<RateLimit>, String> {
+    match text {
+        "off" => Ok(None),
+        _ => text
+            .parse()
+            .map(|it| Some(RateLimit::per_second(it)))
+            .map_err(|_| "write a number of requests a second from 1 on, or off".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_public_url_is_a_scheme_and_a_name() {
+        let seen = parse_public_url("https://memory.example.com/").unwrap();
+        assert_eq!(seen.host(), Some("memory.example.com"));
+        assert!(parse_public_url("http://10.0.0.1:8080").is_ok());
+        for text in ["", "memory.example.com", "ftp://x", "https://x/path", "https://x?a=b", "/"] {
+            assert!(parse_public_url(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_rate_is_a_number_or_off() {
+        let limit = parse_rate("50").unwrap().unwrap();
+        assert_eq!((limit.per_second.get(), limit.burst.get()), (50, 100));
+        assert_eq!(parse_rate("off"), Ok(None));
+        for text in ["", "0", "-1", "1.5", "OFF", "unlimited"] {
+            assert!(parse_rate(text).is_err(), "{text}");
+        }
+    }
+}

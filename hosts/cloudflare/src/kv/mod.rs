@@ -15,7 +15,7 @@ mod cache;
 mod rows;
 mod sql;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::{
     cell::{Cell, RefCell},

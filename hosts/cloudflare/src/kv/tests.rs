@@ -10,7 +10,7 @@ use super::*;
 
 /// A database in memory that fails when it is told to.
 #[derive(Clone)]
-struct Database {
+pub(crate) struct Database {
     connection: Rc<Connection>,
     fails: Rc<RefCell<Fails>>,
     /// The statements performed.
@@ -27,7 +27,7 @@ enum Fails {
 }
 
 impl Database {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             connection: Rc::new(Connection::open_in_memory().unwrap()),
             fails: Rc::new(RefCell::new(Fails::Never)),

@@ -8,7 +8,6 @@ use std::{
     env,
     io::{self, IsTerminal},
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    num::NonZeroU32,
     path::{Path, PathBuf},
 };
 
@@ -17,7 +16,7 @@ use clap::ValueEnum;
 use http::Uri;
 use serde_json::json;
 use shared_context_wasmtime::{Server, ServerOptions, folder::SECRETS_FILE};
-use shared_context_wire::http::RateLimit;
+use shared_context_wire::http::{RateLimit, parse_public_url, parse_rate};
 use tracing_subscriber::EnvFilter;
 
 use super::{
@@ -55,7 +54,7 @@ pub(crate) struct Arguments {
     data: Option<PathBuf>,
     /// The address of a proxy in front, as its clients write it: /mcp takes requests
     /// for that name too
-    #[arg(long, value_name = "URL", value_parser = public_url)]
+    #[arg(long, value_name = "URL", value_parser = parse_public_url)]
     public_url: Option<Uri>,
     /// How many requests a second each participant may make, and twice that at
     /// once, beside 64 live streams; off for any number of each
@@ -78,20 +77,16 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// How many requests a second; none for any number.
+/// How many requests each participant may make; none for any number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Rate(Option<NonZeroU32>);
+struct Rate(Option<RateLimit>);
 
 /// Runs `serve` until it is told to stop.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
     start_log(arguments.log_format, LOG_DEFAULT)?;
     let folder = data_folder(arguments.data.as_deref())?;
     let mut options = options(&folder, arguments.listen);
-    options.rate_limit = arguments.rate.0.map(|per_second| RateLimit {
-        per_second,
-        burst: per_second.saturating_mul(NonZeroU32::MIN.saturating_add(1)),
-        ..RateLimit::default()
-    });
+    options.rate_limit = arguments.rate.0;
     options.public_url.clone_from(&arguments.public_url);
     options.storage.bytes_max = arguments.disk_max_mib.map(|it| it.saturating_mul(1 << 20));
     let is_key_kept = options.admin_key.is_none();
@@ -233,25 +228,8 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         .map_err(|_| format!("write an IP address and a port, such as {LISTEN_DEFAULT}, or a port"))
 }
 
-fn public_url(text: &str) -> Result<Uri, String> {
-    let url: Option<Uri> = text.trim_end_matches('/').parse().ok();
-    let is_base = |it: &Uri| {
-        matches!(it.scheme_str(), Some("http" | "https"))
-            && it.path() == "/"
-            && it.query().is_none()
-    };
-    url.filter(is_base)
-        .ok_or_else(|| "write a scheme and a name, such as https://memory.example.com".to_owned())
-}
-
 fn rate(text: &str) -> Result<Rate, String> {
-    match text {
-        "off" => Ok(Rate(None)),
-        _ => text
-            .parse()
-            .map(|it| Rate(Some(it)))
-            .map_err(|_| "write a number of requests a second from 1 on, or off".to_owned()),
-    }
+    parse_rate(text).map(Rate)
 }
 
 #[cfg(test)]
@@ -267,23 +245,6 @@ mod tests {
             assert!(address(text).is_err(), "{text}");
         }
         assert!(address(LISTEN_DEFAULT).is_ok());
-    }
-
-    #[test]
-    fn a_public_url_is_a_scheme_and_a_name() {
-        let seen = public_url("https://memory.example.com/").unwrap();
-        assert_eq!(seen.host(), Some("memory.example.com"));
-        assert!(public_url("http://10.0.0.1:8080").is_ok());
-        for text in ["", "memory.example.com", "ftp://x", "https://x/path", "https://x?a=b", "/"] {
-            assert!(public_url(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_rate_is_a_number_or_off() {
-        assert_eq!(rate("off").unwrap(), Rate(None));
-        assert_eq!(rate("5").unwrap(), Rate(NonZeroU32::new(5)));
-        assert!(rate("0").is_err() && rate("-1").is_err() && rate("").is_err());
     }
 
     #[test]
