@@ -38,6 +38,14 @@ impl Engine {
         Self { place: Place::Entry(remote), directory }
     }
 
+    /// Waits until all that was told so far is durable.
+    pub(crate) async fn settle(&self) -> Result<(), Failure> {
+        match &self.place {
+            Place::Object(object) => object.settle().await,
+            Place::Entry(_) => Ok(()),
+        }
+    }
+
     /// The object, if this is one's.
     pub(crate) fn object(&self) -> Option<&Rc<Object>> {
         if let Place::Object(object) = &self.place { Some(object) } else { None }

@@ -13,13 +13,13 @@ use js_sys::{Array, Uint8Array};
 use shared_context_codec::Failure;
 use shared_context_wire::{
     credential::Keys,
-    http::{Body, Http, Options, Watch, parse_public_url, parse_rate},
+    http::{Body, Http, Options, Socket, Watch, parse_public_url, parse_rate},
 };
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 use wasm_streams::ReadableStream;
 
-use crate::{engine::Engine, object::Object};
+use crate::engine::Engine;
 
 thread_local! {
     /// The interface, once it is set up: one for all that this isolate does.
@@ -131,22 +131,29 @@ pub(crate) fn answer(
     engine: &Rc<Engine>,
 ) -> Array {
     let (answered, body) = response.into_parts();
-    let body = match (body, engine.object()) {
-        (Body::Whole(body), _) if body.is_empty() => JsValue::NULL,
-        (Body::Whole(body), _) => Uint8Array::from(&body[..]).into(),
-        (Body::Live(watch), Some(object)) => live(watch, Rc::clone(engine), Rc::clone(object)),
-        (Body::Socket(socket), Some(object)) => match object.sockets.accept(socket) {
-            Ok(client) => {
-                let object = Rc::clone(object);
-                spawn_local(async move { object.tell_sockets().await });
-                return parts(answered.status, &answered.headers, &JsValue::NULL, &client);
-            }
-            Err(failure) => return refusal(http, head, failure),
-        },
-        // There is nothing to be told at the entry.
-        (Body::Live(_) | Body::Socket(_), None) => JsValue::NULL,
+    let body = match body {
+        Body::Whole(body) if body.is_empty() => JsValue::NULL,
+        Body::Whole(body) => Uint8Array::from(&body[..]).into(),
+        Body::Live(watch) => live(watch, Rc::clone(engine)),
+        Body::Socket(socket) => {
+            return match accept(socket, engine) {
+                Ok(far) => parts(answered.status, &answered.headers, &JsValue::NULL, &far),
+                Err(failure) => refusal(http, head, failure),
+            };
+        }
     };
     parts(answered.status, &answered.headers, &body, &JsValue::UNDEFINED)
+}
+
+/// Takes up `socket` and begins to tell; returns the client's end.
+fn accept(socket: Box<Socket>, engine: &Rc<Engine>) -> Result<JsValue, Failure> {
+    let Some(object) = engine.object() else {
+        return Err(Failure::new("INTERNAL", "a WebSocket was asked for where no session is"));
+    };
+    let far = object.sockets.accept(socket)?;
+    let object = Rc::clone(object);
+    spawn_local(async move { object.tell_sockets().await });
+    Ok(far)
 }
 
 /// The response to a request that the host refuses.
@@ -174,12 +181,12 @@ fn parts(status: StatusCode, headers: &HeaderMap, body: &JsValue, socket: &JsVal
 
 /// A stream of what `watch` tells. Each piece is sent when all it tells of is
 /// durable; when the client goes, the stream is dropped.
-fn live(watch: Box<Watch>, engine: Rc<Engine>, object: Rc<Object>) -> JsValue {
+fn live(watch: Box<Watch>, engine: Rc<Engine>) -> JsValue {
     let pieces = stream::unfold(watch, move |mut watch| {
-        let (engine, object) = (Rc::clone(&engine), Rc::clone(&object));
+        let engine = Rc::clone(&engine);
         async move {
             let piece = watch.next(&*engine).await?;
-            let settled = object.settle().await;
+            let settled = engine.settle().await;
             let piece = settled.map(|()| Uint8Array::from(&piece[..]).into());
             Some((piece.map_err(|failure| JsValue::from_str(&failure.message)), watch))
         }

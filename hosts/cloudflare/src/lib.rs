@@ -33,6 +33,7 @@ mod exchange;
 mod hub;
 mod js;
 mod kv;
+mod log;
 mod object;
 mod remote;
 mod sockets;

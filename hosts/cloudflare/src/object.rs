@@ -19,10 +19,9 @@ use std::{
 };
 
 use futures_util::lock::Mutex;
-use serde::Serialize;
-use shared_context_codec::{Caller, Failure, Reply, Time};
+use shared_context_codec::{Caller, Failure, Reply};
 use shared_context_core::{
-    Error, Label, Line,
+    Error,
     audit::AuditRecord,
     port::{Clock, KvError, Log, NoTokenizer, Ports},
     time::Timestamp,
@@ -35,6 +34,7 @@ use crate::{
     hub::Hub,
     js::{self, Storage},
     kv::ObjectKv,
+    log,
     sockets::Sockets,
 };
 
@@ -130,7 +130,7 @@ impl Object {
         }
         let _turn = self.turn.lock().await;
         let begins_after = self.directory.enter(self.id()).await.map_err(|error| {
-            log_failure(&error);
+            log::failure(&error);
             Failure::new(
                 "STORAGE_UNAVAILABLE",
                 "the directory of sessions does not answer, nothing was changed; try again soon",
@@ -151,7 +151,9 @@ impl Object {
             Ports { kv: &self.kv, clock: &WorkerClock, log: &records, tokenizer: &NoTokenizer };
         let answer = ask(&ports);
         if let Some(error) = self.kv.take_failure() {
-            log_failure(&error);
+            log::failure(&error);
+            // A commit may have happened, and nobody saw to what follows from it.
+            self.set_alarm(Some(later()));
         }
         if self.kv.take_committed() {
             if let Ok((_, Some(next_expiry_ms))) = &answer {
@@ -174,7 +176,7 @@ impl Object {
         let object = Rc::clone(self);
         spawn_local(async move {
             if object.settle().await.is_ok() {
-                records.iter().for_each(log_record);
+                records.iter().for_each(log::record);
                 object.tell_sockets().await;
             }
         });
@@ -228,7 +230,7 @@ impl Object {
             return;
         }
         if let Err(error) = self.directory.strike_out(self.id(), revision).await {
-            log_failure(&error);
+            log::failure(&error);
             return self.set_alarm(Some(later()));
         }
         // Nothing was created here meanwhile: that waits for its turn.
@@ -236,7 +238,7 @@ impl Object {
         self.alarm.take();
         self.kv.note_emptied(revision);
         for failed in [cleared.0.await, cleared.1.await].into_iter().filter_map(Result::err) {
-            log_failure(&failed);
+            log::failure(&failed);
         }
     }
 
@@ -254,7 +256,7 @@ impl Object {
         let set = self.storage.set_alarm(at);
         spawn_local(async move {
             if let Err(error) = set.await {
-                log_failure(&error);
+                log::failure(&error);
             }
         });
     }
@@ -267,25 +269,8 @@ impl Object {
 
 /// The answer when storage failed; why is for the log.
 pub(crate) fn unavailable(error: KvError) -> Failure {
-    log_failure(&error);
+    log::failure(&error);
     Error::from(error).into()
-}
-
-fn log_failure(error: &KvError) {
-    #[derive(Serialize)]
-    struct Line<'e> {
-        level: &'static str,
-        target: &'static str,
-        message: &'static str,
-        reason: &'e str,
-    }
-    let line = Line {
-        level: "ERROR",
-        target: "shared_context::storage",
-        message: "storage failed",
-        reason: &error.0,
-    };
-    js::log_error(&serde_json::to_string(&line).unwrap_or_default());
 }
 
 fn later() -> Timestamp {
@@ -310,44 +295,4 @@ impl Log for Records {
     fn record(&self, record: &AuditRecord) {
         self.0.borrow_mut().push(record.clone());
     }
-}
-
-/// Writes a record to the log, as the server of the wasmtime host does.
-fn log_record(record: &AuditRecord) {
-    #[derive(Serialize)]
-    struct Line<'r> {
-        level: &'static str,
-        session: &'r str,
-        revision: u64,
-        action: &'static str,
-        written_by: &'r str,
-        written_at: Time,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        key: Option<&'r str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        version: Option<u64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        value_size_tokens: Option<u32>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        label: Option<&'r str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        reason: Option<&'r str>,
-        target: &'static str,
-    }
-    let AuditRecord { session, revision, action, participant, at, entry, label, reason } = record;
-    let line = Line {
-        level: "INFO",
-        session,
-        revision: revision.0,
-        action: action.as_str(),
-        written_by: participant.as_str(),
-        written_at: Time(*at),
-        key: entry.as_ref().map(|it| it.key.as_str()),
-        version: entry.as_ref().map(|it| it.version),
-        value_size_tokens: entry.as_ref().map(|it| it.value_tokens.0),
-        label: label.as_ref().map(Label::as_str),
-        reason: reason.as_ref().map(self::Line::as_str),
-        target: "shared_context::audit",
-    };
-    js::log(&serde_json::to_string(&line).unwrap_or_default());
 }
