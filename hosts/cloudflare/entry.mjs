@@ -163,6 +163,14 @@ const REFUSED_BYTES_MAX = 32 * 1024 * 1024;
 // The body of a request, or nothing where it is too long.
 async function bodyOf(request, headers) {
   if (request.body === null) return new Uint8Array();
+  try {
+    return await received(request, headers);
+  } catch (error) {
+    throw error instanceof Lost ? error : new Cut();
+  }
+}
+
+async function received(request, headers) {
   const told = Number(request.headers.get("content-length") ?? Infinity);
   if (told <= ASKED_ABOVE) return new Uint8Array(await request.arrayBuffer());
   const most = entered(() => bodyBytesMax(request.method, request.url, headers));
@@ -199,17 +207,21 @@ async function answered(request, env, responder) {
   }
 }
 
+// A client that did not send all of its request.
+class Cut extends Error {}
+
 // The answer to a request that failed here, or on its way to an object.
 function refused(request, env, error) {
   const isUnavailable = error.retryable === true || error.overloaded === true;
-  if (!(error instanceof Lost)) console.error(error.stack ?? String(error));
+  const why = error instanceof Cut ? "cut" : isUnavailable ? "unavailable" : "lost";
+  if (!(error instanceof Cut || error instanceof Lost)) console.error(error.stack ?? String(error));
   try {
     prepare(env);
   } catch (error) {
     return unprepared(error);
   }
   try {
-    return response(entered(() => refuse(request.method, request.url, headersOf(request), isUnavailable)));
+    return response(entered(() => refuse(request.method, request.url, headersOf(request), why)));
   } catch (error) {
     return unprepared(error);
   }
@@ -247,7 +259,9 @@ export default class extends WorkerEntrypoint {
     try {
       return await env.BUCKET.getByName(name).fetch(request);
     } catch (error) {
-      return refused(request, env, error);
+      // What the platform did not say of the object happened on this side of it.
+      const isOurs = error.remote || error.retryable || error.overloaded;
+      return refused(request, env, isOurs ? error : new Cut());
     }
   }
 }

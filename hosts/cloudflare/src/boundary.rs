@@ -2,17 +2,14 @@
 
 use std::rc::Rc;
 
-use bytes::Bytes;
-use http::Request;
 use js_sys::Array;
 use wasm_bindgen::prelude::*;
 use worker::{Env, State, web_sys, worker_sys::DurableObjectState};
 
 use crate::{
-    at_once::at_once,
     directory::FarDirectory,
     engine::Engine,
-    exchange::{answer, head, http},
+    exchange::{self, http},
     js::Storage,
     object::Object,
     remote::{read_caller, written},
@@ -57,18 +54,7 @@ impl Bucket {
         headers: &str,
         body: Option<Vec<u8>>,
     ) -> Result<JsValue, JsError> {
-        let (http, head) = (http()?, head(method, url, headers)?);
-        let engine = Rc::clone(&self.engine);
-        Ok(at_once(async move {
-            let response = match body {
-                Some(body) => {
-                    let request = Request::from_parts(head.clone(), Bytes::from(body));
-                    http.handle(&*engine, request).await
-                }
-                None => http.too_large(&*engine, &head).await,
-            };
-            answer(&http, &head, response, &engine)
-        }))
+        exchange::respond(Rc::clone(&self.engine), method, url, headers, body)
     }
 
     /// Performs a request of the JSON tool for the entry.

@@ -4,18 +4,16 @@
 
 use std::rc::Rc;
 
-use bytes::Bytes;
-use http::{Method, Request};
+use http::Method;
 use js_sys::Array;
 use shared_context_codec::Failure;
 use wasm_bindgen::prelude::*;
 use worker::Env;
 
 use crate::{
-    at_once::at_once,
     directory::FarDirectory,
     engine::Engine,
-    exchange::{self, answer, head, http, path_and_query},
+    exchange::{self, head, http, path_and_query},
     js,
     remote::Remote,
 };
@@ -52,18 +50,8 @@ pub fn respond(
     headers: &str,
     body: Option<Vec<u8>>,
 ) -> Result<JsValue, JsError> {
-    let (http, head) = (http()?, head(method, url, headers)?);
-    let engine = Rc::new(Engine::at_entry(Remote::new(env.clone()), FarDirectory::new(env)));
-    Ok(at_once(async move {
-        let response = match body {
-            Some(body) => {
-                let request = Request::from_parts(head.clone(), Bytes::from(body));
-                http.handle(&*engine, request).await
-            }
-            None => http.too_large(&*engine, &head).await,
-        };
-        answer(&http, &head, response, &engine)
-    }))
+    let engine = Engine::at_entry(Remote::new(env.clone()), FarDirectory::new(env));
+    exchange::respond(Rc::new(engine), method, url, headers, body)
 }
 
 /// How many bytes of the body of a request are read.
@@ -73,35 +61,34 @@ pub fn respond(
 /// The Worker is not set up, or the request is none.
 #[wasm_bindgen(js_name = bodyBytesMax)]
 pub fn body_bytes_max(method: &str, url: &str, headers: &str) -> Result<usize, JsError> {
-    Ok(http()?.body_bytes_max(&head(method, url, headers)?))
+    Ok(http()?.body_bytes_max(&head(method, url, headers)?.0))
 }
 
-/// Refuses a request that failed in a way that only the host knows of: its object
-/// could not be reached (`isUnavailable`), or failed.
+/// Refuses a request that failed in a way that only the host knows of: its body did
+/// not arrive (`cut`), its object could not be reached (`unavailable`), or it failed
+/// under the request (anything else).
 ///
 /// # Errors
 ///
 /// The Worker is not set up, or the request is none.
 #[wasm_bindgen]
-pub fn refuse(
-    method: &str,
-    url: &str,
-    headers: &str,
-    #[wasm_bindgen(js_name = isUnavailable)] is_unavailable: bool,
-) -> Result<Array, JsError> {
-    let (http, head) = (http()?, head(method, url, headers)?);
-    let (code, message) = if is_unavailable {
-        (
+pub fn refuse(method: &str, url: &str, headers: &str, why: &str) -> Result<Array, JsError> {
+    let (http, (head, _)) = (http()?, head(method, url, headers)?);
+    let failure = match why {
+        "cut" => Failure::new(
+            "MALFORMED_REQUEST",
+            "the body did not arrive whole; send the request again",
+        ),
+        "unavailable" => Failure::new(
             "STORAGE_UNAVAILABLE",
             "the session's object could not be reached; a change may have been made all the \
              same: read before retrying, or retry it with its request_id",
-        )
-    } else {
-        (
+        ),
+        _ => Failure::new(
             "INTERNAL",
             "the request failed inside the server; it may have been carried out: read before \
              retrying, or retry a change with its request_id",
-        )
+        ),
     };
-    Ok(exchange::refusal(&http, &head, Failure::new(code, message)))
+    Ok(exchange::refusal(&http, &head, failure))
 }

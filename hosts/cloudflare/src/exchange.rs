@@ -5,6 +5,7 @@
 
 use std::{cell::RefCell, rc::Rc};
 
+use bytes::Bytes;
 use futures_util::stream;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, request::Parts,
@@ -19,7 +20,7 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 use wasm_streams::ReadableStream;
 
-use crate::engine::Engine;
+use crate::{at_once::at_once, engine::Engine};
 
 thread_local! {
     /// The interface, once it is set up: one for all that this isolate does.
@@ -82,20 +83,57 @@ pub fn set_up(
     Ok(())
 }
 
+/// The head of a request, and why it is refused, where it holds what no head may.
+pub(crate) type Head = (Parts, Option<Failure>);
+
 /// The head of the request with this method, URL and these headers: each name and
 /// each value on a line of its own.
-pub(crate) fn head(method: &str, url: &str, headers: &str) -> Result<Parts, JsError> {
+pub(crate) fn head(method: &str, url: &str, headers: &str) -> Result<Head, JsError> {
     let mut request = Request::new(());
     *request.method_mut() = method.parse::<Method>()?;
     *request.uri_mut() = path_and_query(url).parse::<Uri>()?;
+    let mut unfit = None;
     let mut lines = headers.split('\n');
     while let (Some(name), Some(value)) = (lines.next(), lines.next()) {
-        request.headers_mut().append(
-            HeaderName::from_bytes(name.as_bytes())?,
-            HeaderValue::from_bytes(value.as_bytes())?,
-        );
+        match (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value.as_bytes())) {
+            (Ok(name), Ok(value)) => drop(request.headers_mut().append(name, value)),
+            _ => unfit = Some(name.to_owned()),
+        }
     }
-    Ok(request.into_parts().0)
+    let unfit = unfit.map(|name| {
+        let message = format!("the header {name} holds a character that no header may hold");
+        Failure::new("MALFORMED_REQUEST", message)
+    });
+    Ok((request.into_parts().0, unfit))
+}
+
+/// Has the wire answer a request by asking `engine`, or promise to. `body` is
+/// nothing when it is too long.
+///
+/// # Errors
+///
+/// The Worker is not set up, or the request is none.
+pub(crate) fn respond(
+    engine: Rc<Engine>,
+    method: &str,
+    url: &str,
+    headers: &str,
+    body: Option<Vec<u8>>,
+) -> Result<JsValue, JsError> {
+    let (http, (head, unfit)) = (http()?, head(method, url, headers)?);
+    if let Some(failure) = unfit {
+        return Ok(refusal(&http, &head, failure).into());
+    }
+    Ok(at_once(async move {
+        let response = match body {
+            Some(body) => {
+                let request = Request::from_parts(head.clone(), Bytes::from(body));
+                http.handle(&*engine, request).await
+            }
+            None => http.too_large(&*engine, &head).await,
+        };
+        answer(&http, &head, response, &engine)
+    }))
 }
 
 /// The path and the query of `url`, as they may stand in a request: browsers let
@@ -124,12 +162,7 @@ pub(crate) fn path_and_query(url: &str) -> String {
 
 /// A response as JavaScript takes it: status, headers as in [`head`], body, and the
 /// WebSocket that it opens.
-pub(crate) fn answer(
-    http: &Http,
-    head: &Parts,
-    response: Response<Body>,
-    engine: &Rc<Engine>,
-) -> Array {
+fn answer(http: &Http, head: &Parts, response: Response<Body>, engine: &Rc<Engine>) -> Array {
     let (answered, body) = response.into_parts();
     let body = match body {
         Body::Whole(body) if body.is_empty() => JsValue::NULL,
