@@ -130,8 +130,8 @@ impl Directory {
     }
 }
 
-fn thrown(error: KvError) -> JsError {
-    JsError::new(&error.0)
+fn thrown(KvError(why): KvError) -> JsError {
+    JsError::new(&why)
 }
 
 #[wasm_bindgen]

@@ -25,6 +25,7 @@ use crate::{
 ///
 /// The Worker is not set up.
 #[wasm_bindgen]
+#[expect(clippy::needless_pass_by_value, reason = "so it comes from JavaScript")]
 pub fn destination(
     method: &str,
     url: &str,

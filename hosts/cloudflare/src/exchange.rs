@@ -44,6 +44,7 @@ pub(crate) fn http() -> Result<Rc<Http>, JsError> {
 ///
 /// A text for the operator: what is missing or wrong, and how to set it.
 #[wasm_bindgen(js_name = setUp)]
+#[expect(clippy::needless_pass_by_value, reason = "so it comes from JavaScript")]
 pub fn set_up(
     secret: Option<String>,
     admin_key: Option<String>,

@@ -25,16 +25,19 @@ impl Hub {
 
     /// Waits to be woken, for `at_most`.
     pub(crate) async fn wait(&self, at_most: Duration) -> Woken {
+        let woken = self.listen();
+        match select(woken, Box::pin(js::sleep(at_most))).await {
+            Either::Left(_) => Woken::Changed,
+            Either::Right(_) => Woken::TimeUp,
+        }
+    }
+
+    fn listen(&self) -> oneshot::Receiver<()> {
         let (wake, woken) = oneshot::channel();
         let mut waiting = self.waiting.borrow_mut();
         // Those who have gone leave room for those who come.
         waiting.retain(|it| !it.is_canceled());
         waiting.push(wake);
-        drop(waiting);
-        let sleep = Box::pin(js::sleep(at_most));
-        match select(woken, sleep).await {
-            Either::Left(_) => Woken::Changed,
-            Either::Right(_) => Woken::TimeUp,
-        }
+        woken
     }
 }

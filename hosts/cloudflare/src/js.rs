@@ -166,11 +166,9 @@ impl Sql for Storage {
 }
 
 /// Waits for what was begun.
-fn settled(begun: Result<Promise, JsValue>) -> impl Future<Output = Result<(), KvError>> + 'static {
-    async {
-        let settled = JsFuture::from(begun.map_err(|error| failed(&error))?).await;
-        settled.map(drop).map_err(|error| failed(&error))
-    }
+async fn settled(begun: Result<Promise, JsValue>) -> Result<(), KvError> {
+    let settled = JsFuture::from(begun.map_err(|error| failed(&error))?).await;
+    settled.map(drop).map_err(|error| failed(&error))
 }
 
 fn bound(value: Value<'_>) -> JsValue {

@@ -1,4 +1,4 @@
-//! The WebSockets of an object, which may sleep while they are open: what was told
+//! The sockets of an object (`WebSocket`), which may sleep while they are open: what was told
 //! on each is written down with the socket, and the object need not stay in memory
 //! (the platform's hibernation).
 //!

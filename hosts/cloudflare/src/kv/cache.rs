@@ -25,12 +25,23 @@ pub(super) struct Cache {
     bytes: usize,
 }
 
+/// What is known of a row.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Known<'c> {
+    Nothing,
+    Absent,
+    There(&'c [u8]),
+}
+
 impl Cache {
-    /// What is known of the row `name`: `None` nothing, `Some(None)` that there is
-    /// none.
-    pub(super) fn get(&self, name: &str) -> Option<Option<&[u8]>> {
-        let known = self.rows.get(name).map(Option::as_deref);
-        known.or_else(|| self.is_complete(name).then_some(None))
+    /// What is known of the row `name`.
+    pub(super) fn get(&self, name: &str) -> Known<'_> {
+        match self.rows.get(name) {
+            Some(Some(value)) => Known::There(value),
+            Some(None) => Known::Absent,
+            None if self.is_complete(name) => Known::Absent,
+            None => Known::Nothing,
+        }
     }
 
     /// The rows with `prefix` after the row `after`, if all are known.

@@ -26,7 +26,7 @@ use shared_context_core::port::{Bucket, Change, CommitError, Kv, KvError, Revisi
 
 pub(crate) use self::sql::{Cell as SqlCell, Row as SqlRow, Sql, Value};
 use self::{
-    cache::Cache,
+    cache::{Cache, Known},
     rows::{Rows, Stored},
 };
 
@@ -40,7 +40,7 @@ struct Shared<S> {
     rows: Rows<S>,
     cache: RefCell<Cache>,
     /// How far the bucket is; `None`: not looked yet.
-    known: Cell<Option<Known>>,
+    known: Cell<Option<Loaded>>,
     /// The revision that a bucket without a table has.
     begins_after: Cell<Revision>,
     /// Whether a bucket without rows may be written to.
@@ -55,7 +55,7 @@ struct Shared<S> {
 
 /// What is stored; `None`: no table.
 #[derive(Debug, Clone, Copy)]
-struct Known(Option<Stored>);
+struct Loaded(Option<Stored>);
 
 impl<S: Sql> ObjectKv<S> {
     /// The bucket in the database behind `sql`.
@@ -120,7 +120,7 @@ impl<S: Sql> ObjectKv<S> {
 
 impl<S: Sql> Shared<S> {
     fn stored(&self) -> Result<Option<Stored>, KvError> {
-        if let Some(Known(stored)) = self.known.get() {
+        if let Some(Loaded(stored)) = self.known.get() {
             return Ok(stored);
         }
         let loaded = self.rows.load().inspect_err(|it| self.note_failure(it))?;
@@ -128,7 +128,7 @@ impl<S: Sql> Shared<S> {
             self.cache.borrow_mut().note(rows::FIRST_READ, value.as_deref());
             stored
         });
-        self.known.set(Some(Known(stored)));
+        self.known.set(Some(Loaded(stored)));
         Ok(stored)
     }
 
@@ -183,8 +183,10 @@ impl<S: Sql> Bucket for ObjectBucket<S> {
     }
 
     fn get(&self, row: &str) -> Result<Option<Vec<u8>>, KvError> {
-        if let Some(known) = self.shared.cache.borrow().get(row) {
-            return Ok(known.map(<[u8]>::to_vec));
+        match self.shared.cache.borrow().get(row) {
+            Known::There(value) => return Ok(Some(value.to_vec())),
+            Known::Absent => return Ok(None),
+            Known::Nothing => {}
         }
         if self.shared.stored()?.is_none() {
             return Ok(None);
@@ -228,8 +230,9 @@ impl<S: Sql> Bucket for ObjectBucket<S> {
         }
         let next = expected.next();
         let may_be_long = |name: &str| match shared.cache.borrow().get(name) {
-            Some(known) => known.is_some_and(rows::is_long),
-            None => stored.is_some(),
+            Known::There(value) => rows::is_long(value),
+            Known::Absent => false,
+            Known::Nothing => stored.is_some(),
         };
         let stored = shared.rows.commit(stored, next, &changes, may_be_long);
         let stored = stored.inspect_err(|error| {
@@ -238,7 +241,7 @@ impl<S: Sql> Bucket for ObjectBucket<S> {
             }
             shared.forget();
         })?;
-        shared.known.set(Some(Known(Some(stored))));
+        shared.known.set(Some(Loaded(Some(stored))));
         shared.cache.borrow_mut().apply(&changes);
         shared.has_committed.set(true);
         Ok(next)
