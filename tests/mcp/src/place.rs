@@ -70,7 +70,9 @@ impl Place {
                 (Running::Server(server), admin)
             }
             Host::Workerd => {
-                let workerd = shared_context_workers::Setup::new(path).without_rate_limit().start();
+                // As workerd.capnp has it, for a workerd that only this machine reaches.
+                let setup = shared_context_workers::Setup::new(path).without_rate_limit();
+                let workerd = setup.text("SHARED_CONTEXT_LOCAL", "yes").start();
                 let admin = workerd.admin();
                 (Running::Workerd(workerd), admin)
             }

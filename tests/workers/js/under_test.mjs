@@ -39,6 +39,8 @@ const state = {
   /** By object: when it wants to be woken, by the test clock; and other deeds. */
   alarms: {},
   alarmsSet: 0,
+  /** How many instances of the WebAssembly were made after the first. */
+  instances: 0,
   /** Whether what is written does not become durable. */
   syncIsHeld: false,
   deeds: [],
@@ -77,6 +79,14 @@ function looked(now) {
   state.deeds.push({ what: "poisoned", object: poison.object });
   trap();
 }
+
+// --- the instance
+
+const RealInstance = WebAssembly.Instance;
+WebAssembly.Instance = function (...parts) {
+  state.instances += 1;
+  return new RealInstance(...parts);
+};
 
 // --- storage
 
@@ -388,8 +398,11 @@ const tools = {
     state.deeds = [];
     return {};
   },
-  /** Which objects were constructed, how often, and which of them are in memory. */
-  objects: () => ({ built: state.built, alive: alive() }),
+  /**
+   * Which objects were constructed, how often, and which of them are in memory; how
+   * many instances of the WebAssembly were made anew.
+   */
+  objects: () => ({ built: state.built, alive: alive(), instances: state.instances }),
   /** What has happened since the last `reset`, and which alarms are set. */
   deeds: () => ({ deeds: state.deeds, alarms: state.alarms }),
   /** What is in the storage of `object`; it is constructed for that. */

@@ -138,6 +138,12 @@ impl UnderTest {
         built.map(|(name, it)| (name.clone(), it["times"].clone())).collect()
     }
 
+    /// How many instances of the WebAssembly were made in place of one that failed.
+    #[track_caller]
+    pub fn instances(&self) -> u64 {
+        self.tell("objects", &json!({}))["instances"].as_u64().unwrap()
+    }
+
     /// Looks into the storage of `object`, which is constructed for that.
     #[track_caller]
     pub fn look(&self, object: &str) -> Value {

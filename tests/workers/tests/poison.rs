@@ -259,6 +259,7 @@ fn streams() {
         }
         assert_eq!(seen, (1..=now.as_u64().unwrap()).collect::<Vec<_>>());
     }
+    assert_eq!(module.instances(), 4, "one for each that failed: {}", workerd.log());
     tell(&format!("4 poisons under 16 streams and 16 waits: {ended} streams ended, none hung"));
 }
 
@@ -274,6 +275,7 @@ fn again_and_again() {
         revision = client.write(session, "key", &round.to_string()).expect(200)["revision"].clone();
     }
     all_work(&sessions);
+    assert_eq!(module.instances(), 50);
     let resident = resident_megabytes(workerd.id());
     tell(&format!("50 instances one after the other, revision {revision}; {resident} MB"));
     assert!(resident < 500, "{resident} MB");

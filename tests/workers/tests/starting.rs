@@ -1,7 +1,7 @@
 //! A Worker that is not set up says what its owner has to do, in an answer and not by
 //! silence; one that is keeps what it wrote, whatever port it comes back on.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
 use std::process::ExitCode;
 

@@ -130,6 +130,7 @@ pub struct HttpResponse {
 pub type Start = Box<dyn Fn(&Case) -> Result<Box<dyn Target>, String> + Send + Sync>;
 
 /// One kind of target: how it is made and what it can do.
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub struct Kind {
     /// Its name, in the names of the tests.
     pub name: &'static str,
