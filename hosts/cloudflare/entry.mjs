@@ -13,6 +13,7 @@ import {
   __wbg_reset_state as restart,
   bodyBytesMax,
   destination,
+  isBloated,
   refuse,
   respond,
   setUp,
@@ -27,13 +28,20 @@ let isSetUp = false;
 // platform does so when a request takes too long.
 let isInside = false;
 
+// Begins a new instance; returns how to end what is under way in the old one.
+function renew() {
+  const ended = underWay;
+  generation += 1;
+  isSetUp = isInside = false;
+  underWay = new Set();
+  restart();
+  return ended;
+}
+
 // Gives the present instance up, once for each failure.
 function giveUp(failedIn, error) {
   if (failedIn !== generation) return;
-  generation += 1;
-  isSetUp = isInside = false;
-  const ended = underWay;
-  underWay = new Set();
+  const ended = renew();
   console.error(JSON.stringify({
     level: "ERROR",
     target: "shared_context::instance",
@@ -41,8 +49,12 @@ function giveUp(failedIn, error) {
     reason: String(error?.message ?? error),
     requests: ended.size,
   }));
-  restart();
   for (const end of ended) end(new Lost());
+}
+
+// Replaces an instance that has grown large, as soon as nothing is under way in it.
+function slimmed() {
+  if (underWay.size === 0 && entered(isBloated)) renew();
 }
 
 class Lost extends Error {
@@ -127,13 +139,14 @@ function streamed(stream) {
 function prepare(env) {
   if (isSetUp) return;
   const [seed] = crypto.getRandomValues(new BigUint64Array(1));
-  const rate = env.SHARED_CONTEXT_RATE;
+  // A binding that is not set may be null, and one may be a number.
+  const set = (name) => env[name] == null ? undefined : String(env[name]);
   entered(() => setUp(
-    env.SHARED_CONTEXT_SECRET,
-    env.SHARED_CONTEXT_ADMIN_KEY,
-    rate == null ? undefined : String(rate),
-    env.SHARED_CONTEXT_PUBLIC_URL,
-    env.SHARED_CONTEXT_LOCAL,
+    set("SHARED_CONTEXT_SECRET"),
+    set("SHARED_CONTEXT_ADMIN_KEY"),
+    set("SHARED_CONTEXT_RATE"),
+    set("SHARED_CONTEXT_PUBLIC_URL"),
+    set("SHARED_CONTEXT_LOCAL"),
     seed,
   ));
   isSetUp = true;
@@ -174,6 +187,7 @@ async function received(request, headers) {
   const told = Number(request.headers.get("content-length") ?? Infinity);
   if (told <= ASKED_ABOVE) return new Uint8Array(await request.arrayBuffer());
   const most = entered(() => bodyBytesMax(request.method, request.url, headers));
+  if (told <= most) return new Uint8Array(await request.arrayBuffer());
   const parts = [];
   let length = 0;
   for await (const part of request.body) {
@@ -197,6 +211,7 @@ async function answered(request, env, responder) {
     prepare(env);
     const headers = headersOf(request);
     const body = await bodyOf(request, headers);
+    slimmed();
     // The instance may be another one by now.
     prepare(env);
     const respond = responder();

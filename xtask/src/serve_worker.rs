@@ -5,8 +5,9 @@
 //! form that `shared-context` keeps and finds them.
 
 use std::{
+    fmt::Write as _,
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
-    io::{self, IsTerminal, Read, Write},
+    io::{self, IsTerminal, Read, Write as _},
     net::{Ipv4Addr, SocketAddr, TcpListener},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
@@ -182,7 +183,11 @@ impl Secrets {
 fn random() -> Result<String> {
     let mut bytes = [0; 32];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(bytes.iter().fold(String::new(), |mut hex, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    }))
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ impl Stage {
             }
             Self::Build => {
                 component::build(workspace)?;
-                worker::build(workspace)
+                if selection.is_for_worker() { worker::build(workspace) } else { Ok(()) }
             }
             Self::Tidy => tidy::check(workspace),
             Self::Fmt => process::run(&mut cargo(&["fmt", "--all", "--check"])),
@@ -121,6 +121,12 @@ impl Selection {
                 || *stage == Stage::Build && self.only.iter().any(|stage| stage.needs_component())
         };
         Stage::value_variants().iter().copied().filter(is_chosen).collect()
+    }
+
+    /// Whether the Worker is to be built, which only the stage that runs it needs.
+    fn is_for_worker(&self) -> bool {
+        let needing = [Stage::Build, Stage::Workers];
+        self.only.is_empty() || needing.iter().any(|stage| self.only.contains(stage))
     }
 }
 
@@ -193,6 +199,16 @@ mod tests {
     fn a_stage_brings_the_component_it_needs() {
         assert_eq!(stages(&[Stage::Doc, Stage::Clippy]), [Stage::Build, Stage::Clippy, Stage::Doc]);
         assert_eq!(stages(&[Stage::Tidy]), [Stage::Tidy]);
+    }
+
+    #[test]
+    fn the_worker_is_built_for_who_needs_it() {
+        let is_built =
+            |only: &[Stage]| Selection { only: only.to_vec(), advisories: false }.is_for_worker();
+        assert!(is_built(&[]));
+        assert!(is_built(&[Stage::Build]));
+        assert!(is_built(&[Stage::Clippy, Stage::Workers]));
+        assert!(!is_built(&[Stage::Clippy, Stage::Test]));
     }
 
     #[test]

@@ -91,9 +91,12 @@ fn bind(workspace: &Workspace, module: &Module, glue: &Path) -> Result<Vec<u8>> 
     let wasm = folder.join(WASM);
     let stamp = folder.join("made-of");
     let built = fs::metadata(&bindgen)?.modified()?.duration_since(SystemTime::UNIX_EPOCH)?;
-    let made_of = format!("{} {}\n", npm::digest(&module.bytes), built.as_nanos());
-    let is_made = glue.is_dir() && fs::read_to_string(&stamp).is_ok_and(|old| old == made_of);
-    if !is_made {
+    let made_of = || {
+        let script = fs::read(glue.join("shared_context.js")).unwrap_or_default();
+        let (module, script) = (npm::digest(&module.bytes), npm::digest(&script));
+        format!("{module} {} {script}\n", built.as_nanos())
+    };
+    if !wasm.exists() || fs::read_to_string(&stamp).ok() != Some(made_of()) {
         for old in [&folder, glue] {
             if old.exists() {
                 fs::remove_dir_all(old)?;
@@ -103,7 +106,7 @@ fn bind(workspace: &Workspace, module: &Module, glue: &Path) -> Result<Vec<u8>> 
         process::run(Command::new(bindgen).arg(&module.path).arg(glue))?;
         fs::rename(glue.join("shared_context_bg.wasm"), &wasm)?;
         // Last: an interrupted build is begun anew.
-        fs::write(stamp, made_of)?;
+        fs::write(stamp, made_of())?;
     }
     fs::read(&wasm).with_context(|| format!("cannot read {}", wasm.display()))
 }

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{component, jco, mcp, npm, process, worker, workspace::Workspace};
+use crate::{component, console, jco, mcp, npm, process, worker, workspace::Workspace};
 
 /// The crate of the tests.
 const TESTS: &str = "shared-context-workers";
@@ -57,7 +57,12 @@ pub(crate) fn check(workspace: &Workspace, arguments: &[OsString]) -> Result<()>
     of_mcp.push(("STRANGERS_RESULTS", workspace.target.join("mcp-workerd").into()));
     results.push(mcp::check(workspace, of_mcp, &[]));
     results.push(dry_run(workspace));
-    results.into_iter().collect()
+    let failures: Vec<_> = results.into_iter().filter_map(Result::err).collect();
+    for failure in &failures {
+        console::failure(&format!("{failure:#}"));
+    }
+    ensure!(failures.is_empty(), "{} of the parts above failed", failures.len());
+    Ok(())
 }
 
 /// Whether `name` is that of a file of tests, or of a folder of them.
@@ -98,6 +103,15 @@ fn dry_run(workspace: &Workspace) -> Result<()> {
     wrangler.env("WRANGLER_WRITE_LOGS", "false");
     wrangler.env("XDG_CONFIG_HOME", &folder);
     process::run(&mut wrangler)?;
+    for file in fs::read_dir(&uploaded)? {
+        let name = file?.file_name();
+        let is_ours = name == "README.md" || worker::FILES.iter().any(|it| name == *it);
+        ensure!(
+            is_ours,
+            "wrangler would upload {} too: remove hosts/cloudflare/build and build again",
+            name.display()
+        );
+    }
     for file in worker::FILES {
         let (built, taken) = (host.join("build").join(file), uploaded.join(file));
         ensure!(

@@ -97,6 +97,8 @@ pub enum WeakKeys {
     SecretTooShort(usize),
     /// The admin key has this many bytes.
     AdminKeyTooShort(usize),
+    /// The admin key holds a character that no header carries.
+    AdminKeyUnfit,
     /// One is the same as the other.
     Same,
 }
@@ -120,14 +122,17 @@ impl Keys {
     ///
     /// # Errors
     ///
-    /// [`WeakKeys`]: each has at least [`SECRET_BYTES_MIN`] bytes, and they
-    /// differ.
+    /// [`WeakKeys`]: each has at least [`SECRET_BYTES_MIN`] bytes, the admin key is
+    /// visible ASCII, and they differ.
     pub fn new(secret: &[u8], admin_key: &str) -> Result<Self, WeakKeys> {
         if secret.len() < SECRET_BYTES_MIN {
             return Err(WeakKeys::SecretTooShort(secret.len()));
         }
         if admin_key.len() < SECRET_BYTES_MIN {
             return Err(WeakKeys::AdminKeyTooShort(admin_key.len()));
+        }
+        if !admin_key.bytes().all(|it| it.is_ascii_graphic()) {
+            return Err(WeakKeys::AdminKeyUnfit);
         }
         if secret.ct_eq(admin_key.as_bytes()).into() {
             return Err(WeakKeys::Same);
@@ -339,6 +344,12 @@ impl fmt::Display for WeakKeys {
         let (name, bytes) = match self {
             Self::SecretTooShort(bytes) => ("secret that signs credentials", bytes),
             Self::AdminKeyTooShort(bytes) => ("admin key", bytes),
+            Self::AdminKeyUnfit => {
+                return f.write_str(
+                    "the admin key holds a space, a line break or something else that cannot be \
+                     sent in a header; `openssl rand -hex 32` prints a good one",
+                );
+            }
             Self::Same => {
                 return f.write_str(
                     "the admin key is the secret that signs credentials; use two different ones",

@@ -17,10 +17,9 @@ use shared_context_wire::{
     http::{Body, Http, Options, Socket, Watch, parse_public_url, parse_rate},
 };
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::spawn_local;
 use wasm_streams::ReadableStream;
 
-use crate::{at_once::at_once, engine::Engine};
+use crate::{at_once::at_once, engine::Engine, js};
 
 thread_local! {
     /// The interface, once it is set up: one for all that this isolate does.
@@ -186,7 +185,7 @@ fn accept(socket: Box<Socket>, engine: &Rc<Engine>) -> Result<JsValue, Failure> 
     };
     let far = object.sockets.accept(socket)?;
     let object = Rc::clone(object);
-    spawn_local(async move { object.tell_sockets().await });
+    js::spawn(async move { object.tell_sockets().await });
     Ok(far)
 }
 

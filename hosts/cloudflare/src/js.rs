@@ -6,6 +6,8 @@
 //! What may throw is caught and becomes an error. The clocks do not throw; if
 //! anything unexpected did, the instance would be given up (`entry.mjs`).
 
+#![expect(unreachable_pub, reason = "JavaScript gets what is `pub`")]
+
 use std::{cell::Cell, time::Duration};
 
 use js_sys::{Array, Promise, Uint8Array};
@@ -14,7 +16,7 @@ use shared_context_core::{
     time::Timestamp,
 };
 use wasm_bindgen::{JsCast, prelude::*};
-use wasm_bindgen_futures::JsFuture;
+use wasm_bindgen_futures::{JsFuture, spawn_local};
 use worker::State;
 
 use crate::kv::{Sql, SqlCell, SqlRow, Value};
@@ -236,6 +238,36 @@ pub(crate) fn monotonic_micros() -> u64 {
 /// Waits for `duration`.
 pub(crate) async fn sleep(duration: Duration) {
     worker::Delay::from(duration).await;
+}
+
+thread_local! {
+    /// How many tasks are under way.
+    static TASKS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Does `task` beside what is going on.
+pub(crate) fn spawn(task: impl Future<Output = ()> + 'static) {
+    TASKS.with(|it| it.set(it.get().saturating_add(1)));
+    spawn_local(async {
+        task.await;
+        TASKS.with(|it| it.set(it.get().saturating_sub(1)));
+    });
+}
+
+/// Above this much memory an instance is replaced when it has nothing to do: it
+/// gives none back, and its isolate has 128 MB for everything.
+#[cfg(target_family = "wasm")]
+const PAGES_MAX: usize = (48 << 20) / 65_536;
+
+/// Whether the instance takes much memory, for an exported document say, and has
+/// nothing under way of its own.
+#[wasm_bindgen(js_name = isBloated)]
+pub fn is_bloated() -> bool {
+    #[cfg(target_family = "wasm")]
+    let is_large = core::arch::wasm32::memory_size(0) > PAGES_MAX;
+    #[cfg(not(target_family = "wasm"))]
+    let is_large = false;
+    is_large && TASKS.with(Cell::get) == 0
 }
 
 /// Writes a line to the log.

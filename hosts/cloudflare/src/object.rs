@@ -27,7 +27,6 @@ use shared_context_core::{
     time::Timestamp,
 };
 use shared_context_wire::Woken;
-use wasm_bindgen_futures::spawn_local;
 
 use crate::{
     directory::FarDirectory,
@@ -170,11 +169,11 @@ impl Object {
             // Takes effect together with the commit: it will be cleared away.
             self.set_alarm(Some(later()));
             let object = Rc::clone(self);
-            spawn_local(async move { object.clear_away().await });
+            js::spawn(async move { object.clear_away().await });
         }
         self.hub.tell();
         let object = Rc::clone(self);
-        spawn_local(async move {
+        js::spawn(async move {
             if object.settle().await.is_ok() {
                 records.iter().for_each(log::record);
                 object.tell_sockets().await;
@@ -254,7 +253,7 @@ impl Object {
         }
         self.alarm.set(Some(at));
         let set = self.storage.set_alarm(at);
-        spawn_local(async move {
+        js::spawn(async move {
             if let Err(error) = set.await {
                 log::failure(&error);
             }

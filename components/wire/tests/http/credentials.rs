@@ -296,6 +296,9 @@ fn weak_secrets_are_refused_with_a_way_to_get_good_ones() {
     check("", &long, WeakKeys::SecretTooShort(0), "the secret that signs credentials has 0 bytes");
     check(&long[1..], &longer, WeakKeys::SecretTooShort(31), "openssl rand -hex 32");
     check(&long, "short", WeakKeys::AdminKeyTooShort(5), "the admin key has 5 bytes");
+    for unfit in ["\n", " ", "ä", "\t"] {
+        check(&long, &format!("{longer}{unfit}"), WeakKeys::AdminKeyUnfit, "a line break");
+    }
     check(&long, &long, WeakKeys::Same, "use two different ones");
     assert!(Keys::new(long.as_bytes(), &longer).is_ok());
 }
