@@ -36,7 +36,12 @@ pub struct RawAnswer {
 impl Connection {
     /// Connects to `server`.
     pub fn open(server: &Server) -> Self {
-        let stream = TcpStream::connect(server.address()).unwrap();
+        Self::to(server.address())
+    }
+
+    /// Connects to the server at `address`.
+    pub fn to(address: &str) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(ANSWER_MAX)).unwrap();
         stream.set_write_timeout(Some(ANSWER_MAX)).unwrap();
         stream.set_nodelay(true).unwrap();

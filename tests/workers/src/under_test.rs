@@ -138,7 +138,8 @@ impl UnderTest {
         built.map(|(name, it)| (name.clone(), it["times"].clone())).collect()
     }
 
-    /// How many instances of the WebAssembly were made in place of one that failed.
+    /// How many instances of the WebAssembly were made after the first, in place of one
+    /// that failed or had grown large.
     #[track_caller]
     pub fn instances(&self) -> u64 {
         self.tell("objects", &json!({}))["instances"].as_u64().unwrap()
