@@ -281,6 +281,9 @@ export default class extends WorkerEntrypoint {
   }
 }
 
+// How much a client may say at a time on a WebSocket: as much as a ping of its own.
+const SAID_CHARS_MAX = 4096;
+
 /** One bucket: a session's. */
 export class Bucket extends DurableObject {
   #object;
@@ -308,8 +311,12 @@ export class Bucket extends DurableObject {
     return entered(() => inner.invoke(scope, caller, request));
   }
 
-  // What a client says means nothing.
-  webSocketMessage() {}
+  // What a client says means nothing, and much of it costs what all share.
+  webSocketMessage(socket, message) {
+    if (typeof message === "string" && message.length <= SAID_CHARS_MAX) return;
+    socket.close(1009, "nothing is listened to here");
+    return this.webSocketClose(socket);
+  }
 
   webSocketClose(socket) {
     const inner = this.#inner();

@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         ("revoking_and_deleting_end_streams_and_sockets", endings),
         ("a_socket_outlives_its_object", outlives),
         ("who_may_not_watch_gets_no_socket", refusals),
+        ("who_says_much_on_a_socket_is_closed", much),
     ])
 }
 
@@ -342,4 +343,21 @@ fn refusals() {
         let (refused, body) = Socket::try_open(&orchestrator, "a", query).unwrap_err();
         assert_eq!((refused, &body["error"]["code"]), (status, &json!(code)), "{body}");
     }
+}
+
+/// Nothing limits what a client sends over a socket, and it all reaches the memory
+/// that the sessions of an isolate share.
+fn much() {
+    let folder = tempfile::tempdir().unwrap();
+    let workerd = start(&folder);
+    let orchestrator = create(&workerd);
+    let mut quiet = Socket::open(&orchestrator, "a", "").opened(1);
+    quiet.say(&"x".repeat(4_096));
+    let mut loud = Socket::open(&orchestrator, "a", "").opened(1);
+    loud.say(&"x".repeat(4_097));
+    assert_eq!((loud.next(), loud.closed), (None, Some(1009)));
+    orchestrator.write("a", "scope", "x").expect(200);
+    assert_eq!(quiet.revision(), 2);
+    quiet.say_bytes(&[0; 16]);
+    assert_eq!((quiet.next(), quiet.closed), (None, Some(1009)));
 }

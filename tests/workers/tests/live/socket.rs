@@ -99,6 +99,11 @@ impl Socket {
         self.socket.send(Message::text(text)).unwrap();
     }
 
+    /// Says something that is no text.
+    pub(crate) fn say_bytes(&mut self, bytes: &[u8]) {
+        self.socket.send(Message::binary(bytes.to_vec())).unwrap();
+    }
+
     /// Closes it as a well-behaved client does.
     pub(crate) fn close(mut self) {
         drop(self.socket.close(None));
