@@ -14,6 +14,7 @@ mod rules;
 mod start;
 mod store;
 mod streams;
+mod workers;
 
 use std::process::ExitCode;
 
@@ -24,8 +25,9 @@ use report::Report;
 /// Measures shared-context on this machine and prints ratios.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:\n  \
-    cargo xtask bench                    everything, about five minutes\n  \
+    cargo xtask bench                    everything, about ten minutes\n  \
     cargo xtask bench --only rules       what one request costs\n  \
+    cargo xtask bench --only workers     the Worker under workerd, beside others\n  \
     cargo xtask bench --only durable --json")]
 struct Args {
     /// Measure only these.
@@ -59,6 +61,8 @@ enum Section {
     Memory,
     /// A thousand live streams: their memory, and how soon they are told.
     Streams,
+    /// The Worker under workerd, beside others.
+    Workers,
 }
 
 fn main() -> ExitCode {
@@ -100,6 +104,9 @@ fn run(args: &Args) -> Result<()> {
     }
     if wants(Section::Streams) {
         streams::measure(&mut report)?;
+    }
+    if wants(Section::Workers) {
+        workers::measure(&mut report)?;
     }
     report.end()
 }
