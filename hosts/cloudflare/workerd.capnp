@@ -1,8 +1,8 @@
 # The Worker on a machine of your own, under workerd, with the data on its disk:
 #
-#   cargo xtask build && cd hosts/cloudflare && npm ci && mkdir -p DATA
+#   cargo xtask build && cd hosts/cloudflare && npm ci && mkdir -p ~/shared-context
 #   export SHARED_CONTEXT_SECRET=… SHARED_CONTEXT_ADMIN_KEY=…    # 32 characters or more, each
-#   npx workerd serve workerd.capnp -d data=DATA
+#   npx workerd serve workerd.capnp -d data=$HOME/shared-context
 #
 # `cargo xtask serve-worker` does all that, secrets included, to try it. One workerd to a
 # folder: nothing prevents a second one, and each would answer from what it read before the

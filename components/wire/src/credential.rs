@@ -13,7 +13,7 @@
 //! secrets are compared in constant time. Neither secrets nor credentials appear
 //! in `Debug` output or messages.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -27,6 +27,8 @@ use sha2::{Digest, Sha256};
 use shared_context_codec::{Caller, Credential, Failure, Time};
 use shared_context_core::time::Timestamp;
 use subtle::ConstantTimeEq;
+
+use crate::verified::Verified;
 
 /// The shortest secret and the shortest admin key, in bytes.
 pub const SECRET_BYTES_MIN: usize = 32;
@@ -58,6 +60,7 @@ const AUDIENCE: &str = "shared-context";
 pub struct Keys {
     signing: Hs256Key,
     admin_digest: [u8; 32],
+    verified: Verified<Claims<GrantClaims>>,
 }
 
 /// Who a credential is for.
@@ -138,7 +141,7 @@ impl Keys {
             return Err(WeakKeys::Same);
         }
         let admin_digest = Sha256::digest(admin_key.as_bytes()).into();
-        Ok(Self { signing: Hs256Key::new(secret), admin_digest })
+        Ok(Self { signing: Hs256Key::new(secret), admin_digest, verified: Verified::new() })
     }
 
     /// Signs a credential for `grant` that is good for `ttl_seconds` from `now`.
@@ -192,10 +195,16 @@ impl Keys {
         let Some(token) = bearer(header) else {
             return Err(refused("the Authorization header is not of the form Bearer {credential}"));
         };
-        if self.is_admin_key(token) {
-            return Ok(Identity::Admin);
-        }
-        self.verify(token, now).map(Identity::Participant)
+        let claims = match self.verified.get(token) {
+            Some(claims) => claims,
+            None if self.is_admin_key(token) => return Ok(Identity::Admin),
+            None => {
+                let claims = Arc::new(self.verify(token)?);
+                self.verified.note(token, &claims);
+                claims
+            }
+        };
+        unexpired(&claims, now).map(Identity::Participant)
     }
 
     /// Whether the `Authorization` header `authorization` shows the admin key.
@@ -218,7 +227,8 @@ impl Keys {
         BASE64_URL_SAFE_NO_PAD.encode(mac.as_bytes())
     }
 
-    fn verify(&self, token: &str, now: Timestamp) -> Result<Grant, Failure> {
+    /// What `token` says, if this server signed it.
+    fn verify(&self, token: &str) -> Result<Claims<GrantClaims>, Failure> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(refused(
                 "the bearer token is longer than any credential; check what is sent",
@@ -249,35 +259,40 @@ impl Keys {
                 })
             },
         )?;
-        let claims = token.claims();
+        let claims = token.into_parts().1;
         if claims.custom.aud != AUDIENCE {
             return Err(refused(
                 "the token is for another service (its aud is not shared-context); \
                  use a credential that this server issued",
             ));
         }
-        let skew = TimeDelta::from_std(CLOCK_SKEW).unwrap_or_default();
-        let now = instant(now);
-        if claims.validate_expiration(&TimeOptions::new(skew, || now)).is_err() {
-            return Err(refused(match claims.expiration {
-                Some(at) => format!(
-                    "the credential expired at {}; ask for a new one: the orchestrator mints a \
-                     subagent's, the operator an orchestrator's",
-                    shown(at)
-                ),
-                None => "the credential never expires, which none of this server's does; \
-                         use one that it issued"
-                    .to_owned(),
-            }));
-        }
-        let GrantClaims { ses, inc, epo, sub, keys, .. } = token.into_parts().1.custom;
-        Ok(Grant {
-            session: ses,
-            participant: sub,
-            credential: Credential { incarnation: inc, epoch: epo },
-            keys,
-        })
+        Ok(claims)
     }
+}
+
+/// What `claims` grant, unless that has expired.
+fn unexpired(claims: &Claims<GrantClaims>, now: Timestamp) -> Result<Grant, Failure> {
+    let skew = TimeDelta::from_std(CLOCK_SKEW).unwrap_or_default();
+    let now = instant(now);
+    if claims.validate_expiration(&TimeOptions::new(skew, || now)).is_err() {
+        return Err(refused(match claims.expiration {
+            Some(at) => format!(
+                "the credential expired at {}; ask for a new one: the orchestrator mints a \
+                 subagent's, the operator an orchestrator's",
+                shown(at)
+            ),
+            None => "the credential never expires, which none of this server's does; \
+                     use one that it issued"
+                .to_owned(),
+        }));
+    }
+    let GrantClaims { ses, inc, epo, sub, keys, .. } = &claims.custom;
+    Ok(Grant {
+        session: ses.clone(),
+        participant: sub.clone(),
+        credential: Credential { incarnation: *inc, epoch: *epo },
+        keys: keys.clone(),
+    })
 }
 
 /// The token in the `Authorization` header `header`.

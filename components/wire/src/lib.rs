@@ -32,7 +32,7 @@
 //! }
 //!
 //! # async fn answer() -> Result<(), Box<dyn std::error::Error>> {
-//! let admin_key = "a text of 32 bytes or more, kept secret";
+//! let admin_key = "a-text-of-32-bytes-or-more,-kept-secret";
 //! let interface = Http::new(Options::new(Keys::new(&[7; 32], admin_key)?));
 //! let request = http::Request::get("/v1/sessions/ticket-7")
 //!     .header("authorization", format!("Bearer {admin_key}"))
@@ -63,6 +63,7 @@ mod mcp;
 mod memory_tool;
 mod mint;
 mod tools;
+mod verified;
 
 // The document is built where it is compared with the committed one, and
 // nowhere else: a server carries its text only.

@@ -102,9 +102,17 @@ impl Cache {
         for change in changes {
             match change {
                 Change::Put(name, value) => self.note(name, Some(value)),
-                Change::Delete(name) => self.note(name, None),
+                Change::Delete(name) => self.forget(name),
                 Change::DeletePrefix(prefix) => self.delete(prefix),
             }
+        }
+    }
+
+    /// Forgets a row that is no more. That it is not there is not worth keeping:
+    /// each change deletes an old one, and nobody asks for those.
+    fn forget(&mut self, name: &str) {
+        if let Some(known) = self.rows.remove(name) {
+            self.release(size(name, known.as_deref()));
         }
     }
 
