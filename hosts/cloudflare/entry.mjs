@@ -122,10 +122,14 @@ function streamed(stream) {
   const [lost, forget] = ifLost();
   return new ReadableStream({
     async pull(controller) {
-      const { done, value } = await Promise.race([reader.read(), lost]);
-      if (!done) return controller.enqueue(value);
-      forget();
-      controller.close();
+      let done = true, value;
+      try {
+        ({ done, value } = await Promise.race([reader.read(), lost]));
+      } finally {
+        if (done) forget();
+      }
+      if (done) controller.close();
+      else controller.enqueue(value);
     },
     cancel(reason) {
       forget();
@@ -274,9 +278,7 @@ export default class extends WorkerEntrypoint {
     try {
       return await env.BUCKET.getByName(name).fetch(request);
     } catch (error) {
-      // What the platform did not say of the object happened on this side of it.
-      const isOurs = error.remote || error.retryable || error.overloaded;
-      return refused(request, env, isOurs ? error : new Cut());
+      return refused(request, env, error);
     }
   }
 }

@@ -186,7 +186,7 @@ mod tests {
         cache.note_all("v/", &rows(2_000, 1_000));
         assert!(matches!(cache.get("v/000007"), Known::Nothing));
         assert!(matches!(cache.get("k/000007"), Known::There(_)));
-        cache.note("meta", Some(&[0; BYTES_MAX]));
+        cache.note("meta", Some(&vec![0; BYTES_MAX]));
         assert!(matches!(cache.get("meta"), Known::Nothing));
         assert!(matches!(cache.get("k/nothing"), Known::Nothing));
         assert_eq!(cache.bytes, 0);
