@@ -16,7 +16,7 @@ use shared_context_wire::{
 
 use super::BpeTokenizer;
 
-const ADMIN_KEY: &str = "an admin key of 32 bytes or more";
+const ADMIN_KEY: &str = "an-admin-key-of-32-bytes-or-more";
 
 /// Definitions are told without asking any session.
 struct NoSessions;
