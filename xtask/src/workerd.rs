@@ -17,8 +17,6 @@ use crate::{component, console, jco, mcp, npm, process, worker, workspace::Works
 
 /// The crate of the tests.
 const TESTS: &str = "shared-context-workers";
-/// The crate of the conformance suite.
-const SUITE: &str = "shared-context-conformance";
 /// The targets of the conformance suite that run here.
 const TARGETS: [&str; 2] = ["workerd::", "jco::"];
 /// The least version of Node that wrangler runs on.
@@ -44,7 +42,8 @@ pub(crate) fn check(workspace: &Workspace, arguments: &[OsString]) -> Result<()>
         let chosen = ["--package", TESTS, "--no-fail-fast"].into_iter();
         test(&chosen.chain(files.iter().map(String::as_str)).collect::<Vec<_>>(), &names)
     };
-    let suite = |passed: &[OsString]| test(&["--package", SUITE, "--test", "conformance"], passed);
+    // Not by its package: alone it would be built with other features, and wasmtime anew.
+    let suite = |passed: &[OsString]| test(&["--workspace", "--test", "conformance"], passed);
     if let Some(first) = arguments.first() {
         let is_of_suite = TARGETS.iter().any(|it| first.to_string_lossy().starts_with(it));
         return if is_of_suite { suite(arguments) } else { tests(arguments) };
