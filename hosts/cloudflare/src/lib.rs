@@ -22,7 +22,7 @@
 //! - One object changes a session. It decides without waiting for anything, so
 //!   nothing comes between what it read and what it writes.
 //! - An answer leaves the object when what it tells of is durable: the platform
-//!   holds back responses, and [`object`] holds back live events and the log.
+//!   holds back responses, and `object` holds back live events and the log.
 
 mod at_once;
 mod boundary;
