@@ -60,6 +60,18 @@ impl Writer {
         Self { session: session.to_owned(), participant, credential, keys }
     }
 
+    /// `count` writers, spread evenly over `sessions`, which `admin` creates.
+    pub fn spread(admin: &Client, sessions: &[String], count: usize, keys: usize) -> Vec<Self> {
+        let of_one = |(nth, session): (usize, &String)| {
+            let orchestrator = admin.create_session(session, &json!({}));
+            let own = (nth..count).step_by(sessions.len());
+            own.map(|nth| Self::new(&orchestrator, session, nth, keys)).collect::<Vec<_>>()
+        };
+        let writers: Vec<_> = sessions.iter().enumerate().flat_map(of_one).collect();
+        assert_eq!(writers.len(), count);
+        writers
+    }
+
     /// Writes again and again, `writes_max` times at most, until an answer fails
     /// to come. Of three writes one is plain, one can be sent again, one depends
     /// on the version that this writer saw last.

@@ -9,7 +9,6 @@
 
 use std::{env, sync::mpsc, time::Instant};
 
-use serde_json::json;
 use shared_context_system::{
     Setup, tell,
     writers::{self, Account, Writer},
@@ -35,18 +34,7 @@ fn check(session_count: usize) {
     let sessions: Vec<_> = (0..session_count).map(|nth| format!("session-{nth}")).collect();
     let start = || Setup::new(folder.path()).without_rate_limit().start();
     let mut server = start();
-    let admin = server.admin();
-    let writers: Vec<_> = sessions
-        .iter()
-        .enumerate()
-        .flat_map(|(nth, session)| {
-            let orchestrator = admin.create_session(session, &json!({}));
-            (nth..WRITERS)
-                .step_by(session_count)
-                .map(move |nth| Writer::new(&orchestrator, session, nth, KEYS))
-        })
-        .collect();
-    assert_eq!(writers.len(), WRITERS);
+    let writers = Writer::spread(&server.admin(), &sessions, WRITERS, KEYS);
     let mut account = Account::default();
     for round in 0..rounds() {
         let (told, acknowledged) = mpsc::channel();

@@ -8,7 +8,6 @@
 
 use std::{env, process::ExitCode, sync::mpsc, time::Instant};
 
-use serde_json::json;
 use shared_context_system::{
     tell,
     writers::{self, Account, Writer},
@@ -41,18 +40,7 @@ fn check(session_count: usize) {
     let folder = tempfile::tempdir().unwrap();
     let sessions: Vec<_> = (0..session_count).map(|nth| format!("session-{nth}")).collect();
     let mut workerd = Setup::new(folder.path()).without_rate_limit().start();
-    let admin = workerd.admin();
-    let writers: Vec<_> = sessions
-        .iter()
-        .enumerate()
-        .flat_map(|(nth, session)| {
-            let orchestrator = admin.create_session(session, &json!({}));
-            (nth..WRITERS)
-                .step_by(session_count)
-                .map(move |nth| Writer::new(&orchestrator, session, nth, KEYS))
-        })
-        .collect();
-    assert_eq!(writers.len(), WRITERS);
+    let writers = Writer::spread(&workerd.admin(), &sessions, WRITERS, KEYS);
     let mut account = Account::default();
     for round in 0..rounds() {
         let (told, acknowledged) = mpsc::channel();
