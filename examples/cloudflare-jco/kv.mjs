@@ -23,6 +23,9 @@ class KvError extends Error {
   }
 }
 
+/** An error as a `variant` of `wit/kv.wit` holds it. */
+const failed = (val) => ({ tag: "failed", val });
+
 /** Does `work`; `told` makes of an exception what the component is told. */
 function attempt(work, told = (why) => why) {
   try {
@@ -55,7 +58,7 @@ export function kv(storage) {
         if (!isWritten()) return undefined;
         const [row] = query("SELECT value FROM row WHERE name = ?", name);
         return row && new Uint8Array(row[0]);
-      });
+      }, failed);
     }
 
     scan(prefix, after, limit) {
@@ -67,7 +70,7 @@ export function kv(storage) {
           from, to, after ?? "", limit,
         );
         return rows.map(([name, value]) => [name, new Uint8Array(value)]);
-      });
+      }, failed);
     }
 
     commit(expected, changes) {
@@ -85,7 +88,7 @@ export function kv(storage) {
         return expected + 1n;
       };
       try {
-        return attempt(() => storage.transactionSync(commit), (val) => ({ tag: "failed", val }));
+        return attempt(() => storage.transactionSync(commit), failed);
       } catch (error) {
         // The tables may have been taken back, too.
         areThere = false;

@@ -9,7 +9,7 @@ use crate::{
     code::Code,
     key::{Key, Label},
     pattern::KeyPatterns,
-    port::{KvError, Revision},
+    port::{KvError, ReadError, Revision},
     tokens::Tokens,
 };
 
@@ -144,6 +144,9 @@ pub enum Error {
     /// The host failed to read or write. Whether the change happened is not
     /// known.
     Storage(KvError),
+    /// Another command committed while this one was being decided: it is decided
+    /// anew, and nobody is told this.
+    Moved,
 }
 
 /// A limit of a whole store, and what the write would have made of it.
@@ -194,7 +197,7 @@ impl Error {
             Self::ValueTooLarge { .. } => Code::ValueTooLarge,
             Self::VersionConflict { .. } => Code::VersionConflict,
             Self::StoreFull { .. } => Code::StoreFull,
-            Self::Storage(_) => Code::StorageUnavailable,
+            Self::Storage(_) | Self::Moved => Code::StorageUnavailable,
         }
     }
 }
@@ -296,7 +299,7 @@ impl fmt::Display for Error {
                  not what the condition says; read it, merge, and write again on top of that"
             ),
             Self::StoreFull { over, largest } => full(f, over, largest),
-            Self::Storage(_) => f.write_str(
+            Self::Storage(_) | Self::Moved => f.write_str(
                 "storage is unavailable, and whether the change was made is not known; \
                  read before you try again, or retry with the same request_id",
             ),
@@ -334,5 +337,14 @@ impl std::error::Error for Error {
 impl From<KvError> for Error {
     fn from(source: KvError) -> Self {
         Self::Storage(source)
+    }
+}
+
+impl From<ReadError> for Error {
+    fn from(source: ReadError) -> Self {
+        match source {
+            ReadError::Moved => Self::Moved,
+            ReadError::Failed(source) => Self::Storage(source),
+        }
     }
 }

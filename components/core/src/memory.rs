@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::port::{Bucket, Change, CommitError, Kv, KvError, Revision, Row};
+use crate::port::{Bucket, Change, CommitError, Kv, KvError, ReadError, Revision, Row};
 
 /// Buckets in memory. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -63,11 +63,11 @@ impl Bucket for MemoryBucket {
         self.snapshot.revision
     }
 
-    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, KvError> {
+    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, ReadError> {
         Ok(self.snapshot.rows.get(row).cloned())
     }
 
-    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, KvError> {
+    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, ReadError> {
         let from = after.filter(|after| *after > prefix).unwrap_or(prefix);
         let rows = self.snapshot.rows.range(from.to_owned()..);
         Ok(rows

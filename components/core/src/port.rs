@@ -43,8 +43,8 @@ pub trait Kv {
 ///
 /// # Guarantees a host gives
 ///
-/// - **Snapshot.** All reads through one `Bucket` see the rows of one revision,
-///   the one [`Bucket::revision`] names.
+/// - **Snapshot.** All reads through one `Bucket` that succeed see the rows of
+///   one revision, the one [`Bucket::revision`] names.
 /// - **Atomic.** A commit happens whole or not at all.
 /// - **Durable.** When a commit's success becomes visible outside of the host,
 ///   no crash can undo it.
@@ -55,11 +55,11 @@ pub trait Bucket {
     fn revision(&self) -> Revision;
 
     /// The row called `row`, or `None`.
-    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, KvError>;
+    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, ReadError>;
 
     /// At most `limit` rows whose names start with `prefix`, in order, those
     /// after the row `after` when it is given.
-    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, KvError>;
+    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, ReadError>;
 
     /// Applies `changes` in order and raises the revision by 1, if it still is
     /// `expected`. The bucket is spent: open it again to read what it holds now.
@@ -142,6 +142,24 @@ impl fmt::Display for KvError {
 }
 
 impl std::error::Error for KvError {}
+
+/// Why a read did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReadError {
+    /// The bucket has changed since it was opened, and the host cannot tell any
+    /// more how it was: open it again. Hosts whose reads are those of a transaction
+    /// never answer this; the others must, in time, read a bucket that changes all
+    /// the while.
+    Moved,
+    /// The host failed.
+    Failed(KvError),
+}
+
+impl From<KvError> for ReadError {
+    fn from(error: KvError) -> Self {
+        Self::Failed(error)
+    }
+}
 
 /// Why a commit did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -48,6 +48,58 @@ fn versions_stay_true_after_a_failed_commit() {
     }
 }
 
+/// Where reads are none of a transaction, a bucket may change between two of them.
+/// Whichever read is told so, the command is decided anew and answers as ever.
+#[test]
+fn a_bucket_that_moves_between_two_reads_is_read_anew() {
+    let key = || Key::parse("scope").unwrap();
+    let commands = [
+        Command::Read { key: key(), if_changed_since: None },
+        Command::ListKeys { prefix: None, if_changed_since: None },
+        Command::ReadHistory { key: key(), versions: Vec::new() },
+        Command::Write(Write::new("scope", "c").unwrap()),
+        Command::TakeSnapshot { label: Label::parse("l").unwrap(), note: None },
+        Command::Export,
+        Command::DeleteSession,
+    ];
+    for command in commands {
+        let who = match command {
+            Command::Export | Command::DeleteSession => "admin",
+            _ => "orchestrator",
+        };
+        let prepared = || {
+            let host = created();
+            assert_eq!(write(&host, "scope", "a"), Ok(1));
+            assert_eq!(write(&host, "scope", "b"), Ok(2));
+            host
+        };
+        let undisturbed = prepared().ask(who, &command).unwrap();
+        let mut reads = 0;
+        loop {
+            let host = prepared();
+            host.moves_after.set(Some(reads));
+            let outcome = host.ask(who, &command).unwrap();
+            assert_eq!(outcome, undisturbed, "{command:?} at read {reads}");
+            if host.moves_after.get().is_some() {
+                break;
+            }
+            reads += 1;
+        }
+        assert!(reads > 0, "{command:?} reads");
+    }
+}
+
+/// A reader is not kept for ever; nothing has changed then.
+#[test]
+fn a_bucket_that_moves_all_the_while_is_given_up() {
+    let host = created();
+    host.moves_on.set(true);
+    host.moves_after.set(Some(0));
+    assert_eq!(write(&host, "scope", "a"), Err(Code::StorageUnavailable));
+    host.moves_after.set(None);
+    assert_eq!(write(&host, "scope", "a"), Ok(1));
+}
+
 #[test]
 fn only_what_was_committed_is_logged() {
     let host = created();

@@ -3,7 +3,10 @@
 use shared_context_codec::{Caller, Credential, Failure};
 use shared_context_core::{
     audit,
-    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, Ports, Revision, Row, Tokenizer},
+    port::{
+        Bucket, Change, Clock, CommitError, Kv, KvError, Log, Ports, ReadError, Revision, Row,
+        Tokenizer,
+    },
     time::Timestamp,
 };
 
@@ -29,12 +32,12 @@ impl Bucket for kv::Bucket {
         Revision(Self::revision(self))
     }
 
-    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, KvError> {
-        Self::get(self, row).map_err(KvError)
+    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, ReadError> {
+        Self::get(self, row).map_err(read_error)
     }
 
-    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, KvError> {
-        Self::scan(self, prefix, after, limit).map_err(KvError)
+    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, ReadError> {
+        Self::scan(self, prefix, after, limit).map_err(read_error)
     }
 
     fn commit(
@@ -54,6 +57,13 @@ impl Bucket for kv::Bucket {
             kv::CommitError::Conflict => CommitError::Conflict,
             kv::CommitError::Failed(why) => CommitError::Failed(KvError(why)),
         })
+    }
+}
+
+fn read_error(it: kv::ReadError) -> ReadError {
+    match it {
+        kv::ReadError::Moved => ReadError::Moved,
+        kv::ReadError::Failed(why) => ReadError::Failed(KvError(why)),
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shared_context_core::{
     audit::AuditRecord,
-    port::{Bucket, Change, CommitError, Kv, KvError, Log, Revision, Row},
+    port::{Bucket, Change, CommitError, Kv, KvError, Log, ReadError, Revision, Row},
 };
 use tokio::sync::oneshot;
 
@@ -77,11 +77,11 @@ impl Bucket for DeferredBucket {
         self.bucket.revision()
     }
 
-    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, KvError> {
+    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, ReadError> {
         self.bucket.get(row)
     }
 
-    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, KvError> {
+    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, ReadError> {
         self.bucket.scan(prefix, after, limit)
     }
 

@@ -10,7 +10,7 @@ use std::{fmt, sync::Arc};
 use shared_context_core::{
     Key, Label, Line, Participant,
     audit::{AuditAction, AuditEntry, AuditRecord},
-    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, Revision, Tokenizer},
+    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, ReadError, Revision, Tokenizer},
     time::Timestamp,
     tokens::Tokens,
 };
@@ -130,19 +130,25 @@ impl State {
 }
 
 /// Keeps the reason of a storage error in the log.
-fn told<T>(outcome: Result<T, KvError>) -> Result<T, String> {
-    outcome.map_err(|KvError(reason)| {
-        tracing::error!(target: "shared_context::storage", reason, "storage failed");
-        reason
+fn reason(KvError(reason): KvError) -> String {
+    tracing::error!(target: "shared_context::storage", reason, "storage failed");
+    reason
+}
+
+/// The outcome of a read, as the component reads it.
+fn read<T>(outcome: Result<T, ReadError>) -> Result<T, kv::ReadError> {
+    outcome.map_err(|error| match error {
+        ReadError::Moved => kv::ReadError::Moved,
+        ReadError::Failed(error) => kv::ReadError::Failed(reason(error)),
     })
 }
 
 impl kv::Host for State {
     fn open(&mut self, name: String) -> wasmtime::Result<Result<Resource<OpenBucket>, String>> {
         self.has_called = true;
-        match told(self.host.kv.open(&name)) {
+        match self.host.kv.open(&name) {
             Ok(bucket) => Ok(Ok(self.buckets.push(OpenBucket(bucket))?)),
-            Err(reason) => Ok(Err(reason)),
+            Err(error) => Ok(Err(reason(error))),
         }
     }
 }
@@ -156,8 +162,8 @@ impl kv::HostBucket for State {
         &mut self,
         bucket: Resource<OpenBucket>,
         row: String,
-    ) -> wasmtime::Result<Result<Option<Vec<u8>>, String>> {
-        Ok(told(self.bucket(&bucket)?.get(&row)))
+    ) -> wasmtime::Result<Result<Option<Vec<u8>>, kv::ReadError>> {
+        Ok(read(self.bucket(&bucket)?.get(&row)))
     }
 
     fn scan(
@@ -166,8 +172,8 @@ impl kv::HostBucket for State {
         prefix: String,
         after: Option<String>,
         limit: u32,
-    ) -> wasmtime::Result<Result<Vec<kv::Row>, String>> {
-        Ok(told(self.bucket(&bucket)?.scan(&prefix, after.as_deref(), limit)))
+    ) -> wasmtime::Result<Result<Vec<kv::Row>, kv::ReadError>> {
+        Ok(read(self.bucket(&bucket)?.scan(&prefix, after.as_deref(), limit)))
     }
 
     fn commit(
@@ -187,7 +193,7 @@ impl kv::HostBucket for State {
         Ok(match outcome {
             Ok(revision) => Ok(revision.0),
             Err(CommitError::Conflict) => Err(kv::CommitError::Conflict),
-            Err(CommitError::Failed(error)) => told(Err(error)).map_err(kv::CommitError::Failed),
+            Err(CommitError::Failed(error)) => Err(kv::CommitError::Failed(reason(error))),
         })
     }
 

@@ -17,7 +17,9 @@
 //!
 //! ```
 //! use std::{collections::BTreeMap, sync::{Arc, Mutex}};
-//! use shared_context_core::port::{Bucket, Change, CommitError, Kv, KvError, Revision, Row};
+//! use shared_context_core::port::{
+//!     Bucket, Change, CommitError, Kv, KvError, ReadError, Revision, Row,
+//! };
 //! use shared_context_wasmtime::{
 //!     Caller, Component, ComponentOptions, Host, SystemClock, TracingLog,
 //! };
@@ -36,10 +38,10 @@
 //! }
 //! impl Bucket for MyBucket {
 //!     fn revision(&self) -> Revision { self.rows.0 }
-//!     fn get(&self, row: &str) -> Result<Option<Vec<u8>>, KvError> {
+//!     fn get(&self, row: &str) -> Result<Option<Vec<u8>>, ReadError> {
 //!         Ok(self.rows.1.get(row).cloned())
 //!     }
-//!     fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, KvError> {
+//!     fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, ReadError> {
 //!         let rows = self.rows.1.iter().filter(|(row, _)| {
 //!             row.starts_with(prefix) && after.is_none_or(|after| row.as_str() > after)
 //!         });

@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 use shared_context_core::{
     audit::AuditRecord,
     memory::{MemoryBucket, MemoryKv},
-    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, Ports, Revision, Row, Tokenizer},
+    port::{
+        Bucket, Change, Clock, CommitError, Kv, KvError, Log, Ports, ReadError, Revision, Row,
+        Tokenizer,
+    },
     time::Timestamp,
 };
 
@@ -79,7 +82,8 @@ impl World {
     pub fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, KvError> {
         const PREFIX: &str = "session/";
         let after = format!("{PREFIX}{}", after.unwrap_or_default());
-        let names = self.read(|| Ok(self.kv.names(Some(&after), limit)))?;
+        self.readable()?;
+        let names = self.kv.names(Some(&after), limit);
         Ok(names.iter().filter_map(|it| it.strip_prefix(PREFIX)).map(str::to_owned).collect())
     }
 
@@ -87,8 +91,9 @@ impl World {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read<T>(&self, read: impl FnOnce() -> Result<T, KvError>) -> Result<T, KvError> {
-        if self.state().storage == Storage::ReadsFail { Err(told_to_fail()) } else { read() }
+    /// Whether reads succeed.
+    fn readable(&self) -> Result<(), KvError> {
+        if self.state().storage == Storage::ReadsFail { Err(told_to_fail()) } else { Ok(()) }
     }
 }
 
@@ -143,8 +148,8 @@ impl Kv for World {
     type Bucket = FaultyBucket;
 
     fn open(&self, name: &str) -> Result<FaultyBucket, KvError> {
-        let bucket = self.read(|| self.kv.open(name))?;
-        Ok(FaultyBucket { bucket, world: self.clone() })
+        self.readable()?;
+        Ok(FaultyBucket { bucket: self.kv.open(name)?, world: self.clone() })
     }
 }
 
@@ -160,12 +165,14 @@ impl Bucket for FaultyBucket {
         self.bucket.revision()
     }
 
-    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, KvError> {
-        self.world.read(|| self.bucket.get(row))
+    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, ReadError> {
+        self.world.readable()?;
+        self.bucket.get(row)
     }
 
-    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, KvError> {
-        self.world.read(|| self.bucket.scan(prefix, after, limit))
+    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, ReadError> {
+        self.world.readable()?;
+        self.bucket.scan(prefix, after, limit)
     }
 
     fn commit(

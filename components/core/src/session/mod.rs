@@ -36,7 +36,7 @@ use crate::{
 use draft::Draft;
 use opened::Opened;
 
-/// How often a command is decided anew because another one committed first.
+/// How often a command is decided anew because another one committed meanwhile.
 const ATTEMPTS_MAX: u32 = 16;
 
 /// Performs `command` on `session` as `caller`.
@@ -56,9 +56,11 @@ pub fn execute<K: Kv, C: Clock, L: Log, T: Tokenizer>(
         let read_at = bucket.revision();
         let now = ports.clock.now();
         let request = Request { bucket: &bucket, tokenizer: ports.tokenizer, now, session, caller };
-        match request.decide(command)? {
-            Decision::Answer(outcome) => return Ok(outcome),
-            Decision::Change { changes, outcome, records } => {
+        match request.decide(command) {
+            Err(Error::Moved) => {}
+            Err(error) => return Err(error),
+            Ok(Decision::Answer(outcome)) => return Ok(outcome),
+            Ok(Decision::Change { changes, outcome, records }) => {
                 match bucket.commit(read_at, changes) {
                     Ok(_) => {
                         for record in &records {
@@ -72,7 +74,7 @@ pub fn execute<K: Kv, C: Clock, L: Log, T: Tokenizer>(
             }
         }
     }
-    Err(KvError(format!("{ATTEMPTS_MAX} commits in a row met a conflict")).into())
+    Err(KvError(format!("{ATTEMPTS_MAX} times in a row another commit came first")).into())
 }
 
 /// What to answer to a request that makes no command because of `error`: that,
@@ -81,11 +83,15 @@ pub fn refuse(kv: &impl Kv, session: &SessionId, caller: &Caller, error: Error) 
     if caller.credential.is_none() {
         return error;
     }
-    let Ok(bucket) = kv.open(&session.bucket_name()) else { return error };
-    match load(&bucket, session, caller) {
-        Err(void @ Error::Unauthenticated { .. }) => void,
-        _ => error,
+    for _ in 0..ATTEMPTS_MAX {
+        let Ok(bucket) = kv.open(&session.bucket_name()) else { break };
+        match load(&bucket, session, caller) {
+            Err(Error::Moved) => {}
+            Err(void @ Error::Unauthenticated { .. }) => return void,
+            _ => break,
+        }
     }
+    error
 }
 
 /// What is to be done for a command.

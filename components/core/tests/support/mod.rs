@@ -10,7 +10,8 @@ use shared_context_core::{
     memory::{MemoryBucket, MemoryKv},
     pattern::KeyPatterns,
     port::{
-        Bucket, Change, Clock, CommitError, Kv, KvError, Log, NoTokenizer, Ports, Revision, Row,
+        Bucket, Change, Clock, CommitError, Kv, KvError, Log, NoTokenizer, Ports, ReadError,
+        Revision, Row,
     },
     time::Timestamp,
 };
@@ -37,6 +38,11 @@ pub struct TestHost {
     pub fail_next: Cell<Option<Failure>>,
     /// How the last commit failed.
     pub failed: Cell<Option<Failure>>,
+    /// How many reads succeed until one is told that the bucket has moved; none is
+    /// while it is `None`. Told once, unless `moves_on`.
+    pub moves_after: Cell<Option<u32>>,
+    /// Whether every read after that one is told so too.
+    pub moves_on: Cell<bool>,
     /// What was logged.
     pub log: RefCell<Vec<AuditRecord>>,
 }
@@ -57,8 +63,24 @@ impl TestHost {
 
     /// The stored rows of the session `s` whose names begin with `prefix`.
     pub fn rows(&self, prefix: &str) -> Vec<Row> {
-        let bucket = self.kv.open("session/s").and_then(|it| it.scan(prefix, None, u32::MAX));
-        bucket.unwrap_or_default()
+        let bucket = self.kv.open("session/s").map_err(ReadError::from);
+        bucket.and_then(|it| it.scan(prefix, None, u32::MAX)).unwrap_or_default()
+    }
+
+    /// Whether the bucket still is as it was when it was opened, as far as a reader
+    /// is told.
+    fn read(&self) -> Result<(), ReadError> {
+        match self.moves_after.get() {
+            None => Ok(()),
+            Some(0) => {
+                self.moves_after.set(self.moves_on.get().then_some(0));
+                Err(ReadError::Moved)
+            }
+            Some(left) => {
+                self.moves_after.set(Some(left - 1));
+                Ok(())
+            }
+        }
     }
 }
 
@@ -95,11 +117,13 @@ impl Bucket for TestBucket<'_> {
         self.inner.revision()
     }
 
-    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, KvError> {
+    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, ReadError> {
+        self.host.read()?;
         self.inner.get(row)
     }
 
-    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, KvError> {
+    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, ReadError> {
+        self.host.read()?;
         self.inner.scan(prefix, after, limit)
     }
 

@@ -22,7 +22,9 @@ use std::{
     rc::Rc,
 };
 
-use shared_context_core::port::{Bucket, Change, CommitError, Kv, KvError, Revision, Row};
+use shared_context_core::port::{
+    Bucket, Change, CommitError, Kv, KvError, ReadError, Revision, Row,
+};
 
 pub(crate) use self::sql::{Cell as SqlCell, Row as SqlRow, Sql, Value};
 use self::{
@@ -182,7 +184,7 @@ impl<S: Sql> Bucket for ObjectBucket<S> {
         self.revision
     }
 
-    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, KvError> {
+    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, ReadError> {
         match self.shared.cache.borrow().get(row) {
             Known::There(value) => return Ok(Some(value.to_vec())),
             Known::Absent => return Ok(None),
@@ -196,7 +198,7 @@ impl<S: Sql> Bucket for ObjectBucket<S> {
         Ok(value)
     }
 
-    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, KvError> {
+    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, ReadError> {
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
         if let Some(known) = self.shared.cache.borrow().scan(prefix, after) {
             let owned = |(name, value): (&str, &[u8])| (name.to_owned(), value.to_vec());

@@ -9,7 +9,7 @@ use std::{
 use shared_context_core::{
     audit::AuditRecord,
     memory::{MemoryBucket, MemoryKv},
-    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, Revision, Row},
+    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, ReadError, Revision, Row},
     time::Timestamp,
 };
 
@@ -149,11 +149,11 @@ impl Bucket for OddBucket {
         self.0.revision()
     }
 
-    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, KvError> {
+    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, ReadError> {
         self.0.get(row)
     }
 
-    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, KvError> {
+    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, ReadError> {
         self.0.scan(prefix, after, limit)
     }
 

@@ -12,7 +12,7 @@ use std::{
 };
 
 use rusqlite::{Connection, OptionalExtension, params};
-use shared_context_core::port::{Bucket, Change, CommitError, KvError, Revision, Row};
+use shared_context_core::port::{Bucket, Change, CommitError, KvError, ReadError, Revision, Row};
 
 use super::{SqliteKv, failed, file};
 
@@ -173,20 +173,21 @@ impl Bucket for SqliteBucket {
         self.revision
     }
 
-    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, KvError> {
+    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, ReadError> {
         const GET: &str = "SELECT value FROM row WHERE bucket = ?1 AND name = ?2";
-        self.read(None, |connection, id| {
+        let found = self.read(None, |connection, id| {
             let mut get = connection.prepare_cached(GET)?;
             get.query_row(params![id, row], |it| it.get(0)).optional()
-        })
+        });
+        Ok(found?)
     }
 
-    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, KvError> {
+    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, ReadError> {
         const SCAN: &str = "SELECT name, value FROM row \
              WHERE bucket = ?1 AND name >= ?2 ORDER BY name LIMIT ?3";
         let after = after.map(next).filter(|after| after.as_str() > prefix);
         let from = after.as_deref().unwrap_or(prefix);
-        self.read(Vec::new(), |connection, id| {
+        let found = self.read(Vec::new(), |connection, id| {
             let mut scan = connection.prepare_cached(SCAN)?;
             let mut found = scan.query(params![id, from, limit])?;
             let mut rows = Vec::new();
@@ -197,7 +198,8 @@ impl Bucket for SqliteBucket {
                 rows.push((row.get(0)?, row.get(1)?));
             }
             Ok(rows)
-        })
+        });
+        Ok(found?)
     }
 
     /// Blocks until the disk has it.
