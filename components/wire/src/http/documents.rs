@@ -7,7 +7,7 @@ use serde::Serialize;
 use shared_context_codec::Failure;
 use shared_context_core::Role;
 
-use super::{query::Query, respond};
+use super::{options::Consistency, query::Query, respond};
 use crate::tools::{self, Format};
 
 /// The `OpenAPI` document, as committed; a test keeps it equal to what the routes
@@ -36,14 +36,28 @@ POST /mcp                   the same for agents that speak MCP
 GET /v1/tools?format=openai its definition for function calling (or anthropic)
 GET /openapi.json           every route
 GET /healthz                whether the server is up
-GET /metrics                what it did, for Prometheus
+GET /metrics                what it did, for Prometheus (not on every host)
 "#
 );
 
-/// The answer of `/healthz`. `consistency` is a word of the host's own.
-pub(crate) fn health(consistency: &str) -> Bytes {
-    let version = env!("CARGO_PKG_VERSION");
-    format!(r#"{{"status":"ok","version":"{version}","consistency":"{consistency}"}}"#).into()
+/// The answer of `/healthz`: for programs a word, and for people what it may cost them
+/// where that is something.
+pub(crate) fn health(consistency: Consistency) -> &'static str {
+    match consistency {
+        Consistency::Linearizable => concat!(
+            r#"{"status":"ok","version":""#,
+            env!("CARGO_PKG_VERSION"),
+            r#"","consistency":"linearizable"}"#
+        ),
+        Consistency::LastWriteWins => concat!(
+            r#"{"status":"ok","version":""#,
+            env!("CARGO_PKG_VERSION"),
+            r#"","consistency":"last-write-wins","caution":"When two requests change one session "#,
+            r#"at the same moment, both may be told that they did, and the change of one be lost. "#,
+            r#"Where that matters, give one session one writer at a time, or run the server over "#,
+            r#"SQLite."}"#
+        ),
+    }
 }
 
 /// `GET /v1/tools`: the definitions of the tools in the words of `format`, for

@@ -12,7 +12,7 @@ use rmcp::model::ErrorCode;
 use shared_context_codec::Failure;
 
 use super::{
-    Body, changes::live, media, metrics::Metrics, precondition::single, respond, streams::Streams,
+    Body, changes::live, kept::Kept, media, precondition::single, respond, streams::Streams,
     table::Endpoint, whole,
 };
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
     credential::{Identity, Keys},
     mcp::{
         self, Answer, Asked, Fault, Id, Message, Refusal, Version,
-        legacy::{self, Handshakes, Legacy},
+        legacy::{self, Legacy},
     },
 };
 
@@ -31,8 +31,8 @@ static MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) struct Arrived<'r, E> {
     pub(super) engine: &'r E,
     pub(super) keys: &'r Arc<Keys>,
-    pub(super) handshakes: &'r Handshakes,
-    pub(super) metrics: &'r Metrics,
+    /// What is remembered of other requests, if anything is.
+    pub(super) kept: Option<&'r Kept>,
     pub(super) streams: &'r Streams,
     pub(super) identity: &'r Identity,
     pub(super) headers: &'r HeaderMap,
@@ -88,6 +88,7 @@ impl<E: Engine> Arrived<'_, E> {
             authorization: self.authorization(),
             version,
             legacy,
+            is_kept: self.kept.is_some(),
         }
     }
 
@@ -99,16 +100,17 @@ impl<E: Engine> Arrived<'_, E> {
         // Nothing that a notification could say changes anything here.
         let Some(id) = message.id else { return Ok(whole(respond::empty(StatusCode::ACCEPTED))) };
         if message.method == "initialize" && !asked.version.is_modern() {
-            let (version, told) = mcp::initialize(message)?;
-            let now_micros = self.engine.monotonic_micros();
-            let handshake = self.handshakes.begin(self.keys, self.identity, version, now_micros);
+            let (version, told) = mcp::initialize(message, asked.is_kept)?;
             let response = json(mcp::response(id, &told.finish(&asked.version)));
+            let Some(kept) = self.kept else { return Ok(whole(response)) };
+            let now_micros = self.engine.monotonic_micros();
+            let handshake = kept.handshakes.begin(self.keys, self.identity, version, now_micros);
             return Ok(whole(respond::with_text(response, MCP_SESSION_ID.clone(), handshake)));
         }
         match mcp::answer(asked, id, message).await? {
             Answer::Told(told) => {
-                if let Some(code) = &told.refused {
-                    self.metrics.refused(super::code::of(code).name);
+                if let (Some(code), Some(kept)) = (&told.refused, self.kept) {
+                    kept.metrics.refused(super::code::of(code).name);
                 }
                 Ok(whole(json(mcp::response(id, &told.finish(&asked.version)))))
             }
@@ -138,10 +140,9 @@ impl<E: Engine> Arrived<'_, E> {
 
     /// `DELETE`: ends a handshake.
     fn end(&self) -> Result<Response<Bytes>, Failure> {
-        let Some(id) = single(self.headers, &MCP_SESSION_ID)? else {
-            return Err(without_handshake());
-        };
-        Ok(if self.handshakes.end(id, self.identity) {
+        let id = single(self.headers, &MCP_SESSION_ID)?;
+        let (Some(kept), Some(id)) = (self.kept, id) else { return Err(without_handshake()) };
+        Ok(if kept.handshakes.end(id, self.identity) {
             respond::empty(StatusCode::NO_CONTENT)
         } else {
             faulty(None, &unknown_handshake())
@@ -149,12 +150,17 @@ impl<E: Engine> Arrived<'_, E> {
     }
 
     /// The handshake that the request names, if it names one.
+    ///
+    /// Where nothing is kept no id was ever given: one that comes all the same means
+    /// nothing, as in the protocol without sessions (2026-07-28, Streamable HTTP,
+    /// Backward Compatibility).
     fn handshake(&self) -> Result<Option<Arc<Legacy>>, Fault> {
+        let Some(kept) = self.kept else { return Ok(None) };
         let id = single(self.headers, &MCP_SESSION_ID)
             .map_err(|it| Fault::bad_request(ErrorCode::INVALID_REQUEST, it.message))?;
         let Some(id) = id else { return Ok(None) };
         let now_micros = self.engine.monotonic_micros();
-        let found = self.handshakes.find(id, self.identity, now_micros);
+        let found = kept.handshakes.find(id, self.identity, now_micros);
         found.map(Some).ok_or_else(unknown_handshake)
     }
 

@@ -20,6 +20,7 @@ mod dispatch;
 mod documents;
 mod entries;
 mod event;
+mod kept;
 mod limit;
 mod listing;
 mod mcp;
@@ -45,7 +46,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode,
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
     header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, RETRY_AFTER},
     request::Parts,
 };
@@ -53,18 +54,16 @@ use shared_context_codec::Failure;
 
 use self::{
     call::Call,
-    limit::Limiter,
-    metrics::Metrics,
+    kept::Kept,
     origin::Place,
     query::Query,
     route::Matched,
-    table::{Access, Endpoint, Operation},
+    table::{Access, Endpoint, Operation, Route},
     trace::RequestIds,
 };
 use crate::{
     Engine,
     credential::{Identity, Keys},
-    mcp::legacy::Handshakes,
 };
 
 pub(crate) use self::{
@@ -79,16 +78,13 @@ pub(crate) use self::{
     streams::Streams,
 };
 pub use limit::RateLimit;
-pub use options::{Options, parse_public_url, parse_rate};
+pub use options::{Consistency, Options, parse_public_url, parse_rate};
 pub use socket::{Ending, Socket};
 pub use table::{BODY_BYTES_MAX, DOCUMENT_BYTES_MAX};
 pub use watch::Watch;
 
 /// Where RFC 9728's document of `/mcp` is found.
 const METADATA_PATH: &str = "/.well-known/oauth-protected-resource/mcp";
-
-static RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
-static RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
 /// The body of a response.
 #[derive(Debug)]
@@ -103,17 +99,16 @@ pub enum Body {
 }
 
 /// The HTTP interface. One serves all requests of a server, from any number of
-/// threads.
+/// threads; or one request, where it is not [kept](Options::is_kept).
 #[derive(Debug)]
 pub struct Http {
     keys: Arc<Keys>,
-    limiter: Option<Limiter>,
-    metrics: Metrics,
+    /// What is remembered from one request to the next; `None`: nothing is.
+    kept: Option<Kept>,
     streams: Streams,
     request_ids: RequestIds,
-    health: Bytes,
+    consistency: Consistency,
     place: Place,
-    handshakes: Handshakes,
     has_sockets: bool,
 }
 
@@ -128,18 +123,20 @@ impl Http {
             public_url,
             is_local,
             has_sockets,
+            is_kept,
         } = options;
-        let metrics = Metrics::new();
-        let streams = Streams::new(metrics.streams(), rate_limit.as_ref());
+        let kept = is_kept.then(|| Kept::new(rate_limit));
+        let streams = match &kept {
+            Some(kept) => Streams::new(kept.metrics.streams(), rate_limit.as_ref()),
+            None => Streams::default(),
+        };
         Self {
             keys: Arc::new(keys),
-            limiter: rate_limit.map(Limiter::new),
-            metrics,
+            kept,
             streams,
             request_ids: RequestIds::new(request_id_seed),
-            health: documents::health(consistency),
+            consistency,
             place: Place::new(public_url, is_local),
-            handshakes: Handshakes::new(),
             has_sockets,
         }
     }
@@ -212,8 +209,9 @@ impl Http {
         headers: &mut HeaderMap,
     ) -> Result<Response<Body>, Failure> {
         let Some(matched) = matched else { return Err(route::unknown(head.uri.path())) };
-        let Some(operation) = matched.route.operation(&head.method) else {
-            return not_an_operation(head, headers).map(whole);
+        let operation = matched.route.operation(&head.method);
+        let Some(operation) = operation.filter(|it| self.offers(it.endpoint)) else {
+            return self.not_an_operation(head, matched.route, headers).map(whole);
         };
         let too_large = || too_large(operation.endpoint);
         if operation.access == Access::Open {
@@ -231,8 +229,7 @@ impl Http {
             let arrived = mcp::Arrived {
                 engine,
                 keys: &self.keys,
-                handshakes: &self.handshakes,
-                metrics: &self.metrics,
+                kept: self.kept.as_ref(),
                 streams: &self.streams,
                 identity: &identity,
                 headers: &head.headers,
@@ -273,18 +270,8 @@ impl Http {
         let authorization = single(&head.headers, &AUTHORIZATION)
             .map_err(|failure| Failure::new("UNAUTHENTICATED", failure.message))?;
         let identity = self.keys.identify(authorization, engine.now())?;
-        if let Some(limiter) = &self.limiter {
-            let allowance = match limiter.take(&identity, now_micros) {
-                Ok(allowance) => allowance,
-                Err(exceeded) => {
-                    headers.insert(RATELIMIT.clone(), exceeded.allowance.state);
-                    headers.insert(RATELIMIT_POLICY.clone(), exceeded.allowance.policy);
-                    headers.insert(RETRY_AFTER, exceeded.retry_after);
-                    return Err(exceeded.failure);
-                }
-            };
-            headers.insert(RATELIMIT.clone(), allowance.state);
-            headers.insert(RATELIMIT_POLICY.clone(), allowance.policy);
+        if let Some(kept) = &self.kept {
+            kept.take(&identity, now_micros, headers)?;
         }
         Ok(identity)
     }
@@ -297,9 +284,10 @@ impl Http {
         query: &Query<'_>,
     ) -> Result<Response<Bytes>, Failure> {
         Ok(match operation.endpoint {
-            Endpoint::Health => respond::json(StatusCode::OK, self.health.clone()),
+            Endpoint::Health => respond::json(StatusCode::OK, documents::health(self.consistency)),
             Endpoint::Metrics => {
-                respond::with_body(StatusCode::OK, metrics::CONTENT_TYPE, self.metrics.render())
+                let kept = self.kept.as_ref().ok_or_else(|| kept::missing(operation.endpoint))?;
+                respond::with_body(StatusCode::OK, metrics::CONTENT_TYPE, kept.metrics.render())
             }
             Endpoint::OpenApi => respond::json(StatusCode::OK, documents::OPENAPI),
             Endpoint::ResourceMetadata => {
@@ -325,7 +313,9 @@ impl Http {
         let request_id = self.request_ids.of(&head.headers);
         let mut response = answer.unwrap_or_else(|failure| {
             let code = code::of(&failure.code);
-            self.metrics.refused(code.name);
+            if let Some(kept) = &self.kept {
+                kept.metrics.refused(code.name);
+            }
             let operation = matched.and_then(|it| it.route.operation(&head.method));
             let status = match operation.map(|it| it.endpoint) {
                 // The condition stood in a header.
@@ -341,6 +331,10 @@ impl Http {
             if status == StatusCode::TOO_MANY_REQUESTS {
                 // Where it is not a rate, as for streams, a while is as good as any.
                 response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("15"));
+            }
+            if status == StatusCode::METHOD_NOT_ALLOWED {
+                // What MCP refuses for want of a handshake; elsewhere more is known.
+                response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, OPTIONS"));
             }
             if status == StatusCode::UNAUTHORIZED {
                 let is_mcp = operation.is_some_and(|it| it.access == Access::Credential);
@@ -358,28 +352,49 @@ impl Http {
         if head.method == Method::HEAD {
             respond::without_body(&mut response);
         }
-        let template = matched.map_or("unknown", |it| it.route.template);
-        self.metrics.answered(template, &head.method, response.status(), micros);
+        if let Some(kept) = &self.kept {
+            let template = matched.map_or("unknown", |it| it.route.template);
+            kept.metrics.answered(template, &head.method, response.status(), micros);
+        }
         response
+    }
+
+    /// Whether there is something to ask for at `endpoint`.
+    fn offers(&self, endpoint: Endpoint) -> bool {
+        self.kept.is_some() || !endpoint.needs_memory()
+    }
+
+    /// Tells what can be done at the path of `route`, where the method of the request
+    /// cannot; or that the path is for nothing here.
+    fn not_an_operation(
+        &self,
+        head: &Parts,
+        route: &Route,
+        headers: &mut HeaderMap,
+    ) -> Result<Response<Bytes>, Failure> {
+        if let [only] = route.operations
+            && !self.offers(only.endpoint)
+        {
+            return Err(kept::missing(only.endpoint));
+        }
+        let allow = route::allow(head.uri.path(), |it| self.offers(it));
+        let method: String = head.method.as_str().chars().take(20).collect();
+        let message = format!("{method} cannot be used here; use one of {allow}");
+        if let Ok(allow) = HeaderValue::try_from(allow) {
+            headers.insert(ALLOW, allow);
+        }
+        if head.method == Method::OPTIONS {
+            return Ok(respond::empty(StatusCode::NO_CONTENT));
+        }
+        Err(match route.operation(&head.method) {
+            Some(operation) => kept::missing(operation.endpoint),
+            None => Failure::new("METHOD_NOT_ALLOWED", message),
+        })
     }
 }
 
 fn whole(response: Response<Bytes>) -> Response<Body> {
     response.map(Body::Whole)
-}
-
-/// Tells what can be done at a path where the method of the request cannot.
-fn not_an_operation(head: &Parts, headers: &mut HeaderMap) -> Result<Response<Bytes>, Failure> {
-    let allow = route::allow(head.uri.path());
-    let method: String = head.method.as_str().chars().take(20).collect();
-    let message = format!("{method} cannot be used here; use one of {allow}");
-    if let Ok(allow) = HeaderValue::try_from(allow) {
-        headers.insert(ALLOW, allow);
-    }
-    if head.method == Method::OPTIONS {
-        return Ok(respond::empty(StatusCode::NO_CONTENT));
-    }
-    Err(Failure::new("METHOD_NOT_ALLOWED", message))
 }
 
 fn too_large(endpoint: Endpoint) -> Failure {

@@ -10,13 +10,15 @@ use crate::credential::Keys;
 pub struct Options {
     /// The secrets.
     pub keys: Keys,
-    /// How many requests each participant may make; `None` for any number.
+    /// How many requests each participant may make; `None` for any number. Any number
+    /// as well where the interface is not [kept](Self::is_kept): who forgets each
+    /// request cannot count them. Requests are counted by the feature `rate-limits`.
     pub rate_limit: Option<RateLimit>,
-    /// What the ids of this server's requests start with: another number at each
-    /// start, such as a random one.
+    /// What the ids of this server's requests start with: another number for each
+    /// interface, such as a random one.
     pub request_id_seed: u64,
-    /// What readers see of concurrent changes to a session, for `/healthz`.
-    pub consistency: &'static str,
+    /// What becomes of concurrent changes to a session, for `/healthz`.
+    pub consistency: Consistency,
     /// The server's address for the world, such as `https://memory.example.com`,
     /// when it has another one than it is reached by.
     pub public_url: Option<Uri>,
@@ -27,21 +29,37 @@ pub struct Options {
     /// text about each: then changes are told over one to who asks for it, by
     /// [`Body::Socket`](super::Body::Socket).
     pub has_sockets: bool,
+    /// Whether one interface serves all requests of a server. If not it serves one
+    /// request, and what it would remember from one to the next is not offered: rate
+    /// limits and the bound on open streams, `/metrics`, and of MCP before 2026-07-28
+    /// sessions with their subscriptions, stream and log.
+    pub is_kept: bool,
+}
+
+/// What becomes of changes to one session that come at the same moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Consistency {
+    /// Each takes effect at one instant between its request and its answer, whole or
+    /// not at all, and whoever reads after that sees it.
+    Linearizable,
+    /// One of them may be lost, though each was confirmed.
+    LastWriteWins,
 }
 
 impl Options {
     /// The defaults: rate limit as in [`RateLimit::default`], request ids that
     /// start with 0, linearizable sessions, reached by everyone under any name,
-    /// without sockets.
+    /// without sockets, kept from request to request.
     pub fn new(keys: Keys) -> Self {
         Self {
             keys,
             rate_limit: Some(RateLimit::default()),
             request_id_seed: 0,
-            consistency: "linearizable",
+            consistency: Consistency::Linearizable,
             public_url: None,
             is_local: false,
             has_sockets: false,
+            is_kept: true,
         }
     }
 }

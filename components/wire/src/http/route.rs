@@ -13,7 +13,7 @@ use http::Method;
 use percent_encoding::percent_decode_str;
 use shared_context_codec::Failure;
 
-use super::table::{ROUTES, Route};
+use super::table::{Endpoint, ROUTES, Route};
 
 /// A path that matched a route, and what varies in it, still percent-encoded.
 #[derive(Debug)]
@@ -31,10 +31,12 @@ pub(crate) fn find<'p>(path: &'p str, method: &Method) -> Option<Matched<'p>> {
     matches(path).find(knows_it).or_else(|| matches(path).next())
 }
 
-/// The methods that can be used at `path`, as the `Allow` header lists them.
-pub(crate) fn allow(path: &str) -> String {
+/// The methods that can be used at `path`, of those whose endpoint `is_offered`, as
+/// the `Allow` header lists them.
+pub(crate) fn allow(path: &str, is_offered: impl Fn(Endpoint) -> bool) -> String {
     let mut allow = String::new();
-    for operation in matches(path).flat_map(|it| it.route.operations) {
+    let operations = matches(path).flat_map(|it| it.route.operations);
+    for operation in operations.filter(|it| is_offered(it.endpoint)) {
         allow.push_str(operation.method.as_str());
         allow.push_str(if operation.answers_head() { ", HEAD, " } else { ", " });
     }
@@ -205,7 +207,9 @@ mod tests {
         for method in [Method::GET, Method::HEAD, Method::DELETE, Method::PATCH] {
             check(&method, "/v1/sessions/{session}");
         }
-        assert_eq!(allow("/v1/sessions/import"), "GET, HEAD, DELETE, POST, OPTIONS");
+        assert_eq!(allow("/v1/sessions/import", |_| true), "GET, HEAD, DELETE, POST, OPTIONS");
+        let is_offered = |it| it != Endpoint::DeleteSession;
+        assert_eq!(allow("/v1/sessions/import", is_offered), "GET, HEAD, POST, OPTIONS");
     }
 
     #[test]

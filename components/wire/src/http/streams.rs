@@ -20,7 +20,9 @@ use shared_context_codec::Failure;
 
 use super::limit::RateLimit;
 
-/// The streams of one server.
+/// The streams of one server; by default as many as anyone likes, not told to any
+/// metrics: of an interface that serves one request, which opens one at most.
+#[derive(Default)]
 pub(crate) struct Streams {
     count: Gauge,
     /// How many each participant may have open; `None` for any number.

@@ -99,6 +99,12 @@ impl Endpoint {
             _ => BODY_BYTES_MAX,
         }
     }
+
+    /// Whether it tells of other requests than the one that is made, so that only who
+    /// remembers those can answer.
+    pub(crate) fn needs_memory(self) -> bool {
+        matches!(self, Self::Metrics | Self::McpStream | Self::McpEnd)
+    }
 }
 
 /// All routes.

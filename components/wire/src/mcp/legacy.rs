@@ -3,7 +3,7 @@
 //! Resources, Subscriptions; Logging; Transports, Listening for Messages from the Server).
 //!
 //! Not here: what is remembered, and for how long (`handshake`); what is told of a
-//! change (`update`).
+//! change (`update`). Where nothing is remembered, none of this is offered.
 //!
 //! # Invariants
 //!
@@ -110,6 +110,21 @@ pub(crate) async fn stream<E: Engine>(
     };
     let teller = Box::new(Stream { legacy: Arc::clone(legacy), number });
     Watch::open(asked.engine, cursor, teller, open).await.map(Box::new)
+}
+
+/// Tells that there is no `method`, where nothing is remembered: what `identity` can do
+/// instead.
+pub(crate) fn without_memory(method: &str, identity: &Identity) -> Fault {
+    let session = match identity {
+        Identity::Participant(grant) => &grant.session,
+        Identity::Admin => "{session}",
+    };
+    let message = format!(
+        "this server keeps nothing between requests, so there is no {method}: call \
+         shared_context with action changes, wait for the next one with GET \
+         /v1/sessions/{session}/changes?wait=60, or POST subscriptions/listen of 2026-07-28"
+    );
+    Fault::in_band(ErrorCode::METHOD_NOT_FOUND, message)
 }
 
 /// The handshake that the request belongs to.

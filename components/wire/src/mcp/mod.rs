@@ -8,8 +8,8 @@
 //! # Invariants
 //!
 //! - A modern request (2026-07-28) is answered from what it says itself. Of the
-//!   older protocols a handshake is remembered ([`legacy`]), and nothing a session
-//!   holds depends on it.
+//!   older protocols a handshake is remembered ([`legacy`]) where anything is, and
+//!   nothing a session holds depends on it.
 //! - A refusal of the tool is a result that an agent can act on; a credential that
 //!   is no good is told by HTTP, so that the program around the agent notices.
 
@@ -62,6 +62,8 @@ pub(crate) struct Asked<'r, E> {
     pub(crate) version: Version,
     /// The handshake this request belongs to, in an older version.
     pub(crate) legacy: Option<Arc<Legacy>>,
+    /// Whether there could be one.
+    pub(crate) is_kept: bool,
 }
 
 /// What a request is answered with.
@@ -169,14 +171,17 @@ pub(crate) fn version(headers: &HeaderMap, message: &Message<'_>) -> Result<Vers
     Ok(version)
 }
 
-/// Answers the handshake `message`: the version spoken from now on, and the
-/// result.
+/// Answers the handshake `message`, which `is_kept` or not: the version spoken from now
+/// on, and the result.
 ///
 /// # Errors
 ///
 /// Invalid params (-32602).
-pub(crate) fn initialize(message: &Message<'_>) -> Result<(ProtocolVersion, Told), Refusal> {
-    server::initialize(&Params::parse(message.params, "params")?)
+pub(crate) fn initialize(
+    message: &Message<'_>,
+    is_kept: bool,
+) -> Result<(ProtocolVersion, Told), Refusal> {
+    server::initialize(&Params::parse(message.params, "params")?, is_kept)
 }
 
 /// Answers the request `message`, whose id is `id`.
@@ -207,6 +212,11 @@ pub(crate) async fn answer<E: Engine>(
             return listen::open(asked, id, &params).await.map(Answer::Stream);
         }
         "ping" if !is_modern => Told::new(&EmptyObject {}),
+        method @ ("resources/subscribe" | "resources/unsubscribe" | "logging/setLevel")
+            if !is_modern && !asked.is_kept =>
+        {
+            Err(legacy::without_memory(method, asked.identity).into())
+        }
         "resources/subscribe" if !is_modern => legacy::subscribe(asked, &params).await,
         "resources/unsubscribe" if !is_modern => legacy::unsubscribe(asked, &params),
         "logging/setLevel" if !is_modern => legacy::set_level(asked, &params).await,

@@ -35,34 +35,40 @@ pub(crate) fn discover() -> Result<Told, Refusal> {
     }
     let discovered = Discovered {
         supported_versions: version::supported(),
-        capabilities: capabilities(&Version::Modern),
+        capabilities: capabilities(&Version::Modern, false),
         instructions: INSTRUCTIONS,
     };
     Ok(Told::new(&discovered)?.cached(Cache::Static))
 }
 
-/// `initialize` of the protocols with a handshake: the version that is spoken
-/// from now on, and the result.
+/// `initialize` of the protocols with a handshake, which `is_kept` or forgotten at
+/// once: the version that is spoken from now on, and the result.
 ///
 /// # Errors
 ///
 /// Invalid params (-32602): it does not tell which version it asks for.
-pub(crate) fn initialize(params: &Params<'_>) -> Result<(ProtocolVersion, Told), Refusal> {
+pub(crate) fn initialize(
+    params: &Params<'_>,
+    is_kept: bool,
+) -> Result<(ProtocolVersion, Told), Refusal> {
     let requested = params.required_text("protocolVersion")?;
     let version = Version::negotiated(&requested);
     let info = Implementation::new(NAME, env!("CARGO_PKG_VERSION")).with_title("shared-context");
-    let result = InitializeResult::new(capabilities(&Version::Legacy(version.clone())))
+    let capabilities = capabilities(&Version::Legacy(version.clone()), is_kept);
+    let result = InitializeResult::new(capabilities)
         .with_protocol_version(version.clone())
         .with_server_info(info)
         .with_instructions(INSTRUCTIONS);
     Ok((version, Told::new(&result)?))
 }
 
-/// What is offered in `version`.
-fn capabilities(version: &Version) -> ServerCapabilities {
+/// What is offered in `version`; in one with a handshake, whether that `is_kept`.
+fn capabilities(version: &Version, is_kept: bool) -> ServerCapabilities {
     let mut resources = ResourcesCapability::default();
-    resources.subscribe = Some(true);
-    resources.list_changed = Some(true);
+    if version.is_modern() || is_kept {
+        resources.subscribe = Some(true);
+        resources.list_changed = Some(true);
+    }
     let mut capabilities = ServerCapabilities::default();
     capabilities.tools = Some(ToolsCapability::default());
     capabilities.prompts = Some(PromptsCapability::default());
@@ -72,7 +78,7 @@ fn capabilities(version: &Version) -> ServerCapabilities {
         // The extension asks for a protocol of 2026-07-28 or later.
         capabilities.extensions =
             Some([(SKILLS_EXTENSION_ID.to_owned(), serde_json::Map::new())].into());
-    } else {
+    } else if is_kept {
         capabilities.logging = Some(serde_json::Map::new());
     }
     capabilities

@@ -43,6 +43,9 @@ shared_context: the program that has the model sends the arguments of a call as 
 /v1/sessions/{session}/shared_context, null for what is absent included, and mints credentials \
 for subagents by itself. OpenAI's Responses API takes what is in function beside type.";
 
+const METRICS: &str = "Hosts that keep nothing between requests have none: what is measured there \
+is measured by the platform that runs them.";
+
 /// What is said of `endpoint`.
 pub(super) fn about(endpoint: Endpoint) -> About {
     match endpoint {
@@ -114,7 +117,11 @@ fn open(endpoint: Endpoint) -> About {
         ),
         _ => ("read_welcome", "Read how to begin.", text("text/plain")),
     };
-    let description = if endpoint == Endpoint::Tools { TOOLS } else { "" };
+    let (description, codes): (_, &[_]) = match endpoint {
+        Endpoint::Tools => (TOOLS, &[]),
+        Endpoint::Metrics => (METRICS, &["NOT_FOUND"]),
+        _ => ("", &[]),
+    };
     let responses = response("200", "As asked.", content, &[]);
-    About { id, tag: "about", summary, description, responses, ..About::default() }
+    About { id, tag: "about", summary, description, responses, codes, ..About::default() }
 }

@@ -37,7 +37,8 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         Endpoint::McpStream => About {
             id: "stream_mcp",
             summary: "Receive the notifications of an MCP session (2025-11-25 and before).",
-            description: "Needs the Mcp-Session-Id that initialize answered. Newer clients POST \
+            description: "Needs the Mcp-Session-Id that initialize answered; hosts that keep \
+                          nothing between requests answer none, and 405 here. Newer clients POST \
                           subscriptions/listen instead.",
             headers: &["mcp_session_id", "last_event_id"],
             responses: response("200", "Messages as they come.", events(), &[]),
@@ -47,6 +48,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         Endpoint::McpEnd => About {
             id: "end_mcp",
             summary: "End an MCP session (2025-11-25 and before).",
+            description: "Hosts that keep nothing between requests have none to end: 405.",
             headers: &["mcp_session_id"],
             responses: [("204".to_owned(), json!({"description": "Ended."}))].into_iter().collect(),
             codes: &["METHOD_NOT_ALLOWED"],
@@ -57,7 +59,9 @@ pub(super) fn about(endpoint: Endpoint) -> About {
             summary: "Send one message of MCP.",
             description: "Versions 2026-07-28, 2025-11-25 and 2025-06-18 of the Model Context \
                           Protocol, by Streamable HTTP. A message that cannot be carried out is \
-                          answered by an error of JSON-RPC.",
+                          answered by an error of JSON-RPC. Hosts that keep nothing between \
+                          requests offer neither resources/subscribe nor logging/setLevel, which \
+                          belong to the versions before 2026-07-28: initialize says so.",
             headers: &[
                 "mcp_protocol_version",
                 "mcp_method",

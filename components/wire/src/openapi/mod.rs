@@ -175,6 +175,7 @@ fn refusal(status: StatusCode, codes: &[&str]) -> Value {
     });
     let headers: &[&str] = match status {
         StatusCode::UNAUTHORIZED => &["WWW-Authenticate"],
+        StatusCode::METHOD_NOT_ALLOWED => &["Allow"],
         StatusCode::TOO_MANY_REQUESTS => &["Retry-After", "RateLimit", "RateLimit-Policy"],
         _ => &[],
     };

@@ -41,11 +41,14 @@ pub(super) fn headers() -> Value {
     let header =
         |description: &str| json!({"description": description, "schema": {"type": "string"}});
     json!({
+        "Allow": header("The methods that can be used."),
         "Content-Disposition": header("A name for the file."),
         "ETag": header("The revision of the last change to what was read, in quotes."),
         "Location": header("The path of what was created."),
-        "Mcp-Session-Id": header("What initialize of an older protocol answers: send it along."),
-        "RateLimit": header("What is left of the participant's allowance."),
+        "Mcp-Session-Id": header("What initialize of an older protocol answers: send it along. \
+                                  Hosts that keep nothing between requests answer none."),
+        "RateLimit": header("What is left of the participant's allowance. Hosts that keep nothing \
+                             between requests limit no rate."),
         "RateLimit-Policy": header("How large that allowance is."),
         "Retry-After": header("Seconds to wait."),
         "WWW-Authenticate": header("What was wrong with the credential (RFC 6750); for MCP, where more is told \

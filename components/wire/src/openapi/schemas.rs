@@ -241,7 +241,16 @@ fn bodies() -> Value {
                 "version": {"type": "string"},
                 "consistency": {
                     "type": "string",
-                    "description": "What readers see of concurrent changes to one session.",
+                    "description": "What becomes of concurrent changes to one session. \
+                                    linearizable: each takes effect at one instant between its \
+                                    request and its answer. last-write-wins: one may be lost, \
+                                    though each was confirmed. Later versions may add words.",
+                    "examples": ["linearizable", "last-write-wins"],
+                },
+                "caution": {
+                    "type": "string",
+                    "description": "For people: what may be lost, when, and what to do where that \
+                                    matters. Absent where nothing is.",
                 },
             },
         },

@@ -39,14 +39,11 @@ pub(crate) enum Format {
 /// The array `tools` of MCP's `tools/list`: `shared_context`, and `subagent` for
 /// those who may let others take part, who may do more with the first one, too.
 pub(crate) fn listed(with_subagent: bool) -> &'static str {
-    static LISTED: LazyLock<[String; 2]> = LazyLock::new(|| {
-        [
-            written(&[shared_context::mcp(Role::Agent)]),
-            written(&[shared_context::mcp(Role::Orchestrator), subagent::mcp()]),
-        ]
-    });
-    let [agents, orchestrators] = &*LISTED;
-    if with_subagent { orchestrators } else { agents }
+    static FOR_AGENTS: LazyLock<String> =
+        LazyLock::new(|| written(&[shared_context::mcp(Role::Agent)]));
+    static FOR_ORCHESTRATORS: LazyLock<String> =
+        LazyLock::new(|| written(&[shared_context::mcp(Role::Orchestrator), subagent::mcp()]));
+    if with_subagent { &FOR_ORCHESTRATORS } else { &FOR_AGENTS }
 }
 
 /// `{"tools":[…]}` for an agent or an orchestrator.

@@ -164,6 +164,8 @@ pub(crate) struct Bench {
     pub(crate) engine: LocalEngine,
     pub(crate) orchestrator: String,
     pub(crate) agent: String,
+    /// Whether each request has an interface of its own.
+    is_forgetful: bool,
 }
 
 /// A response, taken apart.
@@ -184,11 +186,28 @@ impl Bench {
         let http = Http::new(options(Options { rate_limit: None, ..Options::new(keys) }));
         let engine = LocalEngine::default();
         engine.now_ms.store(START_MS, Ordering::SeqCst);
-        let mut bench = Self { http, engine, orchestrator: String::new(), agent: String::new() };
+        let (orchestrator, agent) = (String::new(), String::new());
+        let mut bench = Self { http, engine, orchestrator, agent, is_forgetful: false };
         bench.orchestrator = bench.create("s");
         bench.agent = bench.mint("s", "subagent:analysis");
         bench.engine.requests.lock().unwrap().clear();
         bench
+    }
+
+    /// A server whose every request has an interface of its own, which then is gone.
+    pub(crate) fn forgetful() -> Self {
+        Self { is_forgetful: true, ..Self::new() }
+    }
+
+    /// Has `request` answered by the interface there is, or by a new one.
+    pub(crate) fn answer(&self, request: Request<Bytes>) -> Response<Body> {
+        if !self.is_forgetful {
+            return ready(self.http.handle(&self.engine, request));
+        }
+        let keys = Keys::new(SECRET, ADMIN_KEY).unwrap();
+        // What is limited by default is not where nothing is kept.
+        let http = Http::new(Options { is_kept: false, ..Options::new(keys) });
+        ready(http.handle(&self.engine, request))
     }
 
     /// Creates a session and returns its orchestrator's credential.
@@ -229,7 +248,7 @@ impl Bench {
     }
 
     pub(crate) fn handle(&self, request: Request<Bytes>) -> Seen {
-        let (head, body) = ready(self.http.handle(&self.engine, request)).into_parts();
+        let (head, body) = self.answer(request).into_parts();
         let Body::Whole(body) = body else { panic!("a stream") };
         let body = String::from_utf8(body.to_vec()).unwrap();
         let seen = Seen { status: head.status, headers: head.headers, body };
@@ -263,7 +282,7 @@ impl Bench {
             request = request.header("last-event-id", id);
         }
         let request = request.body(Bytes::new()).unwrap();
-        let response: Response<Body> = ready(self.http.handle(&self.engine, request));
+        let response = self.answer(request);
         assert_eq!(response.status(), 200);
         let (head, body) = response.into_parts();
         let Body::Live(watch) = body else { panic!("no stream") };

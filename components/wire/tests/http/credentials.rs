@@ -303,6 +303,30 @@ fn weak_secrets_are_refused_with_a_way_to_get_good_ones() {
     assert!(Keys::new(long.as_bytes(), &longer).is_ok());
 }
 
+/// An operator may choose a key that has the form of a credential.
+#[test]
+fn the_admin_key_is_known_whatever_it_looks_like() {
+    let forms = [
+        ADMIN_KEY.to_owned(),
+        "a".repeat(5_000),
+        format!("{0}.{0}.{0}", "a".repeat(20)),
+        Bench::new().agent,
+        Keys::new(&[7; 32], ADMIN_KEY)
+            .unwrap()
+            .mint(&grant("s", "orchestrator"), Timestamp(START_MS), 60)
+            .unwrap()
+            .credential,
+    ];
+    for admin_key in forms {
+        let keys = Keys::new(&[9; 32], &admin_key).unwrap();
+        let bearer = |it: &str| keys.identify(Some(&format!("Bearer {it}")), Timestamp(START_MS));
+        for _ in 0..2 {
+            assert_eq!(bearer(&admin_key), Ok(Identity::Admin), "{admin_key}");
+            assert!(bearer(&format!("{admin_key}a")).is_err());
+        }
+    }
+}
+
 #[test]
 fn secrets_do_not_show_when_printed_for_debugging() {
     let bench = Bench::new();

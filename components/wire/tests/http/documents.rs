@@ -1,6 +1,7 @@
 //! What is told to anyone.
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use shared_context_wire::http::{Consistency, Options};
 
 use crate::bench::{ADMIN_KEY, Bench};
 
@@ -13,6 +14,23 @@ fn health_tells_version_and_consistency() {
     assert_eq!(seen["status"], "ok");
     assert_eq!(seen["consistency"], "linearizable");
     assert_eq!(seen["version"], env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn a_host_that_may_lose_changes_says_so_to_programs_and_people() {
+    let bench = Bench::with(|options| Options {
+        consistency: Consistency::LastWriteWins,
+        is_kept: false,
+        ..options
+    });
+    let seen = bench.check_as("", "GET /healthz", &[], "", 200, "").json();
+    assert_eq!((&seen["status"], &seen["consistency"]), (&json!("ok"), &json!("last-write-wins")));
+    let caution = seen["caution"].as_str().unwrap();
+    for told in ["same moment", "be lost", "one writer at a time", "SQLite"] {
+        assert!(caution.contains(told), "{caution}");
+    }
+    let kept = Bench::new().check_as("", "GET /healthz", &[], "", 200, "").json();
+    assert!(kept.get("caution").is_none(), "{kept}");
 }
 
 #[test]

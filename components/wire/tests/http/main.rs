@@ -8,6 +8,8 @@ mod bench;
 #[cfg(test)]
 mod changes;
 #[cfg(test)]
+mod cost;
+#[cfg(test)]
 mod credentials;
 #[cfg(test)]
 mod destination;
@@ -15,6 +17,8 @@ mod destination;
 mod documents;
 #[cfg(test)]
 mod entries;
+#[cfg(test)]
+mod forgetful;
 #[cfg(test)]
 mod headers;
 #[cfg(test)]

@@ -22,7 +22,7 @@ const HIDDEN_VALUE: &str = "hidden-value-93";
 const STORED_VALUE: &str = "stored-value-71";
 
 /// A server on which things are stored, and those who ask it.
-struct Place {
+pub(crate) struct Place {
     bench: Bench,
     tokens: Vec<String>,
     handshakes: Vec<String>,
@@ -33,7 +33,10 @@ const LIMITED: usize = 3;
 
 impl Place {
     fn new() -> Self {
-        let bench = Bench::new();
+        Self::of(Bench::new())
+    }
+
+    pub(crate) fn of(bench: Bench) -> Self {
         let elsewhere = bench.create("t");
         let invitation = r#"{"participant":"subagent:limited","keys":["scope","inv_*"]}"#;
         let seen = bench.send(ADMIN_KEY, "POST /v1/sessions/s/participants", &[], invitation);
@@ -76,7 +79,8 @@ impl Place {
         names.iter().map(|it| (it.clone(), position(it))).collect()
     }
 
-    fn send(&self, sent: &Sent) {
+    /// Sends `sent`, and checks the answer: its text.
+    pub(crate) fn send(&self, sent: &Sent) -> String {
         let mut request = Request::new(Bytes::from(sent.body.0.clone()));
         *request.method_mut() = sent.method.parse().unwrap();
         *request.uri_mut() = "/mcp".parse().unwrap();
@@ -108,8 +112,7 @@ impl Place {
             }
         }
         let before = self.positions();
-        let response = ready(self.bench.http.handle(&self.bench.engine, request));
-        let (head, body) = response.into_parts();
+        let (head, body) = self.bench.answer(request).into_parts();
         let seen = match body {
             Body::Whole(body) => {
                 let text = String::from_utf8(body.to_vec()).unwrap();
@@ -133,6 +136,7 @@ impl Place {
             let is_named = String::from_utf8_lossy(&sent.body.0).contains(HIDDEN_KEY);
             assert!(is_named || !seen.text.contains(HIDDEN_KEY), "{seen:?}");
         }
+        seen.text
     }
 
     fn check_live(&self, sent: &Sent, status: u16, mut watch: Box<Watch>) -> Seen {

@@ -1,12 +1,12 @@
 //! Streams of notifications, as a client takes them piece by piece.
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::Request;
 use serde_json::{Value, json};
 use shared_context_wire::http::{Body, Watch};
 
 use crate::{
-    bench::{Bench, Meanwhile, ready},
+    bench::{Bench, Meanwhile},
     client::modern_request,
 };
 
@@ -45,8 +45,7 @@ impl Bench {
     /// Sends a request that is answered with a stream.
     #[track_caller]
     pub(crate) fn live(&self, request: Request<Bytes>) -> Box<Watch> {
-        let response: Response<Body> = ready(self.http.handle(&self.engine, request));
-        let (head, body) = response.into_parts();
+        let (head, body) = self.answer(request).into_parts();
         match body {
             Body::Live(watch) => {
                 assert_eq!(head.status, 200);

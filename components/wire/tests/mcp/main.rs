@@ -20,6 +20,8 @@ mod crowd;
 #[cfg(test)]
 mod cut_off;
 #[cfg(test)]
+mod forgetful;
+#[cfg(test)]
 mod framing;
 #[cfg(test)]
 mod handshakes;
