@@ -1,0 +1,95 @@
+//! What the wire asks of this host: the component, the storage and the clocks,
+//! through the imports of `hosts/spin/wit`.
+//!
+//! # Invariant
+//!
+//! No method is ever pending: each blocks until it is done. The host does other
+//! work meanwhile, in other instances.
+
+use std::time::Duration;
+
+use shared_context_codec::{Caller, Failure, Reply};
+use shared_context_core::{Error, port::KvError, time::Timestamp};
+use shared_context_wire::Woken;
+
+use crate::bindings::{
+    shared_context::{
+        core::{tool, types},
+        spin::buckets,
+    },
+    wasi::clocks::{monotonic_clock, wall_clock},
+};
+
+/// Where the sessions are among the buckets.
+const SESSIONS: &str = "session/";
+/// How long a wait for a change sleeps between two looks, at first and at most:
+/// nothing tells one instance of another's commit.
+const LOOK_AFTER: Duration = Duration::from_millis(20);
+const LOOK_AFTER_MAX: Duration = Duration::from_millis(250);
+
+/// The engine: all that it has are the imports.
+pub(crate) struct Engine;
+
+impl shared_context_wire::Engine for Engine {
+    async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
+        let Caller { participant, credential, keys } = caller;
+        let caller = types::Caller {
+            participant: participant.clone(),
+            credential: credential
+                .map(|it| types::Credential { incarnation: it.incarnation, epoch: it.epoch }),
+            keys: keys.clone(),
+        };
+        match tool::invoke(scope, &caller, request) {
+            Ok(tool::Reply { revision, body, next_expiry_ms }) => {
+                Ok(Reply { revision, body, next_expiry_ms })
+            }
+            Err(types::Error { code, message, details }) => {
+                Err(Failure { code: code.into(), message, details })
+            }
+        }
+    }
+
+    async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
+        let after = after.map(|it| format!("{SESSIONS}{it}"));
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+        let names = buckets::names(SESSIONS, after.as_deref(), limit)
+            .map_err(|why| Failure::from(Error::from(KvError(why))))?;
+        Ok(names.iter().filter_map(|it| it.strip_prefix(SESSIONS)).map(str::to_owned).collect())
+    }
+
+    async fn position(&self, scope: &str) -> u64 {
+        // If storage cannot tell, whoever reads next is told why.
+        buckets::revision(scope).unwrap_or_default()
+    }
+
+    async fn wait_for_change(&self, scope: &str, seen: u64, at_most: Duration) -> Woken {
+        let (mut left, mut pause) = (at_most, LOOK_AFTER);
+        loop {
+            if !buckets::revision(scope).is_ok_and(|revision| revision <= seen) {
+                return Woken::Changed;
+            }
+            if left.is_zero() {
+                return Woken::TimeUp;
+            }
+            let nap = pause.min(left);
+            sleep(nap);
+            left = left.saturating_sub(nap);
+            pause = pause.saturating_mul(2).min(LOOK_AFTER_MAX);
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        let now = wall_clock::now();
+        let millis = u64::from(now.nanoseconds / 1_000_000);
+        Timestamp(now.seconds.saturating_mul(1_000).saturating_add(millis))
+    }
+
+    fn monotonic_micros(&self) -> u64 {
+        monotonic_clock::now() / 1_000
+    }
+}
+
+fn sleep(time: Duration) {
+    let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    monotonic_clock::subscribe_duration(nanos).block();
+}

@@ -1,0 +1,77 @@
+//! Spin's `SQLite`, as [`crate::sqlite`] asks for it.
+
+use std::cell::OnceCell;
+
+use crate::{
+    bindings::{
+        exports::shared_context::spin::buckets::Guarantee,
+        spin::sqlite::sqlite::{self, Connection},
+    },
+    sqlite::{Row, Sql, SqlError, SqliteKv, Value},
+};
+
+pub(super) type Buckets = SqliteKv<Database>;
+
+pub(super) const GUARANTEE: Guarantee = Guarantee::Linearizable;
+
+/// The database's label.
+const DATABASE: &str = "default";
+
+/// The app's database: one connection, opened when it is needed first.
+#[derive(Default)]
+pub(super) struct Database {
+    connection: OnceCell<Connection>,
+}
+
+pub(super) fn host() -> Database {
+    Database::default()
+}
+
+impl Database {
+    fn connection(&self) -> Result<&Connection, SqlError> {
+        if let Some(connection) = self.connection.get() {
+            return Ok(connection);
+        }
+        let opened = Connection::open(DATABASE).map_err(error)?;
+        Ok(self.connection.get_or_init(|| opened))
+    }
+}
+
+impl Sql for Database {
+    fn execute(&self, statement: &str, values: Vec<Value>) -> Result<Vec<Row>, SqlError> {
+        let values: Vec<_> = values.into_iter().map(outward).collect();
+        let result = self.connection()?.execute(statement, &values).map_err(error)?;
+        let rows = result.rows.into_iter();
+        Ok(rows.map(|row| row.values.into_iter().map(inward).collect()).collect())
+    }
+}
+
+fn outward(value: Value) -> sqlite::Value {
+    match value {
+        Value::Null => sqlite::Value::Null,
+        Value::Integer(it) => sqlite::Value::Integer(it),
+        Value::Real(it) => sqlite::Value::Real(it),
+        Value::Text(it) => sqlite::Value::Text(it),
+        Value::Blob(it) => sqlite::Value::Blob(it),
+    }
+}
+
+fn inward(value: sqlite::Value) -> Value {
+    match value {
+        sqlite::Value::Null => Value::Null,
+        sqlite::Value::Integer(it) => Value::Integer(it),
+        sqlite::Value::Real(it) => Value::Real(it),
+        sqlite::Value::Text(it) => Value::Text(it),
+        sqlite::Value::Blob(it) => Value::Blob(it),
+    }
+}
+
+fn error(error: sqlite::Error) -> SqlError {
+    match error {
+        sqlite::Error::NoSuchDatabase => SqlError::NoSuchDatabase,
+        sqlite::Error::AccessDenied => SqlError::AccessDenied,
+        sqlite::Error::InvalidConnection => SqlError::InvalidConnection,
+        sqlite::Error::DatabaseFull => SqlError::DatabaseFull,
+        sqlite::Error::Io(text) => SqlError::Io(text),
+    }
+}

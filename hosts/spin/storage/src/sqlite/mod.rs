@@ -1,0 +1,285 @@
+//! Buckets in Spin's `SQLite`: how they lie there ([`statements`]), what is asked of
+//! it ([`sql`]), and what a commit is given ([`payload`]).
+//!
+//! No transaction spans two statements, since servers of libSQL perform each by
+//! itself. So a read tells the bucket's revision too, and that the bucket moved when
+//! it is another one than was opened; a commit is one statement, which looks at the
+//! revision first.
+//!
+//! # Invariants
+//!
+//! - A bucket that was opened after it had moved is read from memory: who reads is
+//!   thrown back once at most.
+//! - Reading makes no table.
+
+mod payload;
+mod sql;
+mod statements;
+
+use std::{cell::RefCell, mem, rc::Rc};
+
+use shared_context_core::port::{
+    self, Bucket, Change, CommitError, Kv, KvError, ReadError, Revision,
+};
+
+use self::payload::Changes;
+pub use self::sql::{Row, Sql, SqlError, Value};
+use crate::{names, rows::Rows};
+
+/// The row that is read along with a bucket's revision: every request asks for it.
+const FIRST_READ: &str = "meta";
+
+/// The buckets in one database, as one instance uses them.
+#[derive(Debug)]
+pub struct SqliteKv<S> {
+    shared: Rc<Shared<S>>,
+}
+
+#[derive(Debug)]
+struct Shared<S> {
+    sql: S,
+    /// The bucket that is to be read whole when it is opened next.
+    moved: RefCell<Option<String>>,
+}
+
+/// One bucket, as it was when opened.
+#[derive(Debug)]
+pub struct SqliteBucket<S> {
+    shared: Rc<Shared<S>>,
+    name: String,
+    revision: Revision,
+    known: Known,
+}
+
+/// What is known of a bucket's rows.
+#[derive(Debug)]
+enum Known {
+    Nothing,
+    /// [`FIRST_READ`] or that it is not there.
+    First(Option<Vec<u8>>),
+    All(Rows),
+}
+
+impl<S: Sql> SqliteKv<S> {
+    /// The buckets in the database behind `sql`.
+    pub fn new(sql: S) -> Self {
+        Self { shared: Rc::new(Shared { sql, moved: RefCell::default() }) }
+    }
+
+    /// The names of at most `limit` buckets that hold rows and start with `prefix`,
+    /// those after `after` when it is given, in order.
+    pub fn names(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<String>, KvError> {
+        let [from, before, without] = range(prefix, after);
+        let values = vec![from, before, without, Value::Integer(limit.into())];
+        let rows = self.shared.read(statements::NAMES, values)?;
+        rows.into_iter()
+            .map(|row| match cells(row)? {
+                [Value::Text(name)] => Ok(name),
+                _ => Err(damaged()),
+            })
+            .collect()
+    }
+
+    /// The revision of the bucket called `name`; 0 when it was never written to.
+    pub fn revision(&self, name: &str) -> Result<Revision, KvError> {
+        let values = vec![Value::Text(name.to_owned())];
+        let mut rows = self.shared.read(statements::REVISION, values)?;
+        let Some(row) = rows.pop() else { return Ok(Revision(0)) };
+        let [value] = cells(row)?;
+        revision(&value)
+    }
+}
+
+impl<S: Sql> Shared<S> {
+    /// Performs a statement that reads. No table holds no rows.
+    fn read(&self, statement: &str, values: Vec<Value>) -> Result<Vec<Row>, KvError> {
+        match self.sql.execute(statement, values) {
+            Err(error) if error.is_of_missing_tables() => Ok(Vec::new()),
+            outcome => Ok(outcome?),
+        }
+    }
+
+    /// The rows of the bucket called `name` that `statement` asks for with `values`,
+    /// and its revision; 0 and none when it was never written to.
+    fn bucket(&self, statement: &str, values: Vec<Value>) -> Result<(Revision, Vec<Row>), KvError> {
+        let rows = self.read(statement, values)?;
+        let revision = rows.first().and_then(|row| row.first()).map(revision);
+        Ok((revision.transpose()?.unwrap_or_default(), rows))
+    }
+
+    fn get(&self, bucket: &str, row: &str) -> Result<(Revision, Option<Vec<u8>>), KvError> {
+        let values = vec![Value::Text(bucket.to_owned()), Value::Text(row.to_owned())];
+        let (revision, mut rows) = self.bucket(statements::GET, values)?;
+        let Some(row) = rows.pop() else { return Ok((revision, None)) };
+        match cells(row)? {
+            [_, Value::Blob(value)] => Ok((revision, Some(value))),
+            [_, Value::Null] => Ok((revision, None)),
+            _ => Err(damaged()),
+        }
+    }
+
+    fn scan(
+        &self,
+        bucket: &str,
+        prefix: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<(Revision, Vec<port::Row>), KvError> {
+        let [from, before, without] = range(prefix, after);
+        // Who asks for none is told the revision too.
+        let at_least_one = Value::Integer(limit.max(1).into());
+        let values = vec![Value::Text(bucket.to_owned()), from, before, without, at_least_one];
+        let (revision, rows) = self.bucket(statements::SCAN, values)?;
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let rows = rows.into_iter().take(limit).filter_map(|row| match cells(row) {
+            Ok([_, Value::Text(name), Value::Blob(value)]) => Some(Ok((name, value))),
+            Ok([_, Value::Null, _]) => None,
+            Ok(_) => Some(Err(damaged())),
+            Err(error) => Some(Err(error)),
+        });
+        Ok((revision, rows.collect::<Result<_, _>>()?))
+    }
+
+    /// Commits `changes`; `None`: the bucket is not at `expected`.
+    fn commit(
+        &self,
+        bucket: &str,
+        expected: Revision,
+        changes: &Changes,
+    ) -> Result<Option<Revision>, KvError> {
+        let Some(values) = changes.values(bucket, expected) else { return Ok(None) };
+        let mut rows = match self.sql.execute(statements::COMMIT, values) {
+            Err(error) if error.is_of_missing_tables() => {
+                self.make_tables()?;
+                let Some(values) = changes.values(bucket, expected) else { return Ok(None) };
+                self.sql.execute(statements::COMMIT, values)?
+            }
+            outcome => outcome?,
+        };
+        let Some(row) = rows.pop() else { return Ok(None) };
+        let [value] = cells(row)?;
+        revision(&value).map(Some)
+    }
+
+    fn make_tables(&self) -> Result<(), KvError> {
+        // Without it commits are slower, and just as good.
+        let _ = self.sql.execute(statements::WAL, Vec::new());
+        for statement in statements::SCHEMA {
+            self.sql.execute(statement, Vec::new())?;
+        }
+        Ok(())
+    }
+}
+
+impl<S: Sql> Kv for SqliteKv<S> {
+    type Bucket = SqliteBucket<S>;
+
+    fn open(&self, name: &str) -> Result<SqliteBucket<S>, KvError> {
+        let shared = Rc::clone(&self.shared);
+        let has_moved = shared.moved.borrow_mut().take_if(|it| it == name).is_some();
+        let (revision, known) = if has_moved {
+            let (revision, rows) = shared.scan(name, "", None, u32::MAX)?;
+            (revision, Known::All(Rows(rows.into_iter().collect())))
+        } else {
+            let (revision, first) = shared.get(name, FIRST_READ)?;
+            (revision, Known::First(first))
+        };
+        // What was never written to holds nothing.
+        let known = if revision == Revision(0) { Known::All(Rows::default()) } else { known };
+        Ok(SqliteBucket { shared, name: name.to_owned(), revision, known })
+    }
+}
+
+impl<S: Sql> SqliteBucket<S> {
+    /// What was read, if the bucket still was at the revision it was opened at.
+    fn unmoved<T>(&self, (revision, read): (Revision, T)) -> Result<T, ReadError> {
+        if revision == self.revision {
+            return Ok(read);
+        }
+        self.read_whole_next();
+        Err(ReadError::Moved)
+    }
+
+    fn read_whole_next(&self) {
+        self.shared.moved.replace(Some(self.name.clone()));
+    }
+}
+
+impl<S: Sql> Bucket for SqliteBucket<S> {
+    fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, ReadError> {
+        match &self.known {
+            Known::First(value) if row == FIRST_READ => Ok(value.clone()),
+            Known::All(rows) => Ok(rows.get(row)),
+            Known::First(_) | Known::Nothing => self.unmoved(self.shared.get(&self.name, row)?),
+        }
+    }
+
+    fn scan(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<port::Row>, ReadError> {
+        match &self.known {
+            Known::All(rows) => Ok(rows.scan(prefix, after, limit)),
+            Known::First(_) | Known::Nothing => {
+                self.unmoved(self.shared.scan(&self.name, prefix, after, limit)?)
+            }
+        }
+    }
+
+    fn commit(
+        &mut self,
+        expected: Revision,
+        changes: Vec<Change>,
+    ) -> Result<Revision, CommitError> {
+        let known = mem::replace(&mut self.known, Known::Nothing);
+        let changes = Changes::of(changes);
+        let committed = self.shared.commit(&self.name, expected, &changes);
+        committed.map_err(CommitError::Failed)?.ok_or_else(|| {
+            // It was read whole since many write to it.
+            if matches!(known, Known::All(_)) {
+                self.read_whole_next();
+            }
+            CommitError::Conflict
+        })
+    }
+}
+
+/// The names that start with `prefix` after the name `after`: from which on, to before
+/// which, and without which.
+fn range(prefix: &str, after: Option<&str>) -> [Value; 3] {
+    let text = |it: &str| Value::Text(it.to_owned());
+    let from = after.map_or(prefix, |after| after.max(prefix));
+    // Every text is less than any blob.
+    let before = names::end_of(prefix).map_or(Value::Blob(Vec::new()), Value::Text);
+    [text(from), before, after.map_or(Value::Null, text)]
+}
+
+fn revision(value: &Value) -> Result<Revision, KvError> {
+    match value {
+        Value::Integer(it) => it.to_owned().try_into().map(Revision).map_err(|_| damaged()),
+        _ => Err(damaged()),
+    }
+}
+
+fn cells<const N: usize>(row: Row) -> Result<[Value; N], KvError> {
+    row.try_into().map_err(|_| damaged())
+}
+
+fn damaged() -> KvError {
+    KvError(
+        "a row of the tables shared_context_… is not as it was written: restore the database \
+         from a backup, and let nothing else write to these tables"
+            .to_owned(),
+    )
+}

@@ -1,0 +1,50 @@
+//! What is particular to buckets in the key-value store.
+
+use shared_context_core::port::{Bucket, CommitError, Kv, Revision};
+use shared_context_spin_storage::key_value::KeyValueKv;
+
+use crate::support::{MemoryStore, all, commit, delete_prefix, put, try_commit};
+
+#[test]
+fn keys_of_others_are_left_alone() {
+    let store = MemoryStore::default();
+    store.values.borrow_mut().insert("session/a".to_owned(), b"mine".to_vec());
+    let kv = KeyValueKv::new(store.clone());
+    commit(&kv, "session/a", vec![put("meta", "1")]);
+    assert_eq!(kv.names("", None, 9).unwrap(), ["session/a"]);
+    let values = store.values.borrow();
+    let keys: Vec<_> = values.keys().collect();
+    assert_eq!(keys, ["session/a", "shared-context/session/a"]);
+    assert_eq!(values["session/a"], b"mine");
+}
+
+#[test]
+fn a_bucket_is_read_as_it_was_opened() {
+    let kv = KeyValueKv::new(MemoryStore::default());
+    commit(&kv, "a", vec![put("meta", "1")]);
+    let mut bucket = kv.open("a").unwrap();
+    commit(&kv, "a", vec![put("meta", "2")]);
+    assert_eq!(bucket.get("meta"), Ok(Some(b"1".to_vec())));
+    assert_eq!(try_commit(&mut bucket, vec![put("meta", "3")]), Err(CommitError::Conflict));
+    assert_eq!(all(&kv, "a"), [("meta".to_owned(), b"2".to_vec())]);
+}
+
+#[test]
+fn a_deleted_buckets_revision_stays() {
+    let kv = KeyValueKv::new(MemoryStore::default());
+    commit(&kv, "a", vec![put("meta", "1")]);
+    assert_eq!(commit(&kv, "a", vec![delete_prefix("")]), Revision(2));
+    assert_eq!(all(&kv, "a"), []);
+    assert_eq!(commit(&kv, "a", vec![put("meta", "2")]), Revision(3));
+}
+
+#[test]
+fn a_bucket_of_megabytes_is_one_value() {
+    let kv = KeyValueKv::new(MemoryStore::default());
+    let rows =
+        (0..40_000_u32).map(|nth| put(&format!("k/{nth:06}"), vec![nth.to_le_bytes()[0]; 400]));
+    commit(&kv, "a", rows.collect());
+    let rows = all(&kv, "a");
+    assert_eq!(rows.len(), 40_000);
+    assert!(rows.iter().all(|(_, value)| value.len() == 400));
+}

@@ -1,0 +1,114 @@
+//! Many instances at once, each with a connection of its own, on one file.
+
+use std::{
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use shared_context_core::port::{Bucket, CommitError, Kv, ReadError, Revision};
+use shared_context_spin_storage::sqlite::{SqliteBucket, SqliteKv};
+
+use crate::support::{Database, commit, put, tell};
+
+const WRITERS: usize = 6;
+const COMMITS: u64 = 40;
+
+/// The number in `meta` and in `k/…`; they are the same at each revision.
+fn number(bucket: &SqliteBucket<Database>) -> Result<u64, ReadError> {
+    let meta = bucket.get("meta")?.map_or(0, |it| u64::from_le_bytes(it.try_into().unwrap()));
+    // Time for others to commit, as each call to Spin gives.
+    thread::sleep(Duration::from_micros(500));
+    for (name, value) in bucket.scan("k/", None, 99)? {
+        assert_eq!(value, meta.to_le_bytes(), "{name}");
+    }
+    let last = bucket.get("k/8")?.map_or(0, |it| u64::from_le_bytes(it.try_into().unwrap()));
+    assert_eq!((last, meta), (meta, bucket.revision().0));
+    Ok(meta)
+}
+
+/// Raises the number until it was raised so often. Returns how often it was thrown
+/// back: by those who came first, while it read and when it committed.
+fn raise(path: &Path) -> (u64, u64) {
+    let (mut moved, mut conflicts) = (0, 0);
+    for _ in 0..COMMITS {
+        // An instance lives for one request.
+        let kv = SqliteKv::new(Database::in_file(path));
+        let mut moved_now = 0;
+        loop {
+            let mut bucket = kv.open("a").unwrap();
+            let next = match number(&bucket) {
+                Ok(number) => number + 1,
+                Err(ReadError::Moved) => {
+                    moved_now += 1;
+                    assert_eq!(moved_now, 1, "who reads is thrown back once at most");
+                    continue;
+                }
+                Err(ReadError::Failed(error)) => panic!("{error}"),
+            };
+            let names = ["meta", "k/1", "k/2", "k/3", "k/4", "k/5", "k/6", "k/7", "k/8"];
+            let changes = names.map(|name| put(name, next.to_le_bytes()));
+            match bucket.commit(bucket.revision(), changes.into()) {
+                Ok(revision) => {
+                    assert_eq!(revision, Revision(next));
+                    break;
+                }
+                Err(CommitError::Conflict) => conflicts += 1,
+                Err(CommitError::Failed(error)) => panic!("{error}"),
+            }
+            moved += moved_now;
+            moved_now = 0;
+        }
+    }
+    (moved, conflicts)
+}
+
+#[test]
+fn every_commit_that_was_acknowledged_counts_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sqlite_db.db");
+    let begun = Instant::now();
+    let thrown_back: Vec<_> = thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS).map(|_| scope.spawn(|| raise(&path))).collect();
+        writers.into_iter().map(|it| it.join().unwrap()).collect()
+    });
+    let all = COMMITS * u64::try_from(WRITERS).unwrap();
+    let kv = SqliteKv::new(Database::in_file(&path));
+    assert_eq!(kv.revision("a"), Ok(Revision(all)));
+    assert_eq!(number(&kv.open("a").unwrap()), Ok(all));
+    let (moved, conflicts) = thrown_back.iter().fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
+    let time = begun.elapsed();
+    tell(&format!(
+        "{WRITERS} writers, {all} commits to one bucket in {time:?}: {moved} times moved, \
+         {conflicts} conflicts"
+    ));
+}
+
+#[test]
+fn who_reads_a_bucket_that_changes_all_the_while_reads_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sqlite_db.db");
+    commit(&SqliteKv::new(Database::in_file(&path)), "a", vec![]);
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let kv = SqliteKv::new(Database::in_file(&path));
+            for nth in 2..=300_u64 {
+                let names = ["meta", "k/1", "k/2", "k/8"];
+                let changes = names.map(|name| put(name, nth.to_le_bytes()));
+                commit(&kv, "a", changes.into());
+            }
+        });
+        while !writer.is_finished() {
+            let kv = SqliteKv::new(Database::in_file(&path));
+            let read = || kv.open("a").unwrap();
+            let first = read();
+            // The first commit wrote nothing.
+            if first.revision() == Revision(1) {
+                continue;
+            }
+            if number(&first) == Err(ReadError::Moved) {
+                assert!(number(&read()).is_ok());
+            }
+        }
+    });
+}
