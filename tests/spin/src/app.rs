@@ -1,0 +1,219 @@
+//! An application, ready to serve: its components composed, compiled and linked.
+//!
+//! Invariant: what is compiled once is kept, in the process and on the disk; a start
+//! takes milliseconds.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
+
+use anyhow::{Context as _, anyhow};
+use wasmtime::{
+    Cache, CacheConfig, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
+    component::{self, Linker},
+};
+use wasmtime_wasi_http::p2::bindings::ProxyPre;
+
+use crate::{
+    clock::WallClock,
+    compose::compose,
+    faults::Faults,
+    host::{Host, key_value::Stores},
+    manifest::Manifest,
+    output::{Lines, Output},
+    routes::Router,
+    variables::{self, Sources, Texts},
+};
+
+/// How many instances of components Spin has at one time unless it is told otherwise. It
+/// has as many linear memories, and every component that was composed has its own: an
+/// application of three serves a third of this at once. Here all stand-ins of a process
+/// share them.
+const INSTANCES_MAX: u32 = 1000;
+
+/// An application.
+pub(crate) struct App {
+    pub(crate) router: Router,
+    components: BTreeMap<String, Served>,
+}
+
+/// A component of it, linked.
+pub(crate) struct Served {
+    pub(crate) component: Arc<Component>,
+    pub(crate) pre: ProxyPre<Host>,
+}
+
+/// What the manifest says of a component.
+pub(crate) struct Component {
+    pub(crate) name: String,
+    pub(crate) texts: Texts,
+    pub(crate) environment: BTreeMap<String, String>,
+    /// The labels of databases it may open.
+    pub(crate) databases: BTreeSet<String>,
+    /// The labels of stores it may open.
+    pub(crate) stores: BTreeSet<String>,
+    pub(crate) stdout: Output,
+    pub(crate) stderr: Output,
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What all components of an application share.
+pub(crate) struct Shared {
+    pub(crate) faults: Faults,
+    pub(crate) clock: WallClock,
+    /// The file of the database "default".
+    pub(crate) database: PathBuf,
+    pub(crate) stores: Arc<Stores>,
+    /// Why requests failed.
+    pub(crate) failures: Lines,
+}
+
+impl Shared {
+    /// Over what is in `state`, a folder, which is made if need be.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made.
+    pub(crate) fn new(state: &Path, failures: Lines) -> anyhow::Result<Self> {
+        fs::create_dir_all(state)
+            .with_context(|| format!("cannot make the state folder {}", state.display()))?;
+        Ok(Self {
+            failures,
+            faults: Faults::default(),
+            clock: WallClock::default(),
+            database: state.join("sqlite_db.db"),
+            stores: Arc::new(Stores::new(state.join("sqlite_key_value.db"))),
+        })
+    }
+}
+
+impl App {
+    /// That of `manifest`, whose components log to `state` and to `lines`.
+    ///
+    /// # Errors
+    ///
+    /// Something is missing, or Spin would refuse it.
+    pub(crate) fn load(
+        mut manifest: Manifest,
+        sources: &Sources<'_>,
+        shared: &Arc<Shared>,
+        state: &Path,
+        lines: &Lines,
+    ) -> anyhow::Result<Self> {
+        let mut texts = variables::resolve(&manifest, sources)?;
+        let read = |path: &Path| {
+            let path = manifest.path(path);
+            fs::read(&path).with_context(|| format!("cannot read {}", path.display()))
+        };
+        let logs = state.join("logs");
+        // Tests ask for what was said on standard error.
+        let stdout = if matches!(lines, Lines::Kept(_)) { &Lines::Quiet } else { lines };
+        let mut components = BTreeMap::new();
+        for (name, it) in &manifest.components {
+            let about = || format!("component {name:?}");
+            let bytes = read(it.file()?).with_context(about)?;
+            let bytes = compose(name, bytes, it, &read).with_context(about)?;
+            let pre = link(bytes).with_context(about)?;
+            let component = Component {
+                texts: texts.remove(name).unwrap_or_default(),
+                environment: it.environment.clone(),
+                databases: it.sqlite_databases.iter().cloned().collect(),
+                stores: it.key_value_stores.iter().cloned().collect(),
+                stdout: Output::open(name, "stdout", &logs, stdout.clone())?,
+                stderr: Output::open(name, "stderr", &logs, lines.clone())?,
+                shared: Arc::clone(shared),
+                name: name.clone(),
+            };
+            components.insert(name.clone(), Served { component: Arc::new(component), pre });
+        }
+        let router = Router::new(std::mem::take(&mut manifest.routes))?;
+        Ok(Self { router, components })
+    }
+
+    /// The component called `name`.
+    pub(crate) fn component(&self, name: &str) -> Option<&Served> {
+        self.components.get(name)
+    }
+}
+
+/// What compiles and links, once a process.
+struct Compiler {
+    engine: Engine,
+    linker: Linker<Host>,
+    /// What was compiled: of which bytes.
+    compiled: Mutex<Vec<(Vec<u8>, component::Component)>>,
+}
+
+impl Compiler {
+    fn new() -> wasmtime::Result<Self> {
+        let mut pool = PoolingAllocationConfig::new();
+        pool.total_component_instances(INSTANCES_MAX)
+            .total_memories(INSTANCES_MAX)
+            .total_tables(2 * INSTANCES_MAX)
+            .total_stacks(INSTANCES_MAX)
+            .total_core_instances(4 * INSTANCES_MAX)
+            .table_elements(100_000)
+            .max_core_instances_per_component(200)
+            .max_memories_per_component(32)
+            .max_tables_per_component(64)
+            .max_component_instance_size(10 << 20)
+            .max_core_instance_size(10 << 20)
+            .linear_memory_keep_resident(2 << 20)
+            .table_keep_resident(1 << 19);
+        let mut config = Config::new();
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool)).cache(cache());
+        let engine = Engine::new(&config)?;
+        let mut linker = Linker::new(&engine);
+        Host::link(&mut linker)?;
+        Ok(Self { engine, linker, compiled: Mutex::default() })
+    }
+
+    fn compile(&self, bytes: Vec<u8>) -> wasmtime::Result<component::Component> {
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, it)) = compiled.iter().find(|(other, _)| *other == bytes) {
+            return Ok(it.clone());
+        }
+        let component = component::Component::new(&self.engine, &bytes)?;
+        compiled.push((bytes, component.clone()));
+        Ok(component)
+    }
+}
+
+fn link(bytes: Vec<u8>) -> anyhow::Result<ProxyPre<Host>> {
+    static COMPILER: OnceLock<Result<Compiler, String>> = OnceLock::new();
+    let compiler = COMPILER
+        .get_or_init(|| Compiler::new().map_err(|it| format!("{it:#}")))
+        .as_ref()
+        .map_err(|why| anyhow!("cannot start wasmtime: {why}"))?;
+    let component = compiler
+        .compile(bytes)
+        .map_err(explained)
+        .context("it is no component; `spin build` makes one of a module")?;
+    let pre = compiler
+        .linker
+        .instantiate_pre(&component)
+        .map_err(explained)
+        .context("it imports what the stand-in does not have")?;
+    ProxyPre::new(pre)
+        .map_err(explained)
+        .context("it does not export wasi:http/incoming-handler@0.2.0")
+}
+
+/// An error of wasmtime, which is not one of the standard library.
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
+pub(crate) fn explained(error: wasmtime::Error) -> anyhow::Error {
+    anyhow!("{error:#}")
+}
+
+/// Where compiled code is kept between processes: beside the program, in the folder
+/// that cargo builds into. Without it a start takes a second longer.
+fn cache() -> Option<Cache> {
+    let program = env::current_exe().ok()?;
+    let folder = program.ancestors().skip(1).find(|it| !it.ends_with("deps"))?;
+    let mut config = CacheConfig::new();
+    config.with_directory(folder.join("spin-stand-in-compiled"));
+    Cache::new(config).ok()
+}

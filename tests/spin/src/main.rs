@@ -1,0 +1,7 @@
+//! The program `spin-stand-in`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    shared_context_spin_tests::cli::main()
+}

@@ -1,0 +1,267 @@
+//! A program that runs an application: Spin itself, or the stand-in as Spin is started.
+//!
+//! Invariant: dropping a [`Program`] kills its processes, and only those. They are a
+//! process group of their own, since `spin up` starts another process, which goes on
+//! when only the first is killed.
+
+use std::{
+    env, fs,
+    os::unix::process::CommandExt as _,
+    path::{Path, PathBuf},
+    process::{Child, Stdio},
+    sync::OnceLock,
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, anyhow, bail};
+use rustix::process::{Pid, Signal, kill_process_group};
+use shared_context_system::{Client, program, server::Captured, tell};
+
+use crate::{Setup, server::Leaving, variables::environment_name};
+
+/// How long it may take to start. Both compile an application once a machine.
+const PATIENCE: Duration = Duration::from_mins(1);
+const POLL: Duration = Duration::from_millis(2);
+/// How much is repeated of what it said when a test fails, in lines.
+const LINES_REPEATED: usize = 30;
+
+/// What runs an application.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Runtime {
+    /// `spin-stand-in`, of this package.
+    StandIn,
+    /// Spin, this program.
+    Spin(PathBuf),
+}
+
+impl Runtime {
+    /// The Spin that `SPIN_BIN` names.
+    ///
+    /// # Errors
+    ///
+    /// It names none: why what needs Spin is skipped.
+    pub fn spin() -> Result<Self, String> {
+        let path = env::var_os("SPIN_BIN").filter(|it| !it.is_empty()).ok_or(
+            "SPIN_BIN names no Spin binary: with SPIN_BIN=/path/to/spin the same runs on Spin",
+        )?;
+        let path = PathBuf::from(path);
+        // Where it is started, the path means something else.
+        let whole = path.canonicalize();
+        whole.map(Self::Spin).map_err(|error| format!("SPIN_BIN: {}: {error}", path.display()))
+    }
+
+    /// What it is called in the name of a test: `stand-in` or `spin`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::StandIn => "stand-in",
+            Self::Spin(_) => "spin",
+        }
+    }
+
+    fn program(&self) -> PathBuf {
+        match self {
+            Self::StandIn => {
+                static BUILT: OnceLock<PathBuf> = OnceLock::new();
+                let build = || program::built(env!("CARGO_PKG_NAME"), "spin-stand-in");
+                BUILT.get_or_init(build).clone()
+            }
+            Self::Spin(path) => path.clone(),
+        }
+    }
+}
+
+/// A program that serves an application.
+#[derive(Debug)]
+pub struct Program {
+    url: String,
+    state_dir: PathBuf,
+    child: Child,
+    out: Captured,
+    err: Captured,
+}
+
+impl Program {
+    /// Starts `runtime` as `setup` says and waits until it answers. It is started in the
+    /// folder of the manifest, where Spin looks for `.env`.
+    ///
+    /// # Errors
+    ///
+    /// It ended, or does not answer: what it said.
+    pub fn start(runtime: &Runtime, setup: &Setup) -> anyhow::Result<Self> {
+        let manifest = setup.manifest.canonicalize();
+        let manifest = manifest.with_context(|| format!("{}", setup.manifest.display()))?;
+        fs::create_dir_all(&setup.state_dir)?;
+        let state_dir = setup.state_dir.canonicalize()?;
+        let path = runtime.program();
+        let mut command = program::command(&path);
+        command.arg("up").arg("--from").arg(&manifest);
+        command.args(["--listen", &setup.listen, "--quiet", "--state-dir"]).arg(&state_dir);
+        if *runtime == Runtime::StandIn && setup.leaving == Leaving::FailsItsWrites {
+            command.arg("--leaving-fails-writes");
+        }
+        for (name, _) in env::vars_os() {
+            if name.to_string_lossy().starts_with("SPIN_") {
+                command.env_remove(name);
+            }
+        }
+        for (name, value) in &setup.variables {
+            command.env(environment_name(name), value);
+        }
+        command.current_dir(manifest.parent().unwrap_or(Path::new("/"))).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().with_context(|| format!("{}", path.display()))?;
+        let out = Captured::new(child.stdout.take().context("no standard output")?);
+        let err = Captured::new(child.stderr.take().context("no standard error")?);
+        let mut program = Self { url: String::new(), state_dir, child, out, err };
+        program.wait_until_ready()?;
+        Ok(program)
+    }
+
+    /// Where it answers, such as `http://127.0.0.1:40001`.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Its process; what it started has the same group.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it printed so far, on both of its outputs.
+    pub fn said(&self) -> String {
+        self.out.text() + &self.err.text()
+    }
+
+    /// The lines that components wrote to their standard error so far, in this start and
+    /// those before it over the same folder.
+    pub fn log(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for file in fs::read_dir(self.state_dir.join("logs")).into_iter().flatten().flatten() {
+            if file.file_name().to_string_lossy().ends_with("_stderr.txt") {
+                let text = fs::read_to_string(file.path()).unwrap_or_default();
+                lines.extend(text.lines().map(str::to_owned));
+            }
+        }
+        lines
+    }
+
+    /// Kills it (`SIGKILL`), with what it started, and waits for its end.
+    ///
+    /// # Errors
+    ///
+    /// It had ended before, or cannot be killed.
+    pub fn kill(mut self) -> anyhow::Result<()> {
+        if let Some(status) = self.child.try_wait()? {
+            bail!("it had ended by itself ({status}); it said: {}", self.said());
+        }
+        self.end()
+    }
+
+    fn end(&mut self) -> anyhow::Result<()> {
+        // Not waited for yet, so that its number is still its own.
+        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        kill_process_group(id.context("it has no process")?, Signal::KILL)?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    fn wait_until_ready(&mut self) -> anyhow::Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        self.url = loop {
+            if let Some(url) = told_url(&self.out.text()).or_else(|| told_url(&self.err.text())) {
+                break url;
+            }
+            if let Some(status) = self.child.try_wait()? {
+                self.out.whole();
+                self.err.whole();
+                bail!("it did not start ({status}): {}", self.said());
+            }
+            if Instant::now() > deadline {
+                bail!("it does not listen: {}", self.said());
+            }
+            thread::sleep(POLL);
+        };
+        let asked =
+            Client::new(&self.url, "").try_send("GET", "/.well-known/spin/health", &[], None);
+        match asked {
+            Ok(answer) if answer.status == 200 => Ok(()),
+            other => Err(anyhow!("it does not answer: {other:?}; it said: {}", self.said())),
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let said = self.said();
+            let skipped = said.lines().count().saturating_sub(LINES_REPEATED);
+            let last: Vec<_> = said.lines().skip(skipped).collect();
+            tell(&format!("the program said last:\n{}", last.join("\n")));
+        }
+        if matches!(self.child.try_wait(), Ok(None)) {
+            drop(self.end());
+        }
+    }
+}
+
+/// The address in the line that says that it serves, when the line is whole.
+fn told_url(said: &str) -> Option<String> {
+    let whole = said.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    let line = whole.lines().find(|it| it.contains("Serving"))?;
+    let address = line.get(line.find("http://")?..)?;
+    let end = address.find(|it: char| it.is_whitespace() || it.is_control());
+    Some(address.get(..end.unwrap_or(address.len()))?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_is_found_in_what_is_printed() {
+        let expected = Some("http://127.0.0.1:3000".to_owned());
+        assert_eq!(told_url("\nServing http://127.0.0.1:3000\nAvailable Routes:\n"), expected);
+        let colored = "\n\u{1b}[1mServing\u{1b}[0m http://127.0.0.1:3000\u{1b}[0m\n";
+        assert_eq!(told_url(colored), expected);
+        assert_eq!(told_url("Serving http://127.0.0.1:30"), None);
+        assert_eq!(told_url("Loading\n"), None);
+    }
+
+    #[test]
+    fn why_spin_is_skipped_is_told() {
+        if env::var_os("SPIN_BIN").is_none() {
+            assert!(Runtime::spin().unwrap_err().contains("SPIN_BIN names no Spin binary"));
+        }
+    }
+
+    #[test]
+    fn a_program_serves_until_it_is_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let manifest = folder.path().join("spin.toml");
+        let text = "spin_manifest_version = 2\napplication = { name = \"small\" }\n\
+            [variables]\nword = { required = true }\n\
+            [[trigger.http]]\nroute = \"/...\"\ncomponent = \"small\"\n\
+            [component.small]\nsource = \"small.wasm\"\n";
+        fs::write(&manifest, text).unwrap();
+        let wit = "package a:b; world it { export wasi:http/incoming-handler@0.2.0; }";
+        let small = crate::test_component::component(wit, crate::test_component::Code::Trap);
+        fs::write(folder.path().join("small.wasm"), small).unwrap();
+        let setup = Setup::new(manifest, folder.path().join("state"));
+        let error = format!("{:#}", Program::start(&Runtime::StandIn, &setup).unwrap_err());
+        assert!(error.contains("SPIN_VARIABLE_WORD"), "{error}");
+        let setup = setup.variable("word", "well");
+        for _ in 0..2 {
+            let program = Program::start(&Runtime::StandIn, &setup).unwrap();
+            assert_eq!(Client::new(program.url(), "").get("/").status, 500);
+            let deadline = Instant::now() + PATIENCE;
+            while !program.said().contains("unreachable") {
+                assert!(Instant::now() < deadline, "{}", program.said());
+                thread::sleep(POLL);
+            }
+            let url = program.url().to_owned();
+            program.kill().unwrap();
+            assert!(Client::new(&url, "").try_send("GET", "/", &[], None).is_err());
+        }
+    }
+}
