@@ -1,11 +1,17 @@
-//! The WebAssembly target on a Debian machine where rustup must not install:
-//! Debian's newest compiler, and a standard library built once with it.
+//! The WebAssembly targets on a Debian machine where rustup must not install:
+//! Debian's newest compiler, and a standard library built once with it for each
+//! target.
 //!
-//! Apart from Debian's packages nothing outside of the cache folder is touched:
-//! the library is kept there as a *sysroot*, which the compiler is told of.
+//! WASI needs a C library too. Debian's stable one is older than WASI 0.2, so the
+//! package is taken from unstable: unpacked into the cache, never installed, and
+//! found over a list of packages of its own; the machine's lists stay as they are.
+//!
+//! Apart from the compiler's packages nothing outside of the cache folder is
+//! touched: a library is kept there as a *sysroot*, which the compiler is told of.
 //!
 //! Invariant: a sysroot is used only by the very compiler that built it; its
-//! folder is named after that compiler's package version and how it was built.
+//! folder is named after the target, that compiler's package version and how it
+//! was built.
 
 use std::{
     fs,
@@ -17,7 +23,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
     console, process,
-    wasm_target::{self, RenamedFolder, TARGET, WasmTarget},
+    wasm_target::{self, RenamedFolder, Target, WasmTarget},
     workspace,
 };
 
@@ -29,54 +35,60 @@ const SOURCE: &str = "rust-web-src";
 const RUSTC: &str = "/usr/bin/rustc";
 const STD_SOURCE: &str = "/usr/lib/rustlib/src/rust";
 
+/// The package of the C library.
+const C_LIBRARY: &str = "wasi-libc";
+/// What of it a program is linked with.
+const C_LIBRARY_FILES: [&str; 3] = ["crt1-command.o", "crt1-reactor.o", "libc.a"];
+/// Where apt finds it: the lists of packages, and nothing else that is published.
+const UNSTABLE: &str = "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg \
+                        lang=none target=Packages] http://deb.debian.org/debian sid main\n";
+
 /// Raise it when [`build_std`] builds otherwise: what older ones built stays unused.
 const RECIPE: u32 = 1;
 
 /// The least version of Rust that builds this repository.
 const RUST_VERSION: &str = env!("CARGO_PKG_RUST_VERSION");
 
-/// Makes sure that Debian's compiler and a standard library of [`TARGET`] for it
-/// are there.
-pub(crate) fn ensure(root: &Path) -> Result<WasmTarget> {
+/// Makes sure that Debian's compiler and a standard library of `target` for it are
+/// there.
+pub(crate) fn ensure(root: &Path, target: Target) -> Result<WasmTarget> {
+    let name = target.name();
     if !Path::new("/usr/bin/apt-get").exists() {
         bail!(
-            "this Rust has no target {TARGET}, RUSTUP_AUTO_INSTALL=0 forbids to add it, and \
-             there is no apt-get to bring another one: run `rustup target add {TARGET}` yourself, \
+            "this Rust has no target {name}, RUSTUP_AUTO_INSTALL=0 forbids to add it, and \
+             there is no apt-get to bring another one: run `rustup target add {name}` yourself, \
              then this command again"
         );
     }
     let cache = workspace::cache()?;
     let is_complete = |version: &String| {
-        let has_std = cache.join(sysroot_name(version)).is_dir();
+        let has_std = cache.join(sysroot_name(target, version)).is_dir();
         is_new_enough(version) && (has_std || installed(SOURCE).as_ref() == Some(version))
     };
-    let version = installed(COMPILER).filter(is_complete).map_or_else(install, Ok)?;
-    let sysroot = workspace::cached(&sysroot_name(&version), build_std)?;
-    console::done(&format!("{TARGET}: by Debian's {COMPILER} {version}"));
-    Ok(WasmTarget {
-        rustc: Some(RUSTC.into()),
-        flags: vec![
-            format!("--sysroot={}", sysroot.display()),
-            format!("-Clinker={}", linker(root)?.display()),
-            "-Clinker-flavor=wasm-ld".to_owned(),
-        ],
-    })
+    let version = installed(COMPILER).filter(is_complete).map_or_else(|| install(target), Ok)?;
+    let sysroot =
+        workspace::cached(&sysroot_name(target, &version), |folder| build_std(target, folder))?;
+    console::done(&format!("{name}: by Debian's {COMPILER} {version}"));
+    let mut flags = vec![format!("--sysroot={}", sysroot.display())];
+    flags.extend(linker(root, target)?);
+    Ok(WasmTarget { rustc: Some(RUSTC.into()), flags })
 }
 
 /// The folder of the cache for what the compiler of package version `version`
 /// builds.
-fn sysroot_name(version: &str) -> String {
-    format!("wasm-std-{version}-{RECIPE}")
+fn sysroot_name(target: Target, version: &str) -> String {
+    format!("{}-std-{version}-{RECIPE}", target.name())
 }
 
 /// Installs compiler and source, and returns the compiler's version.
-fn install() -> Result<String> {
+fn install(target: Target) -> Result<String> {
     let apt_get = ["install", "--yes", "--no-install-recommends", "--no-remove", COMPILER, SOURCE];
     if process::read(Command::new("id").arg("-u"))?.trim() != "0" {
         bail!(
-            "this Rust has no target {TARGET}, and RUSTUP_AUTO_INSTALL=0 forbids to add it. \
+            "this Rust has no target {}, and RUSTUP_AUTO_INSTALL=0 forbids to add it. \
              Debian's packages give it; run this, then this command again:\n  \
              sudo apt-get update && sudo apt-get {}",
+            target.name(),
             apt_get.join(" ")
         );
     }
@@ -84,8 +96,9 @@ fn install() -> Result<String> {
     if !candidate(COMPILER).is_some_and(|version| is_new_enough(&version)) {
         process::run(&mut apt(&["update"]))?;
     }
-    let version = candidate(COMPILER).with_context(|| no_compiler("has no such package"))?;
-    ensure!(is_new_enough(&version), no_compiler(&format!("offers only {version}")));
+    let version =
+        candidate(COMPILER).with_context(|| no_compiler(target, "has no such package"))?;
+    ensure!(is_new_enough(&version), no_compiler(target, &format!("offers only {version}")));
     // A list that is days old names files that are gone from the mirrors.
     if process::run(&mut apt(&apt_get)).is_err() {
         process::run(&mut apt(&["update"]))?;
@@ -96,10 +109,11 @@ fn install() -> Result<String> {
     installed(COMPILER).with_context(|| format!("apt-get installed no {COMPILER}"))
 }
 
-fn no_compiler(what: &str) -> String {
+fn no_compiler(target: Target, what: &str) -> String {
     format!(
         "{COMPILER} {RUST_VERSION} or newer is needed and this Debian {what}: enable its \
-         security updates, or run `rustup target add {TARGET}` yourself"
+         security updates, or run `rustup target add {}` yourself",
+        target.name()
     )
 }
 
@@ -137,9 +151,11 @@ fn major_minor(version: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// Builds the standard library into the sysroot `folder`.
-fn build_std(folder: &Path) -> Result<()> {
-    console::step("Building the standard library for WebAssembly (once, about 30 s)");
+/// Builds the standard library of `target` into the sysroot `folder`.
+fn build_std(target: Target, folder: &Path) -> Result<()> {
+    let name = target.name();
+    let libraries = folder.join("lib/rustlib").join(name).join("lib");
+    fs::create_dir_all(&libraries)?;
     let shell = folder.join("build");
     fs::create_dir_all(shell.join("src"))?;
     fs::write(shell.join("src/lib.rs"), "#![no_std]\n")?;
@@ -147,24 +163,30 @@ fn build_std(folder: &Path) -> Result<()> {
         shell.join("Cargo.toml"),
         "[package]\nname = \"shell\"\nedition = \"2024\"\n[workspace]\n",
     )?;
-    let target = shell.join("target");
-    // The component is optimized as a whole, std included.
+    // What is linked with it is optimized as a whole, std included.
     let mut flags = vec!["-Cembed-bitcode=yes".to_owned()];
     flags.push(format!("--remap-path-prefix={STD_SOURCE}=/rust"));
     flags.extend(wasm_target::renamed_folders(&shell)?.iter().map(RenamedFolder::flag));
+    if target == Target::Wasi {
+        let c_library = libraries.join("self-contained");
+        fetch_c_library(&c_library, &folder.join("packages"))?;
+        // The compiler has no sysroot yet to find it in.
+        flags.push("-Clink-self-contained=no".to_owned());
+        flags.push(format!("-Lnative={}", c_library.display()));
+    }
+    console::step(&format!("Building the standard library for {name} (once, about 30 s)"));
+    let built = shell.join("target");
     process::run(
         process::cargo(&shell)
             .args(["build", "--quiet", "--release", "-Zbuild-std=std,panic_abort"])
-            .args(["--target", TARGET, "--target-dir"])
-            .arg(&target)
+            .args(["--target", name, "--target-dir"])
+            .arg(&built)
             .env("RUSTC", RUSTC)
             // Building std is not stable; what is built with it afterwards is.
             .env("RUSTC_BOOTSTRAP", "1")
             .env(process::FLAGS, flags.join(process::FLAG_SEPARATOR)),
     )?;
-    let libraries = folder.join("lib/rustlib").join(TARGET).join("lib");
-    fs::create_dir_all(&libraries)?;
-    for file in fs::read_dir(target.join(TARGET).join("release/deps"))? {
+    for file in fs::read_dir(built.join(name).join("release/deps"))? {
         let file = file?;
         let name = file.file_name();
         let name_text = name.to_string_lossy();
@@ -172,24 +194,91 @@ fn build_std(folder: &Path) -> Result<()> {
             fs::copy(file.path(), libraries.join(&name))?;
         }
     }
-    ensure!(wasm_target::has_std(&libraries), "cargo built no standard library for {TARGET}");
+    ensure!(wasm_target::has_std(&libraries), "cargo built no standard library for {name}");
     fs::remove_dir_all(&shell)?;
     Ok(())
 }
 
-/// The linker that came with the Rust in use: Debian's compiler brings none.
-fn linker(root: &Path) -> Result<PathBuf> {
+/// Copies the C library of Debian unstable into the folder `into`, by way of the
+/// folder `packages`, which is gone afterwards.
+fn fetch_c_library(into: &Path, packages: &Path) -> Result<()> {
+    console::step(&format!("Fetching Debian's newest {C_LIBRARY} (once, 12 MB)"));
+    for folder in ["lists/partial", "archives/partial", "unpacked"] {
+        fs::create_dir_all(packages.join(folder))?;
+    }
+    fs::write(packages.join("sources.list"), UNSTABLE)?;
+    let settings = packages.join("apt.conf");
+    fs::write(&settings, apt_settings(packages))?;
+    let apt = |arguments: &[&str]| {
+        let mut command = apt(arguments);
+        command.current_dir(packages).env("APT_CONFIG", &settings);
+        command
+    };
+    process::run(&mut apt(&["update"]))?;
+    process::run(&mut apt(&["download", C_LIBRARY]))?;
+    let is_package = |path: &PathBuf| path.extension().is_some_and(|it| it == "deb");
+    let mut files = fs::read_dir(packages)?.flatten().map(|file| file.path());
+    let package =
+        files.find(is_package).with_context(|| format!("apt-get brought no {C_LIBRARY}"))?;
+    let unpacked = packages.join("unpacked");
+    process::run(Command::new("dpkg-deb").arg("--extract").arg(package).arg(&unpacked))?;
+    fs::create_dir_all(into)?;
+    for file in C_LIBRARY_FILES {
+        let from = unpacked.join("usr/lib").join(Target::Wasi.name()).join(file);
+        fs::copy(&from, into.join(file))
+            .with_context(|| format!("Debian's {C_LIBRARY} has no {file} for WASI 0.2 any more"))?;
+    }
+    fs::remove_dir_all(packages)?;
+    Ok(())
+}
+
+/// Has apt keep to the folder `packages`, which may not be its own user's to write
+/// to.
+fn apt_settings(packages: &Path) -> String {
+    let packages = packages.display();
+    format!(
+        "Dir::Etc::SourceList \"{packages}/sources.list\";\n\
+         Dir::Etc::SourceParts \"/dev/null\";\n\
+         Dir::State::Lists \"{packages}/lists\";\n\
+         Dir::Cache \"{packages}\";\n\
+         APT::Sandbox::User \"root\";\n"
+    )
+}
+
+/// What the compiler is told of the linker for `target`: that of the Rust in use,
+/// for Debian's compiler brings none.
+fn linker(root: &Path, target: Target) -> Result<Vec<String>> {
     let rustc = |what: &str| process::read(wasm_target::rustc(root).args(["--print", what]));
     let (sysroot, host) = (rustc("sysroot")?, rustc("host-tuple")?);
     let tools = Path::new(sysroot.trim()).join("lib/rustlib").join(host.trim()).join("bin");
-    let linker = tools.join("rust-lld");
-    ensure!(linker.exists(), "{} is missing: install Rust by rustup", linker.display());
-    Ok(linker)
+    let tool = |name: &str| {
+        let tool = tools.join(name);
+        ensure!(tool.exists(), "{} is missing: install Rust by rustup", tool.display());
+        Ok(tool)
+    };
+    Ok(match target {
+        Target::Bare => vec![
+            format!("-Clinker={}", tool("rust-lld")?.display()),
+            "-Clinker-flavor=wasm-ld".to_owned(),
+        ],
+        // It makes a component of what the other one linked.
+        Target::Wasi => vec![
+            format!("-Clinker={}", tool("wasm-component-ld")?.display()),
+            format!("-Clink-arg=--wasm-ld-path={}", tool("gcc-ld/wasm-ld")?.display()),
+        ],
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_target_uses_what_was_built_for_another() {
+        let [bare, wasi] = [Target::Bare, Target::Wasi].map(|it| sysroot_name(it, "1.96.0-1"));
+        assert_eq!(bare, format!("wasm32-unknown-unknown-std-1.96.0-1-{RECIPE}"));
+        assert_ne!(bare, wasi);
+    }
 
     #[test]
     fn an_older_compiler_is_not_enough() {

@@ -9,12 +9,17 @@ mod cargo_deny;
 mod component;
 mod console;
 mod debian;
+mod host_tests;
 mod jco;
 mod mcp;
 mod npm;
 mod process;
 mod program;
+mod serve_spin;
 mod serve_worker;
+mod serving;
+mod spin;
+mod spin_app;
 mod stages;
 mod tidy;
 mod wasm_build;
@@ -22,6 +27,7 @@ mod wasm_target;
 mod worker;
 mod workerd;
 mod workspace;
+mod wrap;
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -56,6 +62,8 @@ fn main() -> ExitCode {
   cargo xtask mcp python                of what tests /mcp, that with `python` in its name
   cargo xtask workers kill_9            of what tests the Worker, the file `kill_9`
   cargo xtask workers workerd::store    of the conformance suite on workerd, the store
+  cargo xtask spin race                 of what tests the Spin app, the file `race`
+  SPIN_BIN=~/bin/spin cargo xtask spin  all of it, on Spin itself too
   cargo xtask bless                     accept what the snapshot tests produce now"
 )]
 struct Arguments {
@@ -67,12 +75,15 @@ struct Arguments {
 enum Command {
     /// Bring what this repository needs: the wasm target and cargo-deny
     Setup,
-    /// Build the component (target/component) and the Worker (hosts/cloudflare/build)
+    /// Build the component (target/component), the Worker (hosts/cloudflare/build) and the
+    /// Spin app (hosts/spin/build)
     Build,
     /// Build all and start the server; arguments go to `shared-context serve`
     Serve(Passed),
     /// Build the Worker and serve it on this machine, under Cloudflare's workerd
     ServeWorker(serve_worker::Options),
+    /// Build the Spin app and serve it on this machine, by Spin where it is installed
+    ServeSpin(serve_spin::Options),
     /// Build all and show the interaction cycle; arguments go to `shared-context demo`
     Demo(Passed),
     /// Build all optimized and measure; arguments go to the benchmark
@@ -89,6 +100,8 @@ enum Command {
     Mcp(Passed),
     /// Test the Worker under workerd; arguments name files of its tests, or parts of names
     Workers(Passed),
+    /// Test the Spin app; arguments name files of its tests, or parts of names
+    Spin(Passed),
     /// Run what CI runs: `test` with CI's settings, by way of .ci/run
     Ci,
     /// Check what no compiler checks: who uses whom, comments, links, sizes of files
@@ -115,15 +128,18 @@ fn run(arguments: Arguments) -> Result<()> {
         Command::Setup => Stage::Setup.run(&workspace, &Selection::default()),
         Command::Build => {
             component::build(&workspace)?;
-            worker::build(&workspace)
+            worker::build(&workspace)?;
+            spin::build(&workspace)
         }
         Command::Serve(passed) => program::run(&workspace, "serve", &passed.arguments),
         Command::ServeWorker(options) => serve_worker::run(&workspace, &options),
+        Command::ServeSpin(options) => serve_spin::run(&workspace, &options),
         Command::Demo(passed) => program::run(&workspace, "demo", &passed.arguments),
         Command::Bench(passed) => bench::run(&workspace, &passed.arguments),
         Command::Test { selection, .. } => stages::run(&workspace, &selection),
         Command::Mcp(passed) => mcp::check(&workspace, Vec::new(), &passed.arguments),
         Command::Workers(passed) => workerd::check(&workspace, &passed.arguments),
+        Command::Spin(passed) => spin::check::check(&workspace, &passed.arguments),
         Command::Ci => stages::ci(&workspace),
         Command::Tidy => tidy::check(&workspace),
         Command::Bless => program::bless(&workspace),

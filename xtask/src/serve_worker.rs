@@ -5,11 +5,9 @@
 //! form that `shared-context` keeps and finds them.
 
 use std::{
-    fmt::Write as _,
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
-    io::{self, IsTerminal, Read, Write as _},
-    net::{Ipv4Addr, SocketAddr, TcpListener},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    net::SocketAddr,
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -17,13 +15,21 @@ use std::{
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use crate::{process, worker, workerd, workspace::Workspace};
+use crate::{
+    process,
+    serving::{self, AdminKey, Greeting},
+    worker, workerd,
+    workspace::Workspace,
+};
+
+/// Finds the admin key in the file of secrets.
+const SED: &str = r#"s/.*"admin_key": *"\([^"]*\)".*/\1/p"#;
 
 /// How the Worker is served.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Where to listen; a port alone is one of this machine's own address
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787", value_parser = address)]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787", value_parser = serving::address)]
     listen: SocketAddr,
     /// Where everything is kept [default: .shared-context/worker in this repository]
     #[arg(long, value_name = "DIR")]
@@ -51,8 +57,9 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         .with_context(|| format!("cannot make the data folder {}", data.display()))?;
     let (data, objects) = (data.canonicalize()?, objects.canonicalize()?);
     let lock = lock(&data)?;
-    let secrets = Secrets::read_or_make(&data.join("keys.json"))?;
-    let address = free(options.listen)?;
+    let keys = data.join("keys.json");
+    let secrets = Secrets::read_or_make(&keys)?;
+    let address = serving::free(options.listen)?;
     let url = format!("http://{address}");
     // workerd will be this process.
     let server = json!({"url": url, "pid": std::process::id()});
@@ -75,60 +82,16 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
             command.env(name, value);
         }
     }
-    greet(&url, &data, &secrets.admin_key);
+    let greeting = Greeting {
+        title: "The Worker of shared-context, under workerd",
+        url: &url,
+        data: &data,
+        admin_key: AdminKey::Kept { key: &secrets.admin_key, file: &keys, sed: SED },
+        stopping: "Ctrl-C stops it; nothing acknowledged is lost.",
+    };
+    greeting.say();
     // Locked for as long as workerd has it open.
     Err(process::replace(command.stdin(lock)))
-}
-
-/// Says where the Worker will answer, and what to do first.
-fn greet(url: &str, data: &Path, admin_key: &str) {
-    let keys = data.join("keys.json");
-    let (keys, data) = (keys.display(), data.display());
-    let (shown, key) = if io::stdout().is_terminal() {
-        (format!("{admin_key}\n             kept in {keys}"), admin_key.to_owned())
-    } else {
-        let read = r#"s/.*"admin_key": *"\([^"]*\)".*/\1/p"#;
-        (format!("in {keys}"), format!("$(sed -n '{read}' '{keys}')"))
-    };
-    anstream::println!(
-        r#"
-The Worker of shared-context, under workerd
-
-  url        {url}
-  data       {data}
-  admin key  {shown}
-
-A first call, to paste into another terminal: create a session, write with the
-credential that comes back.
-
-  URL={url} S=first-$(date +%s)
-  JSON='Content-Type: application/json'
-  KEY={key}
-  TOKEN=$(curl -sS $URL/v1/sessions -H "Authorization: Bearer $KEY" \
-    -H "$JSON" -d '{{"session_id":"'$S'"}}' |
-    sed 's/.*"credential":"\([^"]*\).*/\1/')
-  curl -sS $URL/v1/sessions/$S/shared_context -H "$JSON" \
-    -H "Authorization: Bearer $TOKEN" \
-    -d '{{"action":"write","key":"scope","value":"Find the parameter."}}'
-
-Ctrl-C stops it; nothing acknowledged is lost.
-"#
-    );
-}
-
-/// An address such as `127.0.0.1:8787`, or a port alone.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    if let Ok(port) = text.parse() {
-        return Ok((Ipv4Addr::LOCALHOST, port).into());
-    }
-    text.parse().map_err(|_| "not an address such as 127.0.0.1:8787, and no port".to_owned())
-}
-
-/// `address`, if nobody listens there; with port 0, one where nobody does.
-fn free(address: SocketAddr) -> Result<SocketAddr> {
-    let listener = TcpListener::bind(address)
-        .with_context(|| format!("cannot listen on {address}; --listen names another address"))?;
-    Ok(listener.local_addr()?)
 }
 
 /// The right to use the folder `data`, until the file is closed.
@@ -158,17 +121,8 @@ struct Secrets {
 impl Secrets {
     /// Reads the secrets in the file `path`; makes them when it is not there.
     fn read_or_make(path: &Path) -> Result<Self> {
-        if !path.exists() {
-            let secrets = json!({"secret": random()?, "admin_key": random()?});
-            let unfinished = path.with_extension("new");
-            // Left by one that was interrupted.
-            let _ = fs::remove_file(&unfinished);
-            let mut file =
-                OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
-            file.write_all(&serde_json::to_vec_pretty(&secrets)?)?;
-            file.sync_all()?;
-            fs::rename(unfinished, path)?;
-        }
+        let secrets = json!({"secret": serving::random()?, "admin_key": serving::random()?});
+        serving::write_once(path, &serde_json::to_vec_pretty(&secrets)?)?;
         let secrets: Value = serde_json::from_slice(&fs::read(path)?)
             .with_context(|| format!("{} is damaged", path.display()))?;
         let member = |name: &str| {
@@ -179,47 +133,18 @@ impl Secrets {
     }
 }
 
-/// 32 bytes nobody can guess, in hexadecimal digits.
-fn random() -> Result<String> {
-    let mut bytes = [0; 32];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes.iter().fold(String::new(), |mut hex, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    }))
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::MetadataExt;
-
     use super::*;
 
     #[test]
-    fn a_port_alone_is_one_of_this_machine() {
-        assert_eq!(address("9000").unwrap().to_string(), "127.0.0.1:9000");
-        assert_eq!(address("[::1]:9000").unwrap().to_string(), "[::1]:9000");
-        assert!(address("everywhere").is_err());
-    }
-
-    #[test]
-    fn an_address_in_use_is_refused() {
-        let used = free(address("0").unwrap()).unwrap();
-        let _listener = TcpListener::bind(used).unwrap();
-        assert!(free(used).is_err());
-    }
-
-    #[test]
-    fn secrets_are_made_once_for_their_owner_only() {
+    fn secrets_are_made_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys.json");
         let first = Secrets::read_or_make(&path).unwrap();
         let second = Secrets::read_or_make(&path).unwrap();
         assert_eq!((&first.secret, &first.admin_key), (&second.secret, &second.admin_key));
         assert_ne!(first.secret, first.admin_key);
-        assert_eq!(first.secret.len(), 64);
-        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use clap::ValueEnum;
 use crate::{
     cargo_deny, component,
     console::{self, Outcome},
-    mcp, process, tidy, wasm_target, worker, workerd,
+    mcp, process, spin, tidy, wasm_target, worker, workerd,
     workspace::Workspace,
 };
 
@@ -34,7 +34,7 @@ pub(crate) struct Selection {
 pub(crate) enum Stage {
     /// What this repository needs is there
     Setup,
-    /// The component builds, fits its contract and imports nothing else; the Worker builds
+    /// The component builds, fits its contract and imports nothing else; Worker and Spin app build
     Build,
     /// Layers, comments, links, sizes of files
     Tidy,
@@ -48,6 +48,8 @@ pub(crate) enum Stage {
     Mcp,
     /// What runs on Cloudflare, under the real workerd: conformance, kills, deployment
     Workers,
+    /// What runs on Spin, on a stand-in for it: conformance, kills, the example
+    Spin,
     /// The documentation builds without a warning
     Doc,
     /// Licences, banned crates, sources
@@ -70,7 +72,13 @@ impl Stage {
             }
             Self::Build => {
                 component::build(workspace)?;
-                if selection.is_for_worker() { worker::build(workspace) } else { Ok(()) }
+                if selection.is_built_for(Self::Workers) {
+                    worker::build(workspace)?;
+                }
+                if selection.is_built_for(Self::Spin) {
+                    spin::build(workspace)?;
+                }
+                Ok(())
             }
             Self::Tidy => tidy::check(workspace),
             Self::Fmt => process::run(&mut cargo(&["fmt", "--all", "--check"])),
@@ -85,6 +93,7 @@ impl Stage {
             }
             Self::Mcp => mcp::check(workspace, Vec::new(), &[]),
             Self::Workers => workerd::check(workspace, &[]),
+            Self::Spin => spin::check::check(workspace, &[]),
             Self::Doc => {
                 let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
                 process::run(doc.env("RUSTDOCFLAGS", "--deny warnings"))
@@ -95,7 +104,10 @@ impl Stage {
 
     /// Whether the host's crates are compiled, which hold the component.
     fn needs_component(self) -> bool {
-        matches!(self, Self::Clippy | Self::Test | Self::Mcp | Self::Workers | Self::Doc)
+        matches!(
+            self,
+            Self::Clippy | Self::Test | Self::Mcp | Self::Workers | Self::Spin | Self::Doc
+        )
     }
 
     /// Whether nothing after this stage can succeed without it.
@@ -123,9 +135,9 @@ impl Selection {
         Stage::value_variants().iter().copied().filter(is_chosen).collect()
     }
 
-    /// Whether the Worker is to be built, which only the stage that runs it needs.
-    fn is_for_worker(&self) -> bool {
-        let needing = [Stage::Build, Stage::Workers];
+    /// Whether what only the stage `user` runs is to be built.
+    fn is_built_for(&self, user: Stage) -> bool {
+        let needing = [Stage::Build, user];
         self.only.is_empty() || needing.iter().any(|stage| self.only.contains(stage))
     }
 }
@@ -202,13 +214,16 @@ mod tests {
     }
 
     #[test]
-    fn the_worker_is_built_for_who_needs_it() {
-        let is_built =
-            |only: &[Stage]| Selection { only: only.to_vec(), advisories: false }.is_for_worker();
-        assert!(is_built(&[]));
-        assert!(is_built(&[Stage::Build]));
-        assert!(is_built(&[Stage::Clippy, Stage::Workers]));
-        assert!(!is_built(&[Stage::Clippy, Stage::Test]));
+    fn an_application_is_built_for_who_needs_it() {
+        let is_built = |user: Stage, only: &[Stage]| {
+            Selection { only: only.to_vec(), advisories: false }.is_built_for(user)
+        };
+        for (user, other) in [(Stage::Workers, Stage::Spin), (Stage::Spin, Stage::Workers)] {
+            assert!(is_built(user, &[]));
+            assert!(is_built(user, &[Stage::Build]));
+            assert!(is_built(user, &[Stage::Clippy, user]));
+            assert!(!is_built(user, &[Stage::Clippy, Stage::Test, other]));
+        }
     }
 
     #[test]

@@ -1,15 +1,17 @@
 //! Compiles a crate of this repository to a wasm module, and what is done with
-//! what comes out: looking for paths of this machine, and writing it.
+//! what comes out: looking for paths of this machine, measuring it, and writing it.
 //!
-//! Not here: what a module is wrapped into; that is [`crate::component`] and
+//! Not here: what a module is wrapped into; that is [`crate::wrap`] and
 //! [`crate::worker`].
 
 use std::{
     fs,
+    io::Write as _,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
+use flate2::{Compression, write::GzEncoder};
 
 use crate::{
     console, process,
@@ -23,6 +25,8 @@ pub(crate) struct Crate {
     /// What it makes, for people.
     pub(crate) about: &'static str,
     pub(crate) package: &'static str,
+    /// The feature it is compiled with, in place of the default ones.
+    pub(crate) feature: Option<&'static str>,
     /// The profile in the root `Cargo.toml`.
     pub(crate) profile: &'static str,
     pub(crate) stack_bytes: u32,
@@ -40,8 +44,11 @@ impl Crate {
     /// Compiles it.
     pub(crate) fn compile(&self, workspace: &Workspace) -> Result<Module> {
         let target = wasm_target::ensure(workspace)?;
-        // A folder of its own: another compiler may be at work here than elsewhere.
-        let folder = workspace.target.join("wasm");
+        // A folder of its own: another compiler may be at work here than elsewhere. And
+        // one for each feature: in one folder cargo has one place for the module of a
+        // crate, and would compile each anew after the other.
+        let folder = self.feature.map_or("wasm".to_owned(), |feature| format!("wasm-{feature}"));
+        let folder = workspace.target.join(folder);
         let file = format!("{}.wasm", self.package.replace('-', "_"));
         let path = folder.join(TARGET).join(self.profile).join(file);
         if !path.exists() {
@@ -55,6 +62,9 @@ impl Crate {
         flags.extend(renamed.iter().map(RenamedFolder::flag));
         let mut cargo = workspace.cargo();
         cargo.args(["build", "--package", self.package, "--lib", "--profile", self.profile]);
+        if let Some(feature) = self.feature {
+            cargo.args(["--no-default-features", "--features", feature]);
+        }
         cargo.args(["--target", TARGET]).arg("--target-dir").arg(&folder);
         cargo.env(process::FLAGS, flags.join(process::FLAG_SEPARATOR));
         if let Some(rustc) = target.rustc {
@@ -104,6 +114,13 @@ pub(crate) fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool> {
     Ok(true)
 }
 
+/// How long `bytes` are when they are compressed, as a platform counts them.
+pub(crate) fn gzipped_len(bytes: &[u8]) -> Result<usize> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes)?;
+    Ok(encoder.finish()?.len())
+}
+
 /// A number of bytes, as people say it.
 pub(crate) fn kilobytes(bytes: usize) -> Result<String> {
     Ok(format!("{:.1} KB", f64::from(u32::try_from(bytes)?) / 1024.0))
@@ -127,6 +144,13 @@ mod tests {
         assert!(!write_if_changed(&path, b"one").unwrap());
         assert!(write_if_changed(&path, b"two").unwrap());
         assert_eq!(fs::read(path).unwrap(), b"two");
+    }
+
+    #[test]
+    fn what_repeats_is_counted_compressed() {
+        let text = b"shared-context ".repeat(1000);
+        assert!(gzipped_len(&text).unwrap() < 200);
+        assert!(gzipped_len(b"").unwrap() > 0);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The WebAssembly target: finds it, or brings it.
+//! The WebAssembly targets: finds them, or brings them.
 //!
 //! Three ways, the first that works: the Rust in use has the target; rustup adds
 //! it, unless the machine's owner forbade rustup to install by itself
@@ -14,10 +14,20 @@ use anyhow::{Context, Result, bail};
 
 use crate::{console, debian, process, workspace::Workspace};
 
-/// The target the component is built for.
-pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
+/// The target of all that this repository offers.
+pub(crate) const TARGET: &str = Target::Bare.name();
 
-/// What a build for [`TARGET`] must be told besides the target's name.
+/// A target that something here is built for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// No system beneath: a module reaches what it imports, and nothing else.
+    Bare,
+    /// WASI 0.2 and a C library: what Spin's own SDK, and so the example for Spin,
+    /// is built for.
+    Wasi,
+}
+
+/// What a build for a target must be told besides the target's name.
 #[derive(Debug, Default)]
 pub(crate) struct WasmTarget {
     /// The compiler, when it is another one than cargo takes by itself.
@@ -26,33 +36,56 @@ pub(crate) struct WasmTarget {
     pub(crate) flags: Vec<String>,
 }
 
-/// Makes sure that the target is there.
+/// Makes sure that [`TARGET`] is there.
 pub(crate) fn ensure(workspace: &Workspace) -> Result<WasmTarget> {
-    if is_installed(&workspace.root)? {
-        console::done(&format!("{TARGET}: the Rust in use has it"));
-        return Ok(WasmTarget::default());
+    Target::Bare.ensure(workspace)
+}
+
+impl Target {
+    /// Its name.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Bare => "wasm32-unknown-unknown",
+            Self::Wasi => "wasm32-wasip2",
+        }
     }
-    if !may_rustup_install() {
-        return debian::ensure(&workspace.root);
+
+    /// Makes sure that it is there.
+    pub(crate) fn ensure(self, workspace: &Workspace) -> Result<WasmTarget> {
+        let name = self.name();
+        if self.is_installed(&workspace.root)? {
+            console::done(&format!("{name}: the Rust in use has it"));
+            return Ok(WasmTarget::default());
+        }
+        if !may_rustup_install() {
+            return debian::ensure(&workspace.root, self);
+        }
+        if process::read(Command::new("rustup").arg("--version")).is_err() {
+            bail!(
+                "this Rust has no target {name} and was not installed by rustup: install the \
+                 target the way Rust itself was installed, or install Rust by rustup"
+            );
+        }
+        console::step(&format!("Adding the target {name} to Rust (once, a few seconds)"));
+        process::run(
+            Command::new("rustup").current_dir(&workspace.root).args(["target", "add", name]),
+        )?;
+        if !self.is_installed(&workspace.root)? {
+            bail!(
+                "rustup added {name} to another Rust than cargo uses: unset RUSTC, or make \
+                 `rustup show active-toolchain` name the Rust that cargo uses"
+            );
+        }
+        console::done(&format!("{name}: added by rustup"));
+        Ok(WasmTarget::default())
     }
-    if process::read(Command::new("rustup").arg("--version")).is_err() {
-        bail!(
-            "this Rust has no target {TARGET} and was not installed by rustup: install the \
-             target the way Rust itself was installed, or install Rust by rustup"
-        );
+
+    fn is_installed(self, root: &Path) -> Result<bool> {
+        let mut rustc = rustc(root);
+        let printed =
+            process::read(rustc.args(["--print", "target-libdir", "--target", self.name()]))?;
+        Ok(has_std(Path::new(printed.trim())))
     }
-    console::step("Adding the WebAssembly target to Rust (once, a few seconds)");
-    process::run(
-        Command::new("rustup").current_dir(&workspace.root).args(["target", "add", TARGET]),
-    )?;
-    if !is_installed(&workspace.root)? {
-        bail!(
-            "rustup added {TARGET} to another Rust than cargo uses: unset RUSTC, or make \
-             `rustup show active-toolchain` name the Rust that cargo uses"
-        );
-    }
-    console::done(&format!("{TARGET}: added by rustup"));
-    Ok(WasmTarget::default())
 }
 
 /// The compiler that cargo takes by itself, run in the folder `root` because
@@ -61,12 +94,6 @@ pub(crate) fn rustc(root: &Path) -> Command {
     let mut rustc = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     rustc.current_dir(root);
     rustc
-}
-
-fn is_installed(root: &Path) -> Result<bool> {
-    let printed =
-        process::read(rustc(root).args(["--print", "target-libdir", "--target", TARGET]))?;
-    Ok(has_std(Path::new(printed.trim())))
 }
 
 /// Whether the folder `libraries` holds a standard library.

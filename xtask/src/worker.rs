@@ -12,26 +12,25 @@
 
 use std::{
     fs,
-    io::Write,
     path::{Path, PathBuf},
     process::Command,
     time::SystemTime,
 };
 
 use anyhow::{Context, Result, ensure};
-use flate2::{Compression, write::GzEncoder};
 
 use crate::{
     console,
     npm::{self, Pins},
     process,
-    wasm_build::{self, Crate, Module, kilobytes},
+    wasm_build::{self, Crate, Module, gzipped_len, kilobytes},
     workspace::Workspace,
 };
 
 const WORKER: Crate = Crate {
     about: "the Worker",
     package: "shared-context-cloudflare",
+    feature: None,
     profile: "worker",
     // One instance serves all requests, and JavaScript calls it from within its calls.
     stack_bytes: 256 * 1024,
@@ -137,23 +136,4 @@ fn bundle(workspace: &Workspace, node_modules: &Path, host: &Path) -> Result<Vec
 /// The program esbuild.
 pub(crate) fn esbuild(node_modules: &Path) -> Result<PathBuf> {
     npm::of_this_machine(node_modules, "@esbuild/", "bin/esbuild")
-}
-
-/// How long `bytes` are when they are compressed, as Cloudflare counts.
-fn gzipped_len(bytes: &[u8]) -> Result<usize> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(bytes)?;
-    Ok(encoder.finish()?.len())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_repeats_is_counted_compressed() {
-        let text = b"shared-context ".repeat(1000);
-        assert!(gzipped_len(&text).unwrap() < 200);
-        assert!(gzipped_len(b"").unwrap() > 0);
-    }
 }

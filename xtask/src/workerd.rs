@@ -4,75 +4,47 @@
 //! conformance suite, and in `tests/mcp`; they are told here where workerd and the
 //! Worker are. That wrangler would deploy the Worker is shown without the network.
 
-use std::{
-    ffi::{OsStr, OsString},
-    fs,
-    path::PathBuf,
-    process::Command,
-};
+use std::{ffi::OsString, fs, path::PathBuf, process::Command};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{component, console, jco, mcp, npm, process, worker, workspace::Workspace};
+use crate::{
+    component,
+    host_tests::{self, Built, HostTests, Variables},
+    jco, mcp, npm, process, worker,
+    workspace::Workspace,
+};
 
-/// The crate of the tests.
-const TESTS: &str = "shared-context-workers";
-/// The targets of the conformance suite that run here.
-const TARGETS: [&str; 2] = ["workerd::", "jco::"];
+const TESTS: HostTests = HostTests {
+    package: "shared-context-workers",
+    folder: "tests/workers",
+    built: Built::Alone,
+    targets: &["workerd::", "jco::"],
+};
 /// The least version of Node that wrangler runs on.
 const NODE_MIN: (u32, u32) = (22, 12);
 
-/// Builds all and runs what is tested under workerd. `arguments` are names of files
-/// of tests and parts of names of tests, or of the conformance suite if they begin
-/// with one of [`TARGETS`]. Without any, all runs, and wrangler looks at the Worker
-/// as well.
+/// Builds all and runs what is tested under workerd: what `arguments` choose, or all.
+/// Then wrangler looks at the Worker as well.
 pub(crate) fn check(workspace: &Workspace, arguments: &[OsString]) -> Result<()> {
     component::build(workspace)?;
     worker::build(workspace)?;
     let variables = variables(workspace)?;
-    let test = |arguments: &[&str], passed: &[OsString]| {
-        let mut cargo = workspace.cargo();
-        cargo.arg("test").args(arguments).arg("--").args(passed);
-        process::run(cargo.envs(variables.clone()))
-    };
-    let tests = |passed: &[OsString]| {
-        let (files, names): (Vec<_>, Vec<_>) =
-            passed.iter().cloned().partition(|it| is_file_of_tests(workspace, it));
-        let files: Vec<_> = files.iter().map(|file| format!("--test={}", file.display())).collect();
-        let chosen = ["--package", TESTS, "--no-fail-fast"].into_iter();
-        test(&chosen.chain(files.iter().map(String::as_str)).collect::<Vec<_>>(), &names)
-    };
-    // Not by its package: alone it would be built with other features, and wasmtime anew.
-    let suite = |passed: &[OsString]| test(&["--workspace", "--test", "conformance"], passed);
-    if let Some(first) = arguments.first() {
-        let is_of_suite = TARGETS.iter().any(|it| first.to_string_lossy().starts_with(it));
-        return if is_of_suite { suite(arguments) } else { tests(arguments) };
+    if !arguments.is_empty() {
+        return TESTS.chosen(workspace, &variables, arguments);
     }
-    // All of them, whichever fails: one run tells everything.
-    let mut results = vec![tests(&[])];
-    results.extend(TARGETS.map(|target| suite(&[target.into()])));
-    let mut of_mcp = variables.clone();
+    let mut results = TESTS.all(workspace, &variables)?;
+    let mut of_mcp = variables;
     of_mcp.push(("STRANGERS_HOST", "workerd".into()));
     of_mcp.push(("STRANGERS_RESULTS", workspace.target.join("mcp-workerd").into()));
     results.push(mcp::check(workspace, of_mcp, &[]));
     results.push(dry_run(workspace));
-    let failures: Vec<_> = results.into_iter().filter_map(Result::err).collect();
-    for failure in &failures {
-        console::failure(&format!("{failure:#}"));
-    }
-    ensure!(failures.is_empty(), "{} of the parts above failed", failures.len());
-    Ok(())
-}
-
-/// Whether `name` is that of a file of tests, or of a folder of them.
-fn is_file_of_tests(workspace: &Workspace, name: &OsStr) -> bool {
-    let folder = workspace.root.join("tests/workers/tests");
-    folder.join(name).join("main.rs").exists() || folder.join(name).with_extension("rs").exists()
+    host_tests::conclude(results)
 }
 
 /// Where workerd, the Worker and the example are, as what tests or measures them is
 /// told it. Builds the example, of the component that was built before.
-pub(crate) fn variables(workspace: &Workspace) -> Result<Vec<(&'static str, OsString)>> {
+pub(crate) fn variables(workspace: &Workspace) -> Result<Variables> {
     let node_modules = worker::NPM.ensure(workspace)?;
     Ok(vec![
         ("WORKERD", program(workspace)?.into()),

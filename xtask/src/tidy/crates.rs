@@ -28,7 +28,10 @@ const WIRE: &str = "shared-context-wire";
 const COMPONENT: &str = "shared-context-component";
 const WASMTIME: &str = "shared-context-wasmtime";
 const CLOUDFLARE: &str = "shared-context-cloudflare";
+const SPIN_FRONT: &str = "shared-context-spin-front";
+const SPIN_STORAGE: &str = "shared-context-spin-storage";
 const CONFORMANCE: &str = "shared-context-conformance";
+const SPIN_TESTS: &str = "shared-context-spin-tests";
 const SYSTEM: &str = "shared-context-system";
 const WORKERS: &str = "shared-context-workers";
 
@@ -48,6 +51,10 @@ const JAVASCRIPT: &[&str] = &[
     "worker-sys",
 ];
 
+/// The same and HTTP, for what only knows bytes and rows.
+const OUTSIDE_AND_HTTP: &[&str] =
+    &["axum", "http", "hyper", "hyper-util", "reqwest", "rusqlite", "tokio", "ureq", "wasmtime"];
+
 const LAYERS: &[Layer] = &[
     Layer {
         name: CORE,
@@ -58,17 +65,7 @@ const LAYERS: &[Layer] = &[
         name: CODEC,
         members: &[CORE],
         others: Others::Not(
-            &[
-                "axum",
-                "http",
-                "hyper",
-                "hyper-util",
-                "reqwest",
-                "rusqlite",
-                "tokio",
-                "ureq",
-                "wasmtime",
-            ],
+            OUTSIDE_AND_HTTP,
             "the codec turns bytes into commands and knows no HTTP, no host and no storage",
         ),
     },
@@ -91,11 +88,26 @@ const LAYERS: &[Layer] = &[
         members: &[CORE, CODEC, WIRE],
         others: Others::Not(OUTSIDE, "a Worker reaches what the platform gives it, by `worker`"),
     },
+    Layer {
+        name: SPIN_FRONT,
+        members: &[CORE, CODEC, WIRE],
+        others: Others::Not(OUTSIDE, "the front reaches what hosts/spin/wit/world.wit imports"),
+    },
+    Layer {
+        name: SPIN_STORAGE,
+        members: &[CORE, CODEC],
+        others: Others::Not(
+            OUTSIDE_AND_HTTP,
+            "the storage reaches Spin's by hosts/spin/wit/world.wit, and knows no HTTP",
+        ),
+    },
     Layer { name: SYSTEM, members: &[CORE, CODEC, WIRE, WASMTIME], others: Others::Any },
     Layer { name: WORKERS, members: &[SYSTEM], others: Others::Any },
+    // It is given the application as files, and links nothing of ours that it tests.
+    Layer { name: SPIN_TESTS, members: &[SYSTEM], others: Others::Any },
     Layer {
         name: CONFORMANCE,
-        members: &[CORE, CODEC, WIRE, WASMTIME, WORKERS],
+        members: &[CORE, CODEC, WIRE, WASMTIME, WORKERS, SPIN_TESTS],
         others: Others::Any,
     },
     Layer {
@@ -103,7 +115,11 @@ const LAYERS: &[Layer] = &[
         members: &[CORE, CODEC, WIRE, WASMTIME, CONFORMANCE, WORKERS],
         others: Others::Any,
     },
-    Layer { name: "shared-context-mcp", members: &[SYSTEM, WORKERS], others: Others::Any },
+    Layer {
+        name: "shared-context-mcp",
+        members: &[SYSTEM, WORKERS, SPIN_TESTS],
+        others: Others::Any,
+    },
     Layer { name: "shared-context-bindgen", members: &[], others: Others::Any },
     Layer { name: "xtask", members: &[], others: Others::Any },
 ];
@@ -218,6 +234,15 @@ mod tests {
         assert_eq!(check_one(WIRE, of_workers()).len(), 2);
         assert_eq!(check_one(WASMTIME, of_workers()).len(), 2);
         assert_eq!(check_one(CLOUDFLARE, vec![dependency("tokio")]).len(), 1);
+    }
+
+    #[test]
+    fn on_spin_the_front_knows_no_storage_and_the_storage_no_http() {
+        assert!(check_one(SPIN_FRONT, vec![dependency(WIRE), dependency("http")]).is_empty());
+        assert_eq!(check_one(SPIN_FRONT, vec![dependency(SPIN_STORAGE)]).len(), 1);
+        assert!(check_one(SPIN_STORAGE, vec![dependency(CORE), dependency(CODEC)]).is_empty());
+        assert_eq!(check_one(SPIN_STORAGE, vec![dependency(WIRE), dependency("http")]).len(), 2);
+        assert_eq!(check_one(SPIN_TESTS, vec![dependency(SPIN_FRONT)]).len(), 1);
     }
 
     #[test]

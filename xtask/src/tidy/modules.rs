@@ -70,9 +70,27 @@ const RESERVED: &[Reserved] = &[
         modules: &[],
         why: "components touch no file: take bytes as an argument",
     },
+    Reserved {
+        words: &["Kv", "key_value", "sqlite"],
+        path: "hosts/spin/front/src/",
+        modules: &[],
+        why: "the front knows no storage: ask it by the interface `buckets`",
+    },
+    Reserved {
+        words: &["http", "StatusCode"],
+        path: "hosts/spin/storage/src/",
+        modules: &[],
+        why: "the storage knows no HTTP: that is the front's",
+    },
+    Reserved {
+        words: &["env", "fs", "net", "thread"],
+        path: "hosts/spin/",
+        modules: &[],
+        why: "there is no system beneath: what Spin gives is imported by hosts/spin/wit/world.wit",
+    },
 ];
 
-/// Checks every Rust file of the components.
+/// Checks every Rust file of the components and of the host for Spin.
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     let systems: BTreeSet<&str> = files.iter().filter_map(|file| system_of(&file.path)).collect();
     files.iter().flat_map(|file| check_file(file, &systems)).collect()
@@ -122,9 +140,10 @@ fn system_of(path: &str) -> Option<&str> {
 }
 
 /// The module the file at `path` is, from its crate's root; `None` when it is
-/// not in the `src` folder of a component.
+/// not in the `src` folder of a component or of the host for Spin.
 fn module_of(path: &str) -> Option<Vec<String>> {
-    let (_, inside) = path.strip_prefix("components/")?.split_once("/src/")?;
+    let mut places = ["components/", "hosts/spin/"].iter();
+    let (_, inside) = places.find_map(|it| path.strip_prefix(it))?.split_once("/src/")?;
     let mut parts: Vec<String> =
         inside.strip_suffix(".rs")?.split('/').map(str::to_owned).collect();
     if matches!(parts.last().map(String::as_str), Some("mod" | "lib" | "main")) {
@@ -196,5 +215,14 @@ mod tests {
         assert!(is_refused("components/wire/src/lib.rs", "use std::fs;"));
         assert!(!is_refused("components/wire/tests/all.rs", "use std::fs;"));
         assert!(!is_refused("hosts/wasmtime/src/lib.rs", "use std::net::TcpStream;"));
+        assert!(is_refused("hosts/spin/front/src/lib.rs", "use std::net::TcpStream;"));
+    }
+
+    #[test]
+    fn on_spin_one_part_minds_requests_and_one_storage() {
+        assert!(!is_refused("hosts/spin/front/src/lib.rs", "use http::StatusCode;"));
+        assert!(is_refused("hosts/spin/storage/src/lib.rs", "use http::StatusCode;"));
+        assert!(is_refused("hosts/spin/front/src/lib.rs", "use spin::sqlite::Connection;"));
+        assert!(!is_refused("hosts/spin/storage/src/kv.rs", "use spin::sqlite::Connection;"));
     }
 }

@@ -1,5 +1,6 @@
-//! The contract in `wit/` is documented: every item says what it is and since
-//! when, every field and case what it means.
+//! The contract in `wit/` is documented: every item says what it is and since when,
+//! every field and case what it means. So are the worlds of `hosts/spin/wit`, but for
+//! since when: they are composed away, and nobody builds against them.
 
 use std::path::Path;
 
@@ -11,12 +12,16 @@ use wit_parser::{
 
 use super::Finding;
 
-/// Checks the package in the folder `wit` of `root`.
+/// Checks the packages of the repository at `root`.
 pub(super) fn check(root: &Path) -> Result<Vec<Finding>> {
     let mut resolve = Resolve::default();
-    let pushed = resolve.push_dir(root.join("wit"));
-    let (package, _) = pushed.context("wit/ holds no valid package")?;
-    let mut findings = check_package(&resolve, package);
+    let mut findings = Vec::new();
+    // The second builds on the first.
+    for (folder, is_published) in [("wit", true), ("hosts/spin/wit", false)] {
+        let pushed = resolve.push_dir(root.join(folder));
+        let (package, _) = pushed.with_context(|| format!("{folder} holds no valid package"))?;
+        findings.extend(check_package(&resolve, package, is_published));
+    }
     for finding in &mut findings {
         let path = Path::new(&finding.path);
         finding.path = path.strip_prefix(root).unwrap_or(path).display().to_string();
@@ -24,8 +29,9 @@ pub(super) fn check(root: &Path) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-fn check_package(resolve: &Resolve, package: PackageId) -> Vec<Finding> {
-    let mut rule = Rule { resolve, findings: Vec::new() };
+/// Checks `package`. What is published tells since when each item is.
+fn check_package(resolve: &Resolve, package: PackageId, is_published: bool) -> Vec<Finding> {
+    let mut rule = Rule { resolve, is_published, findings: Vec::new() };
     for (_, world) in resolve.worlds.iter().filter(|(_, world)| world.package == Some(package)) {
         rule.item(&world.name, world.span, &world.docs, &world.stability);
     }
@@ -37,6 +43,7 @@ fn check_package(resolve: &Resolve, package: PackageId) -> Vec<Finding> {
 
 struct Rule<'a> {
     resolve: &'a Resolve,
+    is_published: bool,
     findings: Vec<Finding>,
 }
 
@@ -87,7 +94,7 @@ impl Rule<'_> {
 
     fn item(&mut self, name: &str, span: Span, docs: &Docs, stability: &Stability) {
         self.documented(name, span, docs);
-        if stability.is_unknown() {
+        if self.is_published && stability.is_unknown() {
             self.finding(
                 span,
                 &format!("{name} does not say since when it is: add `@since(version = …)`"),
@@ -115,10 +122,15 @@ mod tests {
     use super::*;
 
     fn check_one(interfaces: &str) -> Vec<String> {
+        check_with(interfaces, true)
+    }
+
+    fn check_with(interfaces: &str, is_published: bool) -> Vec<String> {
         let mut resolve = Resolve::default();
         let text = format!("package a:b@0.1.0;\n{interfaces}");
         let package = resolve.push_source("wit/test.wit", &text).unwrap();
-        check_package(&resolve, package).iter().map(ToString::to_string).collect()
+        let findings = check_package(&resolve, package, is_published);
+        findings.iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -164,5 +176,16 @@ mod tests {
         assert!(found.contains(
             &"wit/test.wit:4: e.one is not documented: say what it means by `///`".to_owned()
         ));
+    }
+    #[test]
+    fn what_nobody_builds_against_says_what_it_is() {
+        let found = check_with("interface i {\n  f: func();\n}\n/// All.\nworld w {}", false);
+        assert_eq!(
+            found,
+            ["i", "f"].map(|name| {
+                let line = if name == "i" { 2 } else { 3 };
+                format!("wit/test.wit:{line}: {name} is not documented: say what it means by `///`")
+            })
+        );
     }
 }

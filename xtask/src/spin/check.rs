@@ -1,0 +1,64 @@
+//! `cargo xtask spin`: what tests the Spin application.
+//!
+//! The tests are in `tests/spin`, in the targets `spin…` of the conformance suite, and in
+//! `tests/mcp`; they are told here where the application and the example are. They run on
+//! the stand-in of `tests/spin`, and those that can on Spin itself too where `SPIN_BIN`
+//! names it.
+
+use std::{env, ffi::OsString, path::Path};
+
+use anyhow::{Context, Result, ensure};
+
+use super::FOLDER;
+use crate::{
+    component, console,
+    host_tests::{self, Built, HostTests},
+    mcp, spin, spin_app,
+    workspace::Workspace,
+};
+
+/// The variable that names the program Spin.
+pub(crate) const SPIN: &str = "SPIN_BIN";
+
+const TESTS: HostTests = HostTests {
+    package: "shared-context-spin-tests",
+    folder: "tests/spin",
+    // The stand-in holds wasmtime.
+    built: Built::AsTheWorkspace,
+    targets: &["spin::", "spin-key-value::", "spin-real:"],
+};
+
+/// Builds all and runs what tests the application: what `arguments` choose, or all.
+pub(crate) fn check(workspace: &Workspace, arguments: &[OsString]) -> Result<()> {
+    component::build(workspace)?;
+    spin::build(workspace)?;
+    let mut variables = vec![
+        ("SPIN_APP", workspace.root.join(FOLDER).into()),
+        ("SPIN_EXAMPLE", spin_app::build(workspace)?.into()),
+    ];
+    if let Some(program) = program()? {
+        console::done(&format!("Spin: {}", program.display()));
+        variables.push((SPIN, program));
+    } else {
+        console::warning(&format!(
+            "nothing is tested on Spin itself: with {SPIN}=/path/to/spin all that can be is"
+        ));
+    }
+    if !arguments.is_empty() {
+        return TESTS.chosen(workspace, &variables, arguments);
+    }
+    let mut results = TESTS.all(workspace, &variables)?;
+    variables.push(("STRANGERS_HOST", "spin".into()));
+    variables.push(("STRANGERS_RESULTS", workspace.target.join("mcp-spin").into()));
+    results.push(mcp::check(workspace, variables, &[]));
+    host_tests::conclude(results)
+}
+
+/// The Spin that the environment names, as a path that means the same in every folder.
+pub(crate) fn program() -> Result<Option<OsString>> {
+    let Some(named) = env::var_os(SPIN).filter(|it| !it.is_empty()) else { return Ok(None) };
+    let whole = Path::new(&named).canonicalize();
+    let whole = whole.with_context(|| format!("{SPIN} names {}", named.display()))?;
+    ensure!(whole.is_file(), "{SPIN} names {}, which is no program", named.display());
+    Ok(Some(whole.into()))
+}
