@@ -12,6 +12,10 @@ use crate::bindings::wasi::{
 /// How much of a body is asked for at a time.
 const PIECE_BYTES: u64 = 64 << 10;
 
+/// How much of a body that is too long is still read, so that a client that sends all
+/// before it listens hears why it is refused.
+const REFUSED_BYTES_MAX: usize = 32 << 20;
+
 /// What came of a request's body.
 pub(crate) enum Arrived {
     /// All of it.
@@ -62,17 +66,22 @@ pub(crate) fn body(request: &IncomingRequest, bytes_max: usize) -> Arrived {
     let Ok(body) = request.consume() else { return Arrived::Cut };
     let Ok(stream) = body.stream() else { return Arrived::Cut };
     let mut read = Vec::new();
-    loop {
+    while read.len() <= bytes_max {
         match stream.blocking_read(PIECE_BYTES) {
             Ok(piece) if read.is_empty() => read = piece,
             Ok(piece) => read.extend_from_slice(&piece),
             Err(StreamError::Closed) => return Arrived::Whole(read.into()),
             Err(StreamError::LastOperationFailed(_)) => return Arrived::Cut,
         }
-        if read.len() > bytes_max {
-            return Arrived::TooLong;
-        }
     }
+    let mut bytes = read.len();
+    drop(read);
+    while bytes < REFUSED_BYTES_MAX
+        && let Ok(piece) = stream.blocking_read(PIECE_BYTES)
+    {
+        bytes = bytes.saturating_add(piece.len());
+    }
+    Arrived::TooLong
 }
 
 /// Why a request whose body was [`Arrived::Cut`] is refused.
