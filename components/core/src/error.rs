@@ -144,9 +144,9 @@ pub enum Error {
     /// The host failed to read or write. Whether the change happened is not
     /// known.
     Storage(KvError),
-    /// Another command committed while this one was being decided: it is decided
-    /// anew, and nobody is told this.
-    Moved,
+    /// Other commands committed while this one was being decided, again and again.
+    /// Nothing has changed.
+    Overtaken,
 }
 
 /// A limit of a whole store, and what the write would have made of it.
@@ -197,7 +197,7 @@ impl Error {
             Self::ValueTooLarge { .. } => Code::ValueTooLarge,
             Self::VersionConflict { .. } => Code::VersionConflict,
             Self::StoreFull { .. } => Code::StoreFull,
-            Self::Storage(_) | Self::Moved => Code::StorageUnavailable,
+            Self::Storage(_) | Self::Overtaken => Code::StorageUnavailable,
         }
     }
 }
@@ -299,7 +299,11 @@ impl fmt::Display for Error {
                  not what the condition says; read it, merge, and write again on top of that"
             ),
             Self::StoreFull { over, largest } => full(f, over, largest),
-            Self::Storage(_) | Self::Moved => f.write_str(
+            Self::Overtaken => f.write_str(
+                "other changes to this session came first, again and again; nothing was changed, \
+                 send the request once more",
+            ),
+            Self::Storage(_) => f.write_str(
                 "storage is unavailable, and whether the change was made is not known; \
                  read before you try again, or retry with the same request_id",
             ),
@@ -343,7 +347,7 @@ impl From<KvError> for Error {
 impl From<ReadError> for Error {
     fn from(source: ReadError) -> Self {
         match source {
-            ReadError::Moved => Self::Moved,
+            ReadError::Moved => Self::Overtaken,
             ReadError::Failed(source) => Self::Storage(source),
         }
     }

@@ -8,7 +8,7 @@ mod golden;
 mod support;
 
 use shared_context_core::{
-    Code, Command, Condition, Key, Label, Outcome, Reply, RequestId, Write,
+    Code, Command, Condition, Error, Key, Label, Outcome, Reply, RequestId, Write,
     port::{Bucket, Change, Kv, Revision},
 };
 use support::{Failure, TestHost};
@@ -95,7 +95,9 @@ fn a_bucket_that_moves_all_the_while_is_given_up() {
     let host = created();
     host.moves_on.set(true);
     host.moves_after.set(Some(0));
-    assert_eq!(write(&host, "scope", "a"), Err(Code::StorageUnavailable));
+    let key = Key::parse("scope").unwrap();
+    let read = Command::Read { key, if_changed_since: None };
+    assert_eq!(host.ask("orchestrator", &read), Err(Error::Overtaken));
     host.moves_after.set(None);
     assert_eq!(write(&host, "scope", "a"), Ok(1));
 }

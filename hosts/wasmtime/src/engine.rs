@@ -233,7 +233,7 @@ impl Inner {
                 Err(_) => return Err(failed(KvError("the storage was closed".to_owned()))),
             }
         }
-        Err(failed(KvError("too many conflicts in a row".to_owned())))
+        Err(Error::Overtaken.into())
     }
 
     /// Whether `scope` may be further than `seen`: if storage cannot tell, whoever

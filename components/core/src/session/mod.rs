@@ -27,7 +27,7 @@ use crate::{
     command::Command,
     key::{Key, SessionId},
     participant::{Caller, Role},
-    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, Ports, Revision, Tokenizer},
+    port::{Bucket, Change, Clock, CommitError, Kv, Log, Ports, Revision, Tokenizer},
     record::{self, Meta},
     reply::{Outcome, Reply},
     store::access::Gate,
@@ -57,7 +57,7 @@ pub fn execute<K: Kv, C: Clock, L: Log, T: Tokenizer>(
         let now = ports.clock.now();
         let request = Request { bucket: &bucket, tokenizer: ports.tokenizer, now, session, caller };
         match request.decide(command) {
-            Err(Error::Moved) => {}
+            Err(Error::Overtaken) => {}
             Err(error) => return Err(error),
             Ok(Decision::Answer(outcome)) => return Ok(outcome),
             Ok(Decision::Change { changes, outcome, records }) => {
@@ -74,7 +74,7 @@ pub fn execute<K: Kv, C: Clock, L: Log, T: Tokenizer>(
             }
         }
     }
-    Err(KvError(format!("{ATTEMPTS_MAX} times in a row another commit came first")).into())
+    Err(Error::Overtaken)
 }
 
 /// What to answer to a request that makes no command because of `error`: that,
@@ -86,7 +86,7 @@ pub fn refuse(kv: &impl Kv, session: &SessionId, caller: &Caller, error: Error) 
     for _ in 0..ATTEMPTS_MAX {
         let Ok(bucket) = kv.open(&session.bucket_name()) else { break };
         match load(&bucket, session, caller) {
-            Err(Error::Moved) => {}
+            Err(Error::Overtaken) => {}
             Err(void @ Error::Unauthenticated { .. }) => return void,
             _ => break,
         }

@@ -51,12 +51,17 @@ fn options() -> Result<Options, String> {
 }
 
 fn required(name: &str) -> Result<String, String> {
-    let value = variables::get(name).unwrap_or_default();
+    let Ok(value) = variables::get(name) else {
+        return Err(format!(
+            "the app is not set up: the component has no variable {name}; in spin.toml write \
+             {name} = \"{{{{ shared_context_{name} }}}}\" under [component.….variables]"
+        ));
+    };
     if value.is_empty() {
         let variable = format!("SPIN_VARIABLE_SHARED_CONTEXT_{}", name.to_uppercase());
         return Err(format!(
             "the app is not set up: set {variable} to 32 random bytes or more, in the environment \
-             of `spin up` or in the file .env beside spin.toml, and start it again"
+             of `spin up` or in the file .env of the folder it is started in, and start it again"
         ));
     }
     Ok(value)

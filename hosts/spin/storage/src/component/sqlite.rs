@@ -1,11 +1,12 @@
 //! Spin's `SQLite`, as [`crate::sqlite`] asks for it.
 
-use std::cell::OnceCell;
+use std::{cell::OnceCell, time::Duration};
 
 use crate::{
     bindings::{
         exports::shared_context::spin::buckets::Guarantee,
         spin::sqlite::sqlite::{self, Connection},
+        wasi::{clocks::monotonic_clock, random::random},
     },
     sqlite::{Row, Sql, SqlError, SqliteKv, Value},
 };
@@ -43,6 +44,12 @@ impl Sql for Database {
         let result = self.connection()?.execute(statement, &values).map_err(error)?;
         let rows = result.rows.into_iter();
         Ok(rows.map(|row| row.values.into_iter().map(inward).collect()).collect())
+    }
+
+    fn pause(&self, at_most: Duration) {
+        let nanos = u64::try_from(at_most.as_nanos()).unwrap_or(u64::MAX);
+        let nanos = random::get_random_u64() % nanos.saturating_add(1).max(1);
+        monotonic_clock::subscribe_duration(nanos).block();
     }
 }
 

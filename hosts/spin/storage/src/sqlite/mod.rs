@@ -16,7 +16,12 @@ mod payload;
 mod sql;
 mod statements;
 
-use std::{cell::RefCell, mem, rc::Rc};
+use std::{
+    cell::{Cell, RefCell},
+    mem,
+    rc::Rc,
+    time::Duration,
+};
 
 use shared_context_core::port::{
     self, Bucket, Change, CommitError, Kv, KvError, ReadError, Revision,
@@ -25,6 +30,10 @@ use shared_context_core::port::{
 use self::payload::Changes;
 pub use self::sql::{Row, Sql, SqlError, Value};
 use crate::{names, rows::Rows};
+
+/// The longest pause after a commit that another one overtook; it doubles each time.
+const PAUSE: Duration = Duration::from_millis(2);
+const PAUSE_MAX: Duration = Duration::from_millis(128);
 
 /// The row that is read along with a bucket's revision: every request asks for it.
 const FIRST_READ: &str = "meta";
@@ -40,6 +49,8 @@ struct Shared<S> {
     sql: S,
     /// The bucket that is to be read whole when it is opened next.
     moved: RefCell<Option<String>>,
+    /// How long who opens a bucket pauses: a commit was overtaken.
+    pause: Cell<Duration>,
 }
 
 /// One bucket, as it was when opened.
@@ -63,7 +74,7 @@ enum Known {
 impl<S: Sql> SqliteKv<S> {
     /// The buckets in the database behind `sql`.
     pub fn new(sql: S) -> Self {
-        Self { shared: Rc::new(Shared { sql, moved: RefCell::default() }) }
+        Self { shared: Rc::new(Shared { sql, moved: RefCell::default(), pause: Cell::default() }) }
     }
 
     /// The names of at most `limit` buckets that hold rows and start with `prefix`,
@@ -181,6 +192,9 @@ impl<S: Sql> Kv for SqliteKv<S> {
 
     fn open(&self, name: &str) -> Result<SqliteBucket<S>, KvError> {
         let shared = Rc::clone(&self.shared);
+        if !shared.pause.get().is_zero() {
+            shared.sql.pause(shared.pause.get());
+        }
         let has_moved = shared.moved.borrow_mut().take_if(|it| it == name).is_some();
         let (revision, known) = if has_moved {
             let (revision, rows) = shared.scan(name, "", None, u32::MAX)?;
@@ -245,7 +259,9 @@ impl<S: Sql> Bucket for SqliteBucket<S> {
         let known = mem::replace(&mut self.known, Known::Nothing);
         let changes = Changes::of(changes);
         let committed = self.shared.commit(&self.name, expected, &changes);
+        let pause = self.shared.pause.take();
         committed.map_err(CommitError::Failed)?.ok_or_else(|| {
+            self.shared.pause.set(pause.saturating_mul(2).clamp(PAUSE, PAUSE_MAX));
             // It was read whole since many write to it.
             if matches!(known, Known::All(_)) {
                 self.read_whole_next();

@@ -4,6 +4,8 @@
 //! A port, so that what is built on it is tested against `SQLite` itself, outside of
 //! Spin; the component implements it over `spin:sqlite`.
 
+use std::time::Duration;
+
 use shared_context_core::port::KvError;
 
 use super::statements::{NO_TABLE, NO_TRIGGER};
@@ -12,6 +14,10 @@ use super::statements::{NO_TABLE, NO_TRIGGER};
 pub trait Sql {
     /// Performs one statement, whole or not at all, and returns the rows it gives.
     fn execute(&self, statement: &str, values: Vec<Value>) -> Result<Vec<Row>, SqlError>;
+
+    /// Waits for a moment by chance, no longer than `at_most`: so whoever was overtaken
+    /// does not meet the same others again and again.
+    fn pause(&self, at_most: Duration);
 }
 
 /// What stands for a `?` of a statement, and what a row of a result holds.

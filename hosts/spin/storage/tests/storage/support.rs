@@ -21,6 +21,8 @@ use shared_context_spin_storage::{
 pub(crate) struct Database {
     connection: Rc<Connection>,
     performed: Rc<Cell<u32>>,
+    /// How long pauses might have been.
+    pauses: Rc<RefCell<Vec<Duration>>>,
     /// What the next statements end with, however often: before, or after they were
     /// performed.
     fails: Rc<RefCell<Option<(When, SqlError)>>>,
@@ -46,7 +48,12 @@ impl Database {
 
     fn over(connection: Connection) -> Self {
         let connection = Rc::new(connection);
-        Self { connection, performed: Rc::default(), fails: Rc::default() }
+        Self { connection, performed: Rc::default(), pauses: Rc::default(), fails: Rc::default() }
+    }
+
+    /// How long, in milliseconds, each pause might have been since the last call.
+    pub(crate) fn take_pauses(&self) -> Vec<u128> {
+        self.pauses.take().iter().map(Duration::as_millis).collect()
     }
 
     pub(crate) fn fails(&self, fails: Option<(When, SqlError)>) {
@@ -98,6 +105,10 @@ impl Database {
 }
 
 impl Sql for Database {
+    fn pause(&self, at_most: Duration) {
+        self.pauses.borrow_mut().push(at_most);
+    }
+
     fn execute(&self, statement: &str, values: Vec<Value>) -> Result<Vec<SqlRow>, SqlError> {
         self.performed.set(self.performed.get() + 1);
         let fails = self.fails.borrow().clone();
