@@ -202,6 +202,11 @@ impl Error {
     }
 }
 
+const OVERTAKEN: &str = "other changes to this session came first, again and again; \
+     nothing was changed, send the request once more";
+const STORAGE: &str = "storage is unavailable, and whether the change was made is not known; \
+     read before you try again, or retry with the same request_id";
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -299,14 +304,8 @@ impl fmt::Display for Error {
                  not what the condition says; read it, merge, and write again on top of that"
             ),
             Self::StoreFull { over, largest } => full(f, over, largest),
-            Self::Overtaken => f.write_str(
-                "other changes to this session came first, again and again; nothing was changed, \
-                 send the request once more",
-            ),
-            Self::Storage(_) => f.write_str(
-                "storage is unavailable, and whether the change was made is not known; \
-                 read before you try again, or retry with the same request_id",
-            ),
+            Self::Overtaken => f.write_str(OVERTAKEN),
+            Self::Storage(_) => f.write_str(STORAGE),
         }
     }
 }

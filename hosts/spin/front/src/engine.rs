@@ -12,12 +12,15 @@ use shared_context_codec::{Caller, Failure, Reply};
 use shared_context_core::{Error, port::KvError, time::Timestamp};
 use shared_context_wire::Woken;
 
-use crate::bindings::{
-    shared_context::{
-        core::{tool, types},
-        spin::buckets,
+use crate::{
+    bindings::{
+        shared_context::{
+            core::{tool, types},
+            spin::buckets,
+        },
+        wasi::clocks::{monotonic_clock, wall_clock},
     },
-    wasi::clocks::{monotonic_clock, wall_clock},
+    log,
 };
 
 /// Where the sessions are among the buckets.
@@ -44,7 +47,11 @@ impl shared_context_wire::Engine for Engine {
                 Ok(Reply { revision, body, next_expiry_ms })
             }
             Err(types::Error { code, message, details }) => {
-                Err(Failure { code: code.into(), message, details })
+                let failure = Failure { code: code.into(), message, details };
+                if failure.code == "STORAGE_UNAVAILABLE" {
+                    log::unavailable(scope, &failure);
+                }
+                Err(failure)
             }
         }
     }

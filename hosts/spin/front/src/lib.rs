@@ -13,6 +13,7 @@
 mod at_once;
 mod bindings;
 mod engine;
+mod log;
 mod request;
 mod response;
 mod settings;
