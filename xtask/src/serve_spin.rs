@@ -35,7 +35,7 @@ pub(crate) struct Options {
     /// Where everything is kept [default: .shared-context/spin in this repository]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Keep sessions in Spin's key-value store, as on platforms without SQLite
+    /// Keep sessions in Spin's key-value store, as on platforms without a database
     #[arg(long)]
     key_value: bool,
 }
@@ -99,7 +99,9 @@ fn program(workspace: &Workspace) -> Result<(OsString, String)> {
         check::SPIN
     ));
     if !workspace.target.join("debug").join(STAND_IN).exists() {
-        console::step("Building the stand-in (the first time about 5 minutes: it holds a compiler)");
+        console::step(
+            "Building the stand-in (the first time about 5 minutes: it holds a compiler)",
+        );
     }
     // Not by its package: alone it would have wasmtime with other features.
     process::run(workspace.cargo().args(["build", "--workspace", "--bin", STAND_IN]))?;

@@ -181,7 +181,10 @@ mod tests {
         assert!(shown.starts_with("0f\n") && shown.ends_with("kept in /data/keys"), "{shown}");
         assert_eq!(pasted, "0f");
         let (shown, pasted) = kept.shown(false);
-        assert_eq!((shown.as_str(), pasted.as_str()), ("in /data/keys", "$(sed -n 's/a//p' '/data/keys')"));
+        assert_eq!(
+            (shown.as_str(), pasted.as_str()),
+            ("in /data/keys", "$(sed -n 's/a//p' '/data/keys')")
+        );
         let given = AdminKey::Given { variable: "KEY_OF_MINE" };
         assert_eq!(given.shown(true), ("in KEY_OF_MINE".to_owned(), "$KEY_OF_MINE".to_owned()));
     }

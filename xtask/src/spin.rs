@@ -74,8 +74,9 @@ const STORAGE_CONTRACT: Contract = Contract {
     imports: &[
         "spin:sqlite/sqlite@3.0.0",
         "wasi:cli/stderr@",
-        "wasi:clocks/wall-clock@",
+        "wasi:clocks/",
         "wasi:io/",
+        "wasi:random/random@",
     ],
 };
 const KEY_VALUE_STORAGE_CONTRACT: Contract = Contract {
@@ -83,8 +84,9 @@ const KEY_VALUE_STORAGE_CONTRACT: Contract = Contract {
     imports: &[
         "fermyon:spin/key-value@2.0.0",
         "wasi:cli/stderr@",
-        "wasi:clocks/wall-clock@",
+        "wasi:clocks/",
         "wasi:io/",
+        "wasi:random/random@",
     ],
 };
 

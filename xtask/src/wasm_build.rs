@@ -19,6 +19,12 @@ use crate::{
     workspace::Workspace,
 };
 
+/// Cargo keeps a module under the name of its crate, and so compiles a crate that is
+/// wanted with two features each time anew. Where this variable is set, which its
+/// authors keep for the compiler's own build, the name tells the features too. Without
+/// it all would take longer, and be the same.
+const NAMED_APART: &str = "__CARGO_DEFAULT_LIB_METADATA";
+
 /// A crate that is compiled to a module.
 #[derive(Debug)]
 pub(crate) struct Crate {
@@ -44,29 +50,28 @@ impl Crate {
     /// Compiles it.
     pub(crate) fn compile(&self, workspace: &Workspace) -> Result<Module> {
         let target = wasm_target::ensure(workspace)?;
-        // A folder of its own: another compiler may be at work here than elsewhere. And
-        // one for each feature: in one folder cargo has one place for the module of a
-        // crate, and would compile each anew after the other.
-        let folder = self.feature.map_or("wasm".to_owned(), |feature| format!("wasm-{feature}"));
-        let folder = workspace.target.join(folder);
+        // A folder of its own: another compiler may be at work here than elsewhere.
+        let folder = workspace.target.join("wasm");
         let file = format!("{}.wasm", self.package.replace('-', "_"));
         let path = folder.join(TARGET).join(self.profile).join(file);
         if !path.exists() {
             console::step(&format!("Building {} (the first time about a minute)", self.about));
         }
         let mut flags = target.flags;
-        flags.push(format!("-Clink-arg=-zstack-size={}", self.stack_bytes));
         // SHA-256 without unrolled rounds: 6 KB less for a digest a request at most.
         flags.push("--cfg=sha2_backend_soft=\"compact\"".to_owned());
         let renamed = wasm_target::renamed_folders(&workspace.root)?;
         flags.extend(renamed.iter().map(RenamedFolder::flag));
         let mut cargo = workspace.cargo();
-        cargo.args(["build", "--package", self.package, "--lib", "--profile", self.profile]);
+        cargo.args(["rustc", "--package", self.package, "--lib", "--profile", self.profile]);
         if let Some(feature) = self.feature {
             cargo.args(["--no-default-features", "--features", feature]);
         }
         cargo.args(["--target", TARGET]).arg("--target-dir").arg(&folder);
         cargo.env(process::FLAGS, flags.join(process::FLAG_SEPARATOR));
+        cargo.env(NAMED_APART, "wasm");
+        // Told to the last crate only: all share what they depend on.
+        cargo.arg("--").arg(format!("-Clink-arg=-zstack-size={}", self.stack_bytes));
         if let Some(rustc) = target.rustc {
             cargo.env("RUSTC", rustc);
         }

@@ -29,11 +29,12 @@ impl Contract {
         let foreign = self.foreign_imports(&World::of(&component)?);
         if !foreign.is_empty() {
             bail!(
-                "{} would import {}, and may import interfaces of {} only: find the dependency \
-                 that brings it (`cargo tree -p {} --target {TARGET}`)",
+                "{} would import {}, and may import interfaces of {} only: see {}, or find the \
+                 dependency that brings it (`cargo tree -p {} --target {TARGET}`)",
                 made_of.about,
                 foreign.join(", "),
                 self.imports.join(", "),
+                self.folder,
                 made_of.package
             );
         }

@@ -37,7 +37,8 @@ pub(crate) fn ensure(root: &Path) -> Result<()> {
 
 /// The admin key in the file.
 pub(crate) fn admin_key(root: &Path) -> Result<String> {
-    let text = fs::read_to_string(root.join(PATH)).with_context(|| format!("cannot read {PATH}"))?;
+    let text =
+        fs::read_to_string(root.join(PATH)).with_context(|| format!("cannot read {PATH}"))?;
     let line = text.lines().find_map(|line| line.strip_prefix(ADMIN_KEY)?.strip_prefix('='));
     line.map(str::to_owned).with_context(|| {
         format!("{PATH} sets no {ADMIN_KEY}: set it there, or remove the file and build again")

@@ -106,7 +106,8 @@ impl Import {
         };
         let is_same = (&has.namespace, &has.name, interface)
             == (&asked.namespace, &asked.name, asked_interface);
-        let track = |it: &PackageName| it.version.as_ref().map(PackageName::version_compat_track_string);
+        let track =
+            |it: &PackageName| it.version.as_ref().map(PackageName::version_compat_track_string);
         let track = |it: &PackageName| track(it).map(|(track, _)| track);
         is_same && track(has) == track(asked) && has.version >= asked.version
     }
@@ -132,12 +133,14 @@ fn imported(resolve: &Resolve, world: WorldId) -> Vec<Import> {
         let package = resolve.packages.get(interface.package?)?;
         Some((package.name.clone(), interface.name.clone()?))
     };
-    keys.map(|key| Import { name: resolve.name_world_key(key), interface: interface(key) }).collect()
+    keys.map(|key| Import { name: resolve.name_world_key(key), interface: interface(key) })
+        .collect()
 }
 
 /// The packages in the folder `folder`, in order.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
-    let files = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let files =
+        fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let mut paths: Vec<_> = files.flatten().map(|file| file.path()).collect();
     paths.sort();
     Ok(paths)
@@ -207,7 +210,9 @@ mod tests {
         );
         let error = error.unwrap_err();
         assert!(
-            error.contains("3.4 does not have: wasi:http/types@0.3.0 (it has wasi:http/types@0.2.0)"),
+            error.contains(
+                "3.4 does not have: wasi:http/types@0.3.0 (it has wasi:http/types@0.2.0)"
+            ),
             "{error}"
         );
         let error = check(
