@@ -30,8 +30,23 @@ const SESSIONS: &str = "session/";
 const LOOK_AFTER: Duration = Duration::from_millis(20);
 const LOOK_AFTER_MAX: Duration = Duration::from_millis(250);
 
-/// The engine: all that it has are the imports.
-pub(crate) struct Engine;
+/// How long an instance waits in all. A platform gives so many instances and no more,
+/// and one that waits for a client which has left is lost to all others meanwhile:
+/// who still is there asks again.
+const WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// The engine of one request: all that it has are the imports.
+pub(crate) struct Engine {
+    /// When it waits no more, by the monotonic clock.
+    waits_until: u64,
+}
+
+impl Engine {
+    /// That of a request which has just come.
+    pub(crate) fn new() -> Self {
+        Self { waits_until: monotonic_clock::now().saturating_add(nanos(WAIT_MAX)) }
+    }
+}
 
 impl shared_context_wire::Engine for Engine {
     async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
@@ -75,6 +90,9 @@ impl shared_context_wire::Engine for Engine {
             if !buckets::revision(scope).is_ok_and(|revision| revision <= seen) {
                 return Woken::Changed;
             }
+            if monotonic_clock::now() >= self.waits_until {
+                return Woken::Stopping;
+            }
             if left.is_zero() {
                 return Woken::TimeUp;
             }
@@ -97,6 +115,9 @@ impl shared_context_wire::Engine for Engine {
 }
 
 fn sleep(time: Duration) {
-    let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    monotonic_clock::subscribe_duration(nanos).block();
+    monotonic_clock::subscribe_duration(nanos(time)).block();
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -31,27 +31,27 @@ struct Front;
 
 impl Guest for Front {
     fn handle(request: IncomingRequest, place: ResponseOutparam) {
+        let engine = Engine::new();
         let head = request::head(&request);
         let method = head.method.clone();
         let response = match settings::read() {
-            Ok(options) => answer(&Http::new(options), head, &request),
+            Ok(options) => answer(&Http::new(options), &engine, head, &request),
             Err(refusal) => Http::new(refusal.options).refuse(&head, refusal.failure),
         };
-        response::send(place, &method, response, &Engine);
+        response::send(place, &method, response, &engine);
     }
 }
 
 /// Reads the rest of `request` and has the wire answer it.
 fn answer(
     http: &Http,
+    engine: &Engine,
     head: http::request::Parts,
     request: &IncomingRequest,
 ) -> response::Response {
     match request::body(request, http.body_bytes_max(&head)) {
-        Arrived::Whole(body) => {
-            at_once(http.handle(&Engine, http::Request::from_parts(head, body)))
-        }
-        Arrived::TooLong => at_once(http.too_large(&Engine, &head)),
+        Arrived::Whole(body) => at_once(http.handle(engine, http::Request::from_parts(head, body))),
+        Arrived::TooLong => at_once(http.too_large(engine, &head)),
         Arrived::Cut => http.refuse(&head, request::cut()),
     }
 }

@@ -7,11 +7,17 @@ use shared_context_wire::{
     http::{Consistency, Options, parse_public_url},
 };
 
-use crate::bindings::{
-    fermyon::spin::variables,
-    shared_context::spin::buckets::{self, Guarantee},
-    wasi::random::random,
+use crate::{
+    bindings::{
+        fermyon::spin::variables,
+        shared_context::spin::buckets::{self, Guarantee},
+        wasi::random::random,
+    },
+    log,
 };
+
+/// What the names of the variables begin with, as `spin up` takes them.
+const VARIABLES: &str = "SPIN_VARIABLE_SHARED_CONTEXT_";
 
 /// Why nothing can be served, and an interface that nobody has a key of to say it.
 pub(crate) struct Refusal {
@@ -22,6 +28,7 @@ pub(crate) struct Refusal {
 /// Reads the variables.
 pub(crate) fn read() -> Result<Options, Box<Refusal>> {
     options().map_err(|why| {
+        log::not_set_up(&why);
         let mut random = [0; SECRET_BYTES_MIN];
         random.iter_mut().zip(random::get_random_bytes(32)).for_each(|(to, from)| *to = from);
         let mut options = Options::new(Keys::of_nobody(&random));
@@ -34,12 +41,14 @@ pub(crate) fn read() -> Result<Options, Box<Refusal>> {
 fn options() -> Result<Options, String> {
     let secret = required("secret")?;
     let admin_key = required("admin_key")?;
-    let keys = Keys::new(secret.as_bytes(), &admin_key);
-    let mut options = Options::new(keys.map_err(|it| it.to_string())?);
+    let keys = Keys::new(secret.as_bytes(), &admin_key).map_err(|it| {
+        format!("the app is not set up: {it}; see {VARIABLES}SECRET and {VARIABLES}ADMIN_KEY")
+    })?;
+    let mut options = Options::new(keys);
     let public_url = variables::get("public_url").unwrap_or_default();
     if !public_url.is_empty() {
         let url = parse_public_url(&public_url);
-        options.public_url = Some(url.map_err(|why| format!("public_url: {why}"))?);
+        options.public_url = Some(url.map_err(|why| format!("{VARIABLES}PUBLIC_URL: {why}"))?);
     }
     options.is_kept = false;
     options.request_id_seed = random::get_random_u64();
@@ -58,9 +67,9 @@ fn required(name: &str) -> Result<String, String> {
         ));
     };
     if value.is_empty() {
-        let variable = format!("SPIN_VARIABLE_SHARED_CONTEXT_{}", name.to_uppercase());
+        let name = name.to_uppercase();
         return Err(format!(
-            "the app is not set up: set {variable} to 32 random bytes or more, in the environment \
+            "the app is not set up: set {VARIABLES}{name} to 32 random bytes or more, in the environment \
              of `spin up` or in the file .env of the folder it is started in, and start it again"
         ));
     }
