@@ -155,6 +155,17 @@ pub enum ReadError {
     Failed(KvError),
 }
 
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Moved => f.write_str("the bucket has changed since it was opened"),
+            Self::Failed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
 impl From<KvError> for ReadError {
     fn from(error: KvError) -> Self {
         Self::Failed(error)

@@ -43,10 +43,12 @@ fn main() -> Result<ExitCode, String> {
 
 fn fits(kind: &Kind, case: &Case) -> bool {
     (kind.speaks_http || !case.needs_http())
-        && (kind.fails_on_demand || !case.needs_storage_faults())
+        && case.needed_faults().iter().all(|it| kind.faults.contains(it))
         && (!kind.joins_headers || !case.needs_repeated_headers())
         && case.encodings.iter().all(|it| kind.encodings.contains(&it.as_str()))
         && (kind.changes_encodings || !case.needs_other_encodings())
+        && (kind.sets_clock || !case.needs_clock())
+        && case.needs_kept().is_none_or(|it| it == kind.is_kept)
 }
 
 fn trial(kind: &Arc<Kind>, path: &str, case: &Arc<Case>) -> Trial {

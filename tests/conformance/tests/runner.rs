@@ -138,3 +138,24 @@ fn what_has_no_case_is_named() {
     let api = json!({"paths": {"/v1/x/{n}": {"get": {}, "put": {}, "parameters": []}, "/v1": {"get": {}}}});
     assert_eq!(untold_operations(&cases, &api), ["GET /v1", "PUT /v1/x/{n}"]);
 }
+
+#[test]
+fn what_a_case_needs_of_a_host_is_told_from_its_steps() {
+    let parsed = |members: &str, step: &str| {
+        let text = format!("title: It\ncites: []\n{members}\nsteps:\n- {step}\n");
+        case::parse(&text).expect("is one")
+    };
+    let needs_clock = |step: &str| parsed("", step).needs_clock();
+    assert!(needs_clock("clock_step: 1h") && needs_clock("clock: '2026-02-20T15:00:00Z'"));
+    let call = |expect: &str| format!("{{as: admin, call: {{action: a}}, {expect}}}");
+    assert!(needs_clock(&call("expect: {a: [{at: '2026-02-20T14:00:00Z'}]}")));
+    assert!(needs_clock(&call("bytes: '{\"at\":\"2026-02-20T14:00:00Z\"}'")));
+    assert!(needs_clock(&call("error: {message: {contains: '2026-02-20T14:01:00Z'}}")));
+    assert!(needs_clock("{each: {at: ['2026-02-20T14:00:00Z']}, restart: true}"));
+    assert!(!needs_clock(&call("expect: {at: {any: time}, on: 2026-02-20}")));
+    let kept = |members: &str| parsed(members, "restart: true").needs_kept();
+    assert_eq!([kept(""), kept("is_kept: false")], [None, Some(false)]);
+    assert_eq!(kept("rate_limit: {per_second: 2, burst: 4}"), Some(true));
+    let faults = parsed("", "steps: [storage: reads_fail, storage: works]").needed_faults();
+    assert_eq!(faults, [case::Storage::ReadsFail]);
+}

@@ -3,13 +3,15 @@
 //   node cycle.mjs client|sdk VERSION http|stdio
 //
 // SHARED_CONTEXT_URL is where the server is, SHARED_CONTEXT_TOKEN the credential of
-// the orchestrator of SESSION; PROGRAM bridges stdio to the server.
+// the orchestrator of SESSION; PROGRAM bridges stdio to the server. HOST_KEEPS is `no`
+// where a server remembers no request: it tells of changes in VERSION 2026-07-28 only.
 
 import { check } from "./checks.mjs";
 import { MODERN, Participant } from "./participant.mjs";
 
 const [api, version, transport] = process.argv.slice(2);
 const { SESSION: session, SHARED_CONTEXT_URL: server, SHARED_CONTEXT_TOKEN, PROGRAM } = process.env;
+const isTold = version === MODERN || process.env.HOST_KEEPS !== "no";
 const way = { api, version, server, program: transport === "stdio" ? PROGRAM : undefined };
 
 const entry = (key) => `session://${session}/entries/${key}`;
@@ -70,18 +72,24 @@ await check("it reads the problem", PROBLEM, () => analysis.read("problem_summar
 await check("it reads the scope", /^Identify /, () => analysis.read("scope"));
 await check("it reads the constraints", /^Read-only /, () => analysis.read("constraints"));
 const watched = [entry("findings_summary"), KEYS];
-await check("the orchestrator subscribes", watched, () => orchestrator.subscribe(watched));
+if (isTold) {
+  await check("the orchestrator subscribes", watched, () => orchestrator.subscribe(watched));
+} else {
+  await check("it is not offered to be told", [undefined, undefined], () => orchestrator.offered());
+}
 await check("the analysis writes its findings", /^subagent:analysis(:|$)/, () =>
   analysis.write("findings_summary", FINDINGS),
 );
 await check("it writes what it does not know", /^subagent:analysis(:|$)/, () =>
   analysis.write("open_questions", QUESTION),
 );
-await check("the orchestrator is told of the findings", watched[0], () =>
-  orchestrator.told(watched[0]),
-);
-await check("it is told of the keys", KEYS, () => orchestrator.told(KEYS));
-await check("it wants to be told no more", "local", () => orchestrator.unsubscribe(watched));
+if (isTold) {
+  await check("the orchestrator is told of the findings", watched[0], () =>
+    orchestrator.told(watched[0]),
+  );
+  await check("it is told of the keys", KEYS, () => orchestrator.told(KEYS));
+  await check("it wants to be told no more", "local", () => orchestrator.unsubscribe(watched));
+}
 await check("the analysis completes", undefined, () => analysis.leave());
 
 // The orchestrator asks the user.

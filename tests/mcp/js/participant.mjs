@@ -126,6 +126,12 @@ export class Participant {
     return (await this.#client.complete({ ref, argument: { name, value } })).completion.values;
   }
 
+  /** What the server offers of subscriptions and of the log. */
+  offered() {
+    const { resources, logging } = this.#client.getServerCapabilities();
+    return [resources.subscribe, logging];
+  }
+
   /** Has itself told of changes of `uris`; returns those the server agreed to tell of. */
   async subscribe(uris) {
     if (this.version === MODERN) {

@@ -3,7 +3,8 @@
     python3 cycle.py VERSION http|stdio
 
 SHARED_CONTEXT_URL is where the server is, SHARED_CONTEXT_TOKEN the credential of the
-orchestrator of SESSION; PROGRAM bridges stdio to the server.
+orchestrator of SESSION; PROGRAM bridges stdio to the server. HOST_KEEPS is `no` where a
+server remembers no request: it tells of changes in VERSION 2026-07-28 only.
 """
 
 import json
@@ -15,10 +16,11 @@ import warnings
 import anyio
 
 from checks import check, verify
-from participant import Participant
+from participant import MODERN, Participant
 
 VERSION, TRANSPORT = sys.argv[1:]
 SESSION = os.environ["SESSION"]
+IS_TOLD = VERSION == MODERN or os.environ.get("HOST_KEEPS") != "no"
 WAY = {
     "version": VERSION,
     "server": os.environ["SHARED_CONTEXT_URL"],
@@ -80,7 +82,10 @@ async def play() -> None:
     constraints = re.compile("^Read-only ")
     await check("it reads the constraints", constraints, lambda: analysis.read("constraints"))
     watched = [entry("findings_summary"), KEYS]
-    await check("the orchestrator subscribes", watched, lambda: orchestrator.subscribe(watched))
+    if IS_TOLD:
+        await check("the orchestrator subscribes", watched, lambda: orchestrator.subscribe(watched))
+    else:
+        verify("it is not offered to be told", (None, None), orchestrator.offered())
     await check(
         "the analysis writes its findings",
         ANALYSIS,
@@ -91,9 +96,10 @@ async def play() -> None:
         ANALYSIS,
         lambda: analysis.write("open_questions", QUESTION),
     )
-    for uri in watched:
-        await check(f"the orchestrator is told of {uri}", uri, lambda: orchestrator.told(uri))
-    await check("it wants to be told no more", None, lambda: orchestrator.unsubscribe(watched))
+    if IS_TOLD:
+        for uri in watched:
+            await check(f"the orchestrator is told of {uri}", uri, lambda: orchestrator.told(uri))
+        await check("it wants to be told no more", None, lambda: orchestrator.unsubscribe(watched))
     await check("the analysis completes", None, analysis.leave)
 
     # The orchestrator asks the user.

@@ -107,6 +107,11 @@ class Participant:
         ref = types.ResourceTemplateReference(uri=uri)
         return (await self._client.complete(ref, {"name": name, "value": value})).completion.values
 
+    def offered(self) -> tuple[Any, Any]:
+        """What the server offers of subscriptions and of the log."""
+        capabilities = self._client.server_capabilities
+        return capabilities.resources.subscribe, capabilities.logging
+
     async def subscribe(self, uris: list[str]) -> list[str]:
         """Has itself told of changes of `uris`; returns those the server agreed to tell of."""
         if self.version == MODERN:

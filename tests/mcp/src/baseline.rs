@@ -50,6 +50,24 @@ impl Baseline {
         Self::parse(&text).map_err(|err| format!("{}: {err}", path.display()))
     }
 
+    /// What is known of one host beside what is known of all: the file at `path`, if
+    /// there is one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Baseline::read`].
+    pub(crate) fn and(mut self, path: &Path) -> Result<Self, String> {
+        if path.exists() {
+            self.0.extend(Self::read(path)?.0);
+        }
+        Ok(self)
+    }
+
+    /// All of it as a file for the suite.
+    pub(crate) fn text(&self) -> String {
+        self.0.iter().fold("server:\n".to_owned(), |text, it| text + "  - " + it + "\n")
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         let is_explained =
             |line: &str| line.split_once(" # ").is_some_and(|(_, why)| !why.is_empty());
@@ -184,6 +202,20 @@ mod tests {
         check(&["a", "b"], Err("a does not fail: take it out of the baseline"));
         check(&["b", "c"], Err("c does not fail: take it out of the baseline"));
         check(&["b:x", "b:y", "b:fine"], Err("b:fine does not fail: take it out of the baseline"));
+    }
+
+    #[test]
+    fn a_host_adds_to_what_is_known_of_all() {
+        let all = Baseline::read(&crate::strangers::here("baseline/2025-11-25.yaml")).unwrap();
+        let count = all.0.len();
+        let none = all.and(Path::new("nowhere.yaml")).unwrap();
+        assert_eq!(none.0.len(), count);
+        let spin = crate::strangers::here("baseline/spin/2025-11-25.yaml");
+        let both = none.and(&spin).unwrap();
+        assert_eq!(both.0.len(), count + Baseline::read(&spin).unwrap().0.len());
+        // The suite reads it as this does.
+        let file: File = serde_saphyr::from_str(&both.text()).unwrap();
+        assert_eq!(file.server, both.0);
     }
 
     #[test]

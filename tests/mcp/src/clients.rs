@@ -7,7 +7,7 @@ use shared_context_system::program;
 
 use crate::{
     Test, Verdict,
-    place::{Place, SESSION},
+    place::{Host, Place, SESSION},
     strangers::run,
 };
 
@@ -44,6 +44,7 @@ fn play(mut script: Command, arguments: &[&str]) -> Verdict {
     let place = Place::start();
     script.args(arguments);
     script.envs(place.environment()).env("SESSION", SESSION).env("PROGRAM", program::path());
+    script.env("HOST_KEEPS", if Host::chosen()?.is_kept() { "yes" } else { "no" });
     let said = run(script)?.well()?;
     let checks = said.lines().filter(|it| it.starts_with("ok ")).count();
     Ok(format!("{checks} checks"))

@@ -7,7 +7,7 @@ use crate::{
     Test, Verdict,
     baseline::{Baseline, Outcome},
     forwarder,
-    place::Place,
+    place::{Host, Place},
     strangers::{Strangers, here, run},
 };
 
@@ -31,12 +31,15 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 fn conform(strangers: &Strangers, name: &str, revision: &str, extensions: &[&str]) -> Verdict {
-    let baseline = here("baseline").join(format!("{revision}.yaml"));
-    let known = Baseline::read(&baseline)?;
+    let baselines = here("baseline");
+    let of_host = baselines.join(Host::chosen()?.name()).join(format!("{revision}.yaml"));
+    let known = Baseline::read(&baselines.join(format!("{revision}.yaml")))?.and(&of_host)?;
     let place = Place::start();
     let results = strangers.results.join(name.replace("::", "-"));
     // What an earlier run left is no result of this one.
     let _ = fs::remove_dir_all(&results);
+    let baseline = results.with_extension("yaml");
+    fs::write(&baseline, known.text()).map_err(|it| format!("{}: {it}", baseline.display()))?;
 
     let suite = |arguments: &[&str]| {
         let address = forwarder::start(place.address(), &place.credential);

@@ -4,8 +4,9 @@
 //!
 //! `cargo xtask mcp` brings the strangers and runs this; what follows `mcp` is
 //! given to it, such as `inspector` to run the tests with that in their names.
-//! They look at the started server, and with `STRANGERS_HOST=workerd` at the Worker
-//! under workerd. See README.md for what each of them looks at.
+//! They look at the started server; with `STRANGERS_HOST=workerd` at the Worker under
+//! workerd, with `STRANGERS_HOST=spin` at the application of Spin. See README.md for
+//! what each of them looks at.
 //!
 //! # Invariants
 //!

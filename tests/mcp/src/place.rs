@@ -1,9 +1,10 @@
-//! A host with a session in it, for one test: the started server, or the Worker under
-//! workerd.
+//! A host with a session in it, for one test: the started server, the Worker under
+//! workerd, or the application of Spin.
 
 use std::env;
 
 use serde_json::json;
+use shared_context_spin_tests as spin;
 use shared_context_system::{Client, Server};
 use shared_context_workers::Workerd;
 use tempfile::TempDir;
@@ -18,6 +19,9 @@ pub(crate) enum Host {
     Server,
     /// The Worker of `hosts/cloudflare`.
     Workerd,
+    /// The application of `hosts/spin`: on Spin where `SPIN_BIN` names it, else in the
+    /// stand-in.
+    Spin,
 }
 
 impl Host {
@@ -30,16 +34,29 @@ impl Host {
         match env::var("STRANGERS_HOST").unwrap_or_default().as_str() {
             "" | "server" => Ok(Self::Server),
             "workerd" => shared_context_workers::Place::find().map(|_| Self::Workerd),
-            other => Err(format!("STRANGERS_HOST is server or workerd, not {other}")),
+            "spin" => spin::Place::find().map(|_| Self::Spin),
+            other => Err(format!("STRANGERS_HOST is server, workerd or spin, not {other}")),
+        }
+    }
+
+    /// What it is called in `STRANGERS_HOST`, and its folder of baselines.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Workerd => "workerd",
+            Self::Spin => "spin",
         }
     }
 
     /// What the names of its tests begin with.
-    pub(crate) fn prefix(self) -> &'static str {
-        match self {
-            Self::Server => "",
-            Self::Workerd => "workerd::",
-        }
+    pub(crate) fn prefix(self) -> String {
+        if self == Self::Server { String::new() } else { format!("{}::", self.name()) }
+    }
+
+    /// Whether it remembers one request at the next, and so offers what the older
+    /// protocols need that for: sessions, subscriptions and the log.
+    pub(crate) fn is_kept(self) -> bool {
+        self != Self::Spin
     }
 }
 
@@ -56,6 +73,7 @@ pub(crate) struct Place {
 enum Running {
     Server(Server),
     Workerd(Workerd),
+    Spin(spin::Program),
 }
 
 impl Place {
@@ -76,6 +94,14 @@ impl Place {
                 let admin = workerd.admin();
                 (Running::Workerd(workerd), admin)
             }
+            Host::Spin => {
+                let place = spin::Place::find().unwrap();
+                let setup = place.setup(spin::Over::Sqlite, path);
+                let runtime = spin::Runtime::spin().unwrap_or(spin::Runtime::StandIn);
+                let program = spin::Program::start(&runtime, &setup).unwrap();
+                let admin = Client::new(program.url(), setup.admin_key());
+                (Running::Spin(program), admin)
+            }
         };
         let orchestrator = admin.create_session(SESSION, &json!({}));
         let credential = orchestrator.credential().to_owned();
@@ -87,15 +113,13 @@ impl Place {
         match &self.running {
             Running::Server(server) => server.url(),
             Running::Workerd(workerd) => workerd.url(),
+            Running::Spin(program) => program.url(),
         }
     }
 
     /// The same without `http://`.
     pub(crate) fn address(&self) -> &str {
-        match &self.running {
-            Running::Server(server) => server.address(),
-            Running::Workerd(workerd) => workerd.address(),
-        }
+        self.url().strip_prefix("http://").unwrap()
     }
 
     /// The session's orchestrator.

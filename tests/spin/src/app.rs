@@ -29,8 +29,8 @@ use crate::{
 };
 
 /// How many instances of components Spin has at one time unless it is told otherwise. It
-/// has as many linear memories, and every component that was composed has its own: an
-/// application of three serves a third of this at once. Here all stand-ins of a process
+/// has as many linear memories and twice as many tables, and every component that was
+/// composed has its own: an application of three serves a third of this at once. Here all stand-ins of a process
 /// share them.
 const INSTANCES_MAX: u32 = 1000;
 

@@ -31,9 +31,9 @@ mod routes;
 mod server;
 mod stand_in;
 pub mod story;
-mod times;
 #[cfg(test)]
 mod test_component;
+mod times;
 mod variables;
 
 pub use faults::{Kill, Storage};

@@ -18,7 +18,7 @@ pub fn path() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| match env::var_os("SHARED_CONTEXT_BIN") {
         Some(path) => PathBuf::from(path),
-        None => built(),
+        None => built("shared-context-wasmtime", NAME),
     })
 }
 
@@ -40,10 +40,13 @@ pub fn command(program: &Path) -> Command {
     command
 }
 
-fn built() -> PathBuf {
+/// The program `name` of the workspace's package `package`, built with the profile of
+/// this test.
+pub fn built(package: &str, name: &str) -> PathBuf {
     let test = env::current_exe().unwrap();
-    let folder = test.ancestors().nth(2).unwrap();
-    let program = folder.join(NAME);
+    // Tests lie in `deps` beside the programs; a program that tests is one of them.
+    let folder = test.ancestors().skip(1).find(|it| !it.ends_with("deps")).unwrap();
+    let program = folder.join(name);
     if is_current(&program) {
         return program;
     }
@@ -53,12 +56,12 @@ fn built() -> PathBuf {
     };
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
-        .args(["build", "--quiet", "--package", "shared-context-wasmtime", "--bin", NAME])
+        .args(["build", "--quiet", "--package", package, "--bin", name])
         .args(["--profile", profile])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status()
         .unwrap();
-    assert!(status.success(), "the program could not be built");
+    assert!(status.success(), "{name} could not be built");
     program
 }
 

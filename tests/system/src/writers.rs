@@ -137,6 +137,8 @@ impl Write {
                 (self, Some(version))
             }
             503 => (self, None),
+            // Of a platform, not of ours: what ran the request has ended.
+            500 if answer.text.is_empty() => (self, None),
             _ => {
                 let message = answer.refused(409, "VERSION_CONFLICT");
                 assert!(self.if_version.is_some(), "{message}");

@@ -41,6 +41,9 @@ pub struct Case {
     /// How many requests each participant may make over HTTP; any number when
     /// `None`.
     pub rate_limit: Option<RateLimit>,
+    /// Whether it is told of hosts that remember one request at the next, or of those
+    /// that do not; of both when `None`.
+    pub is_kept: Option<bool>,
     /// What happens, in order.
     pub steps: Vec<Step>,
 }
@@ -201,6 +204,12 @@ pub enum Storage {
     CommitsConflict,
 }
 
+impl Storage {
+    /// Every way to fail.
+    pub const FAULTS: [Self; 4] =
+        [Self::ReadsFail, Self::CommitsFail, Self::AnswersLost, Self::CommitsConflict];
+}
+
 impl Case {
     /// Every deed of the case, those inside of `steps` included.
     pub fn deeds(&self) -> Vec<&Deed> {
@@ -235,9 +244,75 @@ impl Case {
         self.deeds().iter().any(|deed| matches!(deed, Deed::Encodings(_)))
     }
 
-    /// Whether the case needs a storage that fails on demand.
-    pub fn needs_storage_faults(&self) -> bool {
-        self.deeds().iter().any(|deed| matches!(deed, Deed::Storage(_)))
+    /// The ways in which the storage must be able to fail on demand.
+    pub fn needed_faults(&self) -> Vec<Storage> {
+        let faults = self.deeds().into_iter().filter_map(|deed| match deed {
+            Deed::Storage(storage) => Some(*storage),
+            _ => None,
+        });
+        faults.filter(|it| *it != Storage::Works).collect()
+    }
+
+    /// Whether the host must remember one request at the next, or must not; either when
+    /// `None`.
+    pub fn needs_kept(&self) -> Option<bool> {
+        self.is_kept.or(self.rate_limit.map(|_| true))
+    }
+
+    /// Whether the case needs a clock that can be set: it sets it, or names an instant.
+    pub fn needs_clock(&self) -> bool {
+        self.steps.iter().any(Step::needs_clock)
+    }
+}
+
+impl Step {
+    fn needs_clock(&self) -> bool {
+        self.each.as_ref().is_some_and(|(_, values)| tells_time(values))
+            || match &self.deed {
+                Deed::Clock(_) | Deed::ClockStep(_) => true,
+                Deed::Steps(steps) => steps.iter().any(Self::needs_clock),
+                Deed::Call(call) => call.request.tells_time() || call.expectation.tells_time(),
+                Deed::Http(http) => {
+                    http.body.as_ref().is_some_and(Body::tells_time)
+                        || http.expectation.as_ref().is_some_and(Expectation::tells_time)
+                        || http.response_headers.values().any(tells_time)
+                }
+                _ => false,
+            }
+    }
+}
+
+impl Body {
+    fn tells_time(&self) -> bool {
+        match self {
+            Self::Json(it) | Self::Raw(it) => tells_time(it),
+        }
+    }
+}
+
+impl Expectation {
+    fn tells_time(&self) -> bool {
+        match self {
+            Self::Exact(it) | Self::Partial(it) | Self::Bytes(it) => tells_time(it),
+            Self::Refusal { error, .. } => tells_time(error),
+        }
+    }
+}
+
+/// Whether there is an instant (RFC 3339) in `value`.
+fn tells_time(value: &Value) -> bool {
+    // As in `2026-02-20T14:00:00Z`.
+    let is_day = |text: &[u8]| match text {
+        [year @ .., b'-', m1, m2, b'-', d1, d2, b'T'] => {
+            year.iter().chain([m1, m2, d1, d2]).all(u8::is_ascii_digit)
+        }
+        _ => false,
+    };
+    match value {
+        Value::String(text) => text.as_bytes().windows(11).any(is_day),
+        Value::Array(items) => items.iter().any(tells_time),
+        Value::Object(members) => members.values().any(tells_time),
+        _ => false,
     }
 }
 

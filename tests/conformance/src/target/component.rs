@@ -20,10 +20,12 @@ pub(super) fn in_memory() -> Kind {
     Kind {
         name: "component-memory",
         speaks_http: false,
-        fails_on_demand: true,
+        faults: &Storage::FAULTS,
         joins_headers: false,
         encodings: &ENCODINGS,
         changes_encodings: true,
+        sets_clock: true,
+        is_kept: true,
         start: Box::new(|_| {
             let world = World::default();
             let host = host(world.clone(), &world);
@@ -37,10 +39,12 @@ pub(super) fn over_sqlite() -> Kind {
     Kind {
         name: "component-sqlite",
         speaks_http: false,
-        fails_on_demand: false,
+        faults: &[],
         joins_headers: false,
         encodings: &ENCODINGS,
         changes_encodings: true,
+        sets_clock: true,
+        is_kept: true,
         start: Box::new(|_| {
             let folder = TempDir::new().map_err(|err| err.to_string())?;
             let (component, world) = (compiled()?, World::default());

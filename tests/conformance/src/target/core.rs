@@ -15,10 +15,12 @@ pub(super) fn kind() -> Kind {
     Kind {
         name: "core",
         speaks_http: false,
-        fails_on_demand: true,
+        faults: &Storage::FAULTS,
         joins_headers: false,
         encodings: &ENCODINGS,
         changes_encodings: true,
+        sets_clock: true,
+        is_kept: true,
         start: Box::new(|_| Ok(Box::new(Core::default()))),
     }
 }

@@ -29,10 +29,12 @@ pub(super) fn kind() -> Result<Kind, String> {
     Ok(Kind {
         name: "jco",
         speaks_http: false,
-        fails_on_demand: false,
+        faults: &[],
         joins_headers: false,
         encodings: &[],
         changes_encodings: false,
+        sets_clock: true,
+        is_kept: true,
         start: Box::new(move |_| Ok(Box::new(Example::start(&example)?))),
     })
 }

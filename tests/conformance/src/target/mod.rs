@@ -15,6 +15,7 @@ mod http;
 mod jco;
 mod server;
 mod sockets;
+mod spin;
 mod token;
 mod wire;
 mod workerd;
@@ -136,8 +137,8 @@ pub struct Kind {
     pub name: &'static str,
     /// Whether cases in HTTP run on it.
     pub speaks_http: bool,
-    /// Whether its storage can be told to fail.
-    pub fails_on_demand: bool,
+    /// The ways in which its storage can be told to fail.
+    pub faults: &'static [Storage],
     /// Whether a header that is sent twice reaches it as one, as on platforms that
     /// read requests themselves.
     pub joins_headers: bool,
@@ -145,6 +146,11 @@ pub struct Kind {
     pub encodings: &'static [&'static str],
     /// Whether its host can be told to have others.
     pub changes_encodings: bool,
+    /// Whether its clock can be set.
+    pub sets_clock: bool,
+    /// Whether one instance of its interface serves all requests, and so remembers one
+    /// at the next: rates, metrics, handshakes of MCP.
+    pub is_kept: bool,
     /// Makes one.
     pub start: Start,
 }
@@ -160,6 +166,9 @@ impl Kind {
             Ok(server::kind()),
             workerd::kind(),
             jco::kind(),
+            spin::over_sqlite(),
+            spin::over_key_value(),
+            spin::real(),
         ]
     }
 }

@@ -23,10 +23,12 @@ pub(super) fn kind() -> Kind {
     Kind {
         name: "http",
         speaks_http: true,
-        fails_on_demand: false,
+        faults: &[],
         joins_headers: false,
         encodings: &ENCODINGS,
         changes_encodings: false,
+        sets_clock: true,
+        is_kept: true,
         start: Box::new(|case| Ok(Box::new(OverHttp(OverSockets::start(case)?)))),
     }
 }

@@ -31,10 +31,12 @@ pub(super) fn kind() -> Kind {
     Kind {
         name: "wire",
         speaks_http: true,
-        fails_on_demand: true,
+        faults: &Storage::FAULTS,
         joins_headers: false,
         encodings: &ENCODINGS,
         changes_encodings: true,
+        sets_clock: true,
+        is_kept: true,
         start: Box::new(|case| Ok(Box::new(OverHttp(InProcess::start(case)?)))),
     }
 }

@@ -22,10 +22,12 @@ pub(super) fn kind() -> Result<Kind, String> {
     Ok(Kind {
         name: "workerd",
         speaks_http: true,
-        fails_on_demand: true,
+        faults: &Storage::FAULTS,
         joins_headers: true,
         encodings: &[],
         changes_encodings: false,
+        sets_clock: true,
+        is_kept: true,
         start: Box::new(|case| Ok(Box::new(OverHttp(UnderWorkerd::start(case)?)))),
     })
 }

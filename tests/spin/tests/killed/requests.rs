@@ -1,0 +1,130 @@
+//! Every kind of request, and the sessions it is sent to.
+
+use serde_json::{Value, json};
+use shared_context_system::{Answer, Client};
+
+/// What was there before: the session `a` with entries, history and a snapshot.
+pub(crate) struct Prepared {
+    credential: String,
+    document: Vec<u8>,
+}
+
+/// A kind of request.
+pub(crate) struct Request {
+    pub(crate) name: &'static str,
+    /// Whether it is the first of all, to a database with nothing in it.
+    pub(crate) is_first: bool,
+    /// Whether it changes what is stored.
+    pub(crate) changes: bool,
+    /// What it is answered with.
+    pub(crate) status: u16,
+    pub(crate) send: fn(&Client, &Prepared) -> Answer,
+}
+
+impl Prepared {
+    pub(crate) fn make(admin: &Client) -> Self {
+        let config = json!({"namespace": {"keys": []}});
+        let orchestrator = admin.create_session("a", &config);
+        for key in ["scope", "findings", "notes"] {
+            orchestrator.write("a", key, "one").expect(200);
+        }
+        let snapshot = json!({"action": "snapshot", "label": "before"});
+        orchestrator.tool("a", &snapshot).expect(200);
+        orchestrator.write("a", "scope", "two").expect(200);
+        orchestrator.write("a", "later", "one").expect(200);
+        let document = admin.get("/v1/sessions/a/export").text.into_bytes();
+        Self { credential: orchestrator.credential().to_owned(), document }
+    }
+
+    /// When nothing was there.
+    pub(crate) fn nothing() -> Self {
+        Self { credential: String::new(), document: Vec::new() }
+    }
+}
+
+const fn reading(name: &'static str, send: fn(&Client, &Prepared) -> Answer) -> Request {
+    Request { name, is_first: false, changes: false, status: 200, send }
+}
+
+const fn changing(name: &'static str, send: fn(&Client, &Prepared) -> Answer) -> Request {
+    Request { name, is_first: false, changes: true, status: 200, send }
+}
+
+pub(crate) static REQUESTS: [Request; 21] = [
+    Request {
+        name: "create the first session",
+        is_first: true,
+        changes: true,
+        status: 201,
+        send: |admin, _| create(admin),
+    },
+    Request {
+        name: "list sessions, before there is any",
+        is_first: true,
+        changes: false,
+        status: 200,
+        send: |admin, _| send(admin, "GET", "/v1/sessions", None),
+    },
+    Request { status: 201, ..changing("create a session", |admin, _| create(admin)) },
+    changing("write a new key", |it, session| tool(it, session, &write("new", "x"))),
+    changing("overwrite", |it, session| tool(it, session, &write("scope", "x"))),
+    changing("overwrite, under a request id", |it, session| {
+        let mut write = write("scope", "x");
+        write["request_id"] = json!("r-1");
+        tool(it, session, &write)
+    }),
+    changing("overwrite, under a condition", |it, session| {
+        let mut write = write("scope", "x");
+        write["if_version"] = json!(2);
+        tool(it, session, &write)
+    }),
+    changing("write_batch of 10", |it, session| {
+        let writes: Vec<_> =
+            (0..10).map(|nth| json!({"key": format!("batch_{nth}"), "value": "x"})).collect();
+        tool(it, session, &json!({"action": "write_batch", "writes": writes}))
+    }),
+    changing("delete", |it, session| {
+        tool(it, session, &json!({"action": "delete", "key": "scope"}))
+    }),
+    changing("snapshot", |it, session| {
+        tool(it, session, &json!({"action": "snapshot", "label": "now"}))
+    }),
+    changing("restore", |it, session| {
+        tool(it, session, &json!({"action": "restore_snapshot", "label": "before"}))
+    }),
+    changing("redact", |it, session| {
+        tool(it, session, &json!({"action": "redact", "key": "scope", "reason": "x"}))
+    }),
+    changing("archive", |it, _| send(it, "POST", "/v1/sessions/a/archive", None)),
+    changing("revoke credentials", |it, _| send(it, "POST", "/v1/sessions/a/revoke", None)),
+    Request {
+        status: 201,
+        ..changing("import", |it, session| {
+            send(it, "POST", "/v1/sessions/import?session_id=imported", Some(&session.document))
+        })
+    },
+    changing("delete the session", |it, _| send(it, "DELETE", "/v1/sessions/a", None)),
+    reading("read", |it, session| tool(it, session, &json!({"action": "read", "key": "scope"}))),
+    reading("list_keys", |it, session| tool(it, session, &json!({"action": "list_keys"}))),
+    reading("changes", |it, session| tool(it, session, &json!({"action": "changes", "since": 1}))),
+    reading("export", |it, _| send(it, "GET", "/v1/sessions/a/export", None)),
+    reading("list sessions", |it, _| send(it, "GET", "/v1/sessions", None)),
+];
+
+fn create(admin: &Client) -> Answer {
+    send(admin, "POST", "/v1/sessions", Some(br#"{"session_id":"new"}"#))
+}
+
+fn write(key: &str, value: &str) -> Value {
+    json!({"action": "write", "key": key, "value": value})
+}
+
+/// Sends a request of the JSON tool on the prepared session, as its orchestrator.
+fn tool(client: &Client, prepared: &Prepared, request: &Value) -> Answer {
+    client.with_credential(&prepared.credential).tool("a", request)
+}
+
+fn send(client: &Client, method: &str, path: &str, body: Option<&[u8]>) -> Answer {
+    let headers: &[_] = if body.is_some() { &[("content-type", "application/json")] } else { &[] };
+    client.try_send(method, path, headers, body).unwrap()
+}

@@ -1,0 +1,162 @@
+//! Much at once: sessions as large as they may be, bodies that are too long, and bodies
+//! that do not arrive.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test: whatever is not as it should be fails it"
+)]
+
+use std::{process::ExitCode, time::Instant};
+
+use serde_json::{Value, json};
+use shared_context_spin_tests::{
+    Over,
+    story::{self, Stage, Test},
+};
+use shared_context_system::{Client, raw::Connection, tell};
+
+/// How long the document of a session may be, in bytes.
+const DOCUMENT_BYTES_MAX: usize = 16 << 20;
+const KEYS: usize = 10_000;
+
+fn main() -> ExitCode {
+    story::main(&[
+        Test::anywhere("a_session_of_10000_keys_and_15_mb_goes_out_and_in_again", over_sqlite),
+        Test::anywhere("so_it_does_over_the_key_value_store", over_key_value),
+        Test::anywhere("a_body_that_is_too_long_is_refused_and_the_next_request_works", too_long),
+        Test::anywhere("a_body_that_does_not_arrive_changes_nothing", cut_off),
+    ])
+}
+
+/// A key as long as it may be.
+fn long_key(nth: usize) -> String {
+    format!("k{nth:05}_{}", "x".repeat(57))
+}
+
+fn over_sqlite(stage: &Stage) {
+    check(stage, Over::Sqlite);
+}
+
+fn over_key_value(stage: &Stage) {
+    check(stage, Over::KeyValue);
+}
+
+fn check(stage: &Stage, over: Over) {
+    let folder = tempfile::tempdir().unwrap();
+    let app = stage.start(&stage.setup(over, &folder));
+    let admin = app.admin();
+    let config = json!({
+        "keys_max": KEYS, "store_tokens_max": 1_000_000, "namespace": {"keys": []},
+        "history_bytes_max": 1 << 24,
+    });
+    let orchestrator = admin.create_session("a", &config);
+    let writer = orchestrator.mint("a", &format!("subagent:{}", "w".repeat(50)));
+    // Characters of 4 bytes, of which 4 are a token; no value is like another.
+    let value = |nth: usize| format!("{nth:05}{}", "🦀".repeat(270));
+    let began = Instant::now();
+    for batch in 0..KEYS / 100 {
+        let write = |nth| json!({"key": long_key(nth), "value": value(nth)});
+        let writes: Vec<_> = (batch * 100..batch * 100 + 100).map(write).collect();
+        writer.tool("a", &json!({"action": "write_batch", "writes": writes})).expect(200);
+    }
+    let mut told = vec![format!("100 batches {:.1?}", began.elapsed())];
+    let timed = |what: &str, client: &Client, request: Value| {
+        let began = Instant::now();
+        client.tool("a", &request).expect(200);
+        format!("{what} {:.1?}", began.elapsed())
+    };
+    told.push(timed("list_keys", &orchestrator, json!({"action": "list_keys"})));
+    let read = json!({"action": "read", "key": long_key(77)});
+    told.push(timed("read", &orchestrator, read));
+    let write = json!({"action": "write", "key": long_key(77), "value": value(77)});
+    told.push(timed("overwrite", &writer, write));
+
+    let began = Instant::now();
+    let exported = admin.get("/v1/sessions/a/export");
+    assert_eq!(exported.status, 200, "{}", exported.text);
+    let document = exported.text;
+    told.push(format!("export {:.1?}", began.elapsed()));
+    let is_large = (15_000_000..DOCUMENT_BYTES_MAX).contains(&document.len());
+    assert!(is_large, "a document of {} bytes", document.len());
+    let began = Instant::now();
+    let headers = [("content-type", "application/json")];
+    let import = "/v1/sessions/import?session_id=b";
+    let imported = admin.try_send("POST", import, &headers, Some(document.as_bytes())).unwrap();
+    let imported = imported.expect(201);
+    told.push(format!("import {:.1?}", began.elapsed()));
+    let of_b = admin.with_credential(imported["credential"].as_str().unwrap());
+    assert_eq!(of_b.read("b", &long_key(77)).expect(200)["value"], value(77));
+    let listed = of_b.tool("b", &json!({"action": "list_keys"})).expect(200);
+    assert_eq!(listed["key_count"], KEYS);
+    // What differs is the name.
+    let again = admin.get("/v1/sessions/b/export").json();
+    let document: Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(again["entries"].as_array().unwrap().len(), KEYS);
+    assert_eq!(again["entries"], document["entries"]);
+    let began = Instant::now();
+    admin.send("DELETE", "/v1/sessions/b", None).expect(200);
+    told.push(format!("delete {:.1?}", began.elapsed()));
+    let size = f64::from(u32::try_from(document.to_string().len()).unwrap()) / 1e6;
+    tell(&format!("{over:?}: {KEYS} keys, a document of {size:.1} MB: {}", told.join(", ")));
+}
+
+fn too_long(stage: &Stage) {
+    let folder = tempfile::tempdir().unwrap();
+    let app = stage.app(&folder);
+    let admin = app.admin();
+    let orchestrator = admin.create_session("a", &json!({}));
+    let json = [("content-type", "application/json")];
+    let refused = |client: &Client, path: &str, bytes: usize, limit: usize| {
+        let answer = client.try_send("POST", path, &json, Some(&vec![b' '; bytes])).unwrap();
+        answer.refused(413, "REQUEST_TOO_LARGE");
+        assert_eq!(answer.json()["error"]["limit"], limit, "{}", answer.text);
+    };
+    let limit = 256 << 10;
+    for bytes in [limit + 1, 1 << 20, 20 << 20] {
+        refused(&orchestrator, "/v1/sessions/a/shared_context", bytes, limit);
+        orchestrator.write("a", "scope", "x").expect(200);
+    }
+    let import = "/v1/sessions/import?session_id=b";
+    for bytes in [DOCUMENT_BYTES_MAX + 1, 2 * DOCUMENT_BYTES_MAX] {
+        refused(&admin, import, bytes, DOCUMENT_BYTES_MAX);
+        orchestrator.write("a", "scope", "x").expect(200);
+    }
+    // Who may not send anything is not read to the end either.
+    let stranger = app.stranger();
+    let answer = stranger.try_send("POST", import, &json, Some(&vec![b' '; 20 << 20])).unwrap();
+    assert!([401, 413].contains(&answer.status), "{}", answer.text);
+}
+
+fn cut_off(stage: &Stage) {
+    let folder = tempfile::tempdir().unwrap();
+    let app = stage.app(&folder);
+    let orchestrator = app.admin().create_session("a", &json!({}));
+    let head = format!(
+        "POST /v1/sessions/a/shared_context HTTP/1.1\r\nHost: localhost\r\n\
+         Authorization: Bearer {}\r\nContent-Type: application/json\r\n",
+        orchestrator.credential()
+    );
+    let write = r#"{"action":"write","key":"scope","value":"x"}"#;
+    for rest in [
+        format!("Content-Length: {}\r\n\r\n{write}", write.len() + 1),
+        format!("Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{write}\r\n", write.len()),
+        "Content-Length: 100\r\n\r\n".to_owned(),
+    ] {
+        for finishes in [true, false] {
+            let mut connection = Connection::to(app.address());
+            connection.send(format!("{head}{rest}"));
+            if finishes {
+                connection.finish();
+                // A runtime may hang up on who hangs up in the middle of a request.
+                if let Some(answer) = connection.answer() {
+                    assert_eq!(answer.status, 400, "{rest:?}: {}", answer.body);
+                    assert_eq!(answer.code().as_deref(), Some("MALFORMED_REQUEST"));
+                    assert!(answer.body.contains("did not arrive whole"), "{}", answer.body);
+                }
+            }
+        }
+    }
+    let shown = orchestrator.tool("a", &json!({"action": "list_keys"})).expect(200);
+    assert_eq!((&shown["key_count"], &shown["revision"]), (&json!(0), &json!(1)));
+}

@@ -1,0 +1,262 @@
+//! An application that is not set up says what its owner has to do, in an answer to
+//! whoever asks and in the log; and never what it must not: secrets, and what is kept.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test: whatever is not as it should be fails it"
+)]
+
+use std::{fs, process::ExitCode, thread, time::Duration};
+
+use serde_json::{Value, json};
+use shared_context_spin_tests::{
+    Over, Setup, Storage,
+    story::{self, App, Stage, Test},
+};
+use shared_context_system::{Answer, Client};
+use tempfile::TempDir;
+
+/// Keys of this test alone, to be looked for where they must not be.
+const SECRET: &str = "the-secret-that-is-nobodys-business-7f";
+const ADMIN_KEY: &str = "the-admin-key-that-is-nobodys-business";
+
+fn main() -> ExitCode {
+    story::main(&[
+        Test::anywhere("an_app_without_keys_refuses_everything_and_says_what_to_set", without_keys),
+        Test::anywhere("keys_that_are_weak_or_the_same_are_refused", weak_keys),
+        Test::anywhere("a_public_url_that_is_none_is_refused", public_url),
+        Test::anywhere("variables_that_do_not_reach_the_component_are_named", not_passed_on),
+        Test::anywhere("a_database_that_was_not_granted_is_told_to_the_operator", not_granted),
+        Test::anywhere("a_store_that_was_not_granted_is_told_to_the_operator", no_store),
+        Test::anywhere("other_tables_in_the_database_do_not_disturb", other_tables),
+        Test::in_stand_in("no_line_of_the_log_tells_a_secret_or_a_value", log),
+    ])
+}
+
+/// What anybody may ask, and what nobody has.
+const LINES: [&str; 9] = [
+    "GET /healthz",
+    "GET /",
+    "GET /openapi.json",
+    "GET /v1/sessions",
+    "POST /v1/sessions",
+    "GET /v1/sessions/a/entries/scope",
+    "POST /mcp",
+    "GET /mcp",
+    "GET /nowhere",
+];
+
+/// Every request to `app` must be refused with these `parts` in the message.
+#[track_caller]
+fn refuses_everything(app: &App, parts: &[&str]) {
+    for client in [app.admin(), app.stranger()] {
+        for line in LINES {
+            let answer = ask(&client, line);
+            let message = answer.refused(500, "INTERNAL");
+            for part in parts {
+                assert!(message.contains(part), "{line}: {message}");
+            }
+            assert_eq!(answer.headers["content-type"], "application/problem+json", "{line}");
+            assert!(!answer.text.contains(SECRET) && !answer.text.contains(ADMIN_KEY), "{line}");
+        }
+    }
+}
+
+fn ask(client: &Client, line: &str) -> Answer {
+    let (method, path) = line.split_once(' ').unwrap();
+    let body = (method == "POST").then_some(&b"{\"session_id\":\"a\"}"[..]);
+    client.try_send(method, path, &[("content-type", "application/json")], body).unwrap()
+}
+
+fn started(stage: &Stage, change: impl Fn(Setup) -> Setup) -> (TempDir, App) {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = stage.setup(Over::Sqlite, &folder).keys(SECRET, ADMIN_KEY);
+    let app = stage.start(&change(setup));
+    (folder, app)
+}
+
+fn without_keys(stage: &Stage) {
+    for (name, variable) in [
+        ("shared_context_secret", "SPIN_VARIABLE_SHARED_CONTEXT_SECRET"),
+        ("shared_context_admin_key", "SPIN_VARIABLE_SHARED_CONTEXT_ADMIN_KEY"),
+    ] {
+        let (_folder, app) = started(stage, |it| it.variable(name, ""));
+        refuses_everything(&app, &[variable, ".env"]);
+    }
+}
+
+fn weak_keys(stage: &Stage) {
+    for name in ["shared_context_secret", "shared_context_admin_key"] {
+        let (_folder, app) = started(stage, |it| it.variable(name, "short and known"));
+        refuses_everything(&app, &["32"]);
+        let said = ask(&app.stranger(), "GET /healthz").text;
+        assert!(!said.contains("short and known"), "{said}");
+    }
+    let (_folder, app) = started(stage, |it| it.keys(SECRET, SECRET));
+    refuses_everything(&app, &["admin"]);
+}
+
+fn public_url(stage: &Stage) {
+    let name = "shared_context_public_url";
+    for value in ["here", "ftp://memory.example.com", "https://memory.example.com/path"] {
+        let (_folder, app) = started(stage, |it| it.variable(name, value));
+        refuses_everything(&app, &["SPIN_VARIABLE_SHARED_CONTEXT_PUBLIC_URL", "https://"]);
+    }
+    let (_folder, app) = started(stage, |it| it.variable(name, "https://memory.example.com/"));
+    let told = app.stranger().get("/.well-known/oauth-protected-resource/mcp").expect(200);
+    assert_eq!(told["resource"], "https://memory.example.com/mcp");
+}
+
+/// The application with a manifest of its own in `folder`, whose component has these
+/// `fields`.
+fn own_manifest(stage: &Stage, folder: &TempDir, over: Over, fields: &str) -> Setup {
+    let source = stage.place().component(over);
+    let manifest = format!(
+        "spin_manifest_version = 2\n\
+         [application]\nname = \"own\"\n\
+         [variables]\n\
+         shared_context_secret = {{ required = true, secret = true }}\n\
+         shared_context_admin_key = {{ required = true, secret = true }}\n\
+         [[trigger.http]]\nroute = \"/...\"\ncomponent = \"own\"\n\
+         [component.own]\nsource = {source:?}\n{fields}\n"
+    );
+    let path = folder.path().join("spin.toml");
+    fs::write(&path, manifest).unwrap();
+    Setup::new(path, folder.path().join("state")).keys(SECRET, ADMIN_KEY)
+}
+
+const VARIABLES: &str = "[component.own.variables]\n\
+    secret = \"{{ shared_context_secret }}\"\nadmin_key = \"{{ shared_context_admin_key }}\"";
+
+/// Who writes a manifest of their own may forget that a component reads its own
+/// variables only.
+fn not_passed_on(stage: &Stage) {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = own_manifest(stage, &folder, Over::Sqlite, "sqlite_databases = [\"default\"]");
+    let app = stage.start(&setup);
+    refuses_everything(&app, &["{{ shared_context_secret }}"]);
+}
+
+fn not_granted(stage: &Stage) {
+    denied(stage, Over::Sqlite, "sqlite_databases = [\"default\"]");
+}
+
+fn no_store(stage: &Stage) {
+    denied(stage, Over::KeyValue, "key_value_stores = [\"default\"]");
+}
+
+/// The component lacks `right`: who asks is told that the storage fails, and who runs it
+/// what to write into the manifest.
+fn denied(stage: &Stage, over: Over, right: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = own_manifest(stage, &folder, over, VARIABLES);
+    let app = stage.start(&setup);
+    app.stranger().get("/healthz").expect(200);
+    let admin = app.admin();
+    for line in ["POST /v1/sessions", "GET /v1/sessions", "GET /v1/sessions/a"] {
+        let message = ask(&admin, line).refused(503, "STORAGE_UNAVAILABLE");
+        assert!(!message.contains("default"), "that is the operator's: {message}");
+        let log = app.log();
+        let told = log.iter().rfind(|it| it.contains("storage failed")).unwrap();
+        assert!(
+            told.contains(&right.replace('"', "\\\"")) || told.contains(right),
+            "{line}: {log:?}"
+        );
+    }
+    drop(app);
+    let granted = own_manifest(stage, &folder, over, &format!("{right}\n{VARIABLES}"));
+    let app = stage.start(&granted);
+    app.admin().create_session("a", &json!({})).write("a", "scope", "x").expect(200);
+}
+
+/// An application has one database, and tables of its own in it.
+fn other_tables(stage: &Stage) {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = stage.setup(Over::Sqlite, &folder);
+    fs::create_dir_all(&setup.state_dir).unwrap();
+    let file = setup.state_dir.join("sqlite_db.db");
+    let own = rusqlite::Connection::open(&file).unwrap();
+    own.execute_batch(
+        "CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT); \
+         CREATE TABLE bucket (name TEXT, revision INTEGER); \
+         CREATE VIEW open_orders AS SELECT * FROM orders; \
+         CREATE TRIGGER noted AFTER INSERT ON orders BEGIN \
+             INSERT INTO bucket VALUES (new.name, 7); END; \
+         INSERT INTO orders (name) VALUES ('session/a'), ('b');",
+    )
+    .unwrap();
+    let app = stage.start(&setup);
+    let orchestrator = app.admin().create_session("a", &json!({}));
+    for nth in 0..10 {
+        own.execute("INSERT INTO orders (name) VALUES (?1)", [nth]).unwrap();
+        orchestrator.write("a", &format!("key_{nth}"), "x").expect(200);
+    }
+    // The application changes something itself, and takes its time.
+    own.execute_batch("BEGIN IMMEDIATE; DELETE FROM orders WHERE id = 1;").unwrap();
+    thread::scope(|scope| {
+        let writes = scope.spawn(|| orchestrator.write("a", "scope", "x").expect(200));
+        thread::sleep(Duration::from_millis(200));
+        orchestrator.read("a", "key_1").expect(200);
+        own.execute_batch("ROLLBACK").unwrap();
+        writes.join().unwrap();
+    });
+    app.admin().send("DELETE", "/v1/sessions/a", None).expect(200);
+    let listed = app.admin().get("/v1/sessions").expect(200);
+    assert_eq!(listed["sessions"], json!([]));
+    let count = |table: &str| {
+        own.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, u32>(0))
+            .unwrap()
+    };
+    assert_eq!(["orders", "bucket", "open_orders"].map(count), [12; 3]);
+    let mut names = own
+        .prepare("SELECT name FROM sqlite_schema WHERE tbl_name LIKE '%shared%' AND name NOT LIKE 'sqlite_%'")
+        .unwrap();
+    let ours: Vec<String> =
+        names.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap();
+    assert!(ours.len() >= 3 && ours.iter().all(|it| it.starts_with("shared_context_")), "{ours:?}");
+}
+
+/// Everything that could be said of a session is done, and refused, and fails.
+fn log(stage: &Stage) {
+    const VALUE: &str = "a value nobody else may know";
+    let (_folder, app) = started(stage, |it| it);
+    let admin = app.admin();
+    let orchestrator = admin.create_session("a", &json!({}));
+    let agent = orchestrator.mint("a", "subagent:a");
+    let write = json!({"action": "write", "key": "scope", "value": VALUE, "request_id": "r-1"});
+    let requests: [Value; 8] = [
+        write.clone(),
+        json!({"action": "write", "key": "NO KEY", "value": VALUE}),
+        json!({"action": "write", "key": "scope", "value": VALUE.repeat(1_000)}),
+        json!({"action": "write_batch", "writes": [{"key": "notes", "value": VALUE}]}),
+        json!({"action": "snapshot", "label": "one"}),
+        json!({"action": VALUE}),
+        json!({"action": "read", "key": "scope"}),
+        json!({"action": "delete", "key": "notes"}),
+    ];
+    for storage in [Storage::Works, Storage::CommitsFail, Storage::AnswersLost, Storage::ReadsFail]
+    {
+        app.stand_in().set_storage(storage);
+        for request in &requests {
+            for client in [&orchestrator, &agent, &app.stranger()] {
+                client.tool("a", request);
+            }
+        }
+        admin.get("/v1/sessions/a/export");
+        admin.get("/v1/sessions");
+    }
+    app.stand_in().set_storage(Storage::Works);
+    let lines = app.log();
+    let parsed: Vec<Value> = lines.iter().map(|it| serde_json::from_str(it).unwrap()).collect();
+    let of_write = |it: &&Value| it.to_string().contains("\"scope\"");
+    assert!(parsed.iter().find(of_write).is_some(), "no line tells of the write: {lines:#?}");
+    assert!(lines.iter().any(|it| it.contains("a fault that a test asked for")), "{lines:#?}");
+    let secrets = [SECRET, ADMIN_KEY, VALUE, orchestrator.credential(), agent.credential()];
+    for line in &lines {
+        for secret in secrets {
+            assert!(!line.contains(secret), "{line}");
+        }
+    }
+    assert_eq!(app.stand_in().failures(), [""; 0]);
+}

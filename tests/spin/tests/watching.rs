@@ -1,0 +1,267 @@
+//! Watching a session live: a stream or a wait is a request that lasts, in an instance
+//! of its own, and is told of what other instances commit.
+
+#![expect(clippy::unwrap_used, reason = "a test: whatever is not as it should be fails it")]
+
+use std::{
+    process::ExitCode,
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+use shared_context_spin_tests::{
+    Leaving, Over, Times,
+    story::{self, App, Stage, Test},
+};
+use shared_context_system::{Client, Event, Watch, tell};
+
+/// How soon a change must be told. Who looks for it looks every 250 ms.
+const SOON: Duration = Duration::from_secs(2);
+
+fn main() -> ExitCode {
+    story::main(&[
+        Test::anywhere("streams_and_waits_are_told_of_every_change_in_order", told),
+        Test::anywhere("a_reader_takes_up_where_it_was", taken_up),
+        Test::anywhere("a_wait_is_answered_when_a_change_comes_or_its_time_is_up", waits),
+        Test::anywhere("a_reader_loses_no_event_over_restarts", restarts),
+        Test::anywhere("fifty_streams_are_told_while_writes_go_on", fifty),
+        Test::anywhere("deleting_and_revoking_end_a_stream", endings),
+        Test::in_stand_in("a_client_that_leaves_ends_its_instance", leaves),
+        Test::in_stand_in("where_it_goes_on_its_next_write_ends_it", leaves_before_4_1),
+    ])
+}
+
+fn create(app: &App) -> Client {
+    app.admin().create_session("a", &json!({"namespace": {"keys": []}, "changes_max": 2_000}))
+}
+
+fn told(stage: &Stage) {
+    const CHANGES: u64 = 60;
+    let folder = tempfile::tempdir().unwrap();
+    let app = stage.app(&folder);
+    let orchestrator = create(&app);
+    let agent = orchestrator.mint("a", "subagent:a");
+    let mut watch = Watch::open(&orchestrator, "a", "");
+    let mut filtered = Watch::open(&agent, "a", "?keys=findings_*");
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            let (mut since, mut seen) = (1, Vec::new());
+            while since <= CHANGES {
+                let path = format!("/v1/sessions/a/changes?wait=25&since={since}");
+                let page = agent.get(&path).expect(200);
+                let changes = page["changes"].as_array().unwrap().iter();
+                seen.extend(changes.map(|it| it["revision"].as_u64().unwrap()));
+                since = page["next_since"].as_u64().unwrap();
+            }
+            seen
+        });
+        for nth in 0..CHANGES {
+            let key = if nth % 5 == 0 { "findings_1" } else { "notes" };
+            orchestrator.write("a", key, "secret").expect(200);
+        }
+        let all: Vec<_> = (2..=CHANGES + 1).collect();
+        assert_eq!(waits.join().unwrap(), all);
+        assert_eq!(all.iter().map(|_| watch.event().revision()).collect::<Vec<_>>(), all);
+    });
+    for nth in (2..=CHANGES + 1).step_by(5) {
+        let event = filtered.event();
+        assert_eq!((event.revision(), event.told()), (nth, vec!["write findings_1".to_owned()]));
+        assert!(!event.data.to_string().contains("secret"), "{event:?}");
+    }
+    let latency = |_| {
+        // At any time between two looks.
+        thread::sleep(Duration::from_millis(17));
+        let written = Instant::now();
+        orchestrator.write("a", "notes", "x").expect(200);
+        watch.event();
+        written.elapsed()
+    };
+    let times: Times = (0..40).map(latency).collect();
+    tell(&format!("from sending a write to hearing of it on a stream: {times}"));
+    assert!(times.percentile(100) < SOON, "{times}");
+}
+
+fn taken_up(stage: &Stage) {
+    let folder = tempfile::tempdir().unwrap();
+    let app = stage.app(&folder);
+    let orchestrator = create(&app);
+    for _ in 0..9 {
+        orchestrator.write("a", "key", "x").expect(200);
+    }
+    // The header says more than the query.
+    let mut watches = [
+        Watch::open(&orchestrator, "a", "?since=6"),
+        Watch::resume(&orchestrator, "a", "?since=1", Some(6)),
+    ];
+    for revision in 7..=10 {
+        for watch in &mut watches {
+            assert_eq!(watch.event().revision(), revision);
+        }
+    }
+    // Nothing of what was is told to who does not say.
+    let mut watch = Watch::open(&orchestrator, "a", "");
+    orchestrator.write("a", "key", "x").expect(200);
+    assert_eq!(watch.event().revision(), 11);
+}
+
+fn waits(stage: &Stage) {
+    let folder = tempfile::tempdir().unwrap();
+    let app = stage.app(&folder);
+    let orchestrator = create(&app);
+    let waiting = orchestrator.with_credential(orchestrator.credential());
+    for round in 0..5 {
+        let path = format!("/v1/sessions/a/changes?since={}&wait=25", round + 1);
+        let (page, late) = thread::scope(|scope| {
+            let waits = scope.spawn(|| (waiting.get(&path).expect(200), Instant::now()));
+            // So that it waits already; whether it does changes nothing that is told.
+            thread::sleep(Duration::from_millis(100));
+            orchestrator.write("a", "key", "x").expect(200);
+            let written = Instant::now();
+            let (page, answered) = waits.join().unwrap();
+            (page, answered.saturating_duration_since(written))
+        });
+        assert_eq!(page["next_since"], round + 2, "{page}");
+        assert!(late < SOON, "{late:?}");
+    }
+    let asked = Instant::now();
+    let page = orchestrator.get("/v1/sessions/a/changes?since=6&wait=1").expect(200);
+    assert_eq!((&page["changes"], &page["next_since"]), (&json!([]), &json!(6)));
+    let took = asked.elapsed();
+    assert!((Duration::from_secs(1)..SOON).contains(&took), "{took:?}");
+}
+
+fn restarts(stage: &Stage) {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = stage.setup(Over::Sqlite, &folder);
+    let mut app = stage.start(&setup);
+    let credential = create(&app).credential().to_owned();
+    let (mut seen, mut last_id) = (vec![1], Some(1));
+    for _ in 0..4 {
+        let client = app.admin().with_credential(&credential);
+        let mut watch = Watch::resume(&client, "a", "", last_id);
+        for _ in 0..20 {
+            client.write("a", "key", "x").expect(200);
+            seen.push(watch.event().revision());
+        }
+        // One that nobody was told of yet, perhaps.
+        client.write("a", "key", "x").expect(200);
+        drop(app);
+        seen.extend(watch.rest().iter().map(Event::revision));
+        last_id = watch.last_id;
+        app = stage.start(&setup);
+    }
+    let client = app.admin().with_credential(&credential);
+    let now = client.get("/v1/sessions/a").expect(200)["revision"].as_u64().unwrap();
+    assert_eq!(now, 4 * 21 + 1);
+    let mut watch = Watch::resume(&client, "a", "", last_id);
+    while seen.last() != Some(&now) {
+        seen.push(watch.event().revision());
+    }
+    assert_eq!(seen, (1..=now).collect::<Vec<_>>());
+}
+
+fn fifty(stage: &Stage) {
+    const STREAMS: usize = 50;
+    const WRITERS: usize = 4;
+    const WRITES: usize = 25;
+    let folder = tempfile::tempdir().unwrap();
+    let app = stage.app(&folder);
+    let orchestrator = create(&app);
+    let readers = (0..STREAMS).map(|nth| orchestrator.mint("a", &format!("subagent:r:{nth}")));
+    let mut watches: Vec<_> = readers.map(|it| Watch::open(&it, "a", "")).collect();
+    let began = Instant::now();
+    let times: Times = thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|nth| {
+                let client = orchestrator.mint("a", &format!("subagent:w:{nth}"));
+                scope.spawn(move || {
+                    let write = |it: usize| {
+                        let asked = Instant::now();
+                        client.write("a", &format!("key_{}", it % 3), "x").expect(200);
+                        asked.elapsed()
+                    };
+                    (0..WRITES).map(write).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        writers.into_iter().flat_map(|it| it.join().unwrap()).collect()
+    });
+    let wrote = began.elapsed();
+    let last = u64::try_from(WRITERS * WRITES + 1).unwrap();
+    for watch in &mut watches {
+        let seen: Vec<_> = (2..=last).map(|_| watch.event().revision()).collect();
+        assert_eq!(seen, (2..=last).collect::<Vec<_>>());
+    }
+    tell(&format!(
+        "{STREAMS} streams and {WRITERS} writers: {} writes in {wrote:.1?}, {times}; all told {:.1?} \
+         after the last",
+        WRITERS * WRITES,
+        began.elapsed().saturating_sub(wrote),
+    ));
+}
+
+fn endings(stage: &Stage) {
+    let folder = tempfile::tempdir().unwrap();
+    let app = stage.app(&folder);
+    let (admin, orchestrator) = (app.admin(), create(&app));
+    let mut revoked = Watch::open(&orchestrator, "a", "");
+    admin.send("POST", "/v1/sessions/a/revoke", None).expect(200);
+    let last = revoked.rest();
+    assert_eq!(last.last().unwrap().code(), "UNAUTHENTICATED", "{last:?}");
+    let orchestrator = admin.mint("a", "orchestrator");
+    let mut deleted = Watch::open(&orchestrator, "a", "");
+    admin.send("DELETE", "/v1/sessions/a", None).expect(200);
+    let last = deleted.rest();
+    assert_eq!(last.last().unwrap().code(), "SESSION_NOT_FOUND", "{last:?}");
+}
+
+/// How many calls to storage there are while nobody sends anything.
+fn calls_unasked(app: &App) -> u64 {
+    let before = app.stand_in().calls();
+    thread::sleep(Duration::from_millis(700));
+    app.stand_in().calls() - before
+}
+
+/// Waits until no instance looks for changes any more.
+#[track_caller]
+fn quiet(app: &App) -> Duration {
+    let began = Instant::now();
+    while calls_unasked(app) > 0 {
+        assert!(began.elapsed() < Duration::from_secs(10), "instances go on");
+    }
+    began.elapsed()
+}
+
+fn leaves(stage: &Stage) {
+    const STREAMS: u64 = 8;
+    let folder = tempfile::tempdir().unwrap();
+    let app = stage.app(&folder);
+    let orchestrator = create(&app);
+    let watches: Vec<_> = (0..STREAMS).map(|_| Watch::open(&orchestrator, "a", "")).collect();
+    let looks = calls_unasked(&app);
+    assert!(looks >= STREAMS, "{looks} looks of {STREAMS} streams");
+    drop(watches);
+    let took = quiet(&app);
+    tell(&format!(
+        "{STREAMS} streams look {looks} times in 0.7 s; left, they end within {took:.1?}"
+    ));
+    assert_eq!(app.stand_in().failures(), [""; 0]);
+}
+
+/// Spin before 4.1 lets them go on, until they write to who is gone.
+fn leaves_before_4_1(stage: &Stage) {
+    const STREAMS: u64 = 8;
+    let folder = tempfile::tempdir().unwrap();
+    let app = stage.start(&stage.setup(Over::Sqlite, &folder).leaving(Leaving::FailsItsWrites));
+    let orchestrator = create(&app);
+    let watches: Vec<_> = (0..STREAMS).map(|_| Watch::open(&orchestrator, "a", "")).collect();
+    drop(watches);
+    assert!(calls_unasked(&app) >= STREAMS);
+    for _ in 0..3 {
+        orchestrator.write("a", "key", "x").expect(200);
+        thread::sleep(Duration::from_millis(300));
+    }
+    quiet(&app);
+    assert_eq!(app.stand_in().failures(), [""; 0]);
+}
