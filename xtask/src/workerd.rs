@@ -24,8 +24,8 @@ const TESTS: HostTests = HostTests {
 /// The least version of Node that wrangler runs on.
 const NODE_MIN: (u32, u32) = (22, 12);
 
-/// Builds all and runs what is tested under workerd: what `arguments` choose, or all.
-/// Then wrangler looks at the Worker as well.
+/// Builds all and runs what is tested under workerd: what `arguments` choose, or all;
+/// with all, wrangler looks at the Worker as well.
 pub(crate) fn check(workspace: &Workspace, arguments: &[OsString]) -> Result<()> {
     component::build(workspace)?;
     worker::build(workspace)?;
