@@ -7,7 +7,12 @@
     reason = "a test: whatever is not as it should be fails it"
 )]
 
-use std::{process::ExitCode, time::Instant};
+use std::{
+    collections::BTreeSet,
+    process::ExitCode,
+    thread,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 use shared_context_spin_tests::{
@@ -25,6 +30,8 @@ fn main() -> ExitCode {
         Test::anywhere("a_session_of_10000_keys_and_15_mb_goes_out_and_in_again", over_sqlite),
         Test::anywhere("so_it_does_over_the_key_value_store", over_key_value),
         Test::anywhere("a_body_that_is_too_long_is_refused_and_the_next_request_works", too_long),
+        Test::anywhere("a_client_that_asks_before_it_sends_is_told_to_go_on", asks_first),
+        Test::anywhere("a_thousand_sessions_are_listed", many_sessions),
         Test::anywhere("a_body_that_does_not_arrive_changes_nothing", cut_off),
     ])
 }
@@ -61,11 +68,12 @@ fn check(stage: &Stage, over: Over) {
         writer.tool("a", &json!({"action": "write_batch", "writes": writes})).expect(200);
     }
     let mut told = vec![format!("100 batches {:.1?}", began.elapsed())];
-    let timed = |what: &str, client: &Client, request: Value| {
+    let timed_in = |session: &str, what: &str, client: &Client, request: Value| {
         let began = Instant::now();
-        client.tool("a", &request).expect(200);
+        client.tool(session, &request).expect(200);
         format!("{what} {:.1?}", began.elapsed())
     };
+    let timed = |what, client, request| timed_in("a", what, client, request);
     told.push(timed("list_keys", &orchestrator, json!({"action": "list_keys"})));
     let read = json!({"action": "read", "key": long_key(77)});
     told.push(timed("read", &orchestrator, read));
@@ -94,6 +102,15 @@ fn check(stage: &Stage, over: Over) {
     let document: Value = serde_json::from_str(&document).unwrap();
     assert_eq!(again["entries"].as_array().unwrap().len(), KEYS);
     assert_eq!(again["entries"], document["entries"]);
+    let of_copy = |what, request| timed_in("b", what, &of_b, request);
+    told.push(of_copy("snapshot", json!({"action": "snapshot", "label": "full"})));
+    let deletes: Vec<_> = (0..100).map(|nth| json!({"key": long_key(nth)})).collect();
+    let request = json!({"action": "write_batch", "writes": [], "deletes": deletes});
+    told.push(of_copy("100 deleted", request));
+    told.push(of_copy("diff", json!({"action": "diff_snapshots", "from": "full"})));
+    let restore = json!({"action": "restore_snapshot", "label": "full"});
+    told.push(of_copy("restore", restore));
+    assert_eq!(of_b.read("b", &long_key(77)).expect(200)["value"], value(77));
     let began = Instant::now();
     admin.send("DELETE", "/v1/sessions/b", None).expect(200);
     told.push(format!("delete {:.1?}", began.elapsed()));
@@ -126,6 +143,63 @@ fn too_long(stage: &Stage) {
     let stranger = app.stranger();
     let answer = stranger.try_send("POST", import, &json, Some(&vec![b' '; 20 << 20])).unwrap();
     assert!([401, 413].contains(&answer.status), "{}", answer.text);
+}
+
+fn asks_first(stage: &Stage) {
+    let folder = tempfile::tempdir().unwrap();
+    let app = stage.app(&folder);
+    let orchestrator = app.admin().create_session("a", &json!({}));
+    let body = r#"{"action":"write","key":"scope","value":"x"}"#;
+    let mut connection = Connection::to(app.address());
+    connection.send(format!(
+        "POST /v1/sessions/a/shared_context HTTP/1.1\r\nHost: localhost\r\n\
+         Authorization: Bearer {}\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\nExpect: 100-continue\r\n\r\n",
+        orchestrator.credential(),
+        body.len()
+    ));
+    assert_eq!(connection.answer().unwrap().status, 100);
+    connection.send(body);
+    assert_eq!(connection.answer().unwrap().status, 200);
+}
+
+fn many_sessions(stage: &Stage) {
+    const SESSIONS: usize = 1_100;
+    let folder = tempfile::tempdir().unwrap();
+    let app = stage.app(&folder);
+    let admin = app.admin();
+    let began = Instant::now();
+    thread::scope(|scope| {
+        for part in 0..4 {
+            let admin = admin.with_credential(admin.credential());
+            scope.spawn(move || {
+                for nth in (part..SESSIONS).step_by(4) {
+                    let body = json!({"session_id": format!("ticket-{nth:04}")});
+                    admin.post("/v1/sessions", &body).expect(201);
+                }
+            });
+        }
+    });
+    let created = began.elapsed();
+    let mut listed = BTreeSet::new();
+    let (mut after, mut slowest) = (String::new(), Duration::ZERO);
+    loop {
+        let asked = Instant::now();
+        let page = admin.get(&format!("/v1/sessions?limit=1000{after}")).expect(200);
+        slowest = slowest.max(asked.elapsed());
+        let ids = page["sessions"].as_array().unwrap().iter();
+        listed.extend(ids.map(|it| it["session_id"].as_str().unwrap().to_owned()));
+        match page["next_after"].as_str() {
+            Some(next) => after = format!("&after={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(listed.len(), SESSIONS);
+    let page = admin.get("/v1/sessions?prefix=ticket-10").expect(200);
+    assert_eq!(page["sessions"].as_array().unwrap().len(), 100);
+    tell(&format!(
+        "{SESSIONS} sessions created in {created:.1?}, the slowest page listed in {slowest:.1?}"
+    ));
 }
 
 fn cut_off(stage: &Stage) {

@@ -81,7 +81,7 @@ fn one_piece(stage: &Stage) {
     ];
     for (line, body) in lines.into_iter().cycle().take(20) {
         stream.write_all(&request(&orchestrator, line, body)).unwrap();
-        let mut piece = [0; 64 << 10];
+        let mut piece = vec![0; 64 << 10];
         let count = stream.read(&mut piece).unwrap();
         let piece = String::from_utf8_lossy(piece.get(..count).unwrap()).into_owned();
         let (head, body) = piece.split_once("\r\n\r\n").unwrap();

@@ -34,6 +34,7 @@ fn main() -> ExitCode {
     story::main(&[
         Test::anywhere("clients_of_one_session_lose_no_write", of_one_session),
         Test::anywhere("clients_of_64_sessions_lose_no_write", of_64_sessions),
+        Test::anywhere("clients_of_two_servers_lose_no_write", of_two_servers),
         Test::anywhere("clients_that_count_under_a_condition_count_right", counted),
         Test::anywhere("the_first_requests_of_all_come_at_once", first),
         Test::anywhere("a_session_that_many_create_is_created_once", created_once),
@@ -62,23 +63,30 @@ fn at_once<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
 type Acknowledged = (usize, u64, String, String, u64);
 
 fn of_one_session(stage: &Stage) {
-    check(stage, 1);
+    check(stage, 1, 1);
 }
 
 fn of_64_sessions(stage: &Stage) {
-    check(stage, 64);
+    check(stage, 64, 1);
 }
 
-/// Eight clients write to `session_count` sessions in turn.
-fn check(stage: &Stage, session_count: usize) {
+/// Half of the clients ask one server, half another one over the same database.
+fn of_two_servers(stage: &Stage) {
+    check(stage, 4, 2);
+}
+
+/// Eight clients write to `session_count` sessions in turn, by way of `server_count`
+/// servers.
+fn check(stage: &Stage, session_count: usize, server_count: usize) {
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.app(&folder);
-    let admin = app.admin();
+    let apps: Vec<_> = (0..server_count).map(|_| stage.app(&folder)).collect();
+    let admin = apps[0].admin();
     let name = |nth: usize| format!("session-{nth}");
     let orchestrators: Vec<_> =
         (0..session_count).map(|nth| admin.create_session(&name(nth), &json!({}))).collect();
     let writer = |session: usize, client: usize| {
-        orchestrators[session].mint(&name(session), &format!("subagent:{client}"))
+        let minted = orchestrators[session].mint(&name(session), &format!("subagent:{client}"));
+        Client::new(apps[client % server_count].url(), minted.credential())
     };
     let writers: Vec<Vec<_>> = (0..CLIENTS)
         .map(|client| (0..session_count).map(|it| writer(it, client)).collect())
@@ -109,7 +117,7 @@ fn check(stage: &Stage, session_count: usize) {
     let times: Times = told.iter().flat_map(|it| it.2.iter().copied()).collect();
     let acknowledged: Vec<_> = told.into_iter().flat_map(|it| it.0).collect();
     // Another process, which knows only what is on the disk.
-    drop(app);
+    drop(apps);
     let app = stage.app(&folder);
     let stored: usize = (0..session_count)
         .map(|nth| {
@@ -120,7 +128,7 @@ fn check(stage: &Stage, session_count: usize) {
     assert!(stored <= acknowledged.len() + in_doubt, "nobody sent what is stored");
     let rate = f64::from(u32::try_from(CLIENTS * WRITES).unwrap()) / took.as_secs_f64();
     tell(&format!(
-        "{CLIENTS} clients, {session_count} sessions: {rate:.0} writes a second, {times}; {} \
+        "{CLIENTS} clients, {session_count} sessions, {server_count} servers: {rate:.0} writes a second, {times}; {} \
          acknowledged, lost 0; {in_doubt} given up, of them {} stored",
         acknowledged.len(),
         stored - acknowledged.len(),

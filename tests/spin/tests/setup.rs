@@ -112,6 +112,7 @@ fn public_url(stage: &Stage) {
 /// `fields`.
 fn own_manifest(stage: &Stage, folder: &TempDir, over: Over, fields: &str) -> Setup {
     let source = stage.place().component(over);
+    let source = source.display();
     let manifest = format!(
         "spin_manifest_version = 2\n\
          [application]\nname = \"own\"\n\
@@ -119,7 +120,7 @@ fn own_manifest(stage: &Stage, folder: &TempDir, over: Over, fields: &str) -> Se
          shared_context_secret = {{ required = true, secret = true }}\n\
          shared_context_admin_key = {{ required = true, secret = true }}\n\
          [[trigger.http]]\nroute = \"/...\"\ncomponent = \"own\"\n\
-         [component.own]\nsource = {source:?}\n{fields}\n"
+         [component.own]\nsource = '{source}'\n{fields}\n"
     );
     let path = folder.path().join("spin.toml");
     fs::write(&path, manifest).unwrap();

@@ -1,9 +1,15 @@
 //! Watching a session live: a stream or a wait is a request that lasts, in an instance
 //! of its own, and is told of what other instances commit.
 
-#![expect(clippy::unwrap_used, reason = "a test: whatever is not as it should be fails it")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test: whatever is not as it should be fails it"
+)]
 
 use std::{
+    io::{Read as _, Write as _},
+    net::TcpStream,
     process::ExitCode,
     thread,
     time::{Duration, Instant},
@@ -11,10 +17,10 @@ use std::{
 
 use serde_json::json;
 use shared_context_spin_tests::{
-    Leaving, Over, Times,
+    Kill, Leaving, Over, Storage, Times,
     story::{self, App, Stage, Test},
 };
-use shared_context_system::{Client, Event, Watch, tell};
+use shared_context_system::{Client, Event, Watch, raw, tell};
 
 /// How soon a change must be told. Who looks for it looks every 250 ms.
 const SOON: Duration = Duration::from_secs(2);
@@ -27,6 +33,9 @@ fn main() -> ExitCode {
         Test::anywhere("a_reader_loses_no_event_over_restarts", restarts),
         Test::anywhere("fifty_streams_are_told_while_writes_go_on", fifty),
         Test::anywhere("deleting_and_revoking_end_a_stream", endings),
+        Test::anywhere("who_waits_long_is_answered_and_comes_back", long),
+        Test::in_stand_in("a_stream_whose_instance_ends_is_taken_up_by_another", ended),
+        Test::in_stand_in("a_stream_ends_with_a_reason_when_storage_fails", storage_fails),
         Test::in_stand_in("a_client_that_leaves_ends_its_instance", leaves),
         Test::in_stand_in("where_it_goes_on_its_next_write_ends_it", leaves_before_4_1),
     ])
@@ -214,6 +223,81 @@ fn endings(stage: &Stage) {
     admin.send("DELETE", "/v1/sessions/a", None).expect(200);
     let last = deleted.rest();
     assert_eq!(last.last().unwrap().code(), "SESSION_NOT_FOUND", "{last:?}");
+}
+
+/// An instance waits half a minute in all; then a wait is answered, and a stream ends as
+/// one that its reader comes back to.
+fn long(stage: &Stage) {
+    const WAITS_MAX: Duration = Duration::from_secs(30);
+    let folder = tempfile::tempdir().unwrap();
+    let app = stage.app(&folder);
+    let orchestrator = create(&app);
+    let began = Instant::now();
+    let mut watch = Watch::open(&orchestrator, "a", "");
+    let (answer, rest) = thread::scope(|scope| {
+        let wait =
+            scope.spawn(|| patiently(&orchestrator, "/v1/sessions/a/changes?since=1&wait=60"));
+        let rest = watch.rest();
+        (wait.join().unwrap(), rest)
+    });
+    let took = began.elapsed();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert!(answer.contains(r#""changes":[]"#) && answer.contains(r#""next_since":1"#), "{answer}");
+    assert_eq!(rest, [], "no reason to stay away");
+    tell(&format!("a wait and a stream without changes end after {took:.1?}"));
+    assert!((WAITS_MAX..WAITS_MAX + SOON).contains(&took), "{took:?}");
+    let mut watch = Watch::resume(&orchestrator, "a", "", watch.last_id);
+    orchestrator.write("a", "key", "x").expect(200);
+    assert_eq!(watch.event().revision(), 2);
+}
+
+/// The whole answer to `GET path`, by one who has more patience than [`Client`].
+fn patiently(client: &Client, path: &str) -> String {
+    let mut stream = TcpStream::connect(client.address()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_mins(2))).unwrap();
+    let credential = format!("Bearer {}", client.credential());
+    let headers = [("authorization", &*credential), ("connection", "close")];
+    stream.write_all(&raw::request(&format!("GET {path} HTTP/1.1"), &headers, "")).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn ended(stage: &Stage) {
+    let folder = tempfile::tempdir().unwrap();
+    let app = stage.app(&folder);
+    let orchestrator = create(&app);
+    let (mut seen, mut last_id) = (Vec::new(), Some(1));
+    for kill in [Kill::Before(1), Kill::After(1), Kill::Before(2), Kill::After(2)] {
+        let mut watch = Watch::resume(&orchestrator, "a", "", last_id);
+        orchestrator.write("a", "key", "x").expect(200);
+        seen.push(watch.event().revision());
+        // Nobody else makes a call now.
+        app.stand_in().kill(kill);
+        seen.extend(watch.rest().iter().map(Event::revision));
+        last_id = watch.last_id;
+    }
+    assert_eq!(app.stand_in().killed(), 4);
+    orchestrator.write("a", "key", "x").expect(200);
+    let mut watch = Watch::resume(&orchestrator, "a", "", last_id);
+    seen.push(watch.event().revision());
+    assert_eq!(seen, (2..=6).collect::<Vec<_>>());
+}
+
+fn storage_fails(stage: &Stage) {
+    let folder = tempfile::tempdir().unwrap();
+    let app = stage.app(&folder);
+    let orchestrator = create(&app);
+    let mut watch = Watch::open(&orchestrator, "a", "");
+    app.stand_in().set_storage(Storage::ReadsFail);
+    let last = watch.rest();
+    assert_eq!(last.last().unwrap().code(), "STORAGE_UNAVAILABLE", "{last:?}");
+    let waits = orchestrator.get("/v1/sessions/a/changes?since=1&wait=25");
+    waits.refused(503, "STORAGE_UNAVAILABLE");
+    app.stand_in().set_storage(Storage::Works);
+    let mut watch = Watch::resume(&orchestrator, "a", "", watch.last_id);
+    orchestrator.write("a", "key", "x").expect(200);
+    assert_eq!(watch.event().revision(), 2);
 }
 
 /// How many calls to storage there are while nobody sends anything.

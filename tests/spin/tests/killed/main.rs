@@ -7,7 +7,7 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
+    clippy::indexing_slicing,
     reason = "a test: whatever is not as it should be fails it"
 )]
 
@@ -15,7 +15,9 @@ mod requests;
 mod rows;
 
 use std::{
-    env, fs,
+    env,
+    fmt::Write as _,
+    fs,
     process::ExitCode,
     sync::mpsc,
     time::{Instant, SystemTime, UNIX_EPOCH},
@@ -74,7 +76,8 @@ fn check(stage: &Stage, over: Over) {
         let (template, prepared) =
             if request.is_first { (&empty, &nothing) } else { (&template, &prepared) };
         let [calls, ended, before, after] = check_one(stage, over, template, prepared, request);
-        table += &format!("| {} | {calls} | {ended} | {before} | {after} |\n", request.name);
+        let name = request.name;
+        writeln!(table, "| {name} | {calls} | {ended} | {before} | {after} |").unwrap();
     }
     tell(&format!("\n{over:?}\n{table}"));
 }
