@@ -8,7 +8,6 @@ mod bench;
 #[cfg(test)]
 mod changes;
 #[cfg(test)]
-mod cost;
 #[cfg(test)]
 mod credentials;
 #[cfg(test)]
