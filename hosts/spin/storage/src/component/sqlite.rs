@@ -48,7 +48,7 @@ impl Sql for Database {
 
     fn pause(&self, at_most: Duration) {
         let nanos = u64::try_from(at_most.as_nanos()).unwrap_or(u64::MAX);
-        let nanos = random::get_random_u64() % nanos.saturating_add(1).max(1);
+        let nanos = random::get_random_u64() % nanos.saturating_add(1);
         monotonic_clock::subscribe_duration(nanos).block();
     }
 }
