@@ -44,7 +44,7 @@ pub enum Code {
     VersionConflict,
     /// See [`Error::StoreFull`].
     StoreFull,
-    /// See [`Error::Storage`].
+    /// See [`Error::Unread`], [`Error::InDoubt`] and [`Error::Overtaken`].
     StorageUnavailable,
 }
 

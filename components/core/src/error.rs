@@ -141,9 +141,11 @@ pub enum Error {
         /// Why.
         error: Box<Self>,
     },
-    /// The host failed to read or write. Whether the change happened is not
-    /// known.
-    Storage(KvError),
+    /// The host could not read, or what it read is not what was stored. Nothing has
+    /// changed.
+    Unread(KvError),
+    /// The host failed to commit. Whether the change happened is not known.
+    InDoubt(KvError),
     /// Other commands committed while this one was being decided, again and again.
     /// Nothing has changed.
     Overtaken,
@@ -197,14 +199,16 @@ impl Error {
             Self::ValueTooLarge { .. } => Code::ValueTooLarge,
             Self::VersionConflict { .. } => Code::VersionConflict,
             Self::StoreFull { .. } => Code::StoreFull,
-            Self::Storage(_) | Self::Overtaken => Code::StorageUnavailable,
+            Self::Unread(_) | Self::InDoubt(_) | Self::Overtaken => Code::StorageUnavailable,
         }
     }
 }
 
 const OVERTAKEN: &str = "other changes to this session came first, again and again; \
      nothing was changed, send the request once more";
-const STORAGE: &str = "storage is unavailable, and whether the change was made is not known; \
+const UNREAD: &str = "storage could not be read; nothing was changed, try again in a moment. \
+     If it stays so, tell the operator: the storage is away or damaged";
+const IN_DOUBT: &str = "storage is unavailable, and whether the change was made is not known; \
      read before you try again, or retry with the same request_id";
 
 impl fmt::Display for Error {
@@ -305,7 +309,8 @@ impl fmt::Display for Error {
             ),
             Self::StoreFull { over, largest } => full(f, over, largest),
             Self::Overtaken => f.write_str(OVERTAKEN),
-            Self::Storage(_) => f.write_str(STORAGE),
+            Self::Unread(_) => f.write_str(UNREAD),
+            Self::InDoubt(_) => f.write_str(IN_DOUBT),
         }
     }
 }
@@ -331,7 +336,7 @@ fn full(f: &mut fmt::Formatter<'_>, over: &StoreLimit, largest: &[(Key, Tokens)]
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Storage(source) => Some(source),
+            Self::Unread(source) | Self::InDoubt(source) => Some(source),
             _ => None,
         }
     }
@@ -339,7 +344,7 @@ impl std::error::Error for Error {
 
 impl From<KvError> for Error {
     fn from(source: KvError) -> Self {
-        Self::Storage(source)
+        Self::Unread(source)
     }
 }
 
@@ -347,7 +352,7 @@ impl From<ReadError> for Error {
     fn from(source: ReadError) -> Self {
         match source {
             ReadError::Moved => Self::Overtaken,
-            ReadError::Failed(source) => Self::Storage(source),
+            ReadError::Failed(source) => Self::Unread(source),
         }
     }
 }

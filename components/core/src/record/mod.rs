@@ -177,5 +177,5 @@ fn stored_list(texts: &[String]) -> Result<Participants, Error> {
 
 /// What storage returned is not what was stored.
 pub(crate) fn damaged(why: impl std::fmt::Display) -> Error {
-    Error::Storage(KvError(format!("stored record: {why}")))
+    Error::Unread(KvError(format!("stored record: {why}")))
 }

@@ -3,7 +3,7 @@
 //! The only module that talks to the ports; its files hold the commands by what
 //! they are about. Order of refusals: [`Code::ALL`];
 //! the code below checks in that order. Invariants: a command commits at most
-//! once; an error means that nothing changed, except [`Error::Storage`]; what is
+//! once; an error means that nothing changed, except [`Error::InDoubt`]; what is
 //! logged has been committed.
 //!
 //! [`Code::ALL`]: crate::Code::ALL
@@ -44,7 +44,7 @@ const ATTEMPTS_MAX: u32 = 16;
 /// # Errors
 ///
 /// The first that applies, in the order of [`Code::ALL`](crate::Code::ALL).
-/// After any but [`Error::Storage`] nothing has changed.
+/// After any but [`Error::InDoubt`] nothing has changed.
 pub fn execute<K: Kv, C: Clock, L: Log, T: Tokenizer>(
     ports: &Ports<'_, K, C, L, T>,
     session: &SessionId,
@@ -69,7 +69,7 @@ pub fn execute<K: Kv, C: Clock, L: Log, T: Tokenizer>(
                         return Ok(outcome);
                     }
                     Err(CommitError::Conflict) => {}
-                    Err(CommitError::Failed(err)) => return Err(err.into()),
+                    Err(CommitError::Failed(err)) => return Err(Error::InDoubt(err)),
                 }
             }
         }

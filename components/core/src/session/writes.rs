@@ -342,7 +342,7 @@ impl Refused {
         outcome
             .map_err(|error| {
                 let error = match error {
-                    Error::Storage(_) | Error::Overtaken => error,
+                    Error::Unread(_) | Error::Overtaken => error,
                     error => Error::InBatch { key: key.clone(), error: Box::new(error) },
                 };
                 self.note(error);

@@ -101,7 +101,7 @@ impl Pair {
             "what is logged"
         );
         let failure = self.host.failed.take();
-        if let Err(Error::Storage(_)) = answer {
+        if let Err(Error::InDoubt(_)) = answer {
             // Whether it happened is not known to the caller; here it is.
             assert!(next.is_some() && failure.is_some(), "storage failed by itself: {answer:?}");
             assert_ne!(failure, Some(Failure::Conflict), "a conflict is decided anew");
