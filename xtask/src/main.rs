@@ -18,6 +18,7 @@ mod program;
 mod serve_spin;
 mod serve_worker;
 mod serving;
+mod sim;
 mod spin;
 mod spin_app;
 mod stages;
@@ -64,6 +65,8 @@ fn main() -> ExitCode {
   cargo xtask workers workerd::store    of the conformance suite on workerd, the store
   cargo xtask spin race                 of what tests the Spin app, the file `race`
   SPIN_BIN=~/bin/spin cargo xtask spin  all of it, on Spin itself too
+  cargo xtask sim --minutes 10          simulated worlds against a plain model, for ten minutes
+  cargo xtask sim --help                what it takes
   cargo xtask bless                     accept what the snapshot tests produce now"
 )]
 struct Arguments {
@@ -88,6 +91,8 @@ enum Command {
     Demo(Passed),
     /// Build all optimized and measure; arguments go to the benchmark
     Bench(Passed),
+    /// Simulate worlds against a plain model, seed by seed; arguments go to the simulation
+    Sim(Passed),
     /// Prove everything, stage by stage
     Test {
         #[command(flatten)]
@@ -136,6 +141,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Command::ServeSpin(options) => serve_spin::run(&workspace, &options),
         Command::Demo(passed) => program::run(&workspace, "demo", &passed.arguments),
         Command::Bench(passed) => bench::run(&workspace, &passed.arguments),
+        Command::Sim(passed) => sim::run(&workspace, &passed.arguments),
         Command::Test { selection, .. } => stages::run(&workspace, &selection),
         Command::Mcp(passed) => mcp::check(&workspace, Vec::new(), &passed.arguments),
         Command::Workers(passed) => workerd::check(&workspace, &passed.arguments),

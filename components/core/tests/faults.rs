@@ -8,8 +8,11 @@ mod golden;
 mod support;
 
 use shared_context_core::{
-    Code, Command, Condition, Error, Key, Label, Outcome, Reply, RequestId, Write,
+    Batch, Code, Command, Condition, Error, Key, Label, Outcome, Reply, RequestId, Write,
+    pattern::{ParticipantPattern, Participants},
     port::{Bucket, Change, Kv, Revision},
+    store::{access::AccessChange, expiry::Expiry},
+    time::Timestamp,
 };
 use support::{Failure, TestHost};
 
@@ -101,6 +104,45 @@ fn a_bucket_that_moves_between_two_reads_is_read_anew() {
             reads += 1;
         }
         assert!(reads > 0, "{command:?} reads");
+    }
+}
+
+/// Where reads are none of a transaction, the read that tells whether a request was
+/// answered before could be overtaken as any other. It was passed over then, and
+/// the retry refused for what the first had made of the session: that its instant
+/// has passed, or that the key is closed to the one who closed it.
+#[test]
+fn a_retry_is_answered_as_the_first_time_whichever_read_moves() {
+    let mut write = Write::new("scope", "a").unwrap();
+    write.options.expiry = Some(Expiry::At(Timestamp(1_000)));
+    write.options.access = AccessChange {
+        writable_by: Some(
+            Participants::new(vec![ParticipantPattern::parse("orchestrator").unwrap()]).unwrap(),
+        ),
+        ..AccessChange::default()
+    };
+    write.request_id = Some(RequestId::parse("r").unwrap());
+    let batch = Batch::new(
+        vec![Write { request_id: None, ..write.clone() }],
+        Vec::new(),
+        write.request_id.clone(),
+    );
+    let commands = [Command::Write(write), Command::WriteBatch(batch.unwrap())];
+    for (command, now) in commands.iter().flat_map(|it| [(it, 500), (it, 1_000)]) {
+        let mut reads = 0;
+        loop {
+            let host = created();
+            let first = host.ask("subagent:a", command).unwrap();
+            host.now.set(now);
+            host.moves_after.set(Some(reads));
+            let again = host.ask("subagent:a", command).map(|it| it.reply);
+            assert_eq!(again, Ok(first.reply), "{command:?} at {now}, read {reads}");
+            if host.moves_after.get().is_some() {
+                break;
+            }
+            reads += 1;
+        }
+        assert!(reads > 1, "the session and the request");
     }
 }
 

@@ -103,6 +103,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer { name: SYSTEM, members: &[CORE, CODEC, WIRE, WASMTIME], others: Others::Any },
     Layer { name: WORKERS, members: &[SYSTEM], others: Others::Any },
+    Layer { name: "shared-context-simulation", members: &[CORE, CODEC], others: Others::Any },
     // It is given the application as files, and links nothing of ours that it tests.
     Layer { name: SPIN_TESTS, members: &[SYSTEM], others: Others::Any },
     Layer {

@@ -23,13 +23,24 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     /// What was answered when the same request was made before.
-    pub(super) fn first_answer(&self, asked: Option<&Asked>) -> Result<Option<Decision>, Error> {
-        let Some(Asked { row, digest }) = asked else { return Ok(None) };
-        let Some(bytes) = self.bucket.get(row)? else { return Ok(None) };
-        let (revision, reply) = record::decode_answer(&bytes, *digest)?;
-        Ok(Some(answer(revision, reply, &self.meta)))
+    ///
+    /// # Errors
+    ///
+    /// What kept it from being looked up: nothing is refused before that is known.
+    pub(super) fn first_answer(&self, asked: Option<&Asked>) -> Result<Replay, Error> {
+        let Some(Asked { row, digest }) = asked else { return Ok(Ok(None)) };
+        let Some(bytes) = self.bucket.get(row)? else { return Ok(Ok(None)) };
+        match record::decode_answer(&bytes, *digest) {
+            Ok((revision, reply)) => Ok(Ok(Some(answer(revision, reply, &self.meta)))),
+            Err(reused @ Error::RequestIdReused) => Ok(Err(reused)),
+            Err(error) => Err(error),
+        }
     }
 }
+
+/// What was answered to the same request, if it was made before; or the refusal of
+/// another one under its id.
+pub(super) type Replay = Result<Option<Decision>, Error>;
 
 /// What a request is known by again.
 pub(super) struct Asked {

@@ -3,7 +3,10 @@
 
 use std::slice;
 
-use super::{Decision, Draft, Opened, answer, not_found, retries::answer_row};
+use super::{
+    Decision, Draft, Opened, answer, not_found,
+    retries::{Replay, answer_row},
+};
 use crate::{
     Code, Error,
     command::{Batch, Delete, Write},
@@ -37,7 +40,7 @@ enum Planned {
 impl<B: Bucket> Opened<'_, B> {
     pub(super) fn write(&self, write: &Write) -> Result<Decision, Error> {
         let asked = self.asked(write.request_id.as_ref(), || record::write_digest(write))?;
-        let replay = self.first_answer(asked.as_ref());
+        let replay = self.first_answer(asked.as_ref())?;
         self.check_expiry(slice::from_ref(write), &replay)?;
         self.require_participant()?;
         if let Ok(Some(first)) = replay {
@@ -72,7 +75,7 @@ impl<B: Bucket> Opened<'_, B> {
 
     pub(super) fn delete(&self, delete: &Delete) -> Result<Decision, Error> {
         let asked = self.asked(delete.request_id.as_ref(), || record::delete_digest(delete))?;
-        let replay = self.first_answer(asked.as_ref());
+        let replay = self.first_answer(asked.as_ref())?;
         self.require_participant()?;
         if let Ok(Some(first)) = replay {
             self.gate.check_granted(&delete.key)?;
@@ -93,7 +96,7 @@ impl<B: Bucket> Opened<'_, B> {
 
     pub(super) fn write_batch(&self, batch: &Batch) -> Result<Decision, Error> {
         let asked = self.asked(batch.request_id.as_ref(), || record::batch_digest(batch))?;
-        let replay = self.first_answer(asked.as_ref());
+        let replay = self.first_answer(asked.as_ref())?;
         self.check_expiry(&batch.writes, &replay)?;
         self.require_participant()?;
         let mut refused = Refused::default();
@@ -242,11 +245,7 @@ impl<B: Bucket> Opened<'_, B> {
 
     /// Refuses an expiry that is not one now. A request that was answered before
     /// had one.
-    fn check_expiry(
-        &self,
-        writes: &[Write],
-        replay: &Result<Option<Decision>, Error>,
-    ) -> Result<(), Error> {
+    fn check_expiry(&self, writes: &[Write], replay: &Replay) -> Result<(), Error> {
         if matches!(replay, Ok(Some(_))) {
             return Ok(());
         }

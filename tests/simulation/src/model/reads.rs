@@ -20,11 +20,12 @@ use shared_context_core::{
     tokens::Tokens,
 };
 
-use crate::state::{Answer, Held, Model, Past, Told, is_like};
+use super::state::{Answer, Held, Model, Past, Told, is_like};
 
 /// A view of a session at one time: nothing in it has expired.
 impl Model {
-    pub(crate) fn list_keys(&self, who: &str, prefix: Option<&str>) -> Answer {
+    /// The answer to `list_keys`.
+    pub fn list_keys(&self, who: &str, prefix: Option<&str>) -> Answer {
         let is_asked_for =
             |it: &&Held| prefix.is_none_or(|prefix| it.entry.key.prefix() == Some(prefix));
         let entries = self.visible(who).into_values().filter(is_asked_for);
@@ -36,13 +37,15 @@ impl Model {
         Ok((Revision(self.revision), Reply::Listing(listing)))
     }
 
-    pub(crate) fn read(&self, who: &str, key: &Key) -> Answer {
+    /// The answer to `read`.
+    pub fn read(&self, who: &str, key: &Key) -> Answer {
         let visible = self.visible(who);
         let held = visible.get(key).ok_or(Code::KeyNotFound)?;
         Ok((held.entry.revision, Reply::Entry(self.entry_read(who, held))))
     }
 
-    pub(crate) fn read_batch(&self, who: &str, keys: &[Key]) -> Answer {
+    /// The answer to `read_batch`.
+    pub fn read_batch(&self, who: &str, keys: &[Key]) -> Answer {
         let visible = self.visible(who);
         let found = keys.iter().filter_map(|it| visible.get(it));
         let entries = found.map(|it| self.entry_read(who, it)).collect();
@@ -50,7 +53,8 @@ impl Model {
         Ok((Revision(self.revision), Reply::Entries(EntriesRead { entries, missing })))
     }
 
-    pub(crate) fn read_history(&self, who: &str, key: &Key, versions: &[u64]) -> Answer {
+    /// The answer to `read_history`.
+    pub fn read_history(&self, who: &str, key: &Key, versions: &[u64]) -> Answer {
         let current = self.entries.get(key);
         if self.is_hidden(who, key) {
             return Err(Code::KeyNotFound);
@@ -84,7 +88,8 @@ impl Model {
         Ok((Revision(self.revision), Reply::History(history)))
     }
 
-    pub(crate) fn list_snapshots(&self) -> Answer {
+    /// The answer to `list_snapshots`.
+    pub fn list_snapshots(&self) -> Answer {
         let snapshots = Snapshots {
             snapshots: self.snapshots.iter().map(|it| it.info.clone()).collect(),
             snapshots_max: self.config().retention.snapshots_max,
@@ -92,7 +97,8 @@ impl Model {
         Ok((Revision(self.revision), Reply::Snapshots(snapshots)))
     }
 
-    pub(crate) fn read_snapshot(&self, who: &str, label: &Label, key: Option<&Key>) -> Answer {
+    /// The answer to `read_snapshot`.
+    pub fn read_snapshot(&self, who: &str, label: &Label, key: Option<&Key>) -> Answer {
         let shot = self.shot(label)?;
         let entries = self.visible_of(who, &shot.entries);
         if let Some(key) = key {
@@ -104,7 +110,8 @@ impl Model {
         Ok((Revision(self.revision), Reply::SnapshotRead(read)))
     }
 
-    pub(crate) fn diff_snapshots(&self, who: &str, from: &Label, to: Option<&Label>) -> Answer {
+    /// The answer to `diff_snapshots`.
+    pub fn diff_snapshots(&self, who: &str, from: &Label, to: Option<&Label>) -> Answer {
         let old = self.visible_of(who, &self.shot(from)?.entries);
         let new = match to {
             Some(to) => self.visible_of(who, &self.shot(to)?.entries),
@@ -126,7 +133,8 @@ impl Model {
         Ok((Revision(self.revision), Reply::Diff(read)))
     }
 
-    pub(crate) fn show(&self) -> SessionInfo {
+    /// What is known of the session, counted anew.
+    pub fn show(&self) -> SessionInfo {
         SessionInfo {
             key_count: self.entries.len() as u32,
             total_tokens: Tokens(self.tokens()),
@@ -135,7 +143,7 @@ impl Model {
     }
 
     /// Everything, with how much history is stored.
-    pub(crate) fn inspect(&self, history: HistoryUse) -> Answer {
+    pub fn inspect(&self, history: HistoryUse) -> Answer {
         let next_expiry = self.entries.values().filter_map(|it| it.entry.expires_at).min();
         let inspection = Inspection {
             session: self.show(),
@@ -150,7 +158,7 @@ impl Model {
     }
 
     /// A page of changes: what must be told, and what may be.
-    pub(crate) fn changes(
+    pub fn changes(
         &self,
         who: &str,
         since: Option<u64>,
@@ -170,7 +178,8 @@ impl Model {
             has_more: last < self.revision,
         };
         let mut musts = Vec::new();
-        for Told { record, lists } in &self.changes {
+        for told in &self.changes {
+            let Told { record, lists } = &**told;
             if record.revision.0 <= since || record.revision.0 > last {
                 continue;
             }
@@ -191,18 +200,18 @@ impl Model {
     }
 
     /// What the last commit did.
-    pub(crate) fn made(&self) -> Vec<AuditRecord> {
+    pub fn made(&self) -> Vec<AuditRecord> {
         let last = |it: &AuditRecord| it.revision.0 == self.revision;
         self.audit().into_iter().filter(last).collect()
     }
 
     /// All that was done.
-    pub(crate) fn audit(&self) -> Vec<AuditRecord> {
+    pub fn audit(&self) -> Vec<AuditRecord> {
         self.changes.iter().map(|it| it.record.clone()).collect()
     }
 
     /// The revision of the session's first change.
-    pub(crate) fn first(&self) -> Revision {
+    pub fn first(&self) -> Revision {
         self.changes[0].record.revision
     }
 

@@ -1,6 +1,10 @@
 //! The bytes that history may take: never more, the newest versions are kept, and
 //! what is forgotten leaves no row.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+mod support;
+
 use proptest::prelude::*;
 use shared_context_core::{
     Batch, Command, Condition, Config, Delete, Key, Label, Line, Reply, Write, WriteOptions,
@@ -14,7 +18,7 @@ use shared_context_core::{
     },
 };
 
-use crate::support::TestHost;
+use support::TestHost;
 
 /// A part of what history may take is freed at once.
 const PART_FREED: u64 = 8;

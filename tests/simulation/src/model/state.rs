@@ -1,7 +1,7 @@
 //! What a session is, in its plainest form: everything in maps, every value where
 //! it is used, every snapshot a copy.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, rc::Rc};
 
 use shared_context_core::{
     Code, Command, Config, Key, Label, Line, Participant, Reply,
@@ -20,54 +20,66 @@ use shared_context_core::{
 };
 
 /// What must be answered: the revision and the reply, or the code of the refusal.
-pub(crate) type Answer = Result<(Revision, Reply), Code>;
+pub type Answer = Result<(Revision, Reply), Code>;
 
 /// A version of an entry, with its value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Held {
-    pub(crate) entry: Entry,
-    pub(crate) value: String,
+pub struct Held {
+    /// What is known of it.
+    pub entry: Entry,
+    /// The value.
+    pub value: String,
 }
 
 /// An earlier version.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Past {
-    pub(crate) held: Held,
-    pub(crate) ended: Ended,
+pub struct Past {
+    /// The version.
+    pub held: Held,
+    /// How it ended.
+    pub ended: Ended,
 }
 
 /// A snapshot.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Shot {
-    pub(crate) info: SnapshotInfo,
-    pub(crate) entries: BTreeMap<Key, Held>,
+pub struct Shot {
+    /// What is known of it.
+    pub info: SnapshotInfo,
+    /// What it holds.
+    pub entries: BTreeMap<Key, Held>,
 }
 
 /// A change, with the lists of the entry before and after it.
 #[derive(Debug, Clone)]
-pub(crate) struct Told {
-    pub(crate) record: AuditRecord,
-    pub(crate) lists: [Access; 2],
+pub struct Told {
+    /// What is told of it.
+    pub record: AuditRecord,
+    /// The lists.
+    pub lists: [Access; 2],
 }
 
 /// A session.
 #[derive(Debug, Clone)]
-pub(crate) struct Model {
+pub struct Model {
     /// What is known of it; the totals in it are not kept.
-    pub(crate) about: SessionInfo,
-    pub(crate) revision: u64,
+    pub about: SessionInfo,
+    /// Its revision.
+    pub revision: u64,
     /// The entries, with those that expired since the last change.
-    pub(crate) entries: BTreeMap<Key, Held>,
-    pub(crate) history: BTreeMap<Key, Vec<Past>>,
-    pub(crate) snapshots: Vec<Shot>,
-    pub(crate) changes: Vec<Told>,
+    pub entries: BTreeMap<Key, Held>,
+    /// Earlier versions, oldest first.
+    pub history: BTreeMap<Key, Vec<Past>>,
+    /// The snapshots, oldest first.
+    pub snapshots: Vec<Shot>,
+    /// What its commits did, as far back as its feed goes.
+    pub changes: Vec<Rc<Told>>,
     /// What was asked under request ids, and answered first.
-    pub(crate) answers: BTreeMap<(String, String), (Command, Answer)>,
+    pub answers: BTreeMap<(String, String), (Command, Answer)>,
 }
 
 impl Model {
     /// A session that begins at `revision`, of which this is known.
-    pub(crate) fn new(about: SessionInfo, revision: u64, action: AuditAction) -> Self {
+    pub fn new(about: SessionInfo, revision: u64, action: AuditAction) -> Self {
         let mut model = Self {
             about,
             revision,
@@ -81,17 +93,19 @@ impl Model {
         model
     }
 
-    pub(crate) fn config(&self) -> &Config {
+    /// What it was created with.
+    pub fn config(&self) -> &Config {
         &self.about.config
     }
 
     /// The time of a request: the clock's, but never before the last change.
-    pub(crate) fn now(&self, clock: u64) -> u64 {
+    pub fn now(&self, clock: u64) -> u64 {
         clock.max(self.about.changed_at.0)
     }
 
     /// The session as it is at this time: what expired is an earlier version.
-    pub(crate) fn at(&self, clock: u64) -> Self {
+    #[must_use]
+    pub fn at(&self, clock: u64) -> Self {
         let (mut view, now) = (self.clone(), Timestamp(self.now(clock)));
         for (key, held) in &self.entries {
             let Some(at) = held.entry.expires_at.filter(|at| *at <= now) else { continue };
@@ -104,7 +118,8 @@ impl Model {
 
     /// The session with a change begun in it, before what the change does: what
     /// expired is gone for good.
-    pub(crate) fn begun(&self, clock: u64) -> Self {
+    #[must_use]
+    pub fn begun(&self, clock: u64) -> Self {
         let mut next = self.at(clock);
         next.revision += 1;
         next.about.changed_at = Timestamp(self.now(clock));
@@ -137,7 +152,7 @@ impl Model {
     }
 
     /// Makes `new` what is there.
-    pub(crate) fn put(&mut self, who: &str, new: &Held) {
+    pub fn put(&mut self, who: &str, new: &Held) {
         let old = self.entries.insert(new.entry.key.clone(), new.clone());
         self.tell(who, AuditAction::Write, Some((new, new)));
         if let Some(old) = old {
@@ -146,16 +161,16 @@ impl Model {
     }
 
     /// Removes an entry.
-    pub(crate) fn remove(&mut self, who: &str, key: &Key) {
+    pub fn remove(&mut self, who: &str, key: &Key) {
         let old = self.entries.remove(key).unwrap();
         self.tell(who, AuditAction::Delete, Some((&old, &old)));
         self.keep(old, self.end(who, EndedHow::Deleted));
     }
 
     /// Notes what was done, to an entry as it was and is.
-    pub(crate) fn tell(&mut self, who: &str, action: AuditAction, entry: Option<(&Held, &Held)>) {
+    pub fn tell(&mut self, who: &str, action: AuditAction, entry: Option<(&Held, &Held)>) {
         let record = AuditRecord {
-            session: "s".to_owned(),
+            session: self.about.session.to_string(),
             revision: Revision(self.revision),
             action,
             participant: participant(who),
@@ -171,22 +186,24 @@ impl Model {
         let access =
             |held: Option<&Held>| held.map_or_else(Access::default, |it| it.entry.access.clone());
         let lists = [access(entry.map(|it| it.0)), access(entry.map(|it| it.1))];
-        self.changes.push(Told { record, lists });
+        self.changes.push(Rc::new(Told { record, lists }));
     }
 
     /// Adds a label or a reason to what was told last.
-    pub(crate) fn tell_more(&mut self, label: Option<&Label>, reason: Option<&Line>) {
-        let last = self.changes.last_mut().unwrap();
+    pub fn tell_more(&mut self, label: Option<&Label>, reason: Option<&Line>) {
+        let last = Rc::make_mut(self.changes.last_mut().unwrap());
         last.record.label = label.cloned();
         last.record.reason = reason.cloned();
     }
 
-    pub(crate) fn may_read(&self, who: &str, key: &Key, access: &Access) -> bool {
+    /// Whether `who` may read an entry with these lists.
+    pub fn may_read(&self, who: &str, key: &Key, access: &Access) -> bool {
         let mut lists = self.lists(key, access);
         who == "admin" || is_granted(who, key) && lists.all(|it| has(&it.readable_by, who))
     }
 
-    pub(crate) fn may_write(&self, who: &str, key: &Key, access: &Access) -> bool {
+    /// Whether `who` may write an entry with these lists.
+    pub fn may_write(&self, who: &str, key: &Key, access: &Access) -> bool {
         let may = |it: &Access| has(&it.readable_by, who) && has(&it.writable_by, who);
         who != "admin" && is_granted(who, key) && self.lists(key, access).all(may)
     }
@@ -199,20 +216,20 @@ impl Model {
     }
 
     /// Whether what is there under `key` is hidden from `who`.
-    pub(crate) fn is_hidden(&self, who: &str, key: &Key) -> bool {
+    pub fn is_hidden(&self, who: &str, key: &Key) -> bool {
         let current = self.entries.get(key);
         current.is_some_and(|it| !self.may_read(who, key, &it.entry.access))
     }
 
     /// The sum of the sizes of all values.
-    pub(crate) fn tokens(&self) -> u32 {
+    pub fn tokens(&self) -> u32 {
         self.entries.values().map(|it| it.entry.value_tokens.0).sum()
     }
 
     /// A session that came out of a document at `revision`.
-    pub(crate) fn of(document: Portable, about: SessionInfo, revision: u64) -> Self {
+    pub fn of(document: Portable, about: SessionInfo, revision: u64) -> Self {
         let mut model = Self::new(about, revision, AuditAction::ImportSession);
-        let Portable { session, is_archived, created_at, config, values, .. } = document;
+        let Portable { values, .. } = document;
         let held = |entry: Entry| {
             let value = values[&(entry.key.clone(), entry.revision)].clone();
             (entry.key.clone(), Held { entry, value })
@@ -227,14 +244,11 @@ impl Model {
         };
         model.snapshots = document.snapshots.into_iter().map(shot).collect();
         model.entries = document.entries.into_iter().map(held).collect();
-        let about = &model.about;
-        assert_eq!((&about.session, about.is_archived), (&session, is_archived));
-        assert_eq!((about.created_at, &about.config), (created_at, &config));
         model
     }
 
     /// The session outside of any storage.
-    pub(crate) fn portable(&self) -> Portable {
+    pub fn portable(&self) -> Portable {
         let entry = |it: &Held| it.entry.clone();
         let past = self.history.values().flatten();
         let shots = self.snapshots.iter();
@@ -261,17 +275,18 @@ impl Model {
     }
 }
 
-/// The participant that `who` is, without the keys it is limited to.
-pub(crate) fn name(who: &str) -> &str {
+/// The name of the participant that `who` is, without the keys it is limited to.
+pub fn name(who: &str) -> &str {
     who.split_once(" only ").map_or(who, |(name, _)| name)
 }
 
-pub(crate) fn participant(who: &str) -> Participant {
+/// The participant that `who` is.
+pub fn participant(who: &str) -> Participant {
     Participant::parse(name(who)).unwrap()
 }
 
 /// Whether the credential of `who` is for `key`.
-pub(crate) fn is_granted(who: &str, key: &Key) -> bool {
+pub fn is_granted(who: &str, key: &Key) -> bool {
     let only = who.split_once(" only ");
     only.is_none_or(|(_, keys)| keys.split(',').any(|it| is_like(it, key.as_str())))
 }
@@ -283,7 +298,7 @@ fn has(list: &Participants, who: &str) -> bool {
 
 /// Whether `text` is `pattern`, or begins as it does up to its `*`. The scripts
 /// have no other patterns.
-pub(crate) fn is_like(pattern: &str, text: &str) -> bool {
+pub fn is_like(pattern: &str, text: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) => text.starts_with(start),
         None => pattern == text,

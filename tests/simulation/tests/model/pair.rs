@@ -14,11 +14,13 @@ use shared_context_core::{
     tokens::Tokens,
 };
 
+use shared_context_simulation::{
+    cast::{KEYS, LABELS, key, label},
+    model::{Done, Model, rows, state::Answer},
+};
+
 use crate::{
-    changes::Done,
-    rows,
-    script::{CALLERS, KEYS, LABELS, Step, key, label},
-    state::{Answer, Model},
+    script::{CALLERS, Step},
     support::{Failure, TestHost},
 };
 
@@ -171,6 +173,8 @@ impl Pair {
         let last = self.past.last_key_value().map_or(0, |(revision, _)| *revision);
         assert!(outcome.revision.0 > last, "revisions go on");
         assert!(about.changed_at.0 >= self.host.now.get());
+        assert_eq!((&about.session, about.is_archived), (&document.session, document.is_archived));
+        assert_eq!((about.created_at, &about.config), (document.created_at, &document.config));
         self.model = Model::of(*document, *about, outcome.revision.0);
     }
 
@@ -188,7 +192,8 @@ impl Pair {
         }
         self.compare_operators(&view);
         self.compare_credentials();
-        rows::check(&self.host, &self.model);
+        let rows = self.host.rows("").into_iter().collect();
+        assert_eq!(rows::check(&rows, Some(&self.model)), Ok(()));
         self.host.fail_next.set(pending);
     }
 

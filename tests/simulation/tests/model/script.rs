@@ -16,7 +16,12 @@ use shared_context_core::{
     tokens::Tokens,
 };
 
-use crate::{state::Model, support::Failure};
+use shared_context_simulation::{
+    cast::{KEYS, LABELS, LISTS, key, label},
+    model::Model,
+};
+
+use crate::support::Failure;
 
 /// Everyone who asks: two of them with credentials that are limited to some keys.
 pub(crate) const CALLERS: [&str; 7] = [
@@ -28,20 +33,6 @@ pub(crate) const CALLERS: [&str; 7] = [
     "subagent:a only key_0,inv:*",
     "subagent:a:2 only closed_*,plan_a,key_1",
 ];
-/// Every key there can be: one that only the orchestrator writes, and one that
-/// `subagent:b` never sees.
-pub(crate) const KEYS: [&str; 6] = ["key_0", "key_1", "inv:key_0", "plan_a", "closed_a", "inv:b"];
-/// The labels of snapshots; one more than there may be.
-pub(crate) const LABELS: [&str; 4] = ["A", "b.2", "c-3", "d"];
-/// Lists of participants.
-const LISTS: [&[&str]; 5] = [
-    &["*"],
-    &["orchestrator"],
-    &["subagent:a*"],
-    &["subagent:a:*", "orchestrator"],
-    &["subagent:b", "subagent:a"],
-];
-
 /// One step of a script.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
@@ -118,14 +109,6 @@ pub(crate) enum Guess {
     WrongVersion,
     RightRevision,
     WrongRevision,
-}
-
-pub(crate) fn key(nth: usize) -> Key {
-    Key::parse(KEYS[nth]).unwrap()
-}
-
-pub(crate) fn label(nth: usize) -> Label {
-    Label::parse(LABELS[nth]).unwrap()
 }
 
 fn list(nth: usize) -> Participants {

@@ -15,10 +15,10 @@ use shared_context_core::{
     tokens::Tokens,
 };
 
-use crate::state::{Answer, Held, Model, is_granted, name, participant};
+use super::state::{Answer, Held, Model, is_granted, name, participant};
 
 /// An answer, and the session after it if it changed.
-pub(crate) type Done = (Answer, Option<Model>);
+pub type Done = (Answer, Option<Model>);
 
 /// Ten years.
 const EXPIRY_MS_MAX: u64 = 315_360_000_000;
@@ -30,7 +30,8 @@ enum Plan {
 }
 
 impl Model {
-    pub(crate) fn write(&self, clock: u64, who: &str, asked: &Write) -> Done {
+    /// Writes an entry.
+    pub fn write(&self, clock: u64, who: &str, asked: &Write) -> Done {
         let (command, id) = (Command::Write(asked.clone()), asked.request_id.as_ref());
         let is_reused = match self.opening(clock, who, id, &command, &[asked]) {
             Ok(is_reused) => is_reused,
@@ -55,7 +56,8 @@ impl Model {
         }
     }
 
-    pub(crate) fn delete(&self, clock: u64, who: &str, asked: &Delete) -> Done {
+    /// Removes an entry.
+    pub fn delete(&self, clock: u64, who: &str, asked: &Delete) -> Done {
         let (command, id) = (Command::Delete(asked.clone()), asked.request_id.as_ref());
         let is_reused = match self.opening(clock, who, id, &command, &[]) {
             Ok(is_reused) => is_reused,
@@ -72,7 +74,8 @@ impl Model {
         }
     }
 
-    pub(crate) fn write_batch(&self, clock: u64, who: &str, asked: &Batch) -> Done {
+    /// Writes and removes entries, all or none.
+    pub fn write_batch(&self, clock: u64, who: &str, asked: &Batch) -> Done {
         let (command, id) = (Command::WriteBatch(asked.clone()), asked.request_id.as_ref());
         let writes: Vec<&Write> = asked.writes.iter().collect();
         let is_reused = match self.opening(clock, who, id, &command, &writes) {
@@ -117,13 +120,8 @@ impl Model {
         }
     }
 
-    pub(crate) fn set_access(
-        &self,
-        clock: u64,
-        who: &str,
-        key: &Key,
-        change: &AccessChange,
-    ) -> Done {
+    /// Changes who may read and write an entry.
+    pub fn set_access(&self, clock: u64, who: &str, key: &Key, change: &AccessChange) -> Done {
         if let Err(code) = self.check_participant(who) {
             return (Err(code), None);
         }

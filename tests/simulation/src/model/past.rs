@@ -15,19 +15,14 @@ use shared_context_core::{
     tokens::{Tokens, approximate},
 };
 
-use crate::{
+use super::{
     changes::Done,
     state::{Held, Model, Shot},
 };
 
 impl Model {
-    pub(crate) fn take_snapshot(
-        &self,
-        clock: u64,
-        who: &str,
-        label: &Label,
-        note: Option<&Line>,
-    ) -> Done {
+    /// Takes a snapshot.
+    pub fn take_snapshot(&self, clock: u64, who: &str, label: &Label, note: Option<&Line>) -> Done {
         if let Err(code) = self.check_orchestrator(who) {
             return (Err(code), None);
         }
@@ -52,7 +47,8 @@ impl Model {
         (Ok((info.revision, Reply::Snapshot(info))), Some(next))
     }
 
-    pub(crate) fn delete_snapshot(&self, clock: u64, who: &str, label: &Label) -> Done {
+    /// Removes a snapshot.
+    pub fn delete_snapshot(&self, clock: u64, who: &str, label: &Label) -> Done {
         let checked = self.check_orchestrator(who).and_then(|()| self.shot(label));
         if let Err(code) = checked {
             return (Err(code), None);
@@ -64,7 +60,8 @@ impl Model {
         (Ok((Revision(next.revision), Reply::SnapshotDeleted(label.clone()))), Some(next))
     }
 
-    pub(crate) fn restore_snapshot(&self, clock: u64, who: &str, label: &Label) -> Done {
+    /// Makes the store what a snapshot holds.
+    pub fn restore_snapshot(&self, clock: u64, who: &str, label: &Label) -> Done {
         let shot = match self.check_orchestrator(who).and_then(|()| self.shot(label)) {
             Ok(shot) => shot,
             Err(code) => return (Err(code), None),
@@ -123,7 +120,8 @@ impl Model {
         (Ok((revision, Reply::Restored(done))), Some(next))
     }
 
-    pub(crate) fn redact(
+    /// Replaces values by their digests.
+    pub fn redact(
         &self,
         clock: u64,
         who: &str,
@@ -189,7 +187,7 @@ impl Model {
     }
 
     /// Removes what expired, for a host whose timer rang.
-    pub(crate) fn sweep(&self, clock: u64) -> Done {
+    pub fn sweep(&self, clock: u64) -> Done {
         if self.at(clock).entries.len() == self.entries.len() {
             return (Ok((Revision(self.revision), Reply::Swept)), None);
         }
@@ -198,7 +196,7 @@ impl Model {
     }
 
     /// Archives the session, or makes its credentials void.
-    pub(crate) fn step(&self, clock: u64, who: &str, is_end: bool) -> Done {
+    pub fn step(&self, clock: u64, who: &str, is_end: bool) -> Done {
         if who != "admin" {
             return (Err(Code::Forbidden), None);
         }
@@ -216,13 +214,14 @@ impl Model {
     }
 
     /// Every version that is kept, where it is kept.
-    pub(crate) fn kept(&self) -> Vec<Held> {
+    pub fn kept(&self) -> Vec<Held> {
         let past = self.history.values().flatten().map(|it| &it.held);
         let shots = self.snapshots.iter().flat_map(|it| it.entries.values());
         self.entries.values().chain(past).chain(shots).cloned().collect()
     }
 
-    pub(crate) fn shot(&self, label: &Label) -> Result<&Shot, Code> {
+    /// The snapshot of this label.
+    pub fn shot(&self, label: &Label) -> Result<&Shot, Code> {
         let found = self.snapshots.iter().find(|it| it.info.label == *label);
         found.ok_or(Code::SnapshotNotFound)
     }

@@ -1,0 +1,107 @@
+//! Canaries: systems that are broken on purpose. Each must be found out within
+//! [`SEEDS_MAX`] seeds, or the simulation does not see what it is for.
+//!
+//! Most are a layer between the core and its host that does not keep the contract,
+//! some stand for mistakes of the core or the codec and change what goes in or
+//! comes out. The core itself is left alone.
+
+/// Within how many seeds every canary must be found out.
+pub const SEEDS_MAX: u64 = 20;
+
+/// What is broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Canary {
+    /// A commit does not look at the revision it expects.
+    IgnoresExpected,
+    /// A commit leaves its first change out.
+    DropsAChange,
+    /// A commit removes no rows.
+    LosesDeletes,
+    /// Removing all rows that begin alike leaves the last of them.
+    LeavesARow,
+    /// A commit of one change in eight is acknowledged and never happens.
+    AcknowledgesEarly,
+    /// A commit that failed is told to have happened.
+    HidesAFailure,
+    /// A bucket is read as it was one commit before.
+    ReadsStale,
+    /// Reads of one request see different revisions.
+    TearsReads,
+    /// A scan leaves the last of more than four rows out.
+    ShortScan,
+    /// Which requests were answered is forgotten.
+    ForgetsRequests,
+    /// The time that the core is told is three seconds ago.
+    ClockBehind,
+    /// An entry that is to expire does not.
+    ForgetsExpiry,
+    /// An overwrite tells the version that was there before.
+    KeepsVersion,
+    /// An audit record tells the value.
+    LogsValues,
+    /// Every change is logged twice.
+    LogsTwice,
+    /// A refusal repeats the value.
+    TellsValues,
+    /// The answer is one that another session gave to the same request.
+    MixesSessions,
+    /// A credential's limits are not looked at.
+    IgnoresLimits,
+    /// Whether a credential is void is not looked at.
+    IgnoresRevocation,
+}
+
+impl Canary {
+    /// Every canary.
+    pub const ALL: [Self; 19] = [
+        Self::IgnoresExpected,
+        Self::DropsAChange,
+        Self::LosesDeletes,
+        Self::LeavesARow,
+        Self::AcknowledgesEarly,
+        Self::HidesAFailure,
+        Self::ReadsStale,
+        Self::TearsReads,
+        Self::ShortScan,
+        Self::ForgetsRequests,
+        Self::ClockBehind,
+        Self::ForgetsExpiry,
+        Self::KeepsVersion,
+        Self::LogsValues,
+        Self::LogsTwice,
+        Self::TellsValues,
+        Self::MixesSessions,
+        Self::IgnoresLimits,
+        Self::IgnoresRevocation,
+    ];
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::IgnoresExpected => "ignores_expected",
+            Self::DropsAChange => "drops_a_change",
+            Self::LosesDeletes => "loses_deletes",
+            Self::LeavesARow => "leaves_a_row",
+            Self::AcknowledgesEarly => "acknowledges_early",
+            Self::HidesAFailure => "hides_a_failure",
+            Self::ReadsStale => "reads_stale",
+            Self::TearsReads => "tears_reads",
+            Self::ShortScan => "short_scan",
+            Self::ForgetsRequests => "forgets_requests",
+            Self::ClockBehind => "clock_behind",
+            Self::ForgetsExpiry => "forgets_expiry",
+            Self::KeepsVersion => "keeps_version",
+            Self::LogsValues => "logs_values",
+            Self::LogsTwice => "logs_twice",
+            Self::TellsValues => "tells_values",
+            Self::MixesSessions => "mixes_sessions",
+            Self::IgnoresLimits => "ignores_limits",
+            Self::IgnoresRevocation => "ignores_revocation",
+        }
+    }
+
+    /// The canary called `name`.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == name)
+    }
+}

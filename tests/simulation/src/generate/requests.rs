@@ -1,0 +1,316 @@
+//! Requests, as the session is when they are made.
+
+use rand::RngExt as _;
+use serde_json::{Map, Value, json};
+use shared_context_codec::Time;
+use shared_context_core::{Key, time::Timestamp};
+
+use super::Generator;
+use crate::{
+    cast::{ASKERS, KEYS, LABELS, LISTS, MARK, SESSIONS},
+    model::{Model, Place},
+    world::World,
+};
+
+/// The place of the admin in [`ASKERS`].
+const ADMIN: usize = 0;
+/// The place of the orchestrator.
+const ORCHESTRATOR: usize = 1;
+
+impl Generator {
+    /// A request, and who sends it.
+    pub(super) fn call(&mut self, world: &World, session: &str, place: &Place) -> (usize, Value) {
+        let Some(model) = place.session.as_deref() else { return self.beginning(world) };
+        let ends = if model.about.is_archived { 0.3 } else { self.mood.ends };
+        if self.is(ends) {
+            let who = self.who(ADMIN);
+            return (who, self.ending(world, model));
+        }
+        let now = model.now(world.now());
+        match self.rng.random_range(0..100) {
+            0..38 => (self.anyone(), self.write(session, model, now)),
+            38..44 => (self.anyone(), self.delete(model)),
+            44..52 => (self.anyone(), self.batch(session, model, now)),
+            52..56 => (self.anyone(), self.set_access(model)),
+            56..68 => (self.who(ORCHESTRATOR), self.order(model)),
+            68..96 => (self.anyone(), self.read(model)),
+            _ => (self.rng.random_range(0..ASKERS.len()), self.administration(model)),
+        }
+    }
+
+    fn anyone(&mut self) -> usize {
+        self.pick(&[1, 1, 1, 1, 1, 2, 2, 2, 3, 4, 5, 5, 6])
+    }
+
+    /// Mostly who may.
+    fn who(&mut self, who: usize) -> usize {
+        if self.is(0.92) { who } else { self.rng.random_range(0..ASKERS.len()) }
+    }
+
+    /// What is asked where there is no session.
+    fn beginning(&mut self, world: &World) -> (usize, Value) {
+        let who = self.who(ADMIN);
+        let documents = world.documents();
+        if self.is(0.25) && !documents.is_empty() {
+            let document = &documents[self.rng.random_range(0..documents.len())];
+            return (who, json!({"action": "import_session", "document": document}));
+        }
+        if self.is(0.85) {
+            return (who, json!({"action": "create_session", "config": self.config()}));
+        }
+        let actions = ["list_keys", "show_session", "export_session", "delete_session", "inspect"];
+        let action = self.pick(&actions);
+        (self.anyone(), json!({"action": action}))
+    }
+
+    /// What ends a session, or moves it.
+    fn ending(&mut self, world: &World, model: &Model) -> Value {
+        let documents = world.documents();
+        match self.rng.random_range(0..10) {
+            0 => json!({"action": "archive_session"}),
+            1 | 2 => json!({"action": "revoke_credentials"}),
+            3..5 => json!({"action": "export_session"}),
+            5 if !documents.is_empty() => {
+                json!({"action": "import_session", "document": documents[0]})
+            }
+            6 => json!({"action": "create_session", "config": self.config()}),
+            _ if model.entries.is_empty() => json!({"action": "export_session"}),
+            _ => json!({"action": "delete_session"}),
+        }
+    }
+
+    /// Sessions that are soon full: of entries, of versions, of snapshots.
+    fn config(&mut self) -> Value {
+        let allows_prefixes = self.is(0.9);
+        let mut config = json!({
+            "value_tokens_max": 8,
+            "store_tokens_max": self.pick(&[20, 20, 40]),
+            "keys_max": self.pick(&[4, 4, 6]),
+            "history_versions_max": self.pick(&[0, 1, 3, 3, 3]),
+            "snapshots_max": 3,
+            "changes_max": self.pick(&[256, 1000]),
+            "allows_prefixes": allows_prefixes,
+        });
+        if self.is(0.3) {
+            config["ttl_seconds_default"] = json!(self.rng.random_range(1..4));
+        }
+        if self.is(0.6) {
+            config["access"] = json!([
+                {"keys": "plan_*", "readable_by": LISTS[0], "writable_by": LISTS[1]},
+                {"keys": "closed_*", "readable_by": LISTS[3], "writable_by": LISTS[0]},
+            ]);
+        }
+        if self.is(0.2) {
+            let keys = json!([{"key": "key_0", "group": "Work", "purpose": "what is being done"}]);
+            config["namespace"] = json!({"keys": if self.is(0.5) { keys } else { json!([]) }});
+        }
+        config
+    }
+
+    fn key(&mut self, model: &Model) -> String {
+        let known: Vec<&Key> = model.entries.keys().collect();
+        let key = if self.is(0.5) && !known.is_empty() {
+            known[self.rng.random_range(0..known.len())].to_string()
+        } else {
+            // A few keys have much history.
+            KEYS[self.pick(&[0, 0, 0, 0, 1, 1, 2, 3, 4, 5])].to_owned()
+        };
+        if model.config().allows_prefixes || self.is(0.05) { key } else { key.replace(':', "_") }
+    }
+
+    fn label(&mut self, model: &Model) -> String {
+        if self.is(0.7) && !model.snapshots.is_empty() {
+            let nth = self.rng.random_range(0..model.snapshots.len());
+            return model.snapshots[nth].info.label.to_string();
+        }
+        self.pick(&LABELS).to_owned()
+    }
+
+    /// A value that no other has, of up to 9 tokens where 8 are allowed.
+    fn value(&mut self, session: &str) -> String {
+        self.values += 1;
+        let mut value = format!("{MARK}{}{}", &session[..1], self.values);
+        let filling = self.pick(&["x", "é"]);
+        let chars = self.rng.random_range(0..34_usize);
+        if value.len() < chars {
+            value += &filling.repeat(chars - value.len());
+        }
+        if self.is(0.1) { format!("{MARK} same") } else { value }
+    }
+
+    fn write(&mut self, session: &str, model: &Model, now: u64) -> Value {
+        let key = self.key(model);
+        let mut write = self.written(session, model, now, &key);
+        write.insert("action".to_owned(), json!("write"));
+        self.identify(&mut write);
+        Value::Object(write)
+    }
+
+    /// A write without its action.
+    fn written(&mut self, session: &str, model: &Model, now: u64, key: &str) -> Map<String, Value> {
+        let mut write = Map::new();
+        write.insert("key".to_owned(), json!(key));
+        write.insert("value".to_owned(), json!(self.value(session)));
+        self.condition(model, key, &mut write);
+        match self.rng.random_range(0..9) {
+            0 | 1 => {
+                let seconds = json!(self.rng.random_range(1..4));
+                write.insert("ttl_seconds".to_owned(), seconds);
+            }
+            2 => {
+                let at = now.saturating_add_signed(self.rng.random_range(-1..7) * 500);
+                write.insert("expires_at".to_owned(), json!(Time(Timestamp(at)).to_string()));
+            }
+            _ => {}
+        }
+        self.lists(0.1, &mut write);
+        if self.is(0.15) {
+            write.insert("history".to_owned(), json!(self.is(0.5)));
+        }
+        write
+    }
+
+    fn delete(&mut self, model: &Model) -> Value {
+        let key = self.key(model);
+        let mut delete = Map::new();
+        delete.insert("action".to_owned(), json!("delete"));
+        delete.insert("key".to_owned(), json!(key));
+        self.condition(model, &key, &mut delete);
+        self.identify(&mut delete);
+        Value::Object(delete)
+    }
+
+    /// Writes and deletes of different keys.
+    fn batch(&mut self, session: &str, model: &Model, now: u64) -> Value {
+        let mut keys: Vec<String> = KEYS.iter().map(|it| (*it).to_owned()).collect();
+        keys.retain(|it| model.config().allows_prefixes || !it.contains(':'));
+        let mut batch = Map::new();
+        let (mut writes, mut deletes) = (Vec::new(), Vec::new());
+        for _ in 0..self.rng.random_range(1..4) {
+            let key = keys.remove(self.rng.random_range(0..keys.len()));
+            let is_there = model.entries.keys().any(|it| it.as_str() == key);
+            // Most deletes are of what is there, or no batch with one would pass.
+            if self.is(0.3) && (is_there || self.is(0.1)) {
+                let mut delete = Map::new();
+                delete.insert("key".to_owned(), json!(key));
+                self.condition(model, &key, &mut delete);
+                deletes.push(Value::Object(delete));
+            } else {
+                writes.push(Value::Object(self.written(session, model, now, &key)));
+            }
+        }
+        batch.insert("action".to_owned(), json!("write_batch"));
+        batch.insert("writes".to_owned(), Value::Array(writes));
+        batch.insert("deletes".to_owned(), Value::Array(deletes));
+        self.identify(&mut batch);
+        Value::Object(batch)
+    }
+
+    fn set_access(&mut self, model: &Model) -> Value {
+        let mut request = Map::new();
+        request.insert("action".to_owned(), json!("set_access"));
+        request.insert("key".to_owned(), json!(self.key(model)));
+        self.lists(0.6, &mut request);
+        if request.len() == 2 {
+            request.insert("readable_by".to_owned(), json!(["*"]));
+        }
+        Value::Object(request)
+    }
+
+    /// What is the orchestrator's.
+    fn order(&mut self, model: &Model) -> Value {
+        let label = self.label(model);
+        match self.rng.random_range(0..15) {
+            0..4 => json!({"action": "snapshot", "label": self.pick(&LABELS)}),
+            4 => json!({"action": "snapshot", "label": label, "note": "why"}),
+            5..9 => json!({"action": "restore_snapshot", "label": label}),
+            9..12 => json!({"action": "delete_snapshot", "label": label}),
+            _ => {
+                let kept = model.kept();
+                let mut request = json!({"action": "redact", "key": self.key(model),
+                    "reason": "a \"secret\""});
+                if self.is(0.7) && !kept.is_empty() {
+                    let one = &kept[self.rng.random_range(0..kept.len())].entry;
+                    request["key"] = json!(one.key.as_str());
+                    if self.is(0.5) {
+                        request["revision"] = json!(one.revision.0);
+                    }
+                }
+                request
+            }
+        }
+    }
+
+    fn read(&mut self, model: &Model) -> Value {
+        let (key, label) = (self.key(model), self.label(model));
+        let since = model.revision.saturating_sub(self.rng.random_range(0..5));
+        let mut request = match self.rng.random_range(0..20) {
+            0..4 => json!({"action": "read", "key": key}),
+            4..7 => json!({"action": "list_keys"}),
+            7 if model.config().allows_prefixes => json!({"action": "list_keys", "prefix": "inv"}),
+            7..10 => json!({"action": "read_batch", "keys": [key, "key_x"]}),
+            10..12 => return json!({"action": "read_history", "key": key}),
+            12 => return json!({"action": "read_history", "key": key, "versions": [1, 3]}),
+            13 => return json!({"action": "read_snapshot", "label": label}),
+            14 => return json!({"action": "read_snapshot", "label": label, "key": key}),
+            15 => return json!({"action": "diff_snapshots", "from": label}),
+            16 => {
+                let to = self.label(model);
+                return json!({"action": "diff_snapshots", "from": label, "to": to});
+            }
+            17 => return json!({"action": "changes", "since": since, "limit": 2}),
+            18 => return json!({"action": "changes", "keys": "inv:*"}),
+            _ => return json!({"action": "list_snapshots"}),
+        };
+        if self.is(0.4) {
+            request["if_changed_since"] = json!(since);
+        }
+        request
+    }
+
+    /// What operators look at, and what is told of the session itself.
+    fn administration(&mut self, model: &Model) -> Value {
+        match self.rng.random_range(0..6) {
+            0 => json!({"action": "inspect"}),
+            1 => json!({"action": "audit", "since": model.revision.saturating_sub(3), "limit": 2}),
+            2 => json!({"action": "show_session"}),
+            3 => json!({"action": "prompt", "max_tokens": self.pick(&[10, 400, 2_000])}),
+            4 => {
+                json!({"action": "prompt", "participant": self.pick(&["subagent:b", "orchestrator"])})
+            }
+            _ => json!({"action": "export_session"}),
+        }
+    }
+
+    fn condition(&mut self, model: &Model, key: &str, request: &mut Map<String, Value>) {
+        let known =
+            model.entries.iter().find(|(it, _)| it.as_str() == key).map(|(_, it)| &it.entry);
+        let (version, revision) = known.map_or((0, 0), |it| (it.version, it.revision.0));
+        let (name, value) = match self.rng.random_range(0..16) {
+            0 => ("if_version", version),
+            1 => ("if_version", version + 1),
+            2 => ("if_revision", revision),
+            3 => ("if_revision", revision + 1),
+            _ => return,
+        };
+        request.insert(name.to_owned(), json!(value));
+    }
+
+    fn lists(&mut self, likely: f64, request: &mut Map<String, Value>) {
+        for name in ["readable_by", "writable_by"] {
+            if self.is(likely) {
+                request.insert(name.to_owned(), json!(self.pick(&LISTS)));
+            }
+        }
+    }
+
+    /// Some requests have a name, of which there are few.
+    fn identify(&mut self, request: &mut Map<String, Value>) {
+        if self.is(0.25) {
+            let id = format!("r{}", self.rng.random_range(0..40));
+            request.insert("request_id".to_owned(), json!(id));
+        }
+    }
+}
+
+const _: () = assert!(SESSIONS.len() == 3, "moods name as many");

@@ -1,0 +1,20 @@
+//! What a session must show, in its plainest form: it holds every value where it
+//! is used, copies the whole of itself for each change and counts everything anew.
+//!
+//! [`place`] is the way in: a bucket, and what a command must answer and make of
+//! it. Leaves out the advices of writes, exact token counts, and the bytes that
+//! history may take, which a test of the core holds.
+//!
+//! Invariant: it shares no rule with the core, only the types of questions and
+//! answers, and the text of prompts.
+
+mod changes;
+mod past;
+pub mod place;
+mod reads;
+pub mod rows;
+pub mod state;
+
+pub use changes::Done;
+pub use place::{Asker, Expected, Place};
+pub use state::Model;

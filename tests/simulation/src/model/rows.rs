@@ -1,0 +1,84 @@
+//! What lies in the bucket: exactly the rows that what the session shows needs,
+//! none missing and none left over.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use shared_context_core::store::history::{HistoryUse, VERSION_BYTES};
+
+use super::state::Model;
+
+/// The rows of a bucket.
+pub type Rows = BTreeMap<String, Vec<u8>>;
+
+/// Tells what is wrong with the rows of a bucket that holds `session`: with the
+/// names of all, and with what is in those of values.
+///
+/// # Errors
+///
+/// What is missing, left over or another.
+pub fn check(rows: &Rows, session: Option<&Model>) -> Result<(), String> {
+    // How far revisions were ahead of the bucket's is all that is not forgotten.
+    let Some(model) = session else {
+        return same("no session", rows.keys().filter(|it| *it != "offset").cloned(), []);
+    };
+    let of = |kind: &str| -> Vec<String> {
+        rows.keys().filter(|row| row.starts_with(kind)).cloned().collect()
+    };
+    let values: Rows = model
+        .kept()
+        .into_iter()
+        .map(|it| {
+            let row = format!("v/{}/{:016x}", it.entry.key, it.entry.revision.0);
+            (row, it.value.into_bytes())
+        })
+        .collect();
+    same("values", of("v/"), values.keys().cloned())?;
+    if let Some((row, _)) = values.iter().find(|(row, value)| rows.get(*row) != Some(value)) {
+        return Err(format!("another value is stored in {row}"));
+    }
+    same("entries", of("k/"), model.entries.keys().map(|it| format!("k/{it}")))?;
+    let past = model.history.iter().filter(|(_, it)| !it.is_empty());
+    same("history", of("h/"), past.map(|(key, _)| format!("h/{key}")))?;
+    let taken = || model.snapshots.iter().map(|it| it.info.revision.0);
+    same("snapshots", of("s/"), taken().map(|it| format!("s/{it:016x}")))?;
+    same("their entries", of("e/"), taken().map(|it| format!("e/{it:016x}")))?;
+    let changes = model.first().0..=model.revision;
+    same("changes", of("c/"), changes.map(|it| format!("c/{it:016x}")))?;
+    let requests = model.answers.keys().map(|(who, id)| format!("q/{who}/{id}"));
+    same("requests", of("q/"), requests)?;
+    let others = [
+        ("access", !model.config().access.is_empty()),
+        ("meta", true),
+        ("namespace", model.config().namespace.is_some()),
+    ];
+    let others = others.into_iter().filter(|(_, is_there)| *is_there);
+    let known = ["c/", "e/", "h/", "k/", "q/", "s/", "v/", "offset"];
+    let is_other = |row: &&String| !known.iter().any(|it| row.starts_with(it));
+    same("others", rows.keys().filter(is_other).cloned(), others.map(|(row, _)| row.to_owned()))
+}
+
+/// Whether there are just those rows that must be.
+fn same(
+    what: &str,
+    stored: impl IntoIterator<Item = String>,
+    needed: impl IntoIterator<Item = String>,
+) -> Result<(), String> {
+    let stored: BTreeSet<String> = stored.into_iter().collect();
+    let needed: BTreeSet<String> = needed.into_iter().collect();
+    if stored == needed {
+        return Ok(());
+    }
+    let missing: Vec<_> = needed.difference(&stored).collect();
+    let orphaned: Vec<_> = stored.difference(&needed).collect();
+    Err(format!("rows of {what}: missing {missing:?}, left over {orphaned:?}"))
+}
+
+/// How much history there is, counted anew.
+pub fn history(model: &Model) -> HistoryUse {
+    let all = || model.history.values().flatten();
+    HistoryUse {
+        versions: all().count() as u64,
+        bytes: all().map(|it| VERSION_BYTES + it.held.value.len() as u64).sum(),
+        bytes_max: model.config().retention.history_bytes_max.into(),
+    }
+}

@@ -1,0 +1,250 @@
+//! Simulated storage: rows in memory, around which anything may happen.
+
+use std::{cell::Cell, panic::resume_unwind, rc::Rc};
+
+use shared_context_core::{
+    memory::MemoryBucket,
+    port::{Bucket, Change, CommitError, Kv, KvError, ReadError, Revision, Row},
+};
+
+use super::{
+    World,
+    instance::{Fault, Instance, Killed},
+    truth::Committed,
+};
+use crate::{
+    canary::Canary,
+    model::Place,
+    request,
+    script::{Call, Storage},
+};
+
+/// A bucket that one instance has open.
+#[derive(Debug)]
+pub(super) struct SimBucket<'i> {
+    inner: MemoryBucket,
+    instance: &'i Instance<'i>,
+    opened: Rc<Place>,
+    is_connected: Cell<bool>,
+}
+
+fn failed() -> KvError {
+    KvError("as planned".to_owned())
+}
+
+impl<'i> Kv for &'i Instance<'i> {
+    type Bucket = SimBucket<'i>;
+
+    fn open(&self, name: &str) -> Result<SimBucket<'i>, KvError> {
+        let fault = self.call(Call::Open);
+        if fault.is_some() {
+            self.has_failed.set(true);
+            return Err(failed());
+        }
+        let world = self.world;
+        if name != format!("session/{}", self.session) {
+            world.fail("another bucket", format!("{name} was opened for {}", self.session));
+        }
+        let opened = world.place(self.session);
+        self.opened.replace(Some(opened.clone()));
+        let mut inner = world.kv.borrow().open(name)?;
+        if world.canary == Some(Canary::ReadsStale)
+            && let Some(before) = world.stale.borrow_mut().get_mut(name)
+        {
+            inner = std::mem::replace(before, inner);
+        } else if world.canary == Some(Canary::ReadsStale) {
+            let now = world.kv.borrow().open(name)?;
+            world.stale.borrow_mut().insert(name.to_owned(), now);
+        } else if inner.revision().0 != opened.revision {
+            let what = format!("{}, the model at {}", inner.revision(), opened.revision);
+            world.fail("revision of storage", format!("storage is at revision {what}"));
+        }
+        Ok(SimBucket { inner, instance: self, opened, is_connected: Cell::new(true) })
+    }
+}
+
+impl SimBucket<'_> {
+    fn world(&self) -> &World {
+        self.instance.world
+    }
+
+    /// What becomes of a call, if it is not to be answered as it should.
+    fn fault(&self, call: Call) -> Option<Fault> {
+        let fault = self.instance.call(call);
+        if fault == Some(Fault::Disconnect) {
+            self.is_connected.set(false);
+        }
+        if self.is_connected.get() { fault } else { Some(Fault::Fail) }
+    }
+
+    fn read(&self) -> Result<(), ReadError> {
+        let fault = self.fault(Call::Read);
+        let is_now = self.world().place(self.instance.session).revision;
+        let has_moved = self.world().storage == Storage::Moving
+            && is_now != self.opened.revision
+            && self.world().canary != Some(Canary::TearsReads);
+        match fault {
+            Some(Fault::Fail) => {
+                self.instance.has_failed.set(true);
+                Err(ReadError::Failed(failed()))
+            }
+            Some(Fault::Move) => Err(self.moved()),
+            _ if has_moved => Err(self.moved()),
+            _ => Ok(()),
+        }
+    }
+
+    fn moved(&self) -> ReadError {
+        self.instance.overtaken.set(self.instance.overtaken.get() + 1);
+        self.world().counts.borrow_mut().moved += 1;
+        ReadError::Moved
+    }
+
+    /// The rows that are read: where nothing tells that they moved, those of now.
+    fn rows(&self) -> Option<MemoryBucket> {
+        let is_torn = self.world().canary == Some(Canary::TearsReads);
+        let name = format!("session/{}", self.instance.session);
+        is_torn.then(|| self.world().kv.borrow().open(&name).ok())?
+    }
+
+    /// Commits, as far as nothing is broken on purpose.
+    fn change(
+        &mut self,
+        expected: Revision,
+        mut changes: Vec<Change>,
+    ) -> Result<Revision, CommitError> {
+        let world = self.instance.world;
+        let now = Revision(world.place(self.instance.session).revision);
+        let name = format!("session/{}", self.instance.session);
+        let mut expected = expected;
+        match world.canary {
+            Some(Canary::IgnoresExpected) => expected = now,
+            Some(Canary::DropsAChange) => drop(changes.remove(0)),
+            Some(Canary::LosesDeletes) => changes.retain(|it| !matches!(it, Change::Delete(_))),
+            Some(Canary::ForgetsRequests) => {
+                changes.retain(|it| !matches!(it, Change::Put(row, _) if row.starts_with("q/")));
+            }
+            Some(Canary::LeavesARow) if changes.iter().any(is_all) => {
+                let bucket = world.kv.borrow().open(&name);
+                let rows = bucket.map(|it| it.scan("", None, u32::MAX).unwrap_or_default());
+                let last = rows.ok().and_then(|it| it.into_iter().last());
+                changes.extend(last.map(|(row, bytes)| Change::Put(row, bytes)));
+            }
+            Some(Canary::AcknowledgesEarly) if now.0 % 8 == 7 && now == expected => {
+                return Ok(now.next());
+            }
+            _ => {}
+        }
+        let mut bucket = world.kv.borrow().open(&name).map_err(CommitError::Failed)?;
+        std::mem::swap(&mut self.inner, &mut bucket);
+        drop(bucket);
+        self.inner.commit(expected, changes)
+    }
+
+    /// Takes the commit in that was made of what this instance read.
+    fn committed(&self, revision: Revision, is_told: bool) {
+        let (world, instance) = (self.world(), self.instance);
+        let is_now = world.place(instance.session).revision;
+        if is_now != self.opened.revision {
+            let what =
+                format!("decided upon revision {}, committed upon {is_now}", self.opened.revision);
+            return world.fail("lost update", what);
+        }
+        let Some(command) = &instance.command else {
+            return world.fail("commit", "what was no request was committed".to_owned());
+        };
+        let clock = instance.clock.get();
+        let decided = self.opened.decide(clock, instance.session, &instance.asker, command);
+        let (expected, Some(next)) = decided else {
+            let what = format!("{command:?} was committed, the model answers {:?}", decided.0);
+            return world.fail("commit", what);
+        };
+        if next.revision != revision.0 {
+            let what = format!("{revision} after {}", self.opened.revision);
+            return world
+                .fail("revision of storage", format!("a commit was told to be revision {what}"));
+        }
+        let records = next.made(&self.opened, clock);
+        let next = Rc::new(next);
+        let told = world.truth_mut(instance.session, |truth| {
+            truth.commit(&next)?;
+            match request::request_id(command) {
+                Some(id) => truth.once(instance.asker.name(), id.as_str(), command),
+                None => Ok(()),
+            }
+        });
+        if let Err(what) = told {
+            world.fail("at most once", what);
+        }
+        world.counts.borrow_mut().commits += 1;
+        world.touched.borrow_mut().insert(instance.session.to_owned());
+        instance.committed.replace(Some(Committed { expected, next, records, is_told }));
+    }
+}
+
+fn is_all(change: &Change) -> bool {
+    matches!(change, Change::DeletePrefix(_))
+}
+
+impl Bucket for SimBucket<'_> {
+    fn revision(&self) -> Revision {
+        Revision(self.opened.revision)
+    }
+
+    fn get(&self, row: &str) -> Result<Option<Vec<u8>>, ReadError> {
+        self.read()?;
+        self.rows().as_ref().unwrap_or(&self.inner).get(row)
+    }
+
+    fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, ReadError> {
+        self.read()?;
+        let rows = self.rows();
+        let mut rows = rows.as_ref().unwrap_or(&self.inner).scan(prefix, after, limit)?;
+        if self.world().canary == Some(Canary::ShortScan) && rows.len() > 4 {
+            rows.pop();
+        }
+        Ok(rows)
+    }
+
+    fn commit(
+        &mut self,
+        expected: Revision,
+        changes: Vec<Change>,
+    ) -> Result<Revision, CommitError> {
+        let fault = self.fault(Call::Commit);
+        let fail = || {
+            self.instance.has_failed.set(true);
+            Err(CommitError::Failed(failed()))
+        };
+        let conflict = || {
+            self.instance.overtaken.set(self.instance.overtaken.get() + 1);
+            self.instance.world.counts.borrow_mut().conflicts += 1;
+            Err(CommitError::Conflict)
+        };
+        match fault {
+            Some(Fault::Fail) if self.world().canary == Some(Canary::HidesAFailure) => {
+                return Ok(expected.next());
+            }
+            Some(Fault::Fail | Fault::Disconnect | Fault::Move) => return fail(),
+            Some(Fault::Conflict) => return conflict(),
+            Some(Fault::LoseAnswer | Fault::KillAfter) | None => {}
+        }
+        for change in &changes {
+            self.world().note_change(change);
+        }
+        let revision = match self.change(expected, changes) {
+            Ok(revision) => revision,
+            Err(CommitError::Conflict) => return conflict(),
+            Err(other) => return Err(other),
+        };
+        self.committed(revision, fault != Some(Fault::LoseAnswer));
+        match fault {
+            Some(Fault::KillAfter) => resume_unwind(Box::new(Killed)),
+            Some(Fault::LoseAnswer) => {
+                self.world().counts.borrow_mut().unknown += 1;
+                fail()
+            }
+            _ => Ok(revision),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Comparing what is there: a glance at a session that a step changed, and all of
+//! it for everyone.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::World;
+use crate::{
+    cast::{ASKERS, KEYS, LABELS, SESSIONS},
+    script::{Ask, Request},
+};
+
+impl World {
+    /// Compares what tells most of a session, for one after the other.
+    pub(super) fn glance(&self, session: &str) {
+        let nth = self.step.get();
+        self.comparing(|| {
+            self.look(session, nth, json!({"action": "list_keys"}));
+            self.look(session, nth, json!({"action": "read_batch", "keys": self.keys(session)}));
+            let since = self.place(session).latest().saturating_sub(1);
+            self.look(session, nth + 3, json!({"action": "changes", "since": since}));
+        });
+    }
+
+    /// Compares everything, for everyone.
+    pub(super) fn compare_all(&self) {
+        self.comparing(|| {
+            for session in SESSIONS {
+                self.check_rows(session);
+                for nth in 0..ASKERS.len() {
+                    self.compare_session(session, nth);
+                }
+                self.compare_acknowledged(session);
+            }
+        });
+    }
+
+    fn compare_session(&self, session: &str, nth: usize) {
+        let look = |request: Value| self.look(session, nth, request);
+        let keys = self.keys(session);
+        let now = self.place(session).latest();
+        for action in ["list_keys", "list_snapshots", "show_session", "inspect", "export_session"] {
+            look(json!({"action": action}));
+        }
+        look(json!({"action": "read_batch", "keys": keys}));
+        look(json!({"action": "changes", "limit": 1000}));
+        look(json!({"action": "changes", "since": now.saturating_sub(3), "limit": 2}));
+        look(json!({"action": "audit", "limit": 1000}));
+        look(json!({"action": "prompt"}));
+        for since in [0, now.saturating_sub(2), now.saturating_sub(1), now, now + 1] {
+            look(json!({"action": "list_keys", "if_changed_since": since}));
+            look(json!({"action": "read_batch", "keys": keys, "if_changed_since": since}));
+        }
+        for key in &keys {
+            look(json!({"action": "read", "key": key}));
+            look(json!({"action": "read", "key": key, "if_changed_since": now}));
+            look(json!({"action": "read_history", "key": key}));
+        }
+        for (label, other) in LABELS.iter().zip(LABELS.iter().rev()) {
+            look(json!({"action": "read_snapshot", "label": label}));
+            look(json!({"action": "diff_snapshots", "from": label}));
+            look(json!({"action": "diff_snapshots", "from": label, "to": other}));
+        }
+    }
+
+    /// No acknowledged change is lost: what is kept of the audit trail has all of them.
+    fn compare_acknowledged(&self, session: &str) {
+        let place = self.place(session);
+        let Some(model) = &place.session else { return };
+        let (incarnation, first) = (model.about.incarnation, model.first().0);
+        let kept: BTreeSet<u64> = self.audited(session);
+        let lost = self.truth_mut(session, |truth| {
+            let mut its = truth.acknowledged.iter().filter(|(of, _)| *of == incarnation);
+            its.find(|(_, it)| *it >= first && !kept.contains(it)).copied()
+        });
+        if let Some((_, revision)) = lost {
+            self.fail(
+                "lost",
+                format!("{session}: revision {revision} was acknowledged and is gone"),
+            );
+        }
+    }
+
+    /// The revisions of the audit trail, as they are stored.
+    fn audited(&self, session: &str) -> BTreeSet<u64> {
+        use shared_context_core::port::{Bucket as _, Kv as _};
+        let bucket = self.kv.borrow().open(&format!("session/{session}"));
+        let rows = bucket.map(|it| it.scan("c/", None, u32::MAX).unwrap_or_default());
+        let rows = rows.unwrap_or_default().into_iter();
+        rows.filter_map(|(row, _)| u64::from_str_radix(row.get(2..)?, 16).ok()).collect()
+    }
+
+    /// The keys that requests on the session may name.
+    fn keys(&self, session: &str) -> Vec<&'static str> {
+        let place = self.place(session);
+        let allows = place.session.as_ref().is_none_or(|it| it.config().allows_prefixes);
+        KEYS.into_iter().filter(|it| allows || !it.contains(':')).collect()
+    }
+
+    /// Asks as the nth of all, to compare.
+    fn look(&self, session: &str, nth: usize, request: Value) {
+        if self.flaw.borrow().is_some() {
+            return;
+        }
+        let (participant, keys) = ASKERS[nth % ASKERS.len()];
+        self.ask(&Ask {
+            participant: participant.to_owned(),
+            keys: keys.iter().map(|it| (*it).to_owned()).collect(),
+            credential: None,
+            session: session.to_owned(),
+            request: Request::Call(request),
+            during: Vec::new(),
+        });
+    }
+
+    fn comparing(&self, compare: impl FnOnce()) {
+        self.is_comparing.set(true);
+        compare();
+        self.is_comparing.set(false);
+    }
+}

@@ -1,0 +1,73 @@
+//! What is printed as a conformance case is one: the suite's own parser takes it.
+
+#[path = "../../conformance/src/case/mod.rs"]
+#[expect(dead_code, unreachable_pub, reason = "the suite's, of which the parser is used here")]
+mod suite;
+
+use serde_json::json;
+use shared_context_simulation::{
+    case::conformance_case,
+    run,
+    script::{Ask, At, Call, Deed, Event, Request, Script, Step, Storage},
+};
+
+fn ask(participant: &str, request: Request) -> Ask {
+    Ask {
+        participant: participant.to_owned(),
+        keys: Vec::new(),
+        credential: None,
+        session: "alpha".to_owned(),
+        request,
+        during: Vec::new(),
+    }
+}
+
+fn script(asks: Vec<Ask>) -> Script {
+    let steps = asks.into_iter().map(|it| Step::Ask(Box::new(it))).collect();
+    Script { storage: Storage::Snapshots, canary: None, steps }
+}
+
+fn call(participant: &str, call: serde_json::Value) -> Ask {
+    ask(participant, Request::Call(call))
+}
+
+#[test]
+fn a_script_without_faults_is_a_case_of_the_suite() {
+    let raw = |text: &str| Request::Raw {
+        text: text.to_owned(),
+        refused: "MALFORMED_REQUEST".to_owned(),
+    };
+    let mut limited =
+        call("subagent:a", json!({"action": "write", "key": "inv_1", "value": "zq \"1\": {a}\n"}));
+    limited.keys = vec!["inv_*".to_owned()];
+    let mut script = script(vec![
+        call("admin", json!({"action": "create_session", "config": {"keys_max": 2}})),
+        limited,
+        call("orchestrator", json!({"action": "read", "key": "nothing"})),
+        call("orchestrator", json!({"action": "redact", "key": "inv_1", "reason": "why: so"})),
+        ask("orchestrator", raw("{\"action\":")),
+        ask("orchestrator", raw("hex:ff fe 00")),
+    ]);
+    script.steps.insert(2, Step::ClockMs(-1_500));
+    script.steps.push(Step::Elsewhere(true));
+    assert_eq!(run::script(&script).flaw, None);
+    let text = conformance_case(&script, "What is kept: \"this\"").unwrap_or_default();
+    let case = suite::parse(&text).map_err(|err| format!("{err}\n{text}"));
+    let case = case.as_ref();
+    assert_eq!(case.map(|it| it.steps.len()), Ok(8), "{text}");
+    assert!(text.contains("expect_partial: {\"key\":\"inv_1\""), "{text}");
+    assert!(text.contains("error: {code: KEY_NOT_FOUND}"), "{text}");
+}
+
+#[test]
+fn what_a_case_cannot_say_is_none() {
+    let create = || call("admin", json!({"action": "create_session"}));
+    assert!(conformance_case(&script(vec![create()]), "fine").is_some());
+    let event = Event { at: At(Call::Commit, 1), deed: Deed::Fail };
+    let faulty = Ask { during: vec![event], ..create() };
+    let numbered = Ask { credential: Some((1, 0)), ..create() };
+    let variable = call("orchestrator", json!({"action": "write", "key": "k", "value": "$zq"}));
+    for other in [faulty, numbered, variable] {
+        assert_eq!(conformance_case(&script(vec![create(), other]), "none"), None);
+    }
+}
