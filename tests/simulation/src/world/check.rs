@@ -200,13 +200,14 @@ impl World {
         answer: &Result<Reply, Failure>,
     ) {
         let Err(failure) = answer else { return };
-        let is_overtaken = failure.message.contains("nothing was changed");
+        let is_unchanged = failure.message.contains("nothing was changed");
+        let is_unread = failure.message.contains("could not be read");
         let committed = instance.committed.borrow();
-        let what = if is_overtaken && committed.is_some() {
+        let what = if is_unchanged && committed.is_some() {
             "told that nothing was changed, and it was"
-        } else if is_overtaken && instance.overtaken.get() < ATTEMPTS_MAX {
+        } else if is_unchanged && !is_unread && instance.overtaken.get() < ATTEMPTS_MAX {
             "given up too early"
-        } else if !is_overtaken && !instance.has_failed.get() {
+        } else if (is_unread || !is_unchanged) && !instance.has_failed.get() {
             "storage failed by itself"
         } else if committed.as_ref().is_some_and(|it| it.is_told) {
             "told that it is not known, and it was"
