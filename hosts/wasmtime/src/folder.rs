@@ -19,6 +19,8 @@ use crate::StartError;
 
 /// The database.
 pub const DATABASE_FILE: &str = "shared-context.db";
+/// What tells up to which commit the database is acknowledged.
+pub const MARK_FILE: &str = "shared-context.mark";
 /// The [`Secrets`].
 pub const SECRETS_FILE: &str = "keys.json";
 const LOCK_FILE: &str = "lock";
@@ -201,7 +203,7 @@ fn write_whole(folder: &Path, name: &str, content: &impl Serialize) -> Result<()
 }
 
 /// Opens files for writing; those it creates are readable by their owner only.
-fn private() -> OpenOptions {
+pub(crate) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
     #[cfg(unix)]

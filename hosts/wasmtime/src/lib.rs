@@ -125,6 +125,6 @@ pub use host::{Host, State};
 pub use log::TracingLog;
 pub use server::{Server, ServerOptions};
 pub use shared_context_codec::{Caller, Credential, Failure, Reply};
-pub use sqlite::{SqliteBucket, SqliteKv, SqliteOptions};
+pub use sqlite::{Contents, Examined, SqliteBucket, SqliteKv, SqliteOptions};
 #[cfg(feature = "tokenizer")]
 pub use tokenizer::BpeTokenizer;

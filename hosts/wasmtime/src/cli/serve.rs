@@ -41,7 +41,8 @@ Examples:
   shared-context serve --listen 0 --json   any free port; prints which
 
 Ctrl-C or SIGTERM stops it: what has begun is finished, nothing acknowledged is
-lost. It makes its keys on the first start and keeps them in the data folder;
+lost. It starts only with all that was acknowledged; if something is missing it
+says what, and what to do. It makes its keys on the first start and keeps them in the data folder;
 SHARED_CONTEXT_SECRET and SHARED_CONTEXT_ADMIN_KEY are used instead when set.
 SHARED_CONTEXT_LOG chooses log lines, such as warn or info,shared_context=debug.")]
 pub(crate) struct Arguments {
@@ -63,6 +64,10 @@ pub(crate) struct Arguments {
     /// The most MiB the database may take on the disk [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=DISK_MIB_MAX))]
     disk_max_mib: Option<u64>,
+    /// Begin with what there is although acknowledged writes are missing or damaged,
+    /// and log what is lost; a damaged database is kept under another name
+    #[arg(long)]
+    accept_loss: bool,
     /// The form of the log on standard error
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
@@ -88,6 +93,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     let mut options = options(&folder, arguments.listen);
     options.rate_limit = arguments.rate.0;
     options.public_url.clone_from(&arguments.public_url);
+    options.storage.accepts_loss = arguments.accept_loss;
     options.storage.bytes_max = arguments.disk_max_mib.map(|it| it.saturating_mul(1 << 20));
     let is_key_kept = options.admin_key.is_none();
     let runtime = tokio::runtime::Runtime::new().map_err(|error| no_thread(&error))?;

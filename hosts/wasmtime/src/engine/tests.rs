@@ -225,7 +225,7 @@ async fn a_change_that_met_another_writer_is_made_on_top_of_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_fails_the_change_and_leaves_the_engine_alive() {
-    let full = SqliteOptions { bytes_max: Some(200 << 10) };
+    let full = SqliteOptions { bytes_max: Some(200 << 10), ..SqliteOptions::default() };
     let bench = Bench::new(&full, Arc::new(Still));
     bench.create("s").await.unwrap();
     let large = "x".repeat(3_900);

@@ -1,7 +1,7 @@
-//! The database file: created whole, opened only when it is whole.
+//! The database file: created whole, and what can be seen of it from outside.
 //!
-//! Not here: reading and writing rows. Invariant: a file that is missing a part,
-//! or is not ours, is refused at the start and never written to.
+//! Not here: reading and writing rows, and whether to serve it (`start`).
+//! Invariant: a file that is missing a part, or is not ours, is never written to.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -12,7 +12,14 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::{StartError, folder::DATABASE_FILE};
+use super::{
+    Fault,
+    format::{FORMAT, TABLES},
+};
+use crate::{
+    StartError,
+    folder::{DATABASE_FILE, MARK_FILE},
+};
 
 /// How the database is kept.
 #[derive(Debug, Clone, Default)]
@@ -21,26 +28,16 @@ pub struct SqliteOptions {
     /// The most bytes the database file may have; a commit that needs more fails
     /// as on a full disk. `None`: as many as the disk holds.
     pub bytes_max: Option<u64>,
+    /// Whether to begin with what there is where acknowledged commits are missing
+    /// or damaged, which is refused otherwise. What is lost by it is logged, and a
+    /// damaged file is kept under another name.
+    pub accepts_loss: bool,
 }
 
 /// In `PRAGMA application_id`: "sctx".
 const APPLICATION: u32 = 0x7363_7478;
-/// In `PRAGMA user_version`: the tables below. A newer one is refused.
-const FORMAT: u32 = 1;
-/// A bucket keeps its line when its last row goes: its revision never goes back.
-const TABLES: &str = "
-    CREATE TABLE bucket(
-        id INTEGER PRIMARY KEY,
-        name TEXT NOT NULL UNIQUE,
-        revision INTEGER NOT NULL
-    ) STRICT;
-    CREATE TABLE row(
-        bucket INTEGER NOT NULL,
-        name TEXT NOT NULL,
-        value BLOB NOT NULL,
-        PRIMARY KEY (bucket, name)
-    ) STRICT, WITHOUT ROWID;
-";
+/// The format before checksums. It is brought to the present one.
+pub(super) const FORMAT_WITHOUT_CHECKSUMS: u32 = 1;
 const PAGE_BYTES: u32 = 4096;
 /// Pages kept in memory by each connection, in KiB (negative: that is how
 /// `PRAGMA cache_size` wants it). The system's own cache stands behind.
@@ -48,25 +45,6 @@ const READER_CACHE_KIB: i32 = -2048;
 const WRITER_CACHE_KIB: i32 = -8192;
 /// How long to wait for a foreign program, such as a backup, to let go.
 pub(super) const BUSY_TIME_MAX: Duration = Duration::from_secs(5);
-
-/// Makes sure that `folder` holds a whole database of a known format, and opens
-/// the connection that writes it.
-pub(super) fn prepare(
-    folder: &Path,
-    options: &SqliteOptions,
-) -> Result<(PathBuf, Connection), StartError> {
-    let path = folder.join(DATABASE_FILE);
-    let is_there = path.try_exists().map_err(|it| StartError::file("look for", &path, &it))?;
-    if !is_there {
-        if wal_bytes(&path) > 0 {
-            return Err(damaged(&path, "it is gone, but its write-ahead log is still there"));
-        }
-        create(folder, &path)?;
-    }
-    check(&path)?;
-    let connection = connect_writer(&path, options).map_err(|it| not_opened(&path, &it))?;
-    Ok((path, connection))
-}
 
 /// Opens the connection that writes.
 pub(super) fn connect_writer(path: &Path, options: &SqliteOptions) -> rusqlite::Result<Connection> {
@@ -101,9 +79,23 @@ pub(super) fn connect_reader(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Creates the database under another name and renames it when it is whole, so
-/// that a crash in between leaves nothing that looks like a database.
-fn create(folder: &Path, path: &Path) -> Result<(), StartError> {
+/// Creates a database that holds what `fill` puts into its tables, in place of the
+/// one at `path` if there is one.
+pub(super) fn build(
+    folder: &Path,
+    path: &Path,
+    fill: impl FnOnce(&Connection) -> Result<(), Fault>,
+) -> Result<(), StartError> {
+    let unfinished = fill_unfinished(folder, fill)?;
+    finish(folder, &unfinished, path)
+}
+
+/// Creates a database under another name and brings it to the disk, so that a crash
+/// in between leaves nothing that looks like a database.
+pub(super) fn fill_unfinished(
+    folder: &Path,
+    fill: impl FnOnce(&Connection) -> Result<(), Fault>,
+) -> Result<PathBuf, StartError> {
     let unfinished = folder.join(format!("{DATABASE_FILE}.new"));
     for leftover in ["", "-journal", "-wal", "-shm"] {
         match fs::remove_file(with_suffix(&unfinished, leftover)) {
@@ -114,17 +106,36 @@ fn create(folder: &Path, path: &Path) -> Result<(), StartError> {
         }
     }
     create_private(&unfinished).map_err(|it| StartError::file("create", &unfinished, &it))?;
-    let fill = || -> rusqlite::Result<()> {
+    let fill = || -> Result<(), Fault> {
         let connection = Connection::open(&unfinished)?;
         connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+        // It is begun anew if this is broken off, and synced as a whole.
+        connection.pragma_update(None, "journal_mode", "off")?;
+        connection.pragma_update(None, "synchronous", "off")?;
+        connection.execute_batch("BEGIN")?;
         connection.pragma_update(None, "application_id", APPLICATION)?;
         connection.pragma_update(None, "user_version", FORMAT)?;
-        connection.execute_batch(TABLES)?;
+        for (_, table) in TABLES {
+            connection.execute_batch(table)?;
+        }
+        fill(&connection)?;
+        connection.execute_batch("COMMIT")?;
         connection.pragma_update(None, "journal_mode", "wal")?;
-        connection.close().map_err(|(_, error)| error)
+        Ok(connection.close().map_err(|(_, error)| error)?)
     };
-    fill().map_err(|it| not_opened(&unfinished, &it))?;
-    fs::rename(&unfinished, path)
+    fill().map_err(|it| match it {
+        Fault::Sqlite(error) => not_opened(&unfinished, &error),
+        Fault::Damaged(what) => damaged(&unfinished, &what),
+    })?;
+    File::open(&unfinished)
+        .and_then(|it| it.sync_all())
+        .map_err(|it| StartError::file("write", &unfinished, &it))?;
+    Ok(unfinished)
+}
+
+/// Gives a database that is on the disk its name.
+pub(super) fn finish(folder: &Path, unfinished: &Path, path: &Path) -> Result<(), StartError> {
+    fs::rename(unfinished, path)
         .and_then(|()| File::open(folder)?.sync_all())
         .map_err(|it| StartError::file("create", path, &it))
 }
@@ -132,8 +143,8 @@ fn create(folder: &Path, path: &Path) -> Result<(), StartError> {
 /// Checks that the file is ours, of a known format, and whole. `SQLite` would
 /// take a file without bytes for a new database, and one that was cut while its
 /// log held commits for a whole one. Reads the file itself, because a connection
-/// may change what it opens.
-fn check(path: &Path) -> Result<(), StartError> {
+/// may change what it opens. Returns the format.
+pub(super) fn check(path: &Path) -> Result<u32, StartError> {
     const HEADER_BYTES: usize = 100;
     let mut file = OpenOptions::new()
         .read(true)
@@ -156,16 +167,17 @@ fn check(path: &Path) -> Result<(), StartError> {
         return Err(damaged(path, "it is another program's database"));
     }
     let format = number_at(&header, 60);
-    if format != FORMAT {
+    if !(FORMAT_WITHOUT_CHECKSUMS..=FORMAT).contains(&format) {
         return Err(StartError::new(format!(
             "the database {} has format {format}, this version of shared-context knows \
-             format {FORMAT}; start the version that wrote it, or choose another data folder",
+             formats up to {FORMAT}; start the version that wrote it, or choose another data \
+             folder",
             path.display()
         )));
     }
     let whole = u64::from(number_at(&header, 28)) * u64::from(PAGE_BYTES);
     if length >= whole {
-        return Ok(());
+        return Ok(format);
     }
     if wal_bytes(path) == 0 {
         return Err(damaged(path, &format!("it has {length} bytes of {whole}")));
@@ -177,7 +189,7 @@ fn check(path: &Path) -> Result<(), StartError> {
     if verdict != "ok" {
         return Err(damaged(path, "it is too short and its write-ahead log lacks the rest"));
     }
-    Ok(())
+    Ok(format)
 }
 
 /// The number in the database's header at byte `at`.
@@ -185,7 +197,7 @@ fn number_at(header: &[u8], at: usize) -> u32 {
     header.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |it| u32::from_be_bytes(*it))
 }
 
-fn not_opened(path: &Path, error: &rusqlite::Error) -> StartError {
+pub(super) fn not_opened(path: &Path, error: &rusqlite::Error) -> StartError {
     match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
             damaged(path, &error.to_string())
@@ -202,10 +214,11 @@ fn not_opened(path: &Path, error: &rusqlite::Error) -> StartError {
     }
 }
 
-fn damaged(path: &Path, what: &str) -> StartError {
+pub(super) fn damaged(path: &Path, what: &str) -> StartError {
     StartError::new(format!(
-        "the database {} is damaged: {what}; nothing was changed. Restore it from a backup \
-         together with its -wal file, or move it away to begin with an empty one",
+        "the database {} is damaged: {what}; nothing was changed. Restore from a backup what \
+         was kept together: {DATABASE_FILE}, its -wal file if there was one, {MARK_FILE}; or \
+         move these away to begin with an empty one",
         path.display()
     ))
 }
@@ -218,12 +231,28 @@ fn create_private(path: &Path) -> io::Result<()> {
     options.open(path).map(drop)
 }
 
-fn wal_bytes(path: &Path) -> u64 {
+pub(super) fn wal_bytes(path: &Path) -> u64 {
     fs::metadata(with_suffix(path, "-wal")).map_or(0, |it| it.len())
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
+}
+
+/// Looks at a database through a connection that only reads, and leaves no file
+/// behind that was not there. While this happens the data folder is locked, or
+/// somebody has the database open.
+pub(super) fn look<T>(path: &Path, look: impl FnOnce(&Connection) -> T) -> rusqlite::Result<T> {
+    let beside = ["-wal", "-shm"].map(|suffix| with_suffix(path, suffix));
+    let is_open = beside.iter().any(|it| it.exists());
+    let seen = connect_reader(path).map(|connection| look(&connection));
+    if !is_open && wal_bytes(path) == 0 {
+        for file in beside {
+            // One that stays does no harm.
+            drop(fs::remove_file(file));
+        }
+    }
+    seen
 }

@@ -1,8 +1,10 @@
 //! The durable [`Kv`]: one `SQLite` database per data folder.
 //!
-//! `file` creates, checks and opens the database file; `read` answers from
-//! snapshots, many at a time; `write` is the one thread that commits. Not here:
-//! what the rows mean.
+//! `start` decides whether the database may be served: `file` is the file as such,
+//! `format` its tables, `check` looks at all of them, `mark` remembers the last
+//! commit beside them, `rebuild` makes a new file of an old one. `read` answers from
+//! snapshots, many at a time; `write` is the one thread that commits. Not here: what
+//! the rows mean.
 //!
 //! # Invariants
 //!
@@ -10,10 +12,17 @@
 //!   touched and held until the last commit is done.
 //! - One thread writes. Of what it was given, a transaction holds as much as was
 //!   waiting, so that one sync of the disk serves many commits.
+//! - What was acknowledged is read as it was written, or not at all: what is altered
+//!   fails the read, what is missing is missed at the start (`docs/decisions/0013`).
 //! - No reader holds a connection while it waits for the disk's sync.
 
+mod check;
 mod file;
+mod format;
+mod mark;
 mod read;
+mod rebuild;
+mod start;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -22,7 +31,11 @@ use std::{path::Path, sync::Arc};
 
 use shared_context_core::port::{Change, CommitError, Kv, KvError, Revision};
 
-pub use self::{file::SqliteOptions, read::SqliteBucket};
+pub use self::{
+    file::SqliteOptions,
+    read::SqliteBucket,
+    start::{Contents, Examined},
+};
 use self::{
     read::Readers,
     write::{Commit, Writer},
@@ -53,13 +66,25 @@ impl SqliteKv {
     /// # Errors
     ///
     /// The folder cannot be written; another process (or another `SqliteKv`)
-    /// uses it; the database file is damaged, is none, or is of a newer format.
+    /// uses it; the database file is damaged, is none, or is of a newer format;
+    /// commits that were acknowledged are missing from it.
     pub fn open(folder: impl AsRef<Path>, options: &SqliteOptions) -> Result<Self, StartError> {
         let folder = folder.as_ref();
         let lock = Lock::take(folder)?;
-        let (path, connection) = file::prepare(folder, options)?;
-        let writer = Writer::start(path.clone(), connection, options.clone(), lock)?;
+        let opened = start::open(folder, options)?;
+        let path = opened.path.clone();
+        let writer = Writer::start(opened, options.clone(), lock)?;
         Ok(Self { shared: Arc::new(Shared { readers: Readers::new(path), writer }) })
+    }
+
+    /// Looks at all that is stored in the data folder `folder`, and changes nothing;
+    /// a server may be using it. `None` when there is no database.
+    ///
+    /// # Errors
+    ///
+    /// What [`SqliteKv::open`] refuses for what is in the folder.
+    pub fn examine(folder: impl AsRef<Path>) -> Result<Option<Examined>, StartError> {
+        start::examine(folder.as_ref())
     }
 
     /// Queues a commit and returns at once; `done` is called, from the writing
@@ -103,7 +128,40 @@ impl Kv for SqliteKv {
     }
 }
 
-/// Why the database did not do what it was asked, for the log.
-fn failed(doing: &str, error: &rusqlite::Error) -> KvError {
-    KvError(format!("could not {doing}: {error}"))
+/// Why the database did not do what it was asked.
+#[derive(Debug)]
+enum Fault {
+    Sqlite(rusqlite::Error),
+    /// This part of it is not as it was written.
+    Damaged(String),
+}
+
+impl Fault {
+    /// The line of this bucket is damaged.
+    fn line(bucket: &str) -> Self {
+        Self::Damaged(format!("the line of the bucket {bucket:?}"))
+    }
+
+    /// A row of this bucket is damaged.
+    fn row(bucket: &str, row: &str) -> Self {
+        Self::Damaged(format!("the row {row:?} of the bucket {bucket:?}"))
+    }
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+/// The same for the log.
+fn failed(doing: &str, path: &Path, fault: &Fault) -> KvError {
+    let path = path.display();
+    KvError(match fault {
+        Fault::Sqlite(error) => format!("could not {doing}: {error} ({path})"),
+        Fault::Damaged(what) => format!(
+            "could not {doing}: {what} in {path} is damaged: its checksum is another one; \
+             restore the data folder from a backup"
+        ),
+    })
 }

@@ -11,10 +11,13 @@ use std::{
     thread,
 };
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use shared_context_core::port::{Bucket, Change, CommitError, KvError, ReadError, Revision, Row};
 
-use super::{SqliteKv, failed, file};
+use super::{
+    Fault, SqliteKv, failed, file,
+    format::{Line, row_checksum},
+};
 
 /// The connections that read. More than are idle may be in use: who finds none
 /// idle opens one, and what is over the limit is closed after use.
@@ -38,16 +41,23 @@ impl Readers {
     }
 
     pub(super) fn names(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, KvError> {
-        const NAMES: &str = "SELECT name FROM bucket WHERE name >= ?1 \
-             AND EXISTS (SELECT 1 FROM row WHERE bucket = bucket.id) ORDER BY name LIMIT ?2";
+        const NAMES: &str = "SELECT id, revision, row_count, row_sum, checksum, name FROM bucket \
+             WHERE name >= ?1 AND row_count > 0 ORDER BY name LIMIT ?2";
         let connection = self.take()?;
-        let read = || -> rusqlite::Result<Vec<String>> {
-            let mut names = connection.prepare_cached(NAMES)?;
+        let read = || -> Result<Vec<String>, Fault> {
+            let mut find = connection.prepare_cached(NAMES)?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
             let from = after.map(next).unwrap_or_default();
-            names.query_map(params![from, limit], |it| it.get(0))?.collect()
+            let mut found = find.query(params![from, limit])?;
+            let mut names = Vec::new();
+            while let Some(row) = found.next()? {
+                let name: String = row.get(5)?;
+                Line::of(&name, row)?;
+                names.push(name);
+            }
+            Ok(names)
         };
-        let names = read().map_err(|it| failed("list the buckets", &it))?;
+        let names = read().map_err(|it| self.failed("list the buckets", &it))?;
         self.put(connection);
         Ok(names)
     }
@@ -69,7 +79,11 @@ impl Readers {
                 return Ok(connection);
             }
         }
-        file::connect_reader(&self.path).map_err(|it| failed("open the database", &it))
+        file::connect_reader(&self.path).map_err(|it| self.failed("open the database", &it.into()))
+    }
+
+    fn failed(&self, doing: &str, fault: &Fault) -> KvError {
+        failed(doing, &self.path, fault)
     }
 
     fn put(&self, connection: Connection) {
@@ -108,16 +122,14 @@ enum Rows {
 
 impl SqliteBucket {
     pub(super) fn open(kv: SqliteKv, name: &str) -> Result<Self, KvError> {
-        const FIND: &str = "SELECT id, revision FROM bucket WHERE name = ?1";
         let connection = kv.shared.readers.take()?;
-        let begin = || -> rusqlite::Result<Option<(i64, i64)>> {
+        let begin = || -> Result<Option<Line>, Fault> {
             connection.prepare_cached("BEGIN")?.execute([])?;
-            let mut find = connection.prepare_cached(FIND)?;
-            find.query_row([name], |it| Ok((it.get(0)?, it.get(1)?))).optional()
+            Line::find(&connection, name)
         };
-        let found = begin().map_err(|it| failed("open a bucket", &it))?;
-        let (revision, rows) = if let Some((id, revision)) = found {
-            (revision, Rows::In(connection, id))
+        let found = begin().map_err(|it| kv.shared.readers.failed("open a bucket", &it))?;
+        let (revision, rows) = if let Some(line) = found {
+            (line.revision, Rows::In(connection, line.id))
         } else {
             end(&kv, connection);
             (0, Rows::None)
@@ -139,20 +151,30 @@ impl SqliteBucket {
         }
     }
 
+    /// The value of a row, when it is as it was written.
+    fn value(&self, id: i64, row: &str, checksum: i64, value: Vec<u8>) -> Result<Vec<u8>, Fault> {
+        let is_sound = row_checksum(id, row, &value) == checksum;
+        is_sound.then_some(value).ok_or_else(|| Fault::row(&self.name, row))
+    }
+
     fn read<T>(
         &self,
         nothing: T,
-        read: impl FnOnce(&Connection, i64) -> rusqlite::Result<T>,
+        read: impl FnOnce(&Connection, i64) -> Result<T, Fault>,
     ) -> Result<T, KvError> {
         match &self.rows {
             Rows::None => Ok(nothing),
             Rows::In(connection, id) => read(connection, *id).map_err(|it| {
                 self.has_failed.set(true);
-                failed("read a row", &it)
+                self.kv.shared.readers.failed("read a row", &it)
             }),
             Rows::Spent => Err(KvError("the bucket is spent; open it again".to_owned())),
         }
     }
+}
+
+fn starts_with(row: &rusqlite::Row<'_>, prefix: &str) -> rusqlite::Result<bool> {
+    Ok(row.get_ref(0)?.as_str()?.starts_with(prefix))
 }
 
 /// The text that comes right after `text`.
@@ -174,16 +196,17 @@ impl Bucket for SqliteBucket {
     }
 
     fn get(&self, row: &str) -> Result<Option<Vec<u8>>, ReadError> {
-        const GET: &str = "SELECT value FROM row WHERE bucket = ?1 AND name = ?2";
+        const GET: &str = "SELECT checksum, value FROM row WHERE bucket = ?1 AND name = ?2";
         let found = self.read(None, |connection, id| {
             let mut get = connection.prepare_cached(GET)?;
-            get.query_row(params![id, row], |it| it.get(0)).optional()
+            let mut found = get.query(params![id, row])?;
+            found.next()?.map(|it| self.value(id, row, it.get(0)?, it.get(1)?)).transpose()
         });
         Ok(found?)
     }
 
     fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, ReadError> {
-        const SCAN: &str = "SELECT name, value FROM row \
+        const SCAN: &str = "SELECT name, checksum, value FROM row \
              WHERE bucket = ?1 AND name >= ?2 ORDER BY name LIMIT ?3";
         let after = after.map(next).filter(|after| after.as_str() > prefix);
         let from = after.as_deref().unwrap_or(prefix);
@@ -192,10 +215,12 @@ impl Bucket for SqliteBucket {
             let mut found = scan.query(params![id, from, limit])?;
             let mut rows = Vec::new();
             while let Some(row) = found.next()? {
-                if !row.get_ref(0)?.as_str()?.starts_with(prefix) {
+                if !starts_with(row, prefix)? {
                     break;
                 }
-                rows.push((row.get(0)?, row.get(1)?));
+                let name: String = row.get(0)?;
+                let value = self.value(id, &name, row.get(1)?, row.get(2)?)?;
+                rows.push((name, value));
             }
             Ok(rows)
         });

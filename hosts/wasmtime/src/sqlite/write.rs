@@ -3,7 +3,7 @@
 //! Not here: reading, and what to do when a commit failed. Invariants:
 //!
 //! - Each commit is answered once, and only when its transaction is on the disk
-//!   or will not be.
+//!   or will not be; before it is acknowledged, the mark tells its number.
 //! - The revision is checked in the transaction that raises it.
 //! - A connection that failed is never used again.
 
@@ -15,12 +15,17 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode, MAIN_DB, OptionalExtension, params, wal::CheckpointMode};
+use rusqlite::{
+    Connection, ErrorCode, MAIN_DB, OptionalExtension, Params, params, wal::CheckpointMode,
+};
 use shared_context_core::port::{Change, CommitError, Revision};
 
 use super::{
-    failed,
+    Fault, failed,
     file::{self, SqliteOptions},
+    format::{Line, State, Tally, row_checksum},
+    mark::Mark,
+    start::Opened,
 };
 use crate::{StartError, folder::Lock};
 
@@ -63,14 +68,14 @@ pub(super) struct Writer {
 impl Writer {
     /// Starts the thread; it keeps `lock` until it ends.
     pub(super) fn start(
-        path: PathBuf,
-        connection: Connection,
+        opened: Opened,
         options: SqliteOptions,
         lock: Lock,
     ) -> Result<Self, StartError> {
         let (queue, commits) = mpsc::sync_channel(QUEUE_MAX);
+        let Opened { path, connection, mark } = opened;
         let connection = Some(connection);
-        let mut database = Database { path, options, connection, copy_at: LOG_PAGES };
+        let mut database = Database { path, options, connection, mark, copy_at: LOG_PAGES };
         let run = move || {
             database.serve(&commits);
             drop(database);
@@ -112,6 +117,7 @@ struct Database {
     options: SqliteOptions,
     /// `None` after a failure.
     connection: Option<Connection>,
+    mark: Mark,
     /// The length of the log at which it is to be copied.
     copy_at: i32,
 }
@@ -120,9 +126,15 @@ struct Database {
 /// after a failed `COMMIT` or sync a crash may still bring it about.
 enum Broken {
     /// Before the first commit or at the last step: all of it is lost.
-    Whole(rusqlite::Error),
+    Whole(Fault),
     /// While one commit was applied: the others may do better without it.
-    One(rusqlite::Error),
+    One(Fault),
+}
+
+impl Broken {
+    fn whole(fault: impl Into<Fault>) -> Self {
+        Self::Whole(fault.into())
+    }
 }
 
 impl Database {
@@ -147,6 +159,7 @@ impl Database {
             self.perform(batch);
             self.copy_log();
         }
+        self.mark.sync();
     }
 
     /// Performs the commits of `batch`, in one transaction if all goes well, and
@@ -169,9 +182,10 @@ impl Database {
                     self.perform(vec![commit]);
                 }
             }
-            Broken::Whole(error) | Broken::One(error) => {
+            Broken::Whole(fault) | Broken::One(fault) => {
                 for commit in batch {
-                    (commit.done)(Err(CommitError::Failed(failed("commit", &error))));
+                    let failed = failed("commit", &self.path, &fault);
+                    (commit.done)(Err(CommitError::Failed(failed)));
                 }
             }
         }
@@ -180,15 +194,23 @@ impl Database {
     fn transact(&mut self, batch: &[Commit]) -> Result<Vec<Outcome>, Broken> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
-            None => file::connect_writer(&self.path, &self.options).map_err(Broken::Whole)?,
+            None => file::connect_writer(&self.path, &self.options).map_err(Broken::whole)?,
         };
-        run(&connection, "BEGIN IMMEDIATE").map_err(Broken::Whole)?;
+        run(&connection, "BEGIN IMMEDIATE").map_err(Broken::whole)?;
+        let before = State::read(&connection).map_err(Broken::Whole)?;
+        let mut state = before;
         let outcomes = batch
             .iter()
-            .map(|commit| apply(&connection, commit))
+            .map(|commit| apply(&connection, commit, &mut state))
             .collect::<Result<_, _>>()
             .map_err(Broken::One)?;
-        run(&connection, "COMMIT").map_err(Broken::Whole)?;
+        if state != before {
+            state.update(&connection).map_err(Broken::whole)?;
+        }
+        run(&connection, "COMMIT").map_err(Broken::whole)?;
+        if state != before {
+            self.mark.tell(state.commits);
+        }
         // Only here does it come back: closing a connection ends its transaction.
         self.connection = Some(connection);
         Ok(outcomes)
@@ -225,6 +247,7 @@ impl Database {
             let is_long = pages >= LOG_PAGES_MAX;
             let mode = if is_long { CheckpointMode::RESTART } else { CheckpointMode::PASSIVE };
             copy(connection, mode)?;
+            self.mark.sync();
             Ok(pages.saturating_add(LOG_PAGES))
         };
         match look() {
@@ -250,38 +273,78 @@ fn copy(connection: &Connection, mode: CheckpointMode) -> rusqlite::Result<()> {
     }
 }
 
-/// Applies one commit in the transaction of `connection`; a conflict applies
-/// nothing.
-fn apply(connection: &Connection, commit: &Commit) -> rusqlite::Result<Outcome> {
-    const RAISE: &str = "UPDATE bucket SET revision = revision + 1 \
-         WHERE name = ?1 AND revision = ?2 RETURNING id";
-    const CREATE: &str = "INSERT INTO bucket (name, revision) VALUES (?1, ?2 + 1) \
-         ON CONFLICT DO NOTHING RETURNING id";
-    const PUT: &str = "INSERT OR REPLACE INTO row (bucket, name, value) VALUES (?1, ?2, ?3)";
-    const DELETE: &str = "DELETE FROM row WHERE bucket = ?1 AND name = ?2";
-    const DELETE_FROM: &str = "DELETE FROM row WHERE bucket = ?1 AND name >= ?2";
-    const DELETE_BETWEEN: &str = "DELETE FROM row WHERE bucket = ?1 AND name >= ?2 AND name < ?3";
-
+/// Applies one commit in the transaction of `connection`, and to `state`; a
+/// conflict applies nothing.
+fn apply(connection: &Connection, commit: &Commit, state: &mut State) -> Result<Outcome, Fault> {
     let Commit { bucket, expected, changes, .. } = commit;
-    let Ok(revision) = i64::try_from(expected.0) else { return Ok(Err(CommitError::Conflict)) };
-    let mut raise = connection.prepare_cached(if revision == 0 { CREATE } else { RAISE })?;
-    let id: Option<i64> = raise.query_row(params![bucket, revision], |it| it.get(0)).optional()?;
-    let Some(id) = id else { return Ok(Err(CommitError::Conflict)) };
+    let before = Line::find(connection, bucket)?;
+    let revision = before.map_or(0, |it| it.revision);
+    let Some(next) = revision.checked_add(1).filter(|_| u64::try_from(revision) == Ok(expected.0))
+    else {
+        return Ok(Err(CommitError::Conflict));
+    };
+    let (id, rows) =
+        before.map_or((state.buckets.count + 1, Tally::default()), |it| (it.id, it.rows));
+    let mut line = Line { id, revision: next, rows };
     for change in changes {
-        match change {
-            Change::Put(row, value) => {
-                connection.prepare_cached(PUT)?.execute(params![id, row, value])?
-            }
-            Change::Delete(row) => connection.prepare_cached(DELETE)?.execute(params![id, row])?,
-            Change::DeletePrefix(prefix) => match end_of(prefix) {
-                Some(end) => {
-                    connection.prepare_cached(DELETE_BETWEEN)?.execute(params![id, prefix, end])?
-                }
-                None => connection.prepare_cached(DELETE_FROM)?.execute(params![id, prefix])?,
-            },
-        };
+        change_rows(connection, &mut line, change)?;
     }
+    if let Some(before) = before {
+        line.update(connection, bucket)?;
+        state.buckets.remove(before.checksum(bucket));
+    } else {
+        line.insert(connection, bucket)?;
+    }
+    state.buckets.add(line.checksum(bucket));
+    state.commits += 1;
     Ok(Ok(expected.next()))
+}
+
+/// Applies one change to the rows of the bucket of `line`, and to their tally.
+fn change_rows(connection: &Connection, line: &mut Line, change: &Change) -> rusqlite::Result<()> {
+    const FIND: &str = "SELECT checksum FROM row WHERE bucket = ?1 AND name = ?2";
+    const PUT: &str =
+        "INSERT OR REPLACE INTO row (bucket, name, checksum, value) VALUES (?1, ?2, ?3, ?4)";
+    const DELETE: &str = "DELETE FROM row WHERE bucket = ?1 AND name = ?2 RETURNING checksum";
+    const DELETE_FROM: &str = "DELETE FROM row WHERE bucket = ?1 AND name >= ?2 RETURNING checksum";
+    const DELETE_BETWEEN: &str =
+        "DELETE FROM row WHERE bucket = ?1 AND name >= ?2 AND name < ?3 RETURNING checksum";
+
+    let (id, rows) = (line.id, &mut line.rows);
+    match change {
+        Change::Put(row, value) => {
+            let mut find = connection.prepare_cached(FIND)?;
+            let before: Option<i64> =
+                find.query_row(params![id, row], |it| it.get(0)).optional()?;
+            if let Some(before) = before {
+                rows.remove(before);
+            }
+            let checksum = row_checksum(id, row, value);
+            connection.prepare_cached(PUT)?.execute(params![id, row, checksum, value])?;
+            rows.add(checksum);
+        }
+        Change::Delete(row) => remove(connection, rows, DELETE, params![id, row])?,
+        Change::DeletePrefix(prefix) => match end_of(prefix) {
+            Some(end) => remove(connection, rows, DELETE_BETWEEN, params![id, prefix, end])?,
+            None => remove(connection, rows, DELETE_FROM, params![id, prefix])?,
+        },
+    }
+    Ok(())
+}
+
+/// Performs a deletion, and takes what it deleted out of the tally.
+fn remove(
+    connection: &Connection,
+    rows: &mut Tally,
+    delete: &str,
+    of: impl Params,
+) -> rusqlite::Result<()> {
+    let mut delete = connection.prepare_cached(delete)?;
+    let mut removed = delete.query(of)?;
+    while let Some(row) = removed.next()? {
+        rows.remove(row.get(0)?);
+    }
+    Ok(())
 }
 
 fn run(connection: &Connection, statement: &str) -> rusqlite::Result<()> {

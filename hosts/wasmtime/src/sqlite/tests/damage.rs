@@ -13,6 +13,8 @@ use super::{commit, open, put, rows};
 use crate::sqlite::{SqliteKv, SqliteOptions};
 
 const DATABASE: &str = "shared-context.db";
+const LOG: &str = "shared-context.db-wal";
+const MARK: &str = "shared-context.mark";
 
 /// Opens `folder`, which must be refused, and checks what is said.
 fn refused(folder: &Path, said: &[&str]) {
@@ -54,7 +56,7 @@ fn a_database_file_that_was_cut_while_its_log_held_commits_is_refused() {
     let (folder, killed) = (filled(), tempdir().unwrap());
     let kv = open(folder.path());
     commit(&kv, "b", vec![put("x", "1")]).unwrap();
-    for file in [DATABASE, "shared-context.db-wal"] {
+    for file in [DATABASE, LOG, MARK] {
         fs::copy(folder.path().join(file), killed.path().join(file)).unwrap();
     }
     let database = killed.path().join(DATABASE);
@@ -69,8 +71,7 @@ fn a_log_without_its_database_is_refused() {
     let kv = open(folder.path());
     commit(&kv, "b", vec![put("x", "1")]).unwrap();
     let lost = tempdir().unwrap();
-    let log = "shared-context.db-wal";
-    fs::copy(folder.path().join(log), lost.path().join(log)).unwrap();
+    fs::copy(folder.path().join(LOG), lost.path().join(LOG)).unwrap();
     refused(lost.path(), &[DATABASE, "gone"]);
 }
 
@@ -93,9 +94,9 @@ fn the_database_of_another_program_is_refused() {
 fn a_database_of_a_newer_format_is_refused() {
     let folder = filled();
     let newer = Connection::open(folder.path().join(DATABASE)).unwrap();
-    newer.pragma_update(None, "user_version", 2).unwrap();
+    newer.pragma_update(None, "user_version", 3).unwrap();
     drop(newer);
-    refused(folder.path(), &[DATABASE, "format 2", "start the version that wrote it"]);
+    refused(folder.path(), &[DATABASE, "format 3", "start the version that wrote it"]);
 }
 
 #[test]

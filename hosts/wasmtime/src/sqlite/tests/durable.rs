@@ -33,7 +33,7 @@ fn what_was_committed_is_there_after_a_crash() {
         commit(&kv, &format!("{n}"), vec![put("x", "1")]).unwrap();
     }
     // What a crash would leave: the files as they are, the log not copied.
-    for file in ["shared-context.db", "shared-context.db-wal"] {
+    for file in ["shared-context.db", "shared-context.db-wal", "shared-context.mark"] {
         std::fs::copy(folder.path().join(file), copy.path().join(file)).unwrap();
     }
     assert_eq!(open(copy.path()).names(None, 1000).unwrap().len(), 100);
@@ -92,7 +92,7 @@ fn names_are_of_buckets_with_rows_in_order() {
 #[test]
 fn a_full_disk_fails_the_commit_and_nothing_else() {
     let folder = tempdir().unwrap();
-    let options = SqliteOptions { bytes_max: Some(64 << 10) };
+    let options = SqliteOptions { bytes_max: Some(64 << 10), ..SqliteOptions::default() };
     let kv = SqliteKv::open(folder.path(), &options).unwrap();
     commit(&kv, "a", vec![put("small", "x")]).unwrap();
     let too_much = commit(&kv, "a", vec![put("small", "y"), put("large", vec![0; 100 << 10])]);

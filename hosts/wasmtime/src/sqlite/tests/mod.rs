@@ -2,8 +2,12 @@
 //! does, and what happens when the disk or the file fails.
 
 mod contract;
+mod crashes;
 mod damage;
 mod durable;
+mod images;
+mod loss;
+mod recording;
 
 use std::path::Path;
 

@@ -1,0 +1,254 @@
+//! Looking at the whole database: every page, every checksum, every sum.
+//!
+//! Not here: what follows from what is found. Invariant: looking changes nothing,
+//! and what is told names buckets and rows, never values.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    time::{Duration, Instant},
+};
+
+use rusqlite::{Connection, ErrorCode, OptionalExtension};
+
+use super::{
+    Fault,
+    format::{Line, State, TABLES, Tally, row_checksum},
+};
+
+/// How often it is told how far it is.
+const PROGRESS_EVERY: Duration = Duration::from_secs(5);
+/// After how many rows the time is looked at.
+const PROGRESS_ROWS: u64 = 1024;
+/// How many buckets are named.
+const NAMES_MAX: usize = 5;
+
+/// What is in a database that is sound.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sound {
+    pub(super) state: State,
+    pub(super) rows: u64,
+}
+
+/// Why a database was not found sound.
+#[derive(Debug)]
+pub(super) enum Unsound {
+    /// It is not as it was written.
+    Damaged(Damage),
+    /// It could not be looked at.
+    Unread(rusqlite::Error),
+}
+
+/// What is wrong with a database.
+#[derive(Debug, Default)]
+pub(super) struct Damage {
+    /// What `SQLite` itself says of its pages, or what cannot be read at all.
+    pages: Option<String>,
+    /// The buckets of which something is altered or missing.
+    buckets: BTreeSet<String>,
+    altered: u64,
+    missing: i64,
+    /// Whether lines of buckets are altered, missing or of another moment.
+    is_whole_lost: bool,
+}
+
+impl From<Fault> for Unsound {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Sqlite(error) => Self::from(error),
+            Fault::Damaged(what) => Self::Damaged(Damage::pages(format!("{what} is altered"))),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Unsound {
+    fn from(error: rusqlite::Error) -> Self {
+        use ErrorCode::{
+            CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, OutOfMemory, PermissionDenied,
+            ReadOnly,
+        };
+        match error.sqlite_error_code() {
+            Some(
+                CannotOpen | DatabaseBusy | DatabaseLocked | DiskFull | OutOfMemory
+                | PermissionDenied | ReadOnly,
+            ) => Self::Unread(error),
+            // Also what a damaged schema makes of our own statements.
+            _ => Self::Damaged(Damage::pages(error.to_string())),
+        }
+    }
+}
+
+impl Damage {
+    pub(super) fn pages(what: String) -> Self {
+        Self { pages: Some(what), ..Self::default() }
+    }
+
+    fn is_none(&self) -> bool {
+        self.pages.is_none() && self.buckets.is_empty() && !self.is_whole_lost
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        parts.extend(self.pages.clone());
+        if self.altered > 0 {
+            parts.push(format!("altered rows: {}", self.altered));
+        }
+        if self.missing > 0 {
+            parts.push(format!("missing rows: {}", self.missing));
+        }
+        if !self.buckets.is_empty() {
+            let named: Vec<_> = self.buckets.iter().take(NAMES_MAX).map(String::as_str).collect();
+            let more = match self.buckets.len().saturating_sub(NAMES_MAX) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            parts.push(format!("it is {}{more} that is hurt", named.join(", ")));
+        }
+        if self.is_whole_lost {
+            parts.push("sessions are missing, or parts of it are of different moments".to_owned());
+        }
+        f.write_str(&parts.join("; "))
+    }
+}
+
+/// Looks at the pages and the schema: what `SQLite` can tell.
+pub(super) fn pages(connection: &Connection) -> Result<(), Unsound> {
+    let verdict: String =
+        connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    if verdict != "ok" {
+        let said: Vec<_> = verdict.split_whitespace().filter(|it| *it != "***").collect();
+        return Err(Unsound::Damaged(Damage::pages(said.join(" "))));
+    }
+    Ok(())
+}
+
+/// Looks at all of a database of the present format.
+pub(super) fn whole(connection: &Connection) -> Result<Sound, Unsound> {
+    pages(connection)?;
+    for (name, sql) in TABLES {
+        let mut find = connection.prepare("SELECT sql FROM sqlite_schema WHERE name = ?1")?;
+        let found: Option<String> = find.query_row([name], |row| row.get(0)).optional()?;
+        if found.as_deref() != Some(*sql) {
+            let what = format!("its table {name} is not as it was made");
+            return Err(Unsound::Damaged(Damage::pages(what)));
+        }
+    }
+    let state = State::read(connection)?;
+    let mut damage = Damage::default();
+    let mut buckets = lines(connection, &state, &mut damage)?;
+    let rows = rows(connection, &mut buckets, &mut damage)?;
+    for bucket in buckets.into_values() {
+        let missing = bucket.promised.count.saturating_sub(bucket.found.count);
+        damage.missing = damage.missing.saturating_add(missing.max(0));
+        if bucket.is_altered || bucket.promised != bucket.found {
+            damage.buckets.insert(bucket.name);
+        }
+    }
+    if damage.is_none() { Ok(Sound { state, rows }) } else { Err(Unsound::Damaged(damage)) }
+}
+
+/// The buckets of a damaged database that are not wholly there, as far as their
+/// lines can be read.
+pub(super) fn lost(connection: &Connection) -> rusqlite::Result<BTreeSet<String>> {
+    const ROWS: &str = "SELECT name, checksum, value FROM row WHERE bucket = ?1";
+    let mut rows = connection.prepare(ROWS)?;
+    let mut is_whole = |line: Line| -> rusqlite::Result<bool> {
+        let mut found = Tally::default();
+        let mut rows = rows.query([line.id])?;
+        while let Some(row) = rows.next()? {
+            let (name, checksum, value): (String, i64, Vec<u8>) =
+                (row.get(0)?, row.get(1)?, row.get(2)?);
+            if row_checksum(line.id, &name, &value) != checksum {
+                return Ok(false);
+            }
+            found.add(checksum);
+        }
+        Ok(found == line.rows)
+    };
+    let mut lost = BTreeSet::new();
+    let mut lines = connection.prepare(LINES)?;
+    let mut lines = lines.query([])?;
+    while let Some(row) = lines.next()? {
+        let name: String = row.get(5)?;
+        let is_there = Line::of(&name, row).is_ok_and(|it| is_whole(it).unwrap_or(false));
+        if !is_there {
+            lost.insert(name);
+        }
+    }
+    Ok(lost)
+}
+
+/// The lines of all buckets, in the columns of [`Line::of`] and one more.
+const LINES: &str = "SELECT id, revision, row_count, row_sum, checksum, name FROM bucket";
+
+/// A bucket, while its rows are looked at.
+struct Bucket {
+    name: String,
+    promised: Tally,
+    found: Tally,
+    is_altered: bool,
+}
+
+/// Looks at the lines of all buckets.
+fn lines(
+    connection: &Connection,
+    state: &State,
+    damage: &mut Damage,
+) -> Result<BTreeMap<i64, Bucket>, Unsound> {
+    let mut buckets = BTreeMap::new();
+    let mut found = Tally::default();
+    let mut lines = connection.prepare(LINES)?;
+    let mut lines = lines.query([])?;
+    while let Some(row) = lines.next()? {
+        let (id, name): (i64, String) = (row.get(0)?, row.get(5)?);
+        found.add(row.get(4)?);
+        let (promised, is_altered) = match Line::of(&name, row) {
+            Ok(line) => (line.rows, false),
+            Err(Fault::Damaged(_)) => (Tally::default(), true),
+            Err(Fault::Sqlite(error)) => return Err(error.into()),
+        };
+        buckets.insert(id, Bucket { name, promised, found: Tally::default(), is_altered });
+    }
+    damage.is_whole_lost = found != state.buckets;
+    Ok(buckets)
+}
+
+/// Looks at all rows; returns how many there are.
+fn rows(
+    connection: &Connection,
+    buckets: &mut BTreeMap<i64, Bucket>,
+    damage: &mut Damage,
+) -> Result<u64, Unsound> {
+    const ROWS: &str = "SELECT bucket, name, checksum, value FROM row";
+    let promised: i64 = buckets.values().map(|it| it.promised.count).sum();
+    let promised = u64::try_from(promised).unwrap_or_default().max(1);
+    let mut told = Instant::now();
+    let mut count = 0_u64;
+    let mut rows = connection.prepare(ROWS)?;
+    let mut rows = rows.query([])?;
+    while let Some(row) = rows.next()? {
+        count += 1;
+        if count.is_multiple_of(PROGRESS_ROWS) && told.elapsed() >= PROGRESS_EVERY {
+            told = Instant::now();
+            let percent = count.saturating_mul(100) / promised;
+            tracing::info!(percent, rows = count, "checking the database");
+        }
+        let (id, checksum) = (row.get(0)?, row.get(2)?);
+        let (name, value) = (row.get_ref(1)?, row.get_ref(3)?);
+        let is_sound = match (name.as_str(), value.as_blob()) {
+            (Ok(name), Ok(value)) => row_checksum(id, name, value) == checksum,
+            _ => false,
+        };
+        damage.altered += u64::from(!is_sound);
+        match buckets.get_mut(&id) {
+            Some(bucket) => {
+                bucket.found.add(checksum);
+                bucket.is_altered |= !is_sound;
+            }
+            None => damage.is_whole_lost = true,
+        }
+    }
+    Ok(count)
+}

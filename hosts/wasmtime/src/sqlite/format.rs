@@ -1,0 +1,216 @@
+//! The tables, and the checksums over all that stands in them.
+//!
+//! `SQLite` knows whether a page has the right shape, not whether a byte of a
+//! value has changed. Here every row carries a checksum, the line of its bucket
+//! counts its rows and sums up their checksums, and the one line of `state` does
+//! the same for all buckets and numbers the commits: what was altered is seen when
+//! it is read, and what is missing, or of another moment than the rest, when all
+//! of it is looked at (`check`). Not here: reading and writing. Invariant: a
+//! transaction that changes a row changes its bucket's line and `state` with it.
+
+use std::fmt;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use twox_hash::XxHash3_64;
+
+use super::{Fault, mark::Told};
+use crate::StartError;
+
+/// In `PRAGMA user_version`: the tables below. A newer one is refused, an older
+/// one is brought to this one.
+pub(super) const FORMAT: u32 = 2;
+
+/// A bucket keeps its line when its last row goes: its revision never goes back.
+/// A row's checksum stands before its value, so that it is read without it.
+pub(super) const TABLES: &[(&str, &str)] = &[
+    (
+        "bucket",
+        "CREATE TABLE bucket(
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        revision INTEGER NOT NULL,
+        row_count INTEGER NOT NULL,
+        row_sum INTEGER NOT NULL,
+        checksum INTEGER NOT NULL
+    ) STRICT",
+    ),
+    (
+        "row",
+        "CREATE TABLE row(
+        bucket INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        checksum INTEGER NOT NULL,
+        value BLOB NOT NULL,
+        PRIMARY KEY (bucket, name)
+    ) STRICT, WITHOUT ROWID",
+    ),
+    (
+        "state",
+        "CREATE TABLE state(
+        line INTEGER PRIMARY KEY CHECK (line = 1),
+        id BLOB NOT NULL,
+        commit_count INTEGER NOT NULL,
+        bucket_count INTEGER NOT NULL,
+        bucket_sum INTEGER NOT NULL,
+        checksum INTEGER NOT NULL
+    ) STRICT",
+    ),
+];
+
+/// What tells a database from all others, from its creation on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct DatabaseId(pub(super) [u8; 16]);
+
+impl DatabaseId {
+    pub(super) fn new() -> Result<Self, StartError> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes)
+            .map_err(|it| StartError::new(format!("the system gives no random bytes: {it}")))?;
+        Ok(Self(bytes))
+    }
+}
+
+impl fmt::Debug for DatabaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// The checksum of numbers that stand together under a name.
+fn checksum(name: &[u8], numbers: &[i64]) -> i64 {
+    let name = XxHash3_64::oneshot(name);
+    let fold = |seed, number: &i64| XxHash3_64::oneshot_with_seed(seed, &number.to_le_bytes());
+    numbers.iter().fold(name, fold).cast_signed()
+}
+
+/// The checksum of the row `name` of the bucket with this id.
+pub(super) fn row_checksum(bucket: i64, name: &str, value: &[u8]) -> i64 {
+    let name = XxHash3_64::oneshot_with_seed(bucket.cast_unsigned(), name.as_bytes());
+    XxHash3_64::oneshot_with_seed(name, value).cast_signed()
+}
+
+/// How many there are, and the sum of their checksums, in whatever order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) count: i64,
+    pub(super) sum: i64,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, checksum: i64) {
+        self.count = self.count.wrapping_add(1);
+        self.sum = self.sum.wrapping_add(checksum);
+    }
+
+    pub(super) fn remove(&mut self, checksum: i64) {
+        self.count = self.count.wrapping_sub(1);
+        self.sum = self.sum.wrapping_sub(checksum);
+    }
+}
+
+/// The line of a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) id: i64,
+    pub(super) revision: i64,
+    pub(super) rows: Tally,
+}
+
+impl Line {
+    /// The columns of a line and its checksum, in the order of [`Line::of`].
+    pub(super) const FIND: &str =
+        "SELECT id, revision, row_count, row_sum, checksum FROM bucket WHERE name = ?1";
+
+    pub(super) fn checksum(&self, name: &str) -> i64 {
+        let Self { id, revision, rows } = self;
+        checksum(name.as_bytes(), &[*id, *revision, rows.count, rows.sum])
+    }
+
+    /// Reads the line of the bucket `name` from the columns of `row`.
+    pub(super) fn of(name: &str, row: &rusqlite::Row<'_>) -> Result<Self, Fault> {
+        let rows = Tally { count: row.get(2)?, sum: row.get(3)? };
+        let line = Self { id: row.get(0)?, revision: row.get(1)?, rows };
+        let is_sound = line.checksum(name) == row.get::<_, i64>(4)? && line.revision > 0;
+        is_sound.then_some(line).ok_or_else(|| Fault::line(name))
+    }
+
+    /// The line of the bucket `name`, when it was ever written to.
+    pub(super) fn find(connection: &Connection, name: &str) -> Result<Option<Self>, Fault> {
+        let mut find = connection.prepare_cached(Self::FIND)?;
+        let mut found = find.query([name])?;
+        found.next()?.map(|row| Self::of(name, row)).transpose()
+    }
+
+    pub(super) fn insert(&self, connection: &Connection, name: &str) -> rusqlite::Result<()> {
+        const INSERT: &str = "INSERT INTO bucket (id, name, revision, row_count, row_sum, \
+             checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let Self { id, revision, rows } = self;
+        let values = params![id, name, revision, rows.count, rows.sum, self.checksum(name)];
+        connection.prepare_cached(INSERT)?.execute(values).map(drop)
+    }
+
+    pub(super) fn update(&self, connection: &Connection, name: &str) -> rusqlite::Result<()> {
+        const UPDATE: &str = "UPDATE bucket SET revision = ?2, row_count = ?3, row_sum = ?4, \
+             checksum = ?5 WHERE id = ?1";
+        let Self { id, revision, rows } = self;
+        let values = params![id, revision, rows.count, rows.sum, self.checksum(name)];
+        connection.prepare_cached(UPDATE)?.execute(values).map(drop)
+    }
+}
+
+/// What holds of the whole database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct State {
+    pub(super) id: DatabaseId,
+    /// How many commits there were: the number of the last one.
+    pub(super) commits: i64,
+    pub(super) buckets: Tally,
+}
+
+impl State {
+    pub(super) fn new(id: DatabaseId) -> Self {
+        Self { id, commits: 0, buckets: Tally::default() }
+    }
+
+    /// What the mark tells of it.
+    pub(super) fn told(&self) -> Told {
+        Told { id: self.id, commits: self.commits }
+    }
+
+    fn checksum(&self) -> i64 {
+        let Self { id, commits, buckets } = self;
+        checksum(&id.0, &[*commits, buckets.count, buckets.sum])
+    }
+
+    pub(super) fn read(connection: &Connection) -> Result<Self, Fault> {
+        const READ: &str =
+            "SELECT id, commit_count, bucket_count, bucket_sum, checksum FROM state WHERE line = 1";
+        let mut read = connection.prepare_cached(READ)?;
+        let found = read.query_row([], |row| {
+            let buckets = Tally { count: row.get(2)?, sum: row.get(3)? };
+            let state = Self { id: DatabaseId(row.get(0)?), commits: row.get(1)?, buckets };
+            let is_sound = state.checksum() == row.get::<_, i64>(4)? && state.commits >= 0;
+            Ok(is_sound.then_some(state))
+        });
+        let damaged = || Fault::Damaged("the line of its table state".to_owned());
+        found.optional()?.flatten().ok_or_else(damaged)
+    }
+
+    pub(super) fn insert(&self, connection: &Connection) -> rusqlite::Result<()> {
+        const INSERT: &str = "INSERT INTO state (line, id, commit_count, bucket_count, \
+             bucket_sum, checksum) VALUES (1, ?1, ?2, ?3, ?4, ?5)";
+        self.write(connection, INSERT)
+    }
+
+    pub(super) fn update(&self, connection: &Connection) -> rusqlite::Result<()> {
+        const UPDATE: &str = "UPDATE state SET id = ?1, commit_count = ?2, bucket_count = ?3, \
+             bucket_sum = ?4, checksum = ?5 WHERE line = 1";
+        self.write(connection, UPDATE)
+    }
+
+    fn write(&self, connection: &Connection, statement: &str) -> rusqlite::Result<()> {
+        let Self { id, commits, buckets } = self;
+        let values = params![id.0, commits, buckets.count, buckets.sum, self.checksum()];
+        connection.prepare_cached(statement)?.execute(values).map(drop)
+    }
+}

@@ -1,0 +1,120 @@
+//! Making a new database file of one that is there: of an older format, or with
+//! damaged buckets that are left behind.
+//!
+//! Not here: whether to. Invariant: the new file is whole and on the disk before it
+//! takes the old one's name; a crash at any moment leaves one or the other.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use rusqlite::{Connection, params};
+
+use super::{
+    Fault,
+    file::{self, SqliteOptions},
+    format::{DatabaseId, Line, State, Tally, row_checksum},
+};
+use crate::{StartError, folder::DATABASE_FILE};
+
+/// Brings a database of format 1 to the present one. It has rows without
+/// checksums, and no state.
+pub(super) fn upgrade(folder: &Path, path: &Path) -> Result<(), StartError> {
+    let refused = |it: &rusqlite::Error| file::not_opened(path, it);
+    // Its log is copied into it, and gone when it is closed.
+    let old = file::connect_writer(path, &SqliteOptions::default()).map_err(|it| refused(&it))?;
+    old.close().map_err(|(_, it)| refused(&it))?;
+    if file::wal_bytes(path) > 0 {
+        return Err(StartError::new(format!(
+            "the database {} has to be brought to a new format, but another program has it \
+             open; close that one",
+            path.display()
+        )));
+    }
+    let state = State::new(DatabaseId::new()?);
+    let fill = |old: &Connection| {
+        file::fill_unfinished(folder, |new| copy(old, new, state, &BTreeSet::new()))
+    };
+    let unfinished = file::look(path, fill).map_err(|it| refused(&it))??;
+    file::finish(folder, &unfinished, path)
+}
+
+/// Makes a database without the rows of the buckets `lost`; the damaged one is
+/// kept under another name, which is returned.
+pub(super) fn without(
+    folder: &Path,
+    path: &Path,
+    lost: &BTreeSet<String>,
+    commits: i64,
+) -> Result<PathBuf, StartError> {
+    let state = State { commits, ..State::new(DatabaseId::new()?) };
+    let fill = |old: &Connection| file::fill_unfinished(folder, |new| copy(old, new, state, lost));
+    let unfinished = file::look(path, fill).map_err(|it| file::not_opened(path, &it))??;
+    let aside = aside(folder)?;
+    let mut log = aside.clone().into_os_string();
+    log.push("-wal");
+    let wal = file::with_suffix(path, "-wal");
+    let move_aside = || -> io::Result<()> {
+        keep(path, &aside)?;
+        if wal.try_exists()? {
+            keep(&wal, Path::new(&log))?;
+            fs::remove_file(&wal)?;
+        }
+        Ok(())
+    };
+    move_aside().map_err(|it| StartError::file("keep the damaged", path, &it))?;
+    file::finish(folder, &unfinished, path)?;
+    Ok(aside)
+}
+
+/// A name beside the database that nothing has yet.
+fn aside(folder: &Path) -> Result<PathBuf, StartError> {
+    let mut names = (1..).map(|nth: u32| {
+        let mut name = OsString::from(DATABASE_FILE);
+        name.push(format!(".damaged-{nth}"));
+        folder.join(name)
+    });
+    let free = names.find(|it| !it.exists());
+    free.ok_or_else(|| StartError::new("there is no free name for the damaged database"))
+}
+
+/// Gives a file a second name, or makes a copy of it where there are no links.
+fn keep(file: &Path, name: &Path) -> io::Result<()> {
+    fs::hard_link(file, name).or_else(|_| fs::copy(file, name).map(drop))
+}
+
+/// Copies what both formats have in common: buckets and rows. A bucket of `lost`
+/// keeps its line, so that its revision does not go back.
+fn copy(
+    old: &Connection,
+    new: &Connection,
+    mut state: State,
+    lost: &BTreeSet<String>,
+) -> Result<(), Fault> {
+    let mut buckets = old.prepare("SELECT id, name, revision FROM bucket ORDER BY id")?;
+    let mut rows_of = old.prepare("SELECT name, value FROM row WHERE bucket = ?1 ORDER BY name")?;
+    let mut insert =
+        new.prepare("INSERT INTO row (bucket, name, checksum, value) VALUES (?1, ?2, ?3, ?4)")?;
+    let mut buckets = buckets.query([])?;
+    while let Some(bucket) = buckets.next()? {
+        let (old_id, name, revision): (i64, String, i64) =
+            (bucket.get(0)?, bucket.get(1)?, bucket.get(2)?);
+        let id = state.buckets.count + 1;
+        let mut line = Line { id, revision: revision.max(1), rows: Tally::default() };
+        if !lost.contains(&name) {
+            let mut rows = rows_of.query([old_id])?;
+            while let Some(row) = rows.next()? {
+                let (name, value): (String, Vec<u8>) = (row.get(0)?, row.get(1)?);
+                let checksum = row_checksum(id, &name, &value);
+                insert.execute(params![id, name, checksum, value])?;
+                line.rows.add(checksum);
+            }
+        }
+        line.insert(new, &name)?;
+        state.buckets.add(line.checksum(&name));
+    }
+    Ok(state.insert(new)?)
+}

@@ -1,0 +1,285 @@
+//! What happens before a database is served: it is looked at, compared with its
+//! mark, and brought to the present format if it is older.
+//!
+//! Not here: how each of these is done. Invariant: where anything acknowledged is
+//! missing or altered, nothing is changed and nothing is served, until the operator
+//! says that the loss is accepted.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use rusqlite::Connection;
+
+use super::{
+    check::{self, Sound, Unsound},
+    file::{self, FORMAT_WITHOUT_CHECKSUMS, SqliteOptions},
+    format::{DatabaseId, State},
+    mark::{self, Found, Mark, Told},
+    rebuild,
+};
+use crate::{
+    StartError,
+    folder::{DATABASE_FILE, Lock},
+};
+
+/// From this size on it is told that looking takes a while: some 2 s a GB.
+const LARGE_BYTES: u64 = 256 << 20;
+
+/// A database that may be served.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) path: PathBuf,
+    /// The connection that writes.
+    pub(super) connection: Connection,
+    pub(super) mark: Mark,
+}
+
+/// What [`SqliteKv::examine`](super::SqliteKv::examine) found in a sound database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Examined {
+    /// The format of its tables.
+    pub format: u32,
+    /// What is in it; `None` where the format is an older one, which does not tell.
+    pub contents: Option<Contents>,
+}
+
+/// What is in a database of the present format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Contents {
+    /// The number of the last commit.
+    pub commits: u64,
+    /// Buckets that were ever written to.
+    pub buckets: u64,
+    /// Rows, each as it was written.
+    pub rows: u64,
+}
+
+/// Makes sure that `folder` holds a whole database of the present format with all
+/// that its mark tells of, and opens it for writing. The folder must be locked.
+pub(super) fn open(folder: &Path, options: &SqliteOptions) -> Result<Opened, StartError> {
+    Start { folder, path: folder.join(DATABASE_FILE), options, told: mark::read(folder)? }.open()
+}
+
+/// Looks at what is in `folder` and changes nothing.
+pub(super) fn examine(folder: &Path) -> Result<Option<Examined>, StartError> {
+    let path = folder.join(DATABASE_FILE);
+    let options = &SqliteOptions::default();
+    // Read first: a server may commit meanwhile, the database may be ahead.
+    let start = Start { folder, path, options, told: mark::read(folder)? };
+    if !start.is_there()? {
+        return start.may_create().map(|()| None);
+    }
+    let _lock = match Lock::take(folder) {
+        Ok(lock) => Some(lock),
+        Err(refusal) if refusal.is_folder_in_use() => None,
+        Err(refusal) => return Err(refusal),
+    };
+    let format = file::check(&start.path)?;
+    if format == FORMAT_WITHOUT_CHECKSUMS {
+        start.look(check::pages)?.map_err(|it| file::damaged(&start.path, &it.to_string()))?;
+        return Ok(Some(Examined { format, contents: None }));
+    }
+    let Sound { state, rows } =
+        start.look(check::whole)?.map_err(|it| file::damaged(&start.path, &it.to_string()))?;
+    start.compare(&state)?;
+    let number = |it: i64| u64::try_from(it).unwrap_or_default();
+    let (commits, buckets) = (number(state.commits), number(state.buckets.count));
+    Ok(Some(Examined { format, contents: Some(Contents { commits, buckets, rows }) }))
+}
+
+/// The start of one database.
+struct Start<'a> {
+    folder: &'a Path,
+    path: PathBuf,
+    options: &'a SqliteOptions,
+    /// What the mark says.
+    told: Found,
+}
+
+impl Start<'_> {
+    fn open(self) -> Result<Opened, StartError> {
+        if !self.is_there()? {
+            self.may_create().or_else(|refusal| self.accept(&refusal))?;
+            let state = State::new(DatabaseId::new()?);
+            file::build(self.folder, &self.path, |new| Ok(state.insert(new)?))?;
+            let mark = Mark::put(self.folder, state.told())?;
+            let connection = self.connect()?;
+            return Ok(self.opened(connection, mark));
+        }
+        if file::check(&self.path)? == FORMAT_WITHOUT_CHECKSUMS {
+            return self.upgrade();
+        }
+        let bytes = fs::metadata(&self.path).map_or(0, |it| it.len());
+        if bytes >= LARGE_BYTES {
+            tracing::info!(
+                database = %self.path.display(), mib = bytes >> 20,
+                "all of the database is looked at before it is served",
+            );
+        }
+        let state = match self.look(check::whole)? {
+            Ok(Sound { state, .. }) => state,
+            Err(damage) => {
+                self.accept(&file::damaged(&self.path, &damage.to_string()))?;
+                return self.salvage();
+            }
+        };
+        match self.compare(&state) {
+            Ok(()) => {
+                let connection = self.connect()?;
+                let mark = match self.told {
+                    Found::Told(told) if told.id == state.id => {
+                        Mark::take_up(self.folder, state.told())?
+                    }
+                    _ => Mark::put(self.folder, state.told())?,
+                };
+                Ok(self.opened(connection, mark))
+            }
+            Err(refusal) => {
+                self.accept(&refusal)?;
+                self.begin_anew(state)
+            }
+        }
+    }
+
+    /// Whether there is a database. A log alone is worth nothing, and must not be
+    /// found beside a new one.
+    fn is_there(&self) -> Result<bool, StartError> {
+        let path = &self.path;
+        let is_there = path.try_exists().map_err(|it| StartError::file("look for", path, &it))?;
+        if !is_there && file::wal_bytes(path) > 0 {
+            let what = "it is gone, but its write-ahead log is still there";
+            return Err(file::damaged(path, what));
+        }
+        Ok(is_there)
+    }
+
+    /// Refuses to create a database where there was one.
+    fn may_create(&self) -> Result<(), StartError> {
+        match self.told {
+            Found::Absent | Found::Told(Told { commits: 0, .. }) => Ok(()),
+            Found::Damaged => {
+                Err(file::damaged(&self.path, "it is gone, but its mark is still there"))
+            }
+            Found::Told(Told { commits, .. }) => {
+                let what = format!("it is gone, and held {commits} acknowledged commits");
+                Err(file::damaged(&self.path, &what))
+            }
+        }
+    }
+
+    /// Goes on in spite of `refusal`, if the operator wants that.
+    fn accept(&self, refusal: &StartError) -> Result<(), StartError> {
+        if !self.options.accepts_loss {
+            return Err(refusal.clone());
+        }
+        tracing::warn!(accepted = %refusal, "begun in spite of a loss, as was asked for");
+        Ok(())
+    }
+
+    fn look<T>(
+        &self,
+        look: impl FnOnce(&Connection) -> Result<T, Unsound>,
+    ) -> Result<Result<T, check::Damage>, StartError> {
+        let seen = file::look(&self.path, look).unwrap_or_else(|it| Err(it.into()));
+        match seen {
+            Ok(seen) => Ok(Ok(seen)),
+            Err(Unsound::Damaged(damage)) => Ok(Err(damage)),
+            Err(Unsound::Unread(error)) => Err(file::not_opened(&self.path, &error)),
+        }
+    }
+
+    /// Refuses a database that has less than its mark tells of.
+    fn compare(&self, state: &State) -> Result<(), StartError> {
+        let (path, mark) = (self.path.display(), mark::path(self.folder));
+        let (mark, commits) = (mark.display(), state.commits);
+        let refused = match self.told {
+            Found::Absent if commits == 0 => return Ok(()),
+            Found::Absent => format!(
+                "the mark {mark} is gone: whether the database {path}, which holds {commits} \
+                 commits, has all that were acknowledged cannot be told without it"
+            ),
+            Found::Damaged => format!(
+                "the mark {mark} is damaged: whether the database {path}, which holds {commits} \
+                 commits, has all that were acknowledged cannot be told without it"
+            ),
+            Found::Told(told) if told.id != state.id => {
+                if told.commits == 0 && commits == 0 {
+                    return Ok(());
+                }
+                format!("the database {path} and the mark {mark} are not of the same server")
+            }
+            Found::Told(told) if told.commits > commits => format!(
+                "the database {path} lacks the last {} of {} acknowledged commits, as its mark \
+                 {mark} tells: it, or its -wal file, is older than the mark, or was cut",
+                told.commits - commits,
+                told.commits
+            ),
+            Found::Told(_) => return Ok(()),
+        };
+        Err(StartError::new(format!(
+            "{refused}; nothing was changed. Restore all three from the same backup, or begin \
+             with what is there by starting once with: shared-context serve --accept-loss"
+        )))
+    }
+
+    /// Brings a database without checksums to the present format.
+    fn upgrade(self) -> Result<Opened, StartError> {
+        if !matches!(self.told, Found::Absent | Found::Told(Told { commits: 0, .. })) {
+            let what = "it has an older format than the mark beside it tells of";
+            self.accept(&file::damaged(&self.path, what))?;
+        }
+        self.look(check::pages)?.map_err(|it| file::damaged(&self.path, &it.to_string()))?;
+        tracing::info!(database = %self.path.display(), "bringing it to the present format");
+        rebuild::upgrade(self.folder, &self.path)?;
+        self.look_again()
+    }
+
+    /// Makes a new database of what a damaged one still has.
+    fn salvage(self) -> Result<Opened, StartError> {
+        let read = |old: &Connection| -> rusqlite::Result<_> {
+            let commits = State::read(old).map_or(0, |it| it.commits);
+            Ok((check::lost(old)?, commits))
+        };
+        let (lost, commits) = file::look(&self.path, read)
+            .flatten()
+            .map_err(|it| file::damaged(&self.path, &it.to_string()))?;
+        let kept = rebuild::without(self.folder, &self.path, &lost, commits)?;
+        tracing::warn!(
+            damaged = %kept.display(), sessions = ?lost,
+            "the damaged database is kept; these of its sessions are lost",
+        );
+        self.look_again()
+    }
+
+    /// Serves what was just made.
+    fn look_again(self) -> Result<Opened, StartError> {
+        let Sound { state, .. } =
+            self.look(check::whole)?.map_err(|it| file::damaged(&self.path, &it.to_string()))?;
+        let mark = Mark::put(self.folder, state.told())?;
+        let connection = self.connect()?;
+        Ok(self.opened(connection, mark))
+    }
+
+    /// Serves a database that lacks commits. What comes from here on is another
+    /// history, and so another database.
+    fn begin_anew(self, mut state: State) -> Result<Opened, StartError> {
+        state.id = DatabaseId::new()?;
+        let connection = self.connect()?;
+        state.update(&connection).map_err(|it| file::not_opened(&self.path, &it))?;
+        let mark = Mark::put(self.folder, state.told())?;
+        Ok(self.opened(connection, mark))
+    }
+
+    fn connect(&self) -> Result<Connection, StartError> {
+        file::connect_writer(&self.path, self.options)
+            .map_err(|it| file::not_opened(&self.path, &it))
+    }
+
+    fn opened(self, connection: Connection, mark: Mark) -> Opened {
+        Opened { path: self.path, connection, mark }
+    }
+}

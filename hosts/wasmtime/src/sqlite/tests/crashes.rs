@@ -1,0 +1,101 @@
+//! Images of a data folder as a crash leaves them, of the process or of the whole
+//! machine: of what was written since the last sync, any part may be there. Each one
+//! is opened, with all that was acknowledged; a crash is no damage.
+//!
+//! Not here: that `SQLite` syncs when it says so. The images are made of the files
+//! before and after each commit and each copying of the log.
+
+use rusqlite::Connection;
+
+use super::recording::{
+    DATABASE, Dice, Image, LOG, MARK, Moment, Outcome, Recording, images_wanted, scratch, tell,
+};
+
+const SECTOR: usize = 512;
+
+/// `before`, with some of the sectors in which `after` differs.
+fn torn(before: &[u8], after: &[u8], dice: &mut Dice) -> Vec<u8> {
+    // Often all but one, often one only: a coin for each would make both rare.
+    let odds = 1 + dice.below(9);
+    let mut torn = before.to_vec();
+    torn.resize(before.len().max(after.len()), 0);
+    let mut end = before.len();
+    for at in (0..after.len()).step_by(SECTOR) {
+        let sector = &after[at..after.len().min(at + SECTOR)];
+        let is_new = before.get(at..at + sector.len()) != Some(sector);
+        if is_new && dice.below(9) < odds {
+            torn[at..at + sector.len()].copy_from_slice(sector);
+            end = end.max(at + sector.len());
+        }
+    }
+    torn.truncate(end);
+    torn
+}
+
+/// Power goes while a commit is written to the log; its mark may be old, for it is
+/// not synced.
+#[test]
+fn power_that_goes_during_a_commit_costs_at_most_that_commit() {
+    let recording = Recording::play(11, 90);
+    let mut dice = Dice(6);
+    let mut came = [0, 0];
+    for nth in 0..images_wanted() {
+        let before = nth % (recording.moments.len() - 1);
+        let [old, new] = &recording.moments[before..before + 2] else { unreachable!() };
+        let log = torn(old.image.bytes(LOG), new.image.bytes(LOG), &mut dice);
+        let mut image = old.image.clone();
+        if !log.is_empty() {
+            image.0.insert(LOG, log);
+        }
+        let mark = before - dice.below(3).min(before);
+        let image = image.with(MARK, &recording.moments[mark].image);
+        let what = format!("after {} commits, mark of moment {mark}", old.commits);
+        match recording.check(&image, old.commits, &what) {
+            Outcome::Whole(it) if it < new.commits => came[0] += 1,
+            Outcome::Whole(it) if it == new.commits => came[1] += 1,
+            other => panic!("{what}: {other:?}"),
+        }
+    }
+    let [without, with] = came;
+    assert!(without > 0 && with > 0, "{came:?}");
+    tell(&format!("torn commits: {without} opened without it, {with} with it, 0 refused, 0 lost"));
+}
+
+/// The process is killed, or power goes, between a commit's sync and its mark, or
+/// while the mark is written.
+#[test]
+fn a_mark_that_is_behind_or_torn_stops_no_start() {
+    let recording = Recording::play(12, 40);
+    let mut dice = Dice(7);
+    for nth in 0..images_wanted() {
+        let before = nth % (recording.moments.len() - 1);
+        let [old, new] = &recording.moments[before..before + 2] else { unreachable!() };
+        let mark = torn(old.image.bytes(MARK), new.image.bytes(MARK), &mut dice);
+        let mut image = new.image.clone();
+        image.0.insert(MARK, mark);
+        let outcome = recording.check(&image, new.commits, "between commit and mark");
+        assert_eq!(outcome, Outcome::Whole(new.commits));
+    }
+}
+
+/// Power goes while the log is copied into the database: the log still has it all.
+#[test]
+fn power_that_goes_while_the_log_is_copied_costs_nothing() {
+    let recording = Recording::play(13, 90);
+    let mut dice = Dice(8);
+    for nth in 0..images_wanted() {
+        let Moment { image, commits } = &recording.moments[nth % recording.moments.len()];
+        let folder = scratch();
+        image.write(folder.path());
+        let database = Connection::open(folder.path().join(DATABASE)).unwrap();
+        let copied = "PRAGMA wal_checkpoint(PASSIVE)";
+        database.query_row(copied, [], |row| row.get::<_, i64>(0)).unwrap();
+        let after = Image::of(folder.path());
+        drop(database);
+        let mut torn_image = image.clone();
+        let bytes = torn(image.bytes(DATABASE), after.bytes(DATABASE), &mut dice);
+        torn_image.0.insert(DATABASE, bytes);
+        let outcome = recording.check(&torn_image, *commits, "while the log is copied");
+        assert_eq!(outcome, Outcome::Whole(*commits));
+    }
+}

@@ -1,0 +1,209 @@
+//! Images of a data folder as damage leaves them: cut, with altered bits and
+//! sectors, put together of files from different moments or servers. Each one is
+//! opened with every acknowledged commit, or refused; never is anything missing in
+//! silence.
+//!
+//! `SHARED_CONTEXT_IMAGES=5000 cargo test --workspace --lib images` is the long form.
+
+use std::{collections::BTreeMap, fs};
+
+use super::recording::{
+    DATABASE, Dice, FILES, Image, LOG, MARK, Outcome, Recording, images_wanted, scratch, tell,
+};
+
+const PAGE: usize = 4096;
+const FRAME: usize = PAGE + 24;
+const LOG_HEAD: usize = 32;
+const SECTOR: usize = 512;
+
+/// What came of the images of one kind.
+#[derive(Debug, Default)]
+struct Figures(BTreeMap<&'static str, [usize; 2]>);
+
+impl Figures {
+    fn count(&mut self, kind: &'static str, outcome: &Outcome) {
+        let [whole, refused] = self.0.entry(kind).or_default();
+        match outcome {
+            Outcome::Whole(_) => *whole += 1,
+            Outcome::Refused(_) => *refused += 1,
+        }
+    }
+
+    fn tell(&self) {
+        for (kind, [whole, refused]) in &self.0 {
+            let tried = whole + refused;
+            tell(&format!("{kind}: {tried} images, {whole} whole, {refused} refused, 0 lost"));
+        }
+    }
+}
+
+/// A killed server's folder: its log holds what the database lacks.
+fn killed() -> Recording {
+    Recording::play(7, 60)
+}
+
+/// Where to cut a file: at each of its parts, one byte beside, and somewhere.
+fn cuts(length: usize, head: usize, part: usize, dice: &mut Dice) -> Vec<usize> {
+    let ends = (0..).map(|nth| head + nth * part).take_while(|it| *it < length);
+    let mut cuts: Vec<_> = ends.flat_map(|it| [it.saturating_sub(1), it, it + 1]).collect();
+    cuts.extend((0..20).map(|_| dice.below(length)));
+    cuts.retain(|it| *it < length);
+    cuts
+}
+
+#[test]
+fn a_file_that_was_cut_is_completed_or_refused() {
+    let (recording, mut dice, mut figures) = (killed(), Dice(1), Figures::default());
+    let (image, last) = (&recording.last().image, recording.last().commits);
+    assert_eq!(recording.check(image, last, "nothing"), Outcome::Whole(last));
+    for (file, head, part, kind) in [
+        (DATABASE, 0, PAGE, "database cut"),
+        (LOG, LOG_HEAD, FRAME, "log cut"),
+        (MARK, 0, SECTOR, "mark cut"),
+    ] {
+        for bytes in cuts(image.bytes(file).len(), head, part, &mut dice) {
+            let cut = image.changed(file, |it| it.truncate(bytes));
+            let what = format!("{file} cut to {bytes} bytes");
+            let outcome = recording.check(&cut, last, &what);
+            figures.count(kind, &outcome);
+            if file == LOG && bytes + FRAME < image.bytes(LOG).len() / 2 {
+                assert!(matches!(outcome, Outcome::Refused(_)), "{what}");
+            }
+        }
+    }
+    figures.tell();
+}
+
+#[test]
+fn a_file_that_is_missing_is_refused() {
+    let recording = killed();
+    let (image, last) = (&recording.last().image, recording.last().commits);
+    for file in FILES {
+        let without = image.with(file, &Image::default());
+        let outcome = recording.check(&without, last, file);
+        let Outcome::Refused(said) = outcome else { panic!("{file}: {outcome:?}") };
+        assert!(said.contains(if file == LOG { "lacks the last" } else { "gone" }), "{said}");
+    }
+}
+
+#[test]
+fn an_altered_bit_is_harmless_or_refused() {
+    let (recording, mut dice, mut figures) = (killed(), Dice(2), Figures::default());
+    let (image, last) = (&recording.last().image, recording.last().commits);
+    // Killed, and stopped: all of it in the database.
+    let stopped = {
+        let folder = scratch();
+        image.write(folder.path());
+        assert_eq!(recording.check_folder(folder.path(), last, "nothing"), Outcome::Whole(last));
+        Image::of(folder.path())
+    };
+    assert_eq!(stopped.bytes(LOG), [0; 0]);
+    let mut flip = |image: &Image, file, bit: usize, kind| {
+        let flipped = image.changed(file, |it| it[bit / 8] ^= 1 << (bit % 8));
+        let outcome = recording.check(&flipped, last, &format!("bit {bit} of {file}"));
+        figures.count(kind, &outcome);
+        outcome
+    };
+    for bit in 0..40 * 8 {
+        for slot in [0, 4096 * 8] {
+            flip(image, MARK, slot + bit, "bits of the mark");
+        }
+    }
+    for bit in (0..LOG_HEAD * 8).step_by(3) {
+        flip(image, LOG, bit, "bits of the log's head");
+    }
+    for bit in (0..100 * 8).step_by(3) {
+        flip(&stopped, DATABASE, bit, "bits of the database's head");
+    }
+    let mut refused = 0;
+    for _ in 0..images_wanted() {
+        let bit = dice.below(image.bytes(LOG).len() * 8);
+        flip(image, LOG, bit, "bits of the log");
+        let bit = dice.below(stopped.bytes(DATABASE).len() * 8);
+        let outcome = flip(&stopped, DATABASE, bit, "bits of the database");
+        refused += usize::from(matches!(outcome, Outcome::Refused(_)));
+    }
+    assert!(refused > images_wanted() / 4, "most of the database is in use: {refused}");
+    figures.tell();
+}
+
+/// Writes that never came to the disk, or to another place: a sector holds zeros,
+/// garbage, or what it held some commits ago.
+#[test]
+fn an_altered_sector_is_harmless_or_refused() {
+    let (recording, mut dice, mut figures) = (killed(), Dice(3), Figures::default());
+    let (image, last) = (&recording.last().image, recording.last().commits);
+    for _ in 0..images_wanted() {
+        let file = FILES[dice.below(3)];
+        let before = &recording.moments[dice.below(recording.moments.len())].image;
+        let at = dice.below(image.bytes(file).len() / SECTOR) * SECTOR;
+        let sectors = 1 + dice.below(9);
+        let (kind, fill) = match dice.below(3) {
+            0 => ("sectors of zeros", vec![0; sectors * SECTOR]),
+            1 => ("sectors of garbage", vec![0xa5; sectors * SECTOR]),
+            _ => {
+                let old = before.bytes(file).get(at..).unwrap_or_default();
+                ("sectors of before", old.iter().copied().take(sectors * SECTOR).collect())
+            }
+        };
+        let altered = image.changed(file, |it| {
+            it[at..].iter_mut().zip(fill).for_each(|(to, from)| *to = from);
+        });
+        let what = format!("{kind}: {sectors} of {file} at {at}");
+        figures.count(kind, &recording.check(&altered, last, &what));
+    }
+    figures.tell();
+}
+
+/// A backup taken file by file while the server ran; a log or a database copied
+/// back. What the mark tells of is there, or it is refused.
+#[test]
+fn files_of_different_moments_are_whole_or_refused() {
+    let (recording, mut dice, mut figures) = (killed(), Dice(4), Figures::default());
+    let moments = &recording.moments;
+    for nth in 0..images_wanted() {
+        let last = moments.len() - 1;
+        let mut moment = || if dice.below(3) == 0 { last } else { dice.below(last) };
+        let [database, log, mark] = [moment(), moment(), moment()];
+        let (log, mark, kind) = match nth % 4 {
+            0 => (log, database, "an older or newer log"),
+            1 => (database, mark, "an older or newer mark"),
+            2 => (mark, mark, "an older or newer database"),
+            _ => (log, mark, "three moments"),
+        };
+        let image =
+            moments[database].image.with(LOG, &moments[log].image).with(MARK, &moments[mark].image);
+        let what = format!("database of {database}, log of {log}, mark of {mark}");
+        figures.count(kind, &recording.check(&image, moments[mark].commits, &what));
+    }
+    figures.tell();
+}
+
+#[test]
+fn files_of_another_server_are_refused() {
+    let (recording, other) = (killed(), Recording::play(8, 60));
+    let (image, last) = (&recording.last().image, recording.last().commits);
+    for file in FILES {
+        let swapped = image.with(file, &other.last().image);
+        let outcome = recording.check(&swapped, last, file);
+        assert!(matches!(outcome, Outcome::Refused(_)), "{file}: {outcome:?}");
+    }
+    let fresh = &Recording::play(9, 0).last().image.clone();
+    let outcome = recording.check(&image.with(MARK, fresh), last, "a new mark");
+    assert!(matches!(outcome, Outcome::Refused(_)), "{outcome:?}");
+}
+
+#[test]
+fn a_shared_memory_file_of_garbage_is_harmless() {
+    let recording = killed();
+    let (image, last) = (&recording.last().image, recording.last().commits);
+    let mut dice = Dice(5);
+    for length in [0, 1, 100, 32 << 10, 100_000] {
+        let folder = scratch();
+        image.write(folder.path());
+        let garbage: Vec<u8> = (0..length).map(|_| dice.roll().to_le_bytes()[0]).collect();
+        fs::write(folder.path().join("shared-context.db-shm"), garbage).unwrap();
+        let outcome = recording.check_folder(folder.path(), last, "garbage");
+        assert_eq!(outcome, Outcome::Whole(last));
+    }
+}

@@ -1,0 +1,290 @@
+//! Damage while the storage is open, what an operator can accept, and databases of
+//! older formats.
+
+use std::{fs, path::Path};
+
+use rusqlite::Connection;
+use shared_context_core::port::{Bucket, Kv, ReadError, Revision};
+use tempfile::{TempDir, tempdir};
+
+use super::{
+    commit, open, put,
+    recording::{DATABASE, Image, LOG, MARK, scratch},
+    rows,
+};
+use crate::sqlite::{Contents, SqliteKv, SqliteOptions};
+
+/// A folder with two buckets of two rows, closed.
+fn two_buckets() -> TempDir {
+    let folder = tempdir().unwrap();
+    let kv = open(folder.path());
+    for bucket in ["session/a", "session/b"] {
+        let text = |row: &str| format!("{bucket} keeps {row} secret");
+        commit(&kv, bucket, vec![put("k/x", text("x")), put("k/y", text("y"))]).unwrap();
+    }
+    folder
+}
+
+/// Alters the one place of the database file where `text` stands.
+fn alter(folder: &Path, text: &str) {
+    let path = folder.join(DATABASE);
+    let mut bytes = fs::read(&path).unwrap();
+    let places: Vec<_> =
+        (0..bytes.len()).filter(|at| bytes[*at..].starts_with(text.as_bytes())).collect();
+    let [at] = places[..] else { panic!("{text:?} stands at {places:?}") };
+    bytes[at + text.len() - 1] ^= 1;
+    fs::write(&path, bytes).unwrap();
+}
+
+fn accepting() -> SqliteOptions {
+    SqliteOptions { accepts_loss: true, ..SqliteOptions::default() }
+}
+
+fn refusal(folder: &Path) -> String {
+    let before = Image::of(folder);
+    let refusal = SqliteKv::open(folder, &SqliteOptions::default()).unwrap_err().to_string();
+    assert!(Image::of(folder) == before, "refused, but changed: {refusal}");
+    refusal
+}
+
+/// A bit that rots while the server runs fails the requests that need it, and no
+/// others. `SQLite` alone returns the altered value as if it had been written.
+#[test]
+fn a_row_that_is_altered_fails_its_reads_and_no_others() {
+    let folder = two_buckets();
+    let kv = open(folder.path());
+    alter(folder.path(), "session/a keeps x secret");
+    let bucket = kv.open("session/a").unwrap();
+    let Err(ReadError::Failed(error)) = bucket.get("k/x") else { panic!() };
+    for part in ["k/x", "session/a", &folder.path().join(DATABASE).display().to_string()] {
+        assert!(error.0.contains(part), "{error}");
+    }
+    assert!(!error.0.contains("secret"), "{error}");
+    assert!(matches!(bucket.scan("k/", None, 9), Err(ReadError::Failed(_))));
+    assert_eq!(kv.open("session/a").unwrap().get("k/y").unwrap().unwrap().len(), 24);
+    drop(bucket);
+    assert_eq!(rows(&kv, "session/b").len(), 2);
+    // What is written anew is sound.
+    commit(&kv, "session/a", vec![put("k/x", "new")]).unwrap();
+    assert_eq!(kv.open("session/a").unwrap().get("k/x").unwrap().unwrap(), b"new");
+    drop(kv);
+    assert_eq!(rows(&open(folder.path()), "session/a").len(), 2);
+}
+
+#[test]
+fn a_line_that_is_altered_fails_its_bucket_and_no_other() {
+    let folder = two_buckets();
+    let kv = open(folder.path());
+    let database = Connection::open(folder.path().join(DATABASE)).unwrap();
+    database.execute("UPDATE bucket SET revision = 7 WHERE name = 'session/a'", []).unwrap();
+    let error = kv.open("session/a").unwrap_err();
+    assert!(error.0.contains("session/a") && error.0.contains("damaged"), "{error}");
+    assert!(commit(&kv, "session/a", vec![put("k/x", "new")]).is_err());
+    assert!(kv.names(None, 9).is_err(), "a list without it would hide it");
+    assert_eq!(rows(&kv, "session/b").len(), 2);
+    assert_eq!(commit(&kv, "session/b", vec![put("k/x", "new")]), Ok(Revision(2)));
+}
+
+/// Whatever is changed behind the storage's back, in whichever table: the next start
+/// tells of it, by the session's name where there is one.
+#[test]
+fn what_was_altered_is_told_at_the_start() {
+    for (change, told) in [
+        ("UPDATE row SET value = X'00' WHERE bucket = 1 AND name = 'k/x'", "session/a"),
+        ("UPDATE row SET name = 'k/z' WHERE bucket = 2 AND name = 'k/x'", "session/b"),
+        ("UPDATE row SET bucket = 2, name = 'k/w' WHERE bucket = 1 AND name = 'k/x'", "session/a"),
+        ("DELETE FROM row WHERE bucket = 1 AND name = 'k/y'", "missing rows: 1; it is session/a"),
+        ("DELETE FROM row WHERE bucket = 1", "missing rows: 2"),
+        (
+            "INSERT INTO row SELECT bucket, 'k/w', checksum, value FROM row WHERE name = 'k/x'",
+            "session/a, session/b",
+        ),
+        (
+            "INSERT INTO row SELECT 3, name, checksum, value FROM row WHERE bucket = 1",
+            "different moments",
+        ),
+        ("UPDATE bucket SET revision = 2 WHERE id = 1", "session/a"),
+        ("UPDATE bucket SET name = 'session/c' WHERE id = 1", "session/c"),
+        ("DELETE FROM bucket WHERE id = 2", "sessions are missing"),
+        ("DELETE FROM row WHERE bucket = 2; DELETE FROM bucket WHERE id = 2", "are missing"),
+        ("UPDATE state SET commit_count = 9", "state"),
+        ("DELETE FROM state", "state"),
+        ("DROP TABLE state", "table state is not as it was made"),
+        ("ALTER TABLE row ADD COLUMN more TEXT", "table row is not as it was made"),
+    ] {
+        let folder = two_buckets();
+        let database = Connection::open(folder.path().join(DATABASE)).unwrap();
+        database.execute_batch(change).unwrap();
+        drop(database);
+        let said = refusal(folder.path());
+        assert!(said.contains(told) && said.contains("damaged"), "{change}: {said}");
+        assert!(!said.contains("secret"), "{said}");
+        let examined = SqliteKv::examine(folder.path()).unwrap_err().to_string();
+        assert_eq!(examined, said);
+    }
+}
+
+#[test]
+fn an_operator_may_begin_with_the_sessions_that_are_left() {
+    let folder = two_buckets();
+    alter(folder.path(), "session/a keeps x secret");
+    let damaged = Image::of(folder.path());
+    assert!(refusal(folder.path()).contains("altered rows: 1; it is session/a"));
+    let kv = SqliteKv::open(folder.path(), &accepting()).unwrap();
+    assert_eq!(kv.names(None, 9).unwrap(), ["session/b"]);
+    assert_eq!(rows(&kv, "session/b").len(), 2);
+    // Its revision does not go back.
+    assert_eq!(commit(&kv, "session/a", vec![put("k/x", "new")]), Ok(Revision(2)));
+    drop(kv);
+    let kept = fs::read(folder.path().join("shared-context.db.damaged-1")).unwrap();
+    assert!(kept == damaged.bytes(DATABASE));
+    assert_eq!(open(folder.path()).names(None, 9).unwrap(), ["session/a", "session/b"]);
+}
+
+/// Accepted once: what is written from then on is another history, which the lost
+/// one must not be mistaken for.
+#[test]
+fn an_operator_may_begin_without_the_commits_that_are_lost() {
+    let folder = two_buckets();
+    let before = Image::of(folder.path());
+    let kv = open(folder.path());
+    for n in 0..3_u8 {
+        commit(&kv, "session/c", vec![put("x", [n])]).unwrap();
+    }
+    drop(kv);
+    let lost = Image::of(folder.path());
+    before.with(MARK, &lost).write(folder.path());
+    let said = refusal(folder.path());
+    assert!(said.contains("lacks the last 3 of 5 acknowledged commits"), "{said}");
+    assert!(said.contains("serve --accept-loss"), "{said}");
+    let kv = SqliteKv::open(folder.path(), &accepting()).unwrap();
+    assert_eq!(kv.open("session/c").unwrap().revision(), Revision(0));
+    commit(&kv, "session/d", vec![put("x", "1")]).unwrap();
+    drop(kv);
+    assert_eq!(open(folder.path()).names(None, 9).unwrap().len(), 3);
+    fs::write(folder.path().join(DATABASE), lost.bytes(DATABASE)).unwrap();
+    assert!(refusal(folder.path()).contains("not of the same server"));
+}
+
+#[test]
+fn a_database_without_its_mark_is_taken_when_that_is_accepted() {
+    let folder = two_buckets();
+    fs::remove_file(folder.path().join(MARK)).unwrap();
+    assert!(refusal(folder.path()).contains("is gone: whether the database"));
+    drop(SqliteKv::open(folder.path(), &accepting()).unwrap());
+    assert_eq!(open(folder.path()).names(None, 9).unwrap().len(), 2);
+}
+
+/// Both slots of the mark are gone: it is as none.
+#[test]
+fn a_damaged_mark_is_refused() {
+    let folder = two_buckets();
+    fs::write(folder.path().join(MARK), [0xa5; 8192]).unwrap();
+    assert!(refusal(folder.path()).contains("is damaged: whether the database"));
+    fs::remove_file(folder.path().join(DATABASE)).unwrap();
+    assert!(refusal(folder.path()).contains("its mark is still there"));
+}
+
+#[test]
+fn a_database_that_is_gone_is_missed() {
+    let folder = two_buckets();
+    fs::remove_file(folder.path().join(DATABASE)).unwrap();
+    assert!(refusal(folder.path()).contains("held 2 acknowledged commits"));
+    let kv = SqliteKv::open(folder.path(), &accepting()).unwrap();
+    commit(&kv, "session/c", vec![put("x", "1")]).unwrap();
+    drop(kv);
+    assert_eq!(open(folder.path()).names(None, 9).unwrap(), ["session/c"]);
+}
+
+#[test]
+fn looking_changes_nothing_and_tells_what_there_is() {
+    let folder = two_buckets();
+    let files = || fs::read_dir(folder.path()).unwrap().count();
+    let (before, count) = (Image::of(folder.path()), files());
+    let examined = SqliteKv::examine(folder.path()).unwrap().unwrap();
+    let contents = Contents { commits: 2, buckets: 2, rows: 4 };
+    assert_eq!((examined.format, examined.contents), (2, Some(contents)));
+    assert!(Image::of(folder.path()) == before);
+    assert_eq!(files(), count);
+    // While a server has it open, too.
+    let kv = open(folder.path());
+    commit(&kv, "session/c", vec![put("x", "1")]).unwrap();
+    let examined = SqliteKv::examine(folder.path()).unwrap().unwrap();
+    assert_eq!(examined.contents.unwrap().commits, 3);
+    assert_eq!(commit(&kv, "session/c", vec![put("x", "2")]), Ok(Revision(2)));
+    assert_eq!(SqliteKv::examine(tempdir().unwrap().path()), Ok(None));
+}
+
+/// A folder as format 1 left it: `tests/system/golden`.
+fn golden(end: &str) -> TempDir {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/system/golden/format-1");
+    let folder = scratch();
+    for file in [DATABASE, LOG] {
+        let from = from.join(end).join(file);
+        if from.exists() {
+            fs::copy(from, folder.path().join(file)).unwrap();
+        }
+    }
+    folder
+}
+
+/// All rows, as `SQLite` alone reads them, whatever the format.
+fn plain(folder: &Path) -> Vec<(String, i64, Option<String>, Option<Vec<u8>>)> {
+    let database = Connection::open(folder.join(DATABASE)).unwrap();
+    let mut rows = database
+        .prepare(
+            "SELECT bucket.name, revision, row.name, value FROM bucket \
+             LEFT JOIN row ON row.bucket = bucket.id ORDER BY 1, 3",
+        )
+        .unwrap();
+    let rows = rows.query_map([], |it| Ok((it.get(0)?, it.get(1)?, it.get(2)?, it.get(3)?)));
+    rows.unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+#[test]
+fn a_database_of_format_1_becomes_one_of_format_2_with_all_that_is_in_it() {
+    for (end, sessions) in [("stopped", 3), ("killed", 3)] {
+        let folder = golden(end);
+        let copy = golden(end);
+        let before = plain(copy.path());
+        assert!(before.len() > 20, "{}", before.len());
+        let examined = SqliteKv::examine(folder.path()).unwrap().unwrap();
+        assert_eq!((examined.format, examined.contents), (1, None));
+        let kv = open(folder.path());
+        assert_eq!(kv.names(None, 9).unwrap().len(), sessions);
+        drop(kv);
+        assert_eq!(plain(folder.path()), before);
+        let examined = SqliteKv::examine(folder.path()).unwrap().unwrap();
+        assert_eq!(examined.format, 2);
+        open(folder.path());
+    }
+}
+
+/// Broken off at any moment, the upgrade leaves the old database or the new one.
+#[test]
+fn an_upgrade_that_was_broken_off_is_done_again() {
+    let (folder, done) = (golden("killed"), golden("killed"));
+    drop(open(done.path()));
+    let new = fs::read(done.path().join(DATABASE)).unwrap();
+    for half in [0, 100, new.len() / 2, new.len()] {
+        fs::write(folder.path().join("shared-context.db.new"), &new[..half]).unwrap();
+        let again = tempdir().unwrap();
+        for file in fs::read_dir(folder.path()).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), again.path().join(file.file_name())).unwrap();
+        }
+        assert_eq!(open(again.path()).names(None, 9).unwrap().len(), 3);
+    }
+    // It has its name already, the mark is not there yet.
+    fs::remove_file(done.path().join(MARK)).unwrap();
+    assert_eq!(open(done.path()).names(None, 9).unwrap().len(), 3);
+}
+
+/// A backup from before the upgrade, copied over what was written since.
+#[test]
+fn a_database_of_format_1_beside_a_newer_mark_is_refused() {
+    let folder = golden("stopped");
+    commit(&open(folder.path()), "session/new", vec![put("x", "1")]).unwrap();
+    fs::copy(golden("stopped").path().join(DATABASE), folder.path().join(DATABASE)).unwrap();
+    assert!(refusal(folder.path()).contains("older format than the mark"));
+}

@@ -1,0 +1,254 @@
+//! A recorded run of the storage: what it acknowledged, commit by commit, and what
+//! its files were right after each.
+//!
+//! The runs are made of a seed; the files are not (a database has a random id).
+
+use std::{collections::BTreeMap, env, fs, path::Path, sync::mpsc};
+
+use rusqlite::Connection;
+use shared_context_core::port::{Bucket, Change, CommitError, Kv, Revision};
+use tempfile::{TempDir, tempdir, tempdir_in};
+
+use super::{open, put};
+use crate::sqlite::{SqliteKv, SqliteOptions};
+
+pub(super) const DATABASE: &str = "shared-context.db";
+pub(super) const LOG: &str = "shared-context.db-wal";
+pub(super) const MARK: &str = "shared-context.mark";
+pub(super) const FILES: [&str; 3] = [DATABASE, LOG, MARK];
+
+/// How many images each test tries: `SHARED_CONTEXT_IMAGES`, or enough for a look.
+pub(super) fn images_wanted() -> usize {
+    env::var("SHARED_CONTEXT_IMAGES").ok().and_then(|it| it.parse().ok()).unwrap_or(300)
+}
+
+/// A folder that is fast where there is one: an image is opened and thrown away.
+pub(super) fn scratch() -> TempDir {
+    tempdir_in("/dev/shm").or_else(|_| tempdir()).unwrap()
+}
+
+/// Numbers that a seed determines (splitmix64).
+#[derive(Debug, Clone)]
+pub(super) struct Dice(pub(super) u64);
+
+impl Dice {
+    pub(super) fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut it = self.0;
+        it = (it ^ (it >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        it = (it ^ (it >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        it ^ (it >> 31)
+    }
+
+    /// A number below `end`.
+    pub(super) fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.roll() % u64::try_from(end.max(1)).unwrap()).unwrap()
+    }
+}
+
+/// The buckets: each one's revision and rows.
+pub(super) type Contents = BTreeMap<String, (u64, BTreeMap<String, Vec<u8>>)>;
+
+/// The files of a data folder at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Image(pub(super) BTreeMap<&'static str, Vec<u8>>);
+
+impl Image {
+    pub(super) fn of(folder: &Path) -> Self {
+        let read = |file: &&'static str| Some((*file, fs::read(folder.join(file)).ok()?));
+        Self(FILES.iter().filter_map(read).collect())
+    }
+
+    pub(super) fn write(&self, folder: &Path) {
+        for (file, bytes) in &self.0 {
+            fs::write(folder.join(file), bytes).unwrap();
+        }
+    }
+
+    pub(super) fn bytes(&self, file: &str) -> &[u8] {
+        self.0.get(file).map_or(&[], Vec::as_slice)
+    }
+
+    /// This one, with `file` as it is in `other`.
+    pub(super) fn with(&self, file: &'static str, other: &Self) -> Self {
+        let mut image = self.clone();
+        match other.0.get(file) {
+            Some(bytes) => image.0.insert(file, bytes.clone()),
+            None => image.0.remove(file),
+        };
+        image
+    }
+
+    /// This one, with `file` changed.
+    pub(super) fn changed(&self, file: &'static str, change: impl FnOnce(&mut Vec<u8>)) -> Self {
+        let mut image = self.clone();
+        change(image.0.get_mut(file).unwrap());
+        image
+    }
+}
+
+/// What a run acknowledged and left behind.
+#[derive(Debug)]
+pub(super) struct Recording {
+    /// What there was after each commit, by its number.
+    contents: Vec<Contents>,
+    pub(super) moments: Vec<Moment>,
+}
+
+/// The files between two transactions.
+#[derive(Debug)]
+pub(super) struct Moment {
+    pub(super) image: Image,
+    /// How many commits were acknowledged until then.
+    pub(super) commits: usize,
+}
+
+/// What came of opening an image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It has all of the commit with this number, and nothing else.
+    Whole(usize),
+    Refused(String),
+}
+
+impl Recording {
+    /// Plays `count` transactions. The log is copied and begun anew on the way, and
+    /// the storage closed and opened.
+    pub(super) fn play(seed: u64, count: usize) -> Self {
+        let folder = scratch();
+        let mut dice = Dice(seed);
+        let mut kv = open(folder.path());
+        let mut it = Self { contents: vec![Contents::new()], moments: Vec::new() };
+        it.record(folder.path());
+        for nth in 1..=count {
+            transact(&kv, &mut it.contents, &mut dice);
+            if nth == count / 3 {
+                drop(kv);
+                kv = open(folder.path());
+            }
+            if nth == count / 2 || nth == count * 5 / 6 {
+                // As a busy writer does: what comes now overwrites the log.
+                let database = Connection::open(folder.path().join(DATABASE)).unwrap();
+                let busy: i64 = database
+                    .query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get(0))
+                    .unwrap();
+                assert_eq!(busy, 0);
+            }
+            it.record(folder.path());
+        }
+        it
+    }
+
+    fn record(&mut self, folder: &Path) {
+        let (image, commits) = (Image::of(folder), self.contents.len() - 1);
+        self.moments.push(Moment { image, commits });
+    }
+
+    pub(super) fn last(&self) -> &Moment {
+        self.moments.last().unwrap()
+    }
+
+    /// Opens `image`, of whose commits the first `acknowledged` must be there. It
+    /// has all there was after one of the commits from there on, or is refused in
+    /// good words and left as it is.
+    #[track_caller]
+    pub(super) fn check(&self, image: &Image, acknowledged: usize, what: &str) -> Outcome {
+        let folder = scratch();
+        image.write(folder.path());
+        self.check_folder(folder.path(), acknowledged, what)
+    }
+
+    #[track_caller]
+    pub(super) fn check_folder(&self, folder: &Path, acknowledged: usize, what: &str) -> Outcome {
+        let before = Image::of(folder);
+        match SqliteKv::open(folder, &SqliteOptions::default()) {
+            Ok(kv) => {
+                let found = contents(&kv, self);
+                let is_it = |nth: &usize| self.contents[*nth] == found;
+                let nth = (acknowledged..self.contents.len()).find(is_it);
+                let old = (0..acknowledged).rev().find(is_it);
+                let nth = nth.unwrap_or_else(|| panic!("LOST: {what}; as after {old:?}"));
+                Outcome::Whole(nth)
+            }
+            Err(refusal) => {
+                let said = refusal.to_string();
+                assert!(said.contains(&folder.join(DATABASE).display().to_string()), "{said}");
+                let advises = ["estore", "start the version that wrote it"];
+                assert!(advises.iter().any(|it| said.contains(it)), "{what}: {said}");
+                assert!(Image::of(folder) == before, "{what}: refused, but changed: {said}");
+                Outcome::Refused(said)
+            }
+        }
+    }
+}
+
+/// All that is in `kv`, and in the buckets that were ever heard of.
+fn contents(kv: &SqliteKv, recording: &Recording) -> Contents {
+    let mut names = kv.names(None, usize::MAX).unwrap();
+    names.extend(recording.contents.last().unwrap().keys().cloned());
+    let read = |name: String| {
+        let bucket = kv.open(&name).unwrap();
+        let rows = bucket.scan("", None, u32::MAX).unwrap();
+        for (row, value) in rows.iter().take(3) {
+            assert_eq!(bucket.get(row).unwrap().as_ref(), Some(value));
+        }
+        (name, (bucket.revision().0, rows.into_iter().collect()))
+    };
+    names.into_iter().map(read).filter(|(_, (revision, _))| *revision > 0).collect()
+}
+
+/// One to four commits to different buckets, which may meet in one transaction, and
+/// a commit that conflicts. Pushes what there is after each.
+fn transact(kv: &SqliteKv, contents: &mut Vec<Contents>, dice: &mut Dice) {
+    let first = dice.below(BUCKETS);
+    let mut outcomes = Vec::new();
+    for nth in 0..1 + dice.below(4) {
+        let name = format!("session/{:02}", (first + nth) % BUCKETS);
+        let mut now = contents.last().unwrap().clone();
+        let (revision, rows) = now.entry(name.clone()).or_default();
+        let changes = changes(dice);
+        let (done, outcome) = mpsc::channel();
+        kv.submit(&name, Revision(*revision), changes.clone(), move |it| done.send(it).unwrap());
+        *revision += 1;
+        outcomes.push((outcome, Ok(Revision(*revision))));
+        for change in changes {
+            match change {
+                Change::Put(row, value) => drop(rows.insert(row, value)),
+                Change::Delete(row) => drop(rows.remove(&row)),
+                Change::DeletePrefix(prefix) => rows.retain(|row, _| !row.starts_with(&prefix)),
+            }
+        }
+        contents.push(now);
+    }
+    let (done, outcome) = mpsc::channel();
+    let late = format!("session/{first:02}");
+    kv.submit(&late, Revision(999), vec![put("x", "late")], move |it| done.send(it).unwrap());
+    outcomes.push((outcome, Err(CommitError::Conflict)));
+    for (outcome, expected) in outcomes {
+        assert_eq!(outcome.recv().unwrap(), expected);
+    }
+}
+
+const BUCKETS: usize = 12;
+
+fn changes(dice: &mut Dice) -> Vec<Change> {
+    let change = |dice: &mut Dice| match dice.below(20) {
+        0 => Change::DeletePrefix("v/key_1".to_owned()),
+        1 if dice.below(5) == 0 => Change::DeletePrefix(String::new()),
+        1..4 => Change::Delete(format!("k/key_{}", dice.below(9))),
+        4 => put("long", vec![u8::try_from(dice.below(256)).unwrap(); 9000]),
+        5..9 => put("meta", dice.roll().to_le_bytes()),
+        _ => {
+            let name = format!("v/key_{}/{}", dice.below(9), dice.below(4));
+            let text = format!("{:016x} ", dice.roll()).repeat(dice.below(20));
+            put(&name, text)
+        }
+    };
+    (0..1 + dice.below(5)).map(|_| change(dice)).collect()
+}
+
+/// Prints figures although the test captures what is printed.
+pub(super) fn tell(text: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
