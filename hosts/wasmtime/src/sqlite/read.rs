@@ -155,6 +155,14 @@ impl SqliteBucket {
     }
 }
 
+/// The most that one scan reads into memory, in bytes: many times what any operation
+/// asks for, and as much as an instance of the component can hold.
+const SCAN_BYTES_MAX: usize = 128 << 20;
+const TOO_BIG: rusqlite::ffi::Error = rusqlite::ffi::Error {
+    code: rusqlite::ErrorCode::TooBig,
+    extended_code: rusqlite::ffi::SQLITE_TOOBIG,
+};
+
 /// The text that comes right after `text`.
 fn next(text: &str) -> String {
     format!("{text}\0")
@@ -191,11 +199,17 @@ impl Bucket for SqliteBucket {
             let mut scan = connection.prepare_cached(SCAN)?;
             let mut found = scan.query(params![id, from, limit])?;
             let mut rows = Vec::new();
+            let mut bytes = 0_usize;
             while let Some(row) = found.next()? {
                 if !row.get_ref(0)?.as_str()?.starts_with(prefix) {
                     break;
                 }
-                rows.push((row.get(0)?, row.get(1)?));
+                let value = row.get_ref(1)?.as_blob()?;
+                bytes = bytes.saturating_add(value.len());
+                if bytes > SCAN_BYTES_MAX {
+                    return Err(rusqlite::Error::SqliteFailure(TOO_BIG, None));
+                }
+                rows.push((row.get(0)?, value.to_owned()));
             }
             Ok(rows)
         });
