@@ -5,15 +5,24 @@
 //! Invariants: an instance that trapped answers no further call; no call takes
 //! longer or more memory than [`ComponentOptions`] say.
 
-use std::{fmt, mem, path::PathBuf, sync::Arc, thread, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
+use tokio::runtime::{Handle, RuntimeFlavor};
 use wasmtime::{
-    CacheConfig, Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy,
-    PoolingAllocationConfig, Store, StoreLimitsBuilder, UpdateDeadline,
+    Engine, Store, StoreContextMut, StoreLimitsBuilder, UpdateDeadline,
     component::{self, ComponentExportIndex, InstancePre, Linker},
 };
 
-use self::slots::{Slot, Slots};
+pub use self::options::{Cache, ComponentOptions};
+pub(crate) use self::{
+    options::{BUCKETS_MAX, RECORDS_MAX},
+    slots::Slot,
+};
+use self::{
+    options::{COMPONENT, MODULES, TABLE_ELEMENTS_MAX},
+    setup::{config, tick},
+    slots::Slots,
+};
 use crate::{
     Caller, Failure, Host, Reply, StartError, State,
     bindings::{
@@ -22,51 +31,11 @@ use crate::{
     },
 };
 
+mod options;
+mod setup;
 mod slots;
 #[cfg(test)]
 mod tests;
-
-/// The component's bytes, found by the build script.
-const COMPONENT: &[u8] = include_bytes!(env!("SHARED_CONTEXT_COMPONENT_FILE"));
-
-/// How the component is run.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct ComponentOptions {
-    /// Where its compiled form is kept between starts.
-    pub cache: Cache,
-    /// The most memory an instance may take, in bytes.
-    pub memory_bytes_max: usize,
-    /// The longest an instance may compute between two calls to its host.
-    pub time_max: Duration,
-    /// How many instances there may be at one time; further calls wait.
-    pub instances_max: u32,
-}
-
-/// Where compiled code is kept. It is run unseen: nobody else should be able to
-/// write there.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Cache {
-    /// In the platform's place for a user's caches.
-    #[default]
-    User,
-    /// In a folder of its own inside this one.
-    Folder(PathBuf),
-    /// Nowhere: each start compiles anew, for about 0.2 s.
-    None,
-}
-
-impl Default for ComponentOptions {
-    fn default() -> Self {
-        let threads = thread::available_parallelism().map_or(1, Into::into);
-        Self {
-            cache: Cache::default(),
-            memory_bytes_max: 128 << 20,
-            time_max: Duration::from_secs(1),
-            instances_max: u32::try_from(threads).unwrap_or(u32::MAX).saturating_mul(2).max(16),
-        }
-    }
-}
 
 /// The component, compiled. Clones share it.
 #[derive(Clone)]
@@ -81,40 +50,37 @@ struct Inner {
     exports: SharedContextIndices,
     /// Where the export is that serves nearly every request.
     invoke: ComponentExportIndex,
-    memory_bytes_max: usize,
+    options: ComponentOptions,
     slots: Slots,
 }
 
 /// The interface of the JSON tool.
 const TOOL: &str = "shared-context:core/tool@0.1.0";
-/// Core modules in the component: the program, and the two by which
-/// `wit-component` lets it import before it is instantiated.
-const MODULES: u32 = 3;
-/// What an instance needs on a usual request; resetting it by hand is cheaper
-/// than by a call to the system.
-const RESIDENT_BYTES: usize = 256 << 10;
-/// Of how many ticks of the ticker `time_max` is made.
+/// Of how many ticks of the ticker `time_max` is made, or of more.
 const TICKS: u32 = 20;
-/// How often `time_max` begins anew because the host was called.
-const EXTENSIONS_MAX: u32 = 60;
+/// The longest tick. What computes for longer gives its thread's other tasks away.
+const TICK_MAX: Duration = Duration::from_millis(50);
+/// How long a thread of a runtime sleeps, that another can take over its tasks.
+const GIVE_WAY: Duration = Duration::from_micros(200);
 
 impl Component {
-    /// The component itself, as any component host can run it.
+    /// The component that this library carries, as any component host can run it.
     pub fn bytes() -> &'static [u8] {
         COMPONENT
     }
 
-    /// Compiles the component, or loads it from the cache.
+    /// Compiles the component that `options` name, or loads it from the cache.
     ///
     /// # Errors
     ///
-    /// The machine does not have what wasmtime needs, such as address space.
+    /// The machine does not have what wasmtime needs, such as address space; the
+    /// component is none, wants what it is not given, or lacks what is asked of it.
     pub fn new(options: &ComponentOptions) -> Result<Self, StartError> {
         let started = |it: wasmtime::Error| {
             StartError::new(format!("cannot start the component under wasmtime: {it:#}"))
         };
         let engine = Engine::new(&config(options)).map_err(started)?;
-        let component = component::Component::new(&engine, COMPONENT).map_err(started)?;
+        let component = component::Component::new(&engine, &options.bytes).map_err(started)?;
         let mut linker = Linker::new(&engine);
         SharedContext::add_to_linker::<_, component::HasSelf<_>>(&mut linker, |it| it)
             .map_err(started)?;
@@ -128,11 +94,11 @@ impl Component {
             pre,
             exports,
             invoke,
-            memory_bytes_max: options.memory_bytes_max,
+            options: options.clone(),
             slots: Slots::new(options.instances_max.max(1)),
             engine,
         };
-        tick(inner.engine.weak(), options.time_max / TICKS)?;
+        tick(inner.engine.weak(), pace(options))?;
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -181,27 +147,44 @@ impl Component {
     ///
     /// # Errors
     ///
-    /// `INTERNAL`: there is no memory for it.
+    /// `INTERNAL`: there is no memory for it, or it failed as it began.
     pub fn instance(&self, host: &Host) -> Result<Instance, Failure> {
-        let slot = Slots::take(&self.inner);
+        self.instance_in(self.inner.slots.take(), host)
+    }
+
+    /// Waits for room for an instance without keeping the thread.
+    pub(crate) async fn room(&self) -> Slot {
+        self.inner.slots.wait().await
+    }
+
+    /// As [`Component::instance`], where there is room.
+    pub(crate) fn instance_in(&self, slot: Slot, host: &Host) -> Result<Instance, Failure> {
+        let options = &self.inner.options;
         let limits = StoreLimitsBuilder::new()
-            .memory_size(self.inner.memory_bytes_max)
+            .memory_size(options.memory_bytes_max)
+            .table_elements(TABLE_ELEMENTS_MAX)
+            .instances(usize::try_from(MODULES).unwrap_or_default())
             .trap_on_grow_failure(true)
             .build();
         let mut store = Store::new(&self.inner.engine, State::new(host.clone(), limits));
         store.limiter(|it| &mut it.limits);
-        store.epoch_deadline_callback(|mut store| {
-            let state = store.data_mut();
-            // Waiting for the host is not the component's fault, within reason.
-            if mem::take(&mut state.has_called) && state.extensions < EXTENSIONS_MAX {
-                state.extensions += 1;
-                return Ok(UpdateDeadline::Continue(TICKS.into()));
+        // More than its memory holds is the same bytes handed over many times.
+        store.set_hostcall_fuel(options.memory_bytes_max);
+        let (time_max, host_time_max) = (options.time_max, options.host_time_max);
+        let tick = pace(options);
+        store.epoch_deadline_callback(move |store: StoreContextMut<'_, State>| {
+            let meter = &store.data().meter;
+            if meter.computed() >= time_max || meter.hosted() >= host_time_max {
+                return Ok(UpdateDeadline::Interrupt);
             }
-            Ok(UpdateDeadline::Interrupt)
+            if meter.elapsed() >= tick {
+                give_way();
+            }
+            Ok(UpdateDeadline::Continue(1))
         });
-        store.set_epoch_deadline(TICKS.into());
+        store.set_epoch_deadline(1);
         let guest = self.inner.pre.instantiate(&mut store).map_err(|it| stopped(&it, false))?;
-        Ok(Instance { guest, store, slot })
+        Ok(Instance { guest, store, inner: Arc::clone(&self.inner), _slot: slot })
     }
 }
 
@@ -213,8 +196,9 @@ pub type Called<T> = wasmtime::Result<Result<T, types::Error>>;
 pub struct Instance {
     guest: component::Instance,
     store: Store<State>,
+    inner: Arc<Inner>,
     /// Dropped last: only then is there room for another.
-    slot: Slot,
+    _slot: Slot,
 }
 
 impl Instance {
@@ -229,9 +213,9 @@ impl Instance {
         caller: &Caller,
         request: &[u8],
     ) -> Result<Reply, Failure> {
-        let invoke = self.slot.0.invoke;
+        let invoke = self.inner.invoke;
         let caller = caller.into();
-        let reply = self.run(|instance, store| {
+        let reply = self.run(Some(scope), |instance, store| {
             let invoke = instance
                 .get_typed_func::<InvokeArguments<'_>, InvokeResults>(&mut *store, invoke)?;
             invoke.call(store, (scope, &caller, request)).map(|(reply,)| reply)
@@ -246,7 +230,11 @@ impl Instance {
     ///
     /// As there.
     pub fn wake(&mut self, scope: &str) -> Result<Option<u64>, Failure> {
-        self.call(|guest, store| guest.shared_context_core_tool().call_wake(store, scope))
+        let inner = Arc::clone(&self.inner);
+        self.run(Some(scope), |instance, store| {
+            let guest = inner.exports.load(&mut *store, instance)?;
+            guest.shared_context_core_tool().call_wake(store, scope)
+        })
     }
 
     /// As [`Component::call`], in this instance.
@@ -258,17 +246,19 @@ impl Instance {
         &mut self,
         call: impl FnOnce(&SharedContext, &mut Store<State>) -> Called<T>,
     ) -> Result<T, Failure> {
-        let inner = Arc::clone(&self.slot.0);
-        self.run(|instance, store| call(&inner.exports.load(&mut *store, instance)?, store))
+        let inner = Arc::clone(&self.inner);
+        self.run(None, |instance, store| call(&inner.exports.load(&mut *store, instance)?, store))
     }
 
-    /// Runs the component, within its limits.
+    /// Runs the component on the bucket called `scope`, or on the first that it opens,
+    /// within its limits.
     fn run<T>(
         &mut self,
+        scope: Option<&str>,
         run: impl FnOnce(&component::Instance, &mut Store<State>) -> Called<T>,
     ) -> Result<T, Failure> {
-        self.store.data_mut().begin_call();
-        self.store.set_epoch_deadline(TICKS.into());
+        self.store.data_mut().begin_call(scope);
+        self.store.set_epoch_deadline(1);
         match run(&self.guest, &mut self.store) {
             Ok(answer) => Ok(answer?),
             Err(trap) => Err(stopped(&trap, self.store.data().has_committed)),
@@ -298,62 +288,19 @@ fn stopped(trap: &wasmtime::Error, has_committed: bool) -> Failure {
     )
 }
 
-fn config(options: &ComponentOptions) -> Config {
-    let mut pool = PoolingAllocationConfig::new();
-    let instances = options.instances_max.max(1);
-    pool.total_component_instances(instances)
-        .total_core_instances(instances.saturating_mul(MODULES))
-        .total_memories(instances)
-        .total_tables(instances.saturating_mul(MODULES))
-        .max_memory_size(options.memory_bytes_max)
-        .linear_memory_keep_resident(RESIDENT_BYTES)
-        .table_keep_resident(RESIDENT_BYTES)
-        .pagemap_scan(Enabled::Auto);
-    let mut config = Config::new();
-    config
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool))
-        .concurrency_support(false)
-        .epoch_interruption(true)
-        .generate_address_map(false)
-        .cache(cache(&options.cache));
-    config
+/// How often an instance is looked at.
+fn pace(options: &ComponentOptions) -> Duration {
+    (options.time_max / TICKS).min(TICK_MAX)
 }
 
-/// Opens the cache. Without it a start takes longer, and that is all.
-fn cache(cache: &Cache) -> Option<wasmtime::Cache> {
-    let folder = match cache {
-        Cache::None => return None,
-        Cache::Folder(folder) => folder.clone(),
-        Cache::User => {
-            directories::ProjectDirs::from("", "", "shared-context")?.cache_dir().to_owned()
-        }
-    };
-    // One of its own: wasmtime removes from it whatever it does not know.
-    let folder = folder.join("compiled");
-    let mut config = CacheConfig::new();
-    config.with_directory(&folder);
-    wasmtime::Cache::new(config)
-        .inspect_err(|error| {
-            let folder = folder.display();
-            tracing::warn!(%folder, %error, "compiled code cannot be kept for the next start");
-        })
-        .ok()
-}
-
-/// Moves the engine's clock on, for as long as there is an engine.
-fn tick(engine: EngineWeak, pause: Duration) -> Result<(), StartError> {
-    let run = move || {
-        while let Some(engine) = engine.upgrade() {
-            engine.increment_epoch();
-            drop(engine);
-            thread::sleep(pause);
-        }
-    };
-    thread::Builder::new()
-        .name("shared-context-ticker".to_owned())
-        .spawn(run)
-        .map(drop)
-        .map_err(|it| StartError::new(format!("cannot start the ticking thread: {it}")))
+/// Lets another thread of the runtime take over the tasks that wait for this one,
+/// for as long as the component goes on here.
+fn give_way() {
+    // Elsewhere nobody waits for this thread.
+    let is_shared = |it: Handle| it.runtime_flavor() == RuntimeFlavor::MultiThread;
+    if Handle::try_current().is_ok_and(is_shared) {
+        tokio::task::block_in_place(|| std::thread::sleep(GIVE_WAY));
+    }
 }
 
 impl fmt::Debug for Component {

@@ -11,10 +11,12 @@
 //! - Who waits for a change hears of it when it is on the disk, and takes up
 //!   neither a thread nor an instance meanwhile.
 //!
-//! The component runs on the thread that polls: it takes microseconds, and at
-//! most [`ComponentOptions::time_max`](crate::ComponentOptions::time_max) before
-//! it is stopped. So does reading; a page that is not in memory makes that
-//! thread wait for the disk once.
+//! The component runs on the thread that polls: it takes microseconds, and is
+//! stopped after [`ComponentOptions::time_max`](crate::ComponentOptions::time_max).
+//! Where it takes longer than 50 ms, another thread takes over what waits for this
+//! one; on a runtime of one thread nobody can, and in a `LocalSet` it must not run.
+//! Who finds no room for an instance waits without a thread. So does
+//! reading; a page that is not in memory makes that thread wait for the disk once.
 
 use std::{
     fmt,
@@ -33,7 +35,7 @@ use shared_context_wire::Woken;
 use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{
-    Caller, Component, Failure, Host, Reply, SqliteKv,
+    Caller, Component, Failure, Host, Instance, Reply, SqliteKv,
     alarm::Alarm,
     deferred::{Attempt, Said},
     hub::Hub,
@@ -118,8 +120,8 @@ impl shared_context_wire::Engine for Engine {
     async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
         let inner = &self.inner;
         if !shared_context_codec::may_change(request) {
-            let ask = |host: &Host| inner.component.invoke(host, scope, caller, request);
-            let (answer, said) = inner.attempt(false, ask);
+            let ask = |mut it: Instance| it.invoke(scope, caller, request);
+            let (answer, said) = inner.attempt(false, ask).await;
             if !said.wants_turn {
                 return answer;
             }
@@ -127,7 +129,7 @@ impl shared_context_wire::Engine for Engine {
         let (inner, owned) = (Arc::clone(inner), scope.to_owned());
         let (caller, request) = (caller.clone(), request.to_owned());
         self.in_turn(scope, async move {
-            let ask = |host: &Host| inner.component.invoke(host, &owned, &caller, &request);
+            let ask = |mut it: Instance| it.invoke(&owned, &caller, &request);
             let answer = inner.change(&owned, ask).await;
             if let Ok(Reply { next_expiry_ms: Some(at), .. }) = answer {
                 inner.alarm.set(&owned, Timestamp(at));
@@ -175,8 +177,8 @@ impl Engine {
     /// expires.
     async fn wake(&self, scope: &str) -> Result<Option<u64>, Failure> {
         let (inner, owned) = (Arc::clone(&self.inner), scope.to_owned());
-        let ask = move |host: &Host| inner.component.wake(host, &owned);
-        let (answer, said) = self.inner.attempt(false, &ask);
+        let ask = move |mut it: Instance| it.wake(&owned);
+        let (answer, said) = inner.attempt(false, &ask).await;
         if !said.wants_turn {
             return answer;
         }
@@ -205,11 +207,16 @@ impl Engine {
 }
 
 impl Inner {
-    /// Lets the component look at what it is asked.
-    fn attempt<T>(&self, may_commit: bool, ask: impl Fn(&Host) -> T) -> (T, Said) {
+    /// Lets the component look at what it is asked, as soon as there is room for it.
+    async fn attempt<T>(
+        &self,
+        may_commit: bool,
+        ask: impl FnOnce(Instance) -> Result<T, Failure>,
+    ) -> (Result<T, Failure>, Said) {
+        let room = self.component.room().await;
         let attempt = Arc::new(Attempt::new(self.kv.clone(), may_commit));
         let host = Host::of(attempt.clone(), Arc::clone(&self.clock), attempt.clone());
-        let answer = ask(&host);
+        let answer = self.component.instance_in(room, &host).and_then(ask);
         (answer, attempt.take())
     }
 
@@ -217,10 +224,10 @@ impl Inner {
     async fn change<T>(
         &self,
         scope: &str,
-        ask: impl Fn(&Host) -> Result<T, Failure>,
+        ask: impl Fn(Instance) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         for _ in 0..ATTEMPTS_MAX {
-            let (answer, said) = self.attempt(true, &ask);
+            let (answer, said) = self.attempt(true, &ask).await;
             let Some(commit) = said.commit else { return answer };
             match commit.await {
                 Ok(Ok(_)) => {

@@ -5,7 +5,11 @@
 //! the text of a storage error goes to the log and to the component, never to a
 //! caller; a record that the component gives is passed on or the request fails.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use shared_context_core::{
     Key, Label, Line, Participant,
@@ -26,6 +30,7 @@ use crate::{
         exports::shared_context::core::store,
         shared_context::core::{clock, kv, log, tokenizer, types},
     },
+    component::{BUCKETS_MAX, RECORDS_MAX},
 };
 
 /// Storage, clock, log and tokenizer for the component. Clones share them.
@@ -93,38 +98,70 @@ pub struct State {
     host: Host,
     buckets: ResourceTable,
     pub(crate) limits: StoreLimits,
-    /// Whether the component asked the host for anything since this was last
-    /// reset: the time that takes is not the component's.
-    pub(crate) has_called: bool,
-    /// How often its time began anew for that reason.
-    pub(crate) extensions: u32,
+    pub(crate) meter: Meter,
+    /// The only bucket it may open: the one that its request is about.
+    scope: Option<String>,
+    /// How many audit records it gave.
+    records: usize,
     /// Whether something may have been changed.
     pub(crate) has_committed: bool,
+}
+
+/// Whose time a request takes.
+pub(crate) struct Meter {
+    began: Instant,
+    hosted: Duration,
+}
+
+impl Meter {
+    fn new() -> Self {
+        Self { began: Instant::now(), hosted: Duration::ZERO }
+    }
+
+    /// Since the request began.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// How long the host worked for it.
+    pub(crate) fn hosted(&self) -> Duration {
+        self.hosted
+    }
+
+    /// How long it computed itself.
+    pub(crate) fn computed(&self) -> Duration {
+        self.elapsed().saturating_sub(self.hosted)
+    }
 }
 
 /// A bucket the component has open.
 pub struct OpenBucket(Box<dyn Bucket + Send>);
 
-/// How many buckets an instance may have open. It needs one, and for a moment
-/// two.
-const BUCKETS_MAX: usize = 8;
-
 impl State {
     pub(crate) fn new(host: Host, limits: StoreLimits) -> Self {
         let mut buckets = ResourceTable::new();
         buckets.set_max_capacity(BUCKETS_MAX);
-        Self { host, buckets, limits, has_called: false, extensions: 0, has_committed: false }
+        let meter = Meter::new();
+        Self { host, buckets, limits, meter, scope: None, records: 0, has_committed: false }
     }
 
-    pub(crate) fn begin_call(&mut self) {
-        (self.has_called, self.extensions, self.has_committed) = (false, 0, false);
+    pub(crate) fn begin_call(&mut self, scope: Option<&str>) {
+        self.scope = scope.map(str::to_owned);
+        (self.meter, self.records, self.has_committed) = (Meter::new(), 0, false);
+    }
+
+    /// Does `work` of the host, whose time is not the component's.
+    fn work<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let began = Instant::now();
+        let done = work(self);
+        self.meter.hosted += began.elapsed();
+        done
     }
 
     fn bucket(
         &mut self,
         bucket: &Resource<OpenBucket>,
     ) -> Result<&mut dyn Bucket, ResourceTableError> {
-        self.has_called = true;
         Ok(&mut *self.buckets.get_mut(bucket)?.0)
     }
 }
@@ -145,11 +182,13 @@ fn read<T>(outcome: Result<T, ReadError>) -> Result<T, kv::ReadError> {
 
 impl kv::Host for State {
     fn open(&mut self, name: String) -> wasmtime::Result<Result<Resource<OpenBucket>, String>> {
-        self.has_called = true;
-        match self.host.kv.open(&name) {
-            Ok(bucket) => Ok(Ok(self.buckets.push(OpenBucket(bucket))?)),
-            Err(error) => Ok(Err(reason(error))),
+        if *self.scope.get_or_insert_with(|| name.clone()) != name {
+            bail!("it asked for a bucket that its request is not about");
         }
+        self.work(|state| match state.host.kv.open(&name) {
+            Ok(bucket) => Ok(Ok(state.buckets.push(OpenBucket(bucket))?)),
+            Err(error) => Ok(Err(reason(error))),
+        })
     }
 }
 
@@ -163,7 +202,7 @@ impl kv::HostBucket for State {
         bucket: Resource<OpenBucket>,
         row: String,
     ) -> wasmtime::Result<Result<Option<Vec<u8>>, kv::ReadError>> {
-        Ok(read(self.bucket(&bucket)?.get(&row)))
+        self.work(|state| Ok(read(state.bucket(&bucket)?.get(&row))))
     }
 
     fn scan(
@@ -173,7 +212,7 @@ impl kv::HostBucket for State {
         after: Option<String>,
         limit: u32,
     ) -> wasmtime::Result<Result<Vec<kv::Row>, kv::ReadError>> {
-        Ok(read(self.bucket(&bucket)?.scan(&prefix, after.as_deref(), limit)))
+        self.work(|state| Ok(read(state.bucket(&bucket)?.scan(&prefix, after.as_deref(), limit))))
     }
 
     fn commit(
@@ -187,8 +226,10 @@ impl kv::HostBucket for State {
             kv::Change::Delete(row) => Change::Delete(row),
             kv::Change::DeletePrefix(prefix) => Change::DeletePrefix(prefix),
         };
-        let changes = changes.into_iter().map(change).collect();
-        let outcome = self.bucket(&bucket)?.commit(Revision(expected), changes);
+        let outcome = self.work(|state| -> Result<_, ResourceTableError> {
+            let changes = changes.into_iter().map(change).collect();
+            Ok(state.bucket(&bucket)?.commit(Revision(expected), changes))
+        })?;
         self.has_committed |= outcome != Err(CommitError::Conflict);
         Ok(match outcome {
             Ok(revision) => Ok(revision.0),
@@ -198,7 +239,7 @@ impl kv::HostBucket for State {
     }
 
     fn drop(&mut self, bucket: Resource<OpenBucket>) -> wasmtime::Result<()> {
-        self.buckets.delete(bucket)?;
+        self.work(|state| state.buckets.delete(bucket).map(drop))?;
         Ok(())
     }
 }
@@ -211,8 +252,16 @@ impl clock::Host for State {
 
 impl log::Host for State {
     fn audit(&mut self, session: String, done: types::AuditRecord) -> wasmtime::Result<()> {
-        self.has_called = true;
-        self.host.log.record(&audit_record(session, done)?);
+        self.records = self.records.saturating_add(1);
+        if self.records > RECORDS_MAX {
+            bail!("it gave more than {RECORDS_MAX} audit records");
+        }
+        let of = self.scope.as_deref().and_then(|it| it.strip_prefix("session/"));
+        if of != Some(session.as_str()) {
+            bail!("an audit record of a session that its request is not about");
+        }
+        let record = audit_record(session, done)?;
+        self.work(|state| state.host.log.record(&record));
         Ok(())
     }
 }
@@ -223,8 +272,7 @@ impl tokenizer::Host for State {
     }
 
     fn count(&mut self, encoding: String, text: String) -> wasmtime::Result<Option<u32>> {
-        self.has_called = true;
-        Ok(self.host.tokenizer.count(&encoding, &text))
+        Ok(self.work(|state| state.host.tokenizer.count(&encoding, &text)))
     }
 }
 
@@ -237,7 +285,7 @@ fn unclear(what: &str) -> wasmtime::Error {
 fn audit_record(session: String, it: types::AuditRecord) -> wasmtime::Result<AuditRecord> {
     let named = |action: &&AuditAction| action.as_str() == it.action;
     let Some(action) = AuditAction::ALL.iter().find(named) else {
-        bail!("an audit record of the unknown action {}", it.action);
+        bail!("an audit record of an unknown action");
     };
     let entry = |it: types::AuditEntry| -> wasmtime::Result<AuditEntry> {
         let key = Key::parse(&it.key).map_err(|_| format_err!("an audit record without a key"))?;

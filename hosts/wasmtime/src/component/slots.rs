@@ -1,54 +1,62 @@
 //! Room for instances: as many as the pool has, and a place to wait for those
-//! that come later.
+//! that come later, first come, first served.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::{
+    future::Future,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, Thread},
+};
 
-use super::Inner;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Room for instances. The pool itself would refuse one too many.
-pub(super) struct Slots {
-    room: Mutex<Room>,
-    freed: Condvar,
-}
+pub(super) struct Slots(Arc<Semaphore>);
 
-struct Room {
-    free: u32,
-    waiting: u32,
+/// Room for one instance, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    _permit: Option<OwnedSemaphorePermit>,
 }
-
-/// Room for one instance.
-pub(super) struct Slot(pub(super) Arc<Inner>);
 
 impl Slots {
-    pub(super) fn new(free: u32) -> Self {
-        Self { room: Mutex::new(Room { free, waiting: 0 }), freed: Condvar::new() }
+    pub(super) fn new(count: u32) -> Self {
+        let count = usize::try_from(count).unwrap_or(Semaphore::MAX_PERMITS);
+        Self(Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS))))
     }
 
-    pub(super) fn take(inner: &Arc<Inner>) -> Slot {
-        let slots = &inner.slots;
-        let mut room = slots.room();
-        while room.free == 0 {
-            room.waiting += 1;
-            room = slots.freed.wait(room).unwrap_or_else(PoisonError::into_inner);
-            room.waiting -= 1;
+    /// Waits for room without keeping the thread.
+    pub(super) async fn wait(&self) -> Slot {
+        // Never closed, so there always is a permit.
+        Slot { _permit: Arc::clone(&self.0).acquire_owned().await.ok() }
+    }
+
+    /// Waits for room on this thread.
+    pub(super) fn take(&self) -> Slot {
+        match Arc::clone(&self.0).try_acquire_owned() {
+            Ok(permit) => Slot { _permit: Some(permit) },
+            Err(_) => on_this_thread(self.wait()),
         }
-        room.free -= 1;
-        Slot(Arc::clone(inner))
-    }
-
-    fn room(&self) -> MutexGuard<'_, Room> {
-        self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Slot {
-    fn drop(&mut self) {
-        let slots = &self.0.slots;
-        let mut room = slots.room();
-        room.free += 1;
-        // Waking is a call to the system, even when there is nobody to wake.
-        if room.waiting > 0 {
-            slots.freed.notify_one();
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// What `future` ends with. Unlike tokio's `block_on` it may be called anywhere.
+fn on_this_thread<T>(future: impl Future<Output = T>) -> T {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(it) => return it,
+            Poll::Pending => thread::park(),
         }
     }
 }

@@ -13,6 +13,7 @@ use shared_context_wire::Engine as _;
 use tokio::{task::JoinSet, time::sleep};
 
 use super::{Engine, SESSIONS};
+use crate::Failure;
 
 /// How long the clock is left alone while something is to expire.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -98,7 +99,9 @@ impl Engine {
             Ok(Some(_)) => later(LOOK_AGAIN),
             Err(failure) if failure.code == "SESSION_NOT_FOUND" => return,
             Err(failure) => {
-                tracing::warn!(%failure, scope, "what has expired could not be removed");
+                let Failure { code, message, .. } = &failure;
+                let code = code.as_ref();
+                tracing::warn!(code, message, scope, "what has expired could not be removed");
                 later(TRY_AGAIN)
             }
         };

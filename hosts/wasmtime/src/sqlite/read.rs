@@ -173,6 +173,14 @@ impl SqliteBucket {
     }
 }
 
+/// The most that one scan reads into memory, in bytes: many times what any operation
+/// asks for, and as much as an instance of the component can hold.
+const SCAN_BYTES_MAX: usize = 128 << 20;
+const TOO_BIG: rusqlite::ffi::Error = rusqlite::ffi::Error {
+    code: rusqlite::ErrorCode::TooBig,
+    extended_code: rusqlite::ffi::SQLITE_TOOBIG,
+};
+
 fn starts_with(row: &rusqlite::Row<'_>, prefix: &str) -> rusqlite::Result<bool> {
     Ok(row.get_ref(0)?.as_str()?.starts_with(prefix))
 }
@@ -214,12 +222,17 @@ impl Bucket for SqliteBucket {
             let mut scan = connection.prepare_cached(SCAN)?;
             let mut found = scan.query(params![id, from, limit])?;
             let mut rows = Vec::new();
+            let mut bytes = 0_usize;
             while let Some(row) = found.next()? {
                 if !starts_with(row, prefix)? {
                     break;
                 }
                 let name: String = row.get(0)?;
                 let value = self.value(id, &name, row.get(1)?, row.get(2)?)?;
+                bytes = bytes.saturating_add(value.len());
+                if bytes > SCAN_BYTES_MAX {
+                    return Err(rusqlite::Error::SqliteFailure(TOO_BIG, None).into());
+                }
                 rows.push((name, value));
             }
             Ok(rows)

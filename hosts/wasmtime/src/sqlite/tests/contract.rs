@@ -200,6 +200,22 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
+/// A scan read whatever there was into memory: a bucket may grow to the size of the
+/// disk, one commit after the other.
+#[test]
+fn a_scan_of_more_than_memory_should_hold_is_refused() {
+    let folder = tempdir().unwrap();
+    let kv = open(folder.path());
+    for row in ["a", "b", "c"] {
+        commit(&kv, "s", vec![put(row, vec![0; 50 << 20])]).unwrap();
+    }
+    let bucket = kv.open("s").unwrap();
+    assert_eq!(bucket.scan("", None, 2).unwrap().len(), 2);
+    assert!(bucket.scan("", None, u32::MAX).is_err());
+    let bucket = kv.open("s").unwrap();
+    assert_eq!(bucket.scan("", Some("b"), u32::MAX).unwrap().len(), 1);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 

@@ -1,0 +1,79 @@
+//! What all instances share: the engine's configuration, the cache of compiled
+//! code, and the clock by which instances are looked at.
+
+use std::{thread, time::Duration};
+
+use wasmtime::{
+    CacheConfig, Config, Enabled, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig,
+};
+
+use super::options::{Cache, ComponentOptions, MODULES, STACK_BYTES_MAX, TABLE_ELEMENTS_MAX};
+use crate::StartError;
+
+/// What an instance needs on a usual request; resetting it by hand is cheaper
+/// than by a call to the system.
+const RESIDENT_BYTES: usize = 256 << 10;
+
+pub(super) fn config(options: &ComponentOptions) -> Config {
+    let mut pool = PoolingAllocationConfig::new();
+    let instances = options.instances_max.max(1);
+    // Each instance has a share of its own: none can take another's.
+    pool.total_component_instances(instances)
+        .total_core_instances(instances.saturating_mul(MODULES))
+        .max_core_instances_per_component(MODULES)
+        .total_memories(instances)
+        .max_memories_per_component(1)
+        .total_tables(instances.saturating_mul(MODULES))
+        .max_tables_per_component(MODULES)
+        .table_elements(TABLE_ELEMENTS_MAX)
+        .max_memory_size(options.memory_bytes_max)
+        .linear_memory_keep_resident(RESIDENT_BYTES)
+        .table_keep_resident(RESIDENT_BYTES)
+        .pagemap_scan(Enabled::Auto);
+    let mut config = Config::new();
+    config
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool))
+        .concurrency_support(false)
+        .epoch_interruption(true)
+        .max_wasm_stack(STACK_BYTES_MAX)
+        .generate_address_map(false)
+        .cache(cache(&options.cache));
+    config
+}
+
+/// Opens the cache. Without it a start takes longer, and that is all.
+fn cache(cache: &Cache) -> Option<wasmtime::Cache> {
+    let folder = match cache {
+        Cache::None => return None,
+        Cache::Folder(folder) => folder.clone(),
+        Cache::User => {
+            directories::ProjectDirs::from("", "", "shared-context")?.cache_dir().to_owned()
+        }
+    };
+    // One of its own: wasmtime removes from it whatever it does not know.
+    let folder = folder.join("compiled");
+    let mut config = CacheConfig::new();
+    config.with_directory(&folder);
+    wasmtime::Cache::new(config)
+        .inspect_err(|error| {
+            let folder = folder.display();
+            tracing::warn!(%folder, %error, "compiled code cannot be kept for the next start");
+        })
+        .ok()
+}
+
+/// Moves the engine's clock on, for as long as there is an engine.
+pub(super) fn tick(engine: EngineWeak, pause: Duration) -> Result<(), StartError> {
+    let run = move || {
+        while let Some(engine) = engine.upgrade() {
+            engine.increment_epoch();
+            drop(engine);
+            thread::sleep(pause);
+        }
+    };
+    thread::Builder::new()
+        .name("shared-context-ticker".to_owned())
+        .spawn(run)
+        .map(drop)
+        .map_err(|it| StartError::new(format!("cannot start the ticking thread: {it}")))
+}

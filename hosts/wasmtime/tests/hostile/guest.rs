@@ -1,0 +1,60 @@
+//! Components that mean harm, made of a text.
+
+use std::path::Path;
+
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+use wit_parser::{
+    Function, Resolve, WorldItem, WorldKey,
+    abi::{AbiVariant, WasmSignature, WasmType},
+};
+
+/// The text of the usual one.
+pub(crate) const TEXT: &str = include_str!("guest.wat");
+
+/// The component of this text of a module: its exports, and for all other functions
+/// of the contract one that traps.
+pub(crate) fn component(text: &str) -> Vec<u8> {
+    let mut resolve = Resolve::default();
+    let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit");
+    let (package, _) = resolve.push_dir(wit).unwrap();
+    let world = resolve.select_world(&[package], None).unwrap();
+    let body = text.trim_end().strip_suffix(')').unwrap();
+    let module = format!("{body}{})", stubs(&resolve, world, text));
+    let mut module = wat::parse_str(module).unwrap();
+    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8, false).unwrap();
+    ComponentEncoder::default().module(&module).unwrap().validate(true).encode().unwrap()
+}
+
+fn stubs(resolve: &Resolve, world: wit_parser::WorldId, text: &str) -> String {
+    let mut stubs = String::new();
+    for (key, export) in &resolve.worlds[world].exports {
+        let (WorldKey::Interface(id), WorldItem::Interface { .. }) = (key, export) else {
+            panic!("the contract exports more than interfaces");
+        };
+        let interface = resolve.id_of(*id).unwrap();
+        for function in resolve.interfaces[*id].functions.values() {
+            let name = format!("{interface}#{}", function.name);
+            if !text.contains(&format!("\"{name}\"")) {
+                stubs.push_str(&stub(resolve, &name, function));
+            }
+        }
+    }
+    stubs
+}
+
+fn stub(resolve: &Resolve, name: &str, function: &Function) -> String {
+    let WasmSignature { params, results, .. } =
+        resolve.wasm_signature(AbiVariant::GuestExport, function);
+    let words = |types: &[WasmType]| types.iter().map(|it| word(*it)).collect::<Vec<_>>().join(" ");
+    let (params, results) = (words(&params), words(&results));
+    format!("(func (export \"{name}\") (param {params}) (result {results}) unreachable)\n")
+}
+
+fn word(it: WasmType) -> &'static str {
+    match it {
+        WasmType::I64 | WasmType::PointerOrI64 => "i64",
+        WasmType::F32 => "f32",
+        WasmType::F64 => "f64",
+        WasmType::I32 | WasmType::Pointer | WasmType::Length => "i32",
+    }
+}

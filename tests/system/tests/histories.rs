@@ -1,0 +1,273 @@
+//! Histories that are known to be right, and known to be wrong: what the check of
+//! `linearizable.rs` finds, and what it lets pass.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+use std::time::Duration;
+
+use shared_context_system::history::{
+    Figures, History, Instant, Offence, Operation,
+    model::{Answer, Change, Condition, Entry, Key, Request},
+};
+
+/// A history that is written down: each line a client, when it asked, when it was told
+/// (0: never), what, and the answer.
+fn check(lines: Vec<(usize, u64, u64, Request, Answer)>) -> Result<Figures, Offence> {
+    let at = |place| Instant { place, time: Duration::from_millis(place) };
+    let operation = |(client, asked, told, request, answer)| Operation {
+        client,
+        request,
+        asked: at(asked),
+        told: (told > 0).then(|| (at(told), answer)),
+    };
+    let operations = lines.into_iter().map(operation).collect();
+    History { name: "a history".to_owned(), operations }.check()
+}
+
+#[track_caller]
+fn is_right(lines: Vec<(usize, u64, u64, Request, Answer)>) -> Figures {
+    check(lines).unwrap_or_else(|it| panic!("{it}"))
+}
+
+/// The answer to the operation `nth` must be the first that nothing explains.
+#[track_caller]
+fn is_wrong(nth: usize, lines: Vec<(usize, u64, u64, Request, Answer)>) -> String {
+    let offence = check(lines).unwrap_err();
+    assert_eq!(offence.operation, nth, "{offence}");
+    offence.to_string()
+}
+
+fn write(key: Key, wish: u64) -> Change {
+    write_if(key, wish, Condition::None)
+}
+
+fn write_if(key: Key, wish: u64, condition: Condition) -> Change {
+    let writes = vec![(key, condition)];
+    Change { wish, writes, deletes: vec![], is_batch: false, is_named: false }
+}
+
+fn named(change: Change) -> Change {
+    Change { is_named: true, ..change }
+}
+
+fn delete(key: Key, wish: u64) -> Change {
+    Change { writes: vec![], deletes: vec![(key, Condition::None)], ..write(key, wish) }
+}
+
+fn both(wish: u64) -> Change {
+    Change {
+        writes: vec![(0, Condition::None), (1, Condition::None)],
+        is_batch: true,
+        ..write(0, wish)
+    }
+}
+
+fn ask(change: Change) -> Request {
+    Request::Change(change)
+}
+
+fn done(revision: u64, version: u64) -> Answer {
+    Answer::Changed { revision, written: vec![version], deleted: vec![] }
+}
+
+fn gone(revision: u64, version: u64) -> Answer {
+    Answer::Changed { revision, written: vec![], deleted: vec![version] }
+}
+
+fn shows(value: u64, version: u64, revision: u64) -> Answer {
+    Answer::Entry(Entry { value, version, revision })
+}
+
+fn pair(revision: u64, of: [Option<(u64, u64, u64)>; 2]) -> Answer {
+    let entry = |(value, version, revision)| Entry { value, version, revision };
+    Answer::Entries { revision, entries: of.map(|it| it.map(entry)).to_vec() }
+}
+
+/// Of no consequence: there was no answer.
+const NONE: Answer = Answer::Missing(0);
+
+#[test]
+fn one_after_the_other_and_at_once_are_right() {
+    let figures = is_right(vec![
+        (0, 1, 2, ask(write(0, 1)), done(2, 1)),
+        (1, 3, 8, ask(write(0, 2)), done(4, 3)),
+        (2, 4, 7, ask(write_if(0, 3, Condition::Version(1))), done(3, 2)),
+        // Asked last and told first: it was between the two.
+        (3, 5, 6, Request::Read(0), shows(3, 2, 3)),
+        (
+            0,
+            9,
+            10,
+            ask(write_if(0, 4, Condition::Revision(3))),
+            Answer::Conflict { key: 0, version: 3, revision: 4 },
+        ),
+        (0, 11, 12, ask(delete(0, 5)), gone(5, 3)),
+        (0, 13, 14, Request::Read(0), Answer::Missing(0)),
+        (1, 15, 16, Request::List, Answer::Keys { revision: 5, versions: vec![] }),
+    ]);
+    assert_eq!((figures.operations, figures.unknown), (8, 0));
+}
+
+#[test]
+fn what_was_not_answered_may_have_happened_late_or_never() {
+    for (version, revision, value) in [(1, 2, 1), (2, 3, 7)] {
+        is_right(vec![
+            (0, 1, 0, ask(write(0, 7)), NONE),
+            (1, 2, 3, ask(write(0, 1)), done(2, 1)),
+            // Long after nobody waits for it any more it is there, or it is not.
+            (1, 4, 5, Request::Read(0), shows(1, 1, 2)),
+            (1, 6, 7, Request::Read(0), shows(value, version, revision)),
+            (2, 8, 9, Request::List, Answer::Keys { revision, versions: vec![(0, version)] }),
+        ]);
+    }
+}
+
+#[test]
+fn many_unknown_outcomes_are_no_burden() {
+    let mut lines: Vec<_> =
+        (0..60).map(|nth| (0, nth + 1, 0, ask(write(0, 1_000 + nth)), NONE)).collect();
+    for nth in 0..200 {
+        let at = 100 + 2 * nth;
+        lines.push((1, at, at + 1, ask(write(1, nth)), done(nth + 2, nth + 1)));
+    }
+    // Wrong at the very end, where everything else was tried before.
+    let last = lines.len();
+    lines.push((1, 900, 901, Request::Read(1), shows(198, 199, 200)));
+    // Who comes when all have left, as in every history that is played.
+    let keys = Answer::Keys { revision: 201, versions: vec![(1, 200)] };
+    lines.push((2, 902, 903, Request::List, keys));
+    is_wrong(last, lines);
+}
+
+#[test]
+fn a_request_sent_again_under_its_name_happens_once() {
+    let again = |second| {
+        vec![
+            (0, 1, 0, ask(named(write(0, 1))), NONE),
+            (1, 2, 3, ask(write(0, 2)), done(3, 2)),
+            (0, 4, 5, ask(named(write(0, 1))), second),
+            (0, 6, 7, Request::Read(0), shows(2, 2, 3)),
+        ]
+    };
+    is_right(again(done(2, 1)));
+    let told = is_wrong(2, again(done(4, 3)));
+    assert!(told.contains("request_id 1") && told.contains("client 0"), "{told}");
+}
+
+#[test]
+fn a_condition_that_is_met_already_is_met() {
+    let write = || ask(write_if(0, 1, Condition::Version(0)));
+    is_right(vec![
+        (0, 1, 0, write(), NONE),
+        (0, 2, 3, write(), done(2, 1)),
+        (0, 4, 5, write(), done(2, 1)),
+    ]);
+}
+
+#[test]
+fn a_stale_read_is_wrong() {
+    let told = is_wrong(
+        3,
+        vec![
+            (0, 1, 2, ask(write(0, 1)), done(2, 1)),
+            (0, 3, 4, ask(write(0, 2)), done(3, 2)),
+            (0, 5, 6, Request::Read(0), shows(2, 2, 3)),
+            (1, 7, 8, Request::Read(0), shows(1, 1, 2)),
+        ],
+    );
+    // A person sees what was written, and what was read.
+    assert!(told.contains("0 := w2") && told.contains("w1 version 1 of revision 2"), "{told}");
+}
+
+#[test]
+fn a_read_before_what_it_shows_is_asked_for_is_wrong() {
+    is_wrong(
+        0,
+        vec![(1, 1, 2, Request::Read(0), shows(1, 1, 2)), (0, 3, 4, ask(write(0, 1)), done(2, 1))],
+    );
+}
+
+#[test]
+fn a_lost_update_is_wrong() {
+    // Both depend on version 1, and both are told that they made version 2.
+    is_wrong(
+        2,
+        vec![
+            (0, 1, 2, ask(write(0, 1)), done(2, 1)),
+            (0, 3, 5, ask(write_if(0, 2, Condition::Version(1))), done(3, 2)),
+            (1, 4, 6, ask(write_if(0, 3, Condition::Version(1))), done(4, 2)),
+        ],
+    );
+    // One is acknowledged and not there.
+    is_wrong(
+        1,
+        vec![
+            (0, 1, 2, ask(write(0, 1)), done(2, 1)),
+            (0, 3, 4, Request::Read(0), Answer::Missing(0)),
+        ],
+    );
+}
+
+#[test]
+fn half_a_batch_is_wrong() {
+    let batch = Answer::Changed { revision: 2, written: vec![1, 1], deleted: vec![] };
+    let seen = |first| {
+        vec![
+            (0, 1, 4, ask(both(1)), batch.clone()),
+            (1, 2, 3, Request::ReadBatch(vec![0, 1]), first),
+        ]
+    };
+    is_right(seen(pair(1, [None, None])));
+    is_right(seen(pair(2, [Some((1, 1, 2)), Some((1, 1, 2))])));
+    is_wrong(1, seen(pair(2, [Some((1, 1, 2)), None])));
+    // Nor is half of one there of which nobody knows.
+    is_wrong(
+        2,
+        vec![
+            (0, 1, 0, ask(both(1)), NONE),
+            (1, 2, 3, Request::Read(0), shows(1, 1, 2)),
+            (1, 4, 5, Request::Read(1), Answer::Missing(1)),
+        ],
+    );
+}
+
+#[test]
+fn what_was_deleted_and_comes_back_is_wrong() {
+    is_wrong(
+        2,
+        vec![
+            (0, 1, 2, ask(write(0, 1)), done(2, 1)),
+            (0, 3, 4, ask(delete(0, 2)), gone(3, 1)),
+            (1, 5, 6, Request::Read(0), shows(1, 1, 2)),
+        ],
+    );
+}
+
+#[test]
+fn a_revision_that_nobody_made_is_wrong() {
+    is_wrong(
+        1,
+        vec![
+            (0, 1, 2, ask(write(0, 1)), done(2, 1)),
+            (0, 3, 4, ask(write(1, 2)), done(4, 1)),
+            (0, 5, 6, Request::List, Answer::Keys { revision: 4, versions: vec![(0, 1), (1, 1)] }),
+        ],
+    );
+}
+
+#[test]
+fn a_refusal_that_is_none_is_wrong() {
+    is_wrong(
+        1,
+        vec![
+            (0, 1, 2, ask(write(0, 1)), done(2, 1)),
+            (
+                0,
+                3,
+                4,
+                ask(write_if(0, 2, Condition::Version(1))),
+                Answer::Conflict { key: 0, version: 1, revision: 2 },
+            ),
+        ],
+    );
+}
