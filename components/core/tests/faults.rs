@@ -265,6 +265,28 @@ fn each_participant_has_request_ids_of_its_own() {
     }
 }
 
+/// postcard reads a record and leaves what stands behind it: a row with something at
+/// its end, as when one record was laid over a longer one, was answered from as if it
+/// were whole. The fuzz target `records` found it.
+#[test]
+fn a_record_with_something_behind_it_is_damaged() {
+    let scope = || Key::parse("scope").unwrap();
+    for (row, command) in [
+        ("meta", Command::ShowSession),
+        ("access", Command::ListKeys { prefix: None, if_changed_since: None }),
+        ("k/scope", Command::Read { key: scope(), if_changed_since: None }),
+        ("s/000000000000000d", Command::ListSnapshots),
+        ("c/0000000000000010", Command::Audit { since: Revision(0), limit: 1_000 }),
+    ] {
+        let host = golden::opened("format-2", golden::FORMAT_2_REVISION);
+        assert!(host.ask("admin", &command).is_ok(), "{row}");
+        let rows = host.rows(row);
+        damage(&host, row, &[&rows[0].1[..], b"\0"].concat());
+        let refused = host.ask("admin", &command).unwrap_err();
+        assert_eq!(refused.code(), Code::StorageUnavailable, "{row}");
+    }
+}
+
 /// The caller's condition is decided on the state the commit finds, not on the
 /// one it was first read from.
 #[test]

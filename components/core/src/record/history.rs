@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{FORMAT, HISTORY, damaged, entry::EntryRecord, stored_key, stored_participant};
+use super::{FORMAT, HISTORY, damaged, entry::EntryRecord, stored_key, stored_participant, whole};
 use crate::{
     Error,
     key::Key,
@@ -88,7 +88,7 @@ fn frames(row: &[u8]) -> Result<Vec<&[u8]>, Error> {
 }
 
 fn decode_version(key: &Key, frame: &[u8]) -> Result<Version, Error> {
-    let it: VersionRecord = postcard::from_bytes(frame).map_err(damaged)?;
+    let it: VersionRecord = whole(frame)?;
     let how = EndedHow::ALL.into_iter().find(|how| how.as_str() == it.how);
     Ok(Version {
         entry: it.entry.into_entry(key.clone())?,

@@ -138,10 +138,18 @@ where
     Old: DeserializeOwned + Into<T>,
 {
     match bytes.split_first() {
-        Some((&FORMAT, rest)) => postcard::from_bytes(rest).map_err(damaged),
-        Some((1, rest)) => postcard::from_bytes::<Old>(rest).map(Into::into).map_err(damaged),
+        Some((&FORMAT, rest)) => whole(rest),
+        Some((1, rest)) => whole::<Old>(rest).map(Into::into),
         Some((format, _)) => Err(damaged(format!("format {format} is not known to this version"))),
         None => Err(damaged("an empty row")),
+    }
+}
+
+/// Decodes a record that has nothing behind it: what has was not written by this.
+fn whole<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    match postcard::take_from_bytes(bytes).map_err(damaged)? {
+        (record, []) => Ok(record),
+        (_, behind) => Err(damaged(format!("{} bytes behind its end", behind.len()))),
     }
 }
 
