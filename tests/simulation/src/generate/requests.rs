@@ -87,7 +87,7 @@ impl Generator {
             "store_tokens_max": self.pick(&[20, 20, 40]),
             "keys_max": self.pick(&[4, 4, 6]),
             "history_versions_max": self.pick(&[0, 1, 3, 3, 3]),
-            "snapshots_max": 3,
+            "snapshots_max": self.pick(&[1, 2, 3, 3]),
             "changes_max": self.pick(&[256, 1000]),
             "allows_prefixes": allows_prefixes,
         });
