@@ -221,6 +221,18 @@ impl Keys {
         unexpired(&claims, now).map(Identity::Participant)
     }
 
+    /// When the credential in the `Authorization` header `authorization` expires, which
+    /// was identified before; `None` for the admin key, which does not.
+    pub(crate) fn good_until(&self, authorization: &str) -> Option<Timestamp> {
+        let token = bearer(authorization)?;
+        let claims = match self.verified.get(token) {
+            Some(claims) => claims,
+            None => Arc::new(self.verify(token).ok()?),
+        };
+        let at = u64::try_from(claims.expiration?.timestamp_millis()).unwrap_or_default();
+        Some(Timestamp(at))
+    }
+
     /// Whether the `Authorization` header `authorization` shows the admin key.
     pub(crate) fn is_admin(&self, authorization: &str) -> bool {
         bearer(authorization).is_some_and(|token| self.is_admin_key(token))

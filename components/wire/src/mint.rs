@@ -3,10 +3,11 @@
 //! Signing is [`credential`](crate::credential)'s. Not here: in what form a
 //! credential is asked for, over HTTP or by an orchestrator's tool.
 //!
-//! # Invariant
+//! # Invariants
 //!
-//! A credential is minted only after the session itself answered the one who
-//! asks for it, so that a void credential cannot beget a new one.
+//! - A credential is minted only after the session itself answered the one who
+//!   asks for it, so that a void credential cannot beget a new one.
+//! - A credential does not outlive the one by which it was asked for.
 
 use serde::{Deserialize, Serialize};
 use shared_context_codec::{Caller, Credential, Failure, Reply};
@@ -52,7 +53,8 @@ struct Epoch {
     credential_epoch: u64,
 }
 
-/// Mints what `invitation` asks for, on behalf of `caller`.
+/// Mints what `invitation` asks for, on behalf of `caller`, whose own credential came
+/// as the header `authorization`. It ends with that one, if not before.
 ///
 /// # Errors
 ///
@@ -64,6 +66,7 @@ pub(crate) async fn invite<E: Engine>(
     keys: &Keys,
     session: &str,
     caller: &Caller,
+    authorization: &str,
     invitation: Invitation,
 ) -> Result<Issued, Failure> {
     let Invitation { participant, ttl_seconds, keys: granted } = invitation;
@@ -86,7 +89,12 @@ pub(crate) async fn invite<E: Engine>(
     let shown = engine.invoke(&scope(session), caller, br#"{"action":"show_session"}"#).await?;
     may_mint(&caller.participant, role)?;
     let grant = grant(session, participant, granted.clone().unwrap_or_default(), &shown)?;
-    let Minted { credential, expires_at } = keys.mint(&grant, engine.now(), ttl_seconds)?;
+    let now = engine.now();
+    let ttl_seconds = match keys.good_until(authorization) {
+        Some(until) => ttl_seconds.min(until.0.saturating_sub(now.0) / 1_000),
+        None => ttl_seconds,
+    };
+    let Minted { credential, expires_at } = keys.mint(&grant, now, ttl_seconds)?;
     Ok(Issued { participant: grant.participant, credential, expires_at, keys: granted })
 }
 

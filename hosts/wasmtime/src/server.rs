@@ -4,12 +4,13 @@
 //! component). Invariants:
 //!
 //! - What one client sends, or does not send, takes a bounded amount of memory
-//!   and time.
+//!   and time, and so does what all of them send together.
+//! - However many clients there are, who connects is served or told in a moment
+//!   that nobody new is, and the operator is served.
 //! - Stopping finishes what has begun but for waiting, which it ends, and takes
 //!   seconds at most.
 
 use std::{
-    convert::Infallible,
     fmt, io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
@@ -18,49 +19,39 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
-use http::{Request, Response, Uri, request::Parts};
-use http_body_util::BodyExt;
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    server::graceful::GracefulShutdown,
-};
+use http::Uri;
+use hyper_util::server::graceful::GracefulShutdown;
 use shared_context_core::port::Clock;
 use shared_context_wire::{
     credential::Keys,
-    http::{Body, Http, Options, RateLimit},
+    http::{Http, Options, RateLimit},
 };
 use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::{Semaphore, oneshot},
+    net::TcpListener,
+    sync::oneshot,
     task::JoinHandle,
     time::{sleep, timeout},
 };
-use tokio_io_timeout::TimeoutStream;
 
+use self::{bodies::Bodies, seats::Seats};
 use crate::{
-    Component, ComponentOptions, Engine, Failure, SqliteKv, SqliteOptions, StartError, SystemClock,
+    Component, ComponentOptions, Engine, SqliteKv, SqliteOptions, StartError, SystemClock,
     TracingLog,
-    body::Answer,
     folder::{Secrets, ServerFile},
 };
 
+mod bodies;
+mod connection;
 mod open_files;
+mod seats;
 #[cfg(test)]
 mod tests;
 
-/// How long a client may take to send a request's head, and how long a
-/// connection may be idle.
-const HEAD_TIME_MAX: Duration = Duration::from_mins(1);
 /// How long a client may take to send a request's body.
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 /// How much of a request, and of an answer, a connection keeps in memory besides
 /// the body; a head cannot be longer.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
-/// How much of a body that is too long is still read, so that a client that
-/// sends all before it listens hears why it is refused.
-const REFUSED_BYTES_MAX: usize = 32 << 20;
 /// How long stopping waits for clients, and then for the disk.
 const STOP_TIME_MAX: Duration = Duration::from_secs(5);
 /// How long to wait when the system gives no further connection.
@@ -84,8 +75,12 @@ pub struct ServerOptions {
     /// of a proxy in front of it.
     pub public_url: Option<Uri>,
     /// How many connections may be open, as far as the system lets the process
-    /// open files; further ones wait.
+    /// open files. For one more the connection is closed that has been idle the
+    /// longest; when all are busy, only the operator is served.
     pub connections_max: usize,
+    /// How long a client may take to send a request's head, and how long a
+    /// connection may be idle.
+    pub head_time_max: Duration,
     /// How long a client may leave an answer unread, or the events of a stream.
     pub unread_time_max: Duration,
     /// Whether what has expired is removed at its instant; if not, it is with the
@@ -110,6 +105,7 @@ impl ServerOptions {
             rate_limit: Some(RateLimit::default()),
             public_url: None,
             connections_max: 4_096,
+            head_time_max: Duration::from_mins(1),
             unread_time_max: Duration::from_secs(30),
             removes_expired: true,
             clock: Arc::new(SystemClock),
@@ -133,6 +129,9 @@ struct Shared {
     http: Http,
     engine: Engine,
     unread_time_max: Duration,
+    head_time_max: Duration,
+    seats: Arc<Seats>,
+    bodies: Bodies,
 }
 
 impl Server {
@@ -144,19 +143,17 @@ impl Server {
     /// What [`SqliteKv::open`] and [`Component::new`] refuse; secrets that are
     /// too short; an address that cannot be listened on.
     pub async fn start(options: ServerOptions) -> Result<Self, StartError> {
-        let ServerOptions { address, connections_max, removes_expired, folder, .. } =
-            options.clone();
+        let ServerOptions { address, removes_expired, folder, .. } = options.clone();
         let opened = tokio::task::spawn_blocking(move || open(&options)).await;
         let (shared, admin_key) = opened.map_err(|it| StartError::new(it.to_string()))??;
         let listener = TcpListener::bind(address).await.map_err(|it| not_bound(address, &it))?;
         let address = listener.local_addr().map_err(|it| not_bound(address, &it))?;
         ServerFile::write(&folder, &url(address))?;
-        let connections_max = open_files::connections_allowed(connections_max);
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(async move {
             let shared = Arc::new(shared);
             tokio::select! {
-                () = accept(listener, &shared, connections_max, stopped) => {}
+                () = accept(listener, &shared, stopped) => {}
                 () = shared.engine.keep_time(), if removes_expired => {}
             }
             // While the folder is still ours: the next server writes its own.
@@ -216,28 +213,26 @@ fn open(options: &ServerOptions) -> Result<(Shared, String), StartError> {
         .map_err(|it| StartError::new(format!("the system gives no random bytes: {it}")))?;
     let component = Component::new(&options.component)?;
     let engine = Engine::new(component, kv, Arc::clone(&options.clock), Arc::new(TracingLog));
-    let (http, unread_time_max) = (Http::new(wire), options.unread_time_max);
-    Ok((Shared { http, engine, unread_time_max }, admin_key))
+    let connections_max = open_files::connections_allowed(options.connections_max);
+    let shared = Shared {
+        http: Http::new(wire),
+        engine,
+        unread_time_max: options.unread_time_max,
+        head_time_max: options.head_time_max,
+        seats: Arc::new(Seats::new(connections_max)),
+        bodies: Bodies::new(),
+    };
+    Ok((shared, admin_key))
 }
 
 /// Serves connections until told to stop, then lets them finish.
-async fn accept(
-    listener: TcpListener,
-    shared: &Arc<Shared>,
-    connections_max: usize,
-    stopped: oneshot::Receiver<()>,
-) {
+async fn accept(listener: TcpListener, shared: &Arc<Shared>, stopped: oneshot::Receiver<()>) {
     let graceful = GracefulShutdown::new();
-    let room = Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS)));
     let mut stopped = pin!(stopped);
     loop {
-        let accept = async {
-            let permit = Arc::clone(&room).acquire_owned().await;
-            (listener.accept().await, permit)
-        };
-        let (stream, permit) = tokio::select! {
-            (accepted, permit) = accept => match accepted {
-                Ok((stream, _)) => (stream, permit),
+        let stream = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be taken");
                     sleep(ACCEPT_PAUSE).await;
@@ -246,11 +241,20 @@ async fn accept(
             },
             _ = &mut stopped => break,
         };
-        let connection = graceful.watch(connection(stream, Arc::clone(shared)));
+        let Some(seat) = shared.seats.take() else {
+            connection::refuse(stream);
+            continue;
+        };
+        let seat = Arc::new(seat);
+        let connection = connection::connection(stream, Arc::clone(shared), Arc::clone(&seat));
+        let connection = graceful.watch(connection);
         tokio::spawn(async move {
-            // What goes wrong with a connection is its client's to notice.
-            drop(connection.await);
-            drop(permit);
+            tokio::select! {
+                biased;
+                () = seat.ended() => {}
+                // What goes wrong with a connection is its client's to notice.
+                _ = connection => {}
+            }
         });
     }
     drop(listener);
@@ -258,88 +262,6 @@ async fn accept(
     if timeout(STOP_TIME_MAX, graceful.shutdown()).await.is_err() {
         tracing::warn!("some clients did not let go of their connections");
     }
-}
-
-/// One connection, not yet served.
-fn connection(
-    stream: TcpStream,
-    shared: Arc<Shared>,
-) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send {
-    // Small answers must not wait for each other; without it they are only late.
-    drop(stream.set_nodelay(true));
-    let unread_time_max = shared.unread_time_max;
-    let service = service_fn(move |request| {
-        let shared = Arc::clone(&shared);
-        async move {
-            let answer = shared.answer(request).await;
-            Ok::<_, Infallible>(answer.map(|body| Answer::new(body, &shared.engine)))
-        }
-    });
-    let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(unread_time_max));
-    http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME_MAX)
-        .max_buf_size(BUFFER_BYTES_MAX)
-        .serve_connection(TokioIo::new(Box::pin(stream)), service)
-}
-
-impl Shared {
-    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        let (head, body) = request.into_parts();
-        let bytes_max = self.http.body_bytes_max(&head);
-        let failure = match timeout(BODY_TIME_MAX, read(body, bytes_max)).await {
-            Ok(Ok(Some(body))) => {
-                return self.http.handle(&self.engine, Request::from_parts(head, body)).await;
-            }
-            Ok(Ok(None)) => return closing(self.http.too_large(&self.engine, &head).await),
-            Ok(Err(_)) => "the body did not arrive whole; send the request again".to_owned(),
-            Err(_) => {
-                format!("the body did not arrive within {} s", BODY_TIME_MAX.as_secs())
-            }
-        };
-        closing(self.refuse(&head, failure))
-    }
-
-    fn refuse(&self, head: &Parts, message: String) -> Response<Body> {
-        self.http.refuse(head, Failure::new("MALFORMED_REQUEST", message))
-    }
-}
-
-/// Reads a whole body; `None` when it is longer than `bytes_max`.
-async fn read(mut body: Incoming, bytes_max: usize) -> Result<Option<Bytes>, hyper::Error> {
-    let mut first = Bytes::new();
-    let mut more = Vec::new();
-    let mut bytes = 0_usize;
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame?.into_data() else { continue };
-        bytes = bytes.saturating_add(data.len());
-        if bytes > REFUSED_BYTES_MAX {
-            return Ok(None);
-        }
-        if bytes > bytes_max {
-            (first, more) = (Bytes::new(), Vec::new());
-        } else if first.is_empty() {
-            first = data; // Most bodies come in one piece.
-        } else {
-            if more.is_empty() {
-                more.extend_from_slice(&first);
-            }
-            more.extend_from_slice(&data);
-        }
-    }
-    if bytes > bytes_max {
-        return Ok(None);
-    }
-    Ok(Some(if more.is_empty() { first } else { more.into() }))
-}
-
-/// A response after which the connection is closed: the rest of the request may
-/// still be on its way.
-fn closing(mut response: Response<Body>) -> Response<Body> {
-    let close = http::HeaderValue::from_static("close");
-    response.headers_mut().insert(http::header::CONNECTION, close);
-    response
 }
 
 /// Where a program on this machine finds the server.

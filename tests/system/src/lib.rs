@@ -24,6 +24,7 @@
 pub mod agent;
 pub mod client;
 pub mod disk;
+pub mod flood;
 pub mod history;
 pub mod program;
 pub mod raw;

@@ -17,7 +17,7 @@ pub(crate) struct Code {
 }
 
 /// Every code, in order of precedence; those of the wire and of hosts last.
-pub(crate) static CODES: [Code; 26] = [
+pub(crate) static CODES: [Code; 27] = [
     code(
         "UNAUTHENTICATED",
         StatusCode::UNAUTHORIZED,
@@ -55,6 +55,7 @@ pub(crate) static CODES: [Code; 26] = [
     code("NOT_FOUND", StatusCode::NOT_FOUND, "No such route"),
     code("METHOD_NOT_ALLOWED", StatusCode::METHOD_NOT_ALLOWED, "Method not usable here"),
     code("UNSUPPORTED_MEDIA_TYPE", StatusCode::UNSUPPORTED_MEDIA_TYPE, "Media type not understood"),
+    code("OVERLOADED", StatusCode::SERVICE_UNAVAILABLE, "Server at its limit"),
     INTERNAL,
 ];
 

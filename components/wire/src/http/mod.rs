@@ -168,6 +168,16 @@ impl Http {
         }
     }
 
+    /// Whether the request that begins with `head` is the operator's, or one that asks
+    /// how the server is: what a host that is full answers still.
+    pub fn is_for_operator(&self, head: &Parts) -> bool {
+        let matched = route::find(head.uri.path(), &head.method);
+        let operation = matched.and_then(|it| it.route.operation(&head.method));
+        operation.is_some_and(|it| it.access == Access::Open)
+            || single(&head.headers, &AUTHORIZATION)
+                .is_ok_and(|it| it.is_some_and(|it| self.keys.is_admin(it)))
+    }
+
     /// Refuses a request whose body is longer than [`Http::body_bytes_max`], so
     /// that a host can stop reading it there; or for what comes before that, such
     /// as that nobody knows who sent it.
@@ -331,6 +341,9 @@ impl Http {
             if status == StatusCode::TOO_MANY_REQUESTS {
                 // Where it is not a rate, as for streams, a while is as good as any.
                 response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("15"));
+            }
+            if code.name == "OVERLOADED" {
+                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("2"));
             }
             if status == StatusCode::METHOD_NOT_ALLOWED {
                 // What MCP refuses for want of a handshake; elsewhere more is known.

@@ -1,7 +1,10 @@
 //! The life of sessions, who takes part in them, and what is told of them.
 
 use bytes::Bytes;
-use http::{Response, StatusCode, header::LOCATION};
+use http::{
+    Response, StatusCode,
+    header::{AUTHORIZATION, LOCATION},
+};
 use serde::{Deserialize, Serialize};
 use shared_context_codec::{Failure, Reply};
 
@@ -61,7 +64,9 @@ pub(crate) async fn mint_credential<E: Engine>(
         keys: members.texts("keys")?,
     };
     let (engine, keys) = (call.engine, call.keys);
-    let issued = mint::invite(engine, keys, &call.session, &call.caller, invitation).await?;
+    let shown = call.headers.get(AUTHORIZATION).and_then(|it| it.to_str().ok());
+    let shown = shown.unwrap_or_default();
+    let issued = mint::invite(engine, keys, &call.session, &call.caller, shown, invitation).await?;
     Ok(respond::json(StatusCode::CREATED, json(&issued)?))
 }
 

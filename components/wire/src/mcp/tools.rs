@@ -125,7 +125,9 @@ async fn subagent<E: Engine>(
             .map_err(mendable)?,
     };
     let caller = asked.caller(session)?;
-    let issued = mint::invite(asked.engine, asked.keys, session, &caller, invitation).await?;
+    let (engine, keys) = (asked.engine, asked.keys);
+    let issued =
+        mint::invite(engine, keys, session, &caller, asked.authorization, invitation).await?;
     serde_json::to_vec(&Handed { session, issued }).map_err(|_| misread())
 }
 

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod anything;
 #[cfg(test)]
+mod attacks;
+#[cfg(test)]
 mod bench;
 #[cfg(test)]
 mod changes;

@@ -1,14 +1,17 @@
 //! How many connections there may be: each is an open file, and the system lets
 //! a process have only so many.
 
+use super::seats::RESERVED;
+
 /// How many connections the system lets this process have, of the `wanted` ones.
 /// Asks it for more where it has given few: many systems begin with 1024 open
 /// files and allow more.
 #[cfg(unix)]
 pub(super) fn connections_allowed(wanted: usize) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    /// Open files that are no connections: those of the database, of the program.
-    const OTHERS: u64 = 64;
+    /// Open files that are no usual connections: those of the database, of the program,
+    /// reserved ones, and ones that are about to be closed.
+    const OTHERS: u64 = 64 + 2 * RESERVED as u64;
     let files_wanted = u64::try_from(wanted).unwrap_or(u64::MAX).saturating_add(OTHERS);
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some_and(|current| current < files_wanted) {
@@ -20,8 +23,8 @@ pub(super) fn connections_allowed(wanted: usize) -> usize {
     let allowed = usize::try_from(files - OTHERS.min(files / 2)).unwrap_or(usize::MAX);
     if allowed < wanted {
         tracing::warn!(
-            "the system allows this process {files} open files: it takes {allowed} connections \
-             at a time, others wait; `ulimit -n` raises the limit"
+            "the system allows this process {files} open files: it keeps {allowed} connections \
+             at a time; `ulimit -n` raises the limit"
         );
     }
     allowed.clamp(1, wanted.max(1))

@@ -1,0 +1,220 @@
+//! One connection: requests are read, answered, and the answers written, until the
+//! client or its seat is gone.
+//!
+//! Not here: who has a seat (`seats`).
+
+use std::{
+    convert::Infallible,
+    io::{self, IoSlice, Read as _, Write as _},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, header::CONNECTION, request::Parts};
+use hyper::{
+    body::{Frame, Incoming, SizeHint},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::graceful::GracefulConnection,
+};
+use shared_context_wire::http::Body;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    time::timeout,
+};
+use tokio_io_timeout::TimeoutStream;
+
+use super::{BODY_TIME_MAX, BUFFER_BYTES_MAX, Shared, bodies::NoBody, seats::Seat};
+use crate::{Failure, body::Answer};
+
+/// How much is read of what a client sent that is refused before it is heard.
+const UNHEARD_BYTES_MAX: usize = 64 << 10;
+/// What those are told that are refused before they are heard.
+const FULL: &str = "HTTP/1.1 503 Service Unavailable\r\n\
+    content-type: application/problem+json\r\nretry-after: 2\r\nconnection: close\r\n";
+const FULL_BODY: &str = r#"{"type":"urn:shared-context:error:OVERLOADED","title":"Server at its limit","status":503,"detail":"all connections of the server are busy; nothing was changed, try again in 2 seconds","error":{"code":"OVERLOADED","message":"all connections of the server are busy; nothing was changed, try again in 2 seconds"}}"#;
+
+/// One connection on `seat`, not yet served.
+pub(super) fn connection(
+    stream: TcpStream,
+    shared: Arc<Shared>,
+    seat: Arc<Seat>,
+) -> impl GracefulConnection<Error = hyper::Error> + Send {
+    // Small answers must not wait for each other; without it they are only late.
+    drop(stream.set_nodelay(true));
+    let mut timed = TimeoutStream::new(stream);
+    timed.set_write_timeout(Some(shared.unread_time_max));
+    let stream = Watched { stream: Box::pin(timed), seat: Arc::clone(&seat) };
+    let head_time_max = shared.head_time_max;
+    let service = service_fn(move |request| {
+        let (shared, seat) = (Arc::clone(&shared), Arc::clone(&seat));
+        async move {
+            let answer = shared.answer(request, &seat).await;
+            let held = |body| Held { body: Answer::new(body, &shared.engine), seat };
+            Ok::<_, Infallible>(answer.map(held))
+        }
+    });
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(head_time_max)
+        .max_buf_size(BUFFER_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), service)
+}
+
+impl Shared {
+    async fn answer(&self, request: Request<Incoming>, seat: &Seat) -> Response<Body> {
+        seat.send().await;
+        let (head, body) = request.into_parts();
+        if seat.is_reserved() && !self.http.is_for_operator(&head) {
+            return self.overloaded(&head, "all connections of the server are busy");
+        }
+        let bytes_max = self.http.body_bytes_max(&head);
+        let read = self.bodies.read(body, bytes_max, &self.seats);
+        let answer = match timeout(BODY_TIME_MAX, read).await {
+            Ok(Ok(whole)) => {
+                seat.work().await;
+                let request = Request::from_parts(head, whole.bytes.clone());
+                let answer = self.http.handle(&self.engine, request).await;
+                if !seat.is_reserved() {
+                    return answer;
+                }
+                answer
+            }
+            Ok(Err(NoBody::TooLong)) => self.http.too_large(&self.engine, &head).await,
+            Ok(Err(NoBody::NoRoom)) => {
+                return self.overloaded(&head, "there is no room for another large request");
+            }
+            Ok(Err(NoBody::Broken)) => {
+                let why = "the body did not arrive whole; send the request again";
+                self.refuse(&head, "MALFORMED_REQUEST", why.to_owned())
+            }
+            Err(_) => {
+                let why = format!("the body did not arrive within {} s", BODY_TIME_MAX.as_secs());
+                self.refuse(&head, "MALFORMED_REQUEST", why)
+            }
+        };
+        closing(answer)
+    }
+
+    fn overloaded(&self, head: &Parts, what: &str) -> Response<Body> {
+        let why = format!("{what}; nothing was changed, try again in 2 seconds");
+        closing(self.refuse(head, "OVERLOADED", why))
+    }
+
+    fn refuse(&self, head: &Parts, code: &'static str, message: String) -> Response<Body> {
+        self.http.refuse(head, Failure::new(code, message))
+    }
+}
+
+/// A response after which the connection is closed: the rest of the request may
+/// still be on its way.
+fn closing(mut response: Response<Body>) -> Response<Body> {
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// Refuses a connection for which there is no seat, without waiting for anything.
+pub(super) fn refuse(stream: TcpStream) {
+    // As it is: what the client does not take at once is lost.
+    let Ok(mut stream) = stream.into_std() else { return };
+    let answer = format!("{FULL}content-length: {}\r\n\r\n{FULL_BODY}", FULL_BODY.len());
+    drop(stream.write_all(answer.as_bytes()));
+    drop(stream.shutdown(std::net::Shutdown::Write));
+    // Closing on what was not read would take the answer back.
+    drop(stream.read(&mut vec![0; UNHEARD_BYTES_MAX]));
+}
+
+/// A body of an answer. When the last of it is on its way the seat is idle.
+struct Held {
+    body: Answer,
+    seat: Arc<Seat>,
+}
+
+impl hyper::body::Body for Held {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.seat.rest();
+    }
+}
+
+/// A stream whose seat is told when the client takes something.
+struct Watched {
+    stream: Pin<Box<TimeoutStream<TcpStream>>>,
+    seat: Arc<Seat>,
+}
+
+impl Watched {
+    fn told(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(1..)) = written {
+            self.seat.is_taking();
+        }
+        written
+    }
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.stream.as_mut().poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = self.stream.as_mut().poll_write(context, bytes);
+        self.told(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = self.stream.as_mut().poll_write_vectored(context, bytes);
+        self.told(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.as_mut().poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.as_mut().poll_shutdown(context)
+    }
+}

@@ -1,0 +1,231 @@
+//! What a flood does to a server and to those who behave: memory, and how long answers
+//! take, on a quiet server and under the flood, in one run.
+//!
+//! Invariant: a flood stands while it is measured, and is over when the measuring is.
+
+use std::{
+    fmt, fs,
+    io::Write as _,
+    net::TcpStream,
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+
+use crate::{Client, Server};
+
+/// How often memory is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+/// How many behave.
+const CALM: usize = 4;
+/// Those who behave and are refused try again so often.
+const TRIES_MAX: usize = 20;
+
+/// A flood that goes on: who makes it looks here when to end.
+#[derive(Debug, Default)]
+pub struct Flood {
+    stands: AtomicBool,
+    is_over: AtomicBool,
+    refused: AtomicUsize,
+}
+
+impl Flood {
+    /// Says that it has its full strength.
+    pub fn stands(&self) {
+        self.stands.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether it is to end.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+
+    /// Counts a flooding request that was refused with 429 or 503.
+    pub fn refused(&self) {
+        self.refused.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// What was measured.
+#[derive(Debug)]
+pub struct Measured {
+    /// What the flood is called.
+    pub name: String,
+    /// Of those who behave, on the quiet server and under the flood.
+    pub quiet: Times,
+    /// Under the flood.
+    pub flooded: Times,
+    /// Of the operator, each time over a new connection, under the flood.
+    pub operator: Times,
+    /// Requests of the flood that were told to come back later.
+    pub refused: usize,
+    /// Resident memory before, at most, and after, in MB.
+    pub memory: [u64; 3],
+}
+
+/// How long answers took.
+#[derive(Debug, Clone)]
+pub struct Times {
+    sorted: Vec<Duration>,
+    /// How often a client was refused, or lost its connection, and had to try again.
+    pub again: usize,
+}
+
+impl Times {
+    /// That which `percent` of all are not above.
+    pub fn at(&self, percent: usize) -> Duration {
+        self.sorted[(self.sorted.len() - 1) * percent / 100]
+    }
+}
+
+/// Lets `requests` be made by each of some who behave, first on the quiet `server` and
+/// then while `attack` goes on, which is also when the operator asks.
+pub fn measure(
+    name: &str,
+    server: &Server,
+    requests: usize,
+    attack: impl FnOnce(&Flood) + Send,
+) -> Measured {
+    let session = format!("calm-{}", name.replace(' ', "-"));
+    let orchestrator = server.admin().create_session(&session, &json!({}));
+    let calm: Vec<_> =
+        (0..CALM).map(|nth| orchestrator.mint(&session, &format!("subagent:{nth}"))).collect();
+    let quiet = times(&calm, &session, requests);
+    let before = memory_mb(server);
+    let flood = Flood::default();
+    let is_measured = AtomicBool::new(false);
+    let (flooded, operator, peak) = thread::scope(|scope| {
+        let peak = scope.spawn(|| {
+            let mut peak = 0;
+            while !is_measured.load(Ordering::SeqCst) {
+                peak = peak.max(memory_mb(server));
+                thread::sleep(LOOK);
+            }
+            peak
+        });
+        let attacking = scope.spawn(|| attack(&flood));
+        while !flood.stands.load(Ordering::SeqCst) {
+            assert!(!attacking.is_finished(), "{name}: the flood ended before it stood");
+            thread::sleep(LOOK);
+        }
+        let operator = scope.spawn(|| operators_times(server, requests / 4 + 1));
+        let flooded = times(&calm, &session, requests);
+        let operator = operator.join().unwrap();
+        flood.is_over.store(true, Ordering::SeqCst);
+        attacking.join().unwrap();
+        is_measured.store(true, Ordering::SeqCst);
+        (flooded, operator, peak.join().unwrap())
+    });
+    server.assert_alive();
+    let memory = [before, peak, memory_mb(server)];
+    let refused = flood.refused.into_inner();
+    Measured { name: name.to_owned(), quiet, flooded, operator, refused, memory }
+}
+
+/// What each of `clients` waits for its answers, all at once.
+fn times(clients: &[Client], session: &str, requests: usize) -> Times {
+    let all = thread::scope(|scope| {
+        let threads: Vec<_> = clients
+            .iter()
+            .enumerate()
+            .map(|(nth, client)| {
+                scope.spawn(move || {
+                    let key = format!("key_{nth}");
+                    let write = json!({"action": "write", "key": key, "value": "calm"});
+                    let read = json!({"action": "read", "key": key});
+                    let turns = (0..requests).map(|it| if it % 4 == 0 { &write } else { &read });
+                    turns
+                        .map(|it| {
+                            answered(|| client.try_tool(session, it).ok().map(|it| it.status))
+                        })
+                        .collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        threads.into_iter().flat_map(|it| it.join().unwrap()).collect()
+    });
+    sorted(all)
+}
+
+/// What the operator waits, who connects anew each time.
+fn operators_times(server: &Server, requests: usize) -> Times {
+    let ask = |_| {
+        let path = "/v1/sessions?limit=1";
+        answered(|| server.admin().try_send("GET", path, &[], None).ok().map(|it| it.status))
+    };
+    sorted((0..requests).map(ask).collect())
+}
+
+/// How long it takes until `ask` is answered, and how often it had to be asked again.
+fn answered(ask: impl Fn() -> Option<u16>) -> (Duration, usize) {
+    let began = Instant::now();
+    for again in 0..TRIES_MAX {
+        match ask() {
+            Some(200) => return (began.elapsed(), again),
+            // Its connection gave way to another, or there was no room: as a client
+            // does that knows what it does, it tries again.
+            None | Some(503) => {}
+            Some(status) => panic!("refused with {status}"),
+        }
+    }
+    panic!("tried {TRIES_MAX} times, for {:?}", began.elapsed());
+}
+
+fn sorted(all: Vec<(Duration, usize)>) -> Times {
+    let again = all.iter().map(|it| it.1).sum();
+    let mut sorted: Vec<_> = all.into_iter().map(|it| it.0).collect();
+    sorted.sort_unstable();
+    Times { sorted, again }
+}
+
+/// The resident memory of `server`, in MB.
+pub fn memory_mb(server: &Server) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
+    let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).unwrap();
+    line.trim().split(' ').next().unwrap().parse::<u64>().unwrap() / 1024
+}
+
+/// Opens `count` connections to `server`, as far as it takes them, and sends each
+/// `first`.
+pub fn connect(server: &Server, count: usize, first: &[u8]) -> Vec<TcpStream> {
+    let open = |_| {
+        let mut stream = TcpStream::connect(server.address()).ok()?;
+        stream.write_all(first).ok()?;
+        stream.set_nonblocking(true).ok()?;
+        Some(stream)
+    };
+    (0..count).filter_map(open).collect()
+}
+
+/// Sends one byte more over each of `streams`; those that were closed are opened anew
+/// and begin with `first`.
+pub fn drip(server: &Server, streams: &mut [TcpStream], first: &[u8]) {
+    for stream in streams {
+        if stream.write_all(b"a").is_err()
+            && let Some(new) = connect(server, 1, first).pop()
+        {
+            *stream = new;
+        }
+    }
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1?} / {:.1?}", self.at(50), self.at(99))?;
+        if self.again > 0 { write!(f, " ({} again)", self.again) } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, quiet, flooded, operator, refused, memory } = self;
+        let [before, peak, after] = memory;
+        write!(
+            f,
+            "{name}: {before} → {peak} → {after} MB; p50 / p99 quiet {quiet}, flooded {flooded}; \
+             operator, new connections {operator}; {refused} of the flood's requests refused"
+        )
+    }
+}

@@ -1,0 +1,322 @@
+//! Floods: connections by the thousand, heads and bodies that come byte by byte, readers
+//! that never read, large requests from many at once. Memory stays bounded, who behaves
+//! is answered, and so is the operator.
+//!
+//! The figures of a flood of full size, on a quiet machine with `ulimit -n 20000`:
+//! `SHARED_CONTEXT_FLOOD=full cargo test --release --workspace --test floods -- \
+//! --nocapture --test-threads 1`. How long anything takes is told and not judged, but
+//! for bounds that only a server that is stuck exceeds.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+use std::{
+    env,
+    io::{ErrorKind, Read as _, Write as _},
+    net::TcpStream,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::{Value, json};
+use shared_context_system::{
+    Client, Server, Setup,
+    flood::{self, Flood, Measured},
+    raw::{Connection, request},
+    tell,
+};
+
+/// More than any flood may take, and less than one that is not held back.
+const MEMORY_MB_MAX: u64 = 700;
+/// A server that is slower than this is stuck.
+const STUCK: Duration = Duration::from_secs(20);
+
+fn is_full() -> bool {
+    env::var("SHARED_CONTEXT_FLOOD").is_ok_and(|it| it == "full")
+}
+
+/// `full`, or a tenth of it.
+fn size(full: usize) -> usize {
+    if is_full() { full } else { full / 10 }
+}
+
+fn start(folder: &tempfile::TempDir) -> Server {
+    // Both ends of a connection are an open file of one of us.
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    Setup::new(folder.path()).without_rate_limit().start()
+}
+
+/// Measures `attack` and judges what no machine can excuse.
+fn check(name: &str, server: &Server, attack: impl FnOnce(&Flood) + Send) -> Measured {
+    let measured = flood::measure(name, server, size(2_000), attack);
+    tell(&measured.to_string());
+    assert!(measured.memory[1] < MEMORY_MB_MAX, "{measured}");
+    assert!(measured.flooded.at(99) < STUCK && measured.operator.at(99) < STUCK, "{measured}");
+    measured
+}
+
+#[test]
+fn connections_that_do_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(&folder);
+    let count = size(10_000);
+    let measured = check(&format!("{count} idle connections"), &server, |flood| {
+        let idle = flood::connect(&server, count, b"");
+        assert!(idle.len() >= count * 9 / 10, "{} of {count}", idle.len());
+        flood.stands();
+        while !flood.is_over() {
+            thread::sleep(Duration::from_millis(5));
+        }
+    });
+    assert_eq!(measured.operator.again, 0, "{measured}");
+}
+
+#[test]
+fn heads_that_come_byte_by_byte() {
+    let head = b"GET /v1/sessions HTTP/1.1\r\nHost: x\r\nX: ";
+    slow("slow heads", size(6_000), head);
+}
+
+#[test]
+fn bodies_that_come_byte_by_byte() {
+    let head = b"POST /v1/sessions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+                 Content-Length: 200000\r\n\r\n{";
+    slow("slow bodies", size(6_000), head);
+}
+
+fn slow(name: &str, count: usize, first: &[u8]) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(&folder);
+    check(&format!("{count} {name}"), &server, |flood| {
+        let mut slow = flood::connect(&server, count, first);
+        flood.stands();
+        while !flood.is_over() {
+            flood::drip(&server, &mut slow, first);
+        }
+    });
+}
+
+#[test]
+fn connections_that_open_and_close() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(&folder);
+    check("opening and closing", &server, |flood| {
+        flood.stands();
+        thread::scope(|scope| {
+            for nth in 0..8 {
+                let server = &server;
+                scope.spawn(move || {
+                    while !flood.is_over() {
+                        let Ok(mut stream) = TcpStream::connect(server.address()) else { continue };
+                        // Some say nothing, some half of something, some all and leave.
+                        let said =
+                            [&b""[..], b"GET / HT", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"];
+                        drop(stream.write_all(said[nth % 3]));
+                    }
+                });
+            }
+        });
+    });
+}
+
+#[test]
+fn readers_that_never_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(&folder);
+    let orchestrator = server.admin().create_session("watched", &json!({}));
+    let count = size(3_000);
+    check(&format!("{count} streams that nobody reads"), &server, |flood| {
+        let head = format!(
+            "GET /v1/sessions/watched/changes HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\
+             Authorization: Bearer {}\r\n\r\n",
+            orchestrator.credential()
+        );
+        let polled = head.replace("text/event-stream", "application/json");
+        let polled = polled.replace("/changes", "/changes?wait=25");
+        let unread = [
+            flood::connect(&server, count / 2, head.as_bytes()),
+            flood::connect(&server, count / 2, polled.as_bytes()),
+        ];
+        flood.stands();
+        while !flood.is_over() {
+            orchestrator.write("watched", "key", "x").expect(200);
+        }
+        drop(unread);
+    });
+}
+
+/// Each is as large as may be, and none is known to the server.
+#[test]
+fn large_requests_from_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(&folder);
+    let orchestrator = server.admin().create_session("large", &json!({}));
+    let value = "x".repeat(2_300);
+    let writes: Vec<_> =
+        (0..100).map(|nth| json!({"key": format!("key_{nth}"), "value": value})).collect();
+    let large = json!({"action": "write_batch", "writes": writes}).to_string();
+    assert!((200_000..256 << 10).contains(&large.len()));
+    let large: Value = serde_json::from_str(&large).unwrap();
+    check("large requests of 128 clients", &server, |flood| {
+        thread::scope(|scope| {
+            for _ in 0..128 {
+                let client = server.admin().with_credential(orchestrator.credential());
+                let large = &large;
+                scope.spawn(move || {
+                    while !flood.is_over() {
+                        match client.try_tool("large", large).map(|it| it.status) {
+                            // Whatever the rules say of it.
+                            Ok(200 | 409) => {}
+                            Ok(429 | 503) => flood.refused(),
+                            Ok(status) => panic!("{status}"),
+                            Err(_) => {}
+                        }
+                        flood.stands();
+                    }
+                });
+            }
+        });
+    });
+}
+
+/// An operator's documents are the largest requests there are.
+#[test]
+fn documents_that_come_slowly_and_all_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(&folder);
+    let key = server.admin().credential().to_owned();
+    let head = format!(
+        "POST /v1/sessions/import HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+         Authorization: Bearer {key}\r\nContent-Length: 16000000\r\n\r\n"
+    );
+    let measured = check("documents of 64 clients", &server, |flood| {
+        thread::scope(|scope| {
+            for _ in 0..64 {
+                let (server, head) = (&server, &head);
+                scope.spawn(move || {
+                    while !flood.is_over() {
+                        // It stops before the end, and waits to see what comes.
+                        let Ok(mut stream) = TcpStream::connect(server.address()) else { continue };
+                        let _ = stream.set_write_timeout(Some(Duration::from_secs(1)));
+                        let _ = stream.set_read_timeout(Some(Duration::from_secs(2)));
+                        drop(stream.write_all(head.as_bytes()));
+                        let piece = vec![b' '; 1 << 20];
+                        let is_sent = (0..14).all(|_| stream.write_all(&piece).is_ok());
+                        flood.stands();
+                        let mut answer = [0; 12];
+                        if !is_sent || stream.read_exact(&mut answer).is_ok() {
+                            flood.refused();
+                        }
+                    }
+                });
+            }
+        });
+    });
+    assert!(measured.refused > 0, "64 documents of 16 MB were all taken: {measured}");
+}
+
+#[test]
+fn sessions_by_the_thousand_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(&folder);
+    let count = size(10_000);
+    check(&format!("{count} sessions at once"), &server, |flood| {
+        thread::scope(|scope| {
+            for nth in 0..50 {
+                let admin = server.admin();
+                scope.spawn(move || {
+                    for of_mine in (nth..count).step_by(50) {
+                        let name = format!("many-{of_mine}");
+                        let orchestrator = admin.create_session(&name, &json!({}));
+                        let orchestrator = Client::new(
+                            &format!("http://{}", admin.address()),
+                            orchestrator.credential(),
+                        );
+                        orchestrator.write(&name, "key", "x").expect(200);
+                        flood.stands();
+                    }
+                });
+            }
+        });
+    });
+    let last = server.admin().get(&format!("/v1/sessions/many-{}", count - 1)).expect(200);
+    assert_eq!(last["key_count"], 1, "{last}");
+}
+
+/// The server kept as many connections as it may and let all others wait, unheard, in
+/// the system's queue: also the operator, and also while most of them were idle.
+#[test]
+fn a_server_that_is_full_makes_room_or_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    // A hundred connections at a time.
+    let server = Setup::new(folder.path()).without_rate_limit().open_files_max(200).start();
+    let orchestrator = server.admin().create_session("a", &json!({}));
+    orchestrator.write("a", "key", "x").expect(200);
+    // Idle ones make room, whether they were used or not.
+    let mut idle: Vec<_> = (0..150).map(|_| Connection::open(&server)).collect();
+    let fresh = server.admin().with_credential(orchestrator.credential());
+    fresh.read("a", "key").expect(200);
+    assert!(idle[0].is_closed(), "the one that was idle the longest is still there");
+    drop(idle);
+    // Busy ones do not.
+    let listen = format!("Bearer {}", orchestrator.credential());
+    let headers = [("Authorization", &*listen), ("Accept", "text/event-stream")];
+    let listen = request("GET /v1/sessions/a/changes HTTP/1.1", &headers, "");
+    let mut busy = Vec::new();
+    let refused = loop {
+        assert!(busy.len() < 200, "there is no end of connections");
+        let mut stream = Connection::open(&server);
+        stream.send(&listen);
+        let answer = stream.answer().unwrap();
+        if answer.status != 200 {
+            break answer;
+        }
+        busy.push(stream);
+    };
+    assert_eq!((refused.status, refused.code().as_deref()), (503, Some("OVERLOADED")));
+    assert_eq!(refused.header("retry-after"), Some("2"), "{}", refused.head);
+    assert_eq!(refused.header("connection"), Some("close"), "{}", refused.head);
+    assert!(refused.body.contains("nothing was changed, try again"), "{}", refused.body);
+    assert!(busy.len() > 90, "{} streams", busy.len());
+    // The operator is served, and whoever asks whether the server is alive.
+    server.admin().get("/v1/sessions").expect(200);
+    server.assert_alive();
+    drop(server.admin().create_session("b", &json!({})));
+    // So are others as soon as there is room.
+    drop(busy.pop());
+    let deadline = Instant::now() + STUCK;
+    while fresh.try_tool("a", &json!({"action": "list_keys"})).map_or(503, |it| it.status) != 200 {
+        assert!(Instant::now() < deadline, "there is no room again");
+    }
+}
+
+/// Who does not even send a head cannot keep the reserved connections from the operator.
+#[test]
+fn the_operator_is_served_while_others_hold_all_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Setup::new(folder.path()).without_rate_limit().open_files_max(200).start();
+    let orchestrator = server.admin().create_session("a", &json!({}));
+    let head = format!(
+        "GET /v1/sessions/a/changes HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\
+         Authorization: Bearer {}\r\n\r\n",
+        orchestrator.credential()
+    );
+    let busy = flood::connect(&server, 100, head.as_bytes());
+    let silent = flood::connect(&server, 200, b"");
+    let half = flood::connect(&server, 200, b"GET /v1/sessions HT");
+    for _ in 0..20 {
+        // A new connection each time.
+        server.admin().get("/v1/sessions").expect(200);
+    }
+    let mut ended = 0;
+    for mut stream in silent {
+        match stream.read(&mut [0; 1]) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            _ => ended += 1,
+        }
+    }
+    assert!(ended > 100, "{ended} of 200 silent connections were closed");
+    drop((busy, half));
+    server.assert_alive();
+}
