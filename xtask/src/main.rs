@@ -4,17 +4,21 @@
 //! Every command first makes sure that what it needs is there, says what it
 //! does, and does nothing the second time.
 
+mod api;
 mod bench;
 mod cargo_deny;
+mod cargo_tool;
 mod component;
 mod console;
 mod debian;
+mod fuzz;
 mod host_tests;
 mod jco;
 mod mcp;
 mod npm;
 mod process;
 mod program;
+mod pypi;
 mod serve_spin;
 mod serve_worker;
 mod serving;
@@ -60,6 +64,9 @@ fn main() -> ExitCode {
   cargo xtask serve --listen 9000       the same; what follows `serve` goes to the server
   cargo xtask test                      the whole proof, as CI runs it
   cargo xtask test --only clippy,test   some stages of it; `--list` names them
+  cargo xtask fuzz                      a minute of each fuzz target
+  cargo xtask fuzz rest --minutes 30    half an hour of one; what it found stays for the next time
+  cargo xtask api --max-examples 500    schemathesis, at more length than in CI
   cargo xtask mcp python                of what tests /mcp, that with `python` in its name
   cargo xtask workers kill_9            of what tests the Worker, the file `kill_9`
   cargo xtask workers workerd::store    of the conformance suite on workerd, the store
@@ -76,7 +83,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Bring what this repository needs: the wasm target and cargo-deny
+    /// Bring what this repository needs: the wasm target, cargo-deny and cargo-fuzz
     Setup,
     /// Build the component (target/component), the Worker (hosts/cloudflare/build) and the
     /// Spin app (hosts/spin/build)
@@ -101,6 +108,10 @@ enum Command {
         #[arg(long)]
         list: bool,
     },
+    /// Let libFuzzer look for what breaks a promise; names targets, all when none is named
+    Fuzz(fuzz::Options),
+    /// Let schemathesis test the HTTP interface; arguments go to it, such as --seed
+    Api(Passed),
     /// Let strangers' programs test /mcp; arguments go to the tests, such as parts of names
     Mcp(Passed),
     /// Test the Worker under workerd; arguments name files of its tests, or parts of names
@@ -143,6 +154,8 @@ fn run(arguments: Arguments) -> Result<()> {
         Command::Bench(passed) => bench::run(&workspace, &passed.arguments),
         Command::Sim(passed) => sim::run(&workspace, &passed.arguments),
         Command::Test { selection, .. } => stages::run(&workspace, &selection),
+        Command::Fuzz(options) => fuzz::run(&workspace, &options),
+        Command::Api(passed) => api::check(&workspace, &passed.arguments),
         Command::Mcp(passed) => mcp::check(&workspace, Vec::new(), &passed.arguments),
         Command::Workers(passed) => workerd::check(&workspace, &passed.arguments),
         Command::Spin(passed) => spin::check::check(&workspace, &passed.arguments),

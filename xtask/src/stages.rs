@@ -12,8 +12,11 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 
 use crate::{
-    cargo_deny, component,
+    api,
+    cargo_deny::{self, CARGO_DENY},
+    component,
     console::{self, Outcome},
+    fuzz::{self, CARGO_FUZZ},
     mcp, process, spin, tidy, wasm_target, worker, workerd,
     workspace::Workspace,
 };
@@ -44,6 +47,10 @@ pub(crate) enum Stage {
     Clippy,
     /// All tests: units, examples in documentation, conformance, the started program
     Test,
+    /// What libFuzzer finds in a few thousand inputs of each target, always the same
+    Fuzz,
+    /// What schemathesis says of the HTTP interface, by its own OpenAPI document
+    Api,
     /// What strangers' programs say of /mcp: the official suite, the inspector, clients
     Mcp,
     /// What runs on Cloudflare, under the real workerd: conformance, kills, deployment
@@ -67,7 +74,8 @@ impl Stage {
         match self {
             Self::Setup => {
                 wasm_target::ensure(workspace)?;
-                cargo_deny::ensure(workspace)?;
+                CARGO_DENY.ensure(workspace)?;
+                CARGO_FUZZ.ensure(workspace)?;
                 Ok(())
             }
             Self::Build => {
@@ -91,6 +99,8 @@ impl Stage {
                 process::run(&mut cargo(&["build", "--workspace", "--bins"]))?;
                 process::run(&mut cargo(&["test", "--workspace", "--no-fail-fast"]))
             }
+            Self::Fuzz => fuzz::smoke(workspace),
+            Self::Api => api::check(workspace, &[]),
             Self::Mcp => mcp::check(workspace, Vec::new(), &[]),
             Self::Workers => workerd::check(workspace, &[]),
             Self::Spin => spin::check::check(workspace, &[]),
@@ -106,7 +116,13 @@ impl Stage {
     fn needs_component(self) -> bool {
         matches!(
             self,
-            Self::Clippy | Self::Test | Self::Mcp | Self::Workers | Self::Spin | Self::Doc
+            Self::Clippy
+                | Self::Test
+                | Self::Api
+                | Self::Mcp
+                | Self::Workers
+                | Self::Spin
+                | Self::Doc
         )
     }
 

@@ -2,6 +2,8 @@
 //! them. Not in the component: it carries `describe.json`, which a test holds
 //! against [`document`].
 
+pub mod bounds;
+
 use std::mem;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
@@ -57,8 +59,14 @@ pub fn document() -> Value {
         .iter()
         .map(|it| json!({"code": it.as_str(), "description": it.description()}))
         .collect();
-    let mut definitions = requests.take_definitions(true);
-    definitions.extend(replies.take_definitions(true));
+    let mut definitions = replies.take_definitions(true);
+    // What is sent and told in the same form may leave out more when it is sent.
+    definitions.extend(requests.take_definitions(true));
+    // What keys are is told by the action.
+    definitions.remove("Keys");
+    for (name, definition) in &mut definitions {
+        bounds::bind_definition(name, definition);
+    }
     let mut definitions = Value::from(definitions);
     restrict_formats(&mut definitions);
     json!({
@@ -80,18 +88,24 @@ fn request(action: &ActionInfo, generator: &mut SchemaGenerator) -> Value {
         if !action.takes(&name) {
             continue;
         }
+        if name == "keys" {
+            schema = bounds::keys(action.name, schema["description"].take());
+        }
+        bounds::bind(&name, &mut schema);
         if action.required.contains(&name.as_str()) {
             refuse_null(&mut schema);
         }
         properties.insert(name, schema);
     }
     let required: Vec<&str> = ["action"].iter().chain(action.required).copied().collect();
-    json!({
+    let mut request = json!({
         "type": "object",
         "properties": properties,
         "required": required,
         "additionalProperties": false,
-    })
+    });
+    bounds::require_any(action.name, &mut request);
+    request
 }
 
 /// Makes the schema of what is optional one of what is required.

@@ -116,6 +116,13 @@ const LAYERS: &[Layer] = &[
         members: &[CORE, CODEC, WIRE, WASMTIME, CONFORMANCE, WORKERS],
         others: Others::Any,
     },
+    // It claims what is promised of bytes and rows, and reaches no host.
+    Layer {
+        name: "shared-context-fuzz",
+        members: &[CORE, CODEC, WIRE],
+        others: Others::Not(OUTSIDE, "the same input does the same: nothing outside is reached"),
+    },
+    Layer { name: "shared-context-api", members: &[SYSTEM], others: Others::Any },
     Layer {
         name: "shared-context-mcp",
         members: &[SYSTEM, WORKERS, SPIN_TESTS],

@@ -78,13 +78,9 @@ pub(super) fn about(endpoint: Endpoint) -> About {
 }
 
 /// Adds to `responses` that an error of JSON-RPC may come with some statuses.
-pub(super) fn add_faults(endpoint: Endpoint, responses: &mut Map<String, Value>) {
-    let statuses: &[&str] = match endpoint {
-        Endpoint::Mcp => &["400", "404"],
-        _ => &["404"],
-    };
-    for status in statuses {
-        let response = responses.entry(*status).or_insert_with(
+pub(super) fn add_faults(responses: &mut Map<String, Value>) {
+    for status in ["400", "404"] {
+        let response = responses.entry(status).or_insert_with(
             || json!({"description": "Told by an error of JSON-RPC.", "content": {}}),
         );
         response["content"]["application/json"] = json!({"schema": reference("mcp_error")});

@@ -28,7 +28,7 @@ use serde_json::{Map, Value, json};
 
 use crate::http::{
     code::{self, CODES},
-    table::{Access, Operation, ROUTES, Route},
+    table::{Access, Endpoint, Operation, ROUTES, Route},
 };
 
 /// What every caller of a session's route may be told.
@@ -105,8 +105,12 @@ fn path_item(route: &Route) -> Value {
 
 fn operation(operation: &Operation) -> Value {
     let about = about::about(operation.endpoint);
+    let query = operation.query.iter().map(|it| match (operation.endpoint, *it) {
+        (Endpoint::ListEntries, "prefix") => "key_prefix",
+        (_, name) => name,
+    });
     let parameters: Vec<Value> =
-        operation.query.iter().chain(about.headers).map(|it| parameter(it)).collect();
+        query.chain(about.headers.iter().copied()).map(parameter).collect();
     let (security, common) = match operation.access {
         Access::Open => (json!([]), &OPEN_CODES[..]),
         Access::Credential => (json!([{"credential": []}, {"admin_key": []}]), &MCP_CODES[..]),
@@ -118,7 +122,7 @@ fn operation(operation: &Operation) -> Value {
     let codes = common.iter().chain(about.codes).copied();
     responses.append(&mut refusals(codes, about.is_conditional));
     if operation.access == Access::Credential {
-        mcp::add_faults(operation.endpoint, &mut responses);
+        mcp::add_faults(&mut responses);
     }
     let mut object = json!({
         "operationId": about.id,

@@ -1,6 +1,9 @@
 //! Every parameter of the document, by the name operations refer to it by.
 
 use serde_json::{Map, Value, json};
+use shared_context_codec::schema::bounds::{
+    KEY, KEY_PATTERN, LABEL, PARTICIPANT, PREFIX, SESSION_ID, SINCE_1970,
+};
 
 use crate::http::changes::WAIT_SECONDS_MAX;
 
@@ -24,15 +27,17 @@ fn paths() -> [Parameter; 3] {
         (name.to_owned(), parameter)
     };
     [
-        path("session", "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$", "ticket-7"),
-        path("key", "^([a-z0-9_]{1,64}:)?[a-z0-9_]{1,64}$", "problem_summary"),
-        path("label", "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "pre_approval"),
+        path("session", SESSION_ID, "ticket-7"),
+        path("key", KEY, "problem_summary"),
+        path("label", LABEL, "pre_approval"),
     ]
 }
 
 /// Those of queries about sessions, and those of several routes.
 fn sessions() -> [Parameter; 10] {
-    let instant = json!({"type": "string", "format": "date-time"});
+    let instant = json!({
+        "type": "string", "format": "date-time", "pattern": SINCE_1970,
+    });
     [
         query("after", text(), "List the sessions whose ids come after this one."),
         query(
@@ -40,21 +45,20 @@ fn sessions() -> [Parameter; 10] {
             json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),
             "How many at most.",
         ),
-        query(
-            "prefix",
-            text(),
-            "Of sessions, those whose ids begin so; of keys, those with this prefix, with or \
-             without its colon.",
-        ),
+        query("prefix", text(), "Only sessions whose ids begin so."),
         query("status", json!({"enum": ["active", "archived"]}), "Only such sessions."),
         query("changed_after", instant.clone(), "Only sessions that changed after this instant."),
         query("changed_before", instant, "Only sessions that last changed before this instant."),
         query(
             "session_id",
-            text(),
+            of_form(SESSION_ID),
             "The id of the new session; when absent, that of the session the document is of.",
         ),
-        query("since", json!({"type": "integer", "minimum": 0}), "Begin after this revision."),
+        query(
+            "since",
+            json!({"type": "integer", "minimum": 0, "maximum": u64::MAX}),
+            "Begin after this revision.",
+        ),
         query(
             "format",
             json!({"enum": ["mcp", "openai", "anthropic"], "default": "mcp"}),
@@ -70,21 +74,26 @@ fn sessions() -> [Parameter; 10] {
 }
 
 /// Those of queries about what one session holds.
-fn session() -> [Parameter; 6] {
+fn session() -> [Parameter; 7] {
+    let mut prefix =
+        query("prefix", of_form(PREFIX), "Only keys with this prefix, with or without its colon.");
+    // Of the routes of sessions there is one of the same name.
+    "key_prefix".clone_into(&mut prefix.0);
     [
+        prefix,
         query(
             "versions",
-            json!({"type": "string", "pattern": "^[0-9]+(,[0-9]+)*$"}),
+            json!({"type": "string", "pattern": "^[0-9]{1,19}(,[0-9]{1,19})*$"}),
             "Only these versions, such as 1,2; all that are kept when absent.",
         ),
         query(
             "to",
-            text(),
+            of_form(LABEL),
             "The label of the snapshot to compare with; when absent, what is there now.",
         ),
         query(
             "keys",
-            text(),
+            of_form(KEY_PATTERN),
             "Only changes of keys like this one, in which * stands for any text; such as \
              findings_*.",
         ),
@@ -93,16 +102,16 @@ fn session() -> [Parameter; 6] {
             json!({"type": "integer", "minimum": 0, "maximum": WAIT_SECONDS_MAX, "default": 0}),
             "How many seconds to wait for a change.",
         ),
-        query("participant", text(), "Whose prompt; the caller's own when absent."),
+        query("participant", of_form(PARTICIPANT), "Whose prompt; the caller's own when absent."),
         query(
             "max_tokens",
-            json!({"type": "integer", "minimum": 1, "default": 1000}),
+            json!({"type": "integer", "minimum": 0, "maximum": u32::MAX, "default": 1000}),
             "The most tokens the prompt may have.",
         ),
     ]
 }
 
-fn headers() -> [Parameter; 9] {
+fn headers() -> [Parameter; 10] {
     let header = |name: &str, description: &str, example: &str| {
         let parameter = json!({
             "name": name, "in": "header", "description": description, "example": example,
@@ -110,29 +119,38 @@ fn headers() -> [Parameter; 9] {
         });
         (name.to_ascii_lowercase().replace('-', "_"), parameter)
     };
+    let bound = |(name, mut parameter): Parameter, pattern: &str| {
+        parameter["schema"]["pattern"] = pattern.into();
+        (name, parameter)
+    };
+    let mut if_new = header("If-None-Match", "Write only if the key does not exist.", "*");
+    // On GET it means something else.
+    "if_none_match_any".clone_into(&mut if_new.0);
     [
+        bound(if_new, "^[*]$"),
         header(
             "Last-Event-ID",
             "The id of the last event that was read, a revision; it counts instead of since. \
              Only a stream takes it.",
             "7",
         ),
-        header(
-            "If-Match",
-            "One ETag: act only if the entry is still the one it was read as.",
-            "\"3\"",
+        bound(
+            header(
+                "If-Match",
+                "One ETag: act only if the entry is still the one it was read as.",
+                "\"3\"",
+            ),
+            "^(W/)?\"[ !#-~]*\"$",
         ),
-        header(
-            "If-None-Match",
-            "On GET, ETags of what the reader has: 304 if it is unchanged. On PUT, *: write only \
-             if the key does not exist.",
-            "\"3\"",
-        ),
-        header(
-            "Idempotency-Key",
-            "The caller's own name for this request, up to 64 characters: sending the same \
-             request again under it is safe.",
-            "analysis-3-findings",
+        header("If-None-Match", "ETags of what the reader has: 304 if it is unchanged.", "\"3\""),
+        bound(
+            header(
+                "Idempotency-Key",
+                "The caller's own name for this request, up to 64 characters, with or without \
+                 quotes around it: sending the same request again under it is safe.",
+                "analysis-3-findings",
+            ),
+            "^(\"[ -~]{1,64}\"|[ -~]{1,64})$",
         ),
         header(
             "Mcp-Protocol-Version",
@@ -160,6 +178,10 @@ fn query(name: &str, schema: Value, description: &str) -> Parameter {
     let parameter =
         json!({"name": name, "in": "query", "description": description, "schema": schema});
     (name.to_owned(), parameter)
+}
+
+fn of_form(pattern: &str) -> Value {
+    json!({"type": "string", "pattern": pattern})
 }
 
 fn text() -> Value {

@@ -2,7 +2,10 @@
 //! its types, and those of what only HTTP says.
 
 use serde_json::{Map, Value, json};
-use shared_context_codec::schema;
+use shared_context_codec::schema::{
+    self,
+    bounds::{KEY_PATTERN, PARTICIPANT, SESSION_ID},
+};
 
 use shared_context_core::pattern::PATTERNS_MAX;
 
@@ -145,6 +148,7 @@ fn credentials() -> Value {
             "properties": {
                 "participant": {
                     "type": "string",
+                    "pattern": PARTICIPANT,
                     "description": "orchestrator (for the admin to mint), subagent:{task} or \
                                     subagent:{task}:{id}",
                 },
@@ -156,13 +160,16 @@ fn credentials() -> Value {
                 },
                 "keys": {
                     "type": ["array", "null"],
-                    "items": {"type": "string"},
+                    "items": {"type": "string", "pattern": KEY_PATTERN},
                     "minItems": 1,
                     "maxItems": PATTERNS_MAX,
                     "description": "The only keys that are there for the subagent: patterns in \
                                     which * stands for any text. All keys when absent.",
                 },
             },
+            // Only a subagent's is limited.
+            "if": {"properties": {"participant": {"not": {"pattern": "^subagent:"}}}},
+            "then": {"properties": {"keys": {"type": "null"}}},
         },
         "minted_credential": {
             "type": "object",
@@ -191,7 +198,7 @@ fn bodies() -> Value {
             "properties": {
                 "session_id": {
                     "type": "string",
-                    "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$",
+                    "pattern": SESSION_ID,
                 },
                 "config": tool()["actions"]["create_session"]["request"]["properties"]["config"],
             },

@@ -1,5 +1,7 @@
 //! Headers that repeat the body: what a proxy saw is what is done.
 
+use bytes::Bytes;
+use http::{HeaderValue, Request};
 use serde_json::{Value, json};
 
 use crate::{bench::Bench, client::meta};
@@ -93,4 +95,22 @@ fn the_session_stands_in_a_header() {
         &[CALL, NAME, ("mcp-param-other", "x")],
         0,
     );
+}
+
+/// A header that is no text was refused to the stream and to its end by an error of
+/// JSON-RPC, which the `OpenAPI` document announced of POST only. The fuzz target `mcp`
+/// found it.
+#[test]
+fn what_is_refused_by_a_header_is_announced_for_every_method() {
+    let bench = Bench::new();
+    let document: Value = serde_json::from_str(include_str!("../../openapi.json")).unwrap();
+    for method in ["GET", "DELETE"] {
+        let mut request = Request::builder().method(method).uri("/mcp");
+        request = request.header("authorization", format!("Bearer {}", bench.orchestrator));
+        request = request.header("mcp-session-id", HeaderValue::from_bytes(b"\xf2").unwrap());
+        let seen = bench.handle(request.body(Bytes::new()).unwrap());
+        assert_eq!(seen.status, 400, "{seen:?}");
+        let announced = &document["paths"]["/mcp"][method.to_lowercase()]["responses"]["400"];
+        assert!(announced["content"][seen.header("content-type")].is_object(), "{seen:?}");
+    }
 }

@@ -1,0 +1,208 @@
+//! What the types of requests cannot say: which texts are keys, labels, patterns or
+//! one line, and how much there may be of something. Members of the same name mean
+//! the same in every request.
+//!
+//! Not here: what only a session knows, such as whether it allows keys with a prefix.
+
+use serde_json::{Value, json};
+use shared_context_core::{
+    command::BATCH_KEYS_MAX,
+    config::{
+        CHANGES_LIMIT_MAX, HISTORY_BYTES_LIMIT_MAX, HISTORY_VERSIONS_LIMIT_MAX, KEYS_LIMIT_MAX,
+        REQUESTS_REMEMBERED, SNAPSHOTS_LIMIT_MAX, STORE_TOKENS_LIMIT_MAX, VALUE_TOKENS_LIMIT_MAX,
+    },
+    key::{LINE_CHARS_MAX, REQUEST_ID_CHARS_MAX},
+    namespace::NAMESPACE_KEYS_MAX,
+    pattern::PATTERNS_MAX,
+    store::{access::RULES_MAX, expiry::TTL_SECONDS_MAX},
+};
+
+/// A key, with a prefix where the session allows it.
+pub const KEY: &str = "^([a-z0-9_]{1,64}:)?[a-z0-9_]{1,64}$";
+/// A prefix of keys, with or without its colon.
+pub const PREFIX: &str = "^[a-z0-9_]{1,64}:?$";
+/// Keys, as a pattern.
+pub const KEY_PATTERN: &str = "^([a-z0-9_*]{1,64}:)?[a-z0-9_*]{1,64}$";
+/// A snapshot's label.
+pub const LABEL: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
+/// A session's id.
+pub const SESSION_ID: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$";
+/// Who takes part, or the operator.
+pub const PARTICIPANT: &str =
+    "^(orchestrator|admin|subagent:[A-Za-z0-9_.-]{1,64}(:[A-Za-z0-9_.-]{1,64})?)$";
+/// Who takes part, as a pattern.
+const PARTICIPANT_PATTERN: &str =
+    "^([*]|orchestrator|admin|subagent:[A-Za-z0-9_.*-]{1,64}(:[A-Za-z0-9_.*-]{1,64})?)$";
+/// Text without control characters.
+const ONE_LINE: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
+/// An instant of which there is a number of milliseconds since the epoch.
+pub const SINCE_1970: &str = "^(19[7-9][0-9]|[2-9][0-9]{3})-";
+/// How tokens are counted.
+const ESTIMATOR: &str = "^[a-z0-9_]{1,32}$";
+
+/// Adds to the member called `name`, whose schema is `schema`, what its values are
+/// bound to.
+pub(super) fn bind(name: &str, schema: &mut Value) {
+    let line = json!({"minLength": 1, "maxLength": LINE_CHARS_MAX, "pattern": ONE_LINE});
+    let text = |pattern: &str| json!({"pattern": pattern});
+    let range = |min: u32, max: u32| json!({"minimum": min, "maximum": max});
+    let list = |max: usize| json!({"maxItems": max});
+    let patterns = json!({"minItems": 1, "maxItems": PATTERNS_MAX, "items": {"type": "string", "pattern": PARTICIPANT_PATTERN}});
+    let bounds = match name {
+        "key" => text(KEY),
+        "prefix" => text(PREFIX),
+        "label" | "from" | "to" => text(LABEL),
+        "participant" => text(PARTICIPANT),
+        "readable_by" | "writable_by" => patterns,
+        "note" | "reason" | "group" | "purpose" | "shape" => line,
+        "request_id" => {
+            json!({"minLength": 1, "maxLength": REQUEST_ID_CHARS_MAX, "pattern": ONE_LINE})
+        }
+        "ttl_seconds" | "ttl_seconds_default" => range(1, TTL_SECONDS_MAX),
+        "limit" => range(1, 1_000),
+        "writes" | "deletes" => list(BATCH_KEYS_MAX),
+        "value_tokens_max" => range(1, VALUE_TOKENS_LIMIT_MAX.0),
+        "store_tokens_max" => range(1, STORE_TOKENS_LIMIT_MAX.0),
+        "keys_max" => range(1, KEYS_LIMIT_MAX),
+        "history_versions_max" => range(0, HISTORY_VERSIONS_LIMIT_MAX),
+        "history_bytes_max" => range(0, HISTORY_BYTES_LIMIT_MAX),
+        "snapshots_max" => range(0, SNAPSHOTS_LIMIT_MAX),
+        "changes_max" => range(REQUESTS_REMEMBERED, CHANGES_LIMIT_MAX),
+        "access" => list(RULES_MAX),
+        "estimator" => text(ESTIMATOR),
+        "max_tokens" | "recommended_tokens" => range(0, u32::MAX),
+        "if_version" | "if_revision" | "if_changed_since" | "revision" | "since" => {
+            json!({"maximum": u64::MAX})
+        }
+        "expires_at" => text(SINCE_1970),
+        "versions" => json!({"items": {"type": "integer", "minimum": 0, "maximum": u64::MAX}}),
+        _ => return,
+    };
+    merge(schema, bounds);
+}
+
+/// The keys that the action `action` takes: a list of some, or a pattern.
+pub(super) fn keys(action: &str, description: Value) -> Value {
+    let mut schema = match action {
+        "changes" => json!({"type": ["string", "null"], "pattern": KEY_PATTERN}),
+        _ => json!({
+            "type": "array", "items": {"type": "string", "pattern": KEY},
+            "minItems": 1, "maxItems": BATCH_KEYS_MAX, "uniqueItems": true,
+        }),
+    };
+    merge(&mut schema, json!({"description": description}));
+    schema
+}
+
+/// Binds the members of the definition `name`, if it is one of requests.
+pub(super) fn bind_definition(name: &str, definition: &mut Value) {
+    let is_of_requests = matches!(
+        name,
+        "batch_write"
+            | "batch_delete"
+            | "session_config"
+            | "access_rule"
+            | "convention"
+            | "namespace"
+    );
+    let properties = definition.get_mut("properties").and_then(Value::as_object_mut);
+    for (member, schema) in properties.filter(|_| is_of_requests).into_iter().flatten() {
+        match (name, member.as_str()) {
+            ("access_rule", "keys") => merge(schema, json!({"pattern": KEY_PATTERN})),
+            ("namespace", "keys") => merge(schema, json!({"maxItems": NAMESPACE_KEYS_MAX})),
+            _ => bind(member, schema),
+        }
+    }
+}
+
+/// Adds to the request for `action` that one of some members holds something.
+pub(super) fn require_any(action: &str, request: &mut Value) {
+    let members = match action {
+        "write_batch" => ["writes", "deletes"],
+        "set_access" => ["readable_by", "writable_by"],
+        _ => return,
+    };
+    let holds =
+        |it: &str| json!({"properties": {it: {"type": "array", "minItems": 1}}, "required": [it]});
+    merge(request, json!({"anyOf": members.map(holds)}));
+}
+
+fn merge(schema: &mut Value, more: Value) {
+    if let (Some(schema), Value::Object(more)) = (schema.as_object_mut(), more) {
+        schema.extend(more);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared_context_core::{
+        Key, Label, Participant, Prefix, RequestId, SessionId,
+        key::Line,
+        pattern::{KeyPattern, ParticipantPattern},
+        tokens::Estimator,
+    };
+
+    use super::*;
+
+    /// What a pattern says of `text`, for patterns of the few forms that stand above.
+    fn fits(pattern: &str, text: &str) -> bool {
+        regex_automata::meta::Regex::new(pattern).unwrap().is_match(text)
+    }
+
+    /// Each pattern holds for what the core takes, and for nothing else.
+    #[test]
+    fn patterns_say_what_the_core_takes() {
+        let long = ["a".repeat(64), "a".repeat(65), "a".repeat(128), "a".repeat(129)];
+        let words = [
+            "",
+            "a",
+            "A",
+            "_",
+            "a:b",
+            "a:b:c",
+            ":a",
+            "a:",
+            "a*",
+            "*",
+            "*:*",
+            "a.b",
+            ".a",
+            "-a",
+            "a b",
+            "ä",
+            "a\nb",
+            "a\u{85}b",
+            "orchestrator",
+            "admin",
+            "orchestrator:a",
+            "subagent",
+            "subagent:",
+            "subagent:a",
+            "subagent:A.b-c_d:0",
+            "subagent:a:b:c",
+            "subagent:*",
+            "subagent:a*:b*",
+            "subagent:ä",
+            "approximate",
+            "o200k_base",
+            "a\n",
+        ];
+        let words = words.iter().copied().chain(long.iter().map(String::as_str));
+        for it in words {
+            let check = |pattern: &str, is_taken: bool| {
+                assert_eq!(fits(pattern, it), is_taken, "{it:?} and {pattern}");
+            };
+            check(KEY, Key::parse(it).is_ok());
+            check(PREFIX, Prefix::parse(it).is_ok());
+            check(LABEL, Label::parse(it).is_ok());
+            check(SESSION_ID, SessionId::new(it).is_some());
+            check(PARTICIPANT, Participant::parse(it).is_ok());
+            check(PARTICIPANT_PATTERN, ParticipantPattern::parse(it).is_ok());
+            check(KEY_PATTERN, KeyPattern::parse(it).is_ok());
+            check(ONE_LINE, Line::parse("it", it).is_ok() || it.len() > LINE_CHARS_MAX);
+            let is_id = RequestId::parse(it).is_ok();
+            check(ONE_LINE, is_id || it.len() > REQUEST_ID_CHARS_MAX);
+            check(ESTIMATOR, Estimator::parse(it).is_ok());
+        }
+    }
+}

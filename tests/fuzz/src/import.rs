@@ -1,0 +1,142 @@
+//! Documents of sessions: what is imported is exported again as it was, and what is
+//! refused leaves nothing.
+//!
+//! A document is tried as it is, which mostly fails at its digests, and once more
+//! with digests that fit, as who forges one would make them.
+
+use serde_json::{Map, Value};
+use shared_context_codec::{Caller, Code};
+use shared_context_core::store::redaction::digest;
+
+use crate::{
+    json_tool::{ask, check_failure},
+    place::Place,
+    script::{Asked, requests},
+};
+
+/// Imports the document `input`.
+pub fn run(input: &[u8]) {
+    let Ok(text) = str::from_utf8(input) else { return };
+    import(text);
+    if let Ok(document) = serde_json::from_str(text) {
+        import(&sealed(document).to_string());
+    }
+}
+
+/// Imports `document` where nothing is: what is exported then.
+fn import(document: &str) -> Option<Vec<u8>> {
+    let place = Place::empty();
+    let request = format!(r#"{{"action":"import_session","document":{document}}}"#);
+    match place.invoke("copy", &Caller::trusted("admin"), request.as_bytes()) {
+        Ok(_) => {
+            let exported = export(&place, "copy").expect("what was imported can be exported");
+            let again = Place::empty();
+            let admin = Caller::trusted("admin");
+            let text = String::from_utf8_lossy(&exported);
+            let request = format!(r#"{{"action":"import_session","document":{text}}}"#);
+            let outcome = again.invoke("copy", &admin, request.as_bytes());
+            assert!(outcome.is_ok(), "what was exported is refused: {outcome:?}: {text}");
+            assert_eq!(export(&again, "copy").as_deref(), Some(&exported[..]), "not the same");
+            check_rows(&place);
+            Some(exported)
+        }
+        Err(failure) => {
+            check_failure(&failure);
+            assert!(place.kv.names(None, 9).is_empty(), "{failure} left something");
+            None
+        }
+    }
+}
+
+/// Checks that every command can read what was imported.
+fn check_rows(place: &Place) {
+    let admin = Caller::trusted("admin");
+    for request in [
+        r#"{"action":"inspect"}"#,
+        r#"{"action":"list_keys"}"#,
+        r#"{"action":"list_snapshots"}"#,
+        r#"{"action":"changes"}"#,
+        r#"{"action":"prompt"}"#,
+    ] {
+        let outcome = place.invoke("copy", &admin, request.as_bytes());
+        let is_fine = outcome.as_ref().map_or_else(
+            |failure| {
+                // The feed of an imported session begins after its past.
+                failure.code == Code::ChangesTruncated.as_str()
+            },
+            |_| true,
+        );
+        assert!(is_fine, "{request}: {outcome:?}");
+    }
+}
+
+fn export(place: &Place, session: &str) -> Option<Vec<u8>> {
+    let request = br#"{"action":"export_session"}"#;
+    place.invoke(session, &Caller::trusted("admin"), request).ok().map(|it| it.body)
+}
+
+/// Checks that the session `session`, if there is one, can be exported and imported.
+pub(crate) fn check_export(place: &Place, session: &str) {
+    let show = br#"{"action":"show_session"}"#;
+    if place.invoke(session, &Caller::trusted("admin"), show).is_err() {
+        return;
+    }
+    let exported = export(place, session).expect("a session can be exported");
+    let text = String::from_utf8_lossy(&exported).into_owned();
+    let document: Value = serde_json::from_str(&text).expect("a document is JSON");
+    assert_eq!(sealed(document.clone()), document, "the digests fit");
+    let request = format!(r#"{{"action":"import_session","document":{text}}}"#);
+    let other = Place::empty();
+    // What is written later than now would not be taken.
+    other.pass(shared_context_core::port::Clock::now(place).0 - crate::place::START_MS);
+    let outcome = other.invoke(session, &Caller::trusted("admin"), request.as_bytes());
+    assert!(outcome.is_ok(), "what was exported is refused: {outcome:?}: {text}");
+    assert_eq!(export(&other, session).as_deref(), Some(text.as_bytes()), "not the same");
+}
+
+/// `document` with digests that fit. Canonical JSON (RFC 8785) of what it holds is
+/// compact JSON with members in order, which is what is written here.
+fn sealed(mut document: Value) -> Value {
+    let of = |it: &Value| Value::from(digest(it.to_string()));
+    let mut digests = Map::new();
+    for section in ["config", "entries", "history", "snapshots"] {
+        let of_section = match document.get(section) {
+            Some(Value::Array(items)) => items.iter().map(of).collect(),
+            other => other.map(of).unwrap_or_default(),
+        };
+        digests.insert(section.to_owned(), of_section);
+    }
+    let Some(members) = document.as_object_mut() else { return document };
+    if let Some(values) = members.get_mut("values").and_then(Value::as_object_mut) {
+        let texts: Vec<_> = values.values().filter_map(Value::as_str).map(str::to_owned).collect();
+        values.extend(texts.into_iter().map(|it| (digest(&it), Value::from(it))));
+        values.retain(|name, value| value.as_str().is_some_and(|it| digest(it) == *name));
+    }
+    members.insert("digests".to_owned(), digests.into());
+    let mut outline = Map::new();
+    for name in ["format", "session_id", "status", "created_at", "digests"] {
+        outline.extend(members.get(name).map(|it| (name.to_owned(), it.clone())));
+    }
+    let values = members.get("values").and_then(Value::as_object).into_iter().flatten();
+    outline.insert("values".to_owned(), values.map(|(name, _)| name.as_str()).collect());
+    members.insert("digest".to_owned(), of(&outline.into()));
+    document
+}
+
+/// What can be exported after each case of the conformance suite.
+pub fn seeds() -> Vec<Vec<u8>> {
+    let mut seeds: Vec<Vec<u8>> = Vec::new();
+    for script in crate::json_tool::seeds() {
+        let place = Place::empty();
+        let create = br#"{"action":"create_session"}"#;
+        let _ = place.invoke("main", &Caller::trusted("admin"), create);
+        for written in requests(&script) {
+            let _ = ask(&place, &Asked::read(written));
+        }
+        seeds.extend(export(&place, "main").filter(|it| it.len() < 8_192));
+    }
+    seeds.extend(export(&Place::inhabited(), "main"));
+    seeds.sort();
+    seeds.dedup();
+    seeds
+}

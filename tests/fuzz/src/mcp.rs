@@ -1,0 +1,174 @@
+//! Messages to `/mcp`: what [`crate::rest`] claims of every answer, and that each
+//! message is answered as JSON-RPC 2.0 has it, with its id, once.
+
+use bytes::Bytes;
+use http::{Method, StatusCode, header};
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{
+    cases,
+    rest::{Desk, Seen},
+    script::{Sent, requests},
+};
+
+/// What can be read of a message, ours or theirs.
+#[derive(Debug, Deserialize)]
+struct Told<'b> {
+    #[serde(borrow, default)]
+    id: Option<&'b RawValue>,
+    #[serde(borrow, default)]
+    method: Option<&'b RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'b RawValue>,
+    #[serde(default)]
+    error: Option<Refused>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Refused {
+    code: i64,
+    message: String,
+}
+
+/// The codes of errors: those of JSON-RPC, and those of MCP.
+const CODES: [i64; 8] = [-32700, -32600, -32601, -32602, -32603, -32002, -32020, -32022];
+
+/// Sends the messages of `input`; what has another target is sent to `/mcp` too.
+pub fn run(input: &[u8]) {
+    let mut desk = Desk::new();
+    let mut handshake = None;
+    for mut sent in requests(input).filter_map(Sent::read) {
+        *sent.request.uri_mut() = http::Uri::from_static("/mcp");
+        // A script cannot know the id that it was given.
+        if let Some(id) = &handshake
+            && sent.request.headers().get("mcp-session-id").is_some_and(|it| it == "$")
+        {
+            sent.request.headers_mut().insert("mcp-session-id", Clone::clone(id));
+        }
+        let (method, body) = (sent.request.method().clone(), sent.request.body().clone());
+        let before = desk.place.revisions();
+        let seen = desk.send(sent);
+        if let Some(id) = seen.headers.get("mcp-session-id") {
+            handshake = Some(id.clone());
+        }
+        if method == Method::POST {
+            let is_refusal = check(&body, &seen);
+            assert!(!is_refusal || desk.place.revisions() == before, "it changed: {seen:?}");
+        }
+    }
+}
+
+/// Checks the answer to the message `body`: whether it is a refusal.
+fn check(body: &Bytes, seen: &Seen) -> bool {
+    let kind = seen.headers.get(header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);
+    if kind == Some(b"application/problem+json") {
+        return true;
+    }
+    let sent: Option<Told<'_>> = serde_json::from_slice(body).ok();
+    let id = sent.as_ref().and_then(|it| it.id).map(RawValue::get);
+    if seen.is_live {
+        assert_eq!(seen.status, StatusCode::OK);
+        assert!(id.is_some(), "a stream for what is no request: {seen:?}");
+        return false;
+    }
+    if seen.status == StatusCode::ACCEPTED {
+        assert!(seen.body.is_empty() && sent.is_some_and(|it| it.id.is_none()), "{seen:?}");
+        return true;
+    }
+    assert_eq!(kind, Some(&b"application/json"[..]), "{seen:?}");
+    let answer: Told<'_> = serde_json::from_slice(&seen.body).expect("an answer is a message");
+    assert!(answer.method.is_none(), "{seen:?}");
+    assert!(answer.result.is_some() != answer.error.is_some(), "{seen:?}");
+    match (answer.id.map(RawValue::get), id) {
+        (Some(told), Some(asked)) => assert_eq!(told, asked, "{seen:?}"),
+        (Some(told), None) => assert_eq!(told, "null", "an id that nobody sent: {seen:?}"),
+        (None, _) => assert!(answer.error.is_some(), "a result without an id: {seen:?}"),
+    }
+    if let Some(error) = answer.error {
+        assert!(CODES.contains(&error.code), "nobody knows {}: {seen:?}", error.code);
+        assert!(!error.message.is_empty(), "{seen:?}");
+        return true;
+    }
+    assert_eq!(seen.status, StatusCode::OK, "{seen:?}");
+    let whole: Value = serde_json::from_slice(&seen.body).unwrap_or_default();
+    whole["result"]["isError"] == true
+}
+
+const METHODS: [(&str, &str); 18] = [
+    ("tools/list", "{}"),
+    ("tools/call", r#"{"name":"shared_context","arguments":{"action":"list_keys"}}"#),
+    (
+        "tools/call",
+        r#"{"name":"shared_context","arguments":{"action":"write","key":"inv_1","value":"x","session":"main"}}"#,
+    ),
+    (
+        "tools/call",
+        r#"{"name":"subagent","arguments":{"task":"analysis","keys":["inv_*"],"ttl_seconds":3600}}"#,
+    ),
+    ("resources/list", "{}"),
+    ("resources/read", r#"{"uri":"session://main/keys"}"#),
+    ("resources/read", r#"{"uri":"session://main/entries/vault"}"#),
+    ("resources/templates/list", "{}"),
+    ("resources/subscribe", r#"{"uri":"session://main/entries/scope"}"#),
+    ("resources/unsubscribe", r#"{"uri":"session://main/entries/scope"}"#),
+    ("prompts/list", "{}"),
+    ("prompts/get", r#"{"name":"shared_context","arguments":{"role":"agent","max_tokens":"300"}}"#),
+    (
+        "completion/complete",
+        r#"{"ref":{"type":"ref/resource","uri":"session://main/entries/{key}"},"argument":{"name":"key","value":"s"}}"#,
+    ),
+    ("server/discover", "{}"),
+    ("subscriptions/listen", r#"{"resourceSubscriptions":["session://main/keys"]}"#),
+    ("logging/setLevel", r#"{"level":"info"}"#),
+    ("notifications/initialized", "{}"),
+    ("ping", "{}"),
+];
+
+/// The messages of the conformance suite, and each method in both versions, with the
+/// headers they ask for.
+pub fn seeds() -> Vec<Vec<u8>> {
+    let mut seeds = cases::scripts(|step| {
+        let is_mcp = step.get("http")?.as_str()?.contains("/mcp");
+        is_mcp.then(|| cases::http_request(step)).flatten()
+    });
+    let hello = concat!(
+        "POST /mcp\nas: orchestrator\ncontent-type: application/json\n\n",
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"f","version":"1"}}}"#,
+        "\u{1e}"
+    );
+    for (method, params) in METHODS {
+        let mut params: Value = serde_json::from_str(params).unwrap_or_default();
+        let message = |params: &Value| {
+            let mut message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+            if !method.starts_with("notifications/") {
+                message["id"] = 1.into();
+            }
+            message
+        };
+        let name = params.get("name").or_else(|| params.get("uri")).and_then(Value::as_str);
+        let name = name.map(|it| format!("mcp-name: {it}\n")).unwrap_or_default();
+        let session = params.pointer("/arguments/session").and_then(Value::as_str);
+        let session = session.map(|it| format!("mcp-param-session: {it}\n")).unwrap_or_default();
+        let common =
+            "accept: application/json, text/event-stream\ncontent-type: application/json\n";
+        let legacy = format!(
+            "{hello}POST /mcp\nas: orchestrator\n{common}mcp-protocol-version: 2025-11-25\n\
+             mcp-session-id: $\n\n{}\u{1e}GET /mcp\nas: orchestrator\naccept: text/event-stream\n\
+             mcp-session-id: $\n\n",
+            message(&params)
+        );
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "f", "version": "1"},
+        });
+        let modern = format!(
+            "POST /mcp\nas: subagent:a\n{common}mcp-protocol-version: 2026-07-28\nmcp-method: \
+             {method}\n{name}{session}\n{}",
+            message(&params)
+        );
+        seeds.extend([legacy.into_bytes(), modern.into_bytes()]);
+    }
+    seeds
+}

@@ -1,0 +1,224 @@
+//! Where requests are made: the rules over rows in memory, with two sessions in
+//! them, and what a host does around the wire.
+
+use std::{
+    future::Future,
+    pin::pin,
+    sync::{
+        LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use shared_context_codec::{Caller, Failure, Reply, invoke};
+use shared_context_core::{
+    audit::AuditRecord,
+    memory::MemoryKv,
+    port::{Bucket as _, Change, Clock, Kv as _, Log, NoTokenizer, Ports, Row},
+    time::Timestamp,
+};
+use shared_context_wire::{Engine, Woken};
+
+/// 2026-02-20T14:00:00Z, when the cases of the conformance suite begin too.
+pub const START_MS: u64 = 1_771_596_000_000;
+/// The value that only the orchestrator of `main` may read.
+pub const HIDDEN_VALUE: &str = "hidden-value-93";
+/// The key it stands under.
+pub const HIDDEN_KEY: &str = "vault";
+/// A value of the session `other`.
+pub const OTHER_VALUE: &str = "elsewhere-value-71";
+
+/// How the sessions came to be: who asked what.
+const PAST: &[(&str, &str, &str)] = &[
+    (
+        "main",
+        "admin",
+        r#"{"action":"create_session","config":{"allows_prefixes":true,"history_versions_max":3,"access":[{"keys":"plan_*","writable_by":["orchestrator"]}]}}"#,
+    ),
+    ("main", "orchestrator", r#"{"action":"write","key":"scope","value":"one"}"#),
+    ("main", "subagent:a", r#"{"action":"write","key":"scope","value":"two","request_id":"r1"}"#),
+    (
+        "main",
+        "orchestrator",
+        r#"{"action":"write","key":"vault","value":"hidden-value-93","readable_by":["orchestrator"]}"#,
+    ),
+    (
+        "main",
+        "subagent:a",
+        r#"{"action":"write","key":"inv:draft","value":"é \"quoted\"\n","ttl_seconds":600}"#,
+    ),
+    ("main", "subagent:a", r#"{"action":"write","key":"findings","value":"Pool size: 20."}"#),
+    (
+        "main",
+        "orchestrator",
+        r#"{"action":"snapshot","label":"before","note":"before the review"}"#,
+    ),
+    (
+        "main",
+        "subagent:a",
+        r#"{"action":"write_batch","writes":[{"key":"scope","value":"three"},{"key":"gone","value":"x"}],"deletes":[{"key":"findings"}],"request_id":"r2"}"#,
+    ),
+    ("main", "subagent:a", r#"{"action":"delete","key":"gone","request_id":"r3"}"#),
+    ("main", "subagent:a", r#"{"action":"write","key":"beat","value":"1","history":false}"#),
+    ("main", "orchestrator", r#"{"action":"write","key":"secret","value":"hunter2"}"#),
+    ("main", "orchestrator", r#"{"action":"redact","key":"secret","reason":"a password"}"#),
+    ("main", "orchestrator", r#"{"action":"write","key":"plan_a","value":"kept"}"#),
+    ("other", "admin", r#"{"action":"create_session"}"#),
+    ("other", "orchestrator", r#"{"action":"write","key":"scope","value":"elsewhere-value-71"}"#),
+];
+
+/// Buckets as they were: their names, how often they were changed, their rows.
+type Frozen = Vec<(String, u64, Vec<Row>)>;
+
+static PAST_ROWS: LazyLock<Frozen> = LazyLock::new(|| {
+    let place = Place::empty();
+    for (session, who, request) in PAST {
+        let reply = place.invoke(session, &Caller::trusted(*who), request.as_bytes());
+        assert!(reply.is_ok(), "{request}: {reply:?}");
+    }
+    place.frozen()
+});
+
+/// A host in memory.
+#[derive(Debug, Default)]
+pub struct Place {
+    /// The storage.
+    pub kv: MemoryKv,
+    now_ms: AtomicU64,
+}
+
+impl Place {
+    /// Without any session.
+    pub fn empty() -> Self {
+        Self { kv: MemoryKv::default(), now_ms: START_MS.into() }
+    }
+
+    /// With the sessions `main` and `other`, which have a row of every kind.
+    pub fn inhabited() -> Self {
+        Self::of(&PAST_ROWS)
+    }
+
+    fn of(frozen: &Frozen) -> Self {
+        let place = Self::empty();
+        for (name, revision, rows) in frozen {
+            let puts = rows.iter().cloned().map(|(row, bytes)| Change::Put(row, bytes));
+            place.commit(name, puts.collect());
+            for _ in 1..*revision {
+                place.commit(name, Vec::new());
+            }
+        }
+        place
+    }
+
+    /// Changes rows behind the rules' back.
+    pub fn commit(&self, name: &str, changes: Vec<Change>) {
+        let mut bucket = self.kv.open(name).expect("memory opens");
+        bucket.commit(bucket.revision(), changes).expect("memory commits");
+    }
+
+    /// The rows of the bucket `name`.
+    pub fn rows(&self, name: &str) -> Vec<Row> {
+        let bucket = self.kv.open(name).expect("memory opens");
+        bucket.scan("", None, u32::MAX).expect("memory reads")
+    }
+
+    fn frozen(&self) -> Frozen {
+        let rows = |(name, revision): (String, u64)| {
+            let rows = self.rows(&name);
+            (name, revision, rows)
+        };
+        self.revisions().into_iter().map(rows).collect()
+    }
+
+    /// How often each bucket was changed: the same as before means the same rows.
+    pub fn revisions(&self) -> Vec<(String, u64)> {
+        let revision = |it: &str| self.kv.open(it).expect("memory opens").revision().0;
+        let names = self.kv.names(None, usize::MAX);
+        names.into_iter().map(|it| (it.clone(), revision(&it))).collect()
+    }
+
+    /// Lets time pass.
+    pub fn pass(&self, milliseconds: u64) {
+        self.now_ms.fetch_add(milliseconds, Ordering::Relaxed);
+    }
+
+    /// Has the rules asked.
+    ///
+    /// # Errors
+    ///
+    /// Those of the JSON tool.
+    pub fn invoke(&self, session: &str, who: &Caller, request: &[u8]) -> Result<Reply, Failure> {
+        let ports = Ports { kv: &self.kv, clock: self, log: self, tokenizer: &NoTokenizer };
+        invoke(&ports, &format!("session/{session}"), who, request)
+    }
+}
+
+impl Clock for Place {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.now_ms.load(Ordering::Relaxed))
+    }
+}
+
+impl Log for Place {
+    fn record(&self, _: &AuditRecord) {}
+}
+
+impl Engine for Place {
+    async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
+        let ports = Ports { kv: &self.kv, clock: self, log: self, tokenizer: &NoTokenizer };
+        invoke(&ports, scope, caller, request)
+    }
+
+    async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
+        let after = after.map(|it| format!("session/{it}"));
+        let names = self.kv.names(after.as_deref(), limit);
+        Ok(names.iter().filter_map(|it| it.strip_prefix("session/")).map(str::to_owned).collect())
+    }
+
+    async fn position(&self, scope: &str) -> u64 {
+        self.kv.open(scope).expect("memory opens").revision().0
+    }
+
+    /// Nobody else is here: the time passes.
+    async fn wait_for_change(&self, scope: &str, seen: u64, at_most: Duration) -> Woken {
+        if self.position(scope).await > seen {
+            return Woken::Changed;
+        }
+        self.pass(u64::try_from(at_most.as_millis()).unwrap_or(u64::MAX));
+        Woken::TimeUp
+    }
+
+    fn now(&self) -> Timestamp {
+        Clock::now(self)
+    }
+
+    fn monotonic_micros(&self) -> u64 {
+        self.now_ms.load(Ordering::Relaxed).wrapping_sub(START_MS).wrapping_mul(1_000)
+    }
+}
+
+/// The result of a future that waits for nothing.
+pub fn ready<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => unreachable!("nothing here waits"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sessions_have_a_row_of_every_kind() {
+        let place = Place::inhabited();
+        let rows = place.rows("session/main");
+        let mut kinds: Vec<&str> =
+            rows.iter().filter_map(|(row, _)| row.split_inclusive('/').next()).collect();
+        kinds.dedup();
+        assert_eq!(kinds, ["access", "c/", "e/", "h/", "k/", "meta", "q/", "s/", "v/"]);
+        assert_eq!(place.frozen(), *PAST_ROWS);
+    }
+}

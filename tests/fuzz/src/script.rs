@@ -1,0 +1,167 @@
+//! How several requests are written down in one input: one after another, with the
+//! byte 0x1E between them, which RFC 7464 has for that.
+//!
+//! A request of the JSON tool is preceded by a line that says who asks it; a request
+//! of HTTP looks as on the wire, with a blank line before its body:
+//!
+//! ```text
+//! subagent:a only inv_*,scope +1000 /other
+//! {"action":"list_keys"}
+//!
+//! PUT /v1/sessions/main/entries/scope
+//! as: agent
+//! if-match: "3"
+//!
+//! a value
+//! ```
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Request};
+
+/// What stands between two requests.
+pub const SEPARATOR: u8 = 0x1E;
+/// How many requests of one input are made: more would tell nothing new, slowly.
+pub const REQUESTS_MAX: usize = 24;
+
+/// The requests of an input.
+pub fn requests(input: &[u8]) -> impl Iterator<Item = &[u8]> {
+    input.split(|byte| *byte == SEPARATOR).take(REQUESTS_MAX)
+}
+
+/// A request of the JSON tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked<'i> {
+    /// Who asks.
+    pub participant: String,
+    /// The only keys that are there for them; none: all.
+    pub keys: Vec<String>,
+    /// The session.
+    pub session: String,
+    /// How much time passes before, in milliseconds.
+    pub passes: u64,
+    /// The request.
+    pub request: &'i [u8],
+}
+
+impl<'i> Asked<'i> {
+    /// Reads one; whatever is not said is that of an orchestrator of `main`.
+    pub fn read(written: &'i [u8]) -> Self {
+        let (line, request) = split_line(written);
+        let line = String::from_utf8_lossy(line);
+        let mut asked = Self {
+            participant: "orchestrator".to_owned(),
+            keys: Vec::new(),
+            session: "main".to_owned(),
+            passes: 0,
+            request,
+        };
+        let mut words = line.split(' ').filter(|it| !it.is_empty());
+        if let Some(participant) = words.next() {
+            participant.clone_into(&mut asked.participant);
+        }
+        while let Some(word) = words.next() {
+            if word == "only" {
+                let keys = words.next().unwrap_or_default();
+                asked.keys = keys.split(',').map(str::to_owned).collect();
+            } else if let Some(session) = word.strip_prefix('/') {
+                session.clone_into(&mut asked.session);
+            } else if let Some(passes) = word.strip_prefix('+') {
+                asked.passes = milliseconds(passes);
+            }
+        }
+        asked
+    }
+}
+
+/// A request of HTTP.
+#[derive(Debug)]
+pub struct Sent {
+    /// Who sends it, by the name of a credential.
+    pub who: String,
+    /// How much time passes before, in milliseconds.
+    pub passes: u64,
+    /// The request, without the credential.
+    pub request: Request<Bytes>,
+}
+
+impl Sent {
+    /// Reads one; `None` when no client could have sent it.
+    pub fn read(written: &[u8]) -> Option<Self> {
+        let (line, mut rest) = split_line(written);
+        let (method, target) = str::from_utf8(line).ok()?.split_once(' ')?;
+        let mut request = Request::builder().method(method).uri(target).body(Bytes::new()).ok()?;
+        // The wire is given targets as the host reads them: paths, or `*`.
+        let path = request.uri().path();
+        if !path.starts_with('/') && path != "*" {
+            return None;
+        }
+        let mut sent = Self { who: String::new(), passes: 0, request: Request::default() };
+        loop {
+            let (line, after) = split_line(rest);
+            rest = after;
+            if line.is_empty() {
+                break;
+            }
+            let colon = line.iter().position(|byte| *byte == b':');
+            let (name, value) = colon.and_then(|at| line.split_at_checked(at))?;
+            let value = value.get(1..).unwrap_or_default().trim_ascii();
+            match name {
+                b"as" => sent.who = String::from_utf8_lossy(value).into_owned(),
+                b"passes" => sent.passes = milliseconds(&String::from_utf8_lossy(value)),
+                _ => {
+                    let name = HeaderName::from_bytes(name).ok()?;
+                    request.headers_mut().append(name, HeaderValue::from_bytes(value).ok()?);
+                }
+            }
+        }
+        *request.body_mut() = Bytes::copy_from_slice(rest);
+        Some(Self { request, ..sent })
+    }
+}
+
+/// As text, at most ten years.
+fn milliseconds(text: &str) -> u64 {
+    const TEN_YEARS: u64 = 10 * 365 * 86_400_000;
+    text.parse().unwrap_or(0).min(TEN_YEARS)
+}
+
+fn split_line(text: &[u8]) -> (&[u8], &[u8]) {
+    let end = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
+    let (line, rest) = text.split_at(end);
+    (line.strip_suffix(b"\r").unwrap_or(line), rest.get(1..).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_of_the_tool_says_who_asks() {
+        let asked = Asked::read(b"subagent:a only inv_*,scope +1000 /other\n{}\n");
+        assert_eq!((asked.participant.as_str(), asked.session.as_str()), ("subagent:a", "other"));
+        assert_eq!((asked.keys, asked.passes), (vec!["inv_*".into(), "scope".into()], 1_000));
+        assert_eq!(asked.request, b"{}\n");
+        assert_eq!(Asked::read(b"").participant, "orchestrator");
+    }
+
+    #[test]
+    fn a_request_of_http_is_written_as_it_is_sent() {
+        let text = b"PUT /v1?a=b\nas: agent\nIf-Match: \"3\"\nif-match: x\n\nbody\n\n";
+        let sent = Sent::read(text).unwrap();
+        assert_eq!(sent.who, "agent");
+        assert_eq!(sent.request.uri(), "/v1?a=b");
+        assert_eq!(sent.request.headers().get_all("if-match").iter().count(), 2);
+        assert_eq!(sent.request.headers().len(), 2);
+        assert_eq!(&sent.request.body()[..], b"body\n\n");
+        for none in ["", "GET", "GET x y", "GET /\nno header\n\n", "G T /\n", "GET http://\n"] {
+            assert!(Sent::read(none.as_bytes()).is_none(), "{none}");
+        }
+    }
+
+    #[test]
+    fn requests_stand_between_separators() {
+        let seen: Vec<_> = requests(b"a\x1eb\x1e").collect();
+        assert_eq!(seen, [&b"a"[..], b"b", b""]);
+        assert_eq!(requests(&[SEPARATOR; 100]).count(), REQUESTS_MAX);
+    }
+}
