@@ -13,8 +13,9 @@ use crate::{cargo_tool::Tool, console, process, workspace::Workspace};
 pub(crate) const CARGO_DENY: Tool =
     Tool { name: "cargo-deny", version: "0.20.2", takes: "1 to 4 minutes" };
 
+const WORKSPACE: &str = "Cargo.toml";
 /// What has a lock file of its own: its manifest.
-const LOCKED: [&str; 3] = ["Cargo.toml", "fuzz/Cargo.toml", "examples/spin-app/Cargo.toml"];
+const LOCKED: [&str; 3] = [WORKSPACE, "fuzz/Cargo.toml", "examples/spin-app/Cargo.toml"];
 
 /// Checks every package of the lock files against `deny.toml`; also against the
 /// advisory database when `with_advisories`.
@@ -27,11 +28,19 @@ pub(crate) fn check(workspace: &Workspace, with_advisories: bool) -> Result<()> 
         fetch.args(["fetch", "--locked", "--quiet", "--manifest-path", manifest]);
         process::run(&mut fetch)?;
         let mut deny = Command::new(&program);
-        deny.current_dir(&workspace.root).args(["--manifest-path", manifest]);
+        deny.current_dir(&workspace.root);
+        deny.args(["--config", "deny.toml", "--manifest-path", manifest]);
         if !with_advisories {
             deny.arg("--offline");
         }
-        deny.args(["check", "--config", "deny.toml"]);
+        deny.arg("check").args(["--allow", "license-exception-not-encountered"]);
+        if manifest != WORKSPACE {
+            // What is allowed for the workspace need not be of use elsewhere, and what comes
+            // twice there is no part of it.
+            for lint in ["license-not-encountered", "unmatched-skip-root", "duplicate"] {
+                deny.args(["--allow", lint]);
+            }
+        }
         if with_advisories {
             deny.arg("advisories");
         }
