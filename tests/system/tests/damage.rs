@@ -12,7 +12,7 @@ use std::{
 };
 
 use serde_json::json;
-use shared_context_system::{Server, Setup};
+use shared_context_system::{Server, Setup, program};
 use tempfile::{TempDir, tempdir};
 
 const SESSIONS: usize = 20;
@@ -73,6 +73,22 @@ fn log(folder: &Path) -> PathBuf {
     folder.join("shared-context.db-wal")
 }
 
+fn mark(folder: &Path) -> PathBuf {
+    folder.join("shared-context.mark")
+}
+
+/// Alters `text` wherever it stands in the database, in pages out of use too.
+#[track_caller]
+fn alter(folder: &Path, text: &str) {
+    let bytes = fs::read(database(folder)).unwrap();
+    let starts = bytes.windows(text.len()).enumerate();
+    let places: Vec<_> = starts.filter(|(_, it)| *it == text.as_bytes()).collect();
+    assert!(!places.is_empty(), "{text:?} is not there");
+    for (at, _) in places {
+        overwrite(&database(folder), u64::try_from(at).unwrap(), b"#");
+    }
+}
+
 fn cut(path: &Path, bytes: u64) {
     OpenOptions::new().write(true).open(path).unwrap().set_len(bytes).unwrap();
 }
@@ -99,6 +115,7 @@ fn start(folder: &Path, what: &str) -> Outcome {
             let said = refusal.said;
             let file = database(folder);
             assert!(said.contains(file.to_str().unwrap()), "{what}: {said}");
+            assert!(!said.contains("zzz"), "{what}: a value is told: {said}");
             let advises = ["backup", "start the version", "choose another"];
             assert!(advises.iter().any(|it| said.contains(it)), "{what}: {said}");
             assert!(!said.contains("panicked"), "{what}: {said}");
@@ -273,4 +290,98 @@ fn the_database_of_another_program_is_refused() {
     check(folder.path(), "another program's", Outcome::Refused, |it| {
         overwrite(&database(it), 68, &7_u32.to_be_bytes());
     });
+}
+
+/// `SQLite` takes a log that was cut, or is gone, for all there ever was: without the
+/// mark such a start lost acknowledged writes and said nothing.
+#[test]
+fn a_log_that_lost_commits_is_refused_until_the_loss_is_accepted() {
+    let folder = left_by(End::Killed);
+    let bytes = length(&log(folder.path()));
+    check(folder.path(), "no log", Outcome::Refused, |it| fs::remove_file(log(it)).unwrap());
+    check(folder.path(), "no mark", Outcome::Refused, |it| fs::remove_file(mark(it)).unwrap());
+    check(folder.path(), "an altered bit", Outcome::Refused, |it| {
+        overwrite(&log(it), bytes / 2, b"#");
+    });
+    let it = copy(folder.path());
+    cut(&log(it.path()), bytes / 2);
+    let said = Setup::new(it.path()).refused().said;
+    for part in ["lacks the last", "acknowledged commits", "--accept-loss"] {
+        assert!(said.contains(part), "{said}");
+    }
+    assert_eq!(start(it.path(), "a log cut in half"), Outcome::Refused);
+    let server = Setup::new(it.path()).arguments(&["--accept-loss"]).start();
+    let kept = server.admin().get("/v1/sessions").expect(200)["sessions"].as_array().unwrap().len();
+    assert!((1..=SESSIONS).contains(&kept), "{kept}");
+    assert!(server.log().contains("lacks the last"), "{}", server.log());
+    server.stop();
+    let server = Server::start(it.path());
+    assert_eq!(
+        server.admin().get("/v1/sessions").expect(200)["sessions"].as_array().unwrap().len(),
+        kept
+    );
+}
+
+#[test]
+fn a_database_rolled_back_or_swapped_is_refused() {
+    let (old, other) = (left_by(End::Stopped), left_by(End::Stopped));
+    let folder = copy(old.path());
+    let server = Server::start(folder.path());
+    let orchestrator = server.admin().mint("session-0", "orchestrator");
+    orchestrator.write("session-0", "more", "1").expect(200);
+    server.stop();
+    for (what, from) in [("rolled back", &old), ("another server's", &other)] {
+        check(folder.path(), what, Outcome::Refused, |it| {
+            fs::copy(database(from.path()), database(it)).unwrap();
+        });
+    }
+    check(folder.path(), "gone", Outcome::Refused, |it| fs::remove_file(database(it)).unwrap());
+}
+
+/// One byte of one value: `SQLite` shows it to the agent as if it had been written.
+#[test]
+fn an_altered_value_is_refused_and_the_other_sessions_can_be_had() {
+    let folder = left_by(End::Stopped);
+    alter(folder.path(), &value(10, 3)[..9]);
+    assert_eq!(start(folder.path(), "an altered value"), Outcome::Refused);
+    let said = Setup::new(folder.path()).refused().said;
+    assert!(said.contains("altered rows: 1") && said.contains("session-10"), "{said}");
+    let server = Setup::new(folder.path()).arguments(&["--accept-loss"]).start();
+    let admin = server.admin();
+    admin.read("session-10", "key_0").refused(404, "SESSION_NOT_FOUND");
+    assert_eq!(admin.read("session-11", "key_3").expect(200)["value"], value(11, 3));
+    assert!(server.log().contains("session/session-10"), "{}", server.log());
+    assert!(folder.path().join("shared-context.db.damaged-1").exists());
+    server.stop();
+    let server = Server::start(folder.path());
+    assert_eq!(
+        server.admin().get("/v1/sessions").expect(200)["sessions"].as_array().unwrap().len(),
+        SESSIONS - 1
+    );
+}
+
+/// The same while the server runs: who asks for it hears that the storage failed,
+/// the operator which row of which file it was, and nobody else notices.
+#[test]
+fn a_value_that_rots_under_a_running_server_fails_its_readers_only() {
+    let folder = left_by(End::Stopped);
+    let server = Server::start(folder.path());
+    alter(folder.path(), &value(10, 3)[..9]);
+    let admin = server.admin();
+    // What it has in memory is sound; after a change it reads the file again.
+    let orchestrator = admin.mint("session-0", "orchestrator");
+    orchestrator.write("session-0", "after", "the damage").expect(200);
+    admin.read("session-10", "key_3").refused(503, "STORAGE_UNAVAILABLE");
+    assert_eq!(admin.read("session-10", "key_2").expect(200)["value"], value(10, 2));
+    assert_eq!(admin.read("session-11", "key_3").expect(200)["value"], value(11, 3));
+    let log = server.log();
+    for part in
+        [database(folder.path()).to_str().unwrap(), "session/session-10", "key_3", "checksum"]
+    {
+        assert!(log.contains(part), "{part} is not in: {log}");
+    }
+    assert!(!log.contains("zzz"), "{log}");
+    let doctor = program::run(["doctor", "--data", folder.path().to_str().unwrap(), "--json"]);
+    let said = String::from_utf8(doctor.stdout).unwrap();
+    assert!(said.contains("altered rows: 1"), "{said}");
 }

@@ -12,6 +12,7 @@ use super::recording::{
 };
 
 const SECTOR: usize = 512;
+const LOG_HEAD: usize = 32;
 
 /// `before`, with some of the sectors in which `after` differs.
 fn torn(before: &[u8], after: &[u8], dice: &mut Dice) -> Vec<u8> {
@@ -42,7 +43,12 @@ fn power_that_goes_during_a_commit_costs_at_most_that_commit() {
     for nth in 0..images_wanted() {
         let before = nth % (recording.moments.len() - 1);
         let [old, new] = &recording.moments[before..before + 2] else { unreachable!() };
-        let log = torn(old.image.bytes(LOG), new.image.bytes(LOG), &mut dice);
+        // A log begun anew has its head on the disk before anything behind it:
+        // `SQLite` syncs between the two.
+        let mut log = old.image.bytes(LOG).to_vec();
+        let head = new.image.bytes(LOG).iter().take(LOG_HEAD);
+        log.iter_mut().zip(head).for_each(|(old, new)| *old = *new);
+        let log = torn(&log, new.image.bytes(LOG), &mut dice);
         let mut image = old.image.clone();
         if !log.is_empty() {
             image.0.insert(LOG, log);

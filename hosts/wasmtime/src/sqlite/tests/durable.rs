@@ -103,6 +103,19 @@ fn a_full_disk_fails_the_commit_and_nothing_else() {
     assert_eq!(commit(&kv, "a", vec![Change::DeletePrefix(String::new())]), Ok(Revision(4)));
 }
 
+/// The mark would be ahead of a database that lacks what was never acknowledged, and
+/// the next start refused.
+#[test]
+fn a_commit_that_failed_is_not_missed_at_the_next_start() {
+    let folder = tempdir().unwrap();
+    let kv = open(folder.path());
+    commit(&kv, "a", vec![put("x", "1")]).unwrap();
+    drop(sabotaged(folder.path(), "committed"));
+    assert!(matches!(commit(&kv, "bad", vec![put("x", "1")]), Err(CommitError::Failed(_))));
+    drop(kv);
+    assert_eq!(open(folder.path()).names(None, 9).unwrap(), ["a"]);
+}
+
 /// Queues many commits at once while a foreign program holds the database, so
 /// that they meet in one transaction, and returns what became of each.
 fn in_one_transaction(

@@ -228,8 +228,11 @@ fn golden(end: &str) -> TempDir {
     folder
 }
 
+/// Bucket, revision, row, value.
+type Plain = (String, i64, Option<String>, Option<Vec<u8>>);
+
 /// All rows, as `SQLite` alone reads them, whatever the format.
-fn plain(folder: &Path) -> Vec<(String, i64, Option<String>, Option<Vec<u8>>)> {
+fn plain(folder: &Path) -> Vec<Plain> {
     let database = Connection::open(folder.join(DATABASE)).unwrap();
     let mut rows = database
         .prepare(

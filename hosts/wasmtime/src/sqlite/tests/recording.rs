@@ -202,7 +202,7 @@ fn contents(kv: &SqliteKv, recording: &Recording) -> Contents {
 fn transact(kv: &SqliteKv, contents: &mut Vec<Contents>, dice: &mut Dice) {
     let first = dice.below(BUCKETS);
     let mut outcomes = Vec::new();
-    for nth in 0..1 + dice.below(4) {
+    for nth in 0..=dice.below(4) {
         let name = format!("session/{:02}", (first + nth) % BUCKETS);
         let mut now = contents.last().unwrap().clone();
         let (revision, rows) = now.entry(name.clone()).or_default();
@@ -244,7 +244,7 @@ fn changes(dice: &mut Dice) -> Vec<Change> {
             put(&name, text)
         }
     };
-    (0..1 + dice.below(5)).map(|_| change(dice)).collect()
+    (0..=dice.below(5)).map(|_| change(dice)).collect()
 }
 
 /// Prints figures although the test captures what is printed.
