@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::{
+    canary::Canary,
     script::{Ask, Request, Script, Step},
     world::World,
 };
@@ -14,7 +15,9 @@ use crate::{
 /// case cannot say it: faults, requests inside of others, timers, credentials by
 /// number, and answers of which there may be several.
 pub fn conformance_case(script: &Script, title: &str) -> Option<String> {
-    let world = World::new(script.storage, None);
+    // What must be answered is the model's, also where the system is broken.
+    let canary = script.canary.as_deref().and_then(Canary::find);
+    let world = World::new(script.storage, canary);
     let mut text = format!("title: {}\n", json!(title));
     text += "cites: [A9]\nsessions: []\nsteps:\n";
     for step in &script.steps {

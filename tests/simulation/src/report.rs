@@ -63,7 +63,7 @@ impl Report {
             for (name, count) in of {
                 table.add_row([format!("  {name}"), grouped(*count)]);
             }
-            anstream::println!("\n{title} {}\n{table}", grouped(of.values().sum()));
+            anstream::println!("\n{title} {}\n{}", grouped(of.values().sum()), aligned(table));
         }
         let rate = format!("{:.0}", counts.steps as f64 / self.seconds.max(0.001));
         let mut table = table();
@@ -85,7 +85,7 @@ impl Report {
         ] {
             table.add_row([format!("  {what}"), figure]);
         }
-        anstream::println!("\nin all\n{table}\n\ndigest {}", self.digest);
+        anstream::println!("\nin all\n{}\n\ndigest {}", aligned(table), self.digest);
         match &self.flaw {
             None => anstream::println!("no flaw"),
             Some(found) => found.print(),
@@ -167,7 +167,11 @@ fn pretty(document: &impl Serialize) -> String {
 fn table() -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["", ""]);
+    table
+}
+
+/// Numbers stand below each other.
+fn aligned(mut table: Table) -> Table {
     if let Some(column) = table.column_mut(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }

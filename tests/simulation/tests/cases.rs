@@ -59,6 +59,20 @@ fn a_script_without_faults_is_a_case_of_the_suite() {
     assert!(text.contains("error: {code: KEY_NOT_FOUND}"), "{text}");
 }
 
+/// A case holds a system to what is right: what it answers wrongly is not in it.
+#[test]
+fn a_case_of_what_is_broken_says_what_is_right() {
+    let write = || call("orchestrator", json!({"action": "write", "key": "k", "value": "zq"}));
+    let mut script =
+        script(vec![call("admin", json!({"action": "create_session"})), write(), write()]);
+    script.canary = Some("keeps_version".to_owned());
+    let flaw = run::script(&script).flaw;
+    assert!(flaw.is_some_and(|it| it.message.contains("\"version\":1")), "it answers wrongly");
+    let text = conformance_case(&script, "title").unwrap_or_default();
+    let last = text.lines().last().unwrap_or_default();
+    assert!(last.contains("expect_partial") && last.contains("\"version\":2"), "{text}");
+}
+
 #[test]
 fn what_a_case_cannot_say_is_none() {
     let create = || call("admin", json!({"action": "create_session"}));

@@ -10,6 +10,25 @@ use shared_context_core::{
     tokens::Tokens,
 };
 
+use crate::model::Expected;
+
+/// What must be answered, as far as there is one right form of it.
+pub(super) fn promise(expected: &Expected) -> Result<Value, String> {
+    let (revision, reply) = match expected {
+        Expected::Exactly(Err(code)) => return Err(code.as_str().to_owned()),
+        Expected::Exactly(Ok((revision, reply))) => (*revision, reply.clone()),
+        Expected::Changes(revision, page, _) => (*revision, Reply::Changes(page.clone())),
+    };
+    let text = codec::to_json(&Outcome { revision, reply, next_expiry: None });
+    let mut told: Value = serde_json::from_str(&text).unwrap_or_default();
+    if let Some(members) = told.as_object_mut() {
+        for name in ["records", "changes", "digests"] {
+            members.remove(name);
+        }
+    }
+    Ok(told)
+}
+
 /// Whether a reply says that nothing asked for changed.
 pub(super) fn is_unchanged(body: &Value) -> bool {
     body.get("unchanged") == Some(&Value::Bool(true))

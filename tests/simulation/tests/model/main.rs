@@ -10,6 +10,7 @@
 #![expect(clippy::indexing_slicing, reason = "what is not there fails the test")]
 
 mod pair;
+mod records;
 mod script;
 #[path = "../../../../components/core/tests/support/mod.rs"]
 mod support;

@@ -11,7 +11,6 @@ use shared_context_core::{
     port::{NoTokenizer, Ports, Revision},
     portable::Portable,
     reply::{AuditPage, SessionInfo},
-    tokens::Tokens,
 };
 
 use shared_context_simulation::{
@@ -20,6 +19,7 @@ use shared_context_simulation::{
 };
 
 use crate::{
+    records::{check_order, plain, sorted},
     script::{CALLERS, Step},
     support::{Failure, TestHost},
 };
@@ -375,31 +375,4 @@ fn told(answer: Result<Outcome, Error>) -> Answer {
         _ => {}
     }
     Ok((revision, reply))
-}
-
-/// Revisions never go back, and what expired stands before what its commit did
-/// besides.
-fn check_order(records: &[AuditRecord]) {
-    let is_expiry = |it: &AuditRecord| it.action == AuditAction::Expire;
-    let in_order = |a: &AuditRecord, b: &AuditRecord| {
-        a.revision < b.revision || a.revision == b.revision && (is_expiry(a) || !is_expiry(b))
-    };
-    assert!(records.is_sorted_by(in_order), "{records:?}");
-}
-
-/// What one commit did has no order of its own, and of a redaction it is told
-/// which key it was of, not of which of its versions.
-fn sorted(records: &[AuditRecord]) -> Vec<AuditRecord> {
-    let mut plain: Vec<_> = records.iter().map(plain).collect();
-    plain.sort_by_key(|it| (it.revision, format!("{it:?}")));
-    plain
-}
-
-fn plain(record: &AuditRecord) -> AuditRecord {
-    let mut plain = record.clone();
-    if let (AuditAction::Redact, Some(entry)) = (record.action, &mut plain.entry) {
-        entry.version = 0;
-        entry.value_tokens = Tokens(0);
-    }
-    plain
 }
