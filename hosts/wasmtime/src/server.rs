@@ -116,7 +116,6 @@ impl ServerOptions {
 }
 
 /// A running server. Dropping it stops it too, without waiting.
-#[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
     admin_key: String,
@@ -292,6 +291,13 @@ fn not_bound(address: SocketAddr, error: &io::Error) -> StartError {
         ),
         _ => format!("cannot listen on {address}: {error}"),
     })
+}
+
+impl fmt::Debug for Server {
+    /// Without the admin key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for ServerOptions {

@@ -4,17 +4,57 @@
 //! `cargo test -p shared-context-conformance --test conformance -- core::store`
 //! runs those of one target and one system.
 
-use std::{path::Path, process::ExitCode, sync::Arc};
+use std::{
+    io,
+    path::Path,
+    process::ExitCode,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use shared_context_conformance::{
     case::{self, Case},
     coverage, run,
-    target::{HttpRequest, Kind},
+    target::{ADMIN_KEY, HttpRequest, Kind, SECRET},
 };
+use shared_context_system::secrets;
+use tracing_subscriber::EnvFilter;
+
+/// What was logged in this process by the hosts under test, all they can log.
+#[derive(Clone, Default)]
+struct Logged(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Logged {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Logged {
+    fn start() -> Self {
+        let (logged, filter) = (Self::default(), EnvFilter::new("info,shared_context=trace"));
+        let writer = logged.clone();
+        let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
+        log.with_writer(move || writer.clone()).init();
+        logged
+    }
+
+    /// Fails if it shows a value, a credential or a secret of any case.
+    fn check(&self) {
+        secrets::secret(SECRET);
+        secrets::secret(ADMIN_KEY);
+        let log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        secrets::check(&String::from_utf8_lossy(&log));
+    }
+}
 
 fn main() -> Result<ExitCode, String> {
     let arguments = Arguments::from_args();
+    let logged = Logged::start();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
     let cases: Vec<_> = case::read_all(&folder)?
         .into_iter()
@@ -38,7 +78,9 @@ fn main() -> Result<ExitCode, String> {
             trials.push(Trial::test(name, move || Ok(every_operation_has_a_case(&kind, &cases)?)));
         }
     }
-    Ok(libtest_mimic::run(&arguments, trials).exit_code())
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    logged.check();
+    Ok(conclusion.exit_code())
 }
 
 fn fits(kind: &Kind, case: &Case) -> bool {

@@ -16,7 +16,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow, bail};
 use rustix::process::{Pid, Signal, kill_process_group};
-use shared_context_system::{Client, program, server::Captured, tell};
+use shared_context_system::{Client, program, secrets, server::Captured, tell};
 
 use crate::{Setup, server::Leaving, variables::environment_name};
 
@@ -201,6 +201,10 @@ impl Drop for Program {
         }
         if matches!(self.child.try_wait(), Ok(None)) {
             drop(self.end());
+        }
+        if !thread::panicking() {
+            secrets::check(&self.said());
+            secrets::check(&self.log().join("\n"));
         }
     }
 }

@@ -19,7 +19,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::{
-    program,
+    program, secrets,
     server::{Captured, send},
     terminal::Printed,
 };
@@ -140,6 +140,7 @@ impl Agent {
 
     /// Sends a line.
     pub fn write(&mut self, line: impl AsRef<[u8]>) {
+        secrets::request("", [], Some(line.as_ref()));
         let input = self.input.as_mut().unwrap();
         input.write_all(&[line.as_ref(), b"\n"].concat()).unwrap();
     }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use ureq::{Agent, http};
 
+use crate::secrets;
+
 /// How long an answer may take before the test fails.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 
@@ -40,6 +42,7 @@ impl Client {
             .proxy(None)
             .build()
             .into();
+        secrets::secret(credential);
         Self { agent, url: url.to_owned(), credential: credential.to_owned() }
     }
 
@@ -71,6 +74,7 @@ impl Client {
         headers: &[(&str, &str)],
         body: Option<&[u8]>,
     ) -> Result<Answer, ureq::Error> {
+        secrets::request(path, headers.iter().copied(), body);
         let mut request =
             http::Request::builder().method(method).uri(format!("{}{path}", self.url));
         if !self.credential.is_empty() {
@@ -83,11 +87,9 @@ impl Client {
             Some(body) => self.agent.run(request.body(body)?)?,
             None => self.agent.run(request.body(())?)?,
         };
-        Ok(Answer {
-            status: response.status().as_u16(),
-            headers: response.headers().clone(),
-            text: response.body_mut().with_config().limit(BODY_MAX).read_to_string()?,
-        })
+        let text = response.body_mut().with_config().limit(BODY_MAX).read_to_string()?;
+        secrets::answer(&text);
+        Ok(Answer { status: response.status().as_u16(), headers: response.headers().clone(), text })
     }
 
     /// As [`Client::try_send`] with a body of JSON, which must be answered.

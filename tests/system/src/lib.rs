@@ -28,6 +28,7 @@ pub mod flood;
 pub mod history;
 pub mod program;
 pub mod raw;
+pub mod secrets;
 pub mod server;
 pub mod terminal;
 pub mod watch;

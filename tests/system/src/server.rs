@@ -1,6 +1,10 @@
 //! The program, started as a server on a data folder.
 //!
-//! Invariant: dropping a [`Server`] kills its process, and only that one.
+//! # Invariants
+//!
+//! - Dropping a [`Server`] kills its process, and only that one.
+//! - However a server ends, its log shows nothing that [`secrets`] knows, although it
+//!   logs all it can.
 
 use std::{
     fs,
@@ -16,12 +20,14 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::{Client, program};
+use crate::{Client, program, secrets};
 
 /// How long a server may take to start or to stop. It compiles the component
 /// once a machine; later it starts within milliseconds.
 const PATIENCE: Duration = Duration::from_mins(1);
 const POLL: Duration = Duration::from_millis(5);
+/// Whatever the program itself can log, where a test does not choose.
+const LOG: &str = "info,shared_context=trace";
 
 /// How a server is to be started.
 #[derive(Debug)]
@@ -164,7 +170,12 @@ impl Setup {
             }
         };
         command.args(["serve", "--listen", &self.listen, "--data"]).arg(&self.folder);
-        command.args(self.arguments).envs(self.environment);
+        for (name, text) in &self.environment {
+            if name.ends_with("_SECRET") || name.ends_with("_KEY") {
+                secrets::secret(text);
+            }
+        }
+        command.env("SHARED_CONTEXT_LOG", LOG).args(self.arguments).envs(self.environment);
         if let Some(user) = self.user {
             command.uid(user).gid(user);
         }
@@ -338,6 +349,12 @@ impl Drop for Server {
         // It may have ended long ago.
         drop(self.child.kill());
         drop(self.child.wait());
+        if !thread::panicking() {
+            self.log.whole();
+            let keys = fs::read(self.folder.join("keys.json"));
+            secrets::request("", [], keys.ok().as_deref());
+            secrets::check(&self.log());
+        }
     }
 }
 

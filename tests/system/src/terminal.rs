@@ -15,7 +15,7 @@ use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
 use crate::{
-    Server, program,
+    Server, program, secrets,
     server::{Captured, send},
 };
 
@@ -66,6 +66,7 @@ pub fn printed(output: Output) -> Printed {
 /// Runs the program with these variables and a home of its own.
 pub fn run(home: &Path, environment: &[(&str, &str)], arguments: &[&str], input: &str) -> Printed {
     let mut child = command(home, environment, arguments).spawn().unwrap();
+    secrets::request("", [], Some(input.as_bytes()));
     // Most commands do not read it.
     drop(child.stdin.take().unwrap().write_all(input.as_bytes()));
     printed(child.wait_with_output().unwrap())
@@ -73,6 +74,9 @@ pub fn run(home: &Path, environment: &[(&str, &str)], arguments: &[&str], input:
 
 fn command(home: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Command {
     let mut command = program::command(program::path());
+    for argument in arguments.iter().filter(|it| it.starts_with('{')) {
+        secrets::request("", [], Some(argument.as_bytes()));
+    }
     command.args(arguments).env("HOME", home).env_remove("XDG_DATA_HOME");
     command.envs(environment.iter().copied());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

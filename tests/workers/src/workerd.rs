@@ -15,7 +15,7 @@ use std::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use shared_context_system::{
-    Client,
+    Client, secrets,
     server::{Captured, send},
     tell,
 };
@@ -141,6 +141,8 @@ impl Setup {
     /// With these secrets.
     #[must_use]
     pub fn keys(self, secret: &str, admin_key: &str) -> Self {
+        secrets::secret(secret);
+        secrets::secret(admin_key);
         self.text("SHARED_CONTEXT_SECRET", secret).text("SHARED_CONTEXT_ADMIN_KEY", admin_key)
     }
 
@@ -306,6 +308,9 @@ impl Drop for Workerd {
         // It may have ended long ago.
         drop(self.child.kill());
         drop(self.child.wait());
+        if !thread::panicking() {
+            secrets::check(&self.log());
+        }
     }
 }
 

@@ -181,10 +181,21 @@ fn written(result: io::Result<()>) -> Result<ControlFlow<()>, Problem> {
     }
 }
 
+/// Whether `c` would do something to a terminal, or to how the text around it reads:
+/// control characters but line breaks and tabs, what turns the direction of writing
+/// around, and what is there and not seen. What joins letters or emoji stays.
+fn is_control(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' => true,
+        '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}' => true,
+        c => c.is_control(),
+    }
+}
+
 /// `text` with every control character but line breaks and tabs made visible,
 /// so that printing it does nothing but show it.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
-    let is_control = |c: char| c.is_control() && c != '\n' && c != '\t';
     if !text.contains(is_control) {
         return Cow::Borrowed(text);
     }
@@ -296,6 +307,29 @@ mod tests {
         );
         assert_eq!(bare(&output.value(value, 1)), "  one line\n  …\n");
         assert_eq!(bare(&output.value("", 1)), "\n");
+    }
+
+    /// A value could be stored as "approved" and be read as "devorppa": what turns the
+    /// direction of writing around reached the terminal.
+    #[test]
+    fn what_turns_writing_around_or_is_not_seen_is_shown() {
+        assert_eq!(
+            plain("a\u{202e}b\u{2066}c\u{200b}d\u{feff}"),
+            "a\u{fffd}b\u{fffd}c\u{fffd}d\u{fffd}"
+        );
+        assert_eq!(plain("x\u{2028}y\u{e0041}"), "x\u{fffd}y\u{fffd}");
+        let kept = "tab\there, 👩\u{200d}🚀, \u{645}\u{6cc}\u{200c}\u{62e}, é, 漢字\n";
+        assert_eq!(plain(kept), kept);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_is_printed_nothing_in_it_acts(text in ".*", more in "[\\x00-\\x9f\\u{2000}-\\u{206f}]*") {
+            let text = text + &more;
+            let shown = plain(&text);
+            proptest::prop_assert!(!shown.contains(is_control));
+            proptest::prop_assert_eq!(shown.chars().count(), text.chars().count());
+        }
     }
 
     #[test]

@@ -186,7 +186,7 @@ impl Seat {
     async fn enter(&self, phase: Phase) {
         let now = phase.at(self.seats.now());
         if !self.state.change(|_| Some(now)) {
-            future::pending().await
+            future::pending::<()>().await;
         }
     }
 }

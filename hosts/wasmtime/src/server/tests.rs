@@ -109,6 +109,20 @@ async fn secrets_can_be_given_and_must_be_long() {
     assert_status(&ask(&server, "GET", "/v1/sessions", "").await, 200);
 }
 
+/// A server printed its admin key to whoever logged it for debugging.
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_do_not_show_when_printed_for_debugging() {
+    let folder = tempdir().unwrap();
+    let mut given = options(folder.path());
+    given.secret = Some("a secret that signs the credentials".to_owned());
+    given.admin_key = Some("an-admin-key-of-more-than-32-bytes".to_owned());
+    let shown = format!("{given:?}");
+    let server = Server::start(given).await.unwrap();
+    let shown = format!("{shown} {server:?}");
+    assert!(shown.contains("127.0.0.1"), "{shown}");
+    assert!(!shown.contains("a secret that") && !shown.contains("an-admin-key"), "{shown}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_of_10_mb_is_refused_with_a_word_and_the_next_request_answered() {
     let folder = tempdir().unwrap();

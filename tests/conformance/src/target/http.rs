@@ -16,9 +16,9 @@ use crate::{
 };
 
 /// The secret that servers under test sign credentials with.
-pub(super) const SECRET: &str = "conformance: signs the credentials";
+pub const SECRET: &str = "conformance: signs the credentials";
 /// The admin key of servers under test.
-pub(super) const ADMIN_KEY: &str = "conformance-admin-key-0123456789abcdef";
+pub const ADMIN_KEY: &str = "conformance-admin-key-0123456789abcdef";
 
 /// The status of each error code in answers of the JSON tool.
 const STATUSES: [(&str, u16); 21] = [

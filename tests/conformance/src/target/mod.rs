@@ -20,6 +20,8 @@ mod token;
 mod wire;
 mod workerd;
 
+pub use http::{ADMIN_KEY, SECRET};
+
 /// A system under test. It is made for one case and thrown away after it.
 pub trait Target {
     /// Takes a credential for `participant` of `session`, which is limited to

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use shared_context_system::secrets;
+
 use crate::target::{HttpRequest, HttpResponse};
 
 /// How long one answer may take.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// Sends requests as they are: it follows nothing, and refuses nothing itself.
+/// Sends requests as they are: it follows nothing, and refuses nothing itself. What
+/// must not be logged of them is remembered.
 #[derive(Debug)]
 pub(super) struct Sockets(ureq::Agent);
 
@@ -23,6 +26,8 @@ impl Sockets {
 
     /// Sends `request` to the server at `url` and reads the whole response.
     pub(super) fn send(&self, url: &str, request: &HttpRequest) -> Result<HttpResponse, String> {
+        let headers = request.headers.iter().map(|(name, value)| (&**name, &**value));
+        secrets::request(&request.target, headers, request.body.as_deref());
         let shown = format!("{} {}", request.method, request.target);
         let mut builder = ureq::http::Request::builder()
             .method(request.method.as_str())
@@ -41,6 +46,7 @@ impl Sockets {
             (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
         });
         let body = body.read_to_vec().map_err(|err| format!("{shown}: {err}"))?;
+        secrets::answer(&String::from_utf8_lossy(&body));
         Ok(HttpResponse { status: head.status.as_u16(), headers: headers.collect(), body })
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct Player {
     chance: Chance,
     /// What it saw last of each key: version and revision.
     seen: BTreeMap<Key, (u64, u64)>,
-    /// What it sent under a condition or a name, and was not told the outcome of.
+    /// How often it was not told what became of the request at hand.
     sent: usize,
 }
 
@@ -38,7 +38,7 @@ pub(super) enum Asked {
     NotHeard,
 }
 
-/// Chance that begins anew at a seed (SplitMix64, Steele et al. 2014).
+/// Chance that begins anew at a seed (`SplitMix64`, Steele et al. 2014).
 #[derive(Debug)]
 struct Chance(u64);
 

@@ -22,7 +22,7 @@ pub(super) fn of(history: &History, offending: usize, nth: usize) -> String {
     let is_near = |it: &&Operation| {
         let touches = keys.is_empty() || it.request.keys().iter().any(|key| keys.contains(key));
         let is_change = matches!(it.request, Request::Change(_));
-        touches && is_change || touches && it.asked > offender.asked
+        touches && (is_change || it.asked > offender.asked)
     };
     let mut before = Vec::new();
     let mut during = Vec::new();
