@@ -49,7 +49,7 @@ pub(crate) enum Stage {
     Test,
     /// What libFuzzer finds in a few thousand inputs of each target, always the same
     Fuzz,
-    /// What schemathesis says of the HTTP interface, by its own OpenAPI document
+    /// What schemathesis says of the HTTP interface, by its own `OpenAPI` document
     Api,
     /// What strangers' programs say of /mcp: the official suite, the inspector, clients
     Mcp,

@@ -5,8 +5,7 @@ use std::{env, ffi::OsString, fmt::Write as _, fs, path::PathBuf, process::Comma
 use serde_json::Value;
 
 /// What it does for each operation when the arguments say nothing else.
-const DEFAULTS: [&str; 4] =
-    ["--max-examples=25", "--seed=1", "--continue-on-failure", "--checks=all"];
+const DEFAULTS: [&str; 3] = ["--max-examples=25", "--seed=1", "--continue-on-failure"];
 
 /// That a key with a prefix may be refused.
 const PREFIXES_REFUSED: &str = r#"
