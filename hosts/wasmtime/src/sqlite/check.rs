@@ -104,7 +104,7 @@ impl fmt::Display for Damage {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
-            parts.push(format!("it is {}{more} that is hurt", named.join(", ")));
+            parts.push(format!("hurt: {}{more}", named.join(", ")));
         }
         if self.is_whole_lost {
             parts.push("sessions are missing, or parts of it are of different moments".to_owned());

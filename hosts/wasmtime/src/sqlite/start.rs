@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     StartError,
-    folder::{DATABASE_FILE, Lock},
+    folder::{DATABASE_FILE, Lock, MARK_FILE},
 };
 
 /// From this size on it is told that looking takes a while: some 2 s a GB.
@@ -83,8 +83,7 @@ pub(super) fn examine(folder: &Path) -> Result<Option<Examined>, StartError> {
         start.look(check::pages)?.map_err(|it| file::damaged(&start.path, &it.to_string()))?;
         return Ok(Some(Examined { format, contents: None }));
     }
-    let Sound { state, rows } =
-        start.look(check::whole)?.map_err(|it| file::damaged(&start.path, &it.to_string()))?;
+    let Sound { state, rows } = start.look(check::whole)?.map_err(|it| start.hurt(&it))?;
     start.compare(&state)?;
     let number = |it: i64| u64::try_from(it).unwrap_or_default();
     let (commits, buckets) = (number(state.commits), number(state.buckets.count));
@@ -123,7 +122,7 @@ impl Start<'_> {
         let state = match self.look(check::whole)? {
             Ok(Sound { state, .. }) => state,
             Err(damage) => {
-                self.accept(&file::damaged(&self.path, &damage.to_string()))?;
+                self.accept(&self.hurt(&damage))?;
                 return self.salvage();
             }
         };
@@ -190,6 +189,17 @@ impl Start<'_> {
             Err(Unsound::Damaged(damage)) => Ok(Err(damage)),
             Err(Unsound::Unread(error)) => Err(file::not_opened(&self.path, &error)),
         }
+    }
+
+    /// Refuses a database of which a part may still be whole.
+    fn hurt(&self, damage: &check::Damage) -> StartError {
+        StartError::new(format!(
+            "the database {} is damaged: {damage}; nothing was changed. Restore from a backup \
+             what was kept together: {DATABASE_FILE}, its -wal file if there was one, \
+             {MARK_FILE}; or begin with the sessions that are whole by starting once with: \
+             shared-context serve --accept-loss",
+            self.path.display()
+        ))
     }
 
     /// Refuses a database that has less than its mark tells of.

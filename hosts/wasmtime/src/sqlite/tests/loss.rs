@@ -93,7 +93,7 @@ fn what_was_altered_is_told_at_the_start() {
         ("UPDATE row SET value = X'00' WHERE bucket = 1 AND name = 'k/x'", "session/a"),
         ("UPDATE row SET name = 'k/z' WHERE bucket = 2 AND name = 'k/x'", "session/b"),
         ("UPDATE row SET bucket = 2, name = 'k/w' WHERE bucket = 1 AND name = 'k/x'", "session/a"),
-        ("DELETE FROM row WHERE bucket = 1 AND name = 'k/y'", "missing rows: 1; it is session/a"),
+        ("DELETE FROM row WHERE bucket = 1 AND name = 'k/y'", "missing rows: 1; hurt: session/a"),
         ("DELETE FROM row WHERE bucket = 1", "missing rows: 2"),
         (
             "INSERT INTO row SELECT bucket, 'k/w', checksum, value FROM row WHERE name = 'k/x'",
@@ -129,7 +129,9 @@ fn an_operator_may_begin_with_the_sessions_that_are_left() {
     let folder = two_buckets();
     alter(folder.path(), "session/a keeps x secret");
     let damaged = Image::of(folder.path());
-    assert!(refusal(folder.path()).contains("altered rows: 1; it is session/a"));
+    let said = refusal(folder.path());
+    assert!(said.contains("altered rows: 1; hurt: session/a;"), "{said}");
+    assert!(said.contains("serve --accept-loss"), "{said}");
     let kv = SqliteKv::open(folder.path(), &accepting()).unwrap();
     assert_eq!(kv.names(None, 9).unwrap(), ["session/b"]);
     assert_eq!(rows(&kv, "session/b").len(), 2);
