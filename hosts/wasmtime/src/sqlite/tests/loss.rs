@@ -187,6 +187,24 @@ fn a_damaged_mark_is_refused() {
     assert!(refusal(folder.path()).contains("its mark is still there"));
 }
 
+/// Power that goes while the mark is written may leave half a slot: the other one
+/// tells of the commit before.
+#[test]
+fn a_mark_with_one_torn_slot_still_misses_what_is_lost() {
+    let folder = two_buckets();
+    let kv = open(folder.path());
+    for n in 0..5_u8 {
+        commit(&kv, "session/c", vec![put("x", [n])]).unwrap();
+    }
+    let killed = Image::of(folder.path());
+    for slot in [0, 4096] {
+        let copy = scratch();
+        killed.changed(MARK, |it| it[slot + 20..slot + 40].fill(0xa5)).write(copy.path());
+        fs::remove_file(copy.path().join(LOG)).unwrap();
+        assert!(refusal(copy.path()).contains("lacks the last"), "{slot}");
+    }
+}
+
 #[test]
 fn a_database_that_is_gone_is_missed() {
     let folder = two_buckets();
