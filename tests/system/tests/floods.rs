@@ -7,7 +7,7 @@
 //! --nocapture --test-threads 1`. How long anything takes is told and not judged, but
 //! for bounds that only a server that is stuck exceeds.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::{
     env,

@@ -187,8 +187,14 @@ fn written(result: io::Result<()>) -> Result<ControlFlow<()>, Problem> {
 fn is_control(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
-        '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' => true,
-        '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}' => true,
+        '\u{61c}'
+        | '\u{200b}'
+        | '\u{200e}'
+        | '\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{e0000}'..='\u{e007f}' => true,
         c => c.is_control(),
     }
 }
