@@ -71,16 +71,10 @@ fn collect(
 /// `value` with the variables that are known.
 fn fill(value: &Value, variables: &Variables) -> Value {
     match value {
-        Value::String(text) => match text.strip_prefix('$').and_then(|it| variables.get(it)) {
-            Some(value) => value.clone(),
-            None => {
-                let replace = |text: String, (name, value): (&String, &Value)| {
-                    let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                    text.replace(&format!("${{{name}}}"), &shown)
-                };
-                variables.iter().fold(text.clone(), replace).into()
-            }
-        },
+        Value::String(text) => {
+            let whole = text.strip_prefix('$').and_then(|it| variables.get(it));
+            whole.cloned().unwrap_or_else(|| inside(text, variables).into())
+        }
         Value::Array(items) => items.iter().map(|it| fill(it, variables)).collect(),
         Value::Object(members) => {
             let filled = |(name, it): (&String, &Value)| (name.clone(), fill(it, variables));
@@ -88,6 +82,14 @@ fn fill(value: &Value, variables: &Variables) -> Value {
         }
         other => other.clone(),
     }
+}
+
+/// `text` with the variables that are known, each in its place.
+fn inside(text: &str, variables: &Variables) -> String {
+    variables.iter().fold(text.to_owned(), |text, (name, value)| {
+        let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        text.replace(&format!("${{{name}}}"), &shown)
+    })
 }
 
 /// The request of the JSON tool that `step` makes.
