@@ -89,7 +89,8 @@ fn request(action: &ActionInfo, generator: &mut SchemaGenerator) -> Value {
             continue;
         }
         if name == "keys" {
-            schema = bounds::keys(action.name, schema["description"].take());
+            let description = schema.get("description").cloned().unwrap_or_default();
+            schema = bounds::keys(action.name, &description);
         }
         bounds::bind(&name, &mut schema);
         if action.required.contains(&name.as_str()) {

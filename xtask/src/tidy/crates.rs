@@ -108,7 +108,7 @@ const LAYERS: &[Layer] = &[
     Layer { name: SPIN_TESTS, members: &[SYSTEM], others: Others::Any },
     Layer {
         name: CONFORMANCE,
-        members: &[CORE, CODEC, WIRE, WASMTIME, WORKERS, SPIN_TESTS],
+        members: &[CORE, CODEC, WIRE, WASMTIME, SYSTEM, WORKERS, SPIN_TESTS],
         others: Others::Any,
     },
     Layer {

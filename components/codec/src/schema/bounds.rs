@@ -82,7 +82,7 @@ pub(super) fn bind(name: &str, schema: &mut Value) {
 }
 
 /// The keys that the action `action` takes: a list of some, or a pattern.
-pub(super) fn keys(action: &str, description: Value) -> Value {
+pub(super) fn keys(action: &str, description: &Value) -> Value {
     let mut schema = match action {
         "changes" => json!({"type": ["string", "null"], "pattern": KEY_PATTERN}),
         _ => json!({
