@@ -17,8 +17,7 @@ pub(crate) const PYPI: Pins = Pins {
 /// Brings schemathesis, builds the server and lets it look; `arguments` go to it.
 pub(crate) fn check(workspace: &Workspace, arguments: &[OsString]) -> Result<()> {
     let (python, packages) = PYPI.ensure(workspace)?;
-    // As the other tests build it, or wasmtime would be compiled anew.
-    process::run(workspace.cargo().args(["build", "--workspace", "--bins"]))?;
+    workspace.build_programs()?;
     let programs = workspace.target.join("debug");
     process::run(
         Command::new(programs.join(PACKAGE))

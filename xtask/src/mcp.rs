@@ -38,7 +38,7 @@ pub(crate) fn check(
     let node_modules = NPM.ensure(workspace)?;
     let node = npm::node(workspace, NODE_MIN)?;
     let (python, python_packages) = PYPI.ensure(workspace)?;
-    process::run(workspace.cargo().args(["build", "--workspace", "--bins"]))?;
+    workspace.build_programs()?;
     let programs = workspace.target.join("debug");
     process::run(
         Command::new(programs.join(PACKAGE))

@@ -96,7 +96,7 @@ impl Stage {
             }
             Self::Test => {
                 // Some tests start the program.
-                process::run(&mut cargo(&["build", "--workspace", "--bins"]))?;
+                workspace.build_programs()?;
                 process::run(&mut cargo(&["test", "--workspace", "--no-fail-fast"]))
             }
             Self::Fuzz => fuzz::smoke(workspace),

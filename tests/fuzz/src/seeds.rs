@@ -59,6 +59,8 @@ mod tests {
         let seeds = [br#"{"action":"read"} x"#.to_vec(), br#"{"action":"write"}"#.to_vec()];
         assert_eq!(dictionary(&seeds), "# words\n\"action\"\n");
         let words = dictionary(&crate::rest::seeds());
-        assert!(words.contains("\"if-match\"") && words.contains("\"/v1/sessions/main/entries\""));
+        for word in ["if-match:", "/v1/sessions/main/entries"] {
+            assert!(words.contains(&format!("\"{word}\"")), "{word}: {words}");
+        }
     }
 }
