@@ -4,7 +4,8 @@
 //!
 //! Of a value its longest stretches are looked for that no log's form can alter:
 //! printable ASCII without quotes and backslashes. A stretch counts from
-//! [`STRETCH_MIN`] characters on: shorter ones stand in logs by chance. What tests
+//! [`STRETCH_MIN`] characters on, of a secret from [`SECRET_MIN`]: what is shorter
+//! stands in logs by chance, as a value that is "revision" does. What tests
 //! name keys, sessions, participants, labels and reasons belongs into a log, and is
 //! no finding where a value says the same.
 //!
@@ -22,8 +23,10 @@ use std::{
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
-/// From how many characters on something is looked for.
-const STRETCH_MIN: usize = 8;
+/// From how many characters on a part of a value is looked for.
+const STRETCH_MIN: usize = 16;
+/// From how many characters on a part of a secret is.
+const SECRET_MIN: usize = 8;
 /// How much of a stretch is looked for: a log may cut what it shows.
 const STRETCH_MAX: usize = 32;
 /// The members of requests and answers whose text is a value of an entry.
@@ -53,9 +56,9 @@ pub fn value(text: &str) {
     let is_kept = |it: char| matches!(it, ' '..='~') && it != '"' && it != '\\';
     let stretches = text.split(|it| !is_kept(it)).map(str::trim);
     let longest = stretches.max_by_key(|it| it.len()).unwrap_or_default();
-    hide(longest);
+    hide(longest, STRETCH_MIN);
     if longest.len() > 2 * STRETCH_MAX {
-        hide(&longest[longest.len() - STRETCH_MAX..]);
+        hide(&longest[longest.len() - STRETCH_MAX..], STRETCH_MIN);
     }
 }
 
@@ -74,13 +77,13 @@ pub fn secret(text: &str) {
 fn halves(text: &str) {
     if text.is_ascii() {
         let (first, second) = text.split_at(text.len() / 2);
-        hide(first);
-        hide(second);
+        hide(first, SECRET_MIN);
+        hide(second, SECRET_MIN);
     }
 }
 
-fn hide(stretch: &str) {
-    if stretch.len() >= STRETCH_MIN {
+fn hide(stretch: &str, at_least: usize) {
+    if stretch.len() >= at_least {
         known().hidden.insert(stretch[..stretch.len().min(STRETCH_MAX)].to_owned());
     }
 }
@@ -189,24 +192,30 @@ mod tests {
     /// One test: what is remembered is so for the whole process.
     #[test]
     fn what_went_over_the_wire_is_found_in_a_log_and_names_are_not() {
-        let body = |body: &[u8]| request("/v1/sessions/in_a_path", [], Some(body));
-        body(br#"{"writes":[{"key":"scope_of_it","value":"line one\nthe second \"line\" is longer"}]}"#);
+        let body = |body: &[u8]| request("/v1/sessions/in_a_path_of_a_session", [], Some(body));
+        body(br#"{"writes":[{"key":"scope_of_it_and_more","value":"line one\nthe second \"line\" is longer than all"}]}"#);
         body(br#"{"credential":"eyJhbGciOiJIUzI1NiJ9.eyJzZXMiOiJhIn0xyz.c2lnbmF0dXJlIG9mIGl0"}"#);
         answer("id: 3\ndata: {\"value\":\"in an event stream\"}\n\n");
-        value("in_a_path");
+        value("in_a_path_of_a_session");
         body(b"a text that is no JSON");
-        body(br#"{"key":"scope_of_it","value":"scope_of_it"}"#);
-        body(br#"{"text":"{\"value\":\"nested inside\"}"}"#);
+        body(br#"{"key":"scope_of_it_and_more","value":"scope_of_it_and_more"}"#);
+        body(br#"{"text":"{\"value\":\"nested inside of another\"}"}"#);
         value(&"very long ".repeat(100));
-        value("short");
+        value("rather short");
         secret("0123456789abcdef0123456789abcdef");
-        check_found("nothing of it\nshort in_a_path scope_of_it eyJhbGciOiJIUzI1NiJ9", None);
-        check_found(r#"INFO x="line one\nthe second \"line\" is longer""#, Some("is longer"));
+        check_found(
+            "nothing of it\nrather short in_a_path_of_a_session scope_of_it_and_more eyJhbGciOiJIUzI1NiJ9",
+            None,
+        );
+        check_found(
+            r#"INFO x="line one\nthe second \"line\" is longer than all""#,
+            Some("is longer than all"),
+        );
         check_found("a\nb c2lnbmF0dXJl d\ne", Some("b c2lnbmF0dXJl d"));
         check_found("eyJzZXMiOiJhIn0xyz", Some("log shows"));
         check_found("it was in an event stream.", Some("event"));
         check_found("a text that is no JSON", Some("JSON"));
-        check_found("nested inside", Some("nested"));
+        check_found("nested inside of another", Some("nested"));
         check_found("cut: very long very long very long very lo…", Some("very"));
         check_found("key=0123456789abcdef…", Some("0123"));
     }

@@ -42,8 +42,9 @@ Examples:
 
 Ctrl-C or SIGTERM stops it: what has begun is finished, nothing acknowledged is
 lost. It starts only with all that was acknowledged; if something is missing it
-says what, and what to do. It makes its keys on the first start and keeps them in the data folder;
-SHARED_CONTEXT_SECRET and SHARED_CONTEXT_ADMIN_KEY are used instead when set.
+says what, and what to do. It makes its keys on the first start and keeps them
+in the data folder; SHARED_CONTEXT_SECRET and SHARED_CONTEXT_ADMIN_KEY are used
+instead when set.
 SHARED_CONTEXT_LOG chooses log lines, such as warn or info,shared_context=debug.")]
 pub(crate) struct Arguments {
     /// Address and port to listen on, or a port of this machine; port 0 takes any
