@@ -3,7 +3,7 @@
 //! happened that explains each answer. That lies would be found out is shown where the
 //! check is (`tests/system/tests/linearizable.rs`).
 //!
-//! `SHARED_CONTEXT_HISTORIES=100 cargo xtask spin linearizable` is the long form.
+//! `SHARED_CONTEXT_HISTORIES=100 cargo xtask spin one_order` is the long form.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
