@@ -4,7 +4,7 @@
 //!
 //! Of a value its longest stretches are looked for that no log's form can alter:
 //! printable ASCII without quotes and backslashes. A stretch counts from
-//! [`STRETCH_MIN`] characters on, of a secret from [`SECRET_MIN`]: what is shorter
+//! `STRETCH_MIN` characters on, of a secret from `SECRET_MIN`: what is shorter
 //! stands in logs by chance, as a value that is "revision" does. What tests
 //! name keys, sessions, participants, labels and reasons belongs into a log, and is
 //! no finding where a value says the same.
