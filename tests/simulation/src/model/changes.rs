@@ -30,6 +30,30 @@ enum Plan {
 }
 
 impl Model {
+    /// What `command` must answer and what it makes of the session, if it is one that
+    /// changes what a session holds.
+    pub fn change(&self, clock: u64, who: &str, command: &Command) -> Option<Done> {
+        Some(match command {
+            Command::Write(it) => self.write(clock, who, it),
+            Command::Delete(it) => self.delete(clock, who, it),
+            Command::WriteBatch(it) => self.write_batch(clock, who, it),
+            Command::SetAccess { key, change } => self.set_access(clock, who, key, change),
+            Command::TakeSnapshot { label, note } => {
+                self.take_snapshot(clock, who, label, note.as_ref())
+            }
+            Command::RestoreSnapshot(label) => self.restore_snapshot(clock, who, label),
+            Command::DeleteSnapshot(label) => self.delete_snapshot(clock, who, label),
+            Command::Redact { key, revision, reason } => {
+                self.redact(clock, who, key, *revision, reason)
+            }
+            Command::Sweep => self.sweep(clock),
+            Command::ArchiveSession | Command::RevokeCredentials => {
+                self.step(clock, who, *command == Command::ArchiveSession)
+            }
+            _ => return None,
+        })
+    }
+
     /// Writes an entry.
     pub fn write(&self, clock: u64, who: &str, asked: &Write) -> Done {
         let (command, id) = (Command::Write(asked.clone()), asked.request_id.as_ref());

@@ -81,44 +81,30 @@ impl Place {
         if !model.config().allows_prefixes && has_prefixes(command) {
             return refused(Code::InvalidKey);
         }
-        let (clock, who) = (clock, asker.who.as_str());
-        let (answer, next) = match command {
-            Command::Write(it) => model.write(clock, who, it),
-            Command::Delete(it) => model.delete(clock, who, it),
-            Command::WriteBatch(it) => model.write_batch(clock, who, it),
-            Command::SetAccess { key, change } => model.set_access(clock, who, key, change),
-            Command::TakeSnapshot { label, note } => {
-                model.take_snapshot(clock, who, label, note.as_ref())
-            }
-            Command::RestoreSnapshot(label) => model.restore_snapshot(clock, who, label),
-            Command::DeleteSnapshot(label) => model.delete_snapshot(clock, who, label),
-            Command::Redact { key, revision, reason } => {
-                model.redact(clock, who, key, *revision, reason)
-            }
-            Command::Sweep => model.sweep(clock),
-            Command::ArchiveSession | Command::RevokeCredentials => {
-                model.step(clock, who, *command == Command::ArchiveSession)
-            }
-            Command::DeleteSession if who == "admin" => return self.delete(model),
-            Command::DeleteSession => return refused(Code::Forbidden),
+        let who = asker.who.as_str();
+        if let Some((answer, next)) = model.change(clock, who, command) {
+            let next = next.map(|it| Self {
+                revision: self.revision + 1,
+                session: Some(Rc::new(pruned(it))),
+                ..*self
+            });
+            return (Expected::Exactly(answer), next);
+        }
+        match command {
+            Command::DeleteSession if who == "admin" => self.delete(model),
+            Command::DeleteSession => refused(Code::Forbidden),
             Command::Changes { since, limit, keys } => {
                 let since = since.map(|it| it.0);
                 let view = model.at(clock);
-                return match view.changes(who, since, *limit, keys.as_ref()) {
+                match view.changes(who, since, *limit, keys.as_ref()) {
                     Ok((page, musts)) => {
                         (Expected::Changes(Revision(model.revision), page, musts), None)
                     }
                     Err(code) => refused(code),
-                };
+                }
             }
-            _ => (self.read(clock, asker, command), None),
-        };
-        let next = next.map(|it| Self {
-            revision: self.revision + 1,
-            session: Some(Rc::new(pruned(it))),
-            ..*self
-        });
-        (Expected::Exactly(answer), next)
+            _ => (Expected::Exactly(self.read(clock, asker, command)), None),
+        }
     }
 
     /// What must be answered to a read that changes nothing.

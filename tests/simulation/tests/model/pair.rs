@@ -120,26 +120,8 @@ impl Pair {
 
     /// What a change must answer, and what the session is after it.
     fn expected(&self, who: &str, command: &Command) -> Done {
-        let (model, clock) = (&self.model, self.host.now.get());
-        match command {
-            Command::Write(it) => model.write(clock, who, it),
-            Command::Delete(it) => model.delete(clock, who, it),
-            Command::WriteBatch(it) => model.write_batch(clock, who, it),
-            Command::SetAccess { key, change } => model.set_access(clock, who, key, change),
-            Command::TakeSnapshot { label, note } => {
-                model.take_snapshot(clock, who, label, note.as_ref())
-            }
-            Command::RestoreSnapshot(label) => model.restore_snapshot(clock, who, label),
-            Command::DeleteSnapshot(label) => model.delete_snapshot(clock, who, label),
-            Command::Redact { key, revision, reason } => {
-                model.redact(clock, who, key, *revision, reason)
-            }
-            Command::Sweep => model.sweep(clock),
-            Command::ArchiveSession | Command::RevokeCredentials => {
-                model.step(clock, who, *command == Command::ArchiveSession)
-            }
-            other => panic!("{other:?} is no change"),
-        }
+        let expected = self.model.change(self.host.now.get(), who, command);
+        expected.unwrap_or_else(|| panic!("{command:?} is no change"))
     }
 
     fn export(&self) -> Box<Portable> {
