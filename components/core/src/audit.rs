@@ -31,6 +31,8 @@ pub struct AuditRecord {
     pub label: Option<Label>,
     /// Why it was done, for what asks for a reason.
     pub reason: Option<Line>,
+    /// The round it was done to.
+    pub round: Option<u64>,
 }
 
 /// The entry a change was made to, without its value.
@@ -63,6 +65,12 @@ pub enum AuditAction {
     RestoreSnapshot,
     /// Removed a snapshot.
     DeleteSnapshot,
+    /// Opened a round.
+    OpenRound,
+    /// Proposed deltas to a round.
+    ProposeDeltas,
+    /// Closed a round.
+    CloseRound,
     /// Created the session.
     CreateSession,
     /// Created the session from an exported document.
@@ -77,7 +85,7 @@ pub enum AuditAction {
 
 impl AuditAction {
     /// Every action.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 16] = [
         Self::Write,
         Self::Delete,
         Self::Expire,
@@ -86,6 +94,9 @@ impl AuditAction {
         Self::Snapshot,
         Self::RestoreSnapshot,
         Self::DeleteSnapshot,
+        Self::OpenRound,
+        Self::ProposeDeltas,
+        Self::CloseRound,
         Self::CreateSession,
         Self::ImportSession,
         Self::ArchiveSession,
@@ -104,6 +115,9 @@ impl AuditAction {
             Self::Snapshot => "snapshot",
             Self::RestoreSnapshot => "restore_snapshot",
             Self::DeleteSnapshot => "delete_snapshot",
+            Self::OpenRound => "open_round",
+            Self::ProposeDeltas => "propose_deltas",
+            Self::CloseRound => "close_round",
             Self::CreateSession => "create_session",
             Self::ImportSession => "import_session",
             Self::ArchiveSession => "archive_session",

@@ -1,7 +1,7 @@
 //! The names of errors, in their order of precedence (000 §5).
 
 #[cfg(doc)]
-use crate::Error;
+use crate::{Error, rounds::RoundError};
 
 /// The name of an error, as agents see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub enum Code {
     MalformedRequest,
     /// See [`Error::InvalidKey`].
     InvalidKey,
+    /// See [`RoundError::InvalidPath`].
+    InvalidPath,
     /// See [`Error::FormatTooNew`].
     FormatTooNew,
     /// See [`Error::DocumentAltered`].
@@ -34,26 +36,43 @@ pub enum Code {
     SnapshotExists,
     /// See [`Error::SnapshotLimit`].
     SnapshotLimit,
+    /// See [`RoundError::Open`].
+    RoundOpen,
+    /// See [`RoundError::NotOpen`].
+    RoundNotOpen,
+    /// See [`RoundError::NotFound`].
+    RoundNotFound,
     /// See [`Error::KeyNotFound`].
     KeyNotFound,
+    /// See [`RoundError::PathNotFound`].
+    PathNotFound,
+    /// See [`RoundError::PathExists`].
+    PathExists,
     /// See [`Error::TokenizerUnavailable`].
     TokenizerUnavailable,
     /// See [`Error::ValueTooLarge`].
     ValueTooLarge,
     /// See [`Error::VersionConflict`].
     VersionConflict,
+    /// See [`RoundError::IdentityConflict`].
+    IdentityConflict,
     /// See [`Error::StoreFull`].
     StoreFull,
+    /// See [`RoundError::Full`].
+    RoundFull,
+    /// See [`RoundError::StateTooLarge`].
+    StateTooLarge,
     /// See [`Error::Unread`], [`Error::InDoubt`] and [`Error::Overtaken`].
     StorageUnavailable,
 }
 
 impl Code {
     /// Every code, in order of precedence.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 29] = [
         Self::Unauthenticated,
         Self::MalformedRequest,
         Self::InvalidKey,
+        Self::InvalidPath,
         Self::FormatTooNew,
         Self::DocumentAltered,
         Self::SessionNotFound,
@@ -65,11 +84,19 @@ impl Code {
         Self::SnapshotNotFound,
         Self::SnapshotExists,
         Self::SnapshotLimit,
+        Self::RoundOpen,
+        Self::RoundNotOpen,
+        Self::RoundNotFound,
         Self::KeyNotFound,
+        Self::PathNotFound,
+        Self::PathExists,
         Self::TokenizerUnavailable,
         Self::ValueTooLarge,
         Self::VersionConflict,
+        Self::IdentityConflict,
         Self::StoreFull,
+        Self::RoundFull,
+        Self::StateTooLarge,
         Self::StorageUnavailable,
     ];
 
@@ -79,6 +106,7 @@ impl Code {
             Self::Unauthenticated => "UNAUTHENTICATED",
             Self::MalformedRequest => "MALFORMED_REQUEST",
             Self::InvalidKey => "INVALID_KEY",
+            Self::InvalidPath => "INVALID_PATH",
             Self::SessionNotFound => "SESSION_NOT_FOUND",
             Self::SessionExists => "SESSION_EXISTS",
             Self::SessionArchived => "SESSION_ARCHIVED",
@@ -90,11 +118,19 @@ impl Code {
             Self::SnapshotNotFound => "SNAPSHOT_NOT_FOUND",
             Self::SnapshotExists => "SNAPSHOT_EXISTS",
             Self::SnapshotLimit => "SNAPSHOT_LIMIT",
+            Self::RoundOpen => "ROUND_OPEN",
+            Self::RoundNotOpen => "ROUND_NOT_OPEN",
+            Self::RoundNotFound => "ROUND_NOT_FOUND",
             Self::TokenizerUnavailable => "TOKENIZER_UNAVAILABLE",
             Self::KeyNotFound => "KEY_NOT_FOUND",
+            Self::PathNotFound => "PATH_NOT_FOUND",
+            Self::PathExists => "PATH_EXISTS",
             Self::ValueTooLarge => "VALUE_TOO_LARGE",
             Self::VersionConflict => "VERSION_CONFLICT",
+            Self::IdentityConflict => "IDENTITY_CONFLICT",
             Self::StoreFull => "STORE_FULL",
+            Self::RoundFull => "ROUND_FULL",
+            Self::StateTooLarge => "STATE_TOO_LARGE",
             Self::StorageUnavailable => "STORAGE_UNAVAILABLE",
         }
     }
@@ -107,6 +143,7 @@ impl Code {
             Self::InvalidKey => {
                 "the key is not 1 to 64 of a-z, 0-9 and _, or has a prefix where none is allowed"
             }
+            Self::InvalidPath => "the path names no one place of the state",
             Self::FormatTooNew => "the document is of a later format than this version reads",
             Self::DocumentAltered => "the document is not as it was exported",
             Self::SessionNotFound => "there is no such session, or no longer",
@@ -118,11 +155,19 @@ impl Code {
             Self::SnapshotNotFound => "there is no such snapshot, or no longer",
             Self::SnapshotExists => "there is a snapshot of this label already",
             Self::SnapshotLimit => "the session has as many snapshots as it may",
+            Self::RoundOpen => "a round is open already",
+            Self::RoundNotOpen => "no round is open",
+            Self::RoundNotFound => "nothing is known of this round, or no longer",
             Self::KeyNotFound => "the key does not exist",
+            Self::PathNotFound => "there is no such place in the state",
+            Self::PathExists => "the state has this place already, with another value",
             Self::TokenizerUnavailable => "this host cannot count tokens as the session does",
             Self::ValueTooLarge => "the value is over the limit of one entry",
             Self::VersionConflict => "the entry is not as the condition says",
+            Self::IdentityConflict => "the term is bound to another concept",
             Self::StoreFull => "the write would take the store over its limit",
+            Self::RoundFull => "the round has as many deltas as it may",
+            Self::StateTooLarge => "the state would be over its limit",
             Self::StorageUnavailable => "the host could not read or write; read before retrying",
         }
     }

@@ -12,6 +12,7 @@ use crate::{
     pattern::KeyPattern,
     port::Revision,
     portable::Portable,
+    rounds::{Clip, PROPOSAL_DELTAS_MAX, Plan, SentDelta, SentPath},
     store::{Entry, access::AccessChange, expiry::Expiry},
     tokens::Tokens,
 };
@@ -106,6 +107,21 @@ pub enum Command {
         /// Only changes of these keys.
         keys: Option<KeyPattern>,
     },
+    /// Opens a round.
+    OpenRound(Box<OpenRound>),
+    /// Proposes deltas to the open round, all or none.
+    ProposeDeltas(Proposal),
+    /// Closes the open round.
+    CloseRound(CloseRound),
+    /// Reads the round state.
+    ReadState {
+        /// As it was after this round; as it is when `None`.
+        round: Option<u64>,
+    },
+    /// Reads deltas and what became of them, oldest first.
+    ReadDeltas(ReadDeltas),
+    /// Tells of the rounds that ended how much each changed, oldest first.
+    ReadConvergence,
     /// Replaces the values of a key by their digests, everywhere they are kept.
     Redact {
         /// The key.
@@ -253,6 +269,70 @@ pub fn check_keys<'a>(keys: impl Iterator<Item = &'a str>) -> Result<(), Error> 
         }
         None => Ok(()),
     }
+}
+
+/// How a round is opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OpenRound {
+    /// With what.
+    pub plan: Plan,
+    /// What the session is about, for its first round: later ones change it by a
+    /// delta.
+    pub query: Option<String>,
+    /// The caller's name for this request, which makes a retry safe.
+    pub request_id: Option<RequestId>,
+}
+
+/// Deltas that are proposed together or not at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    /// The deltas, 1 to [`PROPOSAL_DELTAS_MAX`].
+    pub deltas: Vec<SentDelta>,
+    /// The caller's name for this request, which makes a retry safe.
+    pub request_id: Option<RequestId>,
+}
+
+impl Proposal {
+    /// A proposal of these.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`] when there is none, or more than
+    /// [`PROPOSAL_DELTAS_MAX`].
+    pub fn new(deltas: Vec<SentDelta>, request_id: Option<RequestId>) -> Result<Self, Error> {
+        if (1..=PROPOSAL_DELTAS_MAX).contains(&deltas.len()) {
+            return Ok(Self { deltas, request_id });
+        }
+        Err(Error::malformed(format!(
+            "the proposal has {} deltas; it must have 1 to {PROPOSAL_DELTAS_MAX}",
+            deltas.len()
+        )))
+    }
+}
+
+/// How a round is closed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CloseRound {
+    /// What goes when the state would be over its limit; as the plan says when
+    /// `None`.
+    pub clip: Option<Clip>,
+    /// Whether none of the deltas is to be applied.
+    pub discards: bool,
+    /// The caller's name for this request, which makes a retry safe.
+    pub request_id: Option<RequestId>,
+}
+
+/// Which deltas are asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadDeltas {
+    /// Only those that touch this place, or what is below it.
+    pub path: Option<SentPath>,
+    /// Only those of this round.
+    pub round: Option<u64>,
+    /// Only those after this one, by round and sequence.
+    pub after: Option<(u64, u32)>,
+    /// How many at most.
+    pub limit: u32,
 }
 
 /// What must be true of an entry for a change to happen; all that is given must

@@ -10,6 +10,7 @@ use crate::{
     key::{Key, Label},
     pattern::KeyPatterns,
     port::{KvError, ReadError, Revision},
+    rounds::RoundError,
     tokens::Tokens,
 };
 
@@ -134,6 +135,8 @@ pub enum Error {
         /// The largest entries, largest first: where room can be made.
         largest: Vec<(Key, Tokens)>,
     },
+    /// It does not fit the session's rounds.
+    Round(RoundError),
     /// One change of a batch was refused, and so the whole batch.
     InBatch {
         /// The key of that change.
@@ -195,6 +198,7 @@ impl Error {
             Self::SnapshotLimit { .. } => Code::SnapshotLimit,
             Self::TokenizerUnavailable { .. } => Code::TokenizerUnavailable,
             Self::InBatch { error, .. } => error.code(),
+            Self::Round(error) => error.code(),
             Self::KeyNotFound { .. } => Code::KeyNotFound,
             Self::ValueTooLarge { .. } => Code::ValueTooLarge,
             Self::VersionConflict { .. } => Code::VersionConflict,
@@ -288,6 +292,7 @@ impl fmt::Display for Error {
                  ask the operator to run it where that tokenizer is"
             ),
             Self::InBatch { key, error } => write!(f, "{key}: {error}"),
+            Self::Round(error) => error.fmt(f),
             Self::KeyNotFound { key } => {
                 write!(f, "there is no entry {key}; list_keys shows what is there")
             }
@@ -339,6 +344,12 @@ impl std::error::Error for Error {
             Self::Unread(source) | Self::InDoubt(source) => Some(source),
             _ => None,
         }
+    }
+}
+
+impl From<RoundError> for Error {
+    fn from(error: RoundError) -> Self {
+        Self::Round(error)
     }
 }
 

@@ -59,6 +59,7 @@ pub mod portable;
 pub mod prompt;
 pub mod reply;
 
+pub mod rounds;
 pub mod store;
 
 pub mod memory;
@@ -67,7 +68,10 @@ mod record;
 mod session;
 
 pub use code::Code;
-pub use command::{Batch, Command, Condition, Delete, Write, WriteOptions};
+pub use command::{
+    Batch, CloseRound, Command, Condition, Delete, OpenRound, Proposal, ReadDeltas, Write,
+    WriteOptions,
+};
 pub use config::Config;
 pub use error::Error;
 pub use key::{Key, Label, Line, Prefix, RequestId, SessionId};

@@ -77,6 +77,11 @@ impl ParticipantPattern {
         )))
     }
 
+    /// Whether `participant` is meant.
+    pub fn matches(&self, participant: &Participant) -> bool {
+        matches(&self.0, participant.as_str())
+    }
+
     /// The pattern as text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -145,7 +150,15 @@ impl Participants {
 
     /// Whether `participant` is meant.
     pub fn has(&self, participant: &Participant) -> bool {
-        self.is_everyone() || self.0.iter().any(|it| matches(&it.0, participant.as_str()))
+        self.position(participant).is_some()
+    }
+
+    /// The place in the list of the first pattern that means `participant`.
+    pub fn position(&self, participant: &Participant) -> Option<usize> {
+        if self.is_everyone() {
+            return Some(0);
+        }
+        self.0.iter().position(|it| it.matches(participant))
     }
 
     /// Whether it was not narrowed: `["*"]`.

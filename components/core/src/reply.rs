@@ -7,6 +7,7 @@ use crate::{
     port::Revision,
     portable::Portable,
     prompt::Rendered,
+    rounds::{Delta, Fate, Json, Round, Weight},
     store::{
         Entry,
         advice::Advice,
@@ -69,6 +70,16 @@ pub enum Reply {
     SnapshotDeleted(Label),
     /// To `Changes`.
     Changes(ChangesPage),
+    /// To `OpenRound` and `CloseRound`.
+    Round(Box<Round>),
+    /// To `ProposeDeltas`.
+    Proposed(Proposed),
+    /// To `ReadState`.
+    State(Box<StateRead>),
+    /// To `ReadDeltas`.
+    Deltas(DeltasPage),
+    /// To `ReadConvergence`: the rounds that ended and are kept.
+    Convergence(Vec<Round>),
     /// To `Redact`.
     Redacted(Redacted),
     /// To `Inspect`.
@@ -232,6 +243,53 @@ pub struct ChangesPage {
     pub next_since: Revision,
     /// Whether there are more already.
     pub has_more: bool,
+}
+
+/// Where proposed deltas stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Proposed {
+    /// The round.
+    pub round: u64,
+    /// The sequence of the first of them; the others follow.
+    pub first: u32,
+    /// How many they are.
+    pub count: u32,
+}
+
+/// The round state, as it is or was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateRead {
+    /// The round that made it; 0 before the first.
+    pub round: u64,
+    /// The document: `query`, `bindings`, `entities` and `rules`.
+    pub document: Json,
+    /// The limit of its size, in bytes.
+    pub bytes_max: u32,
+    /// The round that is open, if the state is that as it is.
+    pub open: Option<Round>,
+}
+
+/// Some of a session's deltas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeltasPage {
+    /// The deltas, oldest first.
+    pub deltas: Vec<DeltaRead>,
+    /// Ask again after this one for more, by round and sequence; `None` when there
+    /// is no more.
+    pub next_after: Option<(u64, u32)>,
+}
+
+/// A delta and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeltaRead {
+    /// Its round.
+    pub round: u64,
+    /// The delta.
+    pub delta: Delta,
+    /// How much it counts.
+    pub weight: Weight,
+    /// What became of it; `None` while its round is open.
+    pub fate: Option<Fate>,
 }
 
 /// What a redaction did.

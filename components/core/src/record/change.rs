@@ -16,6 +16,10 @@ use crate::{
     tokens::Tokens,
 };
 
+/// What is stored as a label and begins with this, which no label does, is the
+/// number of a round.
+const ROUND: &str = "#";
+
 #[derive(Serialize, Deserialize)]
 pub(super) struct ChangeRecord {
     pub(super) at_ms: u64,
@@ -49,6 +53,11 @@ pub(crate) struct StoredEvent {
     pub(crate) readable_by: Participants,
 }
 
+fn label_to_store(record: &AuditRecord) -> Option<String> {
+    let label = record.label.as_ref().map(|it| it.as_str().to_owned());
+    label.or_else(|| record.round.map(|it| format!("{ROUND}{it}")))
+}
+
 impl StoredChange {
     /// Encodes what a commit did at `at`; its revision is in the row's name, its
     /// session in the bucket's.
@@ -61,7 +70,7 @@ impl StoredChange {
                 .as_ref()
                 .map(|it| (it.key.as_str().to_owned(), it.version, it.value_tokens.0)),
             readable_by: list_to_store(readable_by),
-            label: record.label.as_ref().map(|it| it.as_str().to_owned()),
+            label: label_to_store(record),
             reason: record.reason.as_ref().map(|it| it.as_str().to_owned()),
         });
         encode(&ChangeRecord {
@@ -84,6 +93,13 @@ impl StoredChange {
                 let key = stored_key(&key)?;
                 Ok::<_, Error>(AuditEntry { key, version, value_tokens: Tokens(value_tokens) })
             });
+            let (label, round) = match it.label.as_deref() {
+                Some(text) => match text.strip_prefix(ROUND) {
+                    Some(round) => (None, Some(round)),
+                    None => (Some(text), None),
+                },
+                None => (None, None),
+            };
             let action = AuditAction::ALL.into_iter().find(|known| known.as_str() == it.action);
             let record = AuditRecord {
                 session: session.as_str().to_owned(),
@@ -93,8 +109,9 @@ impl StoredChange {
                 participant: stored_participant(&it.participant)?,
                 at,
                 entry: entry.transpose()?,
-                label: it.label.as_deref().map(stored_label).transpose()?,
+                label: label.map(stored_label).transpose()?,
                 reason: it.reason.as_deref().map(stored_line).transpose()?,
+                round: round.map(str::parse).transpose().map_err(damaged)?,
             };
             Ok(StoredEvent { record, readable_by: stored_list(&it.readable_by)? })
         });

@@ -5,7 +5,9 @@
 //! immutable but for redaction) · `h/<key>` (its earlier versions) ·
 //! `s/<revision>` and `e/<revision>` (a snapshot, and its entries) ·
 //! `c/<revision>` (what a commit did) · `q/<participant>/<request id>` (the first
-//! answer to a request) · `offset` (only where a session was imported; all that is
+//! answer to a request) · `r/head`, `r/s/<round>`, `r/d/<round>/<sequence>` and
+//! `r/c/<round>` (the rounds; the state after one; its deltas as they were proposed;
+//! how it ended) · `offset` (only where a session was imported; all that is
 //! left when it is deleted, so that the revisions of a name never go back).
 //! Numbers in names are 16 hexadecimal digits, so that they sort.
 //!
@@ -21,6 +23,7 @@ mod history;
 mod meta;
 mod namespace;
 mod request;
+mod round;
 mod snapshot;
 
 use serde::{Serialize, de::DeserializeOwned};
@@ -40,6 +43,10 @@ pub(crate) use history::{add_to_history, decode_history, decode_history_row, enc
 pub(crate) use meta::Meta;
 pub(crate) use namespace::{decode_namespace, encode_namespace};
 pub(crate) use request::{batch_digest, decode_answer, delete_digest, encode_answer, write_digest};
+pub(crate) use round::{
+    close_digest, decode_deltas, decode_ended, decode_rounds, decode_state, encode_deltas,
+    encode_ended, encode_rounds, encode_state, open_digest, proposal_digest,
+};
 pub(crate) use snapshot::{
     decode_snapshot_entries, decode_snapshot_info, encode_snapshot_entries, encode_snapshot_info,
 };
@@ -65,6 +72,30 @@ pub(crate) const HISTORY: &str = "h/";
 pub(crate) const SNAPSHOTS: &str = "s/";
 /// The rows of what commits did.
 pub(crate) const CHANGES: &str = "c/";
+
+/// The row of [`Rounds`](crate::rounds::Rounds).
+pub(crate) const ROUNDS: &str = "r/head";
+
+/// The row of the state that `round` made.
+pub(crate) fn state_row(round: u64) -> String {
+    format!("r/s/{round:016x}")
+}
+
+/// The rows of the deltas of `round`.
+pub(crate) fn delta_rows(round: u64) -> String {
+    format!("r/d/{round:016x}/")
+}
+
+/// The row of deltas of `round` that were proposed together, the first of them
+/// with this sequence.
+pub(crate) fn delta_row(round: u64, first: u32) -> String {
+    format!("{}{first:016x}", delta_rows(round))
+}
+
+/// The row of how `round` ended.
+pub(crate) fn ended_row(round: u64) -> String {
+    format!("r/c/{round:016x}")
+}
 
 /// The row of what is known of the entry `key`.
 pub(crate) fn entry_row(key: &Key) -> String {

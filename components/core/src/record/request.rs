@@ -5,13 +5,14 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{
-    damaged, decode_either, encode, entry::EntryRecord, format_1, list_to_store, stored_key,
+    damaged, decode_either, encode, entry::EntryRecord, format_1, list_to_store,
+    round::RoundRecord, stored_key,
 };
 use crate::{
     Error,
     command::{Batch, Condition, Delete, Write, WriteOptions},
     port::Revision,
-    reply::{BatchWritten, Deleted, Reply, Written},
+    reply::{BatchWritten, Deleted, Proposed, Reply, Written},
     store::{
         advice::{Advice, AdviceCode},
         expiry::Expiry,
@@ -31,6 +32,8 @@ pub(super) enum AnswerRecord {
     Written(WrittenRecord),
     Deleted(DeletedRecord),
     Batch(Vec<WrittenRecord>, Vec<DeletedRecord>),
+    Round(RoundRecord),
+    Proposed(u64, u32, u32),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -93,6 +96,8 @@ pub(crate) fn encode_answer(
             it.written.iter().map(WrittenRecord::new).collect(),
             it.deleted.iter().map(DeletedRecord::new).collect(),
         ),
+        Reply::Round(it) => AnswerRecord::Round(RoundRecord::new(it)),
+        Reply::Proposed(it) => AnswerRecord::Proposed(it.round, it.first, it.count),
         _ => return Err(damaged("this kind of answer is not remembered")),
     };
     encode(&RequestRecord { digest, revision: revision.0, answer })
@@ -111,6 +116,10 @@ pub(crate) fn decode_answer(bytes: &[u8], digest: [u8; 16]) -> Result<(Revision,
     let reply = match it.answer {
         AnswerRecord::Written(it) => Reply::Written(it.into_written()?),
         AnswerRecord::Deleted(it) => Reply::Deleted(it.into_deleted()?),
+        AnswerRecord::Round(it) => Reply::Round(Box::new(it.into_round()?)),
+        AnswerRecord::Proposed(round, first, count) => {
+            Reply::Proposed(Proposed { round, first, count })
+        }
         AnswerRecord::Batch(written, deleted) => {
             let written = written.into_iter().map(WrittenRecord::into_written);
             let deleted = deleted.into_iter().map(DeletedRecord::into_deleted);
@@ -159,7 +168,7 @@ fn options(it: &WriteOptions) -> impl Serialize {
     (expiry, readable_by, writable_by, it.keeps_history)
 }
 
-fn digest(content: &impl Serialize) -> Result<[u8; 16], Error> {
+pub(super) fn digest(content: &impl Serialize) -> Result<[u8; 16], Error> {
     let bytes = postcard::to_allocvec(content).map_err(damaged)?;
     let whole: [u8; 32] = Sha256::digest(bytes).into();
     whole.first_chunk().copied().ok_or_else(|| damaged("a digest is shorter than it can be"))

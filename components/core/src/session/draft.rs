@@ -76,6 +76,7 @@ pub(super) struct About<'a> {
     pub(super) entry: Option<&'a Entry>,
     pub(super) label: Option<&'a Label>,
     pub(super) reason: Option<&'a Line>,
+    pub(super) round: Option<u64>,
 }
 
 impl<'a, B: Bucket> Draft<'a, B> {
@@ -284,6 +285,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
             entry,
             label: about.label.cloned(),
             reason: about.reason.cloned(),
+            round: about.round,
         };
         let readable_by =
             about.entry.map_or_else(Participants::default, |it| it.access.readable_by.clone());

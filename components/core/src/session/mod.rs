@@ -18,6 +18,7 @@ mod reads;
 mod redact;
 mod reports;
 mod retries;
+mod rounds;
 mod snapshots;
 mod writes;
 
@@ -147,6 +148,12 @@ impl<B: Bucket> Request<'_, B> {
             Command::RestoreSnapshot(label) => it.restore_snapshot(label),
             Command::DeleteSnapshot(label) => it.delete_snapshot(label),
             Command::Changes { since, limit, keys } => it.changes(*since, *limit, keys.as_ref()),
+            Command::OpenRound(open) => it.open_round(open),
+            Command::ProposeDeltas(proposal) => it.propose_deltas(proposal),
+            Command::CloseRound(close) => it.close_round(close),
+            Command::ReadState { round } => it.read_state(*round),
+            Command::ReadDeltas(read) => it.read_deltas(read),
+            Command::ReadConvergence => it.read_convergence(),
             Command::Redact { key, revision, reason } => it.redact(key, *revision, reason),
             Command::Inspect => it.inspect(),
             Command::Export => it.export(),

@@ -1,0 +1,385 @@
+//! The rows `r/`: the rounds of a session, the states they made, their deltas.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    damaged, decode, encode, list_to_store, request::digest, stored_list, stored_participant,
+};
+use crate::{
+    Error,
+    command::{CloseRound, OpenRound, Proposal},
+    pattern::ParticipantPattern,
+    rounds::{
+        Clip, Clipped, Convergence, Delta, Ended, Fate, Json, Loss, Mark, Marks, Operation, Path,
+        PathPattern, Plan, Provenance, Round, Rounds, State, Status, Step, Strategy, StrategyRule,
+        Weight, WeightRule, Why,
+    },
+    time::Timestamp,
+};
+
+#[derive(Serialize, Deserialize)]
+struct RoundsRecord {
+    last: u64,
+    oldest: u64,
+    bytes_max: u32,
+    open: Option<RoundRecord>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct RoundRecord {
+    number: u64,
+    opened_at_ms: u64,
+    opened_by: String,
+    plan: PlanRecord,
+    bytes_max: u32,
+    deltas: u32,
+    deltas_bytes: u32,
+    ended: Option<EndedRecord>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PlanRecord {
+    weights: Vec<(String, u32)>,
+    /// Paths, strategy, experts.
+    strategies: Vec<(String, String, Option<Vec<String>>)>,
+    clip: String,
+    bytes_max: Option<u32>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct EndedRecord {
+    at_ms: u64,
+    by: String,
+    is_discarded: bool,
+    bytes: u32,
+    applied: u32,
+    lost: u32,
+    refused: u32,
+    clipped: Vec<ClippedRecord>,
+    clip: String,
+    unchanged: u32,
+    paths: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ClippedRecord {
+    path: Vec<StepRecord>,
+    mark: MarkRecord,
+    bytes: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+enum StepRecord {
+    Name(String),
+    Index(u32),
+}
+
+/// When a part last changed, and its weight in billionths.
+type MarkRecord = (u64, u32);
+
+#[derive(Serialize, Deserialize)]
+struct StateRecord {
+    document: String,
+    bindings: BTreeMap<String, MarkRecord>,
+    entities: Vec<MarkRecord>,
+    rules: Vec<MarkRecord>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct DeltaRecord {
+    participant: String,
+    proposed_at_ms: u64,
+    operation: String,
+    path: Vec<StepRecord>,
+    value: Option<String>,
+    provenance: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct FateRecord {
+    sequence: u32,
+    status: String,
+    losses: Vec<LossRecord>,
+    clipped: Vec<Vec<StepRecord>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct LossRecord {
+    path: Vec<StepRecord>,
+    to: u32,
+    by: String,
+    why: String,
+}
+
+/// Encodes what is known of a session's rounds.
+pub(crate) fn encode_rounds(it: &Rounds) -> Result<Vec<u8>, Error> {
+    encode(&RoundsRecord {
+        last: it.last,
+        oldest: it.oldest,
+        bytes_max: it.bytes_max,
+        open: it.open.as_ref().map(RoundRecord::new),
+    })
+}
+
+/// Decodes what is known of a session's rounds.
+pub(crate) fn decode_rounds(bytes: &[u8]) -> Result<Rounds, Error> {
+    let RoundsRecord { last, oldest, bytes_max, open } = decode(bytes)?;
+    let open = open.map(RoundRecord::into_round).transpose()?;
+    Ok(Rounds { last, oldest, bytes_max, open })
+}
+
+/// Encodes the state that a round made.
+pub(crate) fn encode_state(it: &State) -> Result<Vec<u8>, Error> {
+    let marks = |marks: &[Mark]| marks.iter().map(mark_to_store).collect();
+    let bindings = it.marks.bindings.iter();
+    encode(&StateRecord {
+        document: it.document()?.as_str().to_owned(),
+        bindings: bindings.map(|(term, it)| (term.clone(), mark_to_store(it))).collect(),
+        entities: marks(&it.marks.entities),
+        rules: marks(&it.marks.rules),
+    })
+}
+
+/// Decodes the state that a round made.
+pub(crate) fn decode_state(bytes: &[u8]) -> Result<State, Error> {
+    let StateRecord { document, bindings, entities, rules } = decode(bytes)?;
+    let marks = |marks: Vec<MarkRecord>| marks.into_iter().map(stored_mark).collect();
+    Ok(State {
+        document: serde_json::from_str(&document).map_err(damaged)?,
+        marks: Marks {
+            bindings: bindings.into_iter().map(|(term, it)| (term, stored_mark(it))).collect(),
+            entities: marks(entities),
+            rules: marks(rules),
+        },
+    })
+}
+
+/// Encodes deltas that were proposed together.
+pub(crate) fn encode_deltas(deltas: &[Delta]) -> Result<Vec<u8>, Error> {
+    let record = |it: &Delta| DeltaRecord {
+        participant: it.participant.as_str().to_owned(),
+        proposed_at_ms: it.proposed_at.0,
+        operation: it.operation.as_str().to_owned(),
+        path: path_to_store(&it.path),
+        value: it.value.as_ref().map(|it| it.as_str().to_owned()),
+        provenance: it.provenance.as_str().to_owned(),
+    };
+    encode(&deltas.iter().map(record).collect::<Vec<_>>())
+}
+
+/// Decodes the deltas in a row of [`super::delta_rows`].
+pub(crate) fn decode_deltas(row: &str, bytes: &[u8]) -> Result<Vec<Delta>, Error> {
+    let first = row.rsplit_once('/').map_or(row, |(_, it)| it);
+    let first = u32::from_str_radix(first, 16).map_err(damaged)?;
+    let records: Vec<DeltaRecord> = decode(bytes)?;
+    let delta = |(sequence, it): (u32, DeltaRecord)| {
+        Ok(Delta {
+            sequence,
+            participant: stored_participant(&it.participant)?,
+            proposed_at: Timestamp(it.proposed_at_ms),
+            operation: named(&Operation::ALL, Operation::as_str, &it.operation)?,
+            path: stored_path(it.path)?,
+            value: it.value.map(Json::stored),
+            provenance: Provenance::parse(&it.provenance).map_err(damaged)?,
+        })
+    };
+    (first..).zip(records).map(delta).collect()
+}
+
+/// Encodes how a round ended, and what became of its deltas.
+pub(crate) fn encode_ended(round: &Round, fates: &[Fate]) -> Result<Vec<u8>, Error> {
+    let fate = |it: &Fate| {
+        let loss = |it: &Loss| LossRecord {
+            path: path_to_store(&it.path),
+            to: it.to,
+            by: it.by.as_str().to_owned(),
+            why: it.why.as_str().to_owned(),
+        };
+        FateRecord {
+            sequence: it.sequence,
+            status: it.status.as_str().to_owned(),
+            losses: it.losses.iter().map(loss).collect(),
+            clipped: it.clipped.iter().map(path_to_store).collect(),
+        }
+    };
+    encode(&(RoundRecord::new(round), fates.iter().map(fate).collect::<Vec<_>>()))
+}
+
+/// Decodes how a round ended, and what became of its deltas.
+pub(crate) fn decode_ended(bytes: &[u8]) -> Result<(Round, Vec<Fate>), Error> {
+    let (round, fates): (RoundRecord, Vec<FateRecord>) = decode(bytes)?;
+    let loss = |LossRecord { path, to, by, why }| {
+        let (path, by) = (stored_path(path)?, stored_participant(&by)?);
+        Ok(Loss { path, to, by, why: named(&Why::ALL, Why::as_str, &why)? })
+    };
+    let fate = |it: FateRecord| {
+        Ok(Fate {
+            sequence: it.sequence,
+            status: named(&Status::ALL, Status::as_str, &it.status)?,
+            losses: it.losses.into_iter().map(loss).collect::<Result<_, Error>>()?,
+            clipped: it.clipped.into_iter().map(stored_path).collect::<Result<_, _>>()?,
+        })
+    };
+    let fates = fates.into_iter().map(fate).collect::<Result<_, Error>>()?;
+    Ok((round.into_round()?, fates))
+}
+
+impl RoundRecord {
+    pub(super) fn new(it: &Round) -> Self {
+        Self {
+            number: it.number,
+            opened_at_ms: it.opened_at.0,
+            opened_by: it.opened_by.as_str().to_owned(),
+            plan: PlanRecord::new(&it.plan),
+            bytes_max: it.bytes_max,
+            deltas: it.deltas,
+            deltas_bytes: it.deltas_bytes,
+            ended: it.ended.as_ref().map(EndedRecord::new),
+        }
+    }
+
+    pub(super) fn into_round(self) -> Result<Round, Error> {
+        Ok(Round {
+            number: self.number,
+            opened_at: Timestamp(self.opened_at_ms),
+            opened_by: stored_participant(&self.opened_by)?,
+            plan: self.plan.into_plan()?,
+            bytes_max: self.bytes_max,
+            deltas: self.deltas,
+            deltas_bytes: self.deltas_bytes,
+            ended: self.ended.map(EndedRecord::into_ended).transpose()?,
+        })
+    }
+}
+
+impl PlanRecord {
+    fn new(it: &Plan) -> Self {
+        let strategy = |it: &StrategyRule| {
+            let experts = it.strategy.experts().map(list_to_store);
+            (it.paths.as_str().to_owned(), it.strategy.name().to_owned(), experts)
+        };
+        let weights = it.weights.iter();
+        Self {
+            weights: weights
+                .map(|it| (it.participants.as_str().to_owned(), it.weight.billionths()))
+                .collect(),
+            strategies: it.strategies.iter().map(strategy).collect(),
+            clip: it.clip.as_str().to_owned(),
+            bytes_max: it.bytes_max,
+        }
+    }
+
+    fn into_plan(self) -> Result<Plan, Error> {
+        let weight = |(participants, weight): (String, u32)| {
+            let participants = ParticipantPattern::parse(&participants).map_err(damaged)?;
+            Ok(WeightRule { participants, weight: Weight::stored(weight) })
+        };
+        let strategy = |(paths, name, experts): (String, String, Option<Vec<String>>)| {
+            let experts = experts.as_deref().map(stored_list).transpose()?;
+            let strategy = Strategy::parse(&name, experts).map_err(damaged)?;
+            Ok(StrategyRule { paths: PathPattern::parse(&paths).map_err(damaged)?, strategy })
+        };
+        Ok(Plan {
+            weights: self.weights.into_iter().map(weight).collect::<Result<_, Error>>()?,
+            strategies: self.strategies.into_iter().map(strategy).collect::<Result<_, Error>>()?,
+            clip: Clip::parse(&self.clip).map_err(damaged)?,
+            bytes_max: self.bytes_max,
+        })
+    }
+}
+
+impl EndedRecord {
+    fn new(it: &Ended) -> Self {
+        let clipped = |it: &Clipped| ClippedRecord {
+            path: path_to_store(&it.path),
+            mark: mark_to_store(&it.mark),
+            bytes: it.bytes,
+        };
+        Self {
+            at_ms: it.at.0,
+            by: it.by.as_str().to_owned(),
+            is_discarded: it.is_discarded,
+            bytes: it.bytes,
+            applied: it.applied,
+            lost: it.lost,
+            refused: it.refused,
+            clipped: it.clipped.iter().map(clipped).collect(),
+            clip: it.clip.as_str().to_owned(),
+            unchanged: it.convergence.unchanged,
+            paths: it.convergence.paths,
+        }
+    }
+
+    fn into_ended(self) -> Result<Ended, Error> {
+        let clipped = |it: ClippedRecord| {
+            let path = stored_path(it.path)?;
+            Ok(Clipped { path, mark: stored_mark(it.mark), bytes: it.bytes })
+        };
+        Ok(Ended {
+            at: Timestamp(self.at_ms),
+            by: stored_participant(&self.by)?,
+            is_discarded: self.is_discarded,
+            bytes: self.bytes,
+            applied: self.applied,
+            lost: self.lost,
+            refused: self.refused,
+            clipped: self.clipped.into_iter().map(clipped).collect::<Result<_, Error>>()?,
+            clip: Clip::parse(&self.clip).map_err(damaged)?,
+            convergence: Convergence { unchanged: self.unchanged, paths: self.paths },
+        })
+    }
+}
+
+fn mark_to_store(it: &Mark) -> MarkRecord {
+    (it.round, it.weight.billionths())
+}
+
+fn stored_mark((round, weight): MarkRecord) -> Mark {
+    Mark { round, weight: Weight::stored(weight) }
+}
+
+fn path_to_store(it: &Path) -> Vec<StepRecord> {
+    let step = |it: &Step| match it {
+        Step::Name(name) => StepRecord::Name(name.clone()),
+        Step::Index(nth) => StepRecord::Index(*nth),
+    };
+    it.steps().iter().map(step).collect()
+}
+
+fn stored_path(steps: Vec<StepRecord>) -> Result<Path, Error> {
+    if steps.is_empty() {
+        return Err(damaged("a path without a step"));
+    }
+    let step = |it| match it {
+        StepRecord::Name(name) => Step::Name(name),
+        StepRecord::Index(nth) => Step::Index(nth),
+    };
+    Ok(Path::of(steps.into_iter().map(step).collect()))
+}
+
+/// That of `all` which has this name.
+fn named<T: Copy>(all: &[T], name_of: fn(T) -> &'static str, name: &str) -> Result<T, Error> {
+    let known = all.iter().copied().find(|it| name_of(*it) == name);
+    known.ok_or_else(|| damaged(format!("{name:?} is not known")))
+}
+
+/// A digest of all that makes a request to open a round the same request.
+pub(crate) fn open_digest(it: &OpenRound) -> Result<[u8; 16], Error> {
+    digest(&("open_round", PlanRecord::new(&it.plan), &it.query))
+}
+
+/// A digest of all that makes a proposal the same proposal.
+pub(crate) fn proposal_digest(it: &Proposal) -> Result<[u8; 16], Error> {
+    let deltas = it.deltas.iter().map(|it| {
+        let value = it.value.as_ref().map(Json::as_str);
+        (it.operation.as_str(), it.path.as_str(), value, it.provenance.as_str())
+    });
+    digest(&("propose_deltas", deltas.collect::<Vec<_>>()))
+}
+
+/// A digest of all that makes a request to close a round the same request.
+pub(crate) fn close_digest(it: &CloseRound) -> Result<[u8; 16], Error> {
+    digest(&("close_round", it.clip.map(Clip::as_str), it.discards))
+}

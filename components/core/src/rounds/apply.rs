@@ -1,0 +1,241 @@
+//! The next state, made of what was settled.
+//!
+//! Every path is one of the state that the round began with; so values are set
+//! first, then lists grow, and what goes goes from behind, so that no index moves
+//! before its turn.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::{
+    BINDINGS, ENTITIES, Mark, RULES, State, Weight,
+    merge::{Becomes, Settled, Weighed},
+    path::{Path, Step},
+    state::Marks,
+};
+
+/// A part of the state in the making: a binding, an entity or a rule.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    pub(super) mark: Mark,
+    /// The deltas that contributed to it in this round, one as often as it did.
+    pub(super) by: Vec<usize>,
+}
+
+/// The parts of the state in the making.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    pub(super) bindings: BTreeMap<String, Part>,
+    pub(super) entities: Vec<Part>,
+    pub(super) rules: Vec<Part>,
+}
+
+impl Parts {
+    fn new(marks: &Marks) -> Self {
+        let part = |mark: &Mark| Part { mark: *mark, by: Vec::new() };
+        Self {
+            bindings: marks.bindings.iter().map(|(term, it)| (term.clone(), part(it))).collect(),
+            entities: marks.entities.iter().map(part).collect(),
+            rules: marks.rules.iter().map(part).collect(),
+        }
+    }
+
+    /// The parts of the list `member`; `None` where it is none.
+    pub(super) fn list(&mut self, member: &str) -> Option<&mut Vec<Part>> {
+        match member {
+            ENTITIES => Some(&mut self.entities),
+            RULES => Some(&mut self.rules),
+            _ => None,
+        }
+    }
+
+    /// What is to be known of them after the round.
+    pub(super) fn marks(&self) -> Marks {
+        let marks = |parts: &[Part]| parts.iter().map(|it| it.mark).collect();
+        Marks {
+            bindings: self.bindings.iter().map(|(term, it)| (term.clone(), it.mark)).collect(),
+            entities: marks(&self.entities),
+            rules: marks(&self.rules),
+        }
+    }
+}
+
+/// The state in the making.
+pub(super) struct Making<'a> {
+    pub(super) document: Value,
+    pub(super) parts: Parts,
+    /// Of how many of the places and items in it each delta is a maker.
+    pub(super) held: BTreeMap<usize, usize>,
+    round: u64,
+    order: &'a [Weighed<'a>],
+}
+
+impl<'a> Making<'a> {
+    /// `state` with all of `settled`, which is in the order of its paths.
+    pub(super) fn new(
+        state: &State,
+        settled: Vec<Settled>,
+        order: &'a [Weighed<'a>],
+        round: u64,
+    ) -> Self {
+        let (document, parts) = (state.document.clone(), Parts::new(&state.marks));
+        let mut making = Self { document, parts, held: BTreeMap::new(), round, order };
+        let mut longer = Vec::new();
+        let mut gone = Vec::new();
+        for Settled { path, now, by } in settled {
+            match &now {
+                Becomes::This(_) | Becomes::Gone => making.hold(&by),
+                Becomes::Longer(items) => items.iter().for_each(|it| making.hold(&it.by)),
+            }
+            match now {
+                Becomes::This(value) => making.set(&path, value.value(), &by),
+                Becomes::Longer(items) => longer.push((path, items)),
+                Becomes::Gone => gone.push((path, by)),
+            }
+        }
+        for (path, items) in longer {
+            for item in items {
+                making.append(&path, item.value.value(), &item.by);
+            }
+        }
+        for (path, by) in gone.into_iter().rev() {
+            making.remove(&path, &by);
+        }
+        making
+    }
+
+    fn hold(&mut self, by: &[usize]) {
+        for delta in by {
+            let held = self.held.entry(*delta).or_default();
+            *held = held.saturating_add(1);
+        }
+    }
+
+    fn weight(&self, by: &[usize]) -> Weight {
+        let weights = by.iter().filter_map(|it| self.order.get(*it)).map(|it| it.weight);
+        weights.max().unwrap_or(Weight::DEFAULT)
+    }
+
+    fn part(&self, by: &[usize]) -> Part {
+        Part { mark: Mark { round: self.round, weight: self.weight(by) }, by: by.to_vec() }
+    }
+
+    /// Notes that the part in which `path` lies was changed.
+    fn touch(&mut self, path: &Path, by: &[usize]) {
+        let new = self.part(by);
+        let part = match path.steps() {
+            [Step::Name(member), Step::Name(term), ..] if member == BINDINGS => self
+                .parts
+                .bindings
+                .entry(term.clone())
+                .or_insert_with(|| Part { by: Vec::new(), ..new.clone() }),
+            [Step::Name(member), Step::Index(nth), ..] => {
+                let parts = self.parts.list(member);
+                match parts.and_then(|it| it.get_mut(usize::try_from(*nth).ok()?)) {
+                    Some(part) => part,
+                    None => return,
+                }
+            }
+            _ => return,
+        };
+        part.mark = Mark { round: new.mark.round, weight: part.mark.weight.max(new.mark.weight) };
+        part.by.extend(new.by);
+    }
+
+    fn set(&mut self, path: &Path, value: Value, by: &[usize]) {
+        if let [Step::Name(member)] = path.steps() {
+            let length = value.as_array().map_or(0, Vec::len);
+            let part = self.part(by);
+            if let Some(parts) = self.parts.list(member) {
+                // The whole list is one place, whichever of its items go.
+                *parts = vec![Part { by: Vec::new(), ..part }; length];
+            }
+        }
+        self.touch(path, by);
+        let Some((above, last)) = path.split() else { return };
+        match last {
+            Step::Name(name) => {
+                if let Some(members) = object_at(&mut self.document, above) {
+                    members.insert(name.clone(), value);
+                }
+            }
+            Step::Index(_) => {
+                if let Some(there) = find(&mut self.document, path.steps()) {
+                    *there = value;
+                }
+            }
+        }
+    }
+
+    fn append(&mut self, path: &Path, value: Value, by: &[usize]) {
+        match path.steps() {
+            [Step::Name(member)] => {
+                let part = self.part(by);
+                self.parts.list(member).into_iter().for_each(|it| it.push(part.clone()));
+            }
+            _ => self.touch(path, by),
+        }
+        let Some((above, last)) = path.split() else { return };
+        let list = match last {
+            Step::Name(name) => object_at(&mut self.document, above)
+                .map(|it| it.entry(name.clone()).or_insert_with(|| Value::Array(Vec::new()))),
+            Step::Index(_) => find(&mut self.document, path.steps()),
+        };
+        if let Some(list) = list.and_then(Value::as_array_mut) {
+            list.push(value);
+        }
+    }
+
+    fn remove(&mut self, path: &Path, by: &[usize]) {
+        match path.steps() {
+            [Step::Name(member), Step::Name(term)] if member == BINDINGS => {
+                self.parts.bindings.remove(term);
+            }
+            [Step::Name(member), Step::Index(nth)] => {
+                if let Some(parts) = self.parts.list(member) {
+                    remove_at(parts, *nth);
+                }
+            }
+            _ => self.touch(path, by),
+        }
+        let Some((above, last)) = path.split() else { return };
+        match (find(&mut self.document, above), last) {
+            (Some(Value::Object(members)), Step::Name(name)) => drop(members.remove(name)),
+            (Some(Value::Array(items)), Step::Index(nth)) => remove_at(items, *nth),
+            _ => {}
+        }
+    }
+}
+
+/// Removes the item at `nth`, if there is one.
+pub(super) fn remove_at<T>(items: &mut Vec<T>, nth: u32) {
+    if let Ok(nth) = usize::try_from(nth)
+        && nth < items.len()
+    {
+        items.remove(nth);
+    }
+}
+
+fn find<'a>(document: &'a mut Value, steps: &[Step]) -> Option<&'a mut Value> {
+    steps.iter().try_fold(document, |here, step| match step {
+        Step::Name(name) => here.as_object_mut()?.get_mut(name),
+        Step::Index(nth) => here.as_array_mut()?.get_mut(usize::try_from(*nth).ok()?),
+    })
+}
+
+/// The object at `steps`, made where nothing is: members of an object that was
+/// added are set one by one.
+fn object_at<'a>(document: &'a mut Value, steps: &[Step]) -> Option<&'a mut Map<String, Value>> {
+    let mut here = document;
+    for step in steps {
+        here = match step {
+            Step::Name(name) => {
+                let members = here.as_object_mut()?;
+                members.entry(name.clone()).or_insert_with(|| Value::Object(Map::new()))
+            }
+            Step::Index(nth) => here.as_array_mut()?.get_mut(usize::try_from(*nth).ok()?)?,
+        };
+    }
+    here.as_object_mut()
+}

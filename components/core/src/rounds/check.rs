@@ -1,0 +1,119 @@
+//! Whether a delta fits the state that its round began with.
+
+use serde_json::Value;
+
+use super::{
+    BINDINGS, DEPTH_MAX, Delta, ENTITIES, Json, MEMBERS, Operation, Plan, QUERY, RULES, RoundError,
+    State,
+    claim::{Change, claims},
+    path::{Path, Step, find},
+};
+use crate::Error;
+
+/// Refuses `delta` if it does not fit `state`. `may_unbind`: whether its
+/// participant may take a binding away.
+///
+/// # Errors
+///
+/// [`Error::Malformed`] when the value is none for this place,
+/// [`Error::Forbidden`], [`RoundError::PathNotFound`], [`RoundError::PathExists`],
+/// [`RoundError::IdentityConflict`].
+pub(crate) fn check(
+    delta: &Delta,
+    state: &State,
+    plan: &Plan,
+    may_unbind: bool,
+) -> Result<(), Error> {
+    let path = &delta.path;
+    let value_depth = delta.value.as_ref().map_or(0, Json::depth);
+    if path.steps().len() + value_depth > DEPTH_MAX {
+        return Err(Error::malformed(format!(
+            "path and value together nest deeper than {DEPTH_MAX}; state what follows from it \
+             instead"
+        )));
+    }
+    if delta.operation == Operation::Remove {
+        check_removal(path, may_unbind)?;
+    }
+    check_place(delta, state)?;
+    for claim in claims(0, delta, state, plan)? {
+        if let Change::Set(value) = &claim.change {
+            check_value(&claim.path, value)?;
+            check_set(delta.operation, &claim.path, value, state)?;
+        }
+    }
+    Ok(())
+}
+
+/// What is never removed, and what not by everyone.
+fn check_removal(path: &Path, may_unbind: bool) -> Result<(), Error> {
+    if MEMBERS.iter().any(|it| path.is_member(it)) {
+        return Err(Error::malformed(format!(
+            "{path} is always there; remove what is in it, or modify it"
+        )));
+    }
+    if path.is_in(BINDINGS) && !may_unbind {
+        return Err(Error::Forbidden {
+            message: "only the orchestrator may take a binding away: a concept, once bound, stays; \
+                      propose to the orchestrator what is wrong with it",
+        });
+    }
+    Ok(())
+}
+
+/// What the operation needs to be there already.
+fn check_place(delta: &Delta, state: &State) -> Result<(), Error> {
+    let path = &delta.path;
+    let missing = |why| Err(RoundError::PathNotFound { path: path.to_string(), why }.into());
+    let is_there = path.find(&state.document).is_some();
+    if is_there {
+        return Ok(());
+    }
+    if delta.operation != Operation::Add {
+        return missing("nothing is there; add it, or read_state shows what is there");
+    }
+    let Some((above, last)) = path.split() else { return Ok(()) };
+    match (find(&state.document, above), last) {
+        (Some(Value::Object(_)), Step::Name(_)) => Ok(()),
+        (Some(Value::Array(_)), Step::Index(_)) => {
+            missing("there is no such item; add to the list itself, without an index")
+        }
+        (Some(_), _) => missing("what is above it is of another kind"),
+        (None, _) => missing("nothing is above it; add that first, or both as one object"),
+    }
+}
+
+/// What the members of a state can hold.
+fn check_value(path: &Path, value: &Json) -> Result<(), Error> {
+    let expected = if path.is_member(QUERY) && !value.is_string() {
+        "the query is a text"
+    } else if path.is_member(BINDINGS) {
+        "bindings are an object of terms, each with the id of its concept"
+    } else if path.is_in(BINDINGS) && (!value.is_string() || value.as_str() == "\"\"") {
+        "a term is bound to the id of a concept, a text such as \"sea:customer:001\""
+    } else if (path.is_member(ENTITIES) || path.is_member(RULES)) && !value.is_array() {
+        "entities and rules are lists"
+    } else {
+        return Ok(());
+    };
+    Err(Error::malformed(format!("{path} cannot hold this value: {expected}")))
+}
+
+/// What a claim may not do to what is there.
+fn check_set(operation: Operation, path: &Path, value: &Json, state: &State) -> Result<(), Error> {
+    let Some(here) = path.find(&state.document) else { return Ok(()) };
+    if Json::from_value(here)? == *value {
+        return Ok(());
+    }
+    if path.is_in(BINDINGS) {
+        return Err(RoundError::IdentityConflict {
+            path: path.to_string(),
+            bound_to: here.as_str().unwrap_or_default().to_owned(),
+        }
+        .into());
+    }
+    match operation {
+        Operation::Add => Err(RoundError::PathExists { path: path.to_string() }.into()),
+        Operation::Modify | Operation::Remove => Ok(()),
+    }
+}

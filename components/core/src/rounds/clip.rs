@@ -1,0 +1,140 @@
+//! What goes when a state would be over its limit (003, "Size Management").
+
+use std::cmp::Reverse;
+
+use serde_json::Value;
+
+use super::{
+    BINDINGS, Clip, ENTITIES, Json, Mark, RULES, RoundError,
+    apply::{Making, Part, remove_at},
+    path::{Path, Step},
+};
+use crate::Error;
+
+/// A part of the state that went because the whole was too large.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clipped {
+    /// Where it was, in the state that the round would have made.
+    pub path: Path,
+    /// When it had last changed, with what weight.
+    pub mark: Mark,
+    /// Its size.
+    pub bytes: u32,
+}
+
+/// A part that may go.
+struct Candidate {
+    clipped: Clipped,
+    /// What the state is smaller without it.
+    saves: usize,
+    by: Vec<usize>,
+}
+
+/// Takes parts out of `making` until its document is no larger than `bytes_max`;
+/// tells them and, for each, the deltas of this round that made it.
+///
+/// The query stays, and so does what was bound before `round`: a concept, once
+/// bound, is stable.
+///
+/// # Errors
+///
+/// [`RoundError::StateTooLarge`] when nothing may go, or not enough.
+pub(super) fn clip(
+    making: &mut Making<'_>,
+    how: Clip,
+    bytes_max: u32,
+    round: u64,
+) -> Result<Vec<(Clipped, Vec<usize>)>, Error> {
+    let limit = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+    let size = |document: &Value| Json::from_value(document).map(|it| it.bytes());
+    let bytes = size(&making.document)?;
+    if bytes <= limit {
+        return Ok(Vec::new());
+    }
+    let too_large = |bytes: usize, largest| {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        Error::from(RoundError::StateTooLarge { bytes, bytes_max, largest })
+    };
+    let mut candidates = candidates(making, round)?;
+    if how == Clip::Reject {
+        candidates.sort_by_key(|it| Reverse(it.clipped.bytes));
+        let largest = candidates.into_iter().take(3);
+        return Err(too_large(bytes, largest.map(|it| it.clipped.path.to_string()).collect()));
+    }
+    candidates.sort_by_cached_key(|it| {
+        let Clipped { path, mark: Mark { round, weight }, bytes } = &it.clipped;
+        // Of those alike that which was there longest, then that which came last.
+        let key = match how {
+            Clip::LowestWeightFirst => (u64::from(weight.billionths()), *round),
+            Clip::OldestFirst => (*round, u64::from(weight.billionths())),
+            Clip::LargestFirst | Clip::Reject => (u64::MAX - u64::from(*bytes), *round),
+        };
+        (key, Reverse(path.clone()))
+    });
+    let mut gone = Vec::new();
+    let mut left = bytes;
+    for it in candidates {
+        if left <= limit {
+            break;
+        }
+        left = left.saturating_sub(it.saves);
+        gone.push(it);
+    }
+    // From behind, so that no index moves before its turn.
+    gone.sort_by(|a, b| b.clipped.path.cmp(&a.clipped.path));
+    for it in &gone {
+        take_out(making, &it.clipped.path);
+    }
+    let left = size(&making.document)?;
+    if left > limit {
+        return Err(too_large(left, Vec::new()));
+    }
+    gone.reverse();
+    Ok(gone.into_iter().map(|it| (it.clipped, it.by)).collect())
+}
+
+fn candidates(making: &Making<'_>, round: u64) -> Result<Vec<Candidate>, Error> {
+    let mut all = Vec::new();
+    let mut add = |steps: Vec<Step>, value: &Value, part: &Part, around: usize| {
+        let bytes = Json::from_value(value)?.bytes();
+        let clipped = Clipped {
+            path: Path::of(steps),
+            mark: part.mark,
+            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+        };
+        all.push(Candidate { clipped, saves: bytes + around, by: part.by.clone() });
+        Ok::<_, Error>(())
+    };
+    let name = |it: &str| Step::Name(it.to_owned());
+    let member = |it: &str| making.document.get(it);
+    for (list, parts) in [(ENTITIES, &making.parts.entities), (RULES, &making.parts.rules)] {
+        let items = member(list).and_then(Value::as_array).into_iter().flatten();
+        for (nth, (item, part)) in (0_u32..).zip(items.zip(parts)) {
+            // Its comma; the first of a list has none, and is counted as if.
+            add(vec![name(list), Step::Index(nth)], item, part, usize::from(nth > 0))?;
+        }
+    }
+    let bindings = member(BINDINGS).and_then(Value::as_object).into_iter().flatten();
+    for (term, concept) in bindings {
+        if let Some(part) = making.parts.bindings.get(term).filter(|it| it.mark.round == round) {
+            let around = Json::from_value(&Value::String(term.clone()))?.bytes() + 1;
+            add(vec![name(BINDINGS), name(term)], concept, part, around)?;
+        }
+    }
+    Ok(all)
+}
+
+fn take_out(making: &mut Making<'_>, path: &Path) {
+    let [Step::Name(member), last] = path.steps() else { return };
+    match (making.document.get_mut(member), last) {
+        (Some(Value::Array(items)), Step::Index(nth)) => {
+            remove_at(items, *nth);
+            making.parts.list(member).into_iter().for_each(|it| remove_at(it, *nth));
+        }
+        (Some(Value::Object(members)), Step::Name(term)) => {
+            members.remove(term);
+            making.parts.bindings.remove(term);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,386 @@
+//! Where in a round state: singular paths of RFC 9535, and patterns over them.
+
+use std::fmt;
+
+use rsonpath_syntax::{Index, JsonPathQuery, ParserBuilder, Segment, Selector, Selectors};
+use serde_json::Value;
+
+use super::{MEMBERS, RoundError, json::DEPTH_MAX};
+use crate::Error;
+
+/// The longest path, and the longest pattern, in bytes.
+pub const PATH_BYTES_MAX: usize = 512;
+
+/// One step of a path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// The member of this name.
+    Name(String),
+    /// The item at this index.
+    Index(u32),
+}
+
+/// A place in a round state: a singular query (RFC 9535 §2.3.5.1), shown as its
+/// normalized path (§2.7), for example `$['bindings']['customer']`.
+///
+/// # Invariant
+///
+/// It begins with one of the state's members. Paths are ordered so that what is
+/// below a path follows it at once.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Path(Vec<Step>);
+
+/// A path as it was sent: indexes may count from the end, as long as nobody has
+/// looked how long the array is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SentPath {
+    text: String,
+    steps: Vec<SentStep>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum SentStep {
+    Name(String),
+    Index(u32),
+    FromEnd(u32),
+}
+
+/// Which paths are meant: names, indexes, `*` and `..`. What is below a path that
+/// it selects is meant too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathPattern {
+    text: String,
+    query: JsonPathQuery,
+}
+
+impl SentPath {
+    /// Checks `text` and takes it as a path.
+    ///
+    /// # Errors
+    ///
+    /// [`RoundError::InvalidPath`] when it is no singular query, or does not begin with
+    /// a member of the state.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let refuse = |why| invalid(text, why);
+        let query = parse(text)?;
+        let mut steps = Vec::new();
+        for segment in query.segments() {
+            let Segment::Child(selectors) = segment else {
+                return Err(refuse("it can select many places (..)"));
+            };
+            steps.push(match selectors.as_slice() {
+                [Selector::Name(name)] => SentStep::Name(name.unquoted().to_owned()),
+                [Selector::Index(Index::FromStart(nth))] => SentStep::Index(
+                    small(nth.as_u64()).ok_or_else(|| refuse("its index is too large"))?,
+                ),
+                [Selector::Index(Index::FromEnd(nth))] => SentStep::FromEnd(
+                    small(nth.as_u64()).ok_or_else(|| refuse("its index is too large"))?,
+                ),
+                _ => return Err(refuse("it can select many places, or none")),
+            });
+        }
+        match steps.first() {
+            Some(SentStep::Name(name)) if MEMBERS.contains(&name.as_str()) => {}
+            _ => return Err(refuse("the state has no such member")),
+        }
+        if steps.len() > DEPTH_MAX {
+            return Err(refuse("it has more than 32 steps"));
+        }
+        Ok(Self { text: text.to_owned(), steps })
+    }
+
+    /// The place that is meant in `document`: indexes from the end are counted
+    /// there. An index that is not there stays as it is, beyond the end.
+    pub(crate) fn resolve(&self, document: &Value) -> Result<Path, Error> {
+        let mut here = Some(document);
+        let mut steps = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let step = match step {
+                SentStep::Name(name) => Step::Name(name.clone()),
+                SentStep::Index(nth) => Step::Index(*nth),
+                SentStep::FromEnd(nth) => {
+                    let length = here.and_then(Value::as_array).map_or(0, Vec::len);
+                    let index = u32::try_from(length).ok().and_then(|it| it.checked_sub(*nth));
+                    Step::Index(index.ok_or_else(|| RoundError::PathNotFound {
+                        path: self.text.clone(),
+                        why: "the array is shorter",
+                    })?)
+                }
+            };
+            here = here.and_then(|it| child(it, &step));
+            steps.push(step);
+        }
+        Ok(Path(steps))
+    }
+
+    /// The path as it was sent.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Path {
+    /// The path of these steps, of which there must be one.
+    pub(crate) fn of(steps: Vec<Step>) -> Self {
+        Self(steps)
+    }
+
+    /// Whether it is the member `name` of the state.
+    pub(crate) fn is_member(&self, name: &str) -> bool {
+        matches!(self.0.as_slice(), [Step::Name(it)] if it == name)
+    }
+
+    /// Whether it is below the member `name` of the state.
+    pub(crate) fn is_in(&self, name: &str) -> bool {
+        matches!(self.0.as_slice(), [Step::Name(it), _, ..] if it == name)
+    }
+
+    /// Its steps, one or more.
+    pub fn steps(&self) -> &[Step] {
+        &self.0
+    }
+
+    /// The place one step below it.
+    #[must_use]
+    pub(crate) fn join(&self, step: Step) -> Self {
+        let mut steps = self.0.clone();
+        steps.push(step);
+        Self(steps)
+    }
+
+    /// Whether it is `other` or above it.
+    pub fn covers(&self, other: &Self) -> bool {
+        other.0.starts_with(&self.0)
+    }
+
+    /// The steps from it to `other`, which is below it.
+    pub(crate) fn below<'a>(&self, other: &'a Self) -> Option<&'a [Step]> {
+        other.0.strip_prefix(self.0.as_slice())
+    }
+
+    /// The places above it, the nearest first.
+    pub(crate) fn above(&self) -> impl Iterator<Item = Self> {
+        let mut here = self.0.as_slice();
+        std::iter::from_fn(move || {
+            here = here.split_last()?.1;
+            (!here.is_empty()).then(|| Self(here.to_vec()))
+        })
+    }
+
+    /// What is there in `document`.
+    pub(crate) fn find<'a>(&self, document: &'a Value) -> Option<&'a Value> {
+        find(document, &self.0)
+    }
+
+    /// The steps to what it is in, and the last one.
+    pub(crate) fn split(&self) -> Option<(&[Step], &Step)> {
+        let (last, above) = self.0.split_last()?;
+        Some((above, last))
+    }
+}
+
+/// What is at the end of `steps`.
+pub(super) fn find<'a>(document: &'a Value, steps: &[Step]) -> Option<&'a Value> {
+    steps.iter().try_fold(document, child)
+}
+
+/// What is one step below `value`.
+fn child<'a>(value: &'a Value, step: &Step) -> Option<&'a Value> {
+    match step {
+        Step::Name(name) => value.as_object()?.get(name),
+        Step::Index(nth) => value.as_array()?.get(usize::try_from(*nth).ok()?),
+    }
+}
+
+/// Its normalized form (RFC 9535 §2.7).
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("$")?;
+        for step in &self.0 {
+            match step {
+                Step::Index(nth) => write!(f, "[{nth}]")?,
+                Step::Name(name) => {
+                    f.write_str("['")?;
+                    for c in name.chars() {
+                        match c {
+                            '\u{8}' => f.write_str("\\b")?,
+                            '\t' => f.write_str("\\t")?,
+                            '\n' => f.write_str("\\n")?,
+                            '\u{c}' => f.write_str("\\f")?,
+                            '\r' => f.write_str("\\r")?,
+                            '\'' | '\\' => write!(f, "\\{c}")?,
+                            '\0'..='\u{1f}' => write!(f, "\\u{:04x}", u32::from(c))?,
+                            _ => write!(f, "{c}")?,
+                        }
+                    }
+                    f.write_str("']")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PathPattern {
+    /// Checks `text` and takes it as a pattern.
+    ///
+    /// # Errors
+    ///
+    /// [`RoundError::InvalidPath`].
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let query = parse(text)?;
+        let is_simple = |selectors: &Selectors| {
+            selectors.as_slice().iter().all(|it| {
+                matches!(
+                    it,
+                    Selector::Name(_) | Selector::Wildcard | Selector::Index(Index::FromStart(_))
+                )
+            })
+        };
+        let selectors = |it: &Segment| is_simple(it.selectors());
+        if query.segments().len() <= DEPTH_MAX && query.segments().iter().all(selectors) {
+            return Ok(Self { text: text.to_owned(), query });
+        }
+        Err(invalid(text, "a pattern has names, indexes, * and .. only, at most 32 of them"))
+    }
+
+    /// The pattern as text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether `path` is meant.
+    pub fn matches(&self, path: &Path) -> bool {
+        // Which beginnings of the path are selected by the segments so far.
+        let mut ends = vec![true];
+        ends.resize(path.0.len() + 1, false);
+        for segment in self.query.segments() {
+            let mut next = vec![false; ends.len()];
+            let mut is_below = false;
+            for ((step, end), reached) in path.0.iter().zip(&ends).zip(next.iter_mut().skip(1)) {
+                is_below |= *end;
+                let from = if segment.is_descendant() { is_below } else { *end };
+                *reached =
+                    from && segment.selectors().as_slice().iter().any(|it| selects(it, step));
+            }
+            ends = next;
+        }
+        ends.contains(&true)
+    }
+}
+
+fn selects(selector: &Selector, step: &Step) -> bool {
+    match (selector, step) {
+        (Selector::Wildcard, _) => true,
+        (Selector::Name(name), Step::Name(it)) => name.unquoted() == it,
+        (Selector::Index(Index::FromStart(nth)), Step::Index(it)) => nth.as_u64() == u64::from(*it),
+        _ => false,
+    }
+}
+
+fn parse(text: &str) -> Result<JsonPathQuery, Error> {
+    if text.len() > PATH_BYTES_MAX {
+        return Err(invalid(text, "it is longer than 512 bytes"));
+    }
+    let mut parser = ParserBuilder::new();
+    parser.set_recursion_limit(Some(8));
+    parser.build().parse(text).map_err(|_| invalid(text, "it is no JSONPath"))
+}
+
+fn small(number: u64) -> Option<u32> {
+    u32::try_from(number).ok()
+}
+
+fn invalid(path: &str, why: &'static str) -> Error {
+    RoundError::InvalidPath { path: path.to_owned(), why }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> Path {
+        SentPath::parse(text).unwrap().resolve(&Value::Null).unwrap()
+    }
+
+    #[test]
+    fn every_way_to_write_a_place_has_one_normal_form() {
+        for (sent, normal) in [
+            ("$.bindings.customer", "$['bindings']['customer']"),
+            ("$['bindings'][\"customer\"]", "$['bindings']['customer']"),
+            ("$.entities[0].name", "$['entities'][0]['name']"),
+            ("$.bindings['it\\'s']", "$['bindings']['it\\'s']"),
+            ("$.bindings['\\u000b\\n']", "$['bindings']['\\u000b\\n']"),
+            ("$.bindings.größe", "$['bindings']['größe']"),
+        ] {
+            let normal_form = path(sent).to_string();
+            assert_eq!(normal_form, normal, "{sent}");
+            assert_eq!(path(&normal_form).to_string(), normal, "read again");
+        }
+    }
+
+    #[test]
+    fn what_is_no_singular_path_into_the_state_is_refused() {
+        let long = format!("$.bindings.{}", "x".repeat(PATH_BYTES_MAX));
+        let deep = format!("$.entities{}", "[0]".repeat(DEPTH_MAX));
+        for bad in [
+            "",
+            "$",
+            "bindings",
+            "$.other",
+            "$[0]",
+            "$.bindings.*",
+            "$..bindings",
+            "$.entities[0,1]",
+            "$.entities[0:2]",
+            "$.entities[?@.id]",
+            "$.bindings.",
+            "$.entities[99999999999]",
+            &long,
+            &deep,
+        ] {
+            assert!(
+                matches!(SentPath::parse(bad), Err(Error::Round(RoundError::InvalidPath { .. }))),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_index_from_the_end_is_counted_in_the_state_it_is_sent_for() {
+        let state = serde_json::json!({"entities": [1, 2, 3]});
+        let last = SentPath::parse("$.entities[-1]").unwrap();
+        assert_eq!(last.resolve(&state).unwrap().to_string(), "$['entities'][2]");
+        let none = SentPath::parse("$.entities[-4]").unwrap();
+        assert!(matches!(none.resolve(&state), Err(Error::Round(RoundError::PathNotFound { .. }))));
+    }
+
+    #[test]
+    fn a_pattern_means_what_it_selects_and_what_is_below() {
+        for (pattern, meant, not_meant) in [
+            ("$", &["$.query", "$.entities[0].id"][..], &[][..]),
+            ("$.bindings", &["$.bindings", "$.bindings.a"], &["$.entities"]),
+            ("$.bindings.*", &["$.bindings.a"], &["$.bindings"]),
+            (
+                "$.entities[*].id",
+                &["$.entities[3].id", "$.entities[3].id.x"],
+                &["$.entities[3].name"],
+            ),
+            ("$.entities[1]", &["$.entities[1].id"], &["$.entities[11]"]),
+            ("$..id", &["$.entities[3].id", "$.entities[0].a.id.b"], &["$.entities[3]"]),
+            ("$.entities..a.b", &["$.entities[0].a.b"], &["$.rules[0].a.b", "$.entities[0].a.c.b"]),
+            ("$['query','rules']", &["$.query", "$.rules[1]"], &["$.bindings"]),
+        ] {
+            let it = PathPattern::parse(pattern).unwrap();
+            for path_text in meant {
+                assert!(it.matches(&path(path_text)), "{pattern} {path_text}");
+            }
+            for path_text in not_meant {
+                assert!(!it.matches(&path(path_text)), "{pattern} {path_text}");
+            }
+        }
+        for bad in ["", "bindings", "$.a[?@.b]", "$.a[1:2]", "$.a[-1]"] {
+            assert!(PathPattern::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Delta rounds (003): open, propose, close; the state, the deltas, convergence.
+
+use super::{
+    Decision, Draft, Opened,
+    draft::About,
+    put,
+    retries::{Asked, answer_row},
+};
+use crate::{
+    Error,
+    audit::AuditAction,
+    command::{CloseRound, OpenRound, Proposal, ReadDeltas},
+    participant::Role,
+    port::{Bucket, Change},
+    record,
+    reply::{DeltaRead, DeltasPage, Proposed, Reply, StateRead},
+    rounds::{
+        self, Closing, DELTAS_BYTES_MAX, DELTAS_MAX, Delta, Ended, Fate, Path, ROUNDS_KEPT, Round,
+        RoundError, RoundLimit, Rounds, SentDelta, State, Status,
+    },
+};
+
+impl<B: Bucket> Opened<'_, B> {
+    pub(super) fn open_round(&self, open: &OpenRound) -> Result<Decision, Error> {
+        let asked = self.asked(open.request_id.as_ref(), || record::open_digest(open))?;
+        let replay = self.first_answer(asked.as_ref())?;
+        self.require_orchestrator()?;
+        if let Some(first) = replay? {
+            return Ok(first);
+        }
+        let mut rounds = self.rounds()?;
+        if let Some(round) = &rounds.open {
+            return Err(RoundError::Open { round: round.number }.into());
+        }
+        let mut draft = Draft::new(self)?;
+        if let Some(query) = &open.query {
+            if rounds.last > 0 {
+                return Err(Error::malformed(
+                    "query is for the first round of a session; change it by a delta that \
+                     modifies $.query",
+                ));
+            }
+            let state = record::encode_state(&State::new(query))?;
+            draft.changes.push(put(record::state_row(0), state));
+        }
+        let round = Round {
+            number: rounds.last.saturating_add(1),
+            opened_at: draft.now,
+            opened_by: self.caller.participant.clone(),
+            plan: open.plan.clone(),
+            bytes_max: open.plan.bytes_max.unwrap_or(rounds.bytes_max),
+            deltas: 0,
+            deltas_bytes: 0,
+            ended: None,
+        };
+        rounds.open = Some(round.clone());
+        let reply = Reply::Round(Box::new(round.clone()));
+        finish(draft, &rounds, AuditAction::OpenRound, round.number, asked, reply)
+    }
+
+    pub(super) fn propose_deltas(&self, proposal: &Proposal) -> Result<Decision, Error> {
+        let asked =
+            self.asked(proposal.request_id.as_ref(), || record::proposal_digest(proposal))?;
+        let replay = self.first_answer(asked.as_ref())?;
+        self.require_participant()?;
+        if let Some(first) = replay? {
+            return Ok(first);
+        }
+        let mut rounds = self.rounds()?;
+        let last = rounds.last;
+        let round = rounds.open.as_mut().ok_or(RoundError::NotOpen { last })?;
+        let state = self.state(last)?;
+        let (mut deltas, first) = (Vec::new(), round.deltas.saturating_add(1));
+        for ((nth, sent), sequence) in (1..).zip(&proposal.deltas).zip(first..) {
+            let delta = self.fitting(sent, sequence, &state, round);
+            deltas.push(
+                delta.map_err(|error| RoundError::InProposal { nth, error: Box::new(error) })?,
+            );
+        }
+        let count = u32::try_from(deltas.len()).unwrap_or(u32::MAX);
+        round.deltas = round.deltas.saturating_add(count);
+        for delta in &deltas {
+            round.deltas_bytes = round.deltas_bytes.saturating_add(delta.bytes());
+        }
+        check_room(round)?;
+        let number = round.number;
+        let mut draft = Draft::new(self)?;
+        let row = record::delta_row(number, first);
+        draft.changes.push(put(row, record::encode_deltas(&deltas)?));
+        let reply = Reply::Proposed(Proposed { round: number, first, count });
+        finish(draft, &rounds, AuditAction::ProposeDeltas, number, asked, reply)
+    }
+
+    /// The delta that `sent` makes, if it fits.
+    fn fitting(
+        &self,
+        sent: &SentDelta,
+        sequence: u32,
+        state: &State,
+        round: &Round,
+    ) -> Result<Delta, Error> {
+        let delta = Delta {
+            sequence,
+            participant: self.caller.participant.clone(),
+            proposed_at: self.now,
+            operation: sent.operation,
+            path: state.place(&sent.path)?,
+            value: sent.value.clone(),
+            provenance: sent.provenance.clone(),
+        };
+        let may_unbind = self.caller.participant.role() == Role::Orchestrator;
+        rounds::check(&delta, state, &round.plan, may_unbind)?;
+        Ok(delta)
+    }
+
+    pub(super) fn close_round(&self, close: &CloseRound) -> Result<Decision, Error> {
+        let asked = self.asked(close.request_id.as_ref(), || record::close_digest(close))?;
+        let replay = self.first_answer(asked.as_ref())?;
+        self.require_orchestrator()?;
+        if let Some(first) = replay? {
+            return Ok(first);
+        }
+        let mut rounds = self.rounds()?;
+        let last = rounds.last;
+        let mut round = rounds.open.take().ok_or(RoundError::NotOpen { last })?;
+        let (state, deltas) = (self.state(last)?, self.deltas(round.number)?);
+        let clip = close.clip.unwrap_or(round.plan.clip);
+        let Closing { state, fates, clipped, convergence } = if close.discards {
+            rounds::discard(&state, &deltas)
+        } else {
+            rounds::close(&round, &state, clip, &deltas)?
+        };
+        let mut draft = Draft::new(self)?;
+        let count = |of: &[Status]| {
+            let count = fates.iter().filter(|it| of.contains(&it.status)).count();
+            u32::try_from(count).unwrap_or(u32::MAX)
+        };
+        round.ended = Some(Ended {
+            at: draft.now,
+            by: self.caller.participant.clone(),
+            is_discarded: close.discards,
+            bytes: u32::try_from(state.document()?.bytes()).unwrap_or(u32::MAX),
+            applied: count(&[Status::Applied]),
+            lost: count(&[Status::Lost]),
+            refused: count(&[Status::Clipped, Status::Discarded]),
+            clipped,
+            clip,
+            convergence,
+        });
+        let number = round.number;
+        rounds.last = number;
+        rounds.bytes_max = round.bytes_max;
+        draft.changes.push(put(record::state_row(number), record::encode_state(&state)?));
+        draft.changes.push(put(record::ended_row(number), record::encode_ended(&round, &fates)?));
+        while number.saturating_sub(rounds.oldest) > ROUNDS_KEPT {
+            let gone = rounds.oldest;
+            draft.changes.push(Change::Delete(record::state_row(gone)));
+            draft.changes.push(Change::Delete(record::ended_row(gone)));
+            draft.changes.push(Change::DeletePrefix(record::delta_rows(gone)));
+            rounds.oldest = gone.saturating_add(1);
+        }
+        let reply = Reply::Round(Box::new(round));
+        finish(draft, &rounds, AuditAction::CloseRound, number, asked, reply)
+    }
+
+    pub(super) fn read_state(&self, round: Option<u64>) -> Result<Decision, Error> {
+        let rounds = self.rounds()?;
+        let number = round.unwrap_or(rounds.last);
+        check_kept(&rounds, number, rounds.last)?;
+        let open = if round.is_none() { rounds.open } else { None };
+        Ok(self.answer(Reply::State(Box::new(StateRead {
+            round: number,
+            document: self.state(number)?.document()?,
+            bytes_max: open.as_ref().map_or(rounds.bytes_max, |it| it.bytes_max),
+            open,
+        }))))
+    }
+
+    pub(super) fn read_deltas(&self, read: &ReadDeltas) -> Result<Decision, Error> {
+        let rounds = self.rounds()?;
+        let newest = rounds.open.as_ref().map_or(rounds.last, |it| it.number);
+        if let Some(round) = read.round {
+            check_kept(&rounds, round, newest)?;
+        }
+        let path = read.path.as_ref().map(|it| self.state(rounds.last)?.place(it)).transpose()?;
+        let from = read.after.map_or(rounds.oldest, |(round, _)| round.max(rounds.oldest));
+        let limit = usize::try_from(read.limit).unwrap_or(usize::MAX);
+        let mut page = DeltasPage { deltas: Vec::new(), next_after: None };
+        for number in from.max(1)..=newest {
+            if read.round.is_some_and(|it| it != number) {
+                continue;
+            }
+            for it in self.round_deltas(&rounds, number)? {
+                let is_asked = path.as_ref().is_none_or(|path| touches(&it.delta, path));
+                if !is_asked || read.after.is_some_and(|after| (number, it.delta.sequence) <= after)
+                {
+                    continue;
+                }
+                if page.deltas.len() == limit {
+                    let last = page.deltas.last();
+                    page.next_after = last.map(|it| (it.round, it.delta.sequence));
+                    return Ok(self.answer(Reply::Deltas(page)));
+                }
+                page.deltas.push(it);
+            }
+        }
+        Ok(self.answer(Reply::Deltas(page)))
+    }
+
+    pub(super) fn read_convergence(&self) -> Result<Decision, Error> {
+        let rounds = self.rounds()?;
+        let all = (rounds.oldest.max(1)..=rounds.last).map(|it| Ok(self.ended(it)?.0));
+        Ok(self.answer(Reply::Convergence(all.collect::<Result<_, Error>>()?)))
+    }
+
+    /// The deltas of a round, with what became of them.
+    fn round_deltas(&self, rounds: &Rounds, number: u64) -> Result<Vec<DeltaRead>, Error> {
+        let (round, mut fates) = match &rounds.open {
+            Some(open) if open.number == number => (open.clone(), Vec::new()),
+            _ => self.ended(number)?,
+        };
+        fates.reverse();
+        let deltas = self.deltas(number)?.into_iter();
+        Ok(deltas
+            .map(|delta| DeltaRead {
+                round: number,
+                weight: round.plan.weight(&delta.participant),
+                fate: fates.pop_if(|it| it.sequence == delta.sequence),
+                delta,
+            })
+            .collect())
+    }
+
+    fn rounds(&self) -> Result<Rounds, Error> {
+        let bytes = self.bucket.get(record::ROUNDS)?;
+        bytes.map_or_else(|| Ok(Rounds::default()), |it| record::decode_rounds(&it))
+    }
+
+    /// The state that `round` made, which is kept.
+    fn state(&self, round: u64) -> Result<State, Error> {
+        match self.bucket.get(&record::state_row(round))? {
+            Some(bytes) => record::decode_state(&bytes),
+            None if round == 0 => Ok(State::default()),
+            None => Err(record::damaged("the state of a round is missing")),
+        }
+    }
+
+    fn deltas(&self, round: u64) -> Result<Vec<Delta>, Error> {
+        let mut deltas = Vec::new();
+        for (row, bytes) in self.bucket.scan(&record::delta_rows(round), None, u32::MAX)? {
+            deltas.extend(record::decode_deltas(&row, &bytes)?);
+        }
+        Ok(deltas)
+    }
+
+    fn ended(&self, round: u64) -> Result<(Round, Vec<Fate>), Error> {
+        let bytes = self.bucket.get(&record::ended_row(round))?;
+        let bytes = bytes.ok_or_else(|| record::damaged("the end of a round is missing"))?;
+        record::decode_ended(&bytes)
+    }
+}
+
+/// Commits what was done to `round`.
+fn finish<B: Bucket>(
+    mut draft: Draft<'_, B>,
+    rounds: &Rounds,
+    action: AuditAction,
+    round: u64,
+    asked: Option<Asked>,
+    reply: Reply,
+) -> Result<Decision, Error> {
+    draft.changes.push(put(record::ROUNDS, record::encode_rounds(rounds)?));
+    draft.tell(action, About { round: Some(round), ..About::default() });
+    let request = answer_row(asked, draft.revision, &reply)?;
+    draft.commit(reply, request)
+}
+
+/// Refuses more deltas than a round takes.
+fn check_room(round: &Round) -> Result<(), Error> {
+    let (deltas, bytes) = (round.deltas, round.deltas_bytes);
+    let over = if deltas > DELTAS_MAX {
+        RoundLimit::Deltas { deltas, deltas_max: DELTAS_MAX }
+    } else if bytes > DELTAS_BYTES_MAX {
+        RoundLimit::Bytes { bytes, bytes_max: DELTAS_BYTES_MAX }
+    } else {
+        return Ok(());
+    };
+    Err(RoundError::Full { over }.into())
+}
+
+/// Refuses a round of which nothing is known.
+fn check_kept(rounds: &Rounds, round: u64, newest: u64) -> Result<(), Error> {
+    let oldest = rounds.oldest;
+    if (oldest..=newest).contains(&round) {
+        return Ok(());
+    }
+    Err(RoundError::NotFound { round, oldest, newest }.into())
+}
+
+/// Whether `delta` says something of `path` or of what is below it.
+fn touches(delta: &Delta, path: &Path) -> bool {
+    if path.covers(&delta.path) {
+        return true;
+    }
+    let Some(below) = delta.path.below(path) else { return false };
+    delta.value.as_ref().is_none_or(|it| it.has(below))
+}
