@@ -4,7 +4,7 @@
 //! first, then lists grow, and what goes goes from behind, so that no index moves
 //! before its turn.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -86,7 +86,14 @@ impl<'a> Making<'a> {
         for Settled { path, now, by } in settled {
             match &now {
                 Becomes::This(_) | Becomes::Gone => making.hold(&by),
-                Becomes::Longer(items) => items.iter().for_each(|it| making.hold(&it.by)),
+                Becomes::Longer(items) => {
+                    items.iter().for_each(|it| making.hold(&it.by));
+                    // Who said what is there already has its place too.
+                    let makers: BTreeSet<usize> =
+                        items.iter().flat_map(|it| it.by.clone()).collect();
+                    let others = by.iter().filter(|it| !makers.contains(it)).copied();
+                    making.hold(&others.collect::<Vec<_>>());
+                }
             }
             match now {
                 Becomes::This(value) => making.set(&path, value.value(), &by),
@@ -95,6 +102,8 @@ impl<'a> Making<'a> {
             }
         }
         for (path, items) in longer {
+            // Of no items too: it may be that nothing was there.
+            making.list_at(&path);
             for item in items {
                 making.append(&path, item.value.value(), &item.by);
             }
@@ -176,15 +185,21 @@ impl<'a> Making<'a> {
             }
             _ => self.touch(path, by),
         }
-        let Some((above, last)) = path.split() else { return };
-        let list = match last {
-            Step::Name(name) => object_at(&mut self.document, above)
-                .map(|it| it.entry(name.clone()).or_insert_with(|| Value::Array(Vec::new()))),
-            Step::Index(_) => find(&mut self.document, path.steps()),
-        };
-        if let Some(list) = list.and_then(Value::as_array_mut) {
+        if let Some(list) = self.list_at(path) {
             list.push(value);
         }
+    }
+
+    /// The list at `path`, made where nothing is.
+    fn list_at(&mut self, path: &Path) -> Option<&mut Vec<Value>> {
+        let (above, last) = path.split()?;
+        let list = match last {
+            Step::Name(name) => object_at(&mut self.document, above)?
+                .entry(name.clone())
+                .or_insert_with(|| Value::Array(Vec::new())),
+            Step::Index(_) => find(&mut self.document, path.steps())?,
+        };
+        list.as_array_mut()
     }
 
     fn remove(&mut self, path: &Path, by: &[usize]) {

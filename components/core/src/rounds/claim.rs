@@ -30,6 +30,20 @@ pub(super) enum Change {
     Append(Vec<Json>),
 }
 
+impl Change {
+    /// The canonical JSON by which even votes are settled; of a removal there is none.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Remove => String::new(),
+            Self::Set(value) => value.as_str().to_owned(),
+            Self::Append(items) => {
+                let items: Vec<&str> = items.iter().map(Json::as_str).collect();
+                format!("[{}]", items.join(","))
+            }
+        }
+    }
+}
+
 /// What `delta`, the `nth` in the order of application, claims.
 pub(super) fn claims(
     nth: usize,

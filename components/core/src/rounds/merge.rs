@@ -192,6 +192,9 @@ impl Place<'_> {
                     voice.deltas.splice(..0, deltas);
                     voice.items = before;
                 }
+                (Some(earlier), change) if earlier.change == *change => {
+                    voice.deltas.splice(..0, earlier.deltas);
+                }
                 (Some(earlier), _) => self.lose(&earlier.deltas, delta, Why::Superseded),
                 (None, _) => {}
             }
@@ -221,7 +224,7 @@ impl Place<'_> {
                 // Stable: among voices for one value the order of application stays.
                 voices.sort_by(|a, b| {
                     let votes = |it: &Voice| votes.get(&it.change).copied().unwrap_or_default();
-                    votes(b).cmp(&votes(a)).then_with(|| a.change.cmp(&b.change))
+                    votes(b).cmp(&votes(a)).then_with(|| a.change.text().cmp(&b.change.text()))
                 });
                 Why::Outvoted
             }
@@ -314,11 +317,14 @@ impl Place<'_> {
 /// Keeps those of `settled` that can hold together: what removes or replaces a
 /// place cannot hold beside a change of what is below it.
 fn apart(settled: Vec<Settled>, state: &State, lost: &mut Vec<Lost>) -> Vec<Settled> {
-    let replaces = |it: &Settled| match &it.now {
-        Becomes::Gone => true,
-        // An empty object where nothing was takes nothing away.
-        Becomes::This(value) => value.as_str() != "{}" || it.path.find(&state.document).is_some(),
-        Becomes::Longer(_) => false,
+    let replaces = |it: &Settled| {
+        let is_new = it.path.find(&state.document).is_none();
+        match &it.now {
+            Becomes::Gone => true,
+            // Where nothing was, an object has room for what others put into it.
+            Becomes::This(value) => !(is_new && value.as_str() == "{}"),
+            Becomes::Longer(_) => is_new,
+        }
     };
     let first = |it: &Settled| it.by.first().copied().unwrap_or_default();
     let mut settled = settled;

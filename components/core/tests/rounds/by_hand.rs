@@ -1,0 +1,267 @@
+//! What each strategy makes of a disagreement, and what is told of it.
+
+use serde_json::json;
+
+use crate::{at, fates, plan, play, session, state};
+
+const A: &str = "subagent:a";
+const B: &str = "subagent:b";
+const C: &str = "subagent:c";
+
+#[test]
+fn the_seeds_example_binds_a_term() {
+    let host = session();
+    let weights = plan(&[("subagent:semantic-mapper", 0.35)], &[]);
+    let round = play(
+        &host,
+        weights,
+        &[("subagent:semantic-mapper", r#"add $.bindings.customer "sea:customer:001""#)],
+    );
+    assert_eq!(round.number, 1);
+    assert_eq!(
+        state(&host),
+        json!({
+            "query": "", "bindings": {"customer": "sea:customer:001"}, "entities": [], "rules": []
+        })
+    );
+}
+
+#[test]
+fn of_single_values_that_of_the_highest_weight_wins_and_the_others_say_to_whom_they_lost() {
+    let host = session();
+    let weights = plan(&[(A, 0.2), (B, 0.5), (C, 0.2)], &[]);
+    play(
+        &host,
+        weights,
+        &[
+            (A, r#"add $.bindings.order "o:1""#),
+            (B, r#"add $.bindings.order "o:2""#),
+            (C, r#"add $.bindings.order "o:2""#),
+        ],
+    );
+    assert_eq!(at(&host, "/bindings/order"), "o:2");
+    assert_eq!(fates(&host), ["lost to 2: outweighed", "applied", "applied"]);
+}
+
+#[test]
+fn of_equal_weights_the_participant_first_in_the_alphabet_wins_whoever_came_first() {
+    for order in [[A, B], [B, A]] {
+        let host = session();
+        let value = |who: &str| format!("add $.bindings.order {who:?}");
+        let deltas = order.map(|who| (who, value(who)));
+        let deltas: Vec<(&str, &str)> =
+            deltas.iter().map(|(who, it)| (*who, it.as_str())).collect();
+        play(&host, plan(&[], &[]), &deltas);
+        assert_eq!(at(&host, "/bindings/order"), A);
+    }
+}
+
+#[test]
+fn objects_are_merged_member_by_member_and_items_appended_heaviest_first() {
+    let host = session();
+    let weights = plan(&[(A, 0.1), (B, 0.9)], &[]);
+    play(
+        &host,
+        weights.clone(),
+        &[
+            (A, r#"add $.entities {"id":"e1","name":"Acme"}"#),
+            (B, r#"add $.entities [{"id":"e2"},{"id":"e3"}]"#),
+            (A, r#"add $.rules [1]"#),
+        ],
+    );
+    assert_eq!(
+        at(&host, "/entities"),
+        json!([{"id":"e2"}, {"id":"e3"}, {"id":"e1","name":"Acme"}])
+    );
+    play(
+        &host,
+        weights,
+        &[
+            (A, r#"modify $.entities[2] {"name":"ACME Inc.","since":{"year":1999}}"#),
+            (B, r#"add $.entities[2] {"since":{"year":2001,"month":5}}"#),
+            (B, r#"modify $.entities[2].name "Acme""#),
+        ],
+    );
+    assert_eq!(
+        at(&host, "/entities/2"),
+        json!({"id":"e1","name":"Acme","since":{"year":2001,"month":5}})
+    );
+    assert_eq!(fates(&host), ["lost, 2 places lost", "applied", "applied"]);
+}
+
+#[test]
+fn most_participants_decide_then_what_they_weigh_then_the_text() {
+    let majority = |weights: &[(&str, f64)]| plan(weights, &[("$.rules", "majority-vote")]);
+    let host = session();
+    play(&host, plan(&[], &[]), &[(A, "add $.rules [[0,0,0]]")]);
+    play(
+        &host,
+        majority(&[(A, 1.0), (B, 0.1), (C, 0.1)]),
+        &[
+            (A, "modify $.rules[0][0] 1"),
+            (B, "modify $.rules[0][0] 2"),
+            (C, "modify $.rules[0][0] 2.0"),
+        ],
+    );
+    assert_eq!(at(&host, "/rules/0/0"), 2);
+    assert_eq!(fates(&host), ["lost to 2: outvoted", "applied", "applied"]);
+    let tie = [(A, "modify $.rules[0][1] 1"), (B, "modify $.rules[0][1] 2")];
+    play(&host, majority(&[(A, 0.1), (B, 0.2)]), &tie);
+    assert_eq!(at(&host, "/rules/0/1"), 2, "the heavier side");
+    let tie = [(A, "modify $.rules[0][2] 20"), (B, "modify $.rules[0][2] 100")];
+    play(&host, majority(&[]), &tie);
+    assert_eq!(at(&host, "/rules/0/2"), 100, "\"100\" comes before \"20\"");
+}
+
+/// One participant that says the same thing three times is still one.
+#[test]
+fn nobody_votes_twice() {
+    let host = session();
+    play(
+        &host,
+        plan(&[], &[("$", "majority-vote")]),
+        &[
+            (A, "add $.rules [1]"),
+            (A, r#"modify $.query "a""#),
+            (A, r#"modify $.query "b""#),
+            (A, r#"modify $.query "b""#),
+            (B, r#"modify $.query "c""#),
+            (C, r#"modify $.query "c""#),
+        ],
+    );
+    assert_eq!(at(&host, "/query"), "c");
+    assert_eq!(
+        fates(&host)[1..],
+        [
+            "lost to 3: superseded",
+            "lost to 5: outvoted",
+            "lost to 5: outvoted",
+            "applied",
+            "applied",
+        ]
+    );
+}
+
+#[test]
+fn the_heaviest_wins_whole_where_nothing_is_merged() {
+    let host = session();
+    let weights = plan(&[(A, 0.9), (B, 0.1)], &[("$.entities", "highest-weight")]);
+    play(
+        &host,
+        weights,
+        &[
+            (A, r#"add $.entities {"id":"e1"}"#),
+            (A, r#"add $.entities {"id":"e2"}"#),
+            (B, r#"add $.entities {"id":"e3"}"#),
+        ],
+    );
+    assert_eq!(at(&host, "/entities"), json!([{"id":"e1"}, {"id":"e2"}]));
+    assert_eq!(fates(&host), ["applied", "applied", "lost to 1: outweighed"]);
+}
+
+#[test]
+fn a_union_has_each_item_once_and_all_who_named_it_are_applied() {
+    let host = session();
+    play(&host, plan(&[], &[]), &[(A, r#"add $.entities ["x"]"#)]);
+    play(
+        &host,
+        plan(&[(A, 0.5), (B, 0.6)], &[("$.entities", "union")]),
+        &[
+            (A, r#"add $.entities ["x","y","z"]"#),
+            (B, r#"add $.entities ["z","x"]"#),
+            (C, r#"add $.entities ["x"]"#),
+        ],
+    );
+    assert_eq!(at(&host, "/entities"), json!(["x", "z", "y"]));
+    assert_eq!(fates(&host), ["applied", "applied", "applied"]);
+}
+
+#[test]
+fn experts_come_before_the_others_in_the_order_they_are_named() {
+    let experts = "expert-override:subagent:c,subagent:b";
+    let host = session();
+    let experts = plan(&[(A, 1.0), (B, 0.3), (C, 0.1)], &[("$.bindings", experts)]);
+    play(
+        &host,
+        experts.clone(),
+        &[
+            (A, r#"add $.bindings.x "a""#),
+            (B, r#"add $.bindings.x "b""#),
+            (C, r#"add $.bindings.x "c""#),
+            (A, r#"add $.bindings.y "a""#),
+            (B, r#"add $.bindings.y "b""#),
+            (A, r#"add $.bindings.z "a""#),
+        ],
+    );
+    assert_eq!(at(&host, "/bindings"), json!({"x": "c", "y": "b", "z": "a"}));
+    assert_eq!(fates(&host)[..2], ["lost to 3: overridden", "lost to 3: overridden"]);
+}
+
+#[test]
+fn what_a_removal_and_a_change_cannot_both_have_the_heavier_has() {
+    let begun = || {
+        let host = session();
+        play(
+            &host,
+            plan(&[], &[]),
+            &[(A, r#"add $.entities [{"name":"x"},{"name":"y"},{"name":"z"}]"#)],
+        );
+        host
+    };
+    let disagreement = [
+        (A, "remove $.entities[1]"),
+        (B, r#"modify $.entities[1].name "Y""#),
+        (C, r#"add $.entities {"name":"new"}"#),
+    ];
+    let host = begun();
+    play(&host, plan(&[(A, 0.9), (B, 0.1)], &[]), &disagreement);
+    assert_eq!(at(&host, "/entities"), json!([{"name":"x"}, {"name":"z"}, {"name":"new"}]));
+    assert_eq!(fates(&host), ["applied", "lost to 1: replaced-above", "applied"]);
+    let host = begun();
+    play(&host, plan(&[(A, 0.1), (B, 0.9)], &[]), &disagreement);
+    assert_eq!(at(&host, "/entities/1"), json!({"name":"Y"}));
+    assert_eq!(fates(&host), ["lost to 2: changed-below", "applied", "applied"]);
+}
+
+/// Indexes are those of the state that everyone saw, however many items go.
+#[test]
+fn what_goes_moves_nothing_that_others_named() {
+    let host = session();
+    play(&host, plan(&[], &[]), &[(A, r#"add $.entities [{"n":0},{"n":1},{"n":2},{"n":3}]"#)]);
+    play(
+        &host,
+        plan(&[], &[]),
+        &[
+            (A, "remove $.entities[0]"),
+            (A, "remove $.entities[2]"),
+            (B, "modify $.entities[3].n 33"),
+            (B, "modify $.entities[-3].n 11"),
+            (C, "remove $.entities[2].n"),
+        ],
+    );
+    assert_eq!(at(&host, "/entities"), json!([{"n":11}, {"n":33}]));
+    assert_eq!(fates(&host), ["applied"; 5]);
+}
+
+/// The first rule that means a path or a participant counts, not the best.
+#[test]
+fn of_several_rules_the_first_counts() {
+    let host = session();
+    let strategies =
+        [("$.bindings.a", "expert-override:subagent:b"), ("$.bindings", "highest-weight")];
+    let weights = [("subagent:b", 0.2), ("subagent:*", 0.4), ("*", 0.9)];
+    play(
+        &host,
+        plan(&weights, &strategies),
+        &[
+            ("orchestrator", r#"add $.bindings {"a":"chief","b":"chief"}"#),
+            (B, r#"add $.bindings {"a":"b","b":"b"}"#),
+            (C, r#"add $.bindings {"a":"c","b":"c"}"#),
+        ],
+    );
+    assert_eq!(at(&host, "/bindings"), json!({"a": "b", "b": "chief"}));
+    assert_eq!(
+        fates(&host),
+        ["applied, 1 places lost", "applied, 1 places lost", "lost, 2 places lost"]
+    );
+}

@@ -1,0 +1,115 @@
+//! What goes when a state would be too large, and what is told of it.
+
+use serde_json::{Value, json};
+use shared_context_core::{
+    CloseRound, Code, Command,
+    rounds::{Clip, Plan},
+};
+
+use crate::{
+    CHIEF, at, clipping, close, code, deltas, fates, open, plan, play, propose, session, state,
+};
+
+const HEAVY: &str = "subagent:heavy";
+const LIGHT: &str = "subagent:light";
+
+fn item(name: &str, bytes: usize) -> String {
+    format!(r#"add $.entities {{"id":"{name}","text":"{}"}}"#, "x".repeat(bytes))
+}
+
+fn ids(host: &crate::support::TestHost) -> Vec<Value> {
+    let entities = at(host, "/entities");
+    entities.as_array().unwrap().iter().map(|it| it["id"].clone()).collect()
+}
+
+/// Two rounds: old entities of both, then new ones of both; the first that goes
+/// shows the strategy.
+fn after(clip: Clip, bytes_max: u32) -> (Vec<Value>, Vec<String>, Vec<String>) {
+    let weights = plan(&[(HEAVY, 0.9), (LIGHT, 0.1)], &[]);
+    let host = session();
+    play(
+        &host,
+        weights.clone(),
+        &[(LIGHT, &item("old-light", 300)), (HEAVY, &item("old-heavy", 200))],
+    );
+    let weights = Plan { clip, bytes_max: Some(bytes_max), ..weights };
+    let round = play(&host, weights, &[(LIGHT, &item("light", 100)), (HEAVY, &item("heavy", 400))]);
+    let clipped = round.ended.unwrap().clipped;
+    (ids(&host), clipped.iter().map(|it| it.path.to_string()).collect(), fates(&host))
+}
+
+#[test]
+fn each_strategy_lets_another_part_go_first() {
+    let (left, clipped, fates) = after(Clip::LowestWeightFirst, 1_050);
+    assert_eq!(left, ["old-heavy", "heavy", "light"]);
+    assert_eq!(clipped, ["$['entities'][1]"]);
+    assert_eq!(fates, ["applied", "applied"]);
+
+    let (left, ..) = after(Clip::OldestFirst, 1_000);
+    assert_eq!(left, ["old-heavy", "heavy", "light"], "the lighter of the old ones");
+
+    let (left, clipped, fates) = after(Clip::LargestFirst, 1_000);
+    assert_eq!(left, ["old-heavy", "old-light", "light"]);
+    assert_eq!(clipped, ["$['entities'][2]"]);
+    assert_eq!(fates, ["applied", "clipped"]);
+
+    let (left, ..) = after(Clip::LowestWeightFirst, 262_144);
+    assert_eq!(left.len(), 4, "nothing goes that need not");
+}
+
+#[test]
+fn the_state_fits_whatever_it_takes() {
+    for (bytes_max, clip) in
+        [(1_000, Clip::LowestWeightFirst), (1_001, Clip::OldestFirst), (1_500, Clip::LargestFirst)]
+    {
+        let host = session();
+        for _ in 0..4 {
+            let items: Vec<String> = (0..20).map(|nth| item(&nth.to_string(), nth)).collect();
+            let items: Vec<(&str, &str)> = items.iter().map(|it| (LIGHT, it.as_str())).collect();
+            let ended = play(&host, clipping(clip, bytes_max), &items).ended.unwrap();
+            let bytes = u32::try_from(state(&host).to_string().len()).unwrap();
+            assert_eq!(ended.bytes, bytes);
+            let least = if ended.clipped.is_empty() { 0 } else { bytes_max - 100 };
+            assert!((least..=bytes_max).contains(&bytes), "{bytes} of {bytes_max}");
+        }
+    }
+}
+
+/// A binding of an earlier round is stable; one of this round is not yet.
+#[test]
+fn what_was_bound_before_is_never_clipped() {
+    let host = session();
+    let bound = |from: u32| {
+        let terms = (from..from + 20).map(|nth| (format!("term{nth}"), json!("c".repeat(30))));
+        format!("add $.bindings {}", Value::Object(terms.collect()))
+    };
+    play(&host, Plan::default(), &[(HEAVY, &bound(0))]);
+    let round = play(&host, clipping(Clip::OldestFirst, 1_000), &[(HEAVY, &bound(20))]);
+    assert!(!round.ended.unwrap().clipped.is_empty());
+    let bindings = at(&host, "/bindings");
+    assert!((0..20).all(|nth| bindings.get(format!("term{nth}")).is_some()));
+    // What stays for certain is too large by itself.
+    open(&host, Plan::default());
+    propose(&host, HEAVY, &format!("modify $.query {:?}", "x".repeat(2_000))).unwrap();
+    let close_it = Command::CloseRound(CloseRound::default());
+    assert_eq!(code(host.ask(CHIEF, &close_it)), Code::StateTooLarge);
+    propose(&host, HEAVY, r#"modify $.query "shorter""#).unwrap();
+    close(&host);
+    assert_eq!(at(&host, "/query"), "shorter");
+}
+
+/// The limit belongs to the state: who opens a round without saying one finds the
+/// limit of the round before.
+#[test]
+fn a_limit_stays_until_another_one_is_said() {
+    let host = session();
+    play(&host, clipping(Clip::LargestFirst, 100_000), &[(HEAVY, &item("large", 60_000))]);
+    let round = play(&host, Plan::default(), &[(HEAVY, "add $.rules [1]")]);
+    assert_eq!((round.bytes_max, round.ended.unwrap().clipped.len()), (100_000, 0));
+    let round = play(&host, clipping(Clip::LargestFirst, 50_000), &[]);
+    let clipped = round.ended.unwrap().clipped;
+    assert_eq!(clipped.len(), 1);
+    assert_eq!((clipped[0].mark.round, clipped[0].bytes > 60_000), (1, true));
+    let history = deltas(&host, Some("$.entities"));
+    assert_eq!(history.len(), 1, "and what was said of it is still told");
+}

@@ -1,0 +1,156 @@
+//! Delta rounds (003): by hand, against a plain reading of the rules, and in every
+//! order of arrival.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+mod bad_input;
+mod by_hand;
+mod clipping;
+mod properties;
+mod queries;
+mod reference;
+#[path = "../support/mod.rs"]
+mod support;
+
+use serde_json::Value;
+use shared_context_core::{
+    CloseRound, Code, Command, Config, Error, OpenRound, Proposal, ReadDeltas, Reply, RequestId,
+    pattern::{ParticipantPattern, Participants},
+    reply::{DeltaRead, DeltasPage, Proposed, StateRead},
+    rounds::{
+        Clip, PathPattern, Plan, Round, SentDelta, SentPath, Status, Strategy, StrategyRule,
+        Weight, WeightRule,
+    },
+};
+use support::TestHost;
+
+const CHIEF: &str = "orchestrator";
+
+/// A host with a session.
+fn session() -> TestHost {
+    let host = TestHost::default();
+    host.now.set(1_000_000);
+    let create = Command::CreateSession(Box::new(Config::default()));
+    host.ask("admin", &create).unwrap();
+    host
+}
+
+/// A plan of `(who, weight)` and `(path, strategy)`, where experts stand behind a
+/// colon: `expert-override:subagent:a`.
+fn plan(weights: &[(&str, f64)], strategies: &[(&str, &str)]) -> Plan {
+    let weight = |(who, weight): &(&str, f64)| WeightRule {
+        participants: ParticipantPattern::parse(who).unwrap(),
+        weight: Weight::parse(*weight).unwrap(),
+    };
+    let strategy = |(paths, strategy): &(&str, &str)| {
+        let (name, experts) = strategy.split_once(':').unwrap_or((strategy, ""));
+        let experts = (!experts.is_empty()).then(|| {
+            let patterns = experts.split(',').map(|it| ParticipantPattern::parse(it).unwrap());
+            Participants::new(patterns.collect()).unwrap()
+        });
+        StrategyRule {
+            paths: PathPattern::parse(paths).unwrap(),
+            strategy: Strategy::parse(name, experts).unwrap(),
+        }
+    };
+    Plan {
+        weights: weights.iter().map(weight).collect(),
+        strategies: strategies.iter().map(strategy).collect(),
+        ..Plan::default()
+    }
+}
+
+fn open(host: &TestHost, plan: Plan) -> u64 {
+    let open = OpenRound { plan, query: None, request_id: None };
+    round(host.ask(CHIEF, &Command::OpenRound(Box::new(open))).unwrap().reply).number
+}
+
+fn round(reply: Reply) -> Round {
+    let Reply::Round(round) = reply else { panic!("{reply:?}") };
+    *round
+}
+
+/// `operation path value`, as in `add $.bindings.customer "sea:1"`.
+fn sent(delta: &str) -> Result<SentDelta, Error> {
+    let mut words = delta.splitn(3, ' ');
+    let mut word = || words.next();
+    SentDelta::new(word().unwrap(), word().unwrap(), word(), "as found")
+}
+
+fn propose(host: &TestHost, who: &str, delta: &str) -> Result<Proposed, Error> {
+    propose_all(host, who, &[delta])
+}
+
+fn propose_all(host: &TestHost, who: &str, deltas: &[&str]) -> Result<Proposed, Error> {
+    let deltas = deltas.iter().map(|it| sent(it)).collect::<Result<_, _>>()?;
+    let proposal = Command::ProposeDeltas(Proposal::new(deltas, None)?);
+    let Reply::Proposed(proposed) = host.ask(who, &proposal)?.reply else { panic!() };
+    Ok(proposed)
+}
+
+fn close(host: &TestHost) -> Round {
+    round(host.ask(CHIEF, &Command::CloseRound(CloseRound::default())).unwrap().reply)
+}
+
+/// A round of these deltas, each `(who, delta)`.
+fn play(host: &TestHost, plan: Plan, deltas: &[(&str, &str)]) -> Round {
+    open(host, plan);
+    for (who, delta) in deltas {
+        propose(host, who, delta).unwrap_or_else(|error| panic!("{who}: {delta}: {error}"));
+    }
+    close(host)
+}
+
+fn read(host: &TestHost, round: Option<u64>) -> StateRead {
+    let read = host.ask("subagent:reader", &Command::ReadState { round }).unwrap();
+    let Reply::State(state) = read.reply else { panic!() };
+    *state
+}
+
+fn state(host: &TestHost) -> Value {
+    serde_json::from_str(read(host, None).document.as_str()).unwrap()
+}
+
+/// What is at the JSON pointer `at`.
+fn at(host: &TestHost, at: &str) -> Value {
+    state(host).pointer(at).cloned().unwrap_or_default()
+}
+
+fn deltas(host: &TestHost, path: Option<&str>) -> Vec<DeltaRead> {
+    let path = path.map(|it| SentPath::parse(it).unwrap());
+    page(host, ReadDeltas { path, round: None, after: None, limit: 10_000 }).deltas
+}
+
+fn page(host: &TestHost, read: ReadDeltas) -> DeltasPage {
+    let Reply::Deltas(page) = host.ask("admin", &Command::ReadDeltas(read)).unwrap().reply else {
+        panic!()
+    };
+    page
+}
+
+/// What became of the deltas of the last round: `applied`, or `lost to 2:
+/// outweighed` for one that lost at one place.
+fn fates(host: &TestHost) -> Vec<String> {
+    let last = read(host, None).round;
+    let told = deltas(host, None).into_iter().filter(|it| it.round == last).map(|it| {
+        let fate = it.fate.unwrap();
+        match (fate.status, fate.losses.as_slice()) {
+            (Status::Lost, [loss]) => format!("lost to {}: {}", loss.to, loss.why.as_str()),
+            (status, []) => status.as_str().to_owned(),
+            (status, losses) => format!("{}, {} places lost", status.as_str(), losses.len()),
+        }
+    });
+    told.collect()
+}
+
+fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> Code {
+    result.unwrap_err().code()
+}
+
+fn clipping(clip: Clip, bytes_max: u32) -> Plan {
+    Plan { clip, bytes_max: Some(bytes_max), ..Plan::default() }
+}
+
+fn request_id(id: &str) -> Option<RequestId> {
+    Some(RequestId::parse(id).unwrap())
+}

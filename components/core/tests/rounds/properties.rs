@@ -1,0 +1,264 @@
+//! Random rounds: as the plain reading of the rules has them, and the same in every
+//! order of arrival.
+
+use proptest::{prelude::*, sample::select};
+use serde_json::{Value, json};
+use shared_context_core::rounds::{Clip, Plan, Status};
+
+use crate::{
+    clipping, close, deltas, open, plan, play, propose, reference,
+    reference::{Delta, Rules, Step},
+    session, state,
+    support::TestHost,
+};
+
+const PARTICIPANTS: [&str; 4] = ["orchestrator", "subagent:a", "subagent:b", "subagent:c:1"];
+const STRATEGIES: [&str; 5] =
+    ["weighted-merge", "majority-vote", "highest-weight", "union", "expert-override"];
+/// Which strategies, and how much everyone weighs.
+#[derive(Debug, Clone)]
+struct Agreed {
+    strategies: [&'static str; 3],
+    weights: [u32; 4],
+    experts: Vec<usize>,
+}
+
+/// A delta by one of the participants.
+type Proposed = (usize, &'static str, Vec<Step>, Value);
+
+fn agreed() -> impl Strategy<Value = Agreed> {
+    let strategies = [(); 3].map(|()| select(STRATEGIES.to_vec()));
+    let weights = [(); 4].map(|()| 0_u32..=3);
+    let experts = proptest::collection::vec(0..4_usize, 1..3);
+    (strategies, weights, experts).prop_map(|(strategies, weights, experts)| Agreed {
+        strategies,
+        weights,
+        experts,
+    })
+}
+
+fn name(name: &str) -> Step {
+    Step::Name(name.to_owned())
+}
+
+fn values() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        (0..3_u32).prop_map(|it| json!(it)),
+        select(vec!["x", "y"]).prop_map(|it| json!(it)),
+        Just(json!({})),
+        Just(json!([])),
+        Just(Value::Null),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        let names = select(vec!["a", "b", "c"]).prop_map(str::to_owned);
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::Array),
+            proptest::collection::btree_map(names, inner, 0..3)
+                .prop_map(|it| Value::Object(it.into_iter().collect())),
+        ]
+    })
+}
+
+fn paths() -> impl Strategy<Value = (Vec<Step>, Value)> {
+    let concepts = || select(vec!["c:1", "c:2", "c:3"]).prop_map(|it| json!(it));
+    let term = || select(vec!["a", "b", "c", "d"]);
+    let bindings =
+        proptest::collection::btree_map(term().prop_map(str::to_owned), concepts(), 0..4)
+            .prop_map(|it| Value::Object(it.into_iter().collect()));
+    let below = prop_oneof![
+        select(vec!["a", "b", "c"]).prop_map(name),
+        (0..3_usize).prop_map(Step::Index),
+    ];
+    let deep = (0..4_usize, proptest::collection::vec(below, 0..3), values());
+    prop_oneof![
+        1 => select(vec!["p", "q", "r"]).prop_map(|it| (vec![name("query")], json!(it))),
+        1 => bindings.prop_map(|it| (vec![name("bindings")], it)),
+        2 => (term(), concepts()).prop_map(|(term, it)| (vec![name("bindings"), name(term)], it)),
+        2 => values().prop_map(|it| (vec![name("entities")], it)),
+        6 => deep.prop_map(|(nth, below, value)| {
+            let path = [name("entities"), Step::Index(nth)].into_iter().chain(below);
+            (path.collect(), value)
+        }),
+    ]
+}
+
+fn proposed() -> impl Strategy<Value = Proposed> {
+    let operations = select(vec!["add", "add", "modify", "modify", "remove"]);
+    (0..4_usize, operations, paths())
+        .prop_map(|(who, operation, (path, value))| (who, operation, path, value))
+}
+
+fn text(path: &[Step]) -> String {
+    let step = |it: &Step| match it {
+        Step::Name(name) => format!(".{name}"),
+        Step::Index(nth) => format!("[{nth}]"),
+    };
+    format!("${}", path.iter().map(step).collect::<String>())
+}
+
+fn written((_, operation, path, value): &Proposed) -> String {
+    match *operation {
+        "remove" => format!("remove {}", text(path)),
+        _ => format!("{operation} {} {value}", text(path)),
+    }
+}
+
+impl Agreed {
+    fn plan(&self) -> Plan {
+        let experts: Vec<&str> = self.experts.iter().map(|it| PARTICIPANTS[*it]).collect();
+        let strategies = self.strategies.map(|it| match it {
+            "expert-override" => format!("expert-override:{}", experts.join(",")),
+            _ => it.to_owned(),
+        });
+        let weights: Vec<(&str, f64)> =
+            PARTICIPANTS.into_iter().zip(self.weights.map(|it| f64::from(it) / 4.0)).collect();
+        let [bindings, entities, query] = &strategies;
+        let paths = [("$.bindings", bindings), ("$.entities", entities), ("$.query", query)];
+        let paths: Vec<(&str, &str)> = paths.map(|(path, it)| (path, it.as_str())).to_vec();
+        plan(&weights, &paths)
+    }
+
+    fn rules(&self) -> Rules {
+        let [bindings, entities, query] = self.strategies;
+        let experts = self.experts.iter().map(|it| PARTICIPANTS[*it].to_owned()).collect();
+        Rules { bindings, entities, query, experts }
+    }
+}
+
+/// A session with something in its state.
+fn begun() -> TestHost {
+    let host = session();
+    play(
+        &host,
+        Plan::default(),
+        &[
+            ("subagent:a", r#"add $.bindings {"a":"c:1"}"#),
+            (
+                "subagent:a",
+                r#"add $.entities [{"a":1,"b":{"a":"x","c":[1,2]}},[0,{"a":[]}],{"c":"y"}]"#,
+            ),
+        ],
+    );
+    host
+}
+
+/// Plays a round of what fits of `all`; tells what that was, and the state.
+fn round(host: &TestHost, plan: Plan, all: &[Proposed]) -> (Vec<Proposed>, Value) {
+    open(host, plan);
+    let fits = |it: &&Proposed| propose(host, PARTICIPANTS[it.0], &written(it)).is_ok();
+    let taken = all.iter().filter(fits).cloned().collect();
+    close(host);
+    (taken, state(host))
+}
+
+/// Of each participant what became of its deltas, in its own order.
+fn fates(host: &TestHost) -> Vec<Vec<(Status, usize)>> {
+    let told = deltas(host, None);
+    let last = told.last().map_or(0, |it| it.round);
+    let of = |who: &str| {
+        let own = told.iter().filter(|it| it.round == last && it.delta.participant.as_str() == who);
+        own.map(|it| it.fate.as_ref().map(|it| (it.status, it.losses.len())).unwrap()).collect()
+    };
+    PARTICIPANTS.map(of).to_vec()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn a_round_makes_what_the_plain_rules_make(
+        agreed in agreed(),
+        all in proptest::collection::vec(proposed(), 0..14),
+    ) {
+        let host = begun();
+        let before = state(&host);
+        let (taken, after) = round(&host, agreed.plan(), &all);
+        let plain: Vec<Delta> = taken
+            .iter()
+            .enumerate()
+            .map(|(sequence, (who, operation, path, value))| Delta {
+                participant: PARTICIPANTS[*who].to_owned(),
+                weight: agreed.weights[*who],
+                sequence,
+                operation,
+                path: path.clone(),
+                value: value.clone(),
+            })
+            .collect();
+        let (expected, has) = reference::close(&before, &plain, &agreed.rules());
+        prop_assert_eq!(&after, &expected);
+        let told = deltas(&host, None);
+        let applied: Vec<bool> = told
+            .iter()
+            .filter(|it| it.round == 2)
+            .map(|it| it.fate.as_ref().unwrap().status == Status::Applied)
+            .collect();
+        prop_assert_eq!(applied, has);
+    }
+
+    #[test]
+    fn when_a_delta_arrives_makes_no_difference(
+        agreed in agreed(),
+        all in proptest::collection::vec(proposed(), 0..14),
+        seed in any::<u64>(),
+    ) {
+        let host = begun();
+        let (_, expected) = round(&host, agreed.plan(), &all);
+        let expected_fates = fates(&host);
+        // Each participant's in its own order, those of different ones shuffled.
+        let mut left: Vec<Vec<Proposed>> = (0..4)
+            .map(|who| all.iter().rev().filter(|it| it.0 == who).cloned().collect())
+            .collect();
+        let (mut shuffled, mut random) = (Vec::new(), seed);
+        while shuffled.len() < all.len() {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let who = usize::try_from(random >> 62).unwrap();
+            shuffled.extend(left[who].pop());
+        }
+        let host = begun();
+        let (_, after) = round(&host, agreed.plan(), &shuffled);
+        prop_assert_eq!(after, expected);
+        prop_assert_eq!(fates(&host), expected_fates);
+    }
+
+    #[test]
+    fn what_is_clipped_would_have_gone_before_what_stays(
+        how in select(vec![Clip::LowestWeightFirst, Clip::OldestFirst, Clip::LargestFirst]),
+        rounds in proptest::collection::vec(
+            proptest::collection::vec((0..4_usize, 0..300_usize), 0..8), 1..5),
+        bytes_max in 1_000_u32..2_000,
+    ) {
+        let host = session();
+        let weights = [0.1, 0.4, 0.4, 0.9];
+        let plan = Plan {
+            weights: plan(&PARTICIPANTS.into_iter().zip(weights).collect::<Vec<_>>(), &[]).weights,
+            ..clipping(how, bytes_max)
+        };
+        // Of what was appended and not clipped: weight, round, bytes.
+        for (number, items) in (1_u64..).zip(rounds) {
+            open(&host, plan.clone());
+            for (who, length) in items {
+                let item = format!("add $.entities {}", json!({"w": who, "r": number, "t": "x".repeat(length)}));
+                propose(&host, PARTICIPANTS[who], &item).unwrap();
+            }
+            let ended = close(&host).ended.unwrap();
+            prop_assert!(ended.bytes <= bytes_max);
+            let key = |weight: f64, round: u64, bytes: usize| match how {
+                Clip::LowestWeightFirst => (format!("{weight}"), round),
+                Clip::OldestFirst => (format!("{round:09}"), (weight * 10.0) as u64),
+                _ => (format!("{:09}", 999_999 - bytes), round),
+            };
+            let gone = ended.clipped.iter().map(|it| {
+                key(it.mark.weight.as_f64(), it.mark.round, usize::try_from(it.bytes).unwrap())
+            });
+            let entities = state(&host)["entities"].clone();
+            let stays = entities.as_array().unwrap().iter().map(|it| {
+                let who = usize::try_from(it["w"].as_u64().unwrap()).unwrap();
+                key(weights[who], it["r"].as_u64().unwrap(), it.to_string().len())
+            });
+            if let (Some(last_gone), Some(first_stays)) = (gone.max(), stays.min()) {
+                prop_assert!(last_gone <= first_stays, "{last_gone:?} {first_stays:?}");
+            }
+        }
+    }
+}

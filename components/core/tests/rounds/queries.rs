@@ -1,0 +1,169 @@
+//! What can be asked: states, deltas of a place, convergence, the change feed.
+
+use serde_json::json;
+use shared_context_core::{
+    Code, Command, ReadDeltas, Reply,
+    audit::AuditAction,
+    rounds::{Plan, ROUNDS_KEPT, SentPath},
+};
+
+use crate::{close, code, deltas, open, page, plan, play, propose, read, session, state};
+
+const A: &str = "subagent:a";
+const B: &str = "subagent:b";
+
+#[test]
+fn the_history_of_a_place_tells_applied_lost_and_waiting_deltas() {
+    let host = session();
+    play(
+        &host,
+        plan(&[(A, 0.5), (B, 0.2)], &[]),
+        &[
+            (A, r#"add $.bindings.customer "c:1""#),
+            (B, r#"add $.bindings {"customer":"c:2","order":"o:1"}"#),
+            (B, r#"add $.bindings.item "i:1""#),
+        ],
+    );
+    open(&host, Plan::default());
+    propose(&host, "orchestrator", "remove $.bindings.customer").unwrap();
+    let told = deltas(&host, Some("$.bindings.customer"));
+    let told: Vec<_> = told
+        .iter()
+        .map(|it| {
+            let fate = it.fate.as_ref().map_or("waits", |it| it.status.as_str());
+            (it.round, it.delta.sequence, it.delta.participant.as_str(), it.weight.as_f64(), fate)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (1, 1, A, 0.5, "applied"),
+            (1, 2, B, 0.2, "applied"),
+            (2, 1, "orchestrator", 1.0, "waits"),
+        ]
+    );
+    let second = deltas(&host, Some("$.bindings.customer")).remove(1);
+    let loss = &second.fate.unwrap().losses[0];
+    assert_eq!((loss.path.to_string().as_str(), loss.to), ("$['bindings']['customer']", 1));
+    assert_eq!(loss.by.as_str(), A);
+    assert_eq!(deltas(&host, Some("$.bindings")).len(), 4);
+    assert_eq!(deltas(&host, Some("$.entities")).len(), 0);
+    close(&host);
+    // It may be bound anew: removing was the orchestrator's word.
+    play(&host, Plan::default(), &[(A, r#"add $.bindings.customer "c:2""#)]);
+    assert_eq!(state(&host)["bindings"]["customer"], "c:2");
+}
+
+#[test]
+fn pages_of_deltas_leave_none_out_and_tell_none_twice() {
+    let host = session();
+    for _ in 0..3 {
+        let deltas = [(A, "add $.rules [1]"); 7];
+        play(&host, Plan::default(), &deltas);
+    }
+    let all = deltas(&host, None);
+    for limit in [1, 3, 7, 20, 21, 22] {
+        let (mut after, mut paged) = (None, Vec::new());
+        loop {
+            let page = page(&host, ReadDeltas { path: None, round: None, after, limit });
+            paged.extend(page.deltas);
+            after = page.next_after;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(paged, all, "{limit} at a time");
+    }
+    let second = page(&host, ReadDeltas { path: None, round: Some(2), after: None, limit: 100 });
+    assert!(second.deltas.len() == 7 && second.deltas.iter().all(|it| it.round == 2));
+}
+
+#[test]
+fn every_state_can_be_read_again_as_long_as_it_is_kept() {
+    let host = session();
+    let rounds = ROUNDS_KEPT + 6;
+    for nth in 1..=rounds {
+        play(&host, Plan::default(), &[(A, &format!(r#"modify $.query "{nth}""#))]);
+    }
+    let query = |round| {
+        let document = read(&host, Some(round)).document;
+        serde_json::from_str::<serde_json::Value>(document.as_str()).unwrap()["query"].clone()
+    };
+    for round in rounds - ROUNDS_KEPT..=rounds {
+        assert_eq!(query(round), json!(round.to_string()));
+    }
+    for round in [0, rounds - ROUNDS_KEPT - 1, rounds + 1, u64::MAX] {
+        let asked = host.ask(A, &Command::ReadState { round: Some(round) });
+        assert_eq!(code(asked), Code::RoundNotFound, "{round}");
+    }
+    assert_eq!(deltas(&host, None).len(), usize::try_from(ROUNDS_KEPT).unwrap() + 1);
+    let rows = host.rows("r/").len();
+    play(&host, Plan::default(), &[(A, "add $.rules [1]")]);
+    assert_eq!(host.rows("r/").len(), rows, "for each round that comes one goes");
+}
+
+#[test]
+fn the_first_state_can_be_read_before_any_round() {
+    let host = session();
+    let read = read(&host, None);
+    assert_eq!((read.round, read.bytes_max, read.open), (0, 50_000, None));
+    assert_eq!(state(&host), json!({"query":"","bindings":{},"entities":[],"rules":[]}));
+    assert!(deltas(&host, None).is_empty());
+}
+
+#[test]
+fn convergence_is_the_share_of_single_values_that_stayed() {
+    let host = session();
+    let tell = || {
+        let asked = host.ask(A, &Command::ReadConvergence).unwrap();
+        let Reply::Convergence(rounds) = asked.reply else { panic!() };
+        let told = rounds.into_iter().map(|it| it.ended.unwrap().convergence);
+        told.map(|it| (it.unchanged, it.paths)).collect::<Vec<_>>()
+    };
+    assert_eq!(tell(), []);
+    // Before: query, and three members that are empty.
+    play(&host, Plan::default(), &[(A, r#"add $.bindings {"a":"1","b":"2"}"#)]);
+    assert_eq!(tell(), [(3, 6)], "an empty object is gone, two values came");
+    play(&host, Plan::default(), &[]);
+    play(&host, Plan::default(), &[(A, r#"modify $.query "q""#)]);
+    assert_eq!(tell()[1..], [(5, 5), (4, 5)]);
+}
+
+#[test]
+fn who_listens_is_told_of_rounds_and_never_of_what_they_hold() {
+    let host = session();
+    play(&host, Plan::default(), &[(A, r#"add $.bindings.a "secret""#)]);
+    let changes = Command::Changes { since: None, limit: 100, keys: None };
+    let Reply::Changes(page) = host.ask(B, &changes).unwrap().reply else { panic!() };
+    let told: Vec<_> =
+        page.changes[1..].iter().map(|it| (it.action, it.participant.as_str(), it.round)).collect();
+    assert_eq!(
+        told,
+        [
+            (AuditAction::OpenRound, "orchestrator", Some(1)),
+            (AuditAction::ProposeDeltas, A, Some(1)),
+            (AuditAction::CloseRound, "orchestrator", Some(1)),
+        ]
+    );
+    assert!(!format!("{:?}", host.log.borrow()).contains("secret"));
+    let log = host.log.borrow();
+    assert_eq!(log[1..], page.changes[1..], "and the log says the same");
+}
+
+#[test]
+fn what_is_deleted_with_its_session_is_gone() {
+    let host = session();
+    play(&host, Plan::default(), &[(A, "add $.rules [1]")]);
+    host.ask("admin", &Command::DeleteSession).unwrap();
+    assert_eq!(host.rows("r/"), []);
+}
+
+#[test]
+fn a_path_that_was_asked_for_is_one_of_the_state_as_it_is() {
+    let host = session();
+    play(&host, Plan::default(), &[(A, "add $.entities [1,2,3]")]);
+    let path = Some(SentPath::parse("$.entities[-4]").unwrap());
+    let asked =
+        host.ask(A, &Command::ReadDeltas(ReadDeltas { path, round: None, after: None, limit: 1 }));
+    assert_eq!(code(asked), Code::PathNotFound);
+}
