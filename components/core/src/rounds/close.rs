@@ -28,7 +28,7 @@ pub struct Fate {
     pub sequence: u32,
     /// In a word.
     pub status: Status,
-    /// What of it lost: all, or some places of many.
+    /// Where it lost, by path: everywhere, or at some places of many.
     pub losses: Vec<Loss>,
     /// What of it went again because the state would have been too large.
     pub clipped: Vec<Path>,
@@ -111,7 +111,8 @@ pub(crate) fn close(
         }
     }
     for (nth, it) in order.iter().enumerate() {
-        let losses = losses.remove(&nth).unwrap_or_default();
+        let mut losses = losses.remove(&nth).unwrap_or_default();
+        losses.sort_by(|a, b| a.path.cmp(&b.path));
         let mut clipped = gone.remove(&nth).unwrap_or_default();
         let held = making.held.get(&nth).copied().unwrap_or_default();
         let status = if held == 0 && !losses.is_empty() {

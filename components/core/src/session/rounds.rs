@@ -25,6 +25,7 @@ impl<B: Bucket> Opened<'_, B> {
         let asked = self.asked(open.request_id.as_ref(), || record::open_digest(open))?;
         let replay = self.first_answer(asked.as_ref())?;
         self.require_orchestrator()?;
+        self.require_whole()?;
         if let Some(first) = replay? {
             return Ok(first);
         }
@@ -63,6 +64,7 @@ impl<B: Bucket> Opened<'_, B> {
             self.asked(proposal.request_id.as_ref(), || record::proposal_digest(proposal))?;
         let replay = self.first_answer(asked.as_ref())?;
         self.require_participant()?;
+        self.require_whole()?;
         if let Some(first) = replay? {
             return Ok(first);
         }
@@ -117,6 +119,7 @@ impl<B: Bucket> Opened<'_, B> {
         let asked = self.asked(close.request_id.as_ref(), || record::close_digest(close))?;
         let replay = self.first_answer(asked.as_ref())?;
         self.require_orchestrator()?;
+        self.require_whole()?;
         if let Some(first) = replay? {
             return Ok(first);
         }
@@ -164,6 +167,7 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     pub(super) fn read_state(&self, round: Option<u64>) -> Result<Decision, Error> {
+        self.require_whole()?;
         let rounds = self.rounds()?;
         let number = round.unwrap_or(rounds.last);
         check_kept(&rounds, number, rounds.last)?;
@@ -177,6 +181,7 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     pub(super) fn read_deltas(&self, read: &ReadDeltas) -> Result<Decision, Error> {
+        self.require_whole()?;
         let rounds = self.rounds()?;
         let newest = rounds.open.as_ref().map_or(rounds.last, |it| it.number);
         if let Some(round) = read.round {
@@ -208,6 +213,7 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     pub(super) fn read_convergence(&self) -> Result<Decision, Error> {
+        self.require_whole()?;
         let rounds = self.rounds()?;
         let all = (rounds.oldest.max(1)..=rounds.last).map(|it| Ok(self.ended(it)?.0));
         Ok(self.answer(Reply::Convergence(all.collect::<Result<_, Error>>()?)))
@@ -229,6 +235,17 @@ impl<B: Bucket> Opened<'_, B> {
                 delta,
             })
             .collect())
+    }
+
+    /// Refuses a credential that is limited to some keys: a state has none.
+    fn require_whole(&self) -> Result<(), Error> {
+        if self.caller.keys().is_every_key() {
+            return Ok(());
+        }
+        Err(Error::Forbidden {
+            message: "your credential is limited to some keys, rounds are of the whole session; \
+                      ask the orchestrator for a credential without that limit",
+        })
     }
 
     fn rounds(&self) -> Result<Rounds, Error> {

@@ -1,7 +1,7 @@
 //! What is refused: with which code, and that nothing has changed.
 
 use shared_context_core::{
-    CloseRound, Code, Command, Error, OpenRound, Proposal, Reply,
+    CloseRound, Code, Command, Error, OpenRound, Proposal, ReadDeltas, Reply,
     rounds::{Clip, DELTAS_MAX, Plan, SentDelta, Strategy, Weight},
 };
 
@@ -262,4 +262,19 @@ fn a_round_whose_state_would_be_too_large_stays_open_where_nothing_may_be_clippe
     let ended = round(host.ask(CHIEF, &close_it).unwrap().reply).ended.unwrap();
     assert_eq!(ended.clipped.len(), 1);
     assert_eq!(at(&host, "/entities"), serde_json::json!([1]));
+}
+
+/// A credential that is limited to some keys opens nothing besides them.
+#[test]
+fn who_is_limited_to_some_keys_takes_no_part_and_sees_nothing() {
+    let host = begun();
+    let limited = "subagent:a only inv_*";
+    assert_eq!(code(propose(&host, limited, "add $.rules [1]")), Code::Forbidden);
+    for read in [
+        Command::ReadState { round: None },
+        Command::ReadConvergence,
+        Command::ReadDeltas(ReadDeltas { path: None, round: None, after: None, limit: 1 }),
+    ] {
+        assert_eq!(code(host.ask(limited, &read)), Code::Forbidden);
+    }
 }

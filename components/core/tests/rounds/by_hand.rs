@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::{at, fates, plan, play, session, state};
+use crate::{CHIEF, at, fates, plan, play, session, state};
 
 const A: &str = "subagent:a";
 const B: &str = "subagent:b";
@@ -108,6 +108,9 @@ fn most_participants_decide_then_what_they_weigh_then_the_text() {
     let tie = [(A, "modify $.rules[0][1] 1"), (B, "modify $.rules[0][1] 2")];
     play(&host, majority(&[(A, 0.1), (B, 0.2)]), &tie);
     assert_eq!(at(&host, "/rules/0/1"), 2, "the heavier side");
+    let four = [(A, "modify $.rules[0][1] 3"), (B, "modify $.rules[0][1] 3"), (C, "modify $.rules[0][1] 4"), (CHIEF, "modify $.rules[0][1] 4")];
+    play(&host, majority(&[(A, 0.3), (B, 0.3), (C, 0.1), (CHIEF, 0.4)]), &four);
+    assert_eq!(at(&host, "/rules/0/1"), 3, "together they weigh 0.6");
     let tie = [(A, "modify $.rules[0][2] 20"), (B, "modify $.rules[0][2] 100")];
     play(&host, majority(&[]), &tie);
     assert_eq!(at(&host, "/rules/0/2"), 100, "\"100\" comes before \"20\"");
@@ -264,4 +267,21 @@ fn of_several_rules_the_first_counts() {
         fates(&host),
         ["applied, 1 places lost", "applied, 1 places lost", "lost, 2 places lost"]
     );
+}
+
+/// A list begun by one and an object by another, where nothing was: of what is below
+/// the object nothing could be kept in the list, though its path is another one.
+#[test]
+fn what_is_begun_as_a_list_is_not_an_object_too() {
+    let deltas = [(A, r#"add $.entities[0].tags []"#), (B, r#"add $.entities[0].tags {"a":1}"#)];
+    for (weight, expected, told) in [
+        (0.9, json!([]), ["applied", "lost to 1: replaced-above"]),
+        (0.1, json!({"a":1}), ["lost to 2: changed-below", "applied"]),
+    ] {
+        let host = session();
+        play(&host, plan(&[], &[]), &[(A, "add $.entities {}")]);
+        play(&host, plan(&[(A, weight), (B, 0.5)], &[]), &deltas);
+        assert_eq!(at(&host, "/entities/0/tags"), expected);
+        assert_eq!(fates(&host), told);
+    }
 }

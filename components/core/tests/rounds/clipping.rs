@@ -113,3 +113,38 @@ fn a_limit_stays_until_another_one_is_said() {
     let history = deltas(&host, Some("$.entities"));
     assert_eq!(history.len(), 1, "and what was said of it is still told");
 }
+
+/// Who adds little to what a heavy one found does not make it light.
+#[test]
+fn a_part_weighs_what_the_heaviest_of_its_makers_weighs() {
+    let host = session();
+    let weights = plan(&[(HEAVY, 0.9), (LIGHT, 0.1), ("subagent:middle", 0.5)], &[]);
+    play(&host, weights.clone(), &[(HEAVY, &item("heavy", 500)), ("subagent:middle", &item("middle", 500))]);
+    let weights = Plan { bytes_max: Some(1_000), ..weights };
+    play(&host, weights, &[(LIGHT, r#"add $.entities[0].note "seen""#)]);
+    assert_eq!(ids(&host), ["heavy"]);
+}
+
+/// Of those alike what came last goes first.
+#[test]
+fn of_parts_alike_the_first_stays() {
+    let host = session();
+    let items = ["a", "b", "c", "d"].map(|it| item(it, 250));
+    let items: Vec<(&str, &str)> = items.iter().map(|it| (LIGHT, it.as_str())).collect();
+    play(&host, clipping(Clip::LowestWeightFirst, 1_000), &items);
+    assert_eq!(ids(&host), ["a", "b", "c"]);
+}
+
+/// The last item of a list takes no comma with it: one byte less than expected is
+/// one part too few.
+#[test]
+fn a_list_that_becomes_empty_is_counted_to_the_byte() {
+    let host = session();
+    play(&host, Plan::default(), &[(LIGHT, "add $.rules [7]"), (HEAVY, r#"modify $.query "q""#)]);
+    let bytes = state(&host).to_string().len();
+    let query = "q".repeat(1_001 - bytes + 1);
+    let deltas = [(HEAVY, format!("modify $.query {query:?}")), (HEAVY, item("large", 500))];
+    let deltas: Vec<(&str, &str)> = deltas.iter().map(|(who, it)| (*who, it.as_str())).collect();
+    let ended = play(&host, clipping(Clip::LargestFirst, 1_000), &deltas).ended.unwrap();
+    assert_eq!((ended.clipped.len(), ended.bytes), (2, 1_000));
+}

@@ -96,6 +96,14 @@ fn text(path: &[Step]) -> String {
     format!("${}", path.iter().map(step).collect::<String>())
 }
 
+fn normalized(path: &[Step]) -> String {
+    let step = |it: &Step| match it {
+        Step::Name(name) => format!("['{name}']"),
+        Step::Index(nth) => format!("[{nth}]"),
+    };
+    format!("${}", path.iter().map(step).collect::<String>())
+}
+
 fn written((_, operation, path, value): &Proposed) -> String {
     match *operation {
         "remove" => format!("remove {}", text(path)),
@@ -185,15 +193,21 @@ proptest! {
                 value: value.clone(),
             })
             .collect();
-        let (expected, has) = reference::close(&before, &plain, &agreed.rules());
-        prop_assert_eq!(&after, &expected);
-        let told = deltas(&host, None);
-        let applied: Vec<bool> = told
-            .iter()
-            .filter(|it| it.round == 2)
-            .map(|it| it.fate.as_ref().unwrap().status == Status::Applied)
-            .collect();
-        prop_assert_eq!(applied, has);
+        let expected = reference::close(&before, &plain, &agreed.rules());
+        prop_assert_eq!(&after, &expected.state);
+        let told = deltas(&host, None).into_iter().filter(|it| it.round == 2);
+        for ((it, has), lost) in told.zip(expected.has).zip(expected.lost) {
+            let fate = it.fate.unwrap();
+            prop_assert_eq!(fate.status == Status::Applied, has);
+            let losses = fate.losses.iter().map(|it| {
+                (it.path.to_string(), it.to, it.by.as_str(), it.why.as_str())
+            });
+            let expected = lost.iter().map(|(path, (to, why))| {
+                let by = plain[*to].participant.as_str();
+                (normalized(path), u32::try_from(*to + 1).unwrap(), by, *why)
+            });
+            prop_assert_eq!(losses.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+        }
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! The rules of merging, read as plainly as they can be: every question is answered
 //! by looking at everything. Slow, and written without the code it is compared with.
+//! The simulation's model has the same.
+
+#![allow(dead_code, reason = "each test that has it asks less than all")]
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -67,7 +70,7 @@ impl Rules {
     }
 }
 
-fn look<'a>(state: &'a Value, path: &[Step]) -> Option<&'a Value> {
+pub(crate) fn look<'a>(state: &'a Value, path: &[Step]) -> Option<&'a Value> {
     path.iter().try_fold(state, |at, step| match step {
         Step::Name(name) => at.get(name),
         Step::Index(nth) => at.get(nth),
@@ -76,7 +79,7 @@ fn look<'a>(state: &'a Value, path: &[Step]) -> Option<&'a Value> {
 
 fn apart(
     rank: usize,
-    delta: &Delta,
+    operation: &str,
     path: &[Step],
     value: &Value,
     state: &Value,
@@ -94,11 +97,11 @@ fn apart(
             let below = members.iter().flat_map(|(name, member)| {
                 let mut path = path.to_vec();
                 path.push(Step::Name(name.clone()));
-                apart(rank, delta, &path, member, state, rules)
+                apart(rank, operation, &path, member, state, rules)
             });
             below.collect()
         }
-        _ if delta.operation == "add"
+        _ if operation == "add"
             && (here.is_some_and(Value::is_array)
                 || here.is_none() && merges && value.is_array()) =>
         {
@@ -108,9 +111,35 @@ fn apart(
     }
 }
 
-/// The state after a round of these deltas, and which of them, by place in the list,
-/// have something in it.
-pub(crate) fn close(state: &Value, deltas: &[Delta], rules: &Rules) -> (Value, Vec<bool>) {
+/// What a delta says is to be at which places, but for what it appends.
+pub(crate) fn sets(
+    operation: &'static str,
+    path: &[Step],
+    value: &Value,
+    state: &Value,
+    rules: &Rules,
+) -> Vec<(Vec<Step>, Value)> {
+    let claims = apart(0, operation, path, value, state, rules).into_iter();
+    let sets = claims.filter_map(|it| match it.what {
+        What::Be(value) => Some((it.path, value)),
+        What::Gone | What::More(_) => None,
+    });
+    sets.collect()
+}
+
+/// What a round makes of its deltas.
+#[derive(Debug)]
+pub(crate) struct Closed {
+    pub(crate) state: Value,
+    /// Which of them, by place in the list, have something in it.
+    pub(crate) has: Vec<bool>,
+    /// Where they lost, to which of them, and why.
+    pub(crate) lost: Vec<BTreeMap<Vec<Step>, (usize, &'static str)>>,
+}
+
+/// Closes a round.
+pub(crate) fn close(state: &Value, deltas: &[Delta], rules: &Rules) -> Closed {
+    let mut lost = vec![BTreeMap::new(); deltas.len()];
     let mut order: Vec<usize> = (0..deltas.len()).collect();
     order.sort_by_key(|&nth| {
         let it = &deltas[nth];
@@ -122,27 +151,30 @@ pub(crate) fn close(state: &Value, deltas: &[Delta], rules: &Rules) -> (Value, V
         let it = of(rank);
         match it.operation {
             "remove" => claims.push(Claim { rank, path: it.path.clone(), what: What::Gone }),
-            _ => claims.extend(apart(rank, it, &it.path, &it.value, state, rules)),
+            _ => claims.extend(apart(rank, it.operation, &it.path, &it.value, state, rules)),
         }
     }
     let has_claims: Vec<bool> =
         (0..order.len()).map(|rank| claims.iter().any(|it| it.rank == rank)).collect();
     // Each has its say once in each place: its last word, and what it appends in a row.
-    let last_words: Vec<Claim> = claims
-        .iter()
-        .filter(|it| {
-            let later = claims.iter().filter(|other| {
-                other.rank > it.rank
-                    && other.path == it.path
-                    && of(other.rank).participant == of(it.rank).participant
-            });
-            later.into_iter().all(|other| match (&it.what, &other.what) {
-                (What::More(_), What::More(_)) => true,
-                (mine, others) => mine == others,
-            })
-        })
-        .cloned()
-        .collect();
+    let mut last_words: Vec<Claim> = Vec::new();
+    for it in &claims {
+        let mut later = claims.iter().filter(|other| {
+            let is_same = of(other.rank).participant == of(it.rank).participant;
+            is_same && other.path == it.path && other.rank > it.rank
+        });
+        let says_else = |other: &&Claim| match (&it.what, &other.what) {
+            (What::More(_), What::More(_)) => false,
+            (mine, others) => mine != others,
+        };
+        match later.find(says_else) {
+            Some(other) => {
+                let to = (order[other.rank], "superseded");
+                lost[order[it.rank]].insert(it.path.clone(), to);
+            }
+            None => last_words.push(it.clone()),
+        }
+    }
     let mut places: BTreeMap<Vec<Step>, Vec<Claim>> = BTreeMap::new();
     for it in last_words {
         places.entry(it.path.clone()).or_default().push(it);
@@ -182,7 +214,13 @@ pub(crate) fn close(state: &Value, deltas: &[Delta], rules: &Rules) -> (Value, V
             }),
             _ => voices.iter().min_by_key(|it| rank(it)),
         };
-        let winner = winner.unwrap().0.clone();
+        let (winner, to) = winner.map(|it| (it.0.clone(), order[rank(it)])).unwrap();
+        let is_expert = rules.experts.contains(&deltas[to].participant);
+        let why = match strategy {
+            "majority-vote" => "outvoted",
+            "expert-override" if is_expert => "overridden",
+            _ => "outweighed",
+        };
         let appends =
             matches!(winner, What::More(_)) && matches!(strategy, "weighted-merge" | "union");
         let (mut items, mut ranks) = (Vec::new(), Vec::new());
@@ -190,6 +228,9 @@ pub(crate) fn close(state: &Value, deltas: &[Delta], rules: &Rules) -> (Value, V
             if let (true, What::More(more)) = (appends, what) {
                 items.extend(more.clone());
             } else if *what != winner {
+                for it in claims {
+                    lost[order[it.rank]].insert(path.clone(), (to, why));
+                }
                 continue;
             }
             ranks.extend(claims.iter().map(|it| it.rank));
@@ -215,14 +256,27 @@ pub(crate) fn close(state: &Value, deltas: &[Delta], rules: &Rules) -> (Value, V
             What::Be(value) => look(state, path).is_some() || *value != Value::Object(Map::new()),
             What::More(_) => look(state, path).is_none(),
         };
-        let is_free = held.iter().all(|(path, what, _)| {
-            let both_go = *what == What::Gone && it.1 == What::Gone;
-            let above = it.0.len() > path.len() && it.0.starts_with(path) && takes(path, what);
-            let below = path.len() > it.0.len() && path.starts_with(&it.0) && takes(&it.0, &it.1);
-            both_go || !(above || below)
-        });
-        if is_free {
-            held.push(it);
+        let (mut above, mut below) = (Vec::new(), Vec::new());
+        for (path, what, ranks) in &held {
+            if *what == What::Gone && it.1 == What::Gone {
+                continue;
+            }
+            if it.0.len() > path.len() && it.0.starts_with(path) && takes(path, what) {
+                above.push((Reverse(path.len()), ranks[0]));
+            }
+            if path.len() > it.0.len() && path.starts_with(&it.0) && takes(&it.0, &it.1) {
+                below.push(ranks[0]);
+            }
+        }
+        let nearest = above.into_iter().min().map(|(_, rank)| (rank, "replaced-above"));
+        let first = below.into_iter().min().map(|rank| (rank, "changed-below"));
+        match nearest.or(first) {
+            None => held.push(it),
+            Some((to, why)) => {
+                for rank in &it.2 {
+                    lost[order[*rank]].insert(it.0.clone(), (order[to], why));
+                }
+            }
         }
     }
     let has: Vec<bool> = (0..order.len())
@@ -232,7 +286,8 @@ pub(crate) fn close(state: &Value, deltas: &[Delta], rules: &Rules) -> (Value, V
     for (rank, has) in has.into_iter().enumerate() {
         has_by_place[order[rank]] = has;
     }
-    (make(state, held.into_iter().map(|(path, what, _)| (path, what)).collect()), has_by_place)
+    let held = held.into_iter().map(|(path, what, _)| (path, what)).collect();
+    Closed { state: make(state, held), has: has_by_place, lost }
 }
 
 /// `state` with what was held: the shallow before the deep, the front after the back.
