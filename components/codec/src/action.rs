@@ -1,5 +1,7 @@
 //! The list of actions: their names, who may ask for them, what they are for.
 
+mod rounds;
+
 use std::borrow::Cow;
 
 use serde::Deserialize;
@@ -10,6 +12,8 @@ use shared_context_core::Role;
 pub struct ActionInfo {
     /// Its name in a request.
     pub name: &'static str,
+    /// What it is about.
+    pub system: System,
     /// Who may ask for it.
     pub roles: &'static [Role],
     /// Whether it can change anything.
@@ -20,6 +24,15 @@ pub struct ActionInfo {
     pub required: &'static [&'static str],
     /// The members its request may have.
     pub optional: &'static [&'static str],
+}
+
+/// What an action is about: agents may be offered each by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum System {
+    /// The entries of a session, and the session around them.
+    Store,
+    /// The rounds of a session, and the state they agree on (003).
+    Rounds,
 }
 
 impl ActionInfo {
@@ -39,6 +52,7 @@ const ADMIN: &[Role] = &[Role::Admin];
 pub const ACTIONS: &[ActionInfo] = &[
     ActionInfo {
         name: "list_keys",
+        system: System::Store,
         roles: ANYONE,
         is_change: false,
         description: "List every key with its metadata and the store's totals; never a value. Call \
@@ -48,6 +62,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "read",
+        system: System::Store,
         roles: ANYONE,
         is_change: false,
         description: "Read the value of one key.",
@@ -56,6 +71,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "write",
+        system: System::Store,
         roles: PARTICIPANTS,
         is_change: true,
         description: "Create or overwrite one key. Store conclusions, not raw data.",
@@ -73,6 +89,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "delete",
+        system: System::Store,
         roles: PARTICIPANTS,
         is_change: true,
         description: "Remove one key that is no longer relevant.",
@@ -81,6 +98,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "read_batch",
+        system: System::Store,
         roles: ANYONE,
         is_change: false,
         description: "Read several keys as they are at one moment; tells which are missing.",
@@ -89,6 +107,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "write_batch",
+        system: System::Store,
         roles: PARTICIPANTS,
         is_change: true,
         description: "Write and delete several keys at once: all or nothing.",
@@ -97,6 +116,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "read_history",
+        system: System::Store,
         roles: ANYONE,
         is_change: false,
         description: "Read the versions of a key that are kept, oldest first.",
@@ -105,6 +125,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "set_access",
+        system: System::Store,
         roles: PARTICIPANTS,
         is_change: true,
         description: "Change who may read and write a key. For the orchestrator and who wrote the \
@@ -114,6 +135,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "snapshot",
+        system: System::Store,
         roles: ORCHESTRATOR,
         is_change: true,
         description: "Freeze the whole store under a label, to compare with or go back to.",
@@ -122,6 +144,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "list_snapshots",
+        system: System::Store,
         roles: ANYONE,
         is_change: false,
         description: "List the snapshots, oldest first.",
@@ -130,6 +153,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "read_snapshot",
+        system: System::Store,
         roles: ANYONE,
         is_change: false,
         description: "Read what a snapshot holds, or one key of it.",
@@ -138,6 +162,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "diff_snapshots",
+        system: System::Store,
         roles: ANYONE,
         is_change: false,
         description: "Tell what was added, removed and changed between two snapshots, or since one.",
@@ -146,6 +171,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "restore_snapshot",
+        system: System::Store,
         roles: ORCHESTRATOR,
         is_change: true,
         description: "Make the store what a snapshot holds, as new versions, in one step.",
@@ -154,6 +180,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "delete_snapshot",
+        system: System::Store,
         roles: ORCHESTRATOR,
         is_change: true,
         description: "Remove a snapshot.",
@@ -162,14 +189,22 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "changes",
+        system: System::Store,
         roles: ANYONE,
         is_change: false,
         description: "Read what changed since a revision, oldest first; never a value.",
         required: &[],
         optional: &["since", "limit", "keys"],
     },
+    rounds::OPEN_ROUND,
+    rounds::PROPOSE_DELTAS,
+    rounds::CLOSE_ROUND,
+    rounds::READ_STATE,
+    rounds::READ_DELTAS,
+    rounds::CONVERGENCE,
     ActionInfo {
         name: "redact",
+        system: System::Store,
         roles: REDACTORS,
         is_change: true,
         description: "Replace the values of a key by their digests everywhere they are kept. For a \
@@ -179,6 +214,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "prompt",
+        system: System::Store,
         roles: ANYONE,
         is_change: false,
         description: "Render the key conventions, write discipline and read pattern as text for a \
@@ -188,6 +224,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "show_session",
+        system: System::Store,
         roles: ANYONE,
         is_change: false,
         description: "Show the session's status, totals and configuration.",
@@ -196,6 +233,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "create_session",
+        system: System::Store,
         roles: ADMIN,
         is_change: true,
         description: "Create the session, empty and active.",
@@ -204,6 +242,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "archive_session",
+        system: System::Store,
         roles: ADMIN,
         is_change: true,
         description: "Make the session read-only, for good.",
@@ -212,6 +251,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "delete_session",
+        system: System::Store,
         roles: ADMIN,
         is_change: true,
         description: "Remove the session and all it holds.",
@@ -220,6 +260,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "revoke_credentials",
+        system: System::Store,
         roles: ADMIN,
         is_change: true,
         description: "Make every credential issued so far for the session void.",
@@ -228,6 +269,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "inspect",
+        system: System::Store,
         roles: ADMIN,
         is_change: false,
         description: "Show everything about the session, values included.",
@@ -236,6 +278,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "export_session",
+        system: System::Store,
         roles: ADMIN,
         is_change: false,
         description: "Take the whole session out as one document with digests.",
@@ -244,6 +287,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "import_session",
+        system: System::Store,
         roles: ADMIN,
         is_change: true,
         description: "Create the session from an exported document.",
@@ -252,6 +296,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         name: "audit",
+        system: System::Store,
         roles: ADMIN,
         is_change: false,
         description: "Read who changed what and when, oldest first; never a value.",

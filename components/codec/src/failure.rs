@@ -4,7 +4,11 @@ use std::{borrow::Cow, fmt};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shared_context_core::{Error, error::StoreLimit};
+use shared_context_core::{
+    Error,
+    error::StoreLimit,
+    rounds::{RoundError, RoundLimit},
+};
 
 /// Why a request was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +74,17 @@ struct Members<'a> {
     unit: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     largest: Option<Vec<Largest<'a>>>,
+    /// Of every refusal of a proposal: the place of the delta it is about, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bound_to: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    round: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_round: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     current_version: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,14 +94,19 @@ struct Members<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     oldest: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    newest: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<u64>,
 }
 
-/// One of the largest entries of a full store.
+/// Where room can be made.
 #[derive(Serialize)]
-struct Largest<'a> {
-    key: &'a str,
-    value_size_tokens: u32,
+#[serde(untagged)]
+enum Largest<'a> {
+    /// One of the largest entries of a full store.
+    Entry { key: &'a str, value_size_tokens: u32 },
+    /// One of the largest parts of a round state.
+    Part { path: &'a str },
 }
 
 impl From<Error> for Failure {
@@ -98,9 +118,10 @@ impl From<Error> for Failure {
 
 /// The further members of a refusal.
 fn details(error: &Error) -> Option<String> {
-    let (key, error) = match error {
-        Error::InBatch { key, error } => (Some(key.as_str()), &**error),
-        error => (None, error),
+    let (key, delta, error) = match error {
+        Error::InBatch { key, error } => (Some(key.as_str()), None, &**error),
+        Error::Round(RoundError::InProposal { nth, error }) => (None, Some(*nth), &**error),
+        error => (None, None, error),
     };
     let members = match error {
         Error::DocumentAltered { place } => Members { place: Some(place), ..Members::default() },
@@ -123,9 +144,10 @@ fn details(error: &Error) -> Option<String> {
                 StoreLimit::Tokens { tokens, tokens_max } => (tokens_max.0, tokens.0, "tokens"),
                 StoreLimit::Keys { keys, keys_max } => (*keys_max, *keys, "keys"),
             };
-            let largest = largest
-                .iter()
-                .map(|(key, tokens)| Largest { key: key.as_str(), value_size_tokens: tokens.0 });
+            let largest = largest.iter().map(|(key, tokens)| Largest::Entry {
+                key: key.as_str(),
+                value_size_tokens: tokens.0,
+            });
             Members {
                 limit: Some(limit),
                 actual: Some(actual),
@@ -134,8 +156,43 @@ fn details(error: &Error) -> Option<String> {
                 ..Members::default()
             }
         }
-        _ if key.is_some() => Members::default(),
-        _ => return None,
+        Error::Round(error) => about_round(error),
+        _ => Members::default(),
     };
-    serde_json::to_string(&Members { key, ..members }).ok()
+    let members = serde_json::to_string(&Members { key, delta, ..members }).ok();
+    members.filter(|it| it != "{}")
+}
+
+/// The further members of what does not fit the rounds of a session.
+fn about_round(error: &RoundError) -> Members<'_> {
+    let members = Members::default();
+    match error {
+        RoundError::Open { round } => Members { round: Some(*round), ..members },
+        RoundError::NotOpen { last } => Members { last_round: Some(*last), ..members },
+        RoundError::NotFound { round, oldest, newest } => {
+            Members { round: Some(*round), oldest: Some(*oldest), newest: Some(*newest), ..members }
+        }
+        RoundError::PathNotFound { path, .. } | RoundError::PathExists { path } => {
+            Members { path: Some(path), ..members }
+        }
+        RoundError::IdentityConflict { path, bound_to } => {
+            Members { path: Some(path), bound_to: Some(bound_to), ..members }
+        }
+        RoundError::Full { over } => {
+            let (limit, actual, unit) = match over {
+                RoundLimit::Deltas { deltas, deltas_max } => (*deltas_max, *deltas, "deltas"),
+                RoundLimit::Bytes { bytes, bytes_max } => (*bytes_max, *bytes, "bytes"),
+            };
+            Members { limit: Some(limit), actual: Some(actual), unit: Some(unit), ..members }
+        }
+        RoundError::StateTooLarge { bytes, bytes_max, largest } => Members {
+            limit: Some(*bytes_max),
+            actual: Some(*bytes),
+            unit: Some("bytes"),
+            largest: Some(largest.iter().map(|path| Largest::Part { path }).collect()),
+            ..members
+        },
+        // What is wrong with a path is for people; a proposal is taken apart above.
+        _ => members,
+    }
 }

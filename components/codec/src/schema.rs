@@ -14,10 +14,11 @@ use crate::{
     ACTIONS, ActionInfo,
     json::Time,
     reply::{
-        AuditReply, BatchReadReply, BatchReply, ChangesReply, DeleteReply, DeleteSessionReply,
-        DeleteSnapshotReply, DiffReply, EntryForm, HistoryReply, InspectReply, ListReply,
-        PromptReply, ReadReply, RedactReply, RestoreReply, SessionReply, SnapshotForm,
-        SnapshotReply, SnapshotsReply, UnchangedReply, WriteReply,
+        AuditReply, BatchReadReply, BatchReply, ChangesReply, ConvergenceReply, DeleteReply,
+        DeleteSessionReply, DeleteSnapshotReply, DeltasReply, DiffReply, EntryForm, HistoryReply,
+        InspectReply, ListReply, PromptReply, ProposedReply, ReadReply, RedactReply, RestoreReply,
+        RoundReply, SessionReply, SnapshotForm, SnapshotReply, SnapshotsReply, StateReply,
+        UnchangedReply, WriteReply,
     },
     request::{DocumentForm, RequestForm},
 };
@@ -144,6 +145,11 @@ fn reply(name: &str, generator: &mut SchemaGenerator) -> Value {
         "restore_snapshot" => generator.subschema_for::<RestoreReply<'_>>(),
         "delete_snapshot" => generator.subschema_for::<DeleteSnapshotReply<'_>>(),
         "changes" => generator.subschema_for::<ChangesReply<'_>>(),
+        "open_round" | "close_round" => generator.subschema_for::<RoundReply<'_>>(),
+        "propose_deltas" => generator.subschema_for::<ProposedReply>(),
+        "read_state" => generator.subschema_for::<StateReply<'_>>(),
+        "read_deltas" => generator.subschema_for::<DeltasReply<'_>>(),
+        "convergence" => generator.subschema_for::<ConvergenceReply>(),
         "redact" => generator.subschema_for::<RedactReply<'_>>(),
         "inspect" => generator.subschema_for::<InspectReply<'_>>(),
         "export_session" => generator.subschema_for::<DocumentForm>(),
@@ -190,6 +196,31 @@ mod tests {
                 assert!(properties.get(name).is_some(), "{} of {}", name, action.name);
             }
         }
+    }
+
+    /// Which members go together in a list of rounds, the document says as the core
+    /// does.
+    #[test]
+    fn members_that_need_each_other_are_bound_to_each_other() {
+        use shared_context_core::rounds::{SentDelta, Strategy};
+        let defined = &document()["$defs"];
+        let names = defined["round_strategy"]["properties"]["strategy"]["enum"].as_array().unwrap();
+        for name in names.iter().map(|it| it.as_str().unwrap()) {
+            let needs_experts =
+                defined["round_strategy"]["if"]["properties"]["strategy"]["const"] == name;
+            assert_eq!(Strategy::parse(name, None).is_err(), needs_experts, "{name}");
+            assert_eq!(Strategy::parse(name, Some(Default::default())).is_ok(), needs_experts);
+        }
+        let names = defined["delta"]["properties"]["operation"]["enum"].as_array().unwrap();
+        for name in names.iter().map(|it| it.as_str().unwrap()) {
+            let has_none = defined["delta"]["if"]["properties"]["operation"]["const"] == name;
+            assert_eq!(SentDelta::new(name, "$.rules", None, "p").is_ok(), has_none, "{name}");
+            assert_eq!(SentDelta::new(name, "$.rules", Some("null"), "p").is_err(), has_none);
+        }
+        assert_eq!(
+            (names.len(), &defined["delta"]["then"]["properties"]["value"]),
+            (3, &json!(false))
+        );
     }
 
     /// `SHARED_CONTEXT_BLESS=1` (or `cargo xtask bless`) rewrites the document.

@@ -300,14 +300,23 @@ impl Proposal {
     /// [`Error::Malformed`] when there is none, or more than
     /// [`PROPOSAL_DELTAS_MAX`].
     pub fn new(deltas: Vec<SentDelta>, request_id: Option<RequestId>) -> Result<Self, Error> {
-        if (1..=PROPOSAL_DELTAS_MAX).contains(&deltas.len()) {
-            return Ok(Self { deltas, request_id });
-        }
-        Err(Error::malformed(format!(
-            "the proposal has {} deltas; it must have 1 to {PROPOSAL_DELTAS_MAX}",
-            deltas.len()
-        )))
+        check_deltas(deltas.len())?;
+        Ok(Self { deltas, request_id })
     }
+}
+
+/// Checks the number of deltas of a proposal, as they were sent.
+///
+/// # Errors
+///
+/// [`Error::Malformed`] when there is none or more than [`PROPOSAL_DELTAS_MAX`].
+pub fn check_deltas(count: usize) -> Result<(), Error> {
+    if (1..=PROPOSAL_DELTAS_MAX).contains(&count) {
+        return Ok(());
+    }
+    Err(Error::malformed(format!(
+        "the proposal has {count} deltas; it must have 1 to {PROPOSAL_DELTAS_MAX}"
+    )))
 }
 
 /// How a round is closed.

@@ -256,6 +256,13 @@ pub struct Proposed {
     pub count: u32,
 }
 
+impl Proposed {
+    /// The sequence of the last of them.
+    pub fn last(self) -> u32 {
+        self.first.saturating_add(self.count).saturating_sub(1)
+    }
+}
+
 /// The round state, as it is or was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateRead {

@@ -50,6 +50,9 @@ pub(crate) struct AuditForm<'a> {
     /// Why it was done.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
+    /// The round it was done to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    round: Option<u64>,
 }
 
 /// Some of a session's changes.
@@ -87,6 +90,7 @@ fn audit_record(it: &AuditRecord) -> AuditForm<'_> {
         value_size_tokens: entry.map(|it| it.value_tokens.0),
         label: it.label.as_ref().map(Label::as_str),
         reason: it.reason.as_ref().map(Line::as_str),
+        round: it.round,
     }
 }
 

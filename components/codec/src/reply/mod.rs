@@ -3,6 +3,7 @@
 
 mod entries;
 mod feed;
+mod rounds;
 mod session;
 mod snapshots;
 
@@ -17,6 +18,7 @@ pub(crate) use {
         RedactReply, UnchangedReply, WriteReply,
     },
     feed::{AuditReply, ChangesReply},
+    rounds::{ConvergenceReply, DeltasReply, ProposedReply, RoundReply, StateReply},
     session::{DeleteSessionReply, InspectReply, SessionReply},
     snapshots::{
         DeleteSnapshotReply, DiffReply, RestoreReply, SnapshotForm, SnapshotReply, SnapshotsReply,
@@ -64,6 +66,11 @@ pub(crate) fn encode(outcome: &Outcome) -> Vec<u8> {
             to_vec(&snapshots::DeleteSnapshotReply { deleted_snapshot: it.as_str(), revision })
         }
         Reply::Changes(it) => to_vec(&feed::changes(it, revision)),
+        Reply::Round(it) => to_vec(&rounds::round(it, revision)),
+        Reply::Proposed(it) => to_vec(&rounds::proposed(*it, revision)),
+        Reply::State(it) => to_vec(&rounds::state(it, revision)),
+        Reply::Deltas(it) => to_vec(&rounds::deltas(it, revision)),
+        Reply::Convergence(it) => to_vec(&rounds::convergence(it, revision)),
         Reply::Redacted(it) => to_vec(&entries::redacted(it, revision)),
         Reply::Inspection(it) => to_vec(&session::inspection(it, revision)),
         Reply::Portable(it) => to_vec(&DocumentForm::new(it)),

@@ -6,6 +6,7 @@ mod config;
 mod document;
 mod members;
 pub mod parts;
+mod rounds;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -22,6 +23,7 @@ pub(crate) use config::{ConfigForm, document as config_document};
 pub(crate) use document::{DocumentForm, parse as parse_document};
 pub(crate) use members::{DeleteForm, Keys, WriteForm};
 use parts::{SentDelete, SentOptions, SentWrite};
+pub(crate) use rounds::{DeltaForm, StrategyForm, WeightForm};
 
 /// How much of what the parser says is told.
 const MESSAGE_CHARS_MAX: usize = 300;
@@ -92,8 +94,35 @@ pub(crate) struct RequestForm {
     max_tokens: Option<u32>,
     /// Begin after this revision; with the oldest that is kept when absent.
     since: Option<u64>,
-    /// How many commits at most, 1 to 1000; 100 when absent.
+    /// How many commits or deltas at most, 1 to 1000; 100 when absent.
     limit: Option<u32>,
+    /// What the session is about; for its first round only.
+    query: Option<String>,
+    /// How much participants count: for each the first that fits, 1 where none does.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<WeightForm>>"))]
+    weights: Option<Vec<Object<WeightForm>>>,
+    /// How disagreements are settled: for each path the first that fits,
+    /// weighted-merge where none does.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<StrategyForm>>"))]
+    strategies: Option<Vec<Object<StrategyForm>>>,
+    /// What goes when the state would be too large; lowest-weight-first when absent,
+    /// on closing what the round was opened with.
+    clip: Option<String>,
+    /// The most bytes the state may have, 1000 to 262144; as before when absent, at
+    /// first 50000.
+    bytes_max: Option<u32>,
+    /// The changes that are proposed, 1 to 200.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<DeltaForm>>"))]
+    deltas: Option<Vec<Object<DeltaForm>>>,
+    /// Whether the round ends without applying any of its deltas.
+    discard: Option<bool>,
+    /// A round: the state as it was after this one, or only its deltas.
+    round: Option<u64>,
+    /// Only deltas about this place, or what is below it: a `JSONPath` such as
+    /// $.bindings.customer.
+    path: Option<String>,
+    /// Begin after this delta: its round and sequence, as next_after tells them.
+    after: Option<String>,
     /// The session's configuration; the defaults when absent.
     #[cfg_attr(feature = "schema", schemars(with = "Option<ConfigForm>"))]
     config: Option<Object<ConfigForm>>,
@@ -106,7 +135,8 @@ pub(crate) struct RequestForm {
 ///
 /// # Errors
 ///
-/// `MALFORMED_REQUEST`, `INVALID_KEY`, `FORMAT_TOO_NEW`, `DOCUMENT_ALTERED`.
+/// `MALFORMED_REQUEST`, `INVALID_KEY`, `INVALID_PATH`, `FORMAT_TOO_NEW`,
+/// `DOCUMENT_ALTERED`.
 pub(crate) fn command(request: &[u8]) -> Result<Command, Error> {
     let form: RequestForm = json::parse(request).map_err(malformed)?;
     form.check_members()?;
@@ -146,6 +176,12 @@ pub(crate) fn command(request: &[u8]) -> Result<Command, Error> {
         "restore_snapshot" => Command::RestoreSnapshot(form.label()?),
         "delete_snapshot" => Command::DeleteSnapshot(form.label()?),
         "changes" => form.changes()?,
+        "open_round" => form.open_round()?,
+        "propose_deltas" => form.propose_deltas()?,
+        "close_round" => form.close_round()?,
+        "read_state" => Command::ReadState { round: form.round },
+        "read_deltas" => form.read_deltas()?,
+        "convergence" => Command::ReadConvergence,
         "redact" => Command::Redact {
             reason: Line::parse("reason", form.reason.as_deref().unwrap_or_default())?,
             key: form.key()?,
@@ -254,6 +290,16 @@ impl RequestForm {
             ("limit", self.limit.is_some()),
             ("config", self.config.is_some()),
             ("document", self.document.is_some()),
+            ("query", self.query.is_some()),
+            ("weights", self.weights.is_some()),
+            ("strategies", self.strategies.is_some()),
+            ("clip", self.clip.is_some()),
+            ("bytes_max", self.bytes_max.is_some()),
+            ("deltas", self.deltas.is_some()),
+            ("discard", self.discard.is_some()),
+            ("round", self.round.is_some()),
+            ("path", self.path.is_some()),
+            ("after", self.after.is_some()),
         ];
         for (name, is_there) in members {
             let what = if is_there && !action.takes(name) {

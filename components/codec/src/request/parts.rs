@@ -1,8 +1,10 @@
 //! Parts of commands as the JSON tool and the typed interfaces are sent them:
 //! checked in one place, so that both refuse the same.
 
+pub mod rounds;
+
 use shared_context_core::{
-    Batch, Command, Condition, Delete, Error, Key, RequestId, Write, WriteOptions,
+    Batch, Code, Command, Condition, Delete, Error, Key, RequestId, Write, WriteOptions,
     command::check_keys,
     pattern::{ParticipantPattern, Participants},
     port::Revision,
@@ -16,9 +18,9 @@ use shared_context_core::{
 use super::malformed;
 use crate::json::ParseError;
 
-/// How many commits are told when the request does not say.
+/// How many commits or deltas are told when the request does not say.
 const LIMIT_DEFAULT: u32 = 100;
-/// How many commits are told at most.
+/// How many commits or deltas are told at most.
 const LIMIT_MAX: u32 = 1_000;
 
 /// What a write sets besides the value.
@@ -142,7 +144,7 @@ pub fn read_batch(keys: &[String], if_changed_since: Option<Revision>) -> Result
     Ok(Command::ReadBatch { keys, if_changed_since })
 }
 
-/// How many commits are to be told.
+/// How many commits or deltas are to be told.
 ///
 /// # Errors
 ///
@@ -167,29 +169,28 @@ pub fn write_batch(
 ) -> Result<Command, Error> {
     let keys = writes.iter().map(|it| &it.key).chain(deletes.iter().map(|it| &it.key));
     check_keys(keys.map(String::as_str))?;
-    let mut invalid_key = None;
-    let writes = writes.into_iter().map(SentWrite::check);
-    let writes = all_but_invalid_keys(writes, &mut invalid_key)?;
-    let deletes = deletes.into_iter().map(SentDelete::check);
-    let deletes = all_but_invalid_keys(deletes, &mut invalid_key)?;
-    match invalid_key {
+    let mut later = None;
+    let writes = all_but_later(writes.into_iter().map(SentWrite::check), &mut later)?;
+    let deletes = all_but_later(deletes.into_iter().map(SentDelete::check), &mut later)?;
+    match later {
         Some(error) => Err(error),
         None => Batch::new(writes, deletes, request_id).map(Command::WriteBatch),
     }
 }
 
-/// All of `parsed`; the first of them whose key is none goes to `invalid_key`,
-/// since whatever is malformed comes before it.
-fn all_but_invalid_keys<T>(
+/// All of `parsed`; the first of them that is refused for something else than that
+/// it is malformed, such as a key that is none, goes to `later`, since whatever is
+/// malformed comes before it.
+fn all_but_later<T>(
     parsed: impl Iterator<Item = Result<T, Error>>,
-    invalid_key: &mut Option<Error>,
+    later: &mut Option<Error>,
 ) -> Result<Vec<T>, Error> {
     let mut all = Vec::new();
     for it in parsed {
         match it {
             Ok(it) => all.push(it),
-            Err(error @ Error::InvalidKey { .. }) => drop(invalid_key.get_or_insert(error)),
-            Err(error) => return Err(error),
+            Err(error) if error.code() == Code::MalformedRequest => return Err(error),
+            Err(error) => drop(later.get_or_insert(error)),
         }
     }
     Ok(all)

@@ -14,6 +14,10 @@ use shared_context_core::{
     key::{LINE_CHARS_MAX, REQUEST_ID_CHARS_MAX},
     namespace::NAMESPACE_KEYS_MAX,
     pattern::PATTERNS_MAX,
+    rounds::{
+        BYTES_MAX, Clip, Operation, PATH_BYTES_MAX, PROPOSAL_DELTAS_MAX, PROVENANCE_CHARS_MAX,
+        RULES_MAX as ROUND_RULES_MAX, Strategy,
+    },
     store::{access::RULES_MAX, expiry::TTL_SECONDS_MAX},
 };
 
@@ -37,6 +41,13 @@ const PARTICIPANT_PATTERN: &str =
 const ONE_LINE: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
 /// An instant of which there is a number of milliseconds since the epoch.
 pub const SINCE_1970: &str = "^(19[7-9][0-9]|[2-9][0-9]{3})-";
+/// A place in a round state, or several: how a `JSONPath` begins. What may follow
+/// no pattern of this kind can say.
+pub const PATH: &str = "^[$]";
+/// The round and sequence of a delta.
+pub const POSITION: &str = "^[0-9]{1,19}[.][0-9]{1,9}$";
+/// The strategy that needs experts, which no other has.
+const EXPERT_OVERRIDE: &str = "expert-override";
 /// How tokens are counted.
 const ESTIMATOR: &str = "^[a-z0-9_]{1,32}$";
 
@@ -75,6 +86,21 @@ pub(super) fn bind(name: &str, schema: &mut Value) {
             json!({"maximum": u64::MAX})
         }
         "expires_at" => text(SINCE_1970),
+        "weights" | "strategies" => list(ROUND_RULES_MAX),
+        "weight" => json!({"minimum": 0, "maximum": 1}),
+        "experts" => patterns,
+        "strategy" => json!({"enum": Strategy::NAMES}),
+        "clip" => {
+            let names = Clip::ALL.iter().map(|it| Some(it.as_str()));
+            json!({"enum": names.chain([None]).collect::<Vec<_>>()})
+        }
+        "bytes_max" => range(*BYTES_MAX.start(), *BYTES_MAX.end()),
+        "deltas" => json!({"minItems": 1, "maxItems": PROPOSAL_DELTAS_MAX}),
+        "operation" => json!({"enum": Operation::ALL.map(Operation::as_str)}),
+        "path" => json!({"maxLength": PATH_BYTES_MAX, "pattern": PATH}),
+        "provenance" => json!({"minLength": 1, "maxLength": PROVENANCE_CHARS_MAX}),
+        "round" => json!({"maximum": u64::MAX}),
+        "after" => text(POSITION),
         "versions" => json!({"items": {"type": "integer", "minimum": 0, "maximum": u64::MAX}}),
         _ => return,
     };
@@ -104,15 +130,39 @@ pub(super) fn bind_definition(name: &str, definition: &mut Value) {
             | "access_rule"
             | "convention"
             | "namespace"
+            | "round_weight"
+            | "round_strategy"
+            | "delta"
     );
     let properties = definition.get_mut("properties").and_then(Value::as_object_mut);
     for (member, schema) in properties.filter(|_| is_of_requests).into_iter().flatten() {
         match (name, member.as_str()) {
+            ("round_weight", "participant") => {
+                merge(schema, json!({"pattern": PARTICIPANT_PATTERN}));
+            }
+            // It is no null that stands for what is not sent.
+            ("delta", "value") => drop(schema.as_object_mut().map(|it| it.remove("default"))),
             ("access_rule", "keys") => merge(schema, json!({"pattern": KEY_PATTERN})),
             ("namespace", "keys") => merge(schema, json!({"maxItems": NAMESPACE_KEYS_MAX})),
             _ => bind(member, schema),
         }
     }
+    let (member, one, if_it_is, if_not) = match name {
+        "delta" => {
+            let (none, some) =
+                (json!({"properties": {"value": false}}), json!({"required": ["value"]}));
+            ("operation", Operation::Remove.as_str(), none, some)
+        }
+        "round_strategy" => {
+            let experts =
+                json!({"properties": {"experts": {"type": "array"}}, "required": ["experts"]});
+            let none = json!({"properties": {"experts": {"type": "null"}}});
+            ("strategy", EXPERT_OVERRIDE, experts, none)
+        }
+        _ => return,
+    };
+    let is_it = json!({"properties": {member: {"const": one}}});
+    merge(definition, json!({"if": is_it, "then": if_it_is, "else": if_not}));
 }
 
 /// Adds to the request for `action` that one of some members holds something.

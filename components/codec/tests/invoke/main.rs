@@ -2,6 +2,9 @@
 //! and what malformed requests are told.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
+
+mod rounds;
+
 use std::cell::Cell;
 
 use shared_context_codec::{Caller, invoke};

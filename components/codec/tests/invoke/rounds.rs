@@ -1,0 +1,224 @@
+//! Rounds, from bytes to bytes: what is told of one from its beginning to its end,
+//! and what is no round, no delta and no question about them.
+
+use super::Session;
+
+const OPEN: &str = r#"{"action":"open_round","query":"Who is the customer?","weights":[{"participant":"subagent:legal","weight":0.35}],"strategies":[{"path":"$.entities","strategy":"union"},{"path":"$.bindings.*","strategy":"expert-override","experts":["subagent:legal","*"]}],"clip":"oldest-first","bytes_max":20000}"#;
+
+#[test]
+fn a_round_is_told_from_its_beginning_to_its_end() {
+    let it = Session::new();
+    assert_eq!(
+        it.ask("subagent:legal", r#"{"action":"read_state"}"#),
+        r#"{"round":0,"state":{"bindings":{},"entities":[],"query":"","rules":[]},"bytes":51,"bytes_max":50000,"revision":1}"#
+    );
+    let round = r#""opened_at":"2026-02-20T14:30:00Z","opened_by":"orchestrator","weights":[{"participant":"subagent:legal","weight":0.35}],"strategies":[{"path":"$.entities","strategy":"union"},{"path":"$.bindings.*","strategy":"expert-override","experts":["subagent:legal","*"]}]"#;
+    assert_eq!(
+        it.ask("orchestrator", OPEN),
+        format!(
+            r#"{{"round":1,"status":"open",{round},"clip":"oldest-first","bytes_max":20000,"deltas":0,"revision":2}}"#
+        )
+    );
+    let bind = |concept: &str| {
+        format!(
+            r#"{{"action":"propose_deltas","deltas":[{{"operation":"add","path":"$.bindings.customer","value":"{concept}","provenance":"by lookup"}}]}}"#
+        )
+    };
+    it.ask("subagent:sales", &bind("crm:7"));
+    assert_eq!(
+        it.ask(
+            "subagent:legal",
+            r#"{"action":"propose_deltas","deltas":[{"operation":"add","path":"$.bindings['customer']","value":"sea:1","provenance":"in the contract"},{"operation":"add","path":"$.rules","value":[null],"provenance":"none applies"}]}"#
+        ),
+        r#"{"round":1,"first_sequence":2,"last_sequence":3,"revision":4}"#
+    );
+    let state = it.ask("subagent:legal", r#"{"action":"read_state"}"#);
+    assert!(state.starts_with(r#"{"round":0,"state":{"bindings":{}"#), "{state}");
+    assert!(state.contains(r#","open_round":{"round":1,"status":"open","#), "{state}");
+    assert!(state.contains(r#""deltas":3},"revision":4}"#), "{state}");
+    let first = r#"{"round":1,"sequence":1,"participant":"subagent:sales","weight":1.0,"proposed_at":"2026-02-20T14:30:00Z","operation":"add","path":"$['bindings']['customer']","value":"crm:7","provenance":"by lookup","outcome":"#;
+    assert_eq!(
+        it.ask("subagent:a", r#"{"action":"read_deltas","limit":1}"#),
+        format!(r#"{{"deltas":[{first}"pending"}}],"next_after":"1.1","revision":4}}"#)
+    );
+
+    let ended = r#""clip":"reject","bytes_max":20000,"deltas":3,"closed_at":"2026-02-20T14:30:00Z","closed_by":"orchestrator","applied":2,"lost":1,"refused":0,"clipped":[],"bytes":93,"convergence":0.3333,"unchanged":2,"paths":6,"revision":5}"#;
+    assert_eq!(
+        it.ask("orchestrator", r#"{"action":"close_round","clip":"reject"}"#),
+        format!(r#"{{"round":1,"status":"closed",{round},{ended}"#)
+    );
+    let state = it.ask("subagent:a", r#"{"action":"read_state","round":1}"#);
+    assert_eq!(
+        state,
+        r#"{"round":1,"state":{"bindings":{"customer":"sea:1"},"entities":[],"query":"Who is the customer?","rules":[null]},"bytes":93,"bytes_max":20000,"revision":5}"#
+    );
+    let lost = r#""lost","losses":[{"path":"$['bindings']['customer']","why":"overridden","to_sequence":2,"to_participant":"subagent:legal"}]"#;
+    let deltas = it.ask("subagent:a", r#"{"action":"read_deltas","after":"1.0","limit":1}"#);
+    assert_eq!(
+        deltas,
+        format!(r#"{{"deltas":[{first}{lost}}}],"next_after":"1.1","revision":5}}"#)
+    );
+    let deltas = it.ask("subagent:a", r#"{"action":"read_deltas","path":"$.rules[0]"}"#);
+    assert!(
+        deltas.contains(
+            r#""value":[null],"provenance":"none applies","outcome":"applied"}],"revision":5}"#
+        ),
+        "{deltas}"
+    );
+    assert_eq!(
+        it.ask("subagent:a", r#"{"action":"convergence"}"#),
+        r#"{"rounds":[{"round":1,"status":"closed","convergence":0.3333,"unchanged":2,"paths":6,"bytes":93,"applied":2,"lost":1,"refused":0,"closed_at":"2026-02-20T14:30:00Z"}],"revision":5}"#
+    );
+    let changes = it.ask("subagent:a", r#"{"action":"changes","since":4}"#);
+    assert!(
+        changes.contains(r#""action":"close_round","written_by":"orchestrator","written_at":"2026-02-20T14:30:00Z","round":1}]"#),
+        "{changes}"
+    );
+}
+
+#[test]
+fn a_round_that_is_discarded_refuses_its_deltas() {
+    let it = Session::new();
+    it.ask("orchestrator", r#"{"action":"open_round"}"#);
+    it.ask("subagent:a", r#"{"action":"propose_deltas","deltas":[{"operation":"add","path":"$.entities","value":{},"provenance":"seen"}]}"#);
+    let round = it.ask("orchestrator", r#"{"action":"close_round","discard":true}"#);
+    assert!(round.contains(r#""status":"discarded""#), "{round}");
+    assert!(round.contains(r#""applied":0,"lost":0,"refused":1"#), "{round}");
+    assert!(round.contains(r#""convergence":1.0"#), "{round}");
+    let deltas = it.ask("subagent:a", r#"{"action":"read_deltas","round":1}"#);
+    assert!(deltas.contains(r#""outcome":"refused","reason":"discarded"}"#), "{deltas}");
+}
+
+/// `null` is absent everywhere else; here it is what a place may hold.
+#[test]
+fn null_is_a_value_of_a_delta_and_an_absent_value_is_none() {
+    let it = Session::new();
+    it.ask("orchestrator", r#"{"action":"open_round"}"#);
+    let propose = |delta: &str| {
+        it.ask("subagent:a", &format!(r#"{{"action":"propose_deltas","deltas":[{delta}]}}"#))
+    };
+    let accepted = propose(r#"{"operation":"add","path":"$.rules","value":null,"provenance":"p"}"#);
+    assert!(accepted.contains("first_sequence"), "{accepted}");
+    let missing = propose(r#"{"operation":"add","path":"$.rules","provenance":"p"}"#);
+    assert!(missing.contains("delta 1: a delta to add needs a value"), "{missing}");
+    let extra = r#"{"operation":"remove","path":"$.rules[0]","value":null,"provenance":"p"}"#;
+    assert!(propose(extra).contains("delta 1: a delta that removes has no value"));
+    let deltas = it.ask("subagent:a", r#"{"action":"read_deltas"}"#);
+    assert!(deltas.contains(r#""path":"$['rules']","value":null,"provenance":"p""#), "{deltas}");
+}
+
+#[test]
+fn what_is_no_request_on_rounds_is_told_where_and_why() {
+    let it = Session::new();
+    let check = |who: &str, request: &str, code: &str, part: &str| {
+        let answer = it.ask(who, request);
+        assert!(answer.contains(code) && answer.contains(part), "{answer}");
+    };
+    let malformed = |request: &str, part| check("orchestrator", request, "MALFORMED_REQUEST", part);
+    let open = |members: &str| format!(r#"{{"action":"open_round",{members}}}"#);
+    malformed(
+        &open(r#""weights":[{"participant":"*","weight":1},{"participant":"*","weight":1.5}]"#),
+        "weights[1]: a weight is a number from 0 to 1",
+    );
+    malformed(
+        &open(r#""weights":[{"participant":"nobody","weight":1}]"#),
+        "weights[0]: no participant matches",
+    );
+    malformed(&open(r#""weights":[{"participant":"*"}]"#), "weights[0]: missing field `weight`");
+    malformed(
+        &open(r#""weights":[{"participant":"*","weight":"1"}]"#),
+        "weights[0].weight: invalid type",
+    );
+    malformed(&open(r#""weights":[{"participants":"*","weight":1}]"#), "did you mean participant?");
+    malformed(
+        &open(r#""weights":[["*",1]]"#),
+        "weights[0]: invalid type: sequence, expected a JSON object",
+    );
+    malformed(
+        &open(r#""strategies":[{"path":"$","strategy":"coin-toss"}]"#),
+        "strategies[0]: a strategy is one of",
+    );
+    malformed(
+        &open(r#""strategies":[{"path":"$","strategy":"expert-override"}]"#),
+        "strategies[0]: expert-override needs",
+    );
+    malformed(
+        &open(r#""strategies":[{"path":"none","strategy":"union"}],"bytes_max":1"#),
+        "bytes_max must be 1000 to",
+    );
+    malformed(&open(r#""clip":"newest-first""#), "clip is one of");
+    malformed(&open(r#""request_id":"""#), "request_id");
+    malformed(&open(r#""discard":true"#), "unknown field `discard` in open_round");
+    malformed(r#"{"action":"close_round","discard":1}"#, "discard: invalid type");
+    malformed(r#"{"action":"propose_deltas"}"#, "missing field `deltas`");
+    malformed(r#"{"action":"propose_deltas","deltas":[]}"#, "the proposal has 0 deltas");
+    for after in ["", "3", "3.", ".17", "3.17.1", "+3.17", "3.-1", "3,17", " 3.17", "3.1234567890"]
+    {
+        malformed(&format!(r#"{{"action":"read_deltas","after":"{after}"}}"#), "next_after tells");
+    }
+    malformed(r#"{"action":"read_deltas","limit":1001}"#, "limit is 1001");
+    malformed(r#"{"action":"read_state","round":-1}"#, "round: invalid value");
+    let path = |request: &str, part| check("orchestrator", request, "INVALID_PATH", part);
+    path(&open(r#""strategies":[{"path":"none","strategy":"union"}]"#), "none");
+    path(r#"{"action":"read_deltas","path":"$.bindings.*"}"#, "$.bindings.*");
+
+    it.ask("orchestrator", r#"{"action":"open_round"}"#);
+    let deltas = |list: &str| format!(r#"{{"action":"propose_deltas","deltas":[{list}]}}"#);
+    let fine = r#"{"operation":"add","path":"$.rules","value":1,"provenance":"p"}"#;
+    let nowhere = r#"{"operation":"add","path":"rules","value":1,"provenance":"p"}"#;
+    let unsaid = r#"{"operation":"add","path":"$.rules","value":1,"provenance":" "}"#;
+    malformed(&deltas(&format!("{fine},{unsaid}")), "delta 2: provenance must say why");
+    // What is malformed comes first, wherever it stands.
+    malformed(&deltas(&format!("{nowhere},{unsaid}")), "delta 2: provenance must say why");
+    path(&deltas(&format!("{fine},{nowhere}")), r#""message":"delta 2: path \"rules\" cannot"#);
+    path(&deltas(&format!("{fine},{nowhere}")), r#""delta":2}"#);
+    malformed(&deltas(&[fine; 201].join(",")), "the proposal has 201 deltas");
+    malformed(&deltas(&fine.replace("value", "Value")), "did you mean value?");
+    malformed(&deltas(&fine.replace(":1,", r#":{"a":},"#)), "expected value at line 1");
+    for key in ["written_by", "weight", "round"] {
+        malformed(&deltas(&fine.replace("{", &format!(r#"{{"{key}":1,"#))), "unknown field");
+    }
+    let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    malformed(
+        &deltas(&fine.replace(":1,", &format!(":{deep},"))),
+        "delta 1: the value nests deeper",
+    );
+}
+
+#[test]
+fn refusals_of_rounds_tell_programs_what_they_are_about() {
+    let it = Session::new();
+    let check = |request: &str, part: &str| {
+        let answer = it.ask("orchestrator", request);
+        assert!(answer.ends_with(part), "{answer}");
+    };
+    let propose = |path: &str, operation: &str, value: &str| {
+        format!(
+            r#"{{"action":"propose_deltas","deltas":[{{"operation":"{operation}","path":"{path}","value":{value},"provenance":"p"}}]}}"#
+        )
+    };
+    check(&propose("$.query", "modify", "\"q\""), r#","last_round":0}}"#);
+    check(r#"{"action":"read_state","round":7}"#, r#","newest":0,"oldest":0,"round":7}}"#);
+    check(r#"{"action":"open_round","bytes_max":1000}"#, r#""revision":2}"#);
+    check(r#"{"action":"open_round"}"#, r#","round":1}}"#);
+    check(&propose("$.bindings.a", "add", "\"c:1\""), r#""revision":3}"#);
+    check(&propose("$.rules[3]", "modify", "1"), r#","delta":1,"path":"$['rules'][3]"}}"#);
+    let long = format!("\"{}\"", "x".repeat(1_000));
+    check(&propose("$.entities", "add", &long), r#""revision":4}"#);
+    check(
+        r#"{"action":"close_round","clip":"reject"}"#,
+        r#","actual":1062,"largest":[{"path":"$['entities'][0]"},{"path":"$['bindings']['a']"}],"limit":1000,"unit":"bytes"}}"#,
+    );
+    check(r#"{"action":"close_round"}"#, r#""revision":5}"#);
+    check(r#"{"action":"open_round"}"#, r#""revision":6}"#);
+    check(
+        &propose("$.bindings.a", "modify", "\"c:2\""),
+        r#","bound_to":"c:1","delta":1,"path":"$['bindings']['a']"}}"#,
+    );
+    for _ in 0..10 {
+        let deltas = [r#"{"operation":"add","path":"$.rules","value":1,"provenance":"p"}"#; 200];
+        let all = deltas.join(",");
+        it.ask("orchestrator", &format!(r#"{{"action":"propose_deltas","deltas":[{all}]}}"#));
+    }
+    check(&propose("$.rules", "add", "1"), r#","actual":2001,"limit":2000,"unit":"deltas"}}"#);
+}
