@@ -6,10 +6,13 @@
 use serde_json::{Map, Value};
 use shared_context_codec::{self as codec, Time};
 use shared_context_core::{
-    Batch, Command, Condition, Config, Delete, Key, Label, Line, Participant, Prefix, RequestId,
-    Write, WriteOptions,
+    Batch, CloseRound, Command, Condition, Config, Delete, Key, Label, Line, OpenRound,
+    Participant, Prefix, Proposal, ReadDeltas, RequestId, Write, WriteOptions,
     pattern::{KeyPattern, ParticipantPattern, Participants},
     port::Revision,
+    rounds::{
+        Clip, PathPattern, Plan, SentDelta, SentPath, Strategy, StrategyRule, Weight, WeightRule,
+    },
     store::{
         access::AccessChange,
         expiry::{Expiry, Ttl},
@@ -47,16 +50,17 @@ pub fn command(request: &Value) -> Option<Command> {
         "write" => Command::Write(Write { request_id: it.request_id()?, ..it.write()? }),
         "delete" => Command::Delete(Delete { request_id: it.request_id()?, ..it.delete()? }),
         "write_batch" => {
-            let all = |name: &str| -> Vec<Members<'_>> {
-                let list = it.0.get(name).and_then(Value::as_array).into_iter().flatten();
-                list.filter_map(Value::as_object).map(Members).collect()
-            };
-            let writes = all("writes").iter().map(Members::write).collect::<Option<_>>()?;
-            let deletes = all("deletes").iter().map(Members::delete).collect::<Option<_>>()?;
+            let writes = it.objects("writes").iter().map(Members::write).collect::<Option<_>>()?;
+            let deletes = it.objects("deletes").into_iter().map(|it| it.delete());
+            let deletes = deletes.collect::<Option<_>>()?;
             Command::WriteBatch(Batch::new(writes, deletes, it.request_id()?).ok()?)
         }
         "read_history" => Command::ReadHistory { key: key()?, versions: it.numbers("versions") },
-        "set_access" => Command::SetAccess { key: key()?, change: it.access()? },
+        "set_access" => {
+            let change = it.access()?;
+            (change != AccessChange::default()).then_some(())?;
+            Command::SetAccess { key: key()?, change }
+        }
         "snapshot" => Command::TakeSnapshot {
             label: label("label")?,
             note: it.maybe("note", |it| Line::parse("note", it).ok())?,
@@ -77,6 +81,32 @@ pub fn command(request: &Value) -> Option<Command> {
             limit: u32::try_from(it.number("limit").unwrap_or(LIMIT_DEFAULT)).ok()?,
             keys: it.maybe("keys", |it| KeyPattern::parse(it).ok())?,
         },
+        "open_round" => Command::OpenRound(Box::new(OpenRound {
+            plan: it.plan()?,
+            query: it.text("query").map(str::to_owned),
+            request_id: it.request_id()?,
+        })),
+        "propose_deltas" => {
+            let deltas = it.objects("deltas").into_iter().map(|it| it.delta_of_round());
+            let deltas = deltas.collect::<Option<_>>()?;
+            Command::ProposeDeltas(Proposal::new(deltas, it.request_id()?).ok()?)
+        }
+        "close_round" => Command::CloseRound(CloseRound {
+            clip: it.maybe("clip", |it| Clip::parse(it).ok())?,
+            discards: it.0.get("discard").and_then(Value::as_bool).unwrap_or_default(),
+            request_id: it.request_id()?,
+        }),
+        "read_state" => Command::ReadState { round: it.number("round") },
+        "read_deltas" => Command::ReadDeltas(ReadDeltas {
+            path: it.maybe("path", |it| SentPath::parse(it).ok())?,
+            round: it.number("round"),
+            after: it.maybe("after", |it| {
+                let (round, sequence) = it.split_once('.')?;
+                Some((round.parse().ok()?, sequence.parse().ok()?))
+            })?,
+            limit: u32::try_from(it.number("limit").unwrap_or(LIMIT_DEFAULT)).ok()?,
+        }),
+        "convergence" => Command::ReadConvergence,
         "redact" => Command::Redact {
             key: key()?,
             revision: revision("revision"),
@@ -125,6 +155,9 @@ pub fn request_id(command: &Command) -> Option<&RequestId> {
         Command::Write(it) => it.request_id.as_ref(),
         Command::Delete(it) => it.request_id.as_ref(),
         Command::WriteBatch(it) => it.request_id.as_ref(),
+        Command::OpenRound(it) => it.request_id.as_ref(),
+        Command::ProposeDeltas(it) => it.request_id.as_ref(),
+        Command::CloseRound(it) => it.request_id.as_ref(),
         _ => None,
     }
 }
@@ -140,6 +173,36 @@ impl<'a> Members<'a> {
 
     fn texts(&self, name: &str) -> Option<Vec<&'a str>> {
         self.0.get(name)?.as_array()?.iter().map(Value::as_str).collect()
+    }
+
+    fn objects(&self, name: &str) -> Vec<Members<'a>> {
+        let list = self.0.get(name).and_then(Value::as_array).into_iter().flatten();
+        list.filter_map(Value::as_object).map(Members).collect()
+    }
+
+    fn plan(&self) -> Option<Plan> {
+        let weights = self.objects("weights").into_iter().map(|it| {
+            let participants = ParticipantPattern::parse(it.text("participant")?).ok()?;
+            let weight = Weight::parse(it.0.get("weight")?.as_f64()?).ok()?;
+            Some(WeightRule { participants, weight })
+        });
+        let strategies = self.objects("strategies").into_iter().map(|it| {
+            let strategy = Strategy::parse(it.text("strategy")?, it.list("experts")?).ok()?;
+            Some(StrategyRule { paths: PathPattern::parse(it.text("path")?).ok()?, strategy })
+        });
+        let plan = Plan {
+            weights: weights.collect::<Option<_>>()?,
+            strategies: strategies.collect::<Option<_>>()?,
+            clip: self.maybe("clip", |it| Clip::parse(it).ok())?.unwrap_or_default(),
+            bytes_max: self.number("bytes_max").map(u32::try_from).transpose().ok()?,
+        };
+        plan.check().is_ok().then_some(plan)
+    }
+
+    fn delta_of_round(&self) -> Option<SentDelta> {
+        let value = self.0.get("value").map(ToString::to_string);
+        let (operation, path) = (self.text("operation")?, self.text("path")?);
+        SentDelta::new(operation, path, value.as_deref(), self.text("provenance")?).ok()
     }
 
     fn numbers(&self, name: &str) -> Vec<u64> {

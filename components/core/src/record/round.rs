@@ -349,14 +349,12 @@ fn path_to_store(it: &Path) -> Vec<StepRecord> {
 }
 
 fn stored_path(steps: Vec<StepRecord>) -> Result<Path, Error> {
-    if steps.is_empty() {
-        return Err(damaged("a path without a step"));
-    }
     let step = |it| match it {
         StepRecord::Name(name) => Step::Name(name),
         StepRecord::Index(nth) => Step::Index(nth),
     };
-    Ok(Path::of(steps.into_iter().map(step).collect()))
+    let path = Path::new(steps.into_iter().map(step).collect());
+    path.ok_or_else(|| damaged("a path into no member of the state"))
 }
 
 /// That of `all` which has this name.

@@ -96,12 +96,10 @@ pub(super) fn clip(
 fn candidates(making: &Making<'_>, round: u64) -> Result<Vec<Candidate>, Error> {
     let mut all = Vec::new();
     let mut add = |steps: Vec<Step>, value: &Value, part: &Part, around: usize| {
+        let Some(path) = Path::new(steps) else { return Ok(()) };
         let bytes = Json::from_value(value)?.bytes();
-        let clipped = Clipped {
-            path: Path::of(steps),
-            mark: part.mark,
-            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
-        };
+        let clipped =
+            Clipped { path, mark: part.mark, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) };
         all.push(Candidate { clipped, saves: bytes + around, by: part.by.clone() });
         Ok::<_, Error>(())
     };

@@ -120,9 +120,10 @@ impl SentPath {
 }
 
 impl Path {
-    /// The path of these steps, of which there must be one.
-    pub(crate) fn of(steps: Vec<Step>) -> Self {
-        Self(steps)
+    /// The path of these steps; `None` when the first is no member of the state.
+    pub fn new(steps: Vec<Step>) -> Option<Self> {
+        let is_member = |it: &Step| matches!(it, Step::Name(it) if MEMBERS.contains(&it.as_str()));
+        steps.first().is_some_and(is_member).then_some(Self(steps))
     }
 
     /// Whether it is the member `name` of the state.

@@ -108,7 +108,12 @@ fn most_participants_decide_then_what_they_weigh_then_the_text() {
     let tie = [(A, "modify $.rules[0][1] 1"), (B, "modify $.rules[0][1] 2")];
     play(&host, majority(&[(A, 0.1), (B, 0.2)]), &tie);
     assert_eq!(at(&host, "/rules/0/1"), 2, "the heavier side");
-    let four = [(A, "modify $.rules[0][1] 3"), (B, "modify $.rules[0][1] 3"), (C, "modify $.rules[0][1] 4"), (CHIEF, "modify $.rules[0][1] 4")];
+    let four = [
+        (A, "modify $.rules[0][1] 3"),
+        (B, "modify $.rules[0][1] 3"),
+        (C, "modify $.rules[0][1] 4"),
+        (CHIEF, "modify $.rules[0][1] 4"),
+    ];
     play(&host, majority(&[(A, 0.3), (B, 0.3), (C, 0.1), (CHIEF, 0.4)]), &four);
     assert_eq!(at(&host, "/rules/0/1"), 3, "together they weigh 0.6");
     let tie = [(A, "modify $.rules[0][2] 20"), (B, "modify $.rules[0][2] 100")];

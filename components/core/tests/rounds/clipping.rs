@@ -119,7 +119,11 @@ fn a_limit_stays_until_another_one_is_said() {
 fn a_part_weighs_what_the_heaviest_of_its_makers_weighs() {
     let host = session();
     let weights = plan(&[(HEAVY, 0.9), (LIGHT, 0.1), ("subagent:middle", 0.5)], &[]);
-    play(&host, weights.clone(), &[(HEAVY, &item("heavy", 500)), ("subagent:middle", &item("middle", 500))]);
+    play(
+        &host,
+        weights.clone(),
+        &[(HEAVY, &item("heavy", 500)), ("subagent:middle", &item("middle", 500))],
+    );
     let weights = Plan { bytes_max: Some(1_000), ..weights };
     play(&host, weights, &[(LIGHT, r#"add $.entities[0].note "seen""#)]);
     assert_eq!(ids(&host), ["heavy"]);

@@ -8,6 +8,7 @@ use crate::{script::Request, world::World};
 
 const MALFORMED: &str = "MALFORMED_REQUEST";
 const INVALID_KEY: &str = "INVALID_KEY";
+const INVALID_PATH: &str = "INVALID_PATH";
 
 /// Texts that are no requests.
 const TEXTS: &[(&str, &str)] = &[
@@ -64,6 +65,27 @@ const TEXTS: &[(&str, &str)] = &[
     ("{\"action\":\"changes\",\"limit\":0}", MALFORMED),
     ("{\"action\":\"audit\",\"limit\":1001}", MALFORMED),
     ("{\"action\":\"set_access\",\"key\":\"key_0\"}", MALFORMED),
+    ("{\"action\":\"open_round\",\"weights\":[{\"participant\":\"*\",\"weight\":1.5}]}", MALFORMED),
+    (
+        "{\"action\":\"open_round\",\"strategies\":[{\"path\":\"$\",\"strategy\":\"mean\"}]}",
+        MALFORMED,
+    ),
+    ("{\"action\":\"open_round\",\"bytes_max\":10}", MALFORMED),
+    (
+        "{\"action\":\"open_round\",\"strategies\":[{\"path\":\"x\",\"strategy\":\"union\"}]}",
+        INVALID_PATH,
+    ),
+    ("{\"action\":\"propose_deltas\",\"deltas\":[]}", MALFORMED),
+    (
+        "{\"action\":\"propose_deltas\",\"deltas\":[{\"operation\":\"add\",\"path\":\"$.rules\",\"value\":1,\"provenance\":\" \"}]}",
+        MALFORMED,
+    ),
+    (
+        "{\"action\":\"propose_deltas\",\"deltas\":[{\"operation\":\"remove\",\"path\":\"$.rules[*]\",\"provenance\":\"p\"}]}",
+        INVALID_PATH,
+    ),
+    ("{\"action\":\"read_deltas\",\"path\":\"$..id\"}", INVALID_PATH),
+    ("{\"action\":\"read_deltas\",\"after\":\"first\"}", MALFORMED),
     ("{\"action\":\"snapshot\",\"label\":\"a/b\"}", MALFORMED),
     ("{\"action\":\"snapshot\",\"label\":\"a\",\"note\":\"two\\nlines\"}", MALFORMED),
     ("{\"action\":\"redact\",\"key\":\"key_0\"}", MALFORMED),

@@ -7,6 +7,7 @@
 mod events;
 mod hostile;
 mod requests;
+mod rounds;
 
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng, seq::IndexedRandom as _};
 use serde_json::Value;

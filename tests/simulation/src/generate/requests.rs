@@ -15,7 +15,7 @@ use crate::{
 /// The place of the admin in [`ASKERS`].
 const ADMIN: usize = 0;
 /// The place of the orchestrator.
-const ORCHESTRATOR: usize = 1;
+pub(super) const ORCHESTRATOR: usize = 1;
 
 impl Generator {
     /// A request, and who sends it.
@@ -33,17 +33,18 @@ impl Generator {
             44..52 => (self.anyone(), self.batch(session, model, now)),
             52..56 => (self.anyone(), self.set_access(model)),
             56..68 => (self.who(ORCHESTRATOR), self.order(model)),
-            68..96 => (self.anyone(), self.read(model)),
+            68..80 => self.round(model),
+            80..96 => (self.anyone(), self.read(model)),
             _ => (self.rng.random_range(0..ASKERS.len()), self.administration(model)),
         }
     }
 
-    fn anyone(&mut self) -> usize {
+    pub(super) fn anyone(&mut self) -> usize {
         self.pick(&[1, 1, 1, 1, 1, 2, 2, 2, 3, 4, 5, 5, 6])
     }
 
     /// Mostly who may.
-    fn who(&mut self, who: usize) -> usize {
+    pub(super) fn who(&mut self, who: usize) -> usize {
         if self.is(0.92) { who } else { self.rng.random_range(0..ASKERS.len()) }
     }
 
@@ -305,7 +306,7 @@ impl Generator {
     }
 
     /// Some requests have a name, of which there are few.
-    fn identify(&mut self, request: &mut Map<String, Value>) {
+    pub(super) fn identify(&mut self, request: &mut Map<String, Value>) {
         if self.is(0.25) {
             let id = format!("r{}", self.rng.random_range(0..40));
             request.insert("request_id".to_owned(), json!(id));

@@ -50,7 +50,7 @@ impl Model {
             Command::ArchiveSession | Command::RevokeCredentials => {
                 self.step(clock, who, *command == Command::ArchiveSession)
             }
-            _ => return None,
+            _ => return self.change_rounds(clock, who, command),
         })
     }
 
@@ -197,7 +197,13 @@ impl Model {
     }
 
     /// Ends a change that was asked for under this request id.
-    fn done(mut self, who: &str, id: Option<&RequestId>, asked: Command, reply: Reply) -> Done {
+    pub(super) fn done(
+        mut self,
+        who: &str,
+        id: Option<&RequestId>,
+        asked: Command,
+        reply: Reply,
+    ) -> Done {
         let answer = Ok((Revision(self.revision), reply));
         if let Some(id) = id {
             let name = (name(who).to_owned(), id.as_str().to_owned());

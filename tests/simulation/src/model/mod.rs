@@ -12,6 +12,9 @@ mod changes;
 mod past;
 pub mod place;
 mod reads;
+#[path = "../../../../components/core/tests/rounds/reference.rs"]
+mod reference;
+mod rounds;
 pub mod rows;
 pub mod state;
 

@@ -144,6 +144,9 @@ impl Place {
             Command::Audit { since, limit } => {
                 only_admin().map(|()| (revision, Reply::Audit(view.audited(since.0, *limit))))
             }
+            Command::ReadState { .. } | Command::ReadDeltas(_) | Command::ReadConvergence => {
+                view.read_rounds(who, command)
+            }
             other => panic!("{other:?} is no read"),
         }
     }

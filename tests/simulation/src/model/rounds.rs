@@ -17,15 +17,14 @@ use shared_context_core::{
     port::Revision,
     reply::{DeltaRead, DeltasPage, Proposed, StateRead},
     rounds::{
-        BYTES_MAX_DEFAULT, Convergence, Delta, Ended, Fate, Json, Loss, Operation, Path, Plan,
-        ROUNDS_KEPT, Round, SentDelta, Status, Step, Weight, Why,
+        BYTES_MAX_DEFAULT, Clip, Convergence, Delta, Ended, Fate, Json, Loss, Operation, Path,
+        Plan, ROUNDS_KEPT, Round, SentDelta, Status, Step, Weight, Why,
     },
 };
 
 use super::{
     changes::Done,
     reference::{self, Rules},
-    rows::Rows,
     state::{Answer, Model, is_like, name, participant},
 };
 
@@ -65,7 +64,13 @@ impl Default for Rounds {
 }
 
 impl Rounds {
-    fn last(&self) -> u64 {
+    /// Whether one is open.
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// The number of the last that ended; 0 when none did.
+    pub fn last(&self) -> u64 {
         self.ended.keys().last().copied().unwrap_or_default()
     }
 
@@ -86,7 +91,7 @@ impl Rounds {
     }
 
     /// The rows they take.
-    pub fn rows(&self, stored: &Rows) -> Vec<String> {
+    pub fn rows(&self) -> Vec<String> {
         let mut rows = Vec::new();
         rows.extend(self.first.iter().filter(|it| it.1).map(|_| format!("r/s/{:016x}", 0)));
         for number in self.ended.keys() {
@@ -98,7 +103,6 @@ impl Rounds {
         }
         // Nothing else is said there when nobody ever opened one.
         rows.extend((self.open.is_some() || self.last() > 0).then(|| "r/head".to_owned()));
-        debug_assert!(stored.len() >= rows.len(), "more rows are needed than there are");
         rows
     }
 }
@@ -146,7 +150,10 @@ impl Model {
         if self.about.is_archived {
             return refuse(Code::SessionArchived);
         }
-        if who == "admin" || name(who) != may.split(" only ").next().unwrap_or(may) || is_limited(who) {
+        if who == "admin"
+            || name(who) != may.split(" only ").next().unwrap_or(may)
+            || is_limited(who)
+        {
             return refuse(Code::Forbidden);
         }
         let known = id.map(|id| (name(who).to_owned(), id.as_str().to_owned()));
@@ -206,7 +213,8 @@ impl Model {
                 provenance: it.provenance.clone(),
             });
         }
-        let bytes = |it: &Delta| it.value.as_ref().map_or(0, Json::bytes) + it.provenance.as_str().len();
+        let bytes =
+            |it: &Delta| it.value.as_ref().map_or(0, Json::bytes) + it.provenance.as_str().len();
         let count = deltas.len() as u32;
         open.round.deltas += count;
         open.round.deltas_bytes += deltas.iter().map(bytes).sum::<usize>() as u32;
@@ -222,17 +230,23 @@ impl Model {
         let mut played = rounds.open.take().ok_or(Code::RoundNotOpen)?;
         let before = played.state.clone();
         played.merge(asked.discards);
+        let (bytes, bytes_max) = (played.state.to_string().len() as u32, played.round.bytes_max);
+        let clip = asked.clip.unwrap_or(played.round.plan.clip);
+        if bytes > bytes_max && !asked.discards {
+            assert_eq!(clip, Clip::Reject, "scripts let nothing be clipped");
+            return Err(Code::StateTooLarge);
+        }
         let count = |status| played.fates.iter().filter(|it| it.status == status).count() as u32;
         let ended = Ended {
             at,
             by,
             is_discarded: asked.discards,
-            bytes: played.state.to_string().len() as u32,
+            bytes,
             applied: count(Status::Applied),
             lost: count(Status::Lost),
             refused: count(Status::Discarded),
             clipped: Vec::new(),
-            clip: asked.clip.unwrap_or(played.round.plan.clip),
+            clip,
             convergence: convergence(&before, &played.state),
         };
         played.round.ended = Some(ended);
@@ -314,7 +328,8 @@ impl Played {
     fn merge(&mut self, discards: bool) {
         let plain = |it: &Delta| reference::Delta {
             participant: it.participant.to_string(),
-            weight: (weight(&self.round.plan, it.participant.as_str()).as_f64() * 1e9).round() as u32,
+            weight: (weight(&self.round.plan, it.participant.as_str()).as_f64() * 1e9).round()
+                as u32,
             sequence: it.sequence as usize,
             operation: it.operation.as_str(),
             path: plain_steps(&it.path),
@@ -322,24 +337,25 @@ impl Played {
         };
         let all: Vec<_> = self.deltas.iter().map(plain).collect();
         let closed = reference::close(&self.state, &all, &rules(&self.round.plan));
-        let fates = self.deltas.iter().zip(closed.has).zip(&closed.lost).map(|((it, has), lost)| {
-            let loss = |(path, (to, why)): (&Vec<reference::Step>, &(usize, &str))| Loss {
-                path: path_of(path),
-                to: self.deltas[*to].sequence,
-                by: self.deltas[*to].participant.clone(),
-                why: Why::ALL.into_iter().find(|it| it.as_str() == *why).unwrap(),
-            };
-            Fate {
-                sequence: it.sequence,
-                status: match (discards, has) {
-                    (true, _) => Status::Discarded,
-                    (false, true) => Status::Applied,
-                    (false, false) => Status::Lost,
-                },
-                losses: if discards { Vec::new() } else { lost.iter().map(loss).collect() },
-                clipped: Vec::new(),
-            }
-        });
+        let fates =
+            self.deltas.iter().zip(closed.has).zip(&closed.lost).map(|((it, has), lost)| {
+                let loss = |(path, (to, why)): (&Vec<reference::Step>, &(usize, &str))| Loss {
+                    path: path_of(path),
+                    to: self.deltas[*to].sequence,
+                    by: self.deltas[*to].participant.clone(),
+                    why: Why::ALL.into_iter().find(|it| it.as_str() == *why).unwrap(),
+                };
+                Fate {
+                    sequence: it.sequence,
+                    status: match (discards, has) {
+                        (true, _) => Status::Discarded,
+                        (false, true) => Status::Applied,
+                        (false, false) => Status::Lost,
+                    },
+                    losses: if discards { Vec::new() } else { lost.iter().map(loss).collect() },
+                    clipped: Vec::new(),
+                }
+            });
         let fates = fates.collect();
         self.fates = fates;
         if !discards {
@@ -411,7 +427,9 @@ fn fits(state: &Value, sent: &SentDelta, who: &str, rules: &Rules) -> Result<Pat
             return Err(Code::MalformedRequest);
         }
         match reference::look(state, &path) {
-            Some(here) if *here != value && is_in("bindings") => return Err(Code::IdentityConflict),
+            Some(here) if *here != value && is_in("bindings") => {
+                return Err(Code::IdentityConflict);
+            }
             Some(here) if *here != value && sent.operation == Operation::Add => {
                 return Err(Code::PathExists);
             }
@@ -425,8 +443,7 @@ fn fits(state: &Value, sent: &SentDelta, who: &str, rules: &Rules) -> Result<Pat
 fn touches(delta: &Delta, path: &[reference::Step]) -> bool {
     let own = plain_steps(&delta.path);
     let says = |it: &Json| reference::look(&value(it), &path[own.len()..]).is_some();
-    own.starts_with(path)
-        || path.starts_with(&own) && delta.value.as_ref().is_none_or(says)
+    own.starts_with(path) || path.starts_with(&own) && delta.value.as_ref().is_none_or(says)
 }
 
 /// How many single values are as they were, of those in either state.
@@ -472,5 +489,5 @@ fn path_of(steps: &[reference::Step]) -> Path {
         reference::Step::Name(name) => Step::Name(name.clone()),
         reference::Step::Index(nth) => Step::Index(*nth as u32),
     };
-    Path::of(steps.iter().map(step).collect())
+    Path::new(steps.iter().map(step).collect()).unwrap()
 }

@@ -46,13 +46,14 @@ pub fn check(rows: &Rows, session: Option<&Model>) -> Result<(), String> {
     same("changes", of("c/"), changes.map(|it| format!("c/{it:016x}")))?;
     let requests = model.answers.keys().map(|(who, id)| format!("q/{who}/{id}"));
     same("requests", of("q/"), requests)?;
+    same("rounds", of("r/"), model.rounds.rows())?;
     let others = [
         ("access", !model.config().access.is_empty()),
         ("meta", true),
         ("namespace", model.config().namespace.is_some()),
     ];
     let others = others.into_iter().filter(|(_, is_there)| *is_there);
-    let known = ["c/", "e/", "h/", "k/", "q/", "s/", "v/", "offset"];
+    let known = ["c/", "e/", "h/", "k/", "q/", "r/", "s/", "v/", "offset"];
     let is_other = |row: &&String| !known.iter().any(|it| row.starts_with(it));
     same("others", rows.keys().filter(is_other).cloned(), others.map(|(row, _)| row.to_owned()))
 }

@@ -19,6 +19,8 @@ use shared_context_core::{
     time::Timestamp,
 };
 
+use super::rounds::Rounds;
+
 /// What must be answered: the revision and the reply, or the code of the refusal.
 pub type Answer = Result<(Revision, Reply), Code>;
 
@@ -75,6 +77,8 @@ pub struct Model {
     pub changes: Vec<Rc<Told>>,
     /// What was asked under request ids, and answered first.
     pub answers: BTreeMap<(String, String), (Command, Answer)>,
+    /// The rounds.
+    pub rounds: Rounds,
 }
 
 impl Model {
@@ -88,6 +92,7 @@ impl Model {
             snapshots: Vec::new(),
             changes: Vec::new(),
             answers: BTreeMap::new(),
+            rounds: Rounds::default(),
         };
         model.tell("admin", action, None);
         model
@@ -182,6 +187,7 @@ impl Model {
             }),
             label: None,
             reason: None,
+            round: None,
         };
         let access =
             |held: Option<&Held>| held.map_or_else(Access::default, |it| it.entry.access.clone());
@@ -194,6 +200,11 @@ impl Model {
         let last = Rc::make_mut(self.changes.last_mut().unwrap());
         last.record.label = label.cloned();
         last.record.reason = reason.cloned();
+    }
+
+    /// Adds the round to what was told last.
+    pub fn tell_round(&mut self, round: u64) {
+        Rc::make_mut(self.changes.last_mut().unwrap()).record.round = Some(round);
     }
 
     /// Whether `who` may read an entry with these lists.

@@ -48,6 +48,9 @@ impl World {
         look(json!({"action": "changes", "since": now.saturating_sub(3), "limit": 2}));
         look(json!({"action": "audit", "limit": 1000}));
         look(json!({"action": "prompt"}));
+        for action in ["read_state", "read_deltas", "convergence"] {
+            look(json!({"action": action}));
+        }
         for since in [0, now.saturating_sub(2), now.saturating_sub(1), now, now + 1] {
             look(json!({"action": "list_keys", "if_changed_since": since}));
             look(json!({"action": "read_batch", "keys": keys, "if_changed_since": since}));

@@ -1,0 +1,139 @@
+//! Requests about rounds: what disagrees, what does not fit, and what is told of it.
+
+use rand::RngExt as _;
+use serde_json::{Map, Value, json};
+
+use super::Generator;
+use crate::model::Model;
+
+const MEMBERS: [&str; 3] = ["bindings", "entities", "query"];
+const STRATEGIES: [&str; 5] =
+    ["weighted-merge", "majority-vote", "highest-weight", "union", "expert-override"];
+const TERMS: [&str; 3] = ["customer", "order", "item"];
+
+impl Generator {
+    /// A request about rounds, and who sends it.
+    pub(super) fn round(&mut self, model: &Model) -> (usize, Value) {
+        let is_open = model.rounds.is_open();
+        let chief = self.who(super::requests::ORCHESTRATOR);
+        match self.rng.random_range(0..20) {
+            0..4 if is_open => (chief, self.close()),
+            0..10 if !is_open => (chief, self.open()),
+            10..14 => (self.anyone(), self.ask(model)),
+            14 => (chief, if is_open { self.open() } else { self.close() }),
+            _ => (self.anyone(), self.propose()),
+        }
+    }
+
+    fn open(&mut self) -> Value {
+        let mut request = Map::new();
+        request.insert("action".to_owned(), json!("open_round"));
+        let who = ["subagent:a", "subagent:a:2", "subagent:b", "orchestrator", "subagent:a*"];
+        let weights: Vec<Value> = (0..self.rng.random_range(0..4))
+            .map(|_| {
+                let weight = self.pick(&[0.0, 0.1, 0.2, 0.3, 1.0]);
+                json!({"participant": self.pick(&who), "weight": weight})
+            })
+            .collect();
+        request.insert("weights".to_owned(), json!(weights));
+        let experts = [self.pick(&who[..4]), self.pick(&who[..4])];
+        let mut strategies = Vec::new();
+        for member in MEMBERS {
+            if self.is(0.6) {
+                let strategy = self.pick(&STRATEGIES);
+                let mut rule = json!({"path": format!("$.{member}"), "strategy": strategy});
+                if strategy == "expert-override" {
+                    rule["experts"] = json!(experts);
+                }
+                strategies.push(rule);
+            }
+        }
+        request.insert("strategies".to_owned(), json!(strategies));
+        if self.is(0.3) {
+            request.insert("query".to_owned(), json!("why"));
+        }
+        // Small enough to be full, where nothing is clipped; else never.
+        let (clip, bytes_max) = self.pick(&[
+            ("oldest-first", 90_000),
+            ("largest-first", 200_000),
+            ("reject", 1_000),
+            ("reject", 1_000),
+        ]);
+        request.insert("clip".to_owned(), json!(clip));
+        request.insert("bytes_max".to_owned(), json!(bytes_max));
+        self.identify(&mut request);
+        Value::Object(request)
+    }
+
+    fn close(&mut self) -> Value {
+        let mut request = Map::new();
+        request.insert("action".to_owned(), json!("close_round"));
+        if self.is(0.15) {
+            request.insert("discard".to_owned(), json!(true));
+        }
+        self.identify(&mut request);
+        Value::Object(request)
+    }
+
+    fn propose(&mut self) -> Value {
+        let deltas: Vec<Value> =
+            (0..self.pick(&[1, 1, 1, 2, 3])).map(|_| self.delta_of_round()).collect();
+        let mut request = Map::new();
+        request.insert("action".to_owned(), json!("propose_deltas"));
+        request.insert("deltas".to_owned(), json!(deltas));
+        self.identify(&mut request);
+        Value::Object(request)
+    }
+
+    fn delta_of_round(&mut self) -> Value {
+        let (path, value) = self.place();
+        let operation = self.pick(&["add", "add", "add", "modify", "modify", "remove"]);
+        let mut delta = json!({"operation": operation, "path": path, "provenance": "as seen"});
+        if operation != "remove" {
+            delta["value"] = value;
+        }
+        delta
+    }
+
+    /// A path, and a value that mostly fits it.
+    fn place(&mut self) -> (String, Value) {
+        let term = self.pick(&TERMS);
+        let concept = json!(format!("c:{}", self.rng.random_range(0..3)));
+        let nth = self.rng.random_range(0..3);
+        match self.rng.random_range(0..10) {
+            0 | 1 => (format!("$.bindings.{term}"), concept),
+            2 => ("$.bindings".to_owned(), json!({term: concept})),
+            3 if self.is(0.7) => ("$.query".to_owned(), json!("long ".repeat(200))),
+            3 => ("$.query".to_owned(), json!(self.pick(&["who", "what", "why"]))),
+            4 | 5 => ("$.entities".to_owned(), self.entity()),
+            6 => (format!("$.entities[{nth}]"), self.entity()),
+            7 => (format!("$.entities[{nth}].tags"), json!([self.rng.random_range(0..3)])),
+            8 => (format!("$.entities[{nth}].name"), json!(self.pick(&["x", "y"]))),
+            _ => ("$.rules".to_owned(), json!([self.rng.random_range(0..3)])),
+        }
+    }
+
+    fn entity(&mut self) -> Value {
+        let mut entity = json!({"name": self.pick(&["x", "y", "z"])});
+        if self.is(0.5) {
+            entity["tags"] = self.pick(&[0, 1, 2]).into();
+        }
+        if self.is(0.3) {
+            entity["tags"] = json!([self.rng.random_range(0..3)]);
+        }
+        if self.is(0.2) { json!([entity, {}]) } else { entity }
+    }
+
+    fn ask(&mut self, model: &Model) -> Value {
+        let last = model.rounds.last();
+        let round = last.saturating_add_signed(self.rng.random_range(-2..2));
+        match self.rng.random_range(0..6) {
+            0 => json!({"action": "read_state"}),
+            1 => json!({"action": "read_state", "round": round}),
+            2 => json!({"action": "read_deltas", "limit": 2, "after": format!("{round}.1")}),
+            3 => json!({"action": "read_deltas", "round": round}),
+            4 => json!({"action": "read_deltas", "path": self.place().0}),
+            _ => json!({"action": "convergence"}),
+        }
+    }
+}
