@@ -182,6 +182,7 @@ impl Model {
             }),
             label: None,
             reason: None,
+            round: None,
         };
         let access =
             |held: Option<&Held>| held.map_or_else(Access::default, |it| it.entry.access.clone());
