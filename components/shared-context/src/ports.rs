@@ -125,5 +125,6 @@ pub(crate) fn audit_record(it: &audit::AuditRecord) -> types::AuditRecord {
         }),
         label: it.label.as_ref().map(|it| it.as_str().to_owned()),
         reason: it.reason.as_ref().map(|it| it.as_str().to_owned()),
+        round: it.round,
     }
 }

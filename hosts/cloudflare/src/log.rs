@@ -46,9 +46,12 @@ pub(crate) fn record(record: &AuditRecord) {
         label: Option<&'r str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<&'r str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        round: Option<u64>,
         target: &'static str,
     }
-    let AuditRecord { session, revision, action, participant, at, entry, label, reason } = record;
+    let AuditRecord { session, revision, action, participant, at, entry, label, reason, round } =
+        record;
     let line = Line {
         level: "INFO",
         session,
@@ -61,6 +64,7 @@ pub(crate) fn record(record: &AuditRecord) {
         value_size_tokens: entry.as_ref().map(|it| it.value_tokens.0),
         label: label.as_ref().map(Label::as_str),
         reason: reason.as_ref().map(shared_context_core::Line::as_str),
+        round: *round,
         target: "shared_context::audit",
     };
     js::log(&serde_json::to_string(&line).unwrap_or_default());

@@ -306,6 +306,7 @@ fn audit_record(session: String, it: types::AuditRecord) -> wasmtime::Result<Aud
             .map(|it| Line::parse("reason", it))
             .transpose()
             .map_err(|_| unclear("reason"))?,
+        round: it.round,
     })
 }
 

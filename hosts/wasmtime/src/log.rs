@@ -9,13 +9,13 @@ use shared_context_core::{Label, Line, audit::AuditRecord, port::Log};
 /// Tells each committed change as an event of target `shared_context::audit`,
 /// level `INFO`. Its fields are `session`, `revision`, `action`, `written_by`,
 /// `written_at`, for a change of an entry `key`, `version` and
-/// `value_size_tokens`, and `label` and `reason` where there are any.
+/// `value_size_tokens`, and `label`, `reason` and `round` where there are any.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TracingLog;
 
 impl Log for TracingLog {
     fn record(&self, record: &AuditRecord) {
-        let AuditRecord { session, revision, action, participant, at, entry, label, reason } =
+        let AuditRecord { session, revision, action, participant, at, entry, label, reason, round } =
             record;
         tracing::info!(
             target: "shared_context::audit",
@@ -29,6 +29,7 @@ impl Log for TracingLog {
             value_size_tokens = entry.as_ref().map(|it| it.value_tokens.0),
             label = label.as_ref().map(Label::as_str),
             reason = reason.as_ref().map(Line::as_str),
+            round,
         );
     }
 }
@@ -83,6 +84,7 @@ mod tests {
             entry,
             label: None,
             reason: None,
+            round: None,
         };
         tracing::subscriber::with_default(subscriber, || TracingLog.record(&record));
         assert_eq!(String::from_utf8(logged.0.lock().unwrap().clone()).unwrap().trim_end(), line);

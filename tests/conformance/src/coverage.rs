@@ -11,16 +11,27 @@ use serde_json::Value;
 use crate::case::{Body, Call, Case, Deed, Expectation};
 
 /// Neighbours in the order of refusals that never apply to one request.
-const NEVER_TOGETHER: [(&str, &str, &str); 9] = [
-    ("INVALID_KEY", "FORMAT_TOO_NEW", "an import names no key"),
+const NEVER_TOGETHER: [(&str, &str, &str); 20] = [
+    ("INVALID_KEY", "INVALID_PATH", "what names a path names no key"),
+    ("INVALID_PATH", "FORMAT_TOO_NEW", "an import names no path"),
     ("DOCUMENT_ALTERED", "SESSION_NOT_FOUND", "an import needs no session to be there"),
     ("SESSION_NOT_FOUND", "SESSION_ARCHIVED", "a session is there or it is not"),
     ("SESSION_EXISTS", "REQUEST_ID_REUSED", "a session is not created under a request id"),
     ("REQUEST_ID_REUSED", "CHANGES_TRUNCATED", "the feed is read without a request id"),
     ("CHANGES_TRUNCATED", "SNAPSHOT_NOT_FOUND", "the feed is not read of a snapshot"),
     ("SNAPSHOT_NOT_FOUND", "SNAPSHOT_EXISTS", "a snapshot is there or it is not"),
-    ("SNAPSHOT_LIMIT", "KEY_NOT_FOUND", "a snapshot is taken of all keys"),
+    ("SNAPSHOT_LIMIT", "ROUND_OPEN", "a snapshot is not taken of rounds"),
+    ("ROUND_OPEN", "ROUND_NOT_OPEN", "a round is open or it is not"),
+    ("ROUND_NOT_OPEN", "ROUND_NOT_FOUND", "what needs an open round names none"),
+    ("ROUND_NOT_FOUND", "KEY_NOT_FOUND", "a round has no keys"),
+    ("KEY_NOT_FOUND", "PATH_NOT_FOUND", "what names a path names no key"),
+    ("PATH_NOT_FOUND", "PATH_EXISTS", "a place is there or it is not"),
+    ("PATH_EXISTS", "TOKENIZER_UNAVAILABLE", "the tokens of a state are not counted"),
     ("TOKENIZER_UNAVAILABLE", "VALUE_TOO_LARGE", "what cannot be counted is not too large"),
+    ("VERSION_CONFLICT", "IDENTITY_CONFLICT", "a place has no version"),
+    ("IDENTITY_CONFLICT", "STORE_FULL", "the store holds no state"),
+    ("STORE_FULL", "ROUND_FULL", "the store holds no deltas"),
+    ("ROUND_FULL", "STATE_TOO_LARGE", "a round that is closed takes no deltas"),
 ];
 
 /// What is missing, one message each; none when the cases are complete.

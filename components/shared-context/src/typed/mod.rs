@@ -5,6 +5,7 @@
 mod changes;
 mod history;
 mod prompt;
+mod rounds;
 mod sessions;
 mod snapshots;
 mod store;

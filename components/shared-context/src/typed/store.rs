@@ -165,7 +165,7 @@ impl Guest for Component {
     }
 }
 
-fn parse_request_id(text: Option<String>) -> Result<Option<RequestId>, Error> {
+pub(super) fn parse_request_id(text: Option<String>) -> Result<Option<RequestId>, Error> {
     text.map(|it| RequestId::parse(&it)).transpose()
 }
 

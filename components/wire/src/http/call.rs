@@ -73,6 +73,12 @@ pub(crate) struct ToolRequest<'r> {
     pub(crate) from: Option<&'r str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) to: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) path: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) round: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) after: Option<&'r str>,
 }
 
 impl ToolRequest<'_> {

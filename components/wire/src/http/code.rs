@@ -17,7 +17,7 @@ pub(crate) struct Code {
 }
 
 /// Every code, in order of precedence; those of the wire and of hosts last.
-pub(crate) static CODES: [Code; 27] = [
+pub(crate) static CODES: [Code; 36] = [
     code(
         "UNAUTHENTICATED",
         StatusCode::UNAUTHORIZED,
@@ -25,6 +25,7 @@ pub(crate) static CODES: [Code; 27] = [
     ),
     code("MALFORMED_REQUEST", StatusCode::BAD_REQUEST, "Request not understood"),
     code("INVALID_KEY", StatusCode::BAD_REQUEST, "Not a key"),
+    code("INVALID_PATH", StatusCode::BAD_REQUEST, "Not a path into the state"),
     code("FORMAT_TOO_NEW", StatusCode::UNPROCESSABLE_ENTITY, "Document of a newer format"),
     code(
         "DOCUMENT_ALTERED",
@@ -40,7 +41,12 @@ pub(crate) static CODES: [Code; 27] = [
     code("SNAPSHOT_NOT_FOUND", StatusCode::NOT_FOUND, "No such snapshot"),
     code("SNAPSHOT_EXISTS", StatusCode::CONFLICT, "Snapshot label is taken"),
     code("SNAPSHOT_LIMIT", StatusCode::CONFLICT, "No more snapshots in this session"),
+    code("ROUND_OPEN", StatusCode::CONFLICT, "A round is open already"),
+    code("ROUND_NOT_OPEN", StatusCode::CONFLICT, "No round is open"),
+    code("ROUND_NOT_FOUND", StatusCode::NOT_FOUND, "No such round"),
     code("KEY_NOT_FOUND", StatusCode::NOT_FOUND, "No such entry"),
+    code("PATH_NOT_FOUND", StatusCode::NOT_FOUND, "No such place in the state"),
+    code("PATH_EXISTS", StatusCode::CONFLICT, "Place in the state is taken"),
     code(
         "TOKENIZER_UNAVAILABLE",
         StatusCode::SERVICE_UNAVAILABLE,
@@ -48,7 +54,10 @@ pub(crate) static CODES: [Code; 27] = [
     ),
     code("VALUE_TOO_LARGE", StatusCode::PAYLOAD_TOO_LARGE, "Value over the limit of one entry"),
     code("VERSION_CONFLICT", StatusCode::CONFLICT, "Entry is not as the condition says"),
+    code("IDENTITY_CONFLICT", StatusCode::CONFLICT, "Term is bound to another concept"),
     code("STORE_FULL", StatusCode::CONFLICT, "Store over its limit"),
+    code("ROUND_FULL", StatusCode::CONFLICT, "No more deltas in this round"),
+    code("STATE_TOO_LARGE", StatusCode::CONFLICT, "State over its limit"),
     code("STORAGE_UNAVAILABLE", StatusCode::SERVICE_UNAVAILABLE, "Storage failed"),
     code("REQUEST_TOO_LARGE", StatusCode::PAYLOAD_TOO_LARGE, "Request body too large"),
     code("RATE_LIMITED", StatusCode::TOO_MANY_REQUESTS, "Too many requests"),

@@ -4,7 +4,7 @@ use http::Response;
 use shared_context_codec::Failure;
 
 use super::{
-    Body, call::Call, changes, entries, listing, memory, portable, sessions, snapshots,
+    Body, call::Call, changes, entries, listing, memory, portable, rounds, sessions, snapshots,
     streams::Streams, table::Endpoint, whole,
 };
 use crate::Engine;
@@ -45,6 +45,12 @@ pub(super) async fn endpoint<E: Engine>(
         Endpoint::ReadSnapshotEntry => snapshots::read(call, Some(&call.key)).await,
         Endpoint::DiffSnapshots => snapshots::diff(call).await,
         Endpoint::RestoreSnapshot => snapshots::restore(call).await,
+        Endpoint::ListRounds => rounds::list(call).await,
+        Endpoint::OpenRound => rounds::open(call).await,
+        Endpoint::CloseRound => rounds::close(call).await,
+        Endpoint::ReadState => rounds::read_state(call).await,
+        Endpoint::ReadDeltas => rounds::read_deltas(call).await,
+        Endpoint::ProposeDeltas => rounds::propose(call).await,
         Endpoint::Welcome
         | Endpoint::Health
         | Endpoint::Metrics

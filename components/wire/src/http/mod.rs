@@ -33,6 +33,7 @@ mod portable;
 mod precondition;
 mod query;
 mod respond;
+pub(crate) mod rounds;
 mod route;
 mod sessions;
 mod snapshots;

@@ -78,6 +78,12 @@ pub(crate) enum Endpoint {
     ReadSnapshotEntry,
     DiffSnapshots,
     RestoreSnapshot,
+    ListRounds,
+    OpenRound,
+    CloseRound,
+    ReadState,
+    ReadDeltas,
+    ProposeDeltas,
     RenderPrompt,
     ReadChanges,
     ReadAudit,
@@ -108,7 +114,7 @@ impl Endpoint {
 }
 
 /// All routes.
-pub(crate) static ROUTES: [Route; 30] = [
+pub(crate) static ROUTES: [Route; 34] = [
     Route { template: "/", operations: &[open(Endpoint::Welcome, &[])] },
     Route { template: "/healthz", operations: &[open(Endpoint::Health, &[])] },
     Route { template: "/metrics", operations: &[open(Endpoint::Metrics, &[])] },
@@ -226,6 +232,28 @@ pub(crate) static ROUTES: [Route; 30] = [
     Route {
         template: "/v1/sessions/{session}/snapshots/{label}/restore",
         operations: &[session(Method::POST, Endpoint::RestoreSnapshot, &[])],
+    },
+    Route {
+        template: "/v1/sessions/{session}/rounds",
+        operations: &[
+            session(Method::GET, Endpoint::ListRounds, &[]),
+            session(Method::POST, Endpoint::OpenRound, &[]),
+        ],
+    },
+    Route {
+        template: "/v1/sessions/{session}/rounds/close",
+        operations: &[session(Method::POST, Endpoint::CloseRound, &[])],
+    },
+    Route {
+        template: "/v1/sessions/{session}/rounds/state",
+        operations: &[session(Method::GET, Endpoint::ReadState, &["round"])],
+    },
+    Route {
+        template: "/v1/sessions/{session}/rounds/deltas",
+        operations: &[
+            session(Method::GET, Endpoint::ReadDeltas, &["path", "round", "after", "limit"]),
+            session(Method::POST, Endpoint::ProposeDeltas, &[]),
+        ],
     },
     Route {
         template: "/v1/sessions/{session}/prompt",

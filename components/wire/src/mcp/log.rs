@@ -58,7 +58,10 @@ impl Level {
             | AuditAction::Expire
             | AuditAction::SetAccess
             | AuditAction::Snapshot
-            | AuditAction::DeleteSnapshot => Self::Info,
+            | AuditAction::DeleteSnapshot
+            | AuditAction::OpenRound
+            | AuditAction::ProposeDeltas
+            | AuditAction::CloseRound => Self::Info,
             AuditAction::Redact
             | AuditAction::RestoreSnapshot
             | AuditAction::CreateSession

@@ -1,8 +1,9 @@
 //! The tools: what is offered to whom, and how a call is carried out.
 //!
 //! Not here: the definitions themselves ([`crate::tools`]), and what an action
-//! does. Requests and replies of the tool `shared_context` pass through unread,
-//! but for the argument `session`, which is the wire's.
+//! does. Requests and replies of the tools `shared_context` and `delta_rounds` pass
+//! through unread, but for the argument `session`, which is the wire's, and for
+//! which of the two an action belongs to.
 //!
 //! # Invariant
 //!
@@ -13,7 +14,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use shared_context_codec::{Failure, Reply};
+use shared_context_codec::{ACTIONS, Failure, Reply, System};
 
 use super::{Asked, Cache, Refusal, Told, fault::Fault, params::Params, server::one_page};
 use crate::{
@@ -44,14 +45,18 @@ pub(crate) async fn call<E: Engine>(
     let given = params.get("arguments");
     let arguments = Params::parse(given, "arguments")?;
     let done = match &*name {
-        "shared_context" => shared_context(asked, given, arguments).await,
+        "shared_context" => json_tool(asked, given, arguments).await,
+        "delta_rounds" => match other_system(&arguments) {
+            None => json_tool(asked, given, arguments).await,
+            Some(failure) => Err(failure),
+        },
         "subagent" => subagent(asked, &arguments).await,
         unknown => {
             let shown: String = unknown.chars().take(80).collect();
             let there_is = if asked.may_mint() {
-                "there are shared_context and subagent"
+                "there are shared_context, delta_rounds and subagent"
             } else {
-                "there is shared_context"
+                "there are shared_context and delta_rounds"
             };
             let message = format!("Unknown tool: {shown}; {there_is}");
             return Err(Fault::invalid_params(message).into());
@@ -67,7 +72,7 @@ pub(crate) async fn call<E: Engine>(
 
 /// Has the session named, or that of the credential, carry out a request of the
 /// JSON tool.
-async fn shared_context<E: Engine>(
+async fn json_tool<E: Engine>(
     asked: &Asked<'_, E>,
     given: Option<&RawValue>,
     arguments: Params<'_>,
@@ -82,6 +87,17 @@ async fn shared_context<E: Engine>(
         asked.invoke_bytes(session, request.as_bytes()).await?
     };
     Ok(body)
+}
+
+/// Why `delta_rounds` does not do what `arguments` ask for, if it is an action of
+/// something else: who allowed this tool did not allow the others.
+fn other_system(arguments: &Params<'_>) -> Option<Failure> {
+    let action = arguments.text("action").ok()??;
+    let known = ACTIONS.iter().find(|it| it.name == action)?;
+    (known.system != System::Rounds).then(|| {
+        let name = known.name;
+        malformed(format!("delta_rounds has no action {name}; call the tool shared_context for it"))
+    })
 }
 
 /// Lets a subagent take part: hands out a credential for it.

@@ -215,6 +215,9 @@ impl Change<'_> {
             | AuditAction::Redact
             | AuditAction::Snapshot
             | AuditAction::DeleteSnapshot
+            | AuditAction::OpenRound
+            | AuditAction::ProposeDeltas
+            | AuditAction::CloseRound
             | AuditAction::ArchiveSession
             | AuditAction::RevokeCredentials => Reach::Entry,
         })

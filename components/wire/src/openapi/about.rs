@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{
     changes, entries, mcp, memory,
     parts::{body, response},
-    portable,
+    portable, rounds,
     schemas::reference,
     sessions, snapshots,
 };
@@ -85,6 +85,12 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         | Endpoint::ReadSnapshotEntry
         | Endpoint::DiffSnapshots
         | Endpoint::RestoreSnapshot => snapshots::about(endpoint),
+        Endpoint::ListRounds
+        | Endpoint::OpenRound
+        | Endpoint::CloseRound
+        | Endpoint::ReadState
+        | Endpoint::ReadDeltas
+        | Endpoint::ProposeDeltas => rounds::about(endpoint),
         Endpoint::ReadChanges => changes::about(),
     }
 }

@@ -14,6 +14,7 @@ use shared_context_core::{
 
 const ORCHESTRATOR: &str = "orchestrator";
 const ANALYSIS: &str = "subagent:analysis";
+const LEGAL: &str = "subagent:legal";
 const ADMIN: &str = "admin";
 
 /// The first answer to each action.
@@ -75,6 +76,13 @@ fn play() -> Vec<(&'static str, Value)> {
         (ANALYSIS, write_batch()),
         (ANALYSIS, read_batch()),
         (ANALYSIS, json!({"action": "prompt"})),
+        (ORCHESTRATOR, round("open_round", open_round())),
+        (LEGAL, round("propose_deltas", propose_deltas())),
+        (ANALYSIS, round("propose_deltas", other_deltas())),
+        (ORCHESTRATOR, round("close_round", close_round())),
+        (ANALYSIS, json!({"action": "read_state"})),
+        (ANALYSIS, json!({"action": "read_deltas", "path": "$.bindings.customer"})),
+        (ANALYSIS, json!({"action": "convergence"})),
         (ADMIN, json!({"action": "revoke_credentials"})),
         (ADMIN, json!({"action": "archive_session"})),
         (ADMIN, json!({"action": "delete_session"})),
@@ -125,6 +133,48 @@ pub(super) fn set_access() -> Value {
 /// The body of a request to redact an entry.
 pub(super) fn redact() -> Value {
     json!({"reason": "a password"})
+}
+
+/// The body of a request to open a round.
+pub(super) fn open_round() -> Value {
+    json!({
+        "query": "Who is the customer of this contract?",
+        "weights": [{"participant": "subagent:legal", "weight": 0.8}, {"participant": "*", "weight": 0.5}],
+        "strategies": [{"path": "$.bindings", "strategy": "expert-override", "experts": ["subagent:legal"]}],
+    })
+}
+
+/// The body of a request to propose deltas.
+pub(super) fn propose_deltas() -> Value {
+    json!({"deltas": [
+        {
+            "operation": "add", "path": "$.bindings.customer", "value": "sea:customer:001",
+            "provenance": "The contract names it as the buyer.",
+        },
+        {
+            "operation": "add", "path": "$.entities",
+            "value": [{"id": "e1", "name": "Acme", "role": "buyer"}],
+            "provenance": "Section 1.",
+        },
+    ]})
+}
+
+/// What another participant proposes.
+fn other_deltas() -> Value {
+    json!({"deltas": [{
+        "operation": "add", "path": "$.bindings.customer", "value": "sea:customer:007",
+        "provenance": "The invoices go there.",
+    }]})
+}
+
+/// The body of a request to close the round.
+pub(super) fn close_round() -> Value {
+    json!({"clip": "lowest-weight-first"})
+}
+
+fn round(action: &str, mut body: Value) -> Value {
+    body["action"] = json!(action);
+    body
 }
 
 fn with_action(action: &str, key: &str, mut body: Value) -> Value {

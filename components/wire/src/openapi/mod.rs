@@ -19,6 +19,7 @@ mod memory;
 mod parameters;
 mod parts;
 mod portable;
+mod rounds;
 mod schemas;
 mod sessions;
 mod snapshots;
@@ -107,6 +108,7 @@ fn operation(operation: &Operation) -> Value {
     let about = about::about(operation.endpoint);
     let query = operation.query.iter().map(|it| match (operation.endpoint, *it) {
         (Endpoint::ListEntries, "prefix") => "key_prefix",
+        (Endpoint::ReadDeltas, "after") => "delta_after",
         (_, name) => name,
     });
     let parameters: Vec<Value> =

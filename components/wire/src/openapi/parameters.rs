@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use shared_context_codec::schema::bounds::{
-    KEY, KEY_PATTERN, LABEL, PARTICIPANT, PREFIX, SESSION_ID, SINCE_1970,
+    KEY, KEY_PATTERN, LABEL, PARTICIPANT, PATH, POSITION, PREFIX, SESSION_ID, SINCE_1970,
 };
 
 use crate::http::changes::WAIT_SECONDS_MAX;
@@ -12,6 +12,7 @@ pub(super) fn all() -> Map<String, Value> {
     let mut all: Map<String, Value> = paths().into_iter().collect();
     all.extend(sessions());
     all.extend(session());
+    all.extend(rounds());
     all.extend(headers());
     all
 }
@@ -107,6 +108,33 @@ fn session() -> [Parameter; 7] {
             "max_tokens",
             json!({"type": "integer", "minimum": 0, "maximum": u32::MAX, "default": 1000}),
             "The most tokens the prompt may have.",
+        ),
+    ]
+}
+
+/// Those of queries about its rounds.
+fn rounds() -> [Parameter; 3] {
+    let mut after = query(
+        "after",
+        of_form(POSITION),
+        "Begin after this delta: its round and sequence, as next_after tells them.",
+    );
+    // Of the list of sessions there is one of the same name.
+    "delta_after".clone_into(&mut after.0);
+    let mut path = query(
+        "path",
+        of_form(PATH),
+        "Only deltas about this place, or what is below it: a JSONPath (RFC 9535) that names one \
+         place.",
+    );
+    path.1["example"] = json!("$.bindings.customer");
+    [
+        after,
+        path,
+        query(
+            "round",
+            json!({"type": "integer", "minimum": 0, "maximum": u64::MAX}),
+            "The state as it was after this round, or only its deltas.",
         ),
     ]
 }

@@ -12,6 +12,7 @@ pub(super) fn tags() -> Value {
         {"name": "tool", "description": "What agents use."},
         {"name": "entries", "description": "The same as resources."},
         {"name": "snapshots", "description": "Frozen copies of the store, by label."},
+        {"name": "rounds", "description": "Several participants, one agreed state."},
         {"name": "changes", "description": "What changed, as it changes."},
         {"name": "mcp", "description": "The Model Context Protocol."},
         {"name": "sessions", "description": "The life of sessions, and who takes part."},
@@ -71,6 +72,11 @@ pub(super) fn body(schema: Value, example: Value) -> Value {
 /// A request body that must be there.
 pub(super) fn request(content: Value) -> Value {
     json!({"required": true, "content": content})
+}
+
+/// A request body that may be left out.
+pub(super) fn optional_request(content: Value) -> Value {
+    json!({"required": false, "content": content})
 }
 
 /// One response.

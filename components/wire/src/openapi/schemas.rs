@@ -122,7 +122,8 @@ fn refusals() -> Value {
         "error": {
             "description": "Further members depend on the code: limit and actual, \
                             current_version and current_revision, oldest and revision, place, \
-                            and in a batch the key.",
+                            path, bound_to, round, last_round, largest; in a batch the key, in a \
+                            proposal the delta.",
             "type": "object",
             "required": ["code", "message"],
             "properties": {

@@ -2,18 +2,21 @@
 //!
 //! MCP lists `shared_context` with all that agents and orchestrators may do, and
 //! only `action` required; what may be left out has one type, so that clients
-//! that fill in forms or repeat arguments in headers understand it. The strict
-//! forms offer the everyday part of it, and only the one tool: the program that
-//! carries out such calls is the orchestrator's, and mints by itself.
+//! that fill in forms or repeat arguments in headers understand it. Beside it
+//! stands `delta_rounds`, so that who needs no rounds need not be shown them. The
+//! strict forms offer the everyday part of the first, and only that tool: the
+//! program that carries out such calls is the orchestrator's, and mints by itself.
 //!
-//! The tools themselves: [`shared_context`], [`subagent`]. Leaves out carrying
-//! out calls.
+//! The tools themselves: [`shared_context`], [`delta_rounds`], [`subagent`]. Leaves
+//! out carrying out calls.
 //!
 //! # Invariant
 //!
 //! The same bytes each time. Which actions there are, for whom, and what they
 //! take is the codec's to say.
 
+mod delta_rounds;
+mod offer;
 mod schema;
 mod shared_context;
 mod subagent;
@@ -36,13 +39,17 @@ pub(crate) enum Format {
     Anthropic,
 }
 
-/// The array `tools` of MCP's `tools/list`: `shared_context`, and `subagent` for
-/// those who may let others take part, who may do more with the first one, too.
+/// The array `tools` of MCP's `tools/list`: `shared_context` and `delta_rounds`, and
+/// `subagent` for those who may let others take part, who may do more with the first
+/// two, too.
 pub(crate) fn listed(with_subagent: bool) -> &'static str {
-    static FOR_AGENTS: LazyLock<String> =
-        LazyLock::new(|| written(&[shared_context::mcp(Role::Agent)]));
-    static FOR_ORCHESTRATORS: LazyLock<String> =
-        LazyLock::new(|| written(&[shared_context::mcp(Role::Orchestrator), subagent::mcp()]));
+    static FOR_AGENTS: LazyLock<String> = LazyLock::new(|| {
+        written(&[shared_context::mcp(Role::Agent), delta_rounds::mcp(Role::Agent)])
+    });
+    static FOR_ORCHESTRATORS: LazyLock<String> = LazyLock::new(|| {
+        let role = Role::Orchestrator;
+        written(&[shared_context::mcp(role), subagent::mcp(), delta_rounds::mcp(role)])
+    });
     if with_subagent { &FOR_ORCHESTRATORS } else { &FOR_AGENTS }
 }
 

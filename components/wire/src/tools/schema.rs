@@ -29,8 +29,16 @@ pub(super) enum Kind {
     /// The id of the session: a text that clients of MCP repeat in the header
     /// `Mcp-Param-Session`, where a proxy finds it.
     Session,
+    /// One of these texts.
+    OneOf(&'static [&'static str]),
     /// A whole number.
     Integer,
+    /// A number.
+    Number,
+    /// Whether something is so.
+    Boolean,
+    /// Any JSON: nothing is said of its type.
+    Any,
     /// A list of texts.
     Texts,
     /// A list of objects, none of whose members has to be there.
@@ -109,7 +117,8 @@ impl Serialize for Properties {
 /// The schema of one member.
 #[derive(Debug, Serialize)]
 struct Property<'a> {
-    r#type: Type,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#type: Option<Type>,
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<Items>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -123,13 +132,20 @@ struct Property<'a> {
 impl<'a> Property<'a> {
     fn of(kind: Kind, description: &'a str, null: Option<&'static str>) -> Self {
         let (name, items) = match kind {
-            Kind::Text | Kind::Session => ("string", None),
-            Kind::Integer => ("integer", None),
-            Kind::Texts => ("array", Some(Items { r#type: "string", properties: &[] })),
-            Kind::Objects(properties) => ("array", Some(Items { r#type: "object", properties })),
+            Kind::Text | Kind::Session | Kind::OneOf(_) => (Some("string"), None),
+            Kind::Integer => (Some("integer"), None),
+            Kind::Number => (Some("number"), None),
+            Kind::Boolean => (Some("boolean"), None),
+            Kind::Any => (None, None),
+            Kind::Texts => (Some("array"), Some(Items { r#type: "string", properties: &[] })),
+            Kind::Objects(properties) => {
+                (Some("array"), Some(Items { r#type: "object", properties }))
+            }
         };
+        let r#enum = if let Kind::OneOf(texts) = kind { texts } else { &[] };
         let header = matches!(kind, Kind::Session).then_some("Session");
-        Self { r#type: Type { name, null }, items, r#enum: &[], header, description }
+        let r#type = name.map(|name| Type { name, null });
+        Self { r#type, items, r#enum, header, description }
     }
 }
 

@@ -1,13 +1,15 @@
 //! The tool `shared_context`: what of the codec's actions is offered to whom, and
 //! the words that teach an agent their use (000 §6.2, §6.3).
 
-use serde_json::{Value, json};
-use shared_context_codec::{ACTIONS, ActionInfo};
+use serde_json::json;
+use shared_context_codec::System;
 use shared_context_core::Role;
 
-use super::schema::{
-    AnthropicTool, Arguments, Kind, McpTool, Member, Meta, Needed, OpenAiFunction, OpenAiTool,
-    Optional,
+use super::{
+    offer::{self, SESSION},
+    schema::{
+        AnthropicTool, Arguments, Kind, McpTool, Member, Meta, OpenAiFunction, OpenAiTool, Optional,
+    },
 };
 
 const NAME: &str = "shared_context";
@@ -78,10 +80,6 @@ const WRITE: [Member; 3] = [
 /// One of several deletes.
 const DELETE: [Member; 1] = [Member { name: "key", kind: Kind::Text, about: "" }];
 
-/// Taken by the wire from the arguments of both tools.
-pub(super) const SESSION: Member =
-    Member { name: "session", kind: Kind::Session, about: "needed by operators" };
-
 /// The actions of the strict forms, where each member costs something with each
 /// call, or of the few that one request may have.
 const EVERYDAY: [&str; 12] = [
@@ -101,14 +99,14 @@ const EVERYDAY: [&str; 12] = [
 
 /// As MCP lists it for callers of `role`.
 pub(super) fn mcp(role: Role) -> McpTool {
-    let (actions, members) = offer(role, |_| true, |_| true);
+    let (actions, members) = offer::of(System::Store, role, |_| true, &MEMBERS.map(|it| it.0));
     let tokens = if role == Role::Agent { TOKENS_FOR_AGENTS } else { TOKENS_FOR_ORCHESTRATORS };
     McpTool {
         name: NAME,
         title: "Shared context",
         description: DESCRIPTION,
-        input_schema: arguments(&actions, &members, Some(SESSION), Optional::Omitted),
-        output_schema: output_schema(),
+        input_schema: offer::arguments(&actions, &members, Some(SESSION), Optional::Omitted),
+        output_schema: offer::output_schema(),
         annotations: json!({
             "readOnlyHint": false,
             // It overwrites and deletes.
@@ -147,69 +145,9 @@ pub(super) fn anthropic(role: Role) -> AnthropicTool {
 }
 
 fn strict(role: Role, how: Optional) -> Arguments {
-    let (actions, members) = offer(role, |name| EVERYDAY.contains(&name), |everyday| everyday);
-    arguments(&actions, &members, None, how)
-}
-
-/// The actions and members that are offered to `role`.
-fn offer(
-    role: Role,
-    action_fits: impl Fn(&str) -> bool,
-    member_fits: impl Fn(bool) -> bool,
-) -> (Vec<&'static ActionInfo>, Vec<Member>) {
-    let actions: Vec<&ActionInfo> =
-        ACTIONS.iter().filter(|it| it.roles.contains(&role) && action_fits(it.name)).collect();
-    let is_taken = |name: &str| actions.iter().any(|it| it.takes(name));
-    let members = MEMBERS
-        .into_iter()
-        .filter(|(member, everyday)| member_fits(*everyday) && is_taken(member.name))
-        .map(|(member, _)| member);
-    let members = members.collect();
-    (actions, members)
-}
-
-fn arguments(
-    actions: &[&ActionInfo],
-    members: &[Member],
-    session: Option<Member>,
-    how: Optional,
-) -> Arguments {
-    let calls: Vec<String> = actions.iter().map(|it| call(it, members)).collect();
-    let action = Needed {
-        name: "action",
-        one_of: actions.iter().map(|it| it.name).collect(),
-        about: calls.join(" "),
-    };
-    Arguments::new(action, members.iter().copied().chain(session), how)
-}
-
-/// How `action` is called: its name and those of `members` it takes, such as
-/// `read_snapshot(label, key?)`.
-fn call(action: &ActionInfo, members: &[Member]) -> String {
-    let is_offered = |name: &&&str| {
-        // Here `keys` is a list; of `changes` it would be a pattern.
-        let is_pattern = action.name == "changes" && **name == "keys";
-        !is_pattern && members.iter().any(|it| it.name == **name)
-    };
-    let required = action.required.iter().map(|it| (*it).to_owned());
-    let optional = action.optional.iter().filter(is_offered).map(|it| format!("{it}?"));
-    let taken: Vec<String> = required.chain(optional).collect();
-    format!("{}({})", action.name, taken.join(", "))
-}
-
-/// What is true of all replies, and of refusals: which members they have differs
-/// from action to action.
-fn output_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {"revision": {"type": "integer"}, "error": error_schema()},
-    })
-}
-
-/// The schema of a refusal's `error`.
-pub(super) fn error_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
-    })
+    let everyday = MEMBERS.into_iter().filter_map(|(member, everyday)| everyday.then_some(member));
+    let everyday: Vec<Member> = everyday.collect();
+    let is_everyday = |name: &str| EVERYDAY.contains(&name);
+    let (actions, members) = offer::of(System::Store, role, is_everyday, &everyday);
+    offer::arguments(&actions, &members, None, how)
 }

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::{
+    offer::{SESSION, error_schema},
     schema::{Arguments, Kind, McpTool, Member, Meta, Needed, Optional},
-    shared_context::{SESSION, error_schema},
 };
 
 /// What it costs, as [`Meta`] says; a host that has the tokenizer holds the number

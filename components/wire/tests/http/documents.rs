@@ -71,9 +71,9 @@ fn the_tools_are_defined_in_three_formats_for_two_roles() {
         assert_eq!(actions.iter().any(|it| it == "snapshot"), has_snapshot, "{target}");
         assert_eq!(seen["tools"].as_array().unwrap().len(), count, "{target}");
     };
-    check("", "/tools/0/inputSchema", true, 2);
-    check("?format=mcp&role=orchestrator", "/tools/0/inputSchema", true, 2);
-    check("?role=agent", "/tools/0/inputSchema", false, 1);
+    check("", "/tools/0/inputSchema", true, 3);
+    check("?format=mcp&role=orchestrator", "/tools/0/inputSchema", true, 3);
+    check("?role=agent", "/tools/0/inputSchema", false, 2);
     check("?format=openai", "/tools/0/function/parameters", true, 1);
     check("?format=openai&role=agent", "/tools/0/function/parameters", false, 1);
     check("?format=anthropic", "/tools/0/input_schema", true, 1);
@@ -157,6 +157,18 @@ fn the_described_examples_are_what_the_server_takes_and_gives() {
             ("delete", "/entries/{key}"),
         ],
     );
+    in_order(&orchestrator, &[("post", "/rounds"), ("post", "/rounds/deltas")]);
+    let analysis = bench.mint("ticket-7", "subagent:analysis");
+    let other = r#"{"deltas":[{"operation":"add","path":"$.bindings.customer","value":"sea:customer:007","provenance":"p"}]}"#;
+    let deltas = "/v1/sessions/ticket-7/rounds/deltas";
+    bench.check_as(&analysis, &format!("POST {deltas}"), &[JSON], other, 201, "");
+    in_order(
+        &orchestrator,
+        &[("post", "/rounds/close"), ("get", "/rounds/state"), ("get", "/rounds")],
+    );
+    let of_customer = format!("{deltas}?path=$.bindings.customer");
+    let read = at("get", "/v1/sessions/{session}/rounds/deltas");
+    check(&orchestrator, "GET", &of_customer, "", &read);
     in_order(ADMIN_KEY, &[("post", "/revoke"), ("post", "/archive"), ("delete", "")]);
     check(ADMIN_KEY, "POST", "/v1/sessions", &example(&create), &create);
     check(ADMIN_KEY, "GET", "/v1/sessions", "", &at("get", "/v1/sessions"));

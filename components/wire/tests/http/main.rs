@@ -35,6 +35,8 @@ mod paths;
 #[cfg(test)]
 mod portable;
 #[cfg(test)]
+mod rounds;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod snapshots;

@@ -207,9 +207,61 @@ fn only_the_orchestrator_and_the_operator_let_others_take_part() {
         let listed = bench.modern_result(token, "tools/list", json!({}));
         listed["tools"].as_array().unwrap().iter().map(|it| it["name"].clone()).collect()
     };
-    assert_eq!(names(orchestrator), ["shared_context", "subagent"]);
-    assert_eq!(names(ADMIN_KEY), ["shared_context", "subagent"]);
-    assert_eq!(names(&bench.agent), ["shared_context"]);
+    assert_eq!(names(orchestrator), ["shared_context", "subagent", "delta_rounds"]);
+    assert_eq!(names(ADMIN_KEY), ["shared_context", "subagent", "delta_rounds"]);
+    assert_eq!(names(&bench.agent), ["shared_context", "delta_rounds"]);
+}
+
+#[test]
+fn agents_agree_on_a_state_in_rounds() {
+    let bench = Bench::new();
+    let tool = "delta_rounds";
+    let call = |token: &str, arguments: Value| {
+        let params = json!({"name": tool, "arguments": arguments});
+        let (told, is_error) = told(&bench.modern_result(token, "tools/call", params));
+        assert!(!is_error, "{told}");
+        told
+    };
+    let delta = |value: Value| {
+        json!({"action": "propose_deltas", "deltas": [
+            {"operation": "add", "path": "$.rules", "value": value, "provenance": "seen"},
+        ]})
+    };
+    refused(&bench, &bench.agent, tool, delta(json!(1)), "ROUND_NOT_OPEN", "open_round");
+    let plan = json!({"action": "open_round", "weights": [{"participant": "*", "weight": 0.5}]});
+    call(&bench.orchestrator, plan);
+    assert_eq!(call(&bench.agent, delta(json!({"holds": null})))["last_sequence"], 1);
+    // An argument of the wire's beside one that is any JSON.
+    let mut named = delta(Value::Null);
+    named["session"] = json!("s");
+    assert_eq!(call(&bench.agent, named)["last_sequence"], 2);
+    call(&bench.orchestrator, json!({"action": "close_round"}));
+    let state = call(&bench.agent, json!({"action": "read_state"}));
+    assert_eq!(state["state"]["rules"], json!([{"holds": null}, null]));
+    let seen = bench.call(&bench.agent, json!({"action": "read_state"}));
+    assert_eq!(told(&seen).0, state, "the JSON tool is one");
+}
+
+/// Who allowed an agent this tool did not allow it to write entries.
+#[test]
+fn the_tool_of_rounds_does_nothing_else() {
+    let bench = Bench::new();
+    for action in ["list_keys", "write", "delete", "redact", "delete_session"] {
+        let arguments = json!({"action": action, "key": "scope", "value": "x"});
+        let advice = "call the tool shared_context";
+        refused(
+            &bench,
+            &bench.orchestrator,
+            "delta_rounds",
+            arguments,
+            "MALFORMED_REQUEST",
+            advice,
+        );
+    }
+    let (tool, code) = ("delta_rounds", "MALFORMED_REQUEST");
+    refused(&bench, &bench.orchestrator, tool, json!({"action": "fly"}), code, "known are");
+    refused(&bench, &bench.orchestrator, tool, json!({}), code, "action");
+    refused(&bench, &bench.orchestrator, tool, json!({"action": 7}), code, "action");
 }
 
 #[test]

@@ -75,6 +75,7 @@ pub(crate) mod interfaces {
         snapshots = shared_context_core_snapshots,
         changes = shared_context_core_changes,
         prompt = shared_context_core_prompt,
+        rounds = shared_context_core_rounds,
     }
 }
 

@@ -27,6 +27,12 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     ("restore_snapshot", &["snapshots.restore"]),
     ("delete_snapshot", &["snapshots.delete"]),
     ("changes", &["changes.read"]),
+    ("open_round", &["rounds.open"]),
+    ("propose_deltas", &["rounds.propose"]),
+    ("close_round", &["rounds.close"]),
+    ("read_state", &["rounds.read-state"]),
+    ("read_deltas", &["rounds.read-deltas"]),
+    ("convergence", &["rounds.convergence"]),
     ("redact", &["store.redact"]),
     ("prompt", &["prompt.render"]),
     ("show_session", &["sessions.show"]),
@@ -41,13 +47,14 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
 ];
 
 /// The tests of the interfaces.
-const TESTS: [&str; 6] = [
+const TESTS: [&str; 7] = [
     include_str!("sessions.rs"),
     include_str!("store.rs"),
     include_str!("history.rs"),
     include_str!("snapshots.rs"),
     include_str!("changes.rs"),
     include_str!("prompt.rs"),
+    include_str!("rounds.rs"),
 ];
 
 /// The parameters of each typed function, as members of a request.

@@ -213,6 +213,7 @@ pub(crate) fn audit_record(it: &types::AuditRecord) -> Value {
         "value_size_tokens": entry.map(|it| it.value_tokens),
         "label": it.label,
         "reason": it.reason,
+        "round": it.round,
     }))
 }
 

@@ -12,6 +12,7 @@ mod contract;
 mod forms;
 mod history;
 mod prompt;
+mod rounds;
 mod sessions;
 mod snapshots;
 mod store;

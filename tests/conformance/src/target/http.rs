@@ -21,10 +21,11 @@ pub const SECRET: &str = "conformance: signs the credentials";
 pub const ADMIN_KEY: &str = "conformance-admin-key-0123456789abcdef";
 
 /// The status of each error code in answers of the JSON tool.
-const STATUSES: [(&str, u16); 21] = [
+const STATUSES: [(&str, u16); 30] = [
     ("UNAUTHENTICATED", 401),
     ("MALFORMED_REQUEST", 400),
     ("INVALID_KEY", 400),
+    ("INVALID_PATH", 400),
     ("FORMAT_TOO_NEW", 422),
     ("DOCUMENT_ALTERED", 422),
     ("SESSION_NOT_FOUND", 404),
@@ -36,11 +37,19 @@ const STATUSES: [(&str, u16); 21] = [
     ("SNAPSHOT_NOT_FOUND", 404),
     ("SNAPSHOT_EXISTS", 409),
     ("SNAPSHOT_LIMIT", 409),
+    ("ROUND_OPEN", 409),
+    ("ROUND_NOT_OPEN", 409),
+    ("ROUND_NOT_FOUND", 404),
     ("KEY_NOT_FOUND", 404),
+    ("PATH_NOT_FOUND", 404),
+    ("PATH_EXISTS", 409),
     ("TOKENIZER_UNAVAILABLE", 503),
     ("VALUE_TOO_LARGE", 413),
     ("VERSION_CONFLICT", 409),
+    ("IDENTITY_CONFLICT", 409),
     ("STORE_FULL", 409),
+    ("ROUND_FULL", 409),
+    ("STATE_TOO_LARGE", 409),
     ("STORAGE_UNAVAILABLE", 503),
     ("REQUEST_TOO_LARGE", 413),
 ];

@@ -48,6 +48,9 @@ fn what_is_told_of_each_action() {
             | AuditAction::DeleteSession => &all,
             AuditAction::Snapshot
             | AuditAction::DeleteSnapshot
+            | AuditAction::OpenRound
+            | AuditAction::ProposeDeltas
+            | AuditAction::CloseRound
             | AuditAction::ArchiveSession
             | AuditAction::RevokeCredentials => &["keys"],
         };

@@ -2,9 +2,9 @@
 //! and whether what calls answer fits them.
 
 use serde_json::{Value, json};
-use shared_context_codec::{ACTIONS, Failure};
+use shared_context_codec::{ACTIONS, ActionInfo, Failure, System};
 
-use super::{shared_context::LEFT_OUT, *};
+use super::*;
 use crate::mint::Issued;
 
 mod rules;
@@ -42,8 +42,23 @@ fn only_who_may_let_others_take_part_is_offered_the_tool_for_it() {
         let tools = tools(Format::Mcp, role);
         tools.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(names(Role::Agent), ["shared_context"]);
-    assert_eq!(names(Role::Orchestrator), ["shared_context", "subagent"]);
+    assert_eq!(names(Role::Agent), ["shared_context", "delta_rounds"]);
+    assert_eq!(names(Role::Orchestrator), ["shared_context", "subagent", "delta_rounds"]);
+}
+
+/// The tools that offer actions, in the order they are listed to `role`: what they
+/// are about, which members they leave out, and how MCP is told of them.
+fn offers(role: Role) -> [(System, &'static [&'static str], Value); 2] {
+    let listed = tools(Format::Mcp, role);
+    let named = |name| listed.iter().find(|it| it["name"] == name).unwrap().clone();
+    [
+        (System::Store, &shared_context::LEFT_OUT, named("shared_context")),
+        (System::Rounds, &delta_rounds::LEFT_OUT, named("delta_rounds")),
+    ]
+}
+
+fn allowed(role: Role, system: System) -> impl Iterator<Item = &'static ActionInfo> {
+    ACTIONS.iter().filter(move |it| it.system == system && it.roles.contains(&role))
 }
 
 /// An action that is added is offered at once; one that an agent may not ask for
@@ -51,10 +66,11 @@ fn only_who_may_let_others_take_part_is_offered_the_tool_for_it() {
 #[test]
 fn every_action_is_offered_to_whom_it_is_for() {
     for role in [Role::Agent, Role::Orchestrator] {
-        let allowed: Vec<&str> =
-            ACTIONS.iter().filter(|it| it.roles.contains(&role)).map(|it| it.name).collect();
-        let listed = tools(Format::Mcp, role);
-        assert_eq!(names(&listed[0]["inputSchema"]["properties"]["action"]["enum"]), allowed);
+        for (system, _, tool) in offers(role) {
+            let allowed: Vec<&str> = allowed(role, system).map(|it| it.name).collect();
+            assert_eq!(names(&tool["inputSchema"]["properties"]["action"]["enum"]), allowed);
+        }
+        let allowed: Vec<&str> = allowed(role, System::Store).map(|it| it.name).collect();
         for format in [Format::OpenAi, Format::Anthropic] {
             let tool = &tools(format, role)[0];
             for action in names(&arguments(tool)["properties"]["action"]["enum"]) {
@@ -68,21 +84,46 @@ fn every_action_is_offered_to_whom_it_is_for() {
 /// purpose.
 #[test]
 fn every_member_is_offered_or_left_out_by_name() {
-    let tool = &tools(Format::Mcp, Role::Orchestrator)[0];
-    let offered = tool["inputSchema"]["properties"].as_object().unwrap();
-    let mut taken = Vec::new();
-    for action in ACTIONS.iter().filter(|it| it.roles.contains(&Role::Orchestrator)) {
-        for name in action.required {
-            assert!(offered.contains_key(*name), "{} needs {name}", action.name);
+    for (system, left_out, tool) in offers(Role::Orchestrator) {
+        let offered = tool["inputSchema"]["properties"].as_object().unwrap();
+        let mut taken = Vec::new();
+        for action in allowed(Role::Orchestrator, system) {
+            for name in action.required {
+                assert!(offered.contains_key(*name), "{} needs {name}", action.name);
+            }
+            taken.extend(action.required.iter().chain(action.optional));
         }
-        taken.extend(action.required.iter().chain(action.optional));
+        for name in &taken {
+            assert_ne!(offered.contains_key(*name), left_out.contains(name), "{name}");
+        }
+        for name in offered.keys().map(String::as_str).chain(left_out.iter().copied()) {
+            let is_the_wires = ["action", "session"].contains(&name);
+            assert!(is_the_wires || taken.contains(&name), "no action takes {name}");
+        }
     }
-    for name in &taken {
-        assert_ne!(offered.contains_key(*name), LEFT_OUT.contains(name), "{name}");
-    }
-    for name in offered.keys().map(String::as_str).chain(LEFT_OUT) {
-        let is_the_wires = ["action", "session"].contains(&name);
-        assert!(is_the_wires || taken.contains(&name), "no action takes {name}");
+}
+
+/// The members of a list's objects are told as the codec takes them.
+#[test]
+fn members_of_lists_are_those_the_codec_takes() {
+    let description: Value = serde_json::from_str(shared_context_codec::describe()).unwrap();
+    for (_, _, tool) in offers(Role::Orchestrator) {
+        let properties = tool["inputSchema"]["properties"].as_object().unwrap();
+        for (list, told) in properties.iter().filter(|(_, it)| it["items"]["type"] == "object") {
+            let taken = |action: &Value| action["request"]["properties"].get(list).cloned();
+            let schema = description["actions"].as_object().unwrap().values().find_map(taken);
+            let reference = schema.unwrap()["items"]["$ref"].as_str().unwrap().to_owned();
+            let taken = description.pointer(reference.trim_start_matches('#')).unwrap();
+            let told = told["items"]["properties"].as_object().unwrap();
+            for (name, property) in told {
+                let known = &taken["properties"][name];
+                assert!(known.is_object(), "{list} has no {name}");
+                assert_eq!(property.get("enum").is_some(), known.get("enum").is_some(), "{name}");
+            }
+            for name in names(&taken["required"]) {
+                assert!(told.contains_key(name), "{list} need {name}");
+            }
+        }
     }
 }
 
@@ -113,8 +154,7 @@ fn the_strict_forms_are_one_tool_and_its_members_suffice_for_its_actions() {
 /// What an agent has to know of each action stands where it chooses one.
 #[test]
 fn the_actions_tell_which_members_they_take() {
-    let check = |format, role, told: &[&str], never: &str| {
-        let tool = &tools(format, role)[0];
+    let check = |tool: &Value, told: &[&str], never: &str| {
         let action = &arguments(tool)["properties"]["action"];
         let text = action["description"].as_str().unwrap();
         for part in told {
@@ -124,12 +164,18 @@ fn the_actions_tell_which_members_they_take() {
         assert!(!text.contains(never), "{never} in {text}");
     };
     let lists = ["list_keys()", "diff_snapshots(from, to?)", "changes(since?)"];
-    check(Format::Mcp, Role::Agent, &lists, "redact");
+    let shown = |format, role| tools(format, role).swap_remove(0);
+    check(&shown(Format::Mcp, Role::Agent), &lists, "redact");
     let changes = ["redact(key, reason)", "write_batch(writes?, deletes?)", "snapshot(label)"];
-    check(Format::Mcp, Role::Orchestrator, &changes, "if_revision");
+    check(&shown(Format::Mcp, Role::Orchestrator), &changes, "if_revision");
     let writes = ["write(key, value, if_version?)", "list_keys()", "read_batch(keys)"];
-    check(Format::OpenAi, Role::Orchestrator, &writes, "ttl_seconds");
-    check(Format::Anthropic, Role::Agent, &writes, "snapshot(label) ");
+    check(&shown(Format::OpenAi, Role::Orchestrator), &writes, "ttl_seconds");
+    check(&shown(Format::Anthropic, Role::Agent), &writes, "snapshot(label) ");
+    let rounds = ["propose_deltas(deltas)", "read_state(round?)", "convergence()"];
+    let [_, (_, _, for_agents)] = offers(Role::Agent);
+    check(&for_agents, &rounds, "_round(");
+    let [_, (_, _, for_orchestrators)] = offers(Role::Orchestrator);
+    check(&for_orchestrators, &["close_round(clip?, discard?)"], "request_id");
 }
 
 #[test]
@@ -157,10 +203,11 @@ fn the_description_teaches_reading_and_writing() {
 #[test]
 fn every_reply_fits_the_output_schema() {
     let description: Value = serde_json::from_str(shared_context_codec::describe()).unwrap();
-    let output = &tools(Format::Mcp, Role::Orchestrator)[0]["outputSchema"];
     for (name, action) in description["actions"].as_object().unwrap() {
         let reply = &action["reply"];
-        assert!(is_within(reply, output, &description), "{name}: {reply}");
+        for (_, _, tool) in offers(Role::Orchestrator) {
+            assert!(is_within(reply, &tool["outputSchema"], &description), "{name}: {reply}");
+        }
     }
     // The check can fail.
     let too_narrow = json!({"type": "object", "properties": {"unchanged": {"type": "boolean"}}});

@@ -22,6 +22,7 @@ pub(crate) struct Change {
     value_size_tokens: Option<u64>,
     label: Option<String>,
     reason: Option<String>,
+    round: Option<u64>,
 }
 
 /// All that one commit did: an event of the live changes.
@@ -52,6 +53,7 @@ impl Change {
         object.extend(self.key.clone());
         object.extend(self.version.map(|it| format!("v{it}")));
         object.extend(self.label.clone());
+        object.extend(self.round.map(|it| format!("round {it}")));
         object.extend(self.reason.as_ref().map(|it| format!("({it})")));
         object.join(" ")
     }

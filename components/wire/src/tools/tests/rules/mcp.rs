@@ -55,11 +55,14 @@ const RULES: &[Rule] = &[
         broken_by: ("/inputSchema/properties/session/type", || json!(["string", "null"])),
     },
     Rule {
-        says: "each member has one type, which is not null",
+        says: "each member has one type, which is not null; within a list it may be any JSON",
         source: FORMS,
         holds: |tool| {
-            let types = schemas(&tool["inputSchema"]);
-            types.iter().all(|it| it["type"].is_string() && it["type"] != "null")
+            let is_one = |it: &Value| it["type"].is_string() && it["type"] != "null";
+            let arguments = &tool["inputSchema"];
+            let all = schemas(arguments);
+            members(arguments).iter().all(|(_, it)| is_one(it))
+                && all.iter().all(|it| is_one(it) || it.get("type").is_none())
         },
         broken_by: (
             "/inputSchema/properties/session",
