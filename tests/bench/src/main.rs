@@ -10,6 +10,7 @@ mod http;
 mod memory;
 mod others;
 mod report;
+mod rounds;
 mod rules;
 mod start;
 mod store;
@@ -53,6 +54,8 @@ enum Section {
     Rules,
     /// Lists, snapshots, restores, the change feed; what a session keeps.
     Store,
+    /// A round of a thousand deltas.
+    Rounds,
     /// Latency over HTTP.
     Http,
     /// Durable writes a second, beside the disk and other stores.
@@ -92,6 +95,9 @@ fn run(args: &Args) -> Result<()> {
     }
     if wants(Section::Store) {
         store::measure(&mut report)?;
+    }
+    if wants(Section::Rounds) {
+        rounds::measure(&mut report)?;
     }
     if wants(Section::Http) {
         http::measure(&mut report)?;
