@@ -202,14 +202,17 @@ mod tests {
     /// does.
     #[test]
     fn members_that_need_each_other_are_bound_to_each_other() {
-        use shared_context_core::rounds::{SentDelta, Strategy};
+        use shared_context_core::{
+            pattern::Participants,
+            rounds::{SentDelta, Strategy},
+        };
         let defined = &document()["$defs"];
         let names = defined["round_strategy"]["properties"]["strategy"]["enum"].as_array().unwrap();
         for name in names.iter().map(|it| it.as_str().unwrap()) {
             let needs_experts =
                 defined["round_strategy"]["if"]["properties"]["strategy"]["const"] == name;
             assert_eq!(Strategy::parse(name, None).is_err(), needs_experts, "{name}");
-            assert_eq!(Strategy::parse(name, Some(Default::default())).is_ok(), needs_experts);
+            assert_eq!(Strategy::parse(name, Some(Participants::default())).is_ok(), needs_experts);
         }
         let names = defined["delta"]["properties"]["operation"]["enum"].as_array().unwrap();
         for name in names.iter().map(|it| it.as_str().unwrap()) {

@@ -121,7 +121,7 @@ pub(crate) struct RequestForm {
     /// Only deltas about this place, or what is below it: a `JSONPath` such as
     /// $.bindings.customer.
     path: Option<String>,
-    /// Begin after this delta: its round and sequence, as next_after tells them.
+    /// Begin after this delta: its round and sequence, as `next_after` tells them.
     after: Option<String>,
     /// The session's configuration; the defaults when absent.
     #[cfg_attr(feature = "schema", schemars(with = "Option<ConfigForm>"))]

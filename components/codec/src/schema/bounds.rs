@@ -64,7 +64,7 @@ pub(super) fn bind(name: &str, schema: &mut Value) {
         "prefix" => text(PREFIX),
         "label" | "from" | "to" => text(LABEL),
         "participant" => text(PARTICIPANT),
-        "readable_by" | "writable_by" => patterns,
+        "readable_by" | "writable_by" | "experts" => patterns,
         "note" | "reason" | "group" | "purpose" | "shape" => line,
         "request_id" => {
             json!({"minLength": 1, "maxLength": REQUEST_ID_CHARS_MAX, "pattern": ONE_LINE})
@@ -88,7 +88,6 @@ pub(super) fn bind(name: &str, schema: &mut Value) {
         "expires_at" => text(SINCE_1970),
         "weights" | "strategies" => list(ROUND_RULES_MAX),
         "weight" => json!({"minimum": 0, "maximum": 1}),
-        "experts" => patterns,
         "strategy" => json!({"enum": Strategy::NAMES}),
         "clip" => {
             let names = Clip::ALL.iter().map(|it| Some(it.as_str()));

@@ -176,7 +176,7 @@ fn what_is_no_request_on_rounds_is_told_where_and_why() {
     malformed(&deltas(&fine.replace("value", "Value")), "did you mean value?");
     malformed(&deltas(&fine.replace(":1,", r#":{"a":},"#)), "expected value at line 1");
     for key in ["written_by", "weight", "round"] {
-        malformed(&deltas(&fine.replace("{", &format!(r#"{{"{key}":1,"#))), "unknown field");
+        malformed(&deltas(&fine.replace('{', &format!(r#"{{"{key}":1,"#))), "unknown field");
     }
     let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     malformed(
