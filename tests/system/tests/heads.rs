@@ -205,6 +205,8 @@ fn head_is_answered_as_get_is_without_the_body() {
         "/v1/sessions/a/entries/key",
         "/v1/sessions/a/entries/none",
         "/v1/sessions/a/changes",
+        // Refused, and without its body much like a bare refusal.
+        "/v1/sessions/a/changes?since=x",
         "/v1/sessions/a/prompt",
         "/nowhere",
     ] {
