@@ -39,6 +39,7 @@ use crate::{
     alarm::Alarm,
     deferred::{Attempt, Said},
     hub::Hub,
+    onlooker,
     turn::Turns,
 };
 
@@ -75,6 +76,7 @@ struct Inner {
     /// A permit for each byte of the changes under way.
     changes: Arc<Semaphore>,
     hub: Arc<Hub>,
+    onlookers: Arc<Semaphore>,
     alarm: Alarm,
     started: Instant,
 }
@@ -97,10 +99,16 @@ impl Engine {
             turns: Arc::default(),
             changes,
             hub: Arc::default(),
+            onlookers: onlooker::turns(),
             alarm: Alarm::default(),
             started: Instant::now(),
         };
         Self { inner: Arc::new(inner) }
+    }
+
+    /// A permit for each stream that may read at one time.
+    pub(crate) fn onlookers(&self) -> &Semaphore {
+        &self.inner.onlookers
     }
 
     /// Ends all waits for changes; from now on nobody waits for one.
