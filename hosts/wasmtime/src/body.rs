@@ -15,12 +15,12 @@ use http_body_util::Full;
 use hyper::body::{Body, Frame, SizeHint};
 use shared_context_wire::http::{self, Watch};
 
-use crate::Engine;
+use crate::{Engine, onlooker::Onlooker};
 
 /// The body of an answer.
 pub(crate) enum Answer {
     Whole(Full<Bytes>),
-    Live(Engine, Next),
+    Live(Onlooker, Next),
     /// A stream that is at its end.
     Over,
 }
@@ -33,14 +33,18 @@ impl Answer {
     pub(crate) fn new(body: http::Body, engine: &Engine) -> Self {
         match body {
             http::Body::Whole(bytes) => Self::Whole(Full::new(bytes)),
-            http::Body::Live(watch) => Self::Live(engine.clone(), next(engine, watch)),
+            http::Body::Live(watch) => {
+                let engine = Onlooker(engine.clone());
+                let next = next(&engine, watch);
+                Self::Live(engine, next)
+            }
             // The interface is told that there are none here.
             http::Body::Socket(_) => Self::Over,
         }
     }
 }
 
-fn next(engine: &Engine, mut watch: Box<Watch>) -> Next {
+fn next(engine: &Onlooker, mut watch: Box<Watch>) -> Next {
     let engine = engine.clone();
     Box::pin(async move {
         let piece = watch.next(&engine).await;

@@ -39,6 +39,7 @@ use crate::{
     alarm::Alarm,
     deferred::{Attempt, Said},
     hub::Hub,
+    onlooker,
     turn::Turns,
 };
 
@@ -46,9 +47,14 @@ use crate::{
 mod tests;
 mod timer;
 
-/// How many changes may wait for the disk at one time; who comes later waits
-/// before it is looked at.
-const CHANGES_MAX: u32 = 1024;
+/// How many bytes of changes may wait for the disk at one time; who comes later waits
+/// before it is looked at. The room that a body took while it arrived does not bound
+/// them: it is given back when the client leaves, and the change goes on.
+const CHANGES_BYTES_MAX: u32 = 64 << 20;
+/// What a change takes of those at least, for what the rules write beside its request:
+/// so that there are no more than 1024.
+const CHANGE_BYTES_MIN: u32 = 64 << 10;
+const _: () = assert!((CHANGES_BYTES_MAX / CHANGE_BYTES_MIN) as usize <= crate::sqlite::QUEUE_MAX);
 /// How often a request is looked at anew because another commit came first. Only
 /// a writer outside of this engine can be the cause.
 const ATTEMPTS_MAX: u32 = 16;
@@ -67,9 +73,10 @@ struct Inner {
     clock: Arc<dyn Clock + Send + Sync>,
     log: Arc<dyn Log + Send + Sync>,
     turns: Arc<Turns>,
-    /// One permit for each change under way.
+    /// A permit for each byte of the changes under way.
     changes: Arc<Semaphore>,
     hub: Arc<Hub>,
+    onlookers: Arc<Semaphore>,
     alarm: Alarm,
     started: Instant,
 }
@@ -82,7 +89,8 @@ impl Engine {
         clock: Arc<dyn Clock + Send + Sync>,
         log: Arc<dyn Log + Send + Sync>,
     ) -> Self {
-        let changes = Arc::new(Semaphore::new(usize::try_from(CHANGES_MAX).unwrap_or(1)));
+        let bytes_max = usize::try_from(CHANGES_BYTES_MAX).unwrap_or(Semaphore::MAX_PERMITS);
+        let changes = Arc::new(Semaphore::new(bytes_max));
         let inner = Inner {
             component,
             kv,
@@ -91,10 +99,16 @@ impl Engine {
             turns: Arc::default(),
             changes,
             hub: Arc::default(),
+            onlookers: onlooker::turns(),
             alarm: Alarm::default(),
             started: Instant::now(),
         };
         Self { inner: Arc::new(inner) }
+    }
+
+    /// A permit for each stream that may read at one time.
+    pub(crate) fn onlookers(&self) -> &Semaphore {
+        &self.inner.onlookers
     }
 
     /// Ends all waits for changes; from now on nobody waits for one.
@@ -106,7 +120,7 @@ impl Engine {
     /// storage.
     pub async fn close(&self) {
         // With every permit in hand no change is under way.
-        let all = self.inner.changes.acquire_many(CHANGES_MAX).await;
+        let all = self.inner.changes.acquire_many(CHANGES_BYTES_MAX).await;
         self.inner.changes.close();
         drop(all);
         let kv = self.inner.kv.clone();
@@ -128,7 +142,7 @@ impl shared_context_wire::Engine for Engine {
         }
         let (inner, owned) = (Arc::clone(inner), scope.to_owned());
         let (caller, request) = (caller.clone(), request.to_owned());
-        self.in_turn(scope, async move {
+        self.in_turn(scope, request.len(), async move {
             let ask = |mut it: Instance| it.invoke(&owned, &caller, &request);
             let answer = inner.change(&owned, ask).await;
             if let Ok(Reply { next_expiry_ms: Some(at), .. }) = answer {
@@ -183,17 +197,20 @@ impl Engine {
             return answer;
         }
         let (inner, owned) = (Arc::clone(&self.inner), scope.to_owned());
-        self.in_turn(scope, async move { inner.change(&owned, ask).await }).await
+        self.in_turn(scope, 0, async move { inner.change(&owned, ask).await }).await
     }
 
-    /// Does `work`, which may change `scope`, when its turn has come.
+    /// Does `work`, which may change `scope` as a request of `bytes` says, when its turn
+    /// has come.
     async fn in_turn<T: Send + 'static>(
         &self,
         scope: &str,
+        bytes: usize,
         work: impl Future<Output = Result<T, Failure>> + Send + 'static,
     ) -> Result<T, Failure> {
         let turn = self.inner.turns.take(scope).await;
-        let Ok(permit) = Arc::clone(&self.inner.changes).acquire_owned().await else {
+        let changes = Arc::clone(&self.inner.changes);
+        let Ok(permit) = changes.acquire_many_owned(share(bytes)).await else {
             return Err(stopping());
         };
         // A task of its own: who hangs up must not stop what a commit started.
@@ -254,6 +271,11 @@ impl Inner {
             self.log.record(record);
         }
     }
+}
+
+/// What a change that was asked for in `bytes` takes of [`CHANGES_BYTES_MAX`].
+fn share(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX).clamp(CHANGE_BYTES_MIN, CHANGES_BYTES_MAX)
 }
 
 /// The answer when storage failed; why is for the log.

@@ -8,12 +8,30 @@ use std::{fmt, path::Path};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartError {
     message: String,
+    next: Option<String>,
     is_folder_in_use: bool,
 }
 
 impl StartError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), is_folder_in_use: false }
+        Self { message: message.into(), next: None, is_folder_in_use: false }
+    }
+
+    /// The same, with what to do about it. A line of it that begins with two spaces is
+    /// a command to paste.
+    pub(crate) fn next(self, next: impl Into<String>) -> Self {
+        Self { next: Some(next.into()), ..self }
+    }
+
+    /// What is wrong.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What to do about it, when the message does not say. A line that begins with two
+    /// spaces is a command as a shell takes it.
+    pub fn next_step(&self) -> Option<&str> {
+        self.next.as_deref()
     }
 
     /// Another process uses the data folder.
@@ -44,7 +62,8 @@ impl StartError {
 
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.message)?;
+        self.next.as_ref().map_or(Ok(()), |next| write!(f, "; {next}"))
     }
 }
 

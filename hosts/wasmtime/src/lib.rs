@@ -114,6 +114,7 @@ mod body;
 mod deferred;
 mod engine;
 mod hub;
+mod onlooker;
 mod server;
 mod turn;
 

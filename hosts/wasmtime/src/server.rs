@@ -46,6 +46,7 @@ mod open_files;
 mod seats;
 #[cfg(test)]
 mod tests;
+mod unheard;
 
 /// How long a client may take to send a request's body.
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);

@@ -66,8 +66,8 @@ impl Connection {
         drop(self.stream.shutdown(Shutdown::Write));
     }
 
-    /// The next answer; `None` when the server closed the connection instead.
-    pub fn answer(&mut self) -> Option<RawAnswer> {
+    /// The head of the next answer; `None` when the server closed the connection instead.
+    pub fn head(&mut self) -> Option<String> {
         let head_end = loop {
             if let Some(at) = self.read.windows(4).position(|it| it == b"\r\n\r\n") {
                 break at + 4;
@@ -77,7 +77,12 @@ impl Connection {
                 return None;
             }
         };
-        let head = String::from_utf8(self.read.drain(..head_end).collect()).unwrap();
+        Some(String::from_utf8(self.read.drain(..head_end).collect()).unwrap())
+    }
+
+    /// The next answer; `None` when the server closed the connection instead.
+    pub fn answer(&mut self) -> Option<RawAnswer> {
+        let head = self.head()?;
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         let length = header(&head, "content-length").map_or(0, |it| it.parse().unwrap());
         let length = if status < 200 { 0 } else { length };

@@ -111,12 +111,18 @@ fn participants_call_from_a_terminal() {
 fn a_stored_value_cannot_drive_the_terminal() {
     let place = Place::new();
     place.told(&["session", "create", "a"]);
-    let write = r#"{"action":"write","key":"k","value":"\u001b[2J\u001b]0;owned\u0007 \u009b1m"}"#;
-    place.told(&["call", "a", write, "--as", "orchestrator"]);
+    let value = "\u{1b}[2J\u{1b}]0;owned\u{7} \u{9b}1m \u{202e}devorppa\u{2069}";
+    let write = json!({"action": "write", "key": "k", "value": value}).to_string();
+    place.told(&["call", "a", &write, "--as", "orchestrator"]);
     let read = ["call", "a", r#"{"action":"read","key":"k"}"#, "--as", "orchestrator"];
-    let shown = place.told(&read);
-    assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{9b}']), "{shown:?}");
-    assert_eq!(place.json(&read)["value"], "\u{1b}[2J\u{1b}]0;owned\u{7} \u{9b}1m");
+    for form in [&read[..], &[&read[..], &["--json"]].concat()] {
+        let shown = place.told(form);
+        let acts = ['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}', '\u{2069}'];
+        assert!(!shown.contains(acts), "{shown:?}");
+    }
+    assert_eq!(place.json(&read)["value"], value);
+    // A document that is kept is kept as it is.
+    assert!(place.told(&["export", "a"]).contains("\u{202e}devorppa"));
 }
 
 #[test]

@@ -292,6 +292,47 @@ fn a_server_that_is_full_makes_room_or_says_so() {
     }
 }
 
+/// Both could only be set by a program that has the server as a library.
+#[test]
+fn an_operator_says_how_many_connections_there_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Setup::new(folder.path()).arguments(&["--connections-max", "3"]).start();
+    let orchestrator = server.admin().create_session("a", &json!({}));
+    let listen = format!("Bearer {}", orchestrator.credential());
+    let headers = [("Authorization", &*listen), ("Accept", "text/event-stream")];
+    let listen = request("GET /v1/sessions/a/changes HTTP/1.1", &headers, "");
+    let mut answers = Vec::new();
+    let busy: Vec<_> = (0..4)
+        .map(|_| {
+            let mut stream = Connection::open(&server);
+            stream.send(&listen);
+            answers.push(stream.answer().unwrap().status);
+            stream
+        })
+        .collect();
+    assert_eq!(answers, [200, 200, 200, 503]);
+    server.admin().get("/v1/sessions").expect(200);
+    assert!(server.log().contains("all 3 connections are busy"), "{}", server.log());
+    drop(busy);
+}
+
+#[test]
+fn an_operator_says_how_long_a_head_may_take() {
+    let folder = tempfile::tempdir().unwrap();
+    // As it comes it is longer than this test waits.
+    let server = Setup::new(folder.path()).arguments(&["--head-time-max", "1s"]).start();
+    for said in ["", "GET /healthz HT", "GET /healthz HTTP/1.1\r\nHost: x\r\nX: "] {
+        let mut connection = Connection::open(&server);
+        connection.send(said);
+        assert!(connection.is_closed(), "{said:?} is waited for");
+    }
+    // One that was used is idle then.
+    let mut connection = Connection::open(&server);
+    connection.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_eq!(connection.answer().unwrap().status, 200);
+    assert!(connection.is_closed(), "an idle connection is kept");
+}
+
 /// Who does not even send a head cannot keep the reserved connections from the operator.
 #[test]
 fn the_operator_is_served_while_others_hold_all_there_is() {

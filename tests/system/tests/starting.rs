@@ -13,6 +13,8 @@ use shared_context_system::{
 
 /// The exit code of a server or storage that could not start, as `--help` says.
 const NOT_STARTED: i32 = 4;
+/// The exit code of a command line that is not right.
+const USAGE: i32 = 2;
 
 /// Checks that a refusal is one, and tells all of `parts`.
 #[track_caller]
@@ -167,5 +169,21 @@ fn a_first_start_that_was_killed_can_be_repeated() {
         orchestrator.write("a", "scope", moment).expect(200);
         server.kill();
         assert_eq!(Server::start(&folder).admin().read("a", "scope").expect(200)["value"], moment);
+    }
+}
+
+#[test]
+fn a_limit_that_makes_no_sense_is_refused_with_those_that_do() {
+    let folder = tempfile::tempdir().unwrap();
+    for (flag, value, told) in [
+        ("--connections-max", "0", "write a number from 1 to 65536"),
+        ("--connections-max", "70000", "write a number from 1 to 65536"),
+        ("--head-time-max", "0s", "write a time from 1s to 1h"),
+        ("--head-time-max", "2h", "write a time from 1s to 1h"),
+        ("--head-time-max", "30", "write a time from 1s to 1h"),
+    ] {
+        let refusal = Setup::new(folder.path()).arguments(&[flag, value]).refused();
+        assert_eq!(refusal.code, Some(USAGE), "{refusal:?}");
+        assert!(refusal.said.contains(flag) && refusal.said.contains(told), "{}", refusal.said);
     }
 }

@@ -17,6 +17,12 @@ use crate::Engine;
 /// `POST …/shared_context`: the JSON tool, its request passed on unread.
 pub(crate) async fn call_tool<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     media::expect_json(call.headers)?;
+    if call.body.is_empty() {
+        return Err(Failure::new(
+            "MALFORMED_REQUEST",
+            r#"the body is empty, it must be a JSON object; for example {"action":"list_keys"}"#,
+        ));
+    }
     let reply = call.invoke_bytes(&call.session, call.body).await?;
     Ok(respond::json(StatusCode::OK, reply.body))
 }

@@ -231,7 +231,10 @@ impl Http {
             return self.open(head, operation, &query).map(whole);
         }
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if operation.access == Access::Credential {
+        let wants_socket = self.has_sockets
+            && operation.endpoint == Endpoint::ReadChanges
+            && socket::is_wanted(&head.method, &head.headers);
+        if operation.access == Access::Credential || wants_socket {
             self.place.check(&head.headers, &head.uri)?;
         }
         let identity = self.identify(engine, head, now_micros, headers)?;
@@ -264,7 +267,7 @@ impl Http {
             key: matched.key()?,
             label: matched.label()?,
             caller: identity.caller(&session)?,
-            wants_socket: self.has_sockets && socket::is_wanted(&head.method, &head.headers),
+            wants_socket,
             session,
         };
         dispatch::endpoint(operation.endpoint, &call, &self.streams).await

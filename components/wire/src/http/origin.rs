@@ -1,5 +1,6 @@
-//! From where `/mcp` may be asked: a web page elsewhere must not reach a server on
-//! its reader's machine (Streamable HTTP, Security & Endpoint: DNS rebinding).
+//! From where `/mcp` may be asked, and a WebSocket opened: a web page elsewhere must
+//! not reach a server on its reader's machine (Streamable HTTP, Security & Endpoint:
+//! DNS rebinding), and no browser keeps a page from reading a socket (RFC 6455 §10.2).
 //!
 //! A credential is asked for as well, and no browser adds one by itself; this is
 //! the second lock.

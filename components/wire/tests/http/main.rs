@@ -31,6 +31,8 @@ mod listing;
 #[cfg(test)]
 mod memory;
 #[cfg(test)]
+mod origins;
+#[cfg(test)]
 mod paths;
 #[cfg(test)]
 mod portable;

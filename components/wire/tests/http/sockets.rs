@@ -172,7 +172,7 @@ pub(crate) fn open_streams(bench: &Bench, count: usize) {
 }
 
 /// What answers this request: `page`, `stream` or `socket`.
-fn answered(bench: &Bench, method: &str, headers: &[(&str, &str)]) -> &'static str {
+pub(crate) fn answered(bench: &Bench, method: &str, headers: &[(&str, &str)]) -> &'static str {
     let mut request = Request::builder().method(method).uri("/v1/sessions/s/changes?since=0");
     request = request.header("authorization", format!("Bearer {}", bench.agent));
     for (name, value) in headers {

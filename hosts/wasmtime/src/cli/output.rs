@@ -7,13 +7,13 @@
 //!
 //! With `--json` exactly one document is printed on standard output, whether the
 //! command succeeds or not; only `watch` prints a document a line, as they come.
-//! Text that came from a server is printed [`plain`]: a stored value cannot drive
-//! the terminal.
+//! Text that came from a server is printed [`plain`], or escaped as JSON has it: a
+//! stored value cannot drive the terminal.
 
 use std::{
     borrow::Cow,
     fmt::Write as _,
-    io::{self, ErrorKind, Write},
+    io::{self, ErrorKind, IsTerminal, Write},
     ops::ControlFlow,
 };
 
@@ -21,6 +21,9 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use super::problem::{Kind, Problem};
+
+#[cfg(test)]
+mod tests;
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIMMED: Style = Style::new().dimmed();
@@ -69,7 +72,15 @@ impl Output {
         if !self.is_json {
             return self.text(&text()?);
         }
-        written(document_to(&mut io::stdout(), document)).map(drop)
+        written(document_to(&mut io::stdout(), &harmless(document))).map(drop)
+    }
+
+    /// Prints a JSON document that is to be kept, byte for byte as it came but where
+    /// a terminal shows it.
+    pub(crate) fn exact(document: &[u8]) -> Result<(), Problem> {
+        let is_shown = io::stdout().is_terminal();
+        let document = if is_shown { harmless(document) } else { Cow::Borrowed(document) };
+        written(document_to(&mut io::stdout(), &document)).map(drop)
     }
 
     /// Prints one of many: the JSON document `document` as a line, or the text
@@ -80,7 +91,7 @@ impl Output {
         text: impl FnOnce() -> String,
     ) -> Result<ControlFlow<()>, Problem> {
         if self.is_json {
-            return written(document_to(&mut io::stdout(), document));
+            return written(document_to(&mut io::stdout(), &harmless(document)));
         }
         let mut out = anstream::stdout();
         written(out.write_all(text().as_bytes()).and_then(|()| out.flush()))
@@ -100,6 +111,11 @@ impl Output {
     /// Wraps `text`; its first line starts with `first`, the others with `indent`.
     pub(crate) fn wrapped(self, first: &str, indent: &str, text: &str) -> String {
         textwrap::fill(text, self.indented(first, indent))
+    }
+
+    /// The same for what to do next; commands in it stay as they are pasted.
+    pub(crate) fn advice(self, first: &str, indent: &str, text: &str) -> String {
+        advice(text, &self.indented(first, indent))
     }
 
     /// A stored value, wrapped and indented; of a longer one its first `lines_max`
@@ -135,14 +151,13 @@ pub(crate) fn remark(text: &str) {
 pub(crate) fn problem(problem: &Problem, is_json: bool) {
     let width = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0);
     let wrapped = |text: &str| match width {
-        Some(width) => textwrap::fill(
-            text,
-            textwrap::Options::new(usize::from(width).clamp(WIDTH_MIN, WIDTH_MAX))
-                .initial_indent("       ")
-                .subsequent_indent("       "),
-        )
-        .trim_start()
-        .to_owned(),
+        Some(width) => {
+            let width = usize::from(width).clamp(WIDTH_MIN, WIDTH_MAX);
+            let (first, indent) = (" ".repeat(7), " ".repeat(7));
+            let options = textwrap::Options::new(width);
+            let options = options.initial_indent(&first).subsequent_indent(&indent);
+            advice(text, &options).trim_start().to_owned()
+        }
         // A log takes lines as they are.
         None => text.to_owned(),
     };
@@ -157,15 +172,54 @@ pub(crate) fn problem(problem: &Problem, is_json: bool) {
     }
 }
 
+/// Wraps `text`, but for lines that begin with two spaces: those are commands, which
+/// cannot be pasted in pieces.
+fn advice(text: &str, options: &textwrap::Options<'_>) -> String {
+    let mut lines = text.split('\n');
+    let mut wrapped = textwrap::fill(lines.next().unwrap_or_default(), options);
+    let indent = options.subsequent_indent;
+    for line in lines {
+        let options = options.clone().initial_indent(indent);
+        let line = match line.strip_prefix("  ") {
+            Some(command) => format!("{indent}  {command}"),
+            None => textwrap::fill(line, options),
+        };
+        let _ = write!(wrapped, "\n{line}");
+    }
+    wrapped
+}
+
 /// Prints the one document of a command that failed.
 pub(crate) fn document(document: &[u8]) {
-    drop(document_to(&mut io::stdout(), document));
+    drop(document_to(&mut io::stdout(), &harmless(document)));
 }
 
 fn document_to(out: &mut impl Write, document: &[u8]) -> io::Result<()> {
     out.write_all(document)?;
     out.write_all(b"\n")?;
     out.flush()
+}
+
+/// The JSON document `document`, with every character that would act on a terminal
+/// escaped: the same value.
+fn harmless(document: &[u8]) -> Cow<'_, [u8]> {
+    // In ASCII, control characters are escaped already, or stand between two values.
+    let acts = |c: char| c > '~' && is_control(c);
+    let text = match str::from_utf8(document) {
+        Ok(text) if text.contains(acts) => text,
+        _ => return Cow::Borrowed(document),
+    };
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if acts(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    Cow::Owned(escaped.into_bytes())
 }
 
 /// A reader that went away has read what it wanted.
@@ -284,86 +338,4 @@ pub(crate) fn table(output: Output, header: &[&str], rows: Vec<Vec<String>>) -> 
         };
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn bare(text: &str) -> String {
-        anstream::adapter::strip_str(text).to_string()
-    }
-
-    #[test]
-    fn a_value_cannot_drive_the_terminal() {
-        assert_eq!(plain("a\u{1b}[2J\rb\u{9b}\u{7f}\u{0}"), "a␛[2J␍b\u{fffd}␡␀");
-        assert!(matches!(plain("two\nlines\tand 👩‍🚀"), Cow::Borrowed(_)));
-    }
-
-    #[test]
-    fn a_value_is_indented_and_only_its_beginning_shown_if_so_wished() {
-        let output = Output { is_json: false, width: 40 };
-        let value =
-            "one line\n\n    indented\nand one that is longer than the terminal is wide\u{1b}";
-        let whole = output.value(value, usize::MAX);
-        assert_eq!(
-            whole,
-            "  one line\n\n      indented\n  and one that is longer than the\n  terminal is \
-             wide␛\n"
-        );
-        assert_eq!(bare(&output.value(value, 1)), "  one line\n  …\n");
-        assert_eq!(bare(&output.value("", 1)), "\n");
-    }
-
-    /// A value could be stored as "approved" and be read as "devorppa": what turns the
-    /// direction of writing around reached the terminal.
-    #[test]
-    fn what_turns_writing_around_or_is_not_seen_is_shown() {
-        assert_eq!(
-            plain("a\u{202e}b\u{2066}c\u{200b}d\u{feff}"),
-            "a\u{fffd}b\u{fffd}c\u{fffd}d\u{fffd}"
-        );
-        assert_eq!(plain("x\u{2028}y\u{e0041}"), "x\u{fffd}y\u{fffd}");
-        let kept = "tab\there, 👩\u{200d}🚀, \u{645}\u{6cc}\u{200c}\u{62e}, é, 漢字\n";
-        assert_eq!(plain(kept), kept);
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn whatever_is_printed_nothing_in_it_acts(text in ".*", more in "[\\x00-\\x9f\\u{2000}-\\u{206f}]*") {
-            let text = text + &more;
-            let shown = plain(&text);
-            proptest::prop_assert!(!shown.contains(is_control));
-            proptest::prop_assert_eq!(shown.chars().count(), text.chars().count());
-        }
-    }
-
-    #[test]
-    fn numbers_and_instants_read_well() {
-        assert_eq!([grouped(0), grouped(999), grouped(1_234_567)], ["0", "999", "1,234,567"]);
-        assert_eq!([counted(1, "key"), counted(2_000, "key")], ["1 key", "2,000 keys"]);
-        assert_eq!(instant("2026-02-20T14:30:00.250Z"), "2026-02-20 14:30:00");
-        assert_eq!(instant("2026-02-20T14:30:00Z"), "2026-02-20 14:30:00");
-    }
-
-    #[test]
-    fn a_gauge_shows_the_first_token_and_never_overflows() {
-        assert_eq!(bare(&gauge(0, 10_000)), format!("{} 0 of 10,000 tokens (0 %)", "░".repeat(20)));
-        assert!(bare(&gauge(1, 10_000)).starts_with("█░"));
-        assert!(bare(&gauge(20, 10)).starts_with(&format!("{} 20", "█".repeat(20))));
-        assert!(bare(&gauge(0, 0)).contains("0 of 0"));
-    }
-
-    #[test]
-    fn a_table_has_no_lines_and_fits_the_width() {
-        let output = Output { is_json: false, width: 40 };
-        let rows = vec![
-            vec!["scope".to_owned(), "7".to_owned(), "subagent:remediation:1".to_owned()],
-            vec!["a_key_that_is_rather_long".to_owned(), "12".to_owned(), "\u{1b}x".to_owned()],
-        ];
-        let text = bare(&table(output, &["KEY", "#TOKENS", "WRITTEN BY"], rows));
-        assert!(text.lines().all(|it| it.chars().count() <= 40), "{text}");
-        assert!(text.contains("␛x"), "{text}");
-        assert!(!text.contains(['|', '+', '─']), "{text}");
-    }
 }

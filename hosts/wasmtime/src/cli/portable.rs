@@ -70,7 +70,7 @@ pub(crate) fn export(arguments: &ExportArguments, output: Output) -> Result<(), 
     let document = server.send(&call, Some(&server.admin()?))?;
     let Some(path) = path else {
         // The document is JSON, whoever reads it.
-        return Output { is_json: true, ..output }.answer(&document, || Ok(String::new()));
+        return Output::exact(&document);
     };
     write(path, &document).map_err(|error| {
         let message = format!("cannot write {}: {error}", path.display());

@@ -145,7 +145,11 @@ impl Problem {
 
 impl From<StartError> for Problem {
     fn from(error: StartError) -> Self {
-        Self::new(Kind::Start, "START_FAILED", error.to_string())
+        let problem = Self::new(Kind::Start, "START_FAILED", error.message());
+        match error.next_step() {
+            Some(next) => problem.next(next),
+            None => problem,
+        }
     }
 }
 

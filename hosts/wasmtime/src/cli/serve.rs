@@ -9,6 +9,7 @@ use std::{
     io::{self, IsTerminal},
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use anstream::AutoStream;
@@ -20,6 +21,7 @@ use shared_context_wire::http::{RateLimit, parse_public_url, parse_rate};
 use tracing_subscriber::EnvFilter;
 
 use super::{
+    call::seconds,
     client::LISTEN_DEFAULT,
     output::{BOLD, DIMMED, GREEN, Output},
     problem::{Kind, Problem},
@@ -29,6 +31,10 @@ use super::{
 
 /// The largest limit that can be set for the disk: 16 TiB.
 const DISK_MIB_MAX: u64 = 1 << 24;
+/// The most connections that can be asked for: each may take 64 KiB for a head.
+const CONNECTIONS_MAX: usize = 1 << 16;
+/// The longest time for a head that can be asked for, in seconds: an hour.
+const HEAD_SECONDS_MAX: u64 = 3_600;
 /// Which of its own log lines a server prints, when `SHARED_CONTEXT_LOG` does not say.
 const LOG_DEFAULT: &str = "info";
 
@@ -39,6 +45,7 @@ Examples:
   shared-context serve
   shared-context serve --listen 9000 --data /srv/context --log-format json
   shared-context serve --listen 0 --json   any free port; prints which
+  shared-context serve --connections-max 20000 --head-time-max 15s
 
 Ctrl-C or SIGTERM stops it: what has begun is finished, nothing acknowledged is
 lost. It starts only with all that was acknowledged; if something is missing it
@@ -62,6 +69,14 @@ pub(crate) struct Arguments {
     /// once, beside 64 live streams; off for any number of each
     #[arg(long, value_name = "N|off", default_value = "200", value_parser = rate)]
     rate: Rate,
+    /// How many connections there may be at a time, 1 to 65536, as far as `ulimit -n`
+    /// allows; one more closes the one that has been idle the longest
+    #[arg(long, value_name = "N", default_value = "4096", value_parser = connections)]
+    connections_max: usize,
+    /// How long a client may take to send the head of a request, and a connection may
+    /// be idle, from 1s to 1h
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = head_time)]
+    head_time_max: Duration,
     /// The most MiB the database may take on the disk [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=DISK_MIB_MAX))]
     disk_max_mib: Option<u64>,
@@ -94,6 +109,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     let mut options = options(&folder, arguments.listen);
     options.rate_limit = arguments.rate.0;
     options.public_url.clone_from(&arguments.public_url);
+    options.connections_max = arguments.connections_max;
+    options.head_time_max = arguments.head_time_max;
     options.storage.accepts_loss = arguments.accept_loss;
     options.storage.bytes_max = arguments.disk_max_mib.map(|it| it.saturating_mul(1 << 20));
     let is_key_kept = options.admin_key.is_none();
@@ -239,9 +256,60 @@ fn rate(text: &str) -> Result<Rate, String> {
     parse_rate(text).map(Rate)
 }
 
+/// How many connections there may be.
+fn connections(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|it| (1..=CONNECTIONS_MAX).contains(it));
+    count.ok_or_else(|| format!("write a number from 1 to {CONNECTIONS_MAX}"))
+}
+
+/// How long a head may take.
+fn head_time(text: &str) -> Result<Duration, String> {
+    let seconds = seconds(text).ok().filter(|it| (1..=HEAD_SECONDS_MAX).contains(it));
+    let seconds = seconds.ok_or("write a time from 1s to 1h, such as 15s or 2m")?;
+    Ok(Duration::from_secs(seconds))
+}
+
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Serve {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn parse(arguments: &[&str]) -> Result<Arguments, String> {
+        let parsed = Serve::try_parse_from([&["serve"], arguments].concat());
+        parsed.map(|it| it.arguments).map_err(|it| it.to_string())
+    }
+
+    #[test]
+    fn what_is_not_set_is_as_the_library_has_it() {
+        let Arguments { listen, connections_max, head_time_max, rate, .. } = parse(&[]).unwrap();
+        let usual = ServerOptions::new("x", listen);
+        assert_eq!(connections_max, usual.connections_max);
+        assert_eq!(head_time_max, usual.head_time_max);
+        assert_eq!(rate, Rate(usual.rate_limit));
+    }
+
+    #[test]
+    fn a_limit_that_makes_no_sense_is_refused_with_those_that_do() {
+        for (flag, good, bad, told) in [
+            ("--connections-max", ["1", "65536"], ["0", "65537", "-1", "many"], "from 1 to 65536"),
+            ("--head-time-max", ["1s", "1h"], ["0s", "3601s", "60", "soon"], "from 1s to 1h"),
+        ] {
+            for value in good {
+                parse(&[flag, value]).unwrap();
+            }
+            for value in bad {
+                let refusal = parse(&[&format!("{flag}={value}")]).unwrap_err();
+                assert!(refusal.contains(flag) && refusal.contains(told), "{value}: {refusal}");
+            }
+        }
+    }
 
     #[test]
     fn an_address_may_be_a_port() {

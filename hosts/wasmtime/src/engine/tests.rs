@@ -112,6 +112,27 @@ async fn a_reply_and_its_record_come_out_when_the_change_is_on_the_disk() {
     assert_eq!(bench.ask("s", READ).await.unwrap().revision, 2);
 }
 
+/// What waited for the disk was bounded in number only: who sent large requests and left
+/// had all of them kept in memory.
+#[tokio::test(flavor = "multi_thread")]
+async fn large_changes_wait_until_there_is_room_for_their_bytes() {
+    let bench = Bench::with_session().await;
+    bench.create("t").await.unwrap();
+    let large = format!(r#"{{"action":"delete","key":"scope"}}{}"#, " ".repeat(200 << 10));
+    let changes = &bench.engine.inner.changes;
+    let taken = changes.acquire_many(CHANGES_BYTES_MAX - (100 << 10)).await.unwrap();
+    bench.write("s", "scope", "a small one finds room").await.unwrap();
+    let mut waiting = Box::pin(bench.ask("s", &large));
+    timeout(Duration::from_millis(100), &mut waiting).await.unwrap_err();
+    assert_eq!(bench.ask("s", READ).await.unwrap().revision, 2);
+    drop(taken);
+    assert_eq!(waiting.await.unwrap().revision, 3);
+    let all = usize::try_from(CHANGES_BYTES_MAX).unwrap();
+    assert_eq!(changes.available_permits(), all, "a share was not given back");
+    // None is so large that it never gets any.
+    assert_eq!([0, 1, usize::MAX].map(share), [64 << 10, 64 << 10, 64 << 20]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_whose_caller_left_is_recorded_and_gives_its_turn_up() {
     let bench = Bench::with_session().await;

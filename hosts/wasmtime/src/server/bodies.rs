@@ -1,7 +1,8 @@
 //! Bodies of requests, as they come: whole or not at all.
 //!
 //! Invariant: all bodies together take no more memory than [`BYTES_MAX`], beside one
-//! buffer for each connection.
+//! buffer for each connection. A change that goes on although its client left is counted
+//! by the engine.
 
 use std::{sync::Arc, time::Duration};
 

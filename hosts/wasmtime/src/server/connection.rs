@@ -12,7 +12,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, header::CONNECTION, request::Parts};
+use http::{
+    HeaderValue, Request, Response,
+    header::{CONNECTION, TRANSFER_ENCODING},
+    request::Parts,
+};
 use hyper::{
     body::{Frame, Incoming, SizeHint},
     server::conn::http1,
@@ -30,7 +34,12 @@ use tokio::{
 };
 use tokio_io_timeout::TimeoutStream;
 
-use super::{BODY_TIME_MAX, BUFFER_BYTES_MAX, Shared, bodies::NoBody, seats::Seat};
+use super::{
+    BODY_TIME_MAX, BUFFER_BYTES_MAX, Shared,
+    bodies::NoBody,
+    seats::Seat,
+    unheard::{Asked, Worded},
+};
 use crate::{Failure, body::Answer};
 
 /// How much is read of what a client sent that is refused before it is heard.
@@ -51,12 +60,15 @@ pub(super) fn connection(
     let mut timed = TimeoutStream::new(stream);
     timed.set_write_timeout(Some(shared.unread_time_max));
     let stream = Watched { stream: Box::pin(timed), seat: Arc::clone(&seat) };
+    let asked = Asked::default();
+    let stream = Worded::new(stream, asked.clone());
     let head_time_max = shared.head_time_max;
     let service = service_fn(move |request| {
-        let (shared, seat) = (Arc::clone(&shared), Arc::clone(&seat));
+        let (shared, seat, asked) = (Arc::clone(&shared), Arc::clone(&seat), asked.clone());
+        asked.hear();
         async move {
             let answer = shared.answer(request, &seat).await;
-            let held = |body| Held { body: Answer::new(body, &shared.engine), seat };
+            let held = |body| Held { body: Answer::new(body, &shared.engine), seat, asked };
             Ok::<_, Infallible>(answer.map(held))
         }
     });
@@ -64,6 +76,8 @@ pub(super) fn connection(
         .timer(TokioTimer::new())
         .header_read_timeout(head_time_max)
         .max_buf_size(BUFFER_BYTES_MAX)
+        // The buffer may be read into beyond that.
+        .max_header_size(BUFFER_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service)
 }
 
@@ -74,9 +88,18 @@ impl Shared {
         if seat.is_reserved() && !self.http.is_for_operator(&head) {
             return self.overloaded(&head, "all connections of the server are busy");
         }
-        let bytes_max = self.http.body_bytes_max(&head);
+        let coding = unknown_coding(&head);
+        let bytes_max = if coding.is_none() { self.http.body_bytes_max(&head) } else { 0 };
         let read = self.bodies.read(body, bytes_max, &self.seats);
         let answer = match timeout(BODY_TIME_MAX, read).await {
+            Ok(Ok(_) | Err(NoBody::TooLong)) if coding.is_some() => {
+                let why = format!(
+                    "Transfer-Encoding {:?} is not understood; send the body as it is, with its \
+                     Content-Length or in chunks",
+                    coding.unwrap_or_default()
+                );
+                self.refuse(&head, "MALFORMED_REQUEST", why)
+            }
             Ok(Ok(whole)) => {
                 seat.work().await;
                 let request = Request::from_parts(head, whole.bytes.clone());
@@ -112,6 +135,16 @@ impl Shared {
     }
 }
 
+/// How the body is coded for its way, if it is more than chunked: what nobody takes
+/// apart here.
+fn unknown_coding(head: &Parts) -> Option<String> {
+    let codings = head.headers.get_all(TRANSFER_ENCODING).iter();
+    let codings: Vec<_> = codings.map(|it| String::from_utf8_lossy(it.as_bytes())).collect();
+    let codings = codings.join(", ");
+    let is_known = codings.is_empty() || codings.trim().eq_ignore_ascii_case("chunked");
+    (!is_known).then(|| codings.chars().take(80).collect())
+}
+
 /// A response after which the connection is closed: the rest of the request may
 /// still be on its way.
 fn closing(mut response: Response<Body>) -> Response<Body> {
@@ -134,6 +167,7 @@ pub(super) fn refuse(stream: TcpStream) {
 struct Held {
     body: Answer,
     seat: Arc<Seat>,
+    asked: Asked,
 }
 
 impl hyper::body::Body for Held {
@@ -159,6 +193,7 @@ impl hyper::body::Body for Held {
 impl Drop for Held {
     fn drop(&mut self) {
         self.seat.rest();
+        self.asked.answer();
     }
 }
 

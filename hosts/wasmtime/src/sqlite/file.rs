@@ -215,12 +215,17 @@ pub(super) fn not_opened(path: &Path, error: &rusqlite::Error) -> StartError {
 }
 
 pub(super) fn damaged(path: &Path, what: &str) -> StartError {
-    StartError::new(format!(
-        "the database {} is damaged: {what}; nothing was changed. Restore from a backup what \
-         was kept together: {DATABASE_FILE}, its -wal file if there was one, {MARK_FILE}; or \
-         move these away to begin with an empty one",
-        path.display()
-    ))
+    let damaged = format!("the database {} is damaged: {what}", path.display());
+    StartError::new(damaged + "; nothing was changed")
+        .next(restore() + "; or move these away to begin with an empty one")
+}
+
+/// What to do about a database that is not as the server left it.
+pub(super) fn restore() -> String {
+    format!(
+        "restore from a backup what was kept together: {DATABASE_FILE}, its -wal file if there \
+         was one, {MARK_FILE}"
+    )
 }
 
 fn create_private(path: &Path) -> io::Result<()> {

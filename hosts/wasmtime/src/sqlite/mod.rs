@@ -31,6 +31,7 @@ use std::{path::Path, sync::Arc};
 
 use shared_context_core::port::{Change, CommitError, Kv, KvError, Revision};
 
+pub(crate) use self::write::QUEUE_MAX;
 pub use self::{
     file::SqliteOptions,
     read::SqliteBucket,

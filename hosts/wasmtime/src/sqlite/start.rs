@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     StartError,
-    folder::{DATABASE_FILE, Lock, MARK_FILE},
+    folder::{DATABASE_FILE, Lock},
 };
 
 /// From this size on it is told that looking takes a while: some 2 s a GB.
@@ -71,7 +71,7 @@ pub(super) fn examine(folder: &Path) -> Result<Option<Examined>, StartError> {
     // Read first: a server may commit meanwhile, the database may be ahead.
     let start = Start { folder, path, options, told: mark::read(folder)? };
     if !start.is_there()? {
-        return start.may_create().map(|()| None);
+        return start.may_create().map(|()| None).map_err(|it| start.refusal(&it));
     }
     let _lock = match Lock::take(folder) {
         Ok(lock) => Some(lock),
@@ -83,11 +83,20 @@ pub(super) fn examine(folder: &Path) -> Result<Option<Examined>, StartError> {
         start.look(check::pages)?.map_err(|it| file::damaged(&start.path, &it.to_string()))?;
         return Ok(Some(Examined { format, contents: None }));
     }
-    let Sound { state, rows } = start.look(check::whole)?.map_err(|it| start.hurt(&it))?;
-    start.compare(&state)?;
+    let Sound { state, rows } =
+        start.look(check::whole)?.map_err(|it| start.refusal(&start.hurt(&it)))?;
+    start.compare(&state).map_err(|it| start.refusal(&it))?;
     let number = |it: i64| u64::try_from(it).unwrap_or_default();
     let (commits, buckets) = (number(state.commits), number(state.buckets.count));
     Ok(Some(Examined { format, contents: Some(Contents { commits, buckets, rows }) }))
+}
+
+/// What is missing or altered of what was acknowledged.
+struct Loss {
+    /// What is wrong with which file.
+    what: String,
+    /// What an operator begins with who accepts it.
+    left: &'static str,
 }
 
 /// The start of one database.
@@ -102,11 +111,14 @@ struct Start<'a> {
 impl Start<'_> {
     fn open(self) -> Result<Opened, StartError> {
         if !self.is_there()? {
-            self.may_create().or_else(|refusal| self.accept(&refusal))?;
+            let lost = self.may_create().err().map(|loss| self.accept(loss)).transpose()?;
             let state = State::new(DatabaseId::new()?);
             file::build(self.folder, &self.path, |new| Ok(state.insert(new)?))?;
             let mark = Mark::put(self.folder, state.told())?;
             let connection = self.connect()?;
+            if let Some(lost) = lost {
+                tracing::warn!(lost, "a loss was accepted: begun with an empty database");
+            }
             return Ok(self.opened(connection, mark));
         }
         if file::check(&self.path)? == FORMAT_WITHOUT_CHECKSUMS {
@@ -122,8 +134,8 @@ impl Start<'_> {
         let state = match self.look(check::whole)? {
             Ok(Sound { state, .. }) => state,
             Err(damage) => {
-                self.accept(&self.hurt(&damage))?;
-                return self.salvage();
+                let lost = self.accept(self.hurt(&damage))?;
+                return self.salvage(&lost);
             }
         };
         match self.compare(&state) {
@@ -137,9 +149,9 @@ impl Start<'_> {
                 };
                 Ok(self.opened(connection, mark))
             }
-            Err(refusal) => {
-                self.accept(&refusal)?;
-                self.begin_anew(state)
+            Err(loss) => {
+                let lost = self.accept(loss)?;
+                self.begin_anew(state, &lost)
             }
         }
     }
@@ -156,27 +168,28 @@ impl Start<'_> {
         Ok(is_there)
     }
 
-    /// Refuses to create a database where there was one.
-    fn may_create(&self) -> Result<(), StartError> {
-        match self.told {
-            Found::Absent | Found::Told(Told { commits: 0, .. }) => Ok(()),
-            Found::Damaged => {
-                Err(file::damaged(&self.path, "it is gone, but its mark is still there"))
-            }
-            Found::Told(Told { commits, .. }) => {
-                let what = format!("it is gone, and held {commits} acknowledged commits");
-                Err(file::damaged(&self.path, &what))
-            }
-        }
+    /// What is lost by creating a database where there was one.
+    fn may_create(&self) -> Result<(), Loss> {
+        let what = match self.told {
+            Found::Absent | Found::Told(Told { commits: 0, .. }) => return Ok(()),
+            Found::Damaged => "its mark is still there".to_owned(),
+            Found::Told(Told { commits, .. }) => format!("it held {commits} acknowledged commits"),
+        };
+        let what = format!("the database {} is gone, and {what}", self.path.display());
+        Err(Loss { what, left: "an empty one" })
     }
 
-    /// Goes on in spite of `refusal`, if the operator wants that.
-    fn accept(&self, refusal: &StartError) -> Result<(), StartError> {
-        if !self.options.accepts_loss {
-            return Err(refusal.clone());
-        }
-        tracing::warn!(accepted = %refusal, "begun in spite of a loss, as was asked for");
-        Ok(())
+    /// What is lost, if the operator wants to go on in spite of it.
+    fn accept(&self, loss: Loss) -> Result<String, StartError> {
+        if self.options.accepts_loss { Ok(loss.what) } else { Err(self.refusal(&loss)) }
+    }
+
+    fn refusal(&self, Loss { what, left }: &Loss) -> StartError {
+        StartError::new(format!("{what}; nothing was changed")).next(format!(
+            "{}; or begin with {left}, once, by:\n  shared-context serve --data {} --accept-loss",
+            file::restore(),
+            quoted(self.folder),
+        ))
     }
 
     fn look<T>(
@@ -191,22 +204,17 @@ impl Start<'_> {
         }
     }
 
-    /// Refuses a database of which a part may still be whole.
-    fn hurt(&self, damage: &check::Damage) -> StartError {
-        StartError::new(format!(
-            "the database {} is damaged: {damage}; nothing was changed. Restore from a backup \
-             what was kept together: {DATABASE_FILE}, its -wal file if there was one, \
-             {MARK_FILE}; or begin with the sessions that are whole by starting once with: \
-             shared-context serve --accept-loss",
-            self.path.display()
-        ))
+    /// What is lost by a database of which a part may still be whole.
+    fn hurt(&self, damage: &check::Damage) -> Loss {
+        let what = format!("the database {} is damaged: {damage}", self.path.display());
+        Loss { what, left: "the sessions that are whole" }
     }
 
-    /// Refuses a database that has less than its mark tells of.
-    fn compare(&self, state: &State) -> Result<(), StartError> {
+    /// What is lost by a database that has less than its mark tells of.
+    fn compare(&self, state: &State) -> Result<(), Loss> {
         let (path, mark) = (self.path.display(), mark::path(self.folder));
         let (mark, commits) = (mark.display(), state.commits);
-        let refused = match self.told {
+        let what = match self.told {
             Found::Absent if commits == 0 => return Ok(()),
             Found::Absent => format!(
                 "the mark {mark} is gone: whether the database {path}, which holds {commits} \
@@ -230,38 +238,47 @@ impl Start<'_> {
             ),
             Found::Told(_) => return Ok(()),
         };
-        Err(StartError::new(format!(
-            "{refused}; nothing was changed. Restore all three from the same backup, or begin \
-             with what is there by starting once with: shared-context serve --accept-loss"
-        )))
+        Err(Loss { what, left: "what is there" })
     }
 
     /// Brings a database without checksums to the present format.
     fn upgrade(self) -> Result<Opened, StartError> {
-        if !matches!(self.told, Found::Absent | Found::Told(Told { commits: 0, .. })) {
-            let what = "it has an older format than the mark beside it tells of";
-            self.accept(&file::damaged(&self.path, what))?;
-        }
+        let is_newer = !matches!(self.told, Found::Absent | Found::Told(Told { commits: 0, .. }));
+        let loss = is_newer.then(|| {
+            let path = self.path.display();
+            let what = format!("the database {path} has an older format than the mark beside it");
+            Loss { what, left: "what is there" }
+        });
+        let lost = loss.map(|it| self.accept(it)).transpose()?;
         self.look(check::pages)?.map_err(|it| file::damaged(&self.path, &it.to_string()))?;
         tracing::info!(database = %self.path.display(), "bringing it to the present format");
         rebuild::upgrade(self.folder, &self.path)?;
+        if let Some(lost) = lost {
+            tracing::warn!(
+                lost,
+                "a loss was accepted: begun with what was there, as a new history"
+            );
+        }
         self.look_again()
     }
 
     /// Makes a new database of what a damaged one still has.
-    fn salvage(self) -> Result<Opened, StartError> {
+    fn salvage(self, damage: &str) -> Result<Opened, StartError> {
         let read = |old: &Connection| -> rusqlite::Result<_> {
-            let commits = State::read(old).map_or(0, |it| it.commits);
-            Ok((check::lost(old)?, commits))
+            Ok((check::lost(old)?, State::read(old).ok()))
         };
-        let (lost, commits) = file::look(&self.path, read)
+        let (sessions, state) = file::look(&self.path, read)
             .flatten()
             .map_err(|it| file::damaged(&self.path, &it.to_string()))?;
-        let kept = rebuild::without(self.folder, &self.path, &lost, commits)?;
+        let commits = state.map_or(0, |it| it.commits);
+        let kept = rebuild::without(self.folder, &self.path, &sessions, commits)?;
         tracing::warn!(
-            damaged = %kept.display(), sessions = ?lost,
-            "the damaged database is kept; these of its sessions are lost",
+            lost = damage, ?sessions, damaged = %kept.display(),
+            "a loss was accepted: begun without these sessions; the damaged database is kept",
         );
+        if let Some(Err(more)) = state.map(|it| self.compare(&it)) {
+            tracing::warn!(lost = more.what, "a loss was accepted: this is missing as well");
+        }
         self.look_again()
     }
 
@@ -276,11 +293,16 @@ impl Start<'_> {
 
     /// Serves a database that lacks commits. What comes from here on is another
     /// history, and so another database.
-    fn begin_anew(self, mut state: State) -> Result<Opened, StartError> {
+    fn begin_anew(self, mut state: State, lost: &str) -> Result<Opened, StartError> {
         state.id = DatabaseId::new()?;
         let connection = self.connect()?;
         state.update(&connection).map_err(|it| file::not_opened(&self.path, &it))?;
         let mark = Mark::put(self.folder, state.told())?;
+        tracing::warn!(
+            lost,
+            commits = state.commits,
+            "a loss was accepted: begun with the commits that are there, as a new history",
+        );
         Ok(self.opened(connection, mark))
     }
 
@@ -292,4 +314,11 @@ impl Start<'_> {
     fn opened(self, connection: Connection, mark: Mark) -> Opened {
         Opened { path: self.path, connection, mark }
     }
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }

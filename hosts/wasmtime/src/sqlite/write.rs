@@ -29,8 +29,10 @@ use super::{
 };
 use crate::{StartError, folder::Lock};
 
-/// How many commits may wait; who comes later blocks.
-const QUEUE_MAX: usize = 1024;
+/// How many commits may wait; who comes later blocks. The engine begins no more than
+/// that, and of large ones fewer, so that it never does and what waits is bounded in
+/// bytes, too.
+pub(crate) const QUEUE_MAX: usize = 1024;
 /// How many commits, and how many bytes of them, one transaction takes.
 const BATCH_MAX: usize = 512;
 const BATCH_BYTES_MAX: usize = 4 << 20;

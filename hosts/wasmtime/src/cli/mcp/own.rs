@@ -13,11 +13,7 @@ use std::{
 use shared_context_wasmtime::{Server, StartError};
 use tokio::{runtime::Runtime, time::timeout};
 
-use crate::cli::{
-    problem::{Kind, Problem},
-    serve,
-    signals::no_thread,
-};
+use crate::cli::{problem::Problem, serve, signals::no_thread};
 
 /// A server, and what it runs on.
 #[derive(Debug)]
@@ -65,7 +61,8 @@ impl OwnServer {
 
 impl From<StartError> for NotStarted {
     fn from(error: StartError) -> Self {
-        let problem = Problem::new(Kind::Start, "START_FAILED", error.to_string());
-        if error.is_folder_in_use() { Self::FolderInUse(problem) } else { Self::Other(problem) }
+        let is_folder_in_use = error.is_folder_in_use();
+        let problem = Problem::from(error);
+        if is_folder_in_use { Self::FolderInUse(problem) } else { Self::Other(problem) }
     }
 }

@@ -1,0 +1,116 @@
+//! What is printed: it drives no terminal, fits its width, and is the value it was.
+
+use super::*;
+
+fn bare(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
+#[test]
+fn a_value_cannot_drive_the_terminal() {
+    assert_eq!(plain("a\u{1b}[2J\rb\u{9b}\u{7f}\u{0}"), "a␛[2J␍b\u{fffd}␡␀");
+    assert!(matches!(plain("two\nlines\tand 👩‍🚀"), Cow::Borrowed(_)));
+}
+
+#[test]
+fn a_value_is_indented_and_only_its_beginning_shown_if_so_wished() {
+    let output = Output { is_json: false, width: 40 };
+    let value = "one line\n\n    indented\nand one that is longer than the terminal is wide\u{1b}";
+    let whole = output.value(value, usize::MAX);
+    assert_eq!(
+        whole,
+        "  one line\n\n      indented\n  and one that is longer than the\n  terminal is \
+         wide␛\n"
+    );
+    assert_eq!(bare(&output.value(value, 1)), "  one line\n  …\n");
+    assert_eq!(bare(&output.value("", 1)), "\n");
+}
+
+/// A value could be stored as "approved" and be read as "devorppa": what turns the
+/// direction of writing around reached the terminal.
+#[test]
+fn what_turns_writing_around_or_is_not_seen_is_shown() {
+    assert_eq!(
+        plain("a\u{202e}b\u{2066}c\u{200b}d\u{feff}"),
+        "a\u{fffd}b\u{fffd}c\u{fffd}d\u{fffd}"
+    );
+    assert_eq!(plain("x\u{2028}y\u{e0041}"), "x\u{fffd}y\u{fffd}");
+    let kept = "tab\there, 👩\u{200d}🚀, \u{645}\u{6cc}\u{200c}\u{62e}, é, 漢字\n";
+    assert_eq!(plain(kept), kept);
+}
+
+/// A command that was wrapped ran in pieces when it was pasted.
+#[test]
+fn a_command_in_an_advice_is_not_wrapped() {
+    let output = Output { is_json: false, width: 40 };
+    let command = format!("  shared-context serve --data /{} --accept-loss", "x".repeat(40));
+    let text = format!("restore from a backup what was kept together; or begin by:\n{command}");
+    let told = output.advice("next: ", "      ", &text);
+    assert_eq!(told.lines().count(), 3, "{told}");
+    assert_eq!(told.lines().last().unwrap(), format!("      {command}"));
+    assert!(told.lines().take(2).all(|it| it.chars().count() <= 40), "{told}");
+}
+
+/// With `--json` the same characters reached the terminal as they were.
+#[test]
+fn a_document_cannot_drive_the_terminal_and_keeps_its_value() {
+    let escaped = |text: &str| String::from_utf8(harmless(text.as_bytes()).into()).unwrap();
+    assert_eq!(
+        escaped("{\"v\":\r\n\t\"a\u{202e}b\u{9b}c\u{7f}\u{e0041}\"}"),
+        "{\"v\":\r\n\t\"a\\u202eb\\u009bc\\u007f\\udb40\\udc41\"}"
+    );
+    let kept = r#"{"v":"tab\t, 👩‍🚀, é, 漢字, \u202e"}"#;
+    assert!(matches!(harmless(kept.as_bytes()), Cow::Borrowed(it) if it == kept.as_bytes()));
+    assert_eq!(&*harmless(b"\xff\xe2\x80\xae"), b"\xff\xe2\x80\xae");
+}
+
+proptest::proptest! {
+    #[test]
+    fn whatever_is_printed_as_json_nothing_in_it_acts(
+        text in ".*", more in "[\\x00-\\x9f\\u{2000}-\\u{206f}\\u{e0000}-\\u{e007f}]*",
+    ) {
+        let value = serde_json::json!({ (text.clone()): [more] });
+        let document = value.to_string();
+        let shown = harmless(document.as_bytes());
+        proptest::prop_assert!(!str::from_utf8(&shown).unwrap().contains(is_control));
+        let again: serde_json::Value = serde_json::from_slice(&shown).unwrap();
+        proptest::prop_assert_eq!(again, value);
+    }
+
+    #[test]
+    fn whatever_is_printed_nothing_in_it_acts(text in ".*", more in "[\\x00-\\x9f\\u{2000}-\\u{206f}]*") {
+        let text = text + &more;
+        let shown = plain(&text);
+        proptest::prop_assert!(!shown.contains(is_control));
+        proptest::prop_assert_eq!(shown.chars().count(), text.chars().count());
+    }
+}
+
+#[test]
+fn numbers_and_instants_read_well() {
+    assert_eq!([grouped(0), grouped(999), grouped(1_234_567)], ["0", "999", "1,234,567"]);
+    assert_eq!([counted(1, "key"), counted(2_000, "key")], ["1 key", "2,000 keys"]);
+    assert_eq!(instant("2026-02-20T14:30:00.250Z"), "2026-02-20 14:30:00");
+    assert_eq!(instant("2026-02-20T14:30:00Z"), "2026-02-20 14:30:00");
+}
+
+#[test]
+fn a_gauge_shows_the_first_token_and_never_overflows() {
+    assert_eq!(bare(&gauge(0, 10_000)), format!("{} 0 of 10,000 tokens (0 %)", "░".repeat(20)));
+    assert!(bare(&gauge(1, 10_000)).starts_with("█░"));
+    assert!(bare(&gauge(20, 10)).starts_with(&format!("{} 20", "█".repeat(20))));
+    assert!(bare(&gauge(0, 0)).contains("0 of 0"));
+}
+
+#[test]
+fn a_table_has_no_lines_and_fits_the_width() {
+    let output = Output { is_json: false, width: 40 };
+    let rows = vec![
+        vec!["scope".to_owned(), "7".to_owned(), "subagent:remediation:1".to_owned()],
+        vec!["a_key_that_is_rather_long".to_owned(), "12".to_owned(), "\u{1b}x".to_owned()],
+    ];
+    let text = bare(&table(output, &["KEY", "#TOKENS", "WRITTEN BY"], rows));
+    assert!(text.lines().all(|it| it.chars().count() <= 40), "{text}");
+    assert!(text.contains("␛x"), "{text}");
+    assert!(!text.contains(['|', '+', '─']), "{text}");
+}

@@ -1,0 +1,51 @@
+//! The engine, as streams ask it: few of them at one time.
+//!
+//! One change can wake thousands of streams, which all read then. Those who read at
+//! one time leave half of the processors to requests; the others wait, and find more
+//! to tell when their turn comes.
+
+use std::{num::NonZero, sync::Arc, thread, time::Duration};
+
+use shared_context_core::time::Timestamp;
+use shared_context_wire::Woken;
+use tokio::sync::Semaphore;
+
+use crate::{Caller, Engine, Failure, Reply};
+
+/// How many streams may read at one time.
+pub(crate) fn turns() -> Arc<Semaphore> {
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    Arc::new(Semaphore::new((processors / 2).max(1)))
+}
+
+/// A stream's way to the engine.
+#[derive(Clone)]
+pub(crate) struct Onlooker(pub(crate) Engine);
+
+impl shared_context_wire::Engine for Onlooker {
+    async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
+        let _turn = self.0.onlookers().acquire().await;
+        self.0.invoke(scope, caller, request).await
+    }
+
+    async fn position(&self, scope: &str) -> u64 {
+        let _turn = self.0.onlookers().acquire().await;
+        self.0.position(scope).await
+    }
+
+    async fn wait_for_change(&self, scope: &str, seen: u64, at_most: Duration) -> Woken {
+        self.0.wait_for_change(scope, seen, at_most).await
+    }
+
+    async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
+        self.0.sessions(after, limit).await
+    }
+
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+
+    fn monotonic_micros(&self) -> u64 {
+        self.0.monotonic_micros()
+    }
+}

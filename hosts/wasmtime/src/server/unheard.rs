@@ -1,0 +1,238 @@
+//! What is refused before it is a request, said in words.
+//!
+//! hyper answers a head that is too long, or no HTTP, with a bare status, and offers no
+//! way to say more; so its answer is exchanged on its way out. Then the rest of what the
+//! client sends is taken, so that closing does not take the answer back. Not here: what
+//! is refused of a request that was heard.
+//!
+//! # Invariant
+//!
+//! Only what is written while no request has been heard that is not wholly answered is
+//! exchanged: nothing that a client had a say in is ever taken for such an answer.
+
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::{Buf, Bytes};
+use serde_json::json;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Sleep, sleep},
+};
+
+use super::BUFFER_BYTES_MAX;
+
+/// How much of the rest is taken, and how long it may take to come.
+const REST_BYTES_MAX: usize = 2 << 20;
+const REST_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// How far a connection is with what was asked over it. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Asked(Arc<AtomicU8>);
+
+/// Nothing is asked for, or all of it was answered and sent.
+const NOTHING: u8 = 0;
+/// A request was heard.
+const HEARD: u8 = 1;
+/// All of its answer is there, and may not be sent yet.
+const ANSWERED: u8 = 2;
+
+impl Asked {
+    /// Says that a request was heard.
+    pub(super) fn hear(&self) {
+        self.0.store(HEARD, Ordering::Relaxed);
+    }
+
+    /// Says that all of its answer is there.
+    pub(super) fn answer(&self) {
+        self.0.store(ANSWERED, Ordering::Relaxed);
+    }
+
+    /// Says that all that is there was sent.
+    fn send(&self) -> bool {
+        let sent = self.0.compare_exchange(ANSWERED, NOTHING, Ordering::Relaxed, Ordering::Relaxed);
+        sent.is_ok()
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == NOTHING
+    }
+}
+
+/// A stream over which refusals come with words.
+pub(super) struct Worded<S> {
+    stream: S,
+    asked: Asked,
+    /// How long the first line is of the head that is on its way, as far as it came.
+    line_bytes: usize,
+    has_line: bool,
+    refusal: Option<Refusal>,
+}
+
+/// What is sent in the place of a bare status.
+struct Refusal {
+    unsent: Bytes,
+    /// How long the bare one was.
+    bytes: usize,
+    rest_bytes: usize,
+    rest_time: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Worded<S> {
+    pub(super) fn new(stream: S, asked: Asked) -> Self {
+        Self { stream, asked, line_bytes: 0, has_line: false, refusal: None }
+    }
+
+    /// Sends the refusal that is begun; how long the one is that it stands for.
+    fn poll_refusal(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let Some(refusal) = &mut self.refusal else { return Poll::Ready(Ok(0)) };
+        while refusal.unsent.has_remaining() {
+            let stream = Pin::new(&mut self.stream);
+            match ready!(stream.poll_write(context, &refusal.unsent))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                sent => refusal.unsent.advance(sent),
+            }
+        }
+        Poll::Ready(Ok(refusal.bytes))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Worded<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        if !self.has_line {
+            let came = buffer.filled().get(before..).unwrap_or_default();
+            let end = came.iter().position(|it| *it == b'\n');
+            self.line_bytes = self.line_bytes.saturating_add(end.unwrap_or(came.len()));
+            self.has_line = end.is_some();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Worded<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if self.refusal.is_none() && self.asked.is_nothing() {
+            self.refusal = Refusal::in_place_of(bytes, self.line_bytes);
+        }
+        if self.refusal.is_some() {
+            return self.poll_refusal(context);
+        }
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if self.asked.is_nothing() {
+            let bytes: Vec<u8> = pieces.iter().flat_map(|it| it.iter().copied()).collect();
+            return self.poll_write(context, &bytes);
+        }
+        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        if self.asked.send() {
+            (self.line_bytes, self.has_line) = (0, false);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
+        let Self { stream, refusal: Some(refusal), .. } = &mut *self else {
+            return Poll::Ready(Ok(()));
+        };
+        let time = refusal.rest_time.get_or_insert_with(|| Box::pin(sleep(REST_TIME_MAX)));
+        let mut rest = [0; 8 << 10];
+        while refusal.rest_bytes < REST_BYTES_MAX {
+            let mut rest = ReadBuf::new(&mut rest);
+            match Pin::new(&mut *stream).poll_read(context, &mut rest) {
+                Poll::Ready(Ok(())) if !rest.filled().is_empty() => {
+                    refusal.rest_bytes += rest.filled().len();
+                }
+                Poll::Ready(_) => break,
+                Poll::Pending => {
+                    ready!(time.as_mut().poll(context));
+                    break;
+                }
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Refusal {
+    /// With words, in the place of the bare refusal `bare`; `None` when it is none.
+    /// The first line of the head has `line_bytes`, or more that did not come.
+    fn in_place_of(bare: &[u8], line_bytes: usize) -> Option<Self> {
+        let head = str::from_utf8(bare).ok()?.strip_suffix("\r\n\r\n")?;
+        let told = head.strip_prefix("HTTP/1.1 ")?;
+        let date = head.lines().find(|it| it.starts_with("date: "));
+        let date = date.map(|it| format!("{it}\r\n")).unwrap_or_default();
+        let kib = BUFFER_BYTES_MAX >> 10;
+        let (status, message) = match told.get(..3)? {
+            "431" if line_bytes < BUFFER_BYTES_MAX / 2 => (
+                "431 Request Header Fields Too Large",
+                format!(
+                    "the head of the request is longer than {kib} KiB, or has more than 100 \
+                     headers; send fewer and shorter ones"
+                ),
+            ),
+            // RFC 9112 §3.
+            "414" | "431" => (
+                "414 URI Too Long",
+                format!(
+                    "the head of the request is longer than {kib} KiB, and most of it is the \
+                     target; what is long belongs into a body"
+                ),
+            ),
+            "400" => (
+                "400 Bad Request",
+                "this is no request of HTTP/1.1: look at its first line, at the form of its \
+                 headers, and at Content-Length and Transfer-Encoding; the server speaks no TLS"
+                    .to_owned(),
+            ),
+            _ => return None,
+        };
+        let number: u16 = status.get(..3)?.parse().ok()?;
+        let body = json!({
+            "type": "urn:shared-context:error:MALFORMED_REQUEST",
+            "title": "Request not understood",
+            "status": number,
+            "detail": message,
+            "error": {"code": "MALFORMED_REQUEST", "message": message},
+        })
+        .to_string();
+        let unsent = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n\
+             connection: close\r\n{date}\r\n{body}",
+            body.len()
+        );
+        Some(Self { unsent: unsent.into(), bytes: bare.len(), rest_bytes: 0, rest_time: None })
+    }
+}
