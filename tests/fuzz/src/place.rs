@@ -65,6 +65,28 @@ const PAST: &[(&str, &str, &str)] = &[
     ("main", "orchestrator", r#"{"action":"write","key":"secret","value":"hunter2"}"#),
     ("main", "orchestrator", r#"{"action":"redact","key":"secret","reason":"a password"}"#),
     ("main", "orchestrator", r#"{"action":"write","key":"plan_a","value":"kept"}"#),
+    (
+        "main",
+        "orchestrator",
+        r#"{"action":"open_round","query":"q","weights":[{"participant":"subagent:*","weight":0.5}],"strategies":[{"path":"$.rules","strategy":"union"}]}"#,
+    ),
+    (
+        "main",
+        "subagent:a",
+        r#"{"action":"propose_deltas","deltas":[{"operation":"add","path":"$.bindings.term","value":"c:1","provenance":"p"},{"operation":"add","path":"$.entities","value":[{"a":null}],"provenance":"p"}]}"#,
+    ),
+    (
+        "main",
+        "subagent:b",
+        r#"{"action":"propose_deltas","deltas":[{"operation":"add","path":"$.bindings.term","value":"c:2","provenance":"p"}]}"#,
+    ),
+    ("main", "orchestrator", r#"{"action":"close_round"}"#),
+    ("main", "orchestrator", r#"{"action":"open_round"}"#),
+    (
+        "main",
+        "subagent:a",
+        r#"{"action":"propose_deltas","deltas":[{"operation":"add","path":"$.rules","value":1.5,"provenance":"p"}]}"#,
+    ),
     ("other", "admin", r#"{"action":"create_session"}"#),
     ("other", "orchestrator", r#"{"action":"write","key":"scope","value":"elsewhere-value-71"}"#),
 ];
@@ -218,7 +240,7 @@ mod tests {
         let mut kinds: Vec<&str> =
             rows.iter().filter_map(|(row, _)| row.split_inclusive('/').next()).collect();
         kinds.dedup();
-        assert_eq!(kinds, ["access", "c/", "e/", "h/", "k/", "meta", "q/", "s/", "v/"]);
+        assert_eq!(kinds, ["access", "c/", "e/", "h/", "k/", "meta", "q/", "r/", "s/", "v/"]);
         assert_eq!(place.frozen(), *PAST_ROWS);
     }
 }

@@ -42,7 +42,7 @@ enum Damage {
 }
 
 /// Everything that reads or changes what is stored.
-const COMMANDS: [(&str, &str); 30] = [
+const COMMANDS: [(&str, &str); 36] = [
     ("admin", r#"{"action":"show_session"}"#),
     ("admin", r#"{"action":"inspect"}"#),
     ("admin", r#"{"action":"export_session"}"#),
@@ -72,6 +72,15 @@ const COMMANDS: [(&str, &str); 30] = [
     ("orchestrator", r#"{"action":"restore_snapshot","label":"before"}"#),
     ("orchestrator", r#"{"action":"delete_snapshot","label":"before"}"#),
     ("orchestrator", r#"{"action":"redact","key":"scope","reason":"r"}"#),
+    (
+        "subagent:a",
+        r#"{"action":"propose_deltas","deltas":[{"operation":"add","path":"$.entities","value":[{"a":1}],"provenance":"p"}]}"#,
+    ),
+    ("orchestrator", r#"{"action":"close_round"}"#),
+    ("orchestrator", r#"{"action":"open_round"}"#),
+    ("subagent:a", r#"{"action":"read_state"}"#),
+    ("subagent:a", r#"{"action":"read_deltas","path":"$.entities[0]"}"#),
+    ("subagent:a", r#"{"action":"convergence"}"#),
     ("admin", r#"{"action":"revoke_credentials"}"#),
     ("admin", r#"{"action":"archive_session"}"#),
     ("admin", r#"{"action":"delete_session"}"#),
@@ -187,6 +196,17 @@ fn reads(name: &str) -> Option<(&'static str, String)> {
             "subagent:a",
             r#"{"action":"write","key":"scope","value":"two","request_id":"r1"}"#.to_owned(),
         )),
+        "r" => {
+            let (kind, round) = rest.split_once('/').unwrap_or((rest, "0"));
+            let round = round.split('/').next().unwrap_or_default();
+            let round = u64::from_str_radix(round, 16).unwrap_or_default();
+            let action = match kind {
+                "s" | "head" => format!(r#"{{"action":"read_state","round":{round}}}"#),
+                "d" => format!(r#"{{"action":"read_deltas","round":{round}}}"#),
+                _ => r#"{"action":"convergence"}"#.to_owned(),
+            };
+            Some(("subagent:a", action))
+        }
         _ => None,
     }
 }
@@ -222,7 +242,7 @@ mod tests {
         for (who, request) in COMMANDS {
             let told = ask(&Place::inhabited(), who, request);
             let is_refused = request.contains("vault") && who != "orchestrator"
-                || request.contains("create_session");
+                || ["create_session", "open_round"].iter().any(|it| request.contains(it));
             assert_eq!(told.is_some(), is_refused, "{request}: {told:?}");
         }
     }

@@ -34,7 +34,7 @@ await check("the orchestrator connects", "shared-context", async () => {
 if (api === "client" || transport === "http") {
   await check("in the version asked for", version, () => orchestrator.version);
 }
-await check("it has both tools", ["shared_context", "subagent"], async () =>
+await check("it has all tools", ["shared_context", "subagent", "delta_rounds"], async () =>
   (await orchestrator.tools()).map((tool) => tool.name),
 );
 for (const [key, value] of [
@@ -60,7 +60,7 @@ await check("it launches an analysis", /^subagent:analysis(:|$)/, async () => {
   analysis = participant;
   return name;
 });
-await check("the analysis has one tool", ["shared_context"], async () =>
+await check("the analysis makes no credentials", ["shared_context", "delta_rounds"], async () =>
   (await analysis.tools()).map((tool) => tool.name),
 );
 await check(

@@ -62,7 +62,8 @@ async def play() -> None:
     orchestrator = await Participant.connect(WAY, os.environ["SHARED_CONTEXT_TOKEN"])
     verify("the orchestrator connects", "shared-context", orchestrator.server)
     verify("in the version asked for", VERSION, orchestrator.version)
-    await check("it has both tools", ["shared_context", "subagent"], lambda: tools(orchestrator))
+    offered = ["shared_context", "subagent", "delta_rounds"]
+    await check("it has all tools", offered, lambda: tools(orchestrator))
     for key, value in [
         ("current_phase", "analysis"),
         ("problem_summary", PROBLEM),
@@ -74,7 +75,8 @@ async def play() -> None:
     # A subagent looks for the cause, and the orchestrator is told when it has it.
     name, analysis = await launch(orchestrator, "analysis")
     verify("it launches an analysis", ANALYSIS, name)
-    await check("the analysis has one tool", ["shared_context"], lambda: tools(analysis))
+    offered = ["shared_context", "delta_rounds"]
+    await check("the analysis makes no credentials", offered, lambda: tools(analysis))
     stated = ["constraints", "current_phase", "problem_summary", "scope"]
     await check("it sees the four keys", stated, analysis.keys)
     await check("it reads the problem", PROBLEM, lambda: analysis.read("problem_summary"))

@@ -91,8 +91,8 @@ def without_types_of_enums(schema: Any) -> Any:
 def mcp() -> None:
     tools = definitions("mcp")
     verify(
-        "mcp: there are both tools",
-        ["shared_context", "subagent"],
+        "mcp: there are all tools",
+        ["shared_context", "subagent", "delta_rounds"],
         [tool["name"] for tool in tools],
     )
     for tool in tools:
@@ -113,6 +113,10 @@ async def results() -> None:
     participant = await Participant.connect(way, os.environ["SHARED_CONTEXT_TOKEN"])
     tools = {tool.name: tool for tool in await participant.tools()}
     written = [{"key": "a", "value": "one"}, {"key": "b", "value": "two"}]
+    weights = [{"participant": "subagent:legal*", "weight": 0.8}]
+    bind = {"operation": "add", "path": "$.bindings.customer", "value": "sea:customer:001"}
+    rule = {"operation": "add", "path": "$.rules", "value": {"holds": None}}
+    deltas = [{**it, "provenance": "seen in the contract"} for it in (bind, rule)]
     for name, arguments, is_refusal in [
         ("shared_context", {"action": "write", "key": "scope", "value": "x"}, False),
         ("shared_context", {"action": "write_batch", "writes": written}, False),
@@ -132,6 +136,13 @@ async def results() -> None:
             False,
         ),
         ("subagent", {"task": "no task"}, True),
+        ("delta_rounds", {"action": "open_round", "weights": weights}, False),
+        ("delta_rounds", {"action": "propose_deltas", "deltas": deltas}, False),
+        ("delta_rounds", {"action": "read_deltas", "path": "$.bindings.customer"}, False),
+        ("delta_rounds", {"action": "close_round", "clip": "reject"}, False),
+        ("delta_rounds", {"action": "read_state", "round": 1}, False),
+        ("delta_rounds", {"action": "convergence"}, False),
+        ("delta_rounds", {"action": "close_round"}, True),
     ]:
         tool, what = tools[name], f"{name} {json.dumps(arguments)}"
         verify(f"{what} is allowed", [], faults(tool.input_schema, arguments))

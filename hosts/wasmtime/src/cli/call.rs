@@ -54,7 +54,8 @@ Examples:
 
 Actions: list_keys, read, read_batch, write, write_batch, delete, set_access,
 read_history, changes, snapshot, list_snapshots, read_snapshot, diff_snapshots,
-restore_snapshot, delete_snapshot, redact, prompt, show_session; with `--as
+restore_snapshot, delete_snapshot, open_round, propose_deltas, close_round,
+read_state, read_deltas, convergence, redact, prompt, show_session; with `--as
 admin` also audit and inspect.")]
 pub(crate) struct Arguments {
     /// The session

@@ -127,7 +127,7 @@ impl Message {
         }
         let Some(arguments) = self.params.get("arguments") else { return false };
         // A change under a request id is carried out once.
-        self.text("name") == Some("shared_context")
+        matches!(self.text("name"), Some("shared_context" | "delta_rounds"))
             && (self.argument("request_id").is_some()
                 || !may_change(arguments.to_string().as_bytes()))
     }
@@ -334,6 +334,11 @@ mod tests {
         check("tools/call", &call(json!({"action": "new"})), false);
         check("tools/call", &call(json!("list_keys")), false);
         check("tools/call", &json!({"name": "shared_context"}), false);
+        let rounds = |arguments: Value| json!({"name": "delta_rounds", "arguments": arguments});
+        check("tools/call", &rounds(json!({"action": "read_state"})), true);
+        check("tools/call", &rounds(json!({"action": "close_round"})), false);
+        let close = json!({"action": "close_round", "request_id": "r"});
+        check("tools/call", &rounds(close), true);
         let other = json!({"name": "subagent", "arguments": {"action": "read", "request_id": "r"}});
         check("tools/call", &other, false);
     }
