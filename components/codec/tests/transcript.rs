@@ -67,15 +67,12 @@ fn exchanges() -> Vec<(String, Value, Expected)> {
             let (who, behind) = rest.split_once("> ").unwrap();
             let (request, behind) = value(behind);
             let behind = behind.trim_start();
-            let (expected, behind) = match behind.strip_prefix("error ") {
-                Some(code) => {
-                    let (code, behind) = code.split_once('\n').unwrap_or((code, ""));
-                    (Expected::Refused(code.trim().to_owned()), behind)
-                }
-                None => {
-                    let (reply, behind) = value(behind);
-                    (Expected::Reply(reply), behind)
-                }
+            let (expected, behind) = if let Some(code) = behind.strip_prefix("error ") {
+                let (code, behind) = code.split_once('\n').unwrap_or((code, ""));
+                (Expected::Refused(code.trim().to_owned()), behind)
+            } else {
+                let (reply, behind) = value(behind);
+                (Expected::Reply(reply), behind)
             };
             exchanges.push((who.to_owned(), request, expected));
             rest = behind.trim_start();

@@ -79,7 +79,8 @@ fn opening(strategy: &str) -> String {
         .collect();
     let mut rule = json!({"path": "$", "strategy": strategy});
     if strategy == "expert-override" {
-        rule["experts"] = json!(["subagent:3", "subagent:7"]);
+        let experts = json!(["subagent:3", "subagent:7"]);
+        rule = json!({"path": "$", "strategy": strategy, "experts": experts});
     }
     let open = json!({"action": "open_round", "weights": weights, "strategies": [rule],
         "bytes_max": 262_144});

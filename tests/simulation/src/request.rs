@@ -81,32 +81,6 @@ pub fn command(request: &Value) -> Option<Command> {
             limit: u32::try_from(it.number("limit").unwrap_or(LIMIT_DEFAULT)).ok()?,
             keys: it.maybe("keys", |it| KeyPattern::parse(it).ok())?,
         },
-        "open_round" => Command::OpenRound(Box::new(OpenRound {
-            plan: it.plan()?,
-            query: it.text("query").map(str::to_owned),
-            request_id: it.request_id()?,
-        })),
-        "propose_deltas" => {
-            let deltas = it.objects("deltas").into_iter().map(|it| it.delta_of_round());
-            let deltas = deltas.collect::<Option<_>>()?;
-            Command::ProposeDeltas(Proposal::new(deltas, it.request_id()?).ok()?)
-        }
-        "close_round" => Command::CloseRound(CloseRound {
-            clip: it.maybe("clip", |it| Clip::parse(it).ok())?,
-            discards: it.0.get("discard").and_then(Value::as_bool).unwrap_or_default(),
-            request_id: it.request_id()?,
-        }),
-        "read_state" => Command::ReadState { round: it.number("round") },
-        "read_deltas" => Command::ReadDeltas(ReadDeltas {
-            path: it.maybe("path", |it| SentPath::parse(it).ok())?,
-            round: it.number("round"),
-            after: it.maybe("after", |it| {
-                let (round, sequence) = it.split_once('.')?;
-                Some((round.parse().ok()?, sequence.parse().ok()?))
-            })?,
-            limit: u32::try_from(it.number("limit").unwrap_or(LIMIT_DEFAULT)).ok()?,
-        }),
-        "convergence" => Command::ReadConvergence,
         "redact" => Command::Redact {
             key: key()?,
             revision: revision("revision"),
@@ -135,7 +109,7 @@ pub fn command(request: &Value) -> Option<Command> {
             since: revision("since").unwrap_or_default(),
             limit: u32::try_from(it.number("limit").unwrap_or(LIMIT_DEFAULT)).ok()?,
         },
-        _ => return None,
+        _ => return it.rounds(),
     })
 }
 
@@ -175,9 +149,42 @@ impl<'a> Members<'a> {
         self.0.get(name)?.as_array()?.iter().map(Value::as_str).collect()
     }
 
-    fn objects(&self, name: &str) -> Vec<Members<'a>> {
+    fn objects(&self, name: &str) -> Vec<Self> {
         let list = self.0.get(name).and_then(Value::as_array).into_iter().flatten();
         list.filter_map(Value::as_object).map(Members).collect()
+    }
+
+    /// The command of a request about rounds.
+    fn rounds(&self) -> Option<Command> {
+        Some(match self.text("action")? {
+            "open_round" => Command::OpenRound(Box::new(OpenRound {
+                plan: self.plan()?,
+                query: self.text("query").map(str::to_owned),
+                request_id: self.request_id()?,
+            })),
+            "propose_deltas" => {
+                let deltas = self.objects("deltas").into_iter().map(|it| it.delta_of_round());
+                let deltas = deltas.collect::<Option<_>>()?;
+                Command::ProposeDeltas(Proposal::new(deltas, self.request_id()?).ok()?)
+            }
+            "close_round" => Command::CloseRound(CloseRound {
+                clip: self.maybe("clip", |it| Clip::parse(it).ok())?,
+                discards: self.0.get("discard").and_then(Value::as_bool).unwrap_or_default(),
+                request_id: self.request_id()?,
+            }),
+            "read_state" => Command::ReadState { round: self.number("round") },
+            "read_deltas" => Command::ReadDeltas(ReadDeltas {
+                path: self.maybe("path", |it| SentPath::parse(it).ok())?,
+                round: self.number("round"),
+                after: self.maybe("after", |it| {
+                    let (round, sequence) = it.split_once('.')?;
+                    Some((round.parse().ok()?, sequence.parse().ok()?))
+                })?,
+                limit: u32::try_from(self.number("limit").unwrap_or(LIMIT_DEFAULT)).ok()?,
+            }),
+            "convergence" => Command::ReadConvergence,
+            _ => return None,
+        })
     }
 
     fn plan(&self) -> Option<Plan> {

@@ -96,7 +96,10 @@ fn everything_else_an_agent_may_ask_for_is_there() {
             let list = answer["result"][list].as_array().unwrap_or_else(|| panic!("{answer}"));
             list.iter().map(|it| it[name].as_str().unwrap().to_owned()).collect()
         };
-        assert_eq!(names("tools/list", "tools", "name"), ["shared_context", "subagent", "delta_rounds"]);
+        assert_eq!(
+            names("tools/list", "tools", "name"),
+            ["shared_context", "subagent", "delta_rounds"]
+        );
         assert_eq!(names("prompts/list", "prompts", "name"), ["shared_context"]);
         let uris = names("resources/list", "resources", "uri");
         assert!(uris.contains(&"session://s/entries/scope".to_owned()), "{uris:?}");

@@ -59,7 +59,15 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: CORE,
         members: &[],
-        others: Others::Only(&["postcard", "serde", "sha2", "strsim"]),
+        others: Others::Only(&[
+            "postcard",
+            "rsonpath-syntax",
+            "serde",
+            "serde_jcs",
+            "serde_json",
+            "sha2",
+            "strsim",
+        ]),
     },
     Layer {
         name: CODEC,

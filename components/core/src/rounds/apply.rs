@@ -87,7 +87,9 @@ impl<'a> Making<'a> {
             match &now {
                 Becomes::This(_) | Becomes::Gone => making.hold(&by),
                 Becomes::Longer(items) => {
-                    items.iter().for_each(|it| making.hold(&it.by));
+                    for item in items {
+                        making.hold(&item.by);
+                    }
                     // Who said what is there already has its place too.
                     let makers: BTreeSet<usize> =
                         items.iter().flat_map(|it| it.by.clone()).collect();

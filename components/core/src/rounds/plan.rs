@@ -51,7 +51,7 @@ impl Weight {
     }
 
     /// In billionths.
-    pub(crate) fn billionths(self) -> u32 {
+    pub fn billionths(self) -> u32 {
         self.0
     }
 

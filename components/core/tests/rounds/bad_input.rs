@@ -207,20 +207,20 @@ fn a_retry_is_answered_as_the_first_time_and_another_request_refused() {
     let open_it = Command::OpenRound(Box::new(OpenRound {
         plan: plan(&[("*", 0.5)], &[("$.bindings", "expert-override:subagent:a")]),
         query: Some("q".to_owned()),
-        request_id: request_id("open"),
+        request_id: Some(request_id("open")),
     }));
     let first = host.ask(CHIEF, &open_it).unwrap();
     assert_eq!(host.ask(CHIEF, &open_it).unwrap(), first);
     let proposal = |delta| {
         let deltas = vec![sent(delta).unwrap()];
-        Command::ProposeDeltas(Proposal { deltas, request_id: request_id("propose") })
+        Command::ProposeDeltas(Proposal { deltas, request_id: Some(request_id("propose")) })
     };
     let first = host.ask(A, &proposal("add $.rules [1]")).unwrap();
     assert_eq!(host.ask(A, &proposal("add $.rules [1]")).unwrap(), first);
     assert_eq!(code(host.ask(A, &proposal("add $.rules [2]"))), Code::RequestIdReused);
     assert_eq!(deltas(&host, None).len(), 1);
     let close_it = Command::CloseRound(CloseRound {
-        request_id: request_id("close"),
+        request_id: Some(request_id("close")),
         ..CloseRound::default()
     });
     let first = host.ask(CHIEF, &close_it).unwrap();

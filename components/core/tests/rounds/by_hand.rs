@@ -66,7 +66,7 @@ fn objects_are_merged_member_by_member_and_items_appended_heaviest_first() {
         &[
             (A, r#"add $.entities {"id":"e1","name":"Acme"}"#),
             (B, r#"add $.entities [{"id":"e2"},{"id":"e3"}]"#),
-            (A, r#"add $.rules [1]"#),
+            (A, "add $.rules [1]"),
         ],
     );
     assert_eq!(
@@ -278,7 +278,7 @@ fn of_several_rules_the_first_counts() {
 /// the object nothing could be kept in the list, though its path is another one.
 #[test]
 fn what_is_begun_as_a_list_is_not_an_object_too() {
-    let deltas = [(A, r#"add $.entities[0].tags []"#), (B, r#"add $.entities[0].tags {"a":1}"#)];
+    let deltas = [(A, "add $.entities[0].tags []"), (B, r#"add $.entities[0].tags {"a":1}"#)];
     for (weight, expected, told) in [
         (0.9, json!([]), ["applied", "lost to 1: replaced-above"]),
         (0.1, json!({"a":1}), ["lost to 2: changed-below", "applied"]),

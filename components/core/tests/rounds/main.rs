@@ -2,6 +2,7 @@
 //! order of arrival.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+#![expect(clippy::indexing_slicing, reason = "what is not there fails the test")]
 
 mod bad_input;
 mod by_hand;
@@ -14,7 +15,7 @@ mod support;
 
 use serde_json::Value;
 use shared_context_core::{
-    CloseRound, Code, Command, Config, Error, OpenRound, Proposal, ReadDeltas, Reply, RequestId,
+    CloseRound, Code, Command, Error, OpenRound, Proposal, ReadDeltas, Reply, RequestId,
     pattern::{ParticipantPattern, Participants},
     reply::{DeltaRead, DeltasPage, Proposed, StateRead},
     rounds::{
@@ -30,7 +31,7 @@ const CHIEF: &str = "orchestrator";
 fn session() -> TestHost {
     let host = TestHost::default();
     host.now.set(1_000_000);
-    let create = Command::CreateSession(Box::new(Config::default()));
+    let create = Command::CreateSession(Box::default());
     host.ask("admin", &create).unwrap();
     host
 }
@@ -151,6 +152,6 @@ fn clipping(clip: Clip, bytes_max: u32) -> Plan {
     Plan { clip, bytes_max: Some(bytes_max), ..Plan::default() }
 }
 
-fn request_id(id: &str) -> Option<RequestId> {
-    Some(RequestId::parse(id).unwrap())
+fn request_id(id: &str) -> RequestId {
+    RequestId::parse(id).unwrap()
 }

@@ -243,9 +243,10 @@ proptest! {
         bytes_max in 1_000_u32..2_000,
     ) {
         let host = session();
-        let weights = [0.1, 0.4, 0.4, 0.9];
+        // In tenths.
+        let weights = [1_u32, 4, 4, 9];
         let plan = Plan {
-            weights: plan(&PARTICIPANTS.into_iter().zip(weights).collect::<Vec<_>>(), &[]).weights,
+            weights: plan(&PARTICIPANTS.into_iter().zip(weights.map(|it| f64::from(it) / 10.0)).collect::<Vec<_>>(), &[]).weights,
             ..clipping(how, bytes_max)
         };
         // Of what was appended and not clipped: weight, round, bytes.
@@ -257,13 +258,14 @@ proptest! {
             }
             let ended = close(&host).ended.unwrap();
             prop_assert!(ended.bytes <= bytes_max);
-            let key = |weight: f64, round: u64, bytes: usize| match how {
-                Clip::LowestWeightFirst => (format!("{weight}"), round),
-                Clip::OldestFirst => (format!("{round:09}"), (weight * 10.0) as u64),
+            let key = |tenths: u32, round: u64, bytes: usize| match how {
+                Clip::LowestWeightFirst => (format!("{tenths}"), round),
+                Clip::OldestFirst => (format!("{round:09}"), u64::from(tenths)),
                 _ => (format!("{:09}", 999_999 - bytes), round),
             };
             let gone = ended.clipped.iter().map(|it| {
-                key(it.mark.weight.as_f64(), it.mark.round, usize::try_from(it.bytes).unwrap())
+                let tenths = weights.into_iter().find(|of| it.mark.weight.as_f64() * 10.0 <= f64::from(*of) + 0.5);
+                key(tenths.unwrap(), it.mark.round, usize::try_from(it.bytes).unwrap())
             });
             let entities = state(&host)["entities"].clone();
             let stays = entities.as_array().unwrap().iter().map(|it| {

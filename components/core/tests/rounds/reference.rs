@@ -139,104 +139,153 @@ pub(crate) struct Closed {
 
 /// Closes a round.
 pub(crate) fn close(state: &Value, deltas: &[Delta], rules: &Rules) -> Closed {
-    let mut lost = vec![BTreeMap::new(); deltas.len()];
     let mut order: Vec<usize> = (0..deltas.len()).collect();
     order.sort_by_key(|&nth| {
         let it = &deltas[nth];
         (Reverse(it.weight), it.participant.clone(), it.sequence)
     });
-    let of = |rank: usize| &deltas[order[rank]];
-    let mut claims = Vec::new();
-    for rank in 0..order.len() {
-        let it = of(rank);
-        match it.operation {
-            "remove" => claims.push(Claim { rank, path: it.path.clone(), what: What::Gone }),
-            _ => claims.extend(apart(rank, it.operation, &it.path, &it.value, state, rules)),
-        }
+    let sorted = order.iter().map(|&nth| &deltas[nth]).collect();
+    let lost = vec![BTreeMap::new(); deltas.len()];
+    let mut reading = Reading { state, rules, deltas: sorted, lost };
+    let claims = reading.claims();
+    let mut outcomes = Vec::new();
+    for (path, claims) in reading.last_words(&claims) {
+        outcomes.push(reading.settle(path, claims));
     }
-    let has_claims: Vec<bool> =
-        (0..order.len()).map(|rank| claims.iter().any(|it| it.rank == rank)).collect();
-    // Each has its say once in each place: its last word, and what it appends in a row.
-    let mut last_words: Vec<Claim> = Vec::new();
-    for it in &claims {
-        let mut later = claims.iter().filter(|other| {
-            let is_same = of(other.rank).participant == of(it.rank).participant;
-            is_same && other.path == it.path && other.rank > it.rank
+    let held = reading.hold(outcomes);
+    let (mut has, mut lost) = (vec![false; deltas.len()], vec![BTreeMap::new(); deltas.len()]);
+    for (rank, nth) in order.iter().enumerate() {
+        let says_nothing = claims.iter().all(|it| it.rank != rank);
+        has[*nth] = says_nothing || held.iter().any(|it| it.ranks.contains(&rank));
+        let of_rank = reading.lost[rank].iter();
+        lost[*nth] = of_rank.map(|(path, (to, why))| (path.clone(), (order[*to], *why))).collect();
+    }
+    let held = held.into_iter().map(|it| (it.path, it.what)).collect();
+    Closed { state: make(state, held), has, lost }
+}
+
+/// Deltas in the order in which they count: a delta's place there is its rank.
+struct Reading<'a> {
+    state: &'a Value,
+    rules: &'a Rules,
+    deltas: Vec<&'a Delta>,
+    /// Of each rank where it lost, to which rank, and why.
+    lost: Vec<BTreeMap<Vec<Step>, (usize, &'static str)>>,
+}
+
+/// What a participant says of a place, in how many claims it may be.
+struct Voice {
+    what: What,
+    claims: Vec<Claim>,
+}
+
+/// What becomes of a place, and the ranks that say so.
+struct Outcome {
+    path: Vec<Step>,
+    what: What,
+    ranks: Vec<usize>,
+}
+
+impl Reading<'_> {
+    fn claims(&self) -> Vec<Claim> {
+        let claims = self.deltas.iter().enumerate().flat_map(|(rank, it)| match it.operation {
+            "remove" => vec![Claim { rank, path: it.path.clone(), what: What::Gone }],
+            _ => apart(rank, it.operation, &it.path, &it.value, self.state, self.rules),
         });
-        let says_else = |other: &&Claim| match (&it.what, &other.what) {
-            (What::More(_), What::More(_)) => false,
-            (mine, others) => mine != others,
-        };
-        match later.find(says_else) {
-            Some(other) => {
-                let to = (order[other.rank], "superseded");
-                lost[order[it.rank]].insert(it.path.clone(), to);
-            }
-            None => last_words.push(it.clone()),
-        }
+        claims.collect()
     }
-    let mut places: BTreeMap<Vec<Step>, Vec<Claim>> = BTreeMap::new();
-    for it in last_words {
-        places.entry(it.path.clone()).or_default().push(it);
+
+    fn who(&self, rank: usize) -> &str {
+        &self.deltas[rank].participant
     }
-    let mut outcomes: Vec<(Vec<Step>, What, Vec<usize>)> = Vec::new();
-    for (path, claims) in places {
-        // What each participant says, with its claims.
-        let mut voices: Vec<(What, Vec<Claim>)> = Vec::new();
+
+    /// Each has its say once in each place: its last word, and what it appends in a row.
+    fn last_words(&mut self, claims: &[Claim]) -> BTreeMap<Vec<Step>, Vec<Claim>> {
+        let mut places: BTreeMap<Vec<Step>, Vec<Claim>> = BTreeMap::new();
         for it in claims {
-            let same = voices
-                .iter_mut()
-                .find(|(_, of_voice)| of(of_voice[0].rank).participant == of(it.rank).participant);
-            match (same, &it.what) {
-                (Some((What::More(all), of_voice)), What::More(items)) => {
-                    all.extend(items.clone());
-                    of_voice.push(it);
-                }
-                (Some((_, of_voice)), _) => of_voice.push(it),
-                (None, what) => voices.push((what.clone(), vec![it.clone()])),
+            let says_else = |other: &&Claim| match (&it.what, &other.what) {
+                (What::More(_), What::More(_)) => false,
+                (mine, others) => mine != others,
+            };
+            let is_later = |other: &&Claim| {
+                let is_same = self.who(other.rank) == self.who(it.rank);
+                is_same && other.path == it.path && other.rank > it.rank
+            };
+            match claims.iter().filter(is_later).find(says_else).map(|it| it.rank) {
+                Some(to) => drop(self.lost[it.rank].insert(it.path.clone(), (to, "superseded"))),
+                None => places.entry(it.path.clone()).or_default().push(it.clone()),
             }
         }
-        let count = |what: &What| voices.iter().filter(|it| it.0 == *what).count();
-        let sum = |what: &What| -> u64 {
-            let same = voices.iter().filter(|it| it.0 == *what);
-            same.map(|it| u64::from(of(it.1[0].rank).weight)).sum()
+        places
+    }
+
+    /// What each participant says, with its claims.
+    fn voices(&self, claims: Vec<Claim>) -> Vec<Voice> {
+        let mut voices: Vec<Voice> = Vec::new();
+        for it in claims {
+            let is_same = |of: &&mut Voice| self.who(of.claims[0].rank) == self.who(it.rank);
+            match (voices.iter_mut().find(is_same), &it.what) {
+                (Some(Voice { what: What::More(all), claims }), What::More(items)) => {
+                    all.extend(items.clone());
+                    claims.push(it);
+                }
+                (Some(voice), _) => voice.claims.push(it),
+                (None, what) => voices.push(Voice { what: what.clone(), claims: vec![it] }),
+            }
+        }
+        voices
+    }
+
+    /// Who wins among `voices`, and why the others lose.
+    fn winner<'v>(&self, strategy: &str, voices: &'v [Voice]) -> (&'v Voice, &'static str) {
+        let rank = |it: &&Voice| it.claims[0].rank;
+        let same = |what: &What| -> Vec<&'v Voice> {
+            voices.iter().filter(|it| it.what == *what).collect()
         };
-        let rank = |voice: &(What, Vec<Claim>)| voice.1[0].rank;
-        let strategy = rules.of(&path);
+        let weight = |it: &Voice| u64::from(self.deltas[it.claims[0].rank].weight);
+        let expert = |it: &&Voice| {
+            let place = self.rules.experts.iter().position(|of| of == self.who(rank(it)));
+            place.unwrap_or(usize::MAX)
+        };
         let winner = match strategy {
             "majority-vote" => voices.iter().min_by_key(|it| {
-                (Reverse(count(&it.0)), Reverse(sum(&it.0)), it.0.text(), rank(it))
+                let same = same(&it.what);
+                let sum: u64 = same.iter().map(|it| weight(it)).sum();
+                (Reverse(same.len()), Reverse(sum), it.what.text(), rank(it))
             }),
-            "expert-override" => voices.iter().min_by_key(|it| {
-                let participant = &of(rank(it)).participant;
-                let expert = rules.experts.iter().position(|it| it == participant);
-                (expert.unwrap_or(usize::MAX), rank(it))
-            }),
-            _ => voices.iter().min_by_key(|it| rank(it)),
+            "expert-override" => voices.iter().min_by_key(|it| (expert(it), rank(it))),
+            _ => voices.iter().min_by_key(rank),
         };
-        let (winner, to) = winner.map(|it| (it.0.clone(), order[rank(it)])).unwrap();
-        let is_expert = rules.experts.contains(&deltas[to].participant);
+        let winner = winner.unwrap();
         let why = match strategy {
             "majority-vote" => "outvoted",
-            "expert-override" if is_expert => "overridden",
+            "expert-override" if expert(&winner) < usize::MAX => "overridden",
             _ => "outweighed",
         };
-        let appends =
-            matches!(winner, What::More(_)) && matches!(strategy, "weighted-merge" | "union");
+        (winner, why)
+    }
+
+    /// What becomes of `path`, of which this is claimed.
+    fn settle(&mut self, path: Vec<Step>, claims: Vec<Claim>) -> Outcome {
+        let (voices, strategy) = (self.voices(claims), self.rules.of(&path));
+        let (winner, why) = self.winner(strategy, &voices);
+        let merges = matches!(strategy, "weighted-merge" | "union");
+        let appends = merges && matches!(winner.what, What::More(_));
         let (mut items, mut ranks) = (Vec::new(), Vec::new());
-        for (what, claims) in &voices {
+        for Voice { what, claims } in &voices {
             if let (true, What::More(more)) = (appends, what) {
                 items.extend(more.clone());
-            } else if *what != winner {
+            } else if *what != winner.what {
                 for it in claims {
-                    lost[order[it.rank]].insert(path.clone(), (to, why));
+                    self.lost[it.rank].insert(path.clone(), (winner.claims[0].rank, why));
                 }
                 continue;
             }
             ranks.extend(claims.iter().map(|it| it.rank));
         }
         if strategy == "union" {
-            let here = look(state, &path).and_then(Value::as_array).cloned().unwrap_or_default();
+            let here = look(self.state, &path).and_then(Value::as_array).cloned();
+            let here = here.unwrap_or_default();
             let mut once: Vec<Value> = Vec::new();
             for item in items {
                 if !here.contains(&item) && !once.contains(&item) {
@@ -246,48 +295,44 @@ pub(crate) fn close(state: &Value, deltas: &[Delta], rules: &Rules) -> Closed {
             items = once;
         }
         ranks.sort_unstable();
-        outcomes.push((path, if appends { What::More(items) } else { winner }, ranks));
+        let what = if appends { What::More(items) } else { winner.what.clone() };
+        Outcome { path, what, ranks }
     }
-    outcomes.sort_by_key(|it| it.2[0]);
-    let mut held: Vec<(Vec<Step>, What, Vec<usize>)> = Vec::new();
-    for it in outcomes {
-        let takes = |path: &[Step], what: &What| match what {
+
+    /// Whether it leaves nothing of what is below it.
+    fn takes(&self, it: &Outcome) -> bool {
+        let is_new = look(self.state, &it.path).is_none();
+        match &it.what {
             What::Gone => true,
-            What::Be(value) => look(state, path).is_some() || *value != Value::Object(Map::new()),
-            What::More(_) => look(state, path).is_none(),
-        };
-        let (mut above, mut below) = (Vec::new(), Vec::new());
-        for (path, what, ranks) in &held {
-            if *what == What::Gone && it.1 == What::Gone {
-                continue;
-            }
-            if it.0.len() > path.len() && it.0.starts_with(path) && takes(path, what) {
-                above.push((Reverse(path.len()), ranks[0]));
-            }
-            if path.len() > it.0.len() && path.starts_with(&it.0) && takes(&it.0, &it.1) {
-                below.push(ranks[0]);
-            }
+            What::Be(value) => !is_new || *value != Value::Object(Map::new()),
+            What::More(_) => is_new,
         }
-        let nearest = above.into_iter().min().map(|(_, rank)| (rank, "replaced-above"));
-        let first = below.into_iter().min().map(|rank| (rank, "changed-below"));
-        match nearest.or(first) {
-            None => held.push(it),
-            Some((to, why)) => {
-                for rank in &it.2 {
-                    lost[order[*rank]].insert(it.0.clone(), (order[to], why));
+    }
+
+    /// Those that can hold together.
+    fn hold(&mut self, mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
+        let is_above = |a: &[Step], b: &[Step]| b.len() > a.len() && b.starts_with(a);
+        outcomes.sort_by_key(|it| it.ranks[0]);
+        let mut held: Vec<Outcome> = Vec::new();
+        for it in outcomes {
+            let others =
+                held.iter().filter(|other| other.what != What::Gone || it.what != What::Gone);
+            let above = others.clone().filter(|other| is_above(&other.path, &it.path));
+            let nearest = above.filter(|it| self.takes(it)).max_by_key(|it| it.path.len());
+            let below = others.filter(|other| is_above(&it.path, &other.path) && self.takes(&it));
+            let nearest = nearest.map(|it| (it.ranks[0], "replaced-above"));
+            let first = below.map(|it| (it.ranks[0], "changed-below")).min();
+            match nearest.or(first) {
+                None => held.push(it),
+                Some(to) => {
+                    for rank in &it.ranks {
+                        self.lost[*rank].insert(it.path.clone(), to);
+                    }
                 }
             }
         }
+        held
     }
-    let has: Vec<bool> = (0..order.len())
-        .map(|rank| !has_claims[rank] || held.iter().any(|it| it.2.contains(&rank)))
-        .collect();
-    let mut has_by_place = vec![false; deltas.len()];
-    for (rank, has) in has.into_iter().enumerate() {
-        has_by_place[order[rank]] = has;
-    }
-    let held = held.into_iter().map(|(path, what, _)| (path, what)).collect();
-    Closed { state: make(state, held), has: has_by_place, lost }
 }
 
 /// `state` with what was held: the shallow before the deep, the front after the back.

@@ -328,8 +328,7 @@ impl Played {
     fn merge(&mut self, discards: bool) {
         let plain = |it: &Delta| reference::Delta {
             participant: it.participant.to_string(),
-            weight: (weight(&self.round.plan, it.participant.as_str()).as_f64() * 1e9).round()
-                as u32,
+            weight: weight(&self.round.plan, it.participant.as_str()).billionths(),
             sequence: it.sequence as usize,
             operation: it.operation.as_str(),
             path: plain_steps(&it.path),
