@@ -1,6 +1,7 @@
 //! Replies as JSON. Members that 000 §3 shows come first, in its order; what is
 //! ours follows.
 
+mod deltas;
 mod entries;
 mod feed;
 mod rounds;
@@ -13,12 +14,13 @@ use shared_context_core::{Config, Outcome, Reply, port::Revision, prompt::Render
 use crate::request::DocumentForm;
 #[cfg(feature = "schema")]
 pub(crate) use {
+    deltas::{DeltasReply, ProposedReply},
     entries::{
         BatchReadReply, BatchReply, DeleteReply, EntryForm, HistoryReply, ListReply, ReadReply,
         RedactReply, UnchangedReply, WriteReply,
     },
     feed::{AuditReply, ChangesReply},
-    rounds::{ConvergenceReply, DeltasReply, ProposedReply, RoundReply, StateReply},
+    rounds::{ConvergenceReply, RoundReply, StateReply},
     session::{DeleteSessionReply, InspectReply, SessionReply},
     snapshots::{
         DeleteSnapshotReply, DiffReply, RestoreReply, SnapshotForm, SnapshotReply, SnapshotsReply,
@@ -67,9 +69,9 @@ pub(crate) fn encode(outcome: &Outcome) -> Vec<u8> {
         }
         Reply::Changes(it) => to_vec(&feed::changes(it, revision)),
         Reply::Round(it) => to_vec(&rounds::round(it, revision)),
-        Reply::Proposed(it) => to_vec(&rounds::proposed(*it, revision)),
+        Reply::Proposed(it) => to_vec(&deltas::proposed(*it, revision)),
         Reply::State(it) => to_vec(&rounds::state(it, revision)),
-        Reply::Deltas(it) => to_vec(&rounds::deltas(it, revision)),
+        Reply::Deltas(it) => to_vec(&deltas::deltas(it, revision)),
         Reply::Convergence(it) => to_vec(&rounds::convergence(it, revision)),
         Reply::Redacted(it) => to_vec(&entries::redacted(it, revision)),
         Reply::Inspection(it) => to_vec(&session::inspection(it, revision)),

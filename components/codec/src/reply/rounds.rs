@@ -1,12 +1,14 @@
-//! What is told of rounds (003): the round, the state, deltas, convergence.
+//! What is told of rounds (003): the round, the state, convergence. What is told
+//! of deltas is in `deltas`.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use shared_context_core::{
-    reply::{DeltaRead, DeltasPage, Proposed, StateRead},
-    rounds::{Clipped, Convergence, Ended, Fate, Json, Loss, Round, Status, StrategyRule},
+    reply::StateRead,
+    rounds::{Clipped, Convergence, Ended, Round, StrategyRule},
 };
 
+use super::deltas::raw;
 use crate::json::Time;
 
 /// A round.
@@ -122,21 +124,6 @@ struct ConvergenceForm {
     paths: u32,
 }
 
-/// Where proposed deltas stand.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "propose_deltas_reply"))]
-pub(crate) struct ProposedReply {
-    /// The round.
-    round: u64,
-    /// The sequence of the first of them in it.
-    first_sequence: u32,
-    /// The sequence of the last of them.
-    last_sequence: u32,
-    /// The session's revision after it.
-    revision: u64,
-}
-
 /// The shared state.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -174,77 +161,6 @@ struct StateForm {
     rules: Vec<serde_json::Value>,
 }
 
-/// Some of a session's deltas.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "deltas_page"))]
-pub(crate) struct DeltasReply<'a> {
-    /// The deltas, oldest first.
-    deltas: Vec<DeltaReply<'a>>,
-    /// Ask again after this for more. Absent when there is no more.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_after: Option<String>,
-    /// The session's revision.
-    revision: u64,
-}
-
-/// A delta and what became of it.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "proposed_delta"))]
-struct DeltaReply<'a> {
-    /// Its round.
-    round: u64,
-    /// Its number in the round, from 1.
-    sequence: u32,
-    /// Who proposed it.
-    participant: &'a str,
-    /// How much it counts.
-    weight: f64,
-    /// When it was proposed, UTC.
-    proposed_at: Time,
-    /// `add`, `modify` or `remove`.
-    operation: &'static str,
-    /// Where, as a normalized path into the state its round began with.
-    path: String,
-    /// With what. Absent when it removes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
-    #[cfg_attr(feature = "schema", schemars(default))]
-    value: Option<&'a RawValue>,
-    /// Why.
-    provenance: &'a str,
-    /// `pending` while the round is open; then `applied`, as a whole or in part,
-    /// `lost` to others, or `refused`.
-    outcome: &'static str,
-    /// Why it was refused: `clipped`, since the state would have been too large, or
-    /// `discarded`, with the whole round.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
-    /// What of it lost. Absent when nothing did.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    losses: Vec<LossForm<'a>>,
-    /// What of it went again because the state would have been too large, as
-    /// normalized paths. Absent when nothing did.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    clipped: Vec<String>,
-}
-
-/// A place at which a delta lost.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "delta_loss"))]
-struct LossForm<'a> {
-    /// The place, as a normalized path.
-    path: String,
-    /// What decided it.
-    why: &'static str,
-    /// The sequence of the delta that won.
-    to_sequence: u32,
-    /// Whose that is.
-    to_participant: &'a str,
-}
-
 /// How the rounds of a session changed its state.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -277,11 +193,6 @@ struct RoundConvergence {
     refused: u32,
     /// When it was closed, UTC.
     closed_at: Time,
-}
-
-/// A value as it is kept: canonical text is JSON.
-fn raw(it: &Json) -> &RawValue {
-    serde_json::from_str(it.as_str()).unwrap_or(RawValue::NULL)
 }
 
 pub(super) fn round(it: &Round, revision: u64) -> RoundReply<'_> {
@@ -363,10 +274,6 @@ impl From<Convergence> for ConvergenceForm {
     }
 }
 
-pub(super) fn proposed(it: Proposed, revision: u64) -> ProposedReply {
-    ProposedReply { round: it.round, first_sequence: it.first, last_sequence: it.last(), revision }
-}
-
 pub(super) fn state(it: &StateRead, revision: u64) -> StateReply<'_> {
     StateReply {
         round: it.round,
@@ -375,49 +282,6 @@ pub(super) fn state(it: &StateRead, revision: u64) -> StateReply<'_> {
         bytes_max: it.bytes_max,
         open_round: it.open.as_ref().map(RoundForm::from),
         revision,
-    }
-}
-
-pub(super) fn deltas(it: &DeltasPage, revision: u64) -> DeltasReply<'_> {
-    DeltasReply {
-        deltas: it.deltas.iter().map(delta).collect(),
-        next_after: it.next_after.map(|(round, sequence)| format!("{round}.{sequence}")),
-        revision,
-    }
-}
-
-fn delta(DeltaRead { round, delta, weight, fate }: &DeltaRead) -> DeltaReply<'_> {
-    let (outcome, reason) = match fate.as_ref().map(|it| it.status) {
-        None => ("pending", None),
-        Some(Status::Applied) => ("applied", None),
-        Some(Status::Lost) => ("lost", None),
-        Some(why @ (Status::Clipped | Status::Discarded)) => ("refused", Some(why.as_str())),
-    };
-    let losses = fate.iter().flat_map(|it| &it.losses);
-    let clipped = fate.iter().flat_map(|it: &Fate| &it.clipped);
-    DeltaReply {
-        round: *round,
-        sequence: delta.sequence,
-        participant: delta.participant.as_str(),
-        weight: weight.as_f64(),
-        proposed_at: Time(delta.proposed_at),
-        operation: delta.operation.as_str(),
-        path: delta.path.to_string(),
-        value: delta.value.as_ref().map(raw),
-        provenance: delta.provenance.as_str(),
-        outcome,
-        reason,
-        losses: losses.map(loss).collect(),
-        clipped: clipped.map(ToString::to_string).collect(),
-    }
-}
-
-fn loss(it: &Loss) -> LossForm<'_> {
-    LossForm {
-        path: it.path.to_string(),
-        why: it.why.as_str(),
-        to_sequence: it.to,
-        to_participant: it.by.as_str(),
     }
 }
 

@@ -139,8 +139,13 @@ pub(super) fn redact() -> Value {
 pub(super) fn open_round() -> Value {
     json!({
         "query": "Who is the customer of this contract?",
-        "weights": [{"participant": "subagent:legal", "weight": 0.8}, {"participant": "*", "weight": 0.5}],
-        "strategies": [{"path": "$.bindings", "strategy": "expert-override", "experts": ["subagent:legal"]}],
+        "weights": [
+            {"participant": "subagent:legal", "weight": 0.8},
+            {"participant": "*", "weight": 0.5},
+        ],
+        "strategies": [
+            {"path": "$.bindings", "strategy": "expert-override", "experts": ["subagent:legal"]},
+        ],
     })
 }
 
