@@ -64,6 +64,7 @@ pub mod store;
 
 pub mod memory;
 
+mod order;
 mod record;
 mod session;
 

@@ -44,8 +44,8 @@ pub(crate) use meta::Meta;
 pub(crate) use namespace::{decode_namespace, encode_namespace};
 pub(crate) use request::{batch_digest, decode_answer, delete_digest, encode_answer, write_digest};
 pub(crate) use round::{
-    close_digest, decode_deltas, decode_ended, decode_rounds, decode_state, encode_deltas,
-    encode_ended, encode_rounds, encode_state, open_digest, proposal_digest,
+    close_digest, decode_deltas, decode_document, decode_ended, decode_rounds, decode_state,
+    encode_deltas, encode_ended, encode_rounds, encode_state, open_digest, proposal_digest,
 };
 pub(crate) use snapshot::{
     decode_snapshot_entries, decode_snapshot_info, encode_snapshot_entries, encode_snapshot_info,

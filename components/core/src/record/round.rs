@@ -1,7 +1,5 @@
 //! The rows `r/`: the rounds of a session, the states they made, their deltas.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -10,6 +8,7 @@ use super::{
 use crate::{
     Error,
     command::{CloseRound, OpenRound, Proposal},
+    order::map,
     pattern::ParticipantPattern,
     rounds::{
         Clip, Clipped, Convergence, Delta, Ended, Fate, Json, Loss, Mark, Marks, Operation, Path,
@@ -82,7 +81,7 @@ type MarkRecord = (u64, u32);
 #[derive(Serialize, Deserialize)]
 struct StateRecord {
     document: String,
-    bindings: BTreeMap<String, MarkRecord>,
+    bindings: Vec<(String, MarkRecord)>,
     entities: Vec<MarkRecord>,
     rules: Vec<MarkRecord>,
 }
@@ -135,7 +134,7 @@ pub(crate) fn encode_state(it: &State) -> Result<Vec<u8>, Error> {
     let marks = |marks: &[Mark]| marks.iter().map(mark_to_store).collect();
     let bindings = it.marks.bindings.iter();
     encode(&StateRecord {
-        document: it.document()?.as_str().to_owned(),
+        document: it.text().as_str().to_owned(),
         bindings: bindings.map(|(term, it)| (term.clone(), mark_to_store(it))).collect(),
         entities: marks(&it.marks.entities),
         rules: marks(&it.marks.rules),
@@ -148,12 +147,19 @@ pub(crate) fn decode_state(bytes: &[u8]) -> Result<State, Error> {
     let marks = |marks: Vec<MarkRecord>| marks.into_iter().map(stored_mark).collect();
     Ok(State {
         document: serde_json::from_str(&document).map_err(damaged)?,
+        text: Json::stored(document),
         marks: Marks {
-            bindings: bindings.into_iter().map(|(term, it)| (term, stored_mark(it))).collect(),
+            bindings: map(bindings.into_iter().map(|(term, it)| (term, stored_mark(it)))),
             entities: marks(entities),
             rules: marks(rules),
         },
     })
+}
+
+/// Decodes the document of the state that a round made, and nothing of its parts.
+pub(crate) fn decode_document(bytes: &[u8]) -> Result<Json, Error> {
+    let StateRecord { document, .. } = decode(bytes)?;
+    Ok(Json::stored(document))
 }
 
 /// Encodes deltas that were proposed together.

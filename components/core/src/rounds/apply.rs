@@ -4,7 +4,7 @@
 //! first, then lists grow, and what goes goes from behind, so that no index moves
 //! before its turn.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
@@ -14,6 +14,7 @@ use super::{
     path::{Path, Step},
     state::Marks,
 };
+use crate::order::{map, set};
 
 /// A part of the state in the making: a binding, an entity or a rule.
 #[derive(Debug, Clone)]
@@ -35,7 +36,7 @@ impl Parts {
     fn new(marks: &Marks) -> Self {
         let part = |mark: &Mark| Part { mark: *mark, by: Vec::new() };
         Self {
-            bindings: marks.bindings.iter().map(|(term, it)| (term.clone(), part(it))).collect(),
+            bindings: map(marks.bindings.iter().map(|(term, it)| (term.clone(), part(it)))),
             entities: marks.entities.iter().map(part).collect(),
             rules: marks.rules.iter().map(part).collect(),
         }
@@ -54,7 +55,7 @@ impl Parts {
     pub(super) fn marks(&self) -> Marks {
         let marks = |parts: &[Part]| parts.iter().map(|it| it.mark).collect();
         Marks {
-            bindings: self.bindings.iter().map(|(term, it)| (term.clone(), it.mark)).collect(),
+            bindings: map(self.bindings.iter().map(|(term, it)| (term.clone(), it.mark))),
             entities: marks(&self.entities),
             rules: marks(&self.rules),
         }
@@ -91,9 +92,8 @@ impl<'a> Making<'a> {
                         making.hold(&item.by);
                     }
                     // Who said what is there already has its place too.
-                    let makers: BTreeSet<usize> =
-                        items.iter().flat_map(|it| it.by.clone()).collect();
-                    let others = by.iter().filter(|it| !makers.contains(it)).copied();
+                    let makers = set(items.iter().flat_map(|it| it.by.iter()));
+                    let others = by.iter().filter(|it| !makers.contains(*it)).copied();
                     making.hold(&others.collect::<Vec<_>>());
                 }
             }

@@ -88,12 +88,12 @@ impl Apart<'_> {
                 Some(it) => it.is_array(),
                 None => merges && value.is_array(),
             };
-        let change = match value.value() {
-            Value::Array(items) if appends => {
-                Change::Append(items.iter().map(Json::from_value).collect::<Result<_, _>>()?)
-            }
-            _ if appends => Change::Append(vec![value.clone()]),
-            _ => Change::Set(value.clone()),
+        let change = if !appends {
+            Change::Set(value.clone())
+        } else if let Some(items) = value.items()? {
+            Change::Append(items)
+        } else {
+            Change::Append(vec![value.clone()])
         };
         claims.push(Claim { delta: self.delta, path: path.clone(), change });
         Ok(())

@@ -1,15 +1,13 @@
 //! What goes when a state would be over its limit (003, "Size Management").
 
-use std::cmp::Reverse;
-
 use serde_json::Value;
 
 use super::{
-    BINDINGS, Clip, ENTITIES, Json, Mark, RULES, RoundError,
+    BINDINGS, Clip, ENTITIES, Json, Mark, RULES, RoundError, State,
     apply::{Making, Part, remove_at},
     path::{Path, Step},
 };
-use crate::Error;
+use crate::{Error, order::sorted};
 
 /// A part of the state that went because the whole was too large.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +20,19 @@ pub struct Clipped {
     pub bytes: u32,
 }
 
+/// Refuses a state that is larger than `bytes_max`.
+///
+/// # Errors
+///
+/// [`RoundError::StateTooLarge`].
+pub(crate) fn check_size(state: &State, bytes_max: u32) -> Result<(), Error> {
+    let bytes = u32::try_from(state.text().bytes()).unwrap_or(u32::MAX);
+    if bytes <= bytes_max {
+        return Ok(());
+    }
+    Err(RoundError::StateTooLarge { bytes, bytes_max, largest: Vec::new() }.into())
+}
+
 /// A part that may go.
 struct Candidate {
     clipped: Clipped,
@@ -31,7 +42,8 @@ struct Candidate {
 }
 
 /// Takes parts out of `making` until its document is no larger than `bytes_max`;
-/// tells them and, for each, the deltas of this round that made it.
+/// tells the document's text, and the parts with the deltas of this round that made
+/// each.
 ///
 /// The query stays, and so does what was bound before `round`: a concept, once
 /// bound, is stable.
@@ -44,32 +56,34 @@ pub(super) fn clip(
     how: Clip,
     bytes_max: u32,
     round: u64,
-) -> Result<Vec<(Clipped, Vec<usize>)>, Error> {
+) -> Result<(Json, Vec<(Clipped, Vec<usize>)>), Error> {
     let limit = usize::try_from(bytes_max).unwrap_or(usize::MAX);
-    let size = |document: &Value| Json::from_value(document).map(|it| it.bytes());
-    let bytes = size(&making.document)?;
+    let text = Json::from_value(&making.document)?;
+    let bytes = text.bytes();
     if bytes <= limit {
-        return Ok(Vec::new());
+        return Ok((text, Vec::new()));
     }
     let too_large = |bytes: usize, largest| {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         Error::from(RoundError::StateTooLarge { bytes, bytes_max, largest })
     };
-    let mut candidates = candidates(making, round)?;
+    let candidates = candidates(making, round)?;
     if how == Clip::Reject {
-        candidates.sort_by_key(|it| Reverse(it.clipped.bytes));
+        let candidates = sorted(candidates, |a, b| b.clipped.bytes.cmp(&a.clipped.bytes));
         let largest = candidates.into_iter().take(3);
         return Err(too_large(bytes, largest.map(|it| it.clipped.path.to_string()).collect()));
     }
-    candidates.sort_by_cached_key(|it| {
-        let Clipped { path, mark: Mark { round, weight }, bytes } = &it.clipped;
+    let key = |it: &Candidate| {
+        let Clipped { mark: Mark { round, weight }, bytes, .. } = &it.clipped;
         // Of those alike that which was there longest, then that which came last.
-        let key = match how {
+        match how {
             Clip::LowestWeightFirst => (u64::from(weight.billionths()), *round),
             Clip::OldestFirst => (*round, u64::from(weight.billionths())),
             Clip::LargestFirst | Clip::Reject => (u64::MAX - u64::from(*bytes), *round),
-        };
-        (key, Reverse(path.clone()))
+        }
+    };
+    let candidates = sorted(candidates, |a, b| {
+        key(a).cmp(&key(b)).then_with(|| b.clipped.path.cmp(&a.clipped.path))
     });
     let mut gone = Vec::new();
     let mut left = bytes;
@@ -81,16 +95,16 @@ pub(super) fn clip(
         gone.push(it);
     }
     // From behind, so that no index moves before its turn.
-    gone.sort_by(|a, b| b.clipped.path.cmp(&a.clipped.path));
+    let mut gone = sorted(gone, |a, b| b.clipped.path.cmp(&a.clipped.path));
     for it in &gone {
         take_out(making, &it.clipped.path);
     }
-    let left = size(&making.document)?;
-    if left > limit {
-        return Err(too_large(left, Vec::new()));
+    let text = Json::from_value(&making.document)?;
+    if text.bytes() > limit {
+        return Err(too_large(text.bytes(), Vec::new()));
     }
     gone.reverse();
-    Ok(gone.into_iter().map(|it| (it.clipped, it.by)).collect())
+    Ok((text, gone.into_iter().map(|it| (it.clipped, it.by)).collect()))
 }
 
 fn candidates(making: &Making<'_>, round: u64) -> Result<Vec<Candidate>, Error> {

@@ -6,7 +6,7 @@ use super::{
     Clip, Clipped, Convergence, Delta, Round, State, Why, apply::Making, claim::claims, clip::clip,
     merge, path::Path,
 };
-use crate::{Error, participant::Participant};
+use crate::{Error, order::sorted, participant::Participant};
 
 /// What a round made.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,7 +94,7 @@ pub(crate) fn close(
     }
     let (settled, lost) = merge::settle(claimed, &order, state, plan)?;
     let mut making = Making::new(state, settled, &order, round.number);
-    let clipped = clip(&mut making, how, round.bytes_max, round.number)?;
+    let (text, clipped) = clip(&mut making, how, round.bytes_max, round.number)?;
 
     let mut fates: Vec<Fate> = Vec::new();
     let mut losses: BTreeMap<usize, Vec<Loss>> = BTreeMap::new();
@@ -112,7 +112,7 @@ pub(crate) fn close(
     }
     for (nth, it) in order.iter().enumerate() {
         let mut losses = losses.remove(&nth).unwrap_or_default();
-        losses.sort_by(|a, b| a.path.cmp(&b.path));
+        losses = sorted(losses, |a, b| a.path.cmp(&b.path));
         let mut clipped = gone.remove(&nth).unwrap_or_default();
         let held = making.held.get(&nth).copied().unwrap_or_default();
         let status = if held == 0 && !losses.is_empty() {
@@ -125,9 +125,9 @@ pub(crate) fn close(
         clipped.dedup();
         fates.push(Fate { sequence: it.delta.sequence, status, losses, clipped });
     }
-    fates.sort_by_key(|it| it.sequence);
+    let fates = sorted(fates, |a, b| a.sequence.cmp(&b.sequence));
 
-    let after = State { marks: making.parts.marks(), document: making.document };
+    let after = State { marks: making.parts.marks(), document: making.document, text };
     let convergence = after.convergence(state);
     let clipped = clipped.into_iter().map(|(it, _)| it).collect();
     Ok(Closing { state: after, fates, clipped, convergence })

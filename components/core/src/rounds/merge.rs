@@ -16,7 +16,10 @@ use super::{
     claim::{Change, Claim},
     path::Path,
 };
-use crate::Error;
+use crate::{
+    Error,
+    order::{set, sorted},
+};
 
 /// Why a claim lost to another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,14 +108,12 @@ pub(super) struct Lost {
 /// Sorts `deltas` in the order of application.
 pub(super) fn in_order<'a>(deltas: &'a [Delta], plan: &Plan) -> Vec<Weighed<'a>> {
     let weighed = |delta: &'a Delta| Weighed { delta, weight: plan.weight(&delta.participant) };
-    let mut order: Vec<_> = deltas.iter().map(weighed).collect();
-    order.sort_by(|a, b| {
+    sorted(deltas.iter().map(weighed).collect(), |a, b| {
         let by_weight = b.weight.cmp(&a.weight);
         let by_participant = || a.delta.participant.cmp(&b.delta.participant);
         let by_sequence = || a.delta.sequence.cmp(&b.delta.sequence);
         by_weight.then_with(by_participant).then_with(by_sequence)
-    });
-    order
+    })
 }
 
 /// Settles `claims`: what becomes of which place, and what lost to what.
@@ -222,7 +223,7 @@ impl Place<'_> {
             Strategy::MajorityVote => {
                 let votes = self.votes(&voices);
                 // Stable: among voices for one value the order of application stays.
-                voices.sort_by(|a, b| {
+                voices = sorted(voices, |a, b| {
                     let votes = |it: &Voice| votes.get(&it.change).copied().unwrap_or_default();
                     votes(b).cmp(&votes(a)).then_with(|| a.change.text().cmp(&b.change.text()))
                 });
@@ -233,7 +234,7 @@ impl Place<'_> {
                     let participant = self.of(it.first()).map(|it| &it.delta.participant);
                     participant.and_then(|it| experts.position(it)).unwrap_or(usize::MAX)
                 };
-                voices.sort_by_cached_key(place);
+                voices = sorted(voices, |a, b| place(a).cmp(&place(b)));
                 let is_expert = voices.first().is_some_and(|it| place(it) < usize::MAX);
                 if is_expert { Why::Overridden } else { Why::Outweighed }
             }
@@ -251,7 +252,7 @@ impl Place<'_> {
                 self.lose(&other.deltas, to, why);
             }
         }
-        deltas.sort_unstable();
+        let deltas = sorted(deltas, Ord::cmp);
         let now = match change {
             Change::Remove => Becomes::Gone,
             Change::Set(value) => Becomes::This(value),
@@ -292,7 +293,7 @@ impl Place<'_> {
         if *strategy == Strategy::Union {
             let here = self.path.find(&state.document).and_then(Value::as_array);
             let here = here.into_iter().flatten().map(Json::from_value);
-            let here: BTreeSet<Json> = here.collect::<Result<_, _>>()?;
+            let here: BTreeSet<Json> = set(here.collect::<Result<Vec<_>, _>>()?.into_iter());
             let mut once: Vec<Item> = Vec::new();
             let mut places = BTreeMap::new();
             for item in items.into_iter().filter(|it| !here.contains(&it.value)) {
@@ -327,8 +328,7 @@ fn apart(settled: Vec<Settled>, state: &State, lost: &mut Vec<Lost>) -> Vec<Sett
         }
     };
     let first = |it: &Settled| it.by.first().copied().unwrap_or_default();
-    let mut settled = settled;
-    settled.sort_by_key(first);
+    let settled = sorted(settled, |a, b| first(a).cmp(&first(b)));
     let mut kept: BTreeMap<Path, Settled> = BTreeMap::new();
     for it in settled {
         let both_gone =

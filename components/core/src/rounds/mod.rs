@@ -38,6 +38,7 @@ use crate::{Error, participant::Participant, time::Timestamp};
 
 pub(crate) use check::check;
 pub use clip::Clipped;
+pub(crate) use clip::check_size;
 pub use close::{Closing, Fate, Loss, Status};
 pub(crate) use close::{close, discard};
 pub use error::{RoundError, RoundLimit};

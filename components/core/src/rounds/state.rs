@@ -9,10 +9,15 @@ use super::{BINDINGS, ENTITIES, Json, Path, QUERY, RULES, SentPath, Weight};
 use crate::Error;
 
 /// The state after a round (003, "Structure").
+///
+/// # Invariant
+///
+/// `text` is `document` in canonical form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct State {
     /// The document: an object of `query`, `bindings`, `entities` and `rules`.
     pub(crate) document: Value,
+    pub(crate) text: Json,
     /// Of its parts (a binding, an entity, a rule) when they last changed.
     pub(crate) marks: Marks,
 }
@@ -50,22 +55,16 @@ impl Convergence {
     }
 }
 
-impl Default for State {
-    fn default() -> Self {
-        Self::new("")
-    }
-}
-
 impl State {
     /// The state of round 0: the query and nothing else.
-    pub(crate) fn new(query: &str) -> Self {
+    pub(crate) fn new(query: &str) -> Result<Self, Error> {
         let document = json!({ QUERY: query, BINDINGS: {}, ENTITIES: [], RULES: [] });
-        Self { document, marks: Marks::default() }
+        Ok(Self { text: Json::from_value(&document)?, document, marks: Marks::default() })
     }
 
     /// The document in canonical form.
-    pub fn document(&self) -> Result<Json, Error> {
-        Json::from_value(&self.document)
+    pub fn text(&self) -> &Json {
+        &self.text
     }
 
     /// The place in it that `path` means.
@@ -79,44 +78,63 @@ impl State {
 
     /// How much of it is as it was in `before`.
     pub(crate) fn convergence(&self, before: &Self) -> Convergence {
-        let (mut old, mut new) = (BTreeMap::new(), BTreeMap::new());
-        leaves(&before.document, &mut Vec::new(), &mut old);
-        leaves(&self.document, &mut Vec::new(), &mut new);
-        let unchanged = new.iter().filter(|(path, value)| old.get(*path) == Some(*value)).count();
-        let gone = old.keys().filter(|path| !new.contains_key(*path)).count();
-        let count = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);
-        Convergence { unchanged: count(unchanged), paths: count(new.len() + gone) }
+        let mut convergence = Convergence::default();
+        convergence.compare(&before.document, &self.document);
+        convergence
     }
 }
 
-/// A step on the way to a leaf, borrowed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum At<'a> {
-    Name(&'a str),
-    Index(usize),
+impl Convergence {
+    /// Counts the single values in `old` and `new`, which are at one path. A list or an
+    /// object that is empty is a single value too.
+    fn compare(&mut self, old: &Value, new: &Value) {
+        match (old, new) {
+            (Value::Object(old), Value::Object(new)) if !old.is_empty() && !new.is_empty() => {
+                for (name, member) in new {
+                    match old.get(name) {
+                        Some(old) => self.compare(old, member),
+                        None => self.count(member),
+                    }
+                }
+                let gone = old.iter().filter(|(name, _)| !new.contains_key(*name));
+                gone.for_each(|(_, member)| self.count(member));
+            }
+            (Value::Array(old), Value::Array(new)) if !old.is_empty() && !new.is_empty() => {
+                old.iter().zip(new).for_each(|(old, new)| self.compare(old, new));
+                let both = old.len().min(new.len());
+                old.iter()
+                    .chain(new.iter().skip(old.len()))
+                    .skip(both)
+                    .for_each(|it| self.count(it));
+            }
+            _ if is_single(old) && is_single(new) => {
+                self.paths = self.paths.saturating_add(1);
+                self.unchanged = self.unchanged.saturating_add(u32::from(old == new));
+            }
+            _ => {
+                self.count(old);
+                self.count(new);
+            }
+        }
+    }
+
+    /// Counts the single values in `value`, which is in one of the states only.
+    fn count(&mut self, value: &Value) {
+        match value {
+            Value::Object(members) if !members.is_empty() => {
+                members.values().for_each(|it| self.count(it));
+            }
+            Value::Array(items) if !items.is_empty() => items.iter().for_each(|it| self.count(it)),
+            _ => self.paths = self.paths.saturating_add(1),
+        }
+    }
 }
 
-/// Every single value in `value`, and every list and object that is empty.
-fn leaves<'a>(
-    value: &'a Value,
-    path: &mut Vec<At<'a>>,
-    found: &mut BTreeMap<Vec<At<'a>>, &'a Value>,
-) {
+/// Whether nothing is below it.
+fn is_single(value: &Value) -> bool {
     match value {
-        Value::Object(members) if !members.is_empty() => {
-            for (name, member) in members {
-                path.push(At::Name(name));
-                leaves(member, path, found);
-                path.pop();
-            }
-        }
-        Value::Array(items) if !items.is_empty() => {
-            for (nth, item) in items.iter().enumerate() {
-                path.push(At::Index(nth));
-                leaves(item, path, found);
-                path.pop();
-            }
-        }
-        _ => drop(found.insert(path.clone(), value)),
+        Value::Object(members) => members.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => true,
     }
 }

@@ -15,8 +15,8 @@ use crate::{
     record,
     reply::{DeltaRead, DeltasPage, Proposed, Reply, StateRead},
     rounds::{
-        self, Closing, DELTAS_BYTES_MAX, DELTAS_MAX, Delta, Ended, Fate, Path, ROUNDS_KEPT, Round,
-        RoundError, RoundLimit, Rounds, SentDelta, State, Status,
+        self, Closing, DELTAS_BYTES_MAX, DELTAS_MAX, Delta, Ended, Fate, Json, Path, ROUNDS_KEPT,
+        Round, RoundError, RoundLimit, Rounds, SentDelta, State, Status,
     },
 };
 
@@ -41,8 +41,9 @@ impl<B: Bucket> Opened<'_, B> {
                      modifies $.query",
                 ));
             }
-            let state = record::encode_state(&State::new(query))?;
-            draft.changes.push(put(record::state_row(0), state));
+            let state = State::new(query)?;
+            rounds::check_size(&state, open.plan.bytes_max.unwrap_or(rounds.bytes_max))?;
+            draft.changes.push(put(record::state_row(0), record::encode_state(&state)?));
         }
         let round = Round {
             number: rounds.last.saturating_add(1),
@@ -142,7 +143,7 @@ impl<B: Bucket> Opened<'_, B> {
             at: draft.now,
             by: self.caller.participant.clone(),
             is_discarded: close.discards,
-            bytes: u32::try_from(state.document()?.bytes()).unwrap_or(u32::MAX),
+            bytes: u32::try_from(state.text().bytes()).unwrap_or(u32::MAX),
             applied: count(&[Status::Applied]),
             lost: count(&[Status::Lost]),
             refused: count(&[Status::Clipped, Status::Discarded]),
@@ -174,7 +175,7 @@ impl<B: Bucket> Opened<'_, B> {
         let open = if round.is_none() { rounds.open } else { None };
         Ok(self.answer(Reply::State(Box::new(StateRead {
             round: number,
-            document: self.state(number)?.document()?,
+            document: self.document(number)?,
             bytes_max: open.as_ref().map_or(rounds.bytes_max, |it| it.bytes_max),
             open,
         }))))
@@ -255,11 +256,27 @@ impl<B: Bucket> Opened<'_, B> {
 
     /// The state that `round` made, which is kept.
     fn state(&self, round: u64) -> Result<State, Error> {
-        match self.bucket.get(&record::state_row(round))? {
+        match self.state_row(round)? {
             Some(bytes) => record::decode_state(&bytes),
-            None if round == 0 => Ok(State::default()),
-            None => Err(record::damaged("the state of a round is missing")),
+            None => State::new(""),
         }
+    }
+
+    /// The document of that state.
+    fn document(&self, round: u64) -> Result<Json, Error> {
+        match self.state_row(round)? {
+            Some(bytes) => record::decode_document(&bytes),
+            None => Ok(State::new("")?.text),
+        }
+    }
+
+    /// What is stored of it; nothing where nobody said what the rounds begin with.
+    fn state_row(&self, round: u64) -> Result<Option<Vec<u8>>, Error> {
+        let bytes = self.bucket.get(&record::state_row(round))?;
+        if bytes.is_none() && round > 0 {
+            return Err(record::damaged("the state of a round is missing"));
+        }
+        Ok(bytes)
     }
 
     fn deltas(&self, round: u64) -> Result<Vec<Delta>, Error> {
