@@ -41,6 +41,9 @@ struct Candidate {
     by: Vec<usize>,
 }
 
+/// Parts that went, and the deltas of the round that made each.
+type Gone = Vec<(Clipped, Vec<usize>)>;
+
 /// Takes parts out of `making` until its document is no larger than `bytes_max`;
 /// tells the document's text, and the parts with the deltas of this round that made
 /// each.
@@ -56,7 +59,7 @@ pub(super) fn clip(
     how: Clip,
     bytes_max: u32,
     round: u64,
-) -> Result<(Json, Vec<(Clipped, Vec<usize>)>), Error> {
+) -> Result<(Json, Gone), Error> {
     let limit = usize::try_from(bytes_max).unwrap_or(usize::MAX);
     let text = Json::from_value(&making.document)?;
     let bytes = text.bytes();

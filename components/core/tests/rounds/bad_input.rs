@@ -160,6 +160,7 @@ fn the_query_is_given_once_and_changed_by_deltas() {
         let open = OpenRound { query: Some(query.to_owned()), ..OpenRound::default() };
         host.ask(CHIEF, &Command::OpenRound(Box::new(open)))
     };
+    assert_eq!(code(ask(&"why ".repeat(15_000))), Code::StateTooLarge, "more than a state holds");
     ask("Which customers churned?").unwrap();
     assert_eq!(at(&host, "/query"), "Which customers churned?");
     propose(&host, A, r#"modify $.query "Which customers churned in May?""#).unwrap();
