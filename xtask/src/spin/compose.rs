@@ -104,8 +104,17 @@ mod tests {
     use super::*;
     use crate::{spin::stubs::Stubs, wrap::World};
 
-    const CORE: [&str; 8] =
-        ["types", "sessions", "store", "history", "snapshots", "changes", "prompt", "tool"];
+    const CORE: [&str; 9] = [
+        "types",
+        "sessions",
+        "store",
+        "history",
+        "snapshots",
+        "changes",
+        "rounds",
+        "prompt",
+        "tool",
+    ];
 
     fn stubs() -> [Vec<u8>; 3] {
         let stubs = Stubs::of_spin();
