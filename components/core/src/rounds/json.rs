@@ -26,17 +26,25 @@ impl Json {
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] when it is no JSON, nests too deep, or has an integer
-    /// beyond 2^53 - 1.
+    /// [`Error::Malformed`] when it is no JSON, nests too deep, names a member of an
+    /// object twice, or has an integer beyond 2^53 - 1.
     pub fn parse(text: &str) -> Result<Self, Error> {
         // Before it is read: reading what nests deep takes a stack as deep.
-        if depth(text) > DEPTH_MAX {
+        let Outline { depth, members } = Outline::of(text);
+        if depth > DEPTH_MAX {
             return Err(Error::malformed(format!(
                 "the value nests deeper than {DEPTH_MAX}; state what follows from it instead"
             )));
         }
         let value: Value = serde_json::from_str(text)
             .map_err(|err| Error::malformed(format!("the value is no JSON: {err}")))?;
+        // A map keeps the last of two.
+        if members != count_members(&value) {
+            return Err(Error::malformed(
+                "the value has an object that names a member twice, of which readers keep another \
+                 one each (RFC 7493); name it once",
+            ));
+        }
         if !is_exact(&value) {
             return Err(Error::malformed(
                 "the value has an integer beyond 9007199254740991, which not every reader knows \
@@ -86,7 +94,7 @@ impl Json {
 
     /// How deep it nests.
     pub(crate) fn depth(&self) -> usize {
-        depth(&self.0)
+        Outline::of(&self.0).depth
     }
 
     /// Its items, if it is an array.
@@ -118,24 +126,49 @@ impl fmt::Display for Json {
     }
 }
 
-/// How deep the brackets of `text` nest, whether or not it is JSON.
-fn depth(text: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0_usize);
-    let (mut is_text, mut is_escaped) = (false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if is_text => is_escaped = true,
-            b'"' => is_text = !is_text,
-            b'[' | b'{' if !is_text => {
-                depth = depth.saturating_add(1);
-                deepest = deepest.max(depth);
+/// What can be told of a text before it is read, whether or not it is JSON.
+struct Outline {
+    /// How deep its brackets nest.
+    depth: usize,
+    /// How many members its objects have in all: each has a colon.
+    members: usize,
+}
+
+impl Outline {
+    fn of(text: &str) -> Self {
+        let mut outline = Self { depth: 0, members: 0 };
+        let mut depth = 0_usize;
+        let (mut is_text, mut is_escaped) = (false, false);
+        for byte in text.bytes() {
+            match byte {
+                _ if is_escaped => is_escaped = false,
+                b'\\' if is_text => is_escaped = true,
+                b'"' => is_text = !is_text,
+                _ if is_text => {}
+                b'[' | b'{' => {
+                    depth = depth.saturating_add(1);
+                    outline.depth = outline.depth.max(depth);
+                }
+                b']' | b'}' => depth = depth.saturating_sub(1),
+                b':' => outline.members = outline.members.saturating_add(1),
+                _ => {}
             }
-            b']' | b'}' if !is_text => depth = depth.saturating_sub(1),
-            _ => {}
         }
+        outline
     }
-    deepest
+}
+
+/// How many members the objects in `value` have in all.
+fn count_members(value: &Value) -> usize {
+    match value {
+        Value::Object(members) => {
+            members.values().fold(members.len(), |sum, it| sum.saturating_add(count_members(it)))
+        }
+        Value::Array(items) => {
+            items.iter().fold(0, |sum, it| sum.saturating_add(count_members(it)))
+        }
+        _ => 0,
+    }
 }
 
 /// Whether `value` has neither names that RFC 8785 sorts otherwise than a map does
@@ -200,7 +233,9 @@ mod tests {
 
     #[test]
     fn what_readers_would_not_agree_on_is_refused() {
-        for bad in ["", "{", "nul", "1 2", "9007199254740992", "[-9007199254740992]", "NaN"] {
+        let twice = r#"[{"a":{"b":1,"c":":","b":1}}]"#;
+        for bad in ["", "{", "nul", "1 2", "9007199254740992", "[-9007199254740992]", "NaN", twice]
+        {
             assert!(Json::parse(bad).is_err(), "{bad}");
         }
         assert!(Json::parse("9007199254740991").is_ok());
