@@ -37,7 +37,7 @@ pub(super) enum Kind {
     Number,
     /// Whether something is so.
     Boolean,
-    /// Any JSON: nothing is said of its type.
+    /// Any JSON. Its types are named: what says nothing reads like a mistake.
     Any,
     /// A list of texts.
     Texts,
@@ -117,8 +117,7 @@ impl Serialize for Properties {
 /// The schema of one member.
 #[derive(Debug, Serialize)]
 struct Property<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    r#type: Option<Type>,
+    r#type: Type,
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<Items>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -131,38 +130,35 @@ struct Property<'a> {
 
 impl<'a> Property<'a> {
     fn of(kind: Kind, description: &'a str, null: Option<&'static str>) -> Self {
-        let (name, items) = match kind {
-            Kind::Text | Kind::Session | Kind::OneOf(_) => (Some("string"), None),
-            Kind::Integer => (Some("integer"), None),
-            Kind::Number => (Some("number"), None),
-            Kind::Boolean => (Some("boolean"), None),
-            Kind::Any => (None, None),
-            Kind::Texts => (Some("array"), Some(Items { r#type: "string", properties: &[] })),
-            Kind::Objects(properties) => {
-                (Some("array"), Some(Items { r#type: "object", properties }))
-            }
+        let (names, items): (&[_], _) = match kind {
+            Kind::Text | Kind::Session | Kind::OneOf(_) => (&["string"], None),
+            Kind::Integer => (&["integer"], None),
+            Kind::Number => (&["number"], None),
+            Kind::Boolean => (&["boolean"], None),
+            Kind::Any => (&["string", "number", "boolean", "object", "array", "null"], None),
+            Kind::Texts => (&["array"], Some(Items { r#type: "string", properties: &[] })),
+            Kind::Objects(properties) => (&["array"], Some(Items { r#type: "object", properties })),
         };
         let r#enum = if let Kind::OneOf(texts) = kind { texts } else { &[] };
         let header = matches!(kind, Kind::Session).then_some("Session");
-        let r#type = name.map(|name| Type { name, null });
+        let r#type = Type { names, null };
         Self { r#type, items, r#enum, header, description }
     }
 }
 
-/// A type, or it and null.
+/// A type, or several; with null besides.
 #[derive(Debug)]
 struct Type {
-    name: &'static str,
+    names: &'static [&'static str],
     null: Option<&'static str>,
 }
 
 impl Serialize for Type {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Some(null) = self.null else { return serializer.serialize_str(self.name) };
-        let mut sequence = serializer.serialize_seq(Some(2))?;
-        sequence.serialize_element(self.name)?;
-        sequence.serialize_element(null)?;
-        sequence.end()
+        match (self.names, self.null) {
+            ([name], None) => serializer.serialize_str(name),
+            (names, null) => serializer.collect_seq(names.iter().copied().chain(null)),
+        }
     }
 }
 
