@@ -4,10 +4,7 @@
 //! Leaves out which members there are. Invariant: members are written in the order
 //! they are given in, which is that in which strict modes have a model fill them.
 
-use serde::{
-    Serialize, Serializer,
-    ser::{SerializeMap, SerializeSeq},
-};
+use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
 /// One member of a tool's arguments.
@@ -37,7 +34,8 @@ pub(super) enum Kind {
     Number,
     /// Whether something is so.
     Boolean,
-    /// Any JSON. Its types are named: what says nothing reads like a mistake.
+    /// Any JSON. Its types are named, each by itself: what says nothing reads like a
+    /// mistake, and not every client knows lists of types.
     Any,
     /// A list of texts.
     Texts,
@@ -117,7 +115,10 @@ impl Serialize for Properties {
 /// The schema of one member.
 #[derive(Debug, Serialize)]
 struct Property<'a> {
-    r#type: Type,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#type: Option<Type>,
+    #[serde(rename = "anyOf", skip_serializing_if = "<[_]>::is_empty")]
+    any_of: &'a [Only],
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<Items>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -130,34 +131,52 @@ struct Property<'a> {
 
 impl<'a> Property<'a> {
     fn of(kind: Kind, description: &'a str, null: Option<&'static str>) -> Self {
-        let (names, items): (&[_], _) = match kind {
-            Kind::Text | Kind::Session | Kind::OneOf(_) => (&["string"], None),
-            Kind::Integer => (&["integer"], None),
-            Kind::Number => (&["number"], None),
-            Kind::Boolean => (&["boolean"], None),
-            Kind::Any => (&["string", "number", "boolean", "object", "array", "null"], None),
-            Kind::Texts => (&["array"], Some(Items { r#type: "string", properties: &[] })),
-            Kind::Objects(properties) => (&["array"], Some(Items { r#type: "object", properties })),
+        let (name, items) = match kind {
+            Kind::Text | Kind::Session | Kind::OneOf(_) => (Some("string"), None),
+            Kind::Integer => (Some("integer"), None),
+            Kind::Number => (Some("number"), None),
+            Kind::Boolean => (Some("boolean"), None),
+            Kind::Any => (None, None),
+            Kind::Texts => (Some("array"), Some(Items { r#type: "string", properties: &[] })),
+            Kind::Objects(properties) => {
+                (Some("array"), Some(Items { r#type: "object", properties }))
+            }
         };
+        let any_of = if let Kind::Any = kind { &ANY[..] } else { &[] };
         let r#enum = if let Kind::OneOf(texts) = kind { texts } else { &[] };
         let header = matches!(kind, Kind::Session).then_some("Session");
-        let r#type = Type { names, null };
-        Self { r#type, items, r#enum, header, description }
+        let r#type = name.map(|name| Type { name, null });
+        Self { r#type, any_of, items, r#enum, header, description }
     }
 }
 
-/// A type, or several; with null besides.
+/// The types that a value of any JSON has.
+const ANY: [Only; 5] = [
+    Only { r#type: "string" },
+    Only { r#type: "number" },
+    Only { r#type: "boolean" },
+    Only { r#type: "object" },
+    Only { r#type: "array" },
+];
+
+/// A schema that says a type and nothing else.
+#[derive(Debug, Serialize)]
+struct Only {
+    r#type: &'static str,
+}
+
+/// A type, or it and null.
 #[derive(Debug)]
 struct Type {
-    names: &'static [&'static str],
+    name: &'static str,
     null: Option<&'static str>,
 }
 
 impl Serialize for Type {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match (self.names, self.null) {
-            ([name], None) => serializer.serialize_str(name),
-            (names, null) => serializer.collect_seq(names.iter().copied().chain(null)),
+        match self.null {
+            None => serializer.serialize_str(self.name),
+            Some(null) => serializer.collect_seq([self.name, null]),
         }
     }
 }
