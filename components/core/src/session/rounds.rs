@@ -23,16 +23,14 @@ use crate::{
 impl<B: Bucket> Opened<'_, B> {
     pub(super) fn open_round(&self, open: &OpenRound) -> Result<Decision, Error> {
         let asked = self.asked(open.request_id.as_ref(), || record::open_digest(open))?;
-        let replay = self.first_answer(asked.as_ref())?;
-        self.require_orchestrator()?;
-        self.require_whole()?;
-        if let Some(first) = replay? {
+        if let Some(first) = self.first_of_rounds(asked.as_ref(), self.require_orchestrator())? {
             return Ok(first);
         }
         let mut rounds = self.rounds()?;
         if let Some(round) = &rounds.open {
             return Err(RoundError::Open { round: round.number }.into());
         }
+        let bytes_max = open.plan.bytes_max.unwrap_or(rounds.bytes_max);
         let mut draft = Draft::new(self)?;
         if let Some(query) = &open.query {
             if rounds.last > 0 {
@@ -42,7 +40,7 @@ impl<B: Bucket> Opened<'_, B> {
                 ));
             }
             let state = State::new(query)?;
-            rounds::check_size(&state, open.plan.bytes_max.unwrap_or(rounds.bytes_max))?;
+            rounds::check_size(&state, bytes_max)?;
             draft.changes.push(put(record::state_row(0), record::encode_state(&state)?));
         }
         let round = Round {
@@ -50,7 +48,7 @@ impl<B: Bucket> Opened<'_, B> {
             opened_at: draft.now,
             opened_by: self.caller.participant.clone(),
             plan: open.plan.clone(),
-            bytes_max: open.plan.bytes_max.unwrap_or(rounds.bytes_max),
+            bytes_max,
             deltas: 0,
             deltas_bytes: 0,
             ended: None,
@@ -63,10 +61,7 @@ impl<B: Bucket> Opened<'_, B> {
     pub(super) fn propose_deltas(&self, proposal: &Proposal) -> Result<Decision, Error> {
         let asked =
             self.asked(proposal.request_id.as_ref(), || record::proposal_digest(proposal))?;
-        let replay = self.first_answer(asked.as_ref())?;
-        self.require_participant()?;
-        self.require_whole()?;
-        if let Some(first) = replay? {
+        if let Some(first) = self.first_of_rounds(asked.as_ref(), self.require_participant())? {
             return Ok(first);
         }
         let mut rounds = self.rounds()?;
@@ -118,10 +113,7 @@ impl<B: Bucket> Opened<'_, B> {
 
     pub(super) fn close_round(&self, close: &CloseRound) -> Result<Decision, Error> {
         let asked = self.asked(close.request_id.as_ref(), || record::close_digest(close))?;
-        let replay = self.first_answer(asked.as_ref())?;
-        self.require_orchestrator()?;
-        self.require_whole()?;
-        if let Some(first) = replay? {
+        if let Some(first) = self.first_of_rounds(asked.as_ref(), self.require_orchestrator())? {
             return Ok(first);
         }
         let mut rounds = self.rounds()?;
@@ -236,6 +228,19 @@ impl<B: Bucket> Opened<'_, B> {
                 delta,
             })
             .collect())
+    }
+
+    /// What was answered when the same request was made before, if the caller `may`
+    /// make it.
+    fn first_of_rounds(
+        &self,
+        asked: Option<&Asked>,
+        may: Result<(), Error>,
+    ) -> Result<Option<Decision>, Error> {
+        let replay = self.first_answer(asked)?;
+        may?;
+        self.require_whole()?;
+        replay
     }
 
     /// Refuses a credential that is limited to some keys: a state has none.
