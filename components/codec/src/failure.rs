@@ -192,6 +192,12 @@ fn about_round(error: &RoundError) -> Members<'_> {
             largest: Some(largest.iter().map(|path| Largest::Part { path }).collect()),
             ..members
         },
+        RoundError::TooManyParts { parts, parts_max } => Members {
+            limit: Some(*parts_max),
+            actual: Some(*parts),
+            unit: Some("parts"),
+            ..members
+        },
         // What is wrong with a path is for people; a proposal is taken apart above.
         _ => members,
     }

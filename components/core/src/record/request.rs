@@ -96,7 +96,7 @@ pub(crate) fn encode_answer(
             it.written.iter().map(WrittenRecord::new).collect(),
             it.deleted.iter().map(DeletedRecord::new).collect(),
         ),
-        Reply::Round(it) => AnswerRecord::Round(RoundRecord::new(it)),
+        Reply::Round(it) => AnswerRecord::Round(RoundRecord::new(it, 0)),
         Reply::Proposed(it) => AnswerRecord::Proposed(it.round, it.first, it.count),
         _ => return Err(damaged("this kind of answer is not remembered")),
     };

@@ -34,6 +34,7 @@ pub(super) struct RoundRecord {
     plan: PlanRecord,
     bytes_max: u32,
     deltas: u32,
+    /// Of the round that is open; 0 elsewhere.
     deltas_bytes: u32,
     ended: Option<EndedRecord>,
 }
@@ -118,15 +119,16 @@ pub(crate) fn encode_rounds(it: &Rounds) -> Result<Vec<u8>, Error> {
         last: it.last,
         oldest: it.oldest,
         bytes_max: it.bytes_max,
-        open: it.open.as_ref().map(RoundRecord::new),
+        open: it.open.as_ref().map(|open| RoundRecord::new(open, it.open_bytes)),
     })
 }
 
 /// Decodes what is known of a session's rounds.
 pub(crate) fn decode_rounds(bytes: &[u8]) -> Result<Rounds, Error> {
     let RoundsRecord { last, oldest, bytes_max, open } = decode(bytes)?;
+    let open_bytes = open.as_ref().map_or(0, |it| it.deltas_bytes);
     let open = open.map(RoundRecord::into_round).transpose()?;
-    Ok(Rounds { last, oldest, bytes_max, open })
+    Ok(Rounds { last, oldest, bytes_max, open, open_bytes })
 }
 
 /// Encodes the state that a round made.
@@ -210,7 +212,7 @@ pub(crate) fn encode_ended(round: &Round, fates: &[Fate]) -> Result<Vec<u8>, Err
             clipped: it.clipped.iter().map(path_to_store).collect(),
         }
     };
-    encode(&(RoundRecord::new(round), fates.iter().map(fate).collect::<Vec<_>>()))
+    encode(&(RoundRecord::new(round, 0), fates.iter().map(fate).collect::<Vec<_>>()))
 }
 
 /// Decodes how a round ended, and what became of its deltas.
@@ -233,7 +235,7 @@ pub(crate) fn decode_ended(bytes: &[u8]) -> Result<(Round, Vec<Fate>), Error> {
 }
 
 impl RoundRecord {
-    pub(super) fn new(it: &Round) -> Self {
+    pub(super) fn new(it: &Round, deltas_bytes: u32) -> Self {
         Self {
             number: it.number,
             opened_at_ms: it.opened_at.0,
@@ -241,7 +243,7 @@ impl RoundRecord {
             plan: PlanRecord::new(&it.plan),
             bytes_max: it.bytes_max,
             deltas: it.deltas,
-            deltas_bytes: it.deltas_bytes,
+            deltas_bytes,
             ended: it.ended.as_ref().map(EndedRecord::new),
         }
     }
@@ -254,7 +256,6 @@ impl RoundRecord {
             plan: self.plan.into_plan()?,
             bytes_max: self.bytes_max,
             deltas: self.deltas,
-            deltas_bytes: self.deltas_bytes,
             ended: self.ended.map(EndedRecord::into_ended).transpose()?,
         })
     }

@@ -42,6 +42,10 @@ impl Parts {
         }
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.bindings.len().saturating_add(self.entities.len()).saturating_add(self.rules.len())
+    }
+
     /// The parts of the list `member`; `None` where it is none.
     pub(super) fn list(&mut self, member: &str) -> Option<&mut Vec<Part>> {
         match member {

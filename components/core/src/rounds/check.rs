@@ -3,15 +3,16 @@
 use serde_json::Value;
 
 use super::{
-    BINDINGS, DEPTH_MAX, Delta, ENTITIES, Json, MEMBERS, Operation, Plan, QUERY, RULES, RoundError,
-    State,
-    claim::{Change, claims},
+    BINDINGS, DEPTH_MAX, Delta, ENTITIES, Json, MEMBERS, Operation, PLACE_BYTES, Plan, QUERY, RULES,
+    RoundError, State,
+    claim::{Change, Claim, claims},
     path::{Path, Step, find},
 };
 use crate::Error;
 
-/// Refuses `delta` if it does not fit `state`. `may_unbind`: whether its
-/// participant may take a binding away.
+/// Refuses `delta` if it does not fit `state`; tells what it counts for among
+/// [`DELTAS_BYTES_MAX`](super::DELTAS_BYTES_MAX). `may_unbind`: whether its participant
+/// may take a binding away.
 ///
 /// # Errors
 ///
@@ -23,7 +24,7 @@ pub(crate) fn check(
     state: &State,
     plan: &Plan,
     may_unbind: bool,
-) -> Result<(), Error> {
+) -> Result<u32, Error> {
     let path = &delta.path;
     let value_depth = delta.value.as_ref().map_or(0, Json::depth);
     if path.steps().len() + value_depth > DEPTH_MAX {
@@ -36,13 +37,25 @@ pub(crate) fn check(
         check_removal(path, may_unbind)?;
     }
     check_place(delta, state)?;
-    for claim in claims(0, delta, state, plan)? {
+    let claims = claims(0, delta, state, plan)?;
+    for claim in &claims {
         if let Change::Set(value) = &claim.change {
             check_value(&claim.path, value)?;
             check_set(delta.operation, &claim.path, value, state)?;
         }
     }
-    Ok(())
+    let said = delta.value.as_ref().map_or(0, Json::bytes) + delta.provenance.as_str().len();
+    let bytes = claims.iter().map(bytes_of_places).fold(said, usize::saturating_add);
+    Ok(u32::try_from(bytes).unwrap_or(u32::MAX))
+}
+
+/// What the places of a claim count for: each item that is appended has one of its own.
+fn bytes_of_places(claim: &Claim) -> usize {
+    let places = match &claim.change {
+        Change::Append(items) => items.len().max(1),
+        Change::Set(_) | Change::Remove => 1,
+    };
+    places.saturating_mul(claim.path.to_string().len() + PLACE_BYTES)
 }
 
 /// What is never removed, and what not by everyone.

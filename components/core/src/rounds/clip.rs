@@ -20,6 +20,9 @@ pub struct Clipped {
     pub bytes: u32,
 }
 
+/// The most parts of a state: of its bindings, entities and rules.
+pub const PARTS_MAX: usize = 10_000;
+
 /// Refuses a state that is larger than `bytes_max`.
 ///
 /// # Errors
@@ -44,16 +47,17 @@ struct Candidate {
 /// Parts that went, and the deltas of the round that made each.
 type Gone = Vec<(Clipped, Vec<usize>)>;
 
-/// Takes parts out of `making` until its document is no larger than `bytes_max`;
-/// tells the document's text, and the parts with the deltas of this round that made
-/// each.
+/// Takes parts out of `making` until its document is no larger than `bytes_max` and has
+/// at most [`PARTS_MAX`]; tells the document's text, and the parts with the deltas of
+/// this round that made each.
 ///
 /// The query stays, and so does what was bound before `round`: a concept, once
 /// bound, is stable.
 ///
 /// # Errors
 ///
-/// [`RoundError::StateTooLarge`] when nothing may go, or not enough.
+/// [`RoundError::StateTooLarge`], [`RoundError::TooManyParts`] when nothing may go, or
+/// not enough.
 pub(super) fn clip(
     making: &mut Making<'_>,
     how: Clip,
@@ -63,14 +67,22 @@ pub(super) fn clip(
     let limit = usize::try_from(bytes_max).unwrap_or(usize::MAX);
     let text = Json::from_value(&making.document)?;
     let bytes = text.bytes();
-    if bytes <= limit {
+    let parts = making.parts.count();
+    if bytes <= limit && parts <= PARTS_MAX {
         return Ok((text, Vec::new()));
     }
+    let too_many = |parts: usize| {
+        let count = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);
+        Error::from(RoundError::TooManyParts { parts: count(parts), parts_max: count(PARTS_MAX) })
+    };
     let too_large = |bytes: usize, largest| {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         Error::from(RoundError::StateTooLarge { bytes, bytes_max, largest })
     };
     let candidates = candidates(making, round)?;
+    if how == Clip::Reject && bytes <= limit {
+        return Err(too_many(parts));
+    }
     if how == Clip::Reject {
         let candidates = sorted(candidates, |a, b| b.clipped.bytes.cmp(&a.clipped.bytes));
         let largest = candidates.into_iter().take(3);
@@ -91,7 +103,7 @@ pub(super) fn clip(
     let mut gone = Vec::new();
     let mut left = bytes;
     for it in candidates {
-        if left <= limit {
+        if left <= limit && parts.saturating_sub(gone.len()) <= PARTS_MAX {
             break;
         }
         left = left.saturating_sub(it.saves);
@@ -105,6 +117,9 @@ pub(super) fn clip(
     let text = Json::from_value(&making.document)?;
     if text.bytes() > limit {
         return Err(too_large(text.bytes(), Vec::new()));
+    }
+    if making.parts.count() > PARTS_MAX {
+        return Err(too_many(making.parts.count()));
     }
     gone.reverse();
     Ok((text, gone.into_iter().map(|it| (it.clipped, it.by)).collect()))

@@ -67,6 +67,13 @@ pub enum RoundError {
         /// Its largest parts, largest first: where room can be made.
         largest: Vec<String>,
     },
+    /// The state would have more parts than it may, and nothing more can be clipped.
+    TooManyParts {
+        /// How many it would have.
+        parts: u32,
+        /// The limit.
+        parts_max: u32,
+    },
     /// One delta of a proposal was refused, and so the whole proposal.
     InProposal {
         /// Its place in the list, from 1.
@@ -86,7 +93,7 @@ pub enum RoundLimit {
         /// The limit.
         deltas_max: u32,
     },
-    /// The bytes of their values and provenances.
+    /// The bytes of their values and provenances, and of the places they speak of.
     Bytes {
         /// What they would have been.
         bytes: u32,
@@ -110,7 +117,7 @@ impl RoundError {
             Self::PathExists { .. } => Code::PathExists,
             Self::IdentityConflict { .. } => Code::IdentityConflict,
             Self::Full { .. } => Code::RoundFull,
-            Self::StateTooLarge { .. } => Code::StateTooLarge,
+            Self::StateTooLarge { .. } | Self::TooManyParts { .. } => Code::StateTooLarge,
             Self::InProposal { error, .. } => error.code(),
         }
     }
@@ -159,8 +166,9 @@ impl fmt::Display for RoundError {
             ),
             Self::Full { over: RoundLimit::Bytes { bytes, bytes_max } } => write!(
                 f,
-                "the deltas of the round would have {bytes} bytes, it takes at most {bytes_max}; \
-                 propose conclusions only, or wait for the next round"
+                "the deltas of the round would have {bytes} bytes, counted with the places they \
+                 speak of, it takes at most {bytes_max}; propose conclusions only, or wait for the \
+                 next round"
             ),
             Self::StateTooLarge { bytes, bytes_max, largest } => {
                 write!(
@@ -173,6 +181,11 @@ impl fmt::Display for RoundError {
                 }
                 write!(f, "; its largest parts are {}", largest.join(", "))
             }
+            Self::TooManyParts { parts, parts_max } => write!(
+                f,
+                "the state would have {parts} bindings, entities and rules, it holds at most \
+                 {parts_max}; close the round with another clip, or discard it"
+            ),
             Self::InProposal { nth, error } => write!(f, "delta {nth}: {error}"),
         }
     }

@@ -37,7 +37,7 @@ mod state;
 use crate::{Error, participant::Participant, time::Timestamp};
 
 pub(crate) use check::check;
-pub use clip::Clipped;
+pub use clip::{Clipped, PARTS_MAX};
 pub(crate) use clip::check_size;
 pub use close::{Closing, Fate, Loss, Status};
 pub(crate) use close::{close, discard};
@@ -66,8 +66,12 @@ pub(crate) const RULES: &str = "rules";
 
 /// The most deltas of one round.
 pub const DELTAS_MAX: u32 = 2_000;
-/// The most bytes of all deltas of one round: of their values and provenances.
-pub const DELTAS_BYTES_MAX: u32 = 512 << 10;
+/// The most bytes of all deltas of one round: of their values and provenances, and of
+/// each place they speak of its path and [`PLACE_BYTES`].
+pub const DELTAS_BYTES_MAX: u32 = 1 << 20;
+/// What a place that a delta speaks of counts for besides its path: if the delta loses
+/// there, to whom and why is kept.
+const PLACE_BYTES: usize = 96;
 /// The most deltas that are proposed at once.
 pub const PROPOSAL_DELTAS_MAX: usize = 200;
 /// The longest provenance, in characters.
@@ -193,12 +197,4 @@ pub struct Delta {
     pub value: Option<Json>,
     /// Why.
     pub provenance: Provenance,
-}
-
-impl Delta {
-    /// What it counts for among [`DELTAS_BYTES_MAX`].
-    pub(crate) fn bytes(&self) -> u32 {
-        let bytes = self.value.as_ref().map_or(0, Json::bytes) + self.provenance.as_str().len();
-        u32::try_from(bytes).unwrap_or(u32::MAX)
-    }
 }

@@ -18,8 +18,6 @@ pub struct Round {
     pub bytes_max: u32,
     /// How many deltas it has.
     pub deltas: u32,
-    /// What they come to among [`DELTAS_BYTES_MAX`](super::DELTAS_BYTES_MAX).
-    pub deltas_bytes: u32,
     /// How it ended; `None` while it is open.
     pub ended: Option<Ended>,
 }
@@ -60,10 +58,12 @@ pub(crate) struct Rounds {
     pub(crate) bytes_max: u32,
     /// The round that is open.
     pub(crate) open: Option<Round>,
+    /// What its deltas come to among [`DELTAS_BYTES_MAX`](super::DELTAS_BYTES_MAX).
+    pub(crate) open_bytes: u32,
 }
 
 impl Default for Rounds {
     fn default() -> Self {
-        Self { last: 0, oldest: 0, bytes_max: BYTES_MAX_DEFAULT, open: None }
+        Self { last: 0, oldest: 0, bytes_max: BYTES_MAX_DEFAULT, open: None, open_bytes: 0 }
     }
 }

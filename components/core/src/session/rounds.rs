@@ -50,10 +50,9 @@ impl<B: Bucket> Opened<'_, B> {
             plan: open.plan.clone(),
             bytes_max,
             deltas: 0,
-            deltas_bytes: 0,
             ended: None,
         };
-        rounds.open = Some(round.clone());
+        (rounds.open, rounds.open_bytes) = (Some(round.clone()), 0);
         let reply = Reply::Round(Box::new(round.clone()));
         finish(draft, &rounds, AuditAction::OpenRound, round.number, asked, reply)
     }
@@ -71,16 +70,14 @@ impl<B: Bucket> Opened<'_, B> {
         let (mut deltas, first) = (Vec::new(), round.deltas.saturating_add(1));
         for ((nth, sent), sequence) in (1..).zip(&proposal.deltas).zip(first..) {
             let delta = self.fitting(sent, sequence, &state, round);
-            deltas.push(
-                delta.map_err(|error| RoundError::InProposal { nth, error: Box::new(error) })?,
-            );
+            let (delta, bytes) =
+                delta.map_err(|error| RoundError::InProposal { nth, error: Box::new(error) })?;
+            deltas.push(delta);
+            rounds.open_bytes = rounds.open_bytes.saturating_add(bytes);
         }
         let count = u32::try_from(deltas.len()).unwrap_or(u32::MAX);
         round.deltas = round.deltas.saturating_add(count);
-        for delta in &deltas {
-            round.deltas_bytes = round.deltas_bytes.saturating_add(delta.bytes());
-        }
-        check_room(round)?;
+        check_room(round.deltas, rounds.open_bytes)?;
         let number = round.number;
         let mut draft = Draft::new(self)?;
         let row = record::delta_row(number, first);
@@ -89,14 +86,15 @@ impl<B: Bucket> Opened<'_, B> {
         finish(draft, &rounds, AuditAction::ProposeDeltas, number, asked, reply)
     }
 
-    /// The delta that `sent` makes, if it fits.
+    /// The delta that `sent` makes, if it fits, and what it counts for among the bytes
+    /// of the round.
     fn fitting(
         &self,
         sent: &SentDelta,
         sequence: u32,
         state: &State,
         round: &Round,
-    ) -> Result<Delta, Error> {
+    ) -> Result<(Delta, u32), Error> {
         let delta = Delta {
             sequence,
             participant: self.caller.participant.clone(),
@@ -107,8 +105,8 @@ impl<B: Bucket> Opened<'_, B> {
             provenance: sent.provenance.clone(),
         };
         let may_unbind = self.caller.participant.role() == Role::Orchestrator;
-        rounds::check(&delta, state, &round.plan, may_unbind)?;
-        Ok(delta)
+        let bytes = rounds::check(&delta, state, &round.plan, may_unbind)?;
+        Ok((delta, bytes))
     }
 
     pub(super) fn close_round(&self, close: &CloseRound) -> Result<Decision, Error> {
@@ -315,8 +313,7 @@ fn finish<B: Bucket>(
 }
 
 /// Refuses more deltas than a round takes.
-fn check_room(round: &Round) -> Result<(), Error> {
-    let (deltas, bytes) = (round.deltas, round.deltas_bytes);
+fn check_room(deltas: u32, bytes: u32) -> Result<(), Error> {
     let over = if deltas > DELTAS_MAX {
         RoundLimit::Deltas { deltas, deltas_max: DELTAS_MAX }
     } else if bytes > DELTAS_BYTES_MAX {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use shared_context_core::{
     CloseRound, Code, Command,
-    rounds::{Clip, Plan},
+    rounds::{Clip, PARTS_MAX, Plan},
 };
 
 use crate::{
@@ -112,6 +112,37 @@ fn a_limit_stays_until_another_one_is_said() {
     assert_eq!((clipped[0].mark.round, clipped[0].bytes > 60_000), (1, true));
     let history = deltas(&host, Some("$.entities"));
     assert_eq!(history.len(), 1, "and what was said of it is still told");
+}
+
+/// Small parts fit a state by the hundred thousand, and each has its row of what is
+/// known of it; the list of what was clipped did not fit where it is stored.
+#[test]
+fn a_state_has_so_many_parts_however_small() {
+    let host = session();
+    let items = |count: usize| format!("add $.entities [{}]", vec!["1"; count].join(","));
+    let reject = || clipping(Clip::Reject, 262_144);
+    play(&host, reject(), &[(HEAVY, &items(9_000))]);
+    open(&host, reject());
+    propose(&host, LIGHT, &items(1_001)).unwrap();
+    let close_it = Command::CloseRound(CloseRound::default());
+    let refused = host.ask(CHIEF, &close_it).unwrap_err();
+    assert_eq!(refused.code(), Code::StateTooLarge);
+    assert!(refused.to_string().contains("10001 bindings, entities and rules"), "{refused}");
+    let clip = Some(Clip::LowestWeightFirst);
+    let close_it = Command::CloseRound(CloseRound { clip, ..CloseRound::default() });
+    let ended = crate::round(host.ask(CHIEF, &close_it).unwrap().reply).ended.unwrap();
+    assert_eq!((ended.clipped.len(), ended.applied), (1, 1));
+    assert_eq!(at(&host, "/entities").as_array().unwrap().len(), PARTS_MAX);
+    // What is bound stays, and counts: it may be that not enough can go.
+    let terms = |from: usize| {
+        let terms = (from..from + 3_000).map(|nth| (nth.to_string(), json!("c")));
+        format!("add $.bindings {}", Value::Object(terms.collect()))
+    };
+    for from in [0, 3_000, 6_000, 9_000] {
+        play(&host, clipping(Clip::OldestFirst, 262_144), &[(HEAVY, &terms(from))]);
+    }
+    assert_eq!(at(&host, "/bindings").as_object().unwrap().len(), PARTS_MAX);
+    assert_eq!(at(&host, "/entities").as_array().unwrap().len(), 0);
 }
 
 /// Who adds little to what a heavy one found does not make it light.
