@@ -71,6 +71,8 @@ pub enum AuditAction {
     ProposeDeltas,
     /// Closed a round.
     CloseRound,
+    /// Replaced texts in rounds by markers.
+    RedactRounds,
     /// Created the session.
     CreateSession,
     /// Created the session from an exported document.
@@ -85,7 +87,7 @@ pub enum AuditAction {
 
 impl AuditAction {
     /// Every action.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Write,
         Self::Delete,
         Self::Expire,
@@ -97,6 +99,7 @@ impl AuditAction {
         Self::OpenRound,
         Self::ProposeDeltas,
         Self::CloseRound,
+        Self::RedactRounds,
         Self::CreateSession,
         Self::ImportSession,
         Self::ArchiveSession,
@@ -118,6 +121,7 @@ impl AuditAction {
             Self::OpenRound => "open_round",
             Self::ProposeDeltas => "propose_deltas",
             Self::CloseRound => "close_round",
+            Self::RedactRounds => "redact_rounds",
             Self::CreateSession => "create_session",
             Self::ImportSession => "import_session",
             Self::ArchiveSession => "archive_session",

@@ -12,7 +12,7 @@ use crate::{
     pattern::KeyPattern,
     port::Revision,
     portable::Portable,
-    rounds::{Clip, PROPOSAL_DELTAS_MAX, Plan, SentDelta, SentPath},
+    rounds::{Clip, PROPOSAL_DELTAS_MAX, Plan, Secret, SentDelta, SentPath},
     store::{Entry, access::AccessChange, expiry::Expiry},
     tokens::Tokens,
 };
@@ -122,6 +122,9 @@ pub enum Command {
     ReadDeltas(ReadDeltas),
     /// Tells of the rounds that ended how much each changed, oldest first.
     ReadConvergence,
+    /// Replaces every text in rounds that has this in it by a marker, everywhere it is
+    /// kept.
+    RedactRounds(RedactRounds),
     /// Replaces the values of a key by their digests, everywhere they are kept.
     Redact {
         /// The key.
@@ -329,6 +332,34 @@ pub struct CloseRound {
     pub discards: bool,
     /// The caller's name for this request, which makes a retry safe.
     pub request_id: Option<RequestId>,
+}
+
+/// A redaction of rounds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RedactRounds {
+    /// What is to go.
+    pub text: Secret,
+    /// Why.
+    pub reason: Line,
+}
+
+impl RedactRounds {
+    /// A redaction of `text`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`], also when the reason, which everyone is told, has the text
+    /// in it.
+    pub fn new(text: &str, reason: Line) -> Result<Self, Error> {
+        let secret = Secret::parse(text)?;
+        if reason.as_str().contains(text) {
+            return Err(Error::malformed(
+                "the reason has the text in it, and everyone is told the reason; say what it was \
+                 without repeating it",
+            ));
+        }
+        Ok(Self { text: secret, reason })
+    }
 }
 
 /// Which deltas are asked for.

@@ -70,8 +70,8 @@ mod session;
 
 pub use code::Code;
 pub use command::{
-    Batch, CloseRound, Command, Condition, Delete, OpenRound, Proposal, ReadDeltas, Write,
-    WriteOptions,
+    Batch, CloseRound, Command, Condition, Delete, OpenRound, Proposal, ReadDeltas, RedactRounds,
+    Write, WriteOptions,
 };
 pub use config::Config;
 pub use error::Error;

@@ -80,6 +80,8 @@ pub enum Reply {
     Deltas(DeltasPage),
     /// To `ReadConvergence`: the rounds that ended and are kept.
     Convergence(Vec<Round>),
+    /// To `RedactRounds`.
+    RoundsRedacted(RoundsRedacted),
     /// To `Redact`.
     Redacted(Redacted),
     /// To `Inspect`.
@@ -306,6 +308,16 @@ pub struct Redacted {
     pub key: Key,
     /// The digests of the values that are gone, each once.
     pub digests: Vec<String>,
+}
+
+/// What a redaction in rounds did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoundsRedacted {
+    /// How many texts are gone.
+    pub places: u32,
+    /// What stands in their place, each once: `redacted:` and the first 16 hexadecimal
+    /// digits of the SHA-256 of the text that was there.
+    pub markers: Vec<String>,
 }
 
 /// Everything about a session.

@@ -42,7 +42,9 @@ pub(crate) use entry::{decode_entry, decode_entry_row, decode_value, encode_entr
 pub(crate) use history::{add_to_history, decode_history, decode_history_row, encode_history};
 pub(crate) use meta::Meta;
 pub(crate) use namespace::{decode_namespace, encode_namespace};
-pub(crate) use request::{batch_digest, decode_answer, delete_digest, encode_answer, write_digest};
+pub(crate) use request::{
+    batch_digest, change_round_of_answer, decode_answer, delete_digest, encode_answer, write_digest,
+};
 pub(crate) use round::{
     close_digest, decode_deltas, decode_document, decode_ended, decode_rounds, decode_state,
     encode_deltas, encode_ended, encode_rounds, encode_state, open_digest, proposal_digest,
@@ -72,6 +74,9 @@ pub(crate) const HISTORY: &str = "h/";
 pub(crate) const SNAPSHOTS: &str = "s/";
 /// The rows of what commits did.
 pub(crate) const CHANGES: &str = "c/";
+
+/// The rows of first answers to requests.
+pub(crate) const REQUESTS: &str = "q/";
 
 /// The row of [`Rounds`](crate::rounds::Rounds).
 pub(crate) const ROUNDS: &str = "r/head";
@@ -141,7 +146,7 @@ pub(crate) fn revision_of_change(row: &str) -> Result<Revision, Error> {
 /// The row of the first answer to `participant`'s request `id`. Each participant
 /// has request ids of its own.
 pub(crate) fn request_row(participant: &Participant, id: &RequestId) -> String {
-    format!("q/{participant}/{}", id.as_str())
+    format!("{REQUESTS}{participant}/{}", id.as_str())
 }
 
 /// Encodes how far the revisions of a name are ahead of its bucket's.

@@ -12,6 +12,7 @@ use crate::{
     Error,
     command::{Batch, Condition, Delete, Write, WriteOptions},
     port::Revision,
+    rounds::Round,
     reply::{BatchWritten, Deleted, Proposed, Reply, Written},
     store::{
         advice::{Advice, AdviceCode},
@@ -101,6 +102,20 @@ pub(crate) fn encode_answer(
         _ => return Err(damaged("this kind of answer is not remembered")),
     };
     encode(&RequestRecord { digest, revision: revision.0, answer })
+}
+
+/// What was answered first to a request that opened or closed a round, as `change`
+/// leaves the round; `None` for other requests.
+pub(crate) fn change_round_of_answer(
+    bytes: &[u8],
+    change: impl FnOnce(&mut Round) -> Result<(), Error>,
+) -> Result<Option<Vec<u8>>, Error> {
+    let mut it: RequestRecord = decode_either::<_, format_1::RequestRecord>(bytes)?;
+    let AnswerRecord::Round(round) = it.answer else { return Ok(None) };
+    let mut round = round.into_round()?;
+    change(&mut round)?;
+    it.answer = AnswerRecord::Round(RoundRecord::new(&round, 0));
+    encode(&it).map(Some)
 }
 
 /// What was answered first to a request, if `digest` is of the same request.

@@ -29,7 +29,7 @@ pub const PARTS_MAX: usize = 10_000;
 ///
 /// [`RoundError::StateTooLarge`].
 pub(crate) fn check_size(state: &State, bytes_max: u32) -> Result<(), Error> {
-    let bytes = u32::try_from(state.text().bytes()).unwrap_or(u32::MAX);
+    let bytes = state.bytes();
     if bytes <= bytes_max {
         return Ok(());
     }

@@ -19,7 +19,8 @@
 //! `json` and `path` are what deltas are made of, `plan` what a round is opened
 //! with, `state` what it begins with. `check` tells whether a delta fits; `claim`
 //! takes deltas apart, `merge` settles what they claim, `apply` makes the next state
-//! of it, and `clip` makes that fit its limit. `close` puts these in a row.
+//! of it, and `clip` makes that fit its limit. `close` puts these in a row. `redaction` takes
+//! a text out of all of them.
 
 mod apply;
 mod check;
@@ -31,6 +32,7 @@ mod json;
 mod merge;
 mod path;
 mod plan;
+mod redaction;
 mod round;
 mod state;
 
@@ -49,6 +51,8 @@ pub use plan::{
     BYTES_MAX, BYTES_MAX_DEFAULT, Clip, Plan, RULES_MAX, Strategy, StrategyRule, Weight, WeightRule,
 };
 pub(crate) use round::Rounds;
+pub(crate) use redaction::Redaction;
+pub use redaction::{SECRET_CHARS, Secret};
 pub use round::{Ended, Round};
 pub(crate) use state::Marks;
 pub use state::{Convergence, Mark, State};

@@ -1,6 +1,6 @@
 //! Where in a round state: singular paths of RFC 9535, and patterns over them.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use rsonpath_syntax::{Index, JsonPathQuery, ParserBuilder, Segment, Selector, Selectors};
 use serde_json::Value;
@@ -141,6 +141,11 @@ impl Path {
         &self.0
     }
 
+    /// Its steps behind the first, which is a member of the state.
+    pub(super) fn steps_below(&mut self) -> impl Iterator<Item = &mut Step> {
+        self.0.iter_mut().skip(1)
+    }
+
     /// The place one step below it.
     #[must_use]
     pub(crate) fn join(&self, step: Step) -> Self {
@@ -201,25 +206,32 @@ impl fmt::Display for Path {
             match step {
                 Step::Index(nth) => write!(f, "[{nth}]")?,
                 Step::Name(name) => {
-                    f.write_str("['")?;
-                    for c in name.chars() {
-                        match c {
-                            '\u{8}' => f.write_str("\\b")?,
-                            '\t' => f.write_str("\\t")?,
-                            '\n' => f.write_str("\\n")?,
-                            '\u{c}' => f.write_str("\\f")?,
-                            '\r' => f.write_str("\\r")?,
-                            '\'' | '\\' => write!(f, "\\{c}")?,
-                            '\0'..='\u{1f}' => write!(f, "\\u{:04x}", u32::from(c))?,
-                            _ => write!(f, "{c}")?,
-                        }
-                    }
-                    f.write_str("']")?;
+                    f.write_str("[")?;
+                    write_name(f, name)?;
+                    f.write_str("]")?;
                 }
             }
         }
         Ok(())
     }
+}
+
+/// Writes a name as a normalized path has it.
+fn write_name(f: &mut impl fmt::Write, name: &str) -> fmt::Result {
+    f.write_str("'")?;
+    for c in name.chars() {
+        match c {
+            '\u{8}' => f.write_str("\\b")?,
+            '\t' => f.write_str("\\t")?,
+            '\n' => f.write_str("\\n")?,
+            '\u{c}' => f.write_str("\\f")?,
+            '\r' => f.write_str("\\r")?,
+            '\'' | '\\' => write!(f, "\\{c}")?,
+            '\0'..='\u{1f}' => write!(f, "\\u{:04x}", u32::from(c))?,
+            _ => f.write_char(c)?,
+        }
+    }
+    f.write_str("'")
 }
 
 impl PathPattern {
@@ -248,6 +260,33 @@ impl PathPattern {
     /// The pattern as text.
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// The pattern as text, with what `rename` makes of its names; members of the state
+    /// keep theirs.
+    pub(super) fn renamed(&self, mut rename: impl FnMut(&str) -> Option<String>) -> String {
+        let mut text = "$".to_owned();
+        for segment in self.query.segments() {
+            text.push_str(if segment.is_descendant() { "..[" } else { "[" });
+            for (nth, selector) in segment.selectors().as_slice().iter().enumerate() {
+                if nth > 0 {
+                    text.push(',');
+                }
+                // Writing to a string does not fail.
+                let _ = match selector {
+                    Selector::Name(name) => {
+                        let name = name.unquoted();
+                        let new = if MEMBERS.contains(&name) { None } else { rename(name) };
+                        write_name(&mut text, new.as_deref().unwrap_or(name))
+                    }
+                    Selector::Index(Index::FromStart(nth)) => write!(text, "{}", nth.as_u64()),
+                    // A pattern has no others.
+                    _ => text.write_str("*"),
+                };
+            }
+            text.push(']');
+        }
+        text
     }
 
     /// Whether `path` is meant.
@@ -354,6 +393,16 @@ mod tests {
         assert_eq!(last.resolve(&state).unwrap().to_string(), "$['entities'][2]");
         let none = SentPath::parse("$.entities[-4]").unwrap();
         assert!(matches!(none.resolve(&state), Err(Error::Round(RoundError::PathNotFound { .. }))));
+    }
+
+    #[test]
+    fn the_names_of_a_pattern_can_be_others_and_the_rest_stays() {
+        let pattern = PathPattern::parse("$.entities[*]..['it\\'s', 'b'][3,*]").unwrap();
+        let as_is = pattern.renamed(|_| None);
+        assert_eq!(as_is, "$['entities'][*]..['it\\'s','b'][3,*]");
+        assert_eq!(PathPattern::parse(&as_is).unwrap().query, pattern.query);
+        let renamed = pattern.renamed(|it| it.contains('s').then(|| "new".to_owned()));
+        assert_eq!(renamed, "$['entities'][*]..['new','b'][3,*]");
     }
 
     #[test]

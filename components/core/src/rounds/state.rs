@@ -67,6 +67,11 @@ impl State {
         &self.text
     }
 
+    /// Its size: bytes of the document in canonical form.
+    pub(crate) fn bytes(&self) -> u32 {
+        u32::try_from(self.text.bytes()).unwrap_or(u32::MAX)
+    }
+
     /// The place in it that `path` means.
     ///
     /// # Errors

@@ -154,6 +154,7 @@ impl<B: Bucket> Request<'_, B> {
             Command::ReadState { round } => it.read_state(*round),
             Command::ReadDeltas(read) => it.read_deltas(read),
             Command::ReadConvergence => it.read_convergence(),
+            Command::RedactRounds(redact) => it.redact_rounds(redact),
             Command::Redact { key, revision, reason } => it.redact(key, *revision, reason),
             Command::Inspect => it.inspect(),
             Command::Export => it.export(),

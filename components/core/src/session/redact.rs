@@ -27,18 +27,7 @@ impl<B: Bucket> Opened<'_, B> {
         revision: Option<Revision>,
         reason: &Line,
     ) -> Result<Decision, Error> {
-        match self.caller.participant.role() {
-            // A secret can turn up when the session is over.
-            Role::Admin => {}
-            Role::Orchestrator => self.require_active()?,
-            Role::Agent => {
-                self.require_active()?;
-                return Err(Error::Forbidden {
-                    message: "only the orchestrator and the admin may redact; ask one of them, or \
-                              overwrite the value to keep it out of sight",
-                });
-            }
-        }
+        self.require_redactor()?;
         let current = self.entry(key)?;
         let mut draft = Draft::new(self)?;
         let mut snapshots = Vec::new();
@@ -104,6 +93,22 @@ impl<B: Bucket> Opened<'_, B> {
         let about = About { entry: told, reason: Some(reason), ..About::default() };
         draft.tell(AuditAction::Redact, about);
         draft.commit(reply, None)
+    }
+
+    /// Refuses a redaction by whom it is none of the business.
+    pub(super) fn require_redactor(&self) -> Result<(), Error> {
+        match self.caller.participant.role() {
+            // A secret can turn up when the session is over.
+            Role::Admin => Ok(()),
+            Role::Orchestrator => self.require_active(),
+            Role::Agent => {
+                self.require_active()?;
+                Err(Error::Forbidden {
+                    message: "only the orchestrator and the admin may redact; ask one of them, or \
+                              overwrite the value to keep it out of sight",
+                })
+            }
+        }
     }
 
     /// `entry` with the placeholder of its value, if there is one.

@@ -9,6 +9,7 @@ mod by_hand;
 mod clipping;
 mod properties;
 mod queries;
+mod redacting;
 mod reference;
 #[path = "../support/mod.rs"]
 mod support;

@@ -12,21 +12,21 @@ use crate::{
     support::TestHost,
 };
 
-const PARTICIPANTS: [&str; 4] = ["orchestrator", "subagent:a", "subagent:b", "subagent:c:1"];
+pub(crate) const PARTICIPANTS: [&str; 4] = ["orchestrator", "subagent:a", "subagent:b", "subagent:c:1"];
 const STRATEGIES: [&str; 5] =
     ["weighted-merge", "majority-vote", "highest-weight", "union", "expert-override"];
 /// Which strategies, and how much everyone weighs.
 #[derive(Debug, Clone)]
-struct Agreed {
-    strategies: [&'static str; 3],
-    weights: [u32; 4],
-    experts: Vec<usize>,
+pub(crate) struct Agreed {
+    pub(crate) strategies: [&'static str; 3],
+    pub(crate) weights: [u32; 4],
+    pub(crate) experts: Vec<usize>,
 }
 
 /// A delta by one of the participants.
-type Proposed = (usize, &'static str, Vec<Step>, Value);
+pub(crate) type Proposed = (usize, &'static str, Vec<Step>, Value);
 
-fn agreed() -> impl Strategy<Value = Agreed> {
+pub(crate) fn agreed() -> impl Strategy<Value = Agreed> {
     let strategies = [(); 3].map(|()| select(STRATEGIES.to_vec()));
     let weights = [(); 4].map(|()| 0_u32..=3);
     let experts = proptest::collection::vec(0..4_usize, 1..3);
@@ -82,7 +82,7 @@ fn paths() -> impl Strategy<Value = (Vec<Step>, Value)> {
     ]
 }
 
-fn proposed() -> impl Strategy<Value = Proposed> {
+pub(crate) fn proposed() -> impl Strategy<Value = Proposed> {
     let operations = select(vec!["add", "add", "modify", "modify", "remove"]);
     (0..4_usize, operations, paths())
         .prop_map(|(who, operation, (path, value))| (who, operation, path, value))
@@ -104,7 +104,7 @@ fn normalized(path: &[Step]) -> String {
     format!("${}", path.iter().map(step).collect::<String>())
 }
 
-fn written((_, operation, path, value): &Proposed) -> String {
+pub(crate) fn written((_, operation, path, value): &Proposed) -> String {
     match *operation {
         "remove" => format!("remove {}", text(path)),
         _ => format!("{operation} {} {value}", text(path)),
@@ -112,7 +112,7 @@ fn written((_, operation, path, value): &Proposed) -> String {
 }
 
 impl Agreed {
-    fn plan(&self) -> Plan {
+    pub(crate) fn plan(&self) -> Plan {
         let experts: Vec<&str> = self.experts.iter().map(|it| PARTICIPANTS[*it]).collect();
         let strategies = self.strategies.map(|it| match it {
             "expert-override" => format!("expert-override:{}", experts.join(",")),
@@ -134,7 +134,7 @@ impl Agreed {
 }
 
 /// A session with something in its state.
-fn begun() -> TestHost {
+pub(crate) fn begun() -> TestHost {
     let host = session();
     play(
         &host,

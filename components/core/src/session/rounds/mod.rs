@@ -1,5 +1,7 @@
 //! Delta rounds (003): open, propose, close; the state, the deltas, convergence.
 
+mod redact;
+
 use super::{
     Decision, Draft, Opened,
     draft::About,
@@ -133,7 +135,7 @@ impl<B: Bucket> Opened<'_, B> {
             at: draft.now,
             by: self.caller.participant.clone(),
             is_discarded: close.discards,
-            bytes: u32::try_from(state.text().bytes()).unwrap_or(u32::MAX),
+            bytes: state.bytes(),
             applied: count(&[Status::Applied]),
             lost: count(&[Status::Lost]),
             refused: count(&[Status::Clipped, Status::Discarded]),

@@ -1,0 +1,234 @@
+//! Redaction in rounds: a text that slipped in goes from all that is kept of them.
+//!
+//! Every text that has it in it, whole, becomes a marker: the values of states and
+//! deltas, provenances, and the names in values, paths and patterns.
+//!
+//! # Invariant
+//!
+//! What was equal stays equal, and what was not does not become so: a marker is a
+//! digest. So paths lead where they led, and a round that is open settles what it
+//! would have settled, except where an even vote is settled by the text itself.
+
+use std::{collections::BTreeSet, fmt};
+
+use serde_json::Value;
+
+use super::{
+    Clipped, Delta, Ended, Fate, Json, MEMBERS, Marks, Plan, Provenance, Round, State, StrategyRule,
+    path::{Path, PathPattern, Step},
+};
+use crate::{Error, order::map, store::redaction::digest};
+
+/// What a marker begins with.
+const MARKER: &str = "redacted:";
+/// How much of the digest it has, in hexadecimal digits.
+const MARKER_DIGITS: usize = 16;
+/// The shortest and the longest secret, in characters.
+pub const SECRET_CHARS: std::ops::RangeInclusive<usize> = 4..=1_000;
+
+/// A text that is to be redacted. It is not shown where commands are.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Checks `text` and takes it as what is to be redacted.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`].
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let (shortest, longest) = (SECRET_CHARS.start(), SECRET_CHARS.end());
+        if !SECRET_CHARS.contains(&text.chars().count()) {
+            return Err(Error::malformed(format!(
+                "text must have {shortest} to {longest} characters: every text that has it in it \
+                 goes, and a short one is in many"
+            )));
+        }
+        if MARKER.contains(text) || text.trim().is_empty() {
+            return Err(Error::malformed(
+                "text must be the secret itself, which neither spaces nor a part of \"redacted:\" \
+                 can be",
+            ));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// A redaction in the making.
+pub(crate) struct Redaction<'a> {
+    secret: &'a str,
+    /// How many texts it replaced.
+    pub(crate) places: u32,
+    /// What they were replaced by.
+    pub(crate) markers: BTreeSet<String>,
+}
+
+impl<'a> Redaction<'a> {
+    pub(crate) fn new(Secret(secret): &'a Secret) -> Self {
+        Self { secret, places: 0, markers: BTreeSet::new() }
+    }
+
+    /// The marker in the place of `text`, if that has the secret in it.
+    fn marker(&mut self, text: &str) -> Option<String> {
+        if !text.contains(self.secret) {
+            return None;
+        }
+        let digits: String =
+            digest(text).chars().skip("sha256:".len()).take(MARKER_DIGITS).collect();
+        let marker = format!("{MARKER}{digits}");
+        self.places = self.places.saturating_add(1);
+        self.markers.insert(marker.clone());
+        Some(marker)
+    }
+
+    fn text(&mut self, text: &mut String) {
+        if let Some(marker) = self.marker(text) {
+            *text = marker;
+        }
+    }
+
+    fn value(&mut self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.text(text),
+            Value::Number(number) => {
+                if let Some(marker) = self.marker(&number.to_string()) {
+                    *value = Value::String(marker);
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|it| self.value(it)),
+            Value::Object(members) => {
+                for (mut name, mut member) in std::mem::take(members) {
+                    self.text(&mut name);
+                    self.value(&mut member);
+                    members.insert(name, member);
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+
+    fn json(&mut self, json: &mut Json) -> Result<(), Error> {
+        let (before, mut value) = (self.places, json.value());
+        self.value(&mut value);
+        if self.places > before {
+            *json = Json::from_value(&value)?;
+        }
+        Ok(())
+    }
+
+    fn path(&mut self, path: &mut Path) {
+        // Its first step is a member of the state.
+        for step in path.steps_below() {
+            if let Step::Name(name) = step {
+                self.text(name);
+            }
+        }
+    }
+
+    fn paths<'p>(&mut self, paths: impl Iterator<Item = &'p mut Path>) {
+        paths.for_each(|it| self.path(it));
+    }
+
+    pub(crate) fn state(&mut self, state: &mut State) -> Result<(), Error> {
+        let before = self.places;
+        for name in MEMBERS {
+            if let Some(member) = state.document.get_mut(name) {
+                self.value(member);
+            }
+        }
+        if self.places == before {
+            return Ok(());
+        }
+        state.text = Json::from_value(&state.document)?;
+        let Marks { bindings, .. } = &mut state.marks;
+        *bindings = map(std::mem::take(bindings).into_iter().map(|(mut term, mark)| {
+            let places = self.places;
+            self.text(&mut term);
+            // The term was counted where it is bound.
+            self.places = places;
+            (term, mark)
+        }));
+        Ok(())
+    }
+
+    pub(crate) fn delta(&mut self, delta: &mut Delta) -> Result<(), Error> {
+        self.path(&mut delta.path);
+        if let Some(value) = &mut delta.value {
+            self.json(value)?;
+        }
+        if let Some(marker) = self.marker(delta.provenance.as_str()) {
+            delta.provenance = Provenance::parse(&marker)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn fate(&mut self, fate: &mut Fate) {
+        let Fate { losses, clipped, .. } = fate;
+        self.paths(losses.iter_mut().map(|it| &mut it.path).chain(clipped));
+    }
+
+    pub(crate) fn round(&mut self, round: &mut Round) -> Result<(), Error> {
+        self.plan(&mut round.plan)?;
+        if let Some(Ended { clipped, .. }) = &mut round.ended {
+            self.paths(clipped.iter_mut().map(|Clipped { path, .. }| path));
+        }
+        Ok(())
+    }
+
+    fn plan(&mut self, plan: &mut Plan) -> Result<(), Error> {
+        for StrategyRule { paths, .. } in &mut plan.strategies {
+            let before = self.places;
+            let renamed = paths.renamed(|name| self.marker(name));
+            if self.places > before {
+                *paths = PathPattern::parse(&renamed)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn redacted(value: Value, secret: &str) -> (Value, u32) {
+        let secret = Secret::parse(secret).unwrap();
+        let mut redaction = Redaction::new(&secret);
+        let mut value = value;
+        redaction.value(&mut value);
+        (value, redaction.places)
+    }
+
+    #[test]
+    fn whatever_has_the_secret_in_it_becomes_a_marker_and_nothing_else_changes() {
+        let before = json!({"a": ["key is s3cr3t", "s3cr3t", "other"], "s3cr3t": 1, "n": 7_3313_42});
+        let (after, places) = redacted(before.clone(), "s3cr3t");
+        let marker = "redacted:4e738ca5563c06cf";
+        assert_eq!(after["a"][1], marker);
+        assert_eq!(after[marker], 1);
+        assert_eq!((&after["a"][2], &after["n"]), (&json!("other"), &json!(7_331_342)));
+        assert!(after["a"][0].as_str().is_some_and(|it| it.starts_with(MARKER) && it != marker));
+        assert_eq!(places, 3);
+        let (after, places) = redacted(before.clone(), "3313");
+        assert!(after["n"].is_string());
+        assert_eq!(places, 1);
+        assert_eq!(redacted(before.clone(), "nothing of it"), (before, 0));
+    }
+
+    #[test]
+    fn what_would_be_in_everything_is_no_secret() {
+        for bad in ["", "abc", "    ", "redacted:", "acted", &"x".repeat(1_001)] {
+            assert!(Secret::parse(bad).is_err(), "{bad:?}");
+        }
+        let secret = Secret::parse("s3cr3t").unwrap();
+        assert_eq!(format!("{secret:?}"), "Secret(..)");
+    }
+}

@@ -1,0 +1,115 @@
+//! Redaction of rounds: the answer to a secret that slipped into a delta. Row by row,
+//! so that no more than one of them is in memory, and all in one commit.
+
+use crate::{
+    Error,
+    audit::AuditAction,
+    command::RedactRounds,
+    port::{Bucket, Change},
+    record,
+    reply::{Reply, RoundsRedacted},
+    rounds::{Redaction, Rounds},
+    session::{Decision, Draft, Opened, draft::About, put},
+};
+
+impl<B: Bucket> Opened<'_, B> {
+    pub(in crate::session) fn redact_rounds(
+        &self,
+        RedactRounds { text, reason }: &RedactRounds,
+    ) -> Result<Decision, Error> {
+        self.require_redactor()?;
+        let mut redaction = Redaction::new(text);
+        let changes = self.redacted_rows(self.rounds()?, &mut redaction)?;
+        let reply = Reply::RoundsRedacted(RoundsRedacted {
+            places: redaction.places,
+            markers: redaction.markers.into_iter().collect(),
+        });
+        if changes.is_empty() {
+            return Ok(self.answer(reply));
+        }
+        let mut draft = Draft::new(self)?;
+        draft.changes.extend(changes);
+        let about = About { reason: Some(reason), ..About::default() };
+        draft.tell(AuditAction::RedactRounds, about);
+        draft.commit(reply, None)
+    }
+
+    /// What is to be stored of rounds after `redaction`.
+    fn redacted_rows(
+        &self,
+        mut rounds: Rounds,
+        redaction: &mut Redaction<'_>,
+    ) -> Result<Vec<Change>, Error> {
+        let mut rows = Rows { redaction, changes: Vec::new() };
+        let newest = rounds.open.as_ref().map_or(rounds.last, |it| it.number);
+        for number in rounds.oldest..=newest {
+            let mut bytes_now = None;
+            if number <= rounds.last
+                && let Some(bytes) = self.state_row(number)?
+            {
+                rows.row(record::state_row(number), |redaction| {
+                    let mut state = record::decode_state(&bytes)?;
+                    redaction.state(&mut state)?;
+                    bytes_now = Some(state.bytes());
+                    record::encode_state(&state)
+                })?;
+            }
+            for (row, bytes) in self.bucket.scan(&record::delta_rows(number), None, u32::MAX)? {
+                rows.row(row.clone(), |redaction| {
+                    let mut deltas = record::decode_deltas(&row, &bytes)?;
+                    deltas.iter_mut().try_for_each(|it| redaction.delta(it))?;
+                    record::encode_deltas(&deltas)
+                })?;
+            }
+            if (1..=rounds.last).contains(&number) {
+                let (mut round, mut fates) = self.ended(number)?;
+                let is_larger = round.ended.as_ref().map(|it| it.bytes) != bytes_now;
+                let places = rows.redaction.places;
+                rows.redaction.round(&mut round)?;
+                fates.iter_mut().for_each(|it| rows.redaction.fate(it));
+                if let (Some(ended), Some(bytes)) = (&mut round.ended, bytes_now) {
+                    ended.bytes = bytes;
+                }
+                if is_larger || rows.redaction.places > places {
+                    let bytes = record::encode_ended(&round, &fates)?;
+                    rows.changes.push(put(record::ended_row(number), bytes));
+                }
+            }
+        }
+        rows.row(record::ROUNDS.to_owned(), |redaction| {
+            rounds.open.as_mut().map_or(Ok(()), |it| redaction.round(it))?;
+            record::encode_rounds(&rounds)
+        })?;
+        for (row, bytes) in self.bucket.scan(record::REQUESTS, None, u32::MAX)? {
+            let places = rows.redaction.places;
+            let change = |round: &mut _| rows.redaction.round(round);
+            let answer = record::change_round_of_answer(&bytes, change)?;
+            if let Some(answer) = answer.filter(|_| rows.redaction.places > places) {
+                rows.changes.push(put(row, answer));
+            }
+        }
+        Ok(rows.changes)
+    }
+}
+
+/// The rows that a redaction changes.
+struct Rows<'r, 's> {
+    redaction: &'r mut Redaction<'s>,
+    changes: Vec<Change>,
+}
+
+impl<'s> Rows<'_, 's> {
+    /// Stores `row` as `redacted` makes it, if that replaces something.
+    fn row(
+        &mut self,
+        row: String,
+        redacted: impl FnOnce(&mut Redaction<'s>) -> Result<Vec<u8>, Error>,
+    ) -> Result<(), Error> {
+        let places = self.redaction.places;
+        let bytes = redacted(self.redaction)?;
+        if self.redaction.places > places {
+            self.changes.push(put(row, bytes));
+        }
+        Ok(())
+    }
+}
