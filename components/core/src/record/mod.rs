@@ -81,6 +81,9 @@ pub(crate) const REQUESTS: &str = "q/";
 /// The row of [`Rounds`](crate::rounds::Rounds).
 pub(crate) const ROUNDS: &str = "r/head";
 
+/// The row of how many bytes each of the last rounds that ended takes, oldest first.
+pub(crate) const ROUND_SIZES: &str = "r/sizes";
+
 /// The row of the state that `round` made.
 pub(crate) fn state_row(round: u64) -> String {
     format!("r/s/{round:016x}")
@@ -147,6 +150,16 @@ pub(crate) fn revision_of_change(row: &str) -> Result<Revision, Error> {
 /// has request ids of its own.
 pub(crate) fn request_row(participant: &Participant, id: &RequestId) -> String {
     format!("{REQUESTS}{participant}/{}", id.as_str())
+}
+
+/// Encodes how many bytes the last rounds take.
+pub(crate) fn encode_sizes(sizes: &[u32]) -> Result<Vec<u8>, Error> {
+    encode(&sizes)
+}
+
+/// Decodes how many bytes the last rounds take.
+pub(crate) fn decode_sizes(bytes: &[u8]) -> Result<Vec<u32>, Error> {
+    decode(bytes)
 }
 
 /// Encodes how far the revisions of a name are ahead of its bucket's.

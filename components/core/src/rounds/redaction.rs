@@ -14,10 +14,14 @@ use std::{collections::BTreeSet, fmt};
 use serde_json::Value;
 
 use super::{
-    Clipped, Delta, Ended, Fate, Json, MEMBERS, Marks, Plan, Provenance, Round, State, StrategyRule,
+    Delta, Ended, Fate, Json, MEMBERS, Marks, Plan, Provenance, Round, State, StrategyRule,
     path::{Path, PathPattern, Step},
 };
-use crate::{Error, order::map, store::redaction::digest};
+use crate::{
+    Error,
+    order::{map, sorted},
+    store::redaction::digest,
+};
 
 /// What a marker begins with.
 const MARKER: &str = "redacted:";
@@ -131,8 +135,16 @@ impl<'a> Redaction<'a> {
         }
     }
 
-    fn paths<'p>(&mut self, paths: impl Iterator<Item = &'p mut Path>) {
-        paths.for_each(|it| self.path(it));
+    /// `items`, which have a path each and are in the order of those.
+    fn by_path<T>(&mut self, items: &mut Vec<T>, path: impl Fn(&mut T) -> &mut Path) {
+        let before = self.places;
+        items.iter_mut().for_each(|it| self.path(path(it)));
+        if self.places > before {
+            let with_path = |mut it: T| (path(&mut it).clone(), it);
+            let items_now = std::mem::take(items).into_iter().map(with_path).collect();
+            let items_now = sorted(items_now, |(a, _), (b, _)| a.cmp(b));
+            items.extend(items_now.into_iter().map(|(_, it)| it));
+        }
     }
 
     pub(crate) fn state(&mut self, state: &mut State) -> Result<(), Error> {
@@ -169,14 +181,14 @@ impl<'a> Redaction<'a> {
     }
 
     pub(crate) fn fate(&mut self, fate: &mut Fate) {
-        let Fate { losses, clipped, .. } = fate;
-        self.paths(losses.iter_mut().map(|it| &mut it.path).chain(clipped));
+        self.by_path(&mut fate.losses, |it| &mut it.path);
+        self.by_path(&mut fate.clipped, |it| it);
     }
 
     pub(crate) fn round(&mut self, round: &mut Round) -> Result<(), Error> {
         self.plan(&mut round.plan)?;
         if let Some(Ended { clipped, .. }) = &mut round.ended {
-            self.paths(clipped.iter_mut().map(|Clipped { path, .. }| path));
+            self.by_path(clipped, |it| &mut it.path);
         }
         Ok(())
     }
@@ -209,7 +221,8 @@ mod tests {
 
     #[test]
     fn whatever_has_the_secret_in_it_becomes_a_marker_and_nothing_else_changes() {
-        let before = json!({"a": ["key is s3cr3t", "s3cr3t", "other"], "s3cr3t": 1, "n": 7_3313_42});
+        let before =
+            json!({"a": ["key is s3cr3t", "s3cr3t", "other"], "s3cr3t": 1, "n": 7_3313_42});
         let (after, places) = redacted(before.clone(), "s3cr3t");
         let marker = "redacted:4e738ca5563c06cf";
         assert_eq!(after["a"][1], marker);

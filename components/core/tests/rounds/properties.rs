@@ -12,7 +12,8 @@ use crate::{
     support::TestHost,
 };
 
-pub(crate) const PARTICIPANTS: [&str; 4] = ["orchestrator", "subagent:a", "subagent:b", "subagent:c:1"];
+pub(crate) const PARTICIPANTS: [&str; 4] =
+    ["orchestrator", "subagent:a", "subagent:b", "subagent:c:1"];
 const STRATEGIES: [&str; 5] =
     ["weighted-merge", "majority-vote", "highest-weight", "union", "expert-override"];
 /// Which strategies, and how much everyone weighs.

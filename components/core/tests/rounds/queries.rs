@@ -4,7 +4,7 @@ use serde_json::json;
 use shared_context_core::{
     Code, Command, ReadDeltas, Reply,
     audit::AuditAction,
-    rounds::{Plan, ROUNDS_KEPT, SentPath},
+    rounds::{Clip, Plan, ROUNDS_KEPT, SentPath},
 };
 
 use crate::{close, code, deltas, open, page, plan, play, propose, read, session, state};
@@ -100,6 +100,37 @@ fn every_state_can_be_read_again_as_long_as_it_is_kept() {
     let rows = host.rows("r/").len();
     play(&host, Plan::default(), &[(A, "add $.rules [1]")]);
     assert_eq!(host.rows("r/").len(), rows, "for each round that comes one goes");
+}
+
+/// On a store that keeps a session in one value (Spin's), every write takes all of it
+/// along; and an export is one document.
+#[test]
+fn of_large_rounds_fewer_are_kept() {
+    let host = session();
+    let mut kept = Vec::new();
+    for letter in 'a'..='l' {
+        open(&host, crate::clipping(Clip::Reject, 262_144));
+        for who in 0..9 {
+            let query = letter.to_string().repeat(45_000);
+            propose(&host, &format!("subagent:{who}"), &format!("modify $.query {query:?}"))
+                .unwrap();
+        }
+        close(&host);
+        let bytes: usize = host.rows("r/").iter().map(|(_, bytes)| bytes.len()).sum();
+        assert!(bytes < 4_200_000, "{bytes} after round {letter}");
+        kept.push(host.rows("r/s/").len());
+    }
+    assert_eq!((kept[0], kept.iter().max().unwrap()), (1, kept.last().unwrap()));
+    assert!((4..10).contains(kept.last().unwrap()), "{kept:?}");
+    let oldest = deltas(&host, None)[0].round;
+    assert_eq!(usize::try_from(12 - oldest).unwrap() + 1, *kept.last().unwrap());
+    let asked = host.ask(A, &Command::ReadState { round: Some(oldest - 1) });
+    assert_eq!(code(asked), Code::RoundNotFound);
+    // Small ones take little: of those many are kept again.
+    for _ in 0..70 {
+        play(&host, Plan::default(), &[(A, r#"modify $.query "small""#)]);
+    }
+    assert_eq!(host.rows("r/s/").len(), usize::try_from(ROUNDS_KEPT).unwrap() + 1);
 }
 
 #[test]

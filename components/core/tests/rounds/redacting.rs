@@ -43,7 +43,10 @@ fn leaks(host: &TestHost) -> Vec<String> {
 /// and one that is open.
 fn leaking() -> TestHost {
     let host = session();
-    let plan = plan(&[(A, 0.5), ("subagent:b", 0.2)], &[("$.entities[*].s3cr3t", "union"), ("$..b", "majority-vote")]);
+    let plan = plan(
+        &[(A, 0.5), ("subagent:b", 0.2)],
+        &[("$.entities[*].s3cr3t", "union"), ("$..b", "majority-vote")],
+    );
     let open_it = Command::OpenRound(Box::new(OpenRound {
         plan: Plan { bytes_max: Some(1_000), clip: Clip::LargestFirst, ..plan.clone() },
         query: Some("Who has s3cr3t?".to_owned()),

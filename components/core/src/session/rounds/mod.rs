@@ -2,6 +2,8 @@
 
 mod redact;
 
+use std::collections::VecDeque;
+
 use super::{
     Decision, Draft, Opened,
     draft::About,
@@ -17,8 +19,8 @@ use crate::{
     record,
     reply::{DeltaRead, DeltasPage, Proposed, Reply, StateRead},
     rounds::{
-        self, Closing, DELTAS_BYTES_MAX, DELTAS_MAX, Delta, Ended, Fate, Json, Path, ROUNDS_KEPT,
-        Round, RoundError, RoundLimit, Rounds, SentDelta, State, Status,
+        self, Closing, DELTAS_BYTES_MAX, DELTAS_MAX, Delta, Ended, Fate, Json, KEPT_BYTES_MAX,
+        Path, ROUNDS_KEPT, Round, RoundError, RoundLimit, Rounds, SentDelta, State, Status,
     },
 };
 
@@ -119,7 +121,7 @@ impl<B: Bucket> Opened<'_, B> {
         let mut rounds = self.rounds()?;
         let last = rounds.last;
         let mut round = rounds.open.take().ok_or(RoundError::NotOpen { last })?;
-        let (state, deltas) = (self.state(last)?, self.deltas(round.number)?);
+        let (state, (deltas, deltas_bytes)) = (self.state(last)?, self.deltas(round.number)?);
         let clip = close.clip.unwrap_or(round.plan.clip);
         let Closing { state, fates, clipped, convergence } = if close.discards {
             rounds::discard(&state, &deltas)
@@ -146,17 +148,47 @@ impl<B: Bucket> Opened<'_, B> {
         let number = round.number;
         rounds.last = number;
         rounds.bytes_max = round.bytes_max;
-        draft.changes.push(put(record::state_row(number), record::encode_state(&state)?));
-        draft.changes.push(put(record::ended_row(number), record::encode_ended(&round, &fates)?));
-        while number.saturating_sub(rounds.oldest) > ROUNDS_KEPT {
+        let (state, ended) = (record::encode_state(&state)?, record::encode_ended(&round, &fates)?);
+        let bytes = deltas_bytes.saturating_add(state.len()).saturating_add(ended.len());
+        draft.changes.push(put(record::state_row(number), state));
+        draft.changes.push(put(record::ended_row(number), ended));
+        self.forget_rounds(&mut draft, &mut rounds, bytes)?;
+        let reply = Reply::Round(Box::new(round));
+        finish(draft, &rounds, AuditAction::CloseRound, number, asked, reply)
+    }
+
+    /// Forgets the oldest rounds when there are more than are kept; the last one takes
+    /// `bytes`.
+    fn forget_rounds(
+        &self,
+        draft: &mut Draft<'_, B>,
+        rounds: &mut Rounds,
+        bytes: usize,
+    ) -> Result<(), Error> {
+        let sizes = self.bucket.get(record::ROUND_SIZES)?;
+        let sizes = sizes.map_or_else(|| Ok(Vec::new()), |it| record::decode_sizes(&it))?;
+        let mut sizes = VecDeque::from(sizes);
+        sizes.push_back(u32::try_from(bytes).unwrap_or(u32::MAX));
+        while rounds.oldest < rounds.last {
+            let kept = rounds.last.saturating_sub(rounds.oldest);
+            let sum = sizes.iter().fold(0_u64, |sum, it| sum.saturating_add((*it).into()));
+            if kept <= ROUNDS_KEPT && sum <= KEPT_BYTES_MAX {
+                break;
+            }
             let gone = rounds.oldest;
             draft.changes.push(Change::Delete(record::state_row(gone)));
             draft.changes.push(Change::Delete(record::ended_row(gone)));
             draft.changes.push(Change::DeletePrefix(record::delta_rows(gone)));
             rounds.oldest = gone.saturating_add(1);
+            // Round 0 has no size: it is what the first begins with.
+            if u64::try_from(sizes.len()).is_ok_and(|it| it > kept) {
+                sizes.pop_front();
+            }
         }
-        let reply = Reply::Round(Box::new(round));
-        finish(draft, &rounds, AuditAction::CloseRound, number, asked, reply)
+        draft
+            .changes
+            .push(put(record::ROUND_SIZES, record::encode_sizes(sizes.make_contiguous())?));
+        Ok(())
     }
 
     pub(super) fn read_state(&self, round: Option<u64>) -> Result<Decision, Error> {
@@ -219,7 +251,7 @@ impl<B: Bucket> Opened<'_, B> {
             _ => self.ended(number)?,
         };
         fates.reverse();
-        let deltas = self.deltas(number)?.into_iter();
+        let deltas = self.deltas(number)?.0.into_iter();
         Ok(deltas
             .map(|delta| DeltaRead {
                 round: number,
@@ -284,12 +316,14 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(bytes)
     }
 
-    fn deltas(&self, round: u64) -> Result<Vec<Delta>, Error> {
-        let mut deltas = Vec::new();
+    /// The deltas of `round`, and how many bytes they take.
+    fn deltas(&self, round: u64) -> Result<(Vec<Delta>, usize), Error> {
+        let (mut deltas, mut taken) = (Vec::new(), 0_usize);
         for (row, bytes) in self.bucket.scan(&record::delta_rows(round), None, u32::MAX)? {
             deltas.extend(record::decode_deltas(&row, &bytes)?);
+            taken = taken.saturating_add(bytes.len());
         }
-        Ok(deltas)
+        Ok((deltas, taken))
     }
 
     fn ended(&self, round: u64) -> Result<(Round, Vec<Fate>), Error> {
