@@ -9,6 +9,7 @@ use crate::{
     config::Config,
     key::{Key, SessionId},
     port::Revision,
+    rounds::RoundHistory,
     store::{Entry, history::Version, snapshot::Snapshot},
     time::Timestamp,
 };
@@ -30,6 +31,8 @@ pub struct Portable {
     pub history: Vec<Version>,
     /// Its snapshots, oldest first.
     pub snapshots: Vec<Snapshot>,
+    /// What is kept of its rounds.
+    pub rounds: RoundHistory,
     /// The value of every version in it, by its key and the revision it was
     /// written at.
     pub values: BTreeMap<(Key, Revision), String>,

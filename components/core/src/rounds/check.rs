@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    BINDINGS, DEPTH_MAX, Delta, ENTITIES, Json, MEMBERS, Operation, PLACE_BYTES, Plan, QUERY, RULES,
-    RoundError, State,
+    BINDINGS, DEPTH_MAX, Delta, ENTITIES, Json, MEMBERS, Operation, PLACE_BYTES, Plan, QUERY,
+    RULES, RoundError, State,
     claim::{Change, Claim, claims},
     path::{Path, Step, find},
 };

@@ -29,11 +29,16 @@ impl Json {
     /// [`Error::Malformed`] when it is no JSON, nests too deep, names a member of an
     /// object twice, or has an integer beyond 2^53 - 1.
     pub fn parse(text: &str) -> Result<Self, Error> {
+        Self::parse_to(DEPTH_MAX, text)
+    }
+
+    /// As [`Json::parse`], for what nests at most so deep.
+    pub(super) fn parse_to(depth_max: usize, text: &str) -> Result<Self, Error> {
         // Before it is read: reading what nests deep takes a stack as deep.
         let Outline { depth, members } = Outline::of(text);
-        if depth > DEPTH_MAX {
+        if depth > depth_max {
             return Err(Error::malformed(format!(
-                "the value nests deeper than {DEPTH_MAX}; state what follows from it instead"
+                "the value nests deeper than {depth_max}; state what follows from it instead"
             )));
         }
         let value: Value = serde_json::from_str(text)

@@ -28,6 +28,7 @@ mod claim;
 mod clip;
 mod close;
 mod error;
+mod history;
 mod json;
 mod merge;
 mod path;
@@ -39,23 +40,23 @@ mod state;
 use crate::{Error, participant::Participant, time::Timestamp};
 
 pub(crate) use check::check;
-pub use clip::{Clipped, PARTS_MAX};
 pub(crate) use clip::check_size;
+pub use clip::{Clipped, PARTS_MAX};
 pub use close::{Closing, Fate, Loss, Status};
 pub(crate) use close::{close, discard};
 pub use error::{RoundError, RoundLimit};
+pub use history::{KeptRound, RoundHistory};
 pub use json::{DEPTH_MAX, Json};
 pub use merge::Why;
 pub use path::{PATH_BYTES_MAX, Path, PathPattern, SentPath, Step};
 pub use plan::{
     BYTES_MAX, BYTES_MAX_DEFAULT, Clip, Plan, RULES_MAX, Strategy, StrategyRule, Weight, WeightRule,
 };
-pub(crate) use round::Rounds;
 pub(crate) use redaction::Redaction;
 pub use redaction::{SECRET_CHARS, Secret};
+pub(crate) use round::Rounds;
 pub use round::{Ended, Round};
-pub(crate) use state::Marks;
-pub use state::{Convergence, Mark, State};
+pub use state::{Convergence, Mark, Marks, State};
 
 /// The members of every round state (003, "Structure").
 pub(crate) const MEMBERS: [&str; 4] = [QUERY, BINDINGS, ENTITIES, RULES];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{BINDINGS, ENTITIES, Json, Path, QUERY, RULES, SentPath, Weight};
+use super::{BINDINGS, DEPTH_MAX, ENTITIES, Json, MEMBERS, Path, QUERY, RULES, SentPath, Weight};
 use crate::Error;
 
 /// The state after a round (003, "Structure").
@@ -13,7 +13,7 @@ use crate::Error;
 /// # Invariant
 ///
 /// `text` is `document` in canonical form.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     /// The document: an object of `query`, `bindings`, `entities` and `rules`.
     pub(crate) document: Value,
@@ -22,12 +22,15 @@ pub struct State {
     pub(crate) marks: Marks,
 }
 
-/// What is known of the parts of a state; those of the lists by index.
+/// What is known of the parts of a state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Marks {
-    pub(crate) bindings: BTreeMap<String, Mark>,
-    pub(crate) entities: Vec<Mark>,
-    pub(crate) rules: Vec<Mark>,
+pub struct Marks {
+    /// Of each term that is bound.
+    pub bindings: BTreeMap<String, Mark>,
+    /// Of the entities, in their order.
+    pub entities: Vec<Mark>,
+    /// Of the rules, in their order.
+    pub rules: Vec<Mark>,
 }
 
 /// What is known of a part of a state.
@@ -60,6 +63,52 @@ impl State {
     pub(crate) fn new(query: &str) -> Result<Self, Error> {
         let document = json!({ QUERY: query, BINDINGS: {}, ENTITIES: [], RULES: [] });
         Ok(Self { text: Json::from_value(&document)?, document, marks: Marks::default() })
+    }
+
+    /// The state of this document.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`] when it is no document of a state, or `marks` are not those
+    /// of its parts.
+    pub fn restore(document: &str, marks: Marks) -> Result<Self, Error> {
+        // An item that was appended is one deeper than the list it was sent for.
+        let text = Json::parse_to(DEPTH_MAX + 1, document)?;
+        let document = text.value();
+        let marks_fit = |member: &str, marks: &[Mark]| {
+            document.get(member)?.as_array().filter(|it| it.len() == marks.len())
+        };
+        let is_bound = |term: &String| {
+            let concept = document.get(BINDINGS)?.get(term)?.as_str()?;
+            (!concept.is_empty()).then_some(())
+        };
+        let is_state = || {
+            let members = document.as_object()?.len() == MEMBERS.len();
+            let terms = document.get(BINDINGS)?.as_object()?.len() == marks.bindings.len();
+            document.get(QUERY)?.as_str()?;
+            marks_fit(ENTITIES, &marks.entities)?;
+            marks_fit(RULES, &marks.rules)?;
+            marks.bindings.keys().try_for_each(is_bound)?;
+            (members && terms).then_some(())
+        };
+        if is_state().is_none() {
+            return Err(Error::malformed(
+                "a state has a query, bindings, entities and rules, and a mark for each of their \
+                 parts",
+            ));
+        }
+        Ok(Self { document, text, marks })
+    }
+
+    /// Whether none of its parts is of a round after this.
+    pub(crate) fn is_made_until(&self, round: u64) -> bool {
+        let Marks { bindings, entities, rules } = &self.marks;
+        bindings.values().chain(entities).chain(rules).all(|it| it.round <= round)
+    }
+
+    /// What is known of its parts.
+    pub fn marks(&self) -> &Marks {
+        &self.marks
     }
 
     /// The document in canonical form.

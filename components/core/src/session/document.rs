@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::opened;
+use super::{opened, rounds};
 use crate::{
     Error,
     key::Key,
@@ -48,6 +48,7 @@ pub(super) fn check(it: &Portable, now: Timestamp, tokenizer: &dyn Tokenizer) ->
         return Err(wrong("it tells of the future; set the clock of this host"));
     }
     check_values(it, tokenizer)?;
+    rounds::portable::check(&it.rounds)?;
     check_limits(it)
 }
 
@@ -167,7 +168,7 @@ fn check_limits(it: &Portable) -> Result<(), Error> {
     Ok(())
 }
 
-fn wrong(what: impl AsRef<str>) -> Error {
+pub(super) fn wrong(what: impl AsRef<str>) -> Error {
     Error::malformed(format!("the document is none: {}", what.as_ref()))
 }
 
@@ -199,5 +200,7 @@ pub(super) fn latest_time(it: &Portable) -> Timestamp {
     let written = all_entries(&it.entries, &it.history, &it.snapshots).map(|it| it.written_at);
     let ended = it.history.iter().map(|it| it.ended.at);
     let taken = it.snapshots.iter().map(|it| it.info.taken_at);
-    written.chain(ended).chain(taken).max().unwrap_or_default().max(it.created_at)
+    let rounds = rounds::portable::latest_time(&it.rounds);
+    let last = written.chain(ended).chain(taken).max().unwrap_or_default();
+    last.max(it.created_at).max(rounds)
 }

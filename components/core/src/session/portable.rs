@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, btree_map};
 
-use super::{Decision, Draft, Opened, Request, document, draft::About, life, put, require_admin};
+use super::{Decision, Draft, Opened, Request, document, draft::About, life, put, require_admin, rounds};
 use crate::{
     Error,
     audit::AuditAction,
@@ -46,6 +46,7 @@ impl<B: Bucket> Opened<'_, B> {
             entries,
             history,
             snapshots,
+            rounds: self.round_history()?,
             values,
         }))))
     }
@@ -80,6 +81,7 @@ impl<B: Bucket> Request<'_, B> {
             let row = record::value_row(key, *revision);
             draft.changes.push(put(row, value.clone().into_bytes()));
         }
+        rounds::portable::store(&it.rounds, &mut draft.changes)?;
         let totals = draft.meta.totals;
         let info = life::info(self.session, &draft.meta, totals, it.config.clone());
         draft.commit(Reply::Session(Box::new(info)), None)

@@ -6,6 +6,7 @@
 
 mod bad_input;
 mod by_hand;
+mod carrying;
 mod clipping;
 mod properties;
 mod queries;

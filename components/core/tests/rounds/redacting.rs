@@ -26,7 +26,7 @@ fn asking(text: &str) -> Command {
     Command::RedactRounds(RedactRounds::new(text, reason).unwrap())
 }
 
-fn redact(host: &TestHost, who: &str) -> RoundsRedacted {
+pub(crate) fn redact(host: &TestHost, who: &str) -> RoundsRedacted {
     let Reply::RoundsRedacted(redacted) = host.ask(who, &asking(SECRET)).unwrap().reply else {
         panic!()
     };
@@ -41,7 +41,7 @@ fn leaks(host: &TestHost) -> Vec<String> {
 
 /// A session whose rounds have the secret wherever a text can be: of two that ended
 /// and one that is open.
-fn leaking() -> TestHost {
+pub(crate) fn leaking() -> TestHost {
     let host = session();
     let plan = plan(
         &[(A, 0.5), ("subagent:b", 0.2)],

@@ -1,8 +1,8 @@
 //! Delta rounds (003): open, propose, close; the state, the deltas, convergence.
 
+mod kept;
+pub(super) mod portable;
 mod redact;
-
-use std::collections::VecDeque;
 
 use super::{
     Decision, Draft, Opened,
@@ -15,12 +15,12 @@ use crate::{
     audit::AuditAction,
     command::{CloseRound, OpenRound, Proposal, ReadDeltas},
     participant::Role,
-    port::{Bucket, Change},
+    port::Bucket,
     record,
     reply::{DeltaRead, DeltasPage, Proposed, Reply, StateRead},
     rounds::{
-        self, Closing, DELTAS_BYTES_MAX, DELTAS_MAX, Delta, Ended, Fate, Json, KEPT_BYTES_MAX,
-        Path, ROUNDS_KEPT, Round, RoundError, RoundLimit, Rounds, SentDelta, State, Status,
+        self, Closing, DELTAS_BYTES_MAX, DELTAS_MAX, Delta, Ended, Path, Round, RoundError,
+        RoundLimit, Rounds, SentDelta, State, Status,
     },
 };
 
@@ -129,18 +129,15 @@ impl<B: Bucket> Opened<'_, B> {
             rounds::close(&round, &state, clip, &deltas)?
         };
         let mut draft = Draft::new(self)?;
-        let count = |of: &[Status]| {
-            let count = fates.iter().filter(|it| of.contains(&it.status)).count();
-            u32::try_from(count).unwrap_or(u32::MAX)
-        };
+        let (applied, lost, refused) = Status::counts(&fates);
         round.ended = Some(Ended {
             at: draft.now,
             by: self.caller.participant.clone(),
             is_discarded: close.discards,
             bytes: state.bytes(),
-            applied: count(&[Status::Applied]),
-            lost: count(&[Status::Lost]),
-            refused: count(&[Status::Clipped, Status::Discarded]),
+            applied,
+            lost,
+            refused,
             clipped,
             clip,
             convergence,
@@ -155,40 +152,6 @@ impl<B: Bucket> Opened<'_, B> {
         self.forget_rounds(&mut draft, &mut rounds, bytes)?;
         let reply = Reply::Round(Box::new(round));
         finish(draft, &rounds, AuditAction::CloseRound, number, asked, reply)
-    }
-
-    /// Forgets the oldest rounds when there are more than are kept; the last one takes
-    /// `bytes`.
-    fn forget_rounds(
-        &self,
-        draft: &mut Draft<'_, B>,
-        rounds: &mut Rounds,
-        bytes: usize,
-    ) -> Result<(), Error> {
-        let sizes = self.bucket.get(record::ROUND_SIZES)?;
-        let sizes = sizes.map_or_else(|| Ok(Vec::new()), |it| record::decode_sizes(&it))?;
-        let mut sizes = VecDeque::from(sizes);
-        sizes.push_back(u32::try_from(bytes).unwrap_or(u32::MAX));
-        while rounds.oldest < rounds.last {
-            let kept = rounds.last.saturating_sub(rounds.oldest);
-            let sum = sizes.iter().fold(0_u64, |sum, it| sum.saturating_add((*it).into()));
-            if kept <= ROUNDS_KEPT && sum <= KEPT_BYTES_MAX {
-                break;
-            }
-            let gone = rounds.oldest;
-            draft.changes.push(Change::Delete(record::state_row(gone)));
-            draft.changes.push(Change::Delete(record::ended_row(gone)));
-            draft.changes.push(Change::DeletePrefix(record::delta_rows(gone)));
-            rounds.oldest = gone.saturating_add(1);
-            // Round 0 has no size: it is what the first begins with.
-            if u64::try_from(sizes.len()).is_ok_and(|it| it > kept) {
-                sizes.pop_front();
-            }
-        }
-        draft
-            .changes
-            .push(put(record::ROUND_SIZES, record::encode_sizes(sizes.make_contiguous())?));
-        Ok(())
     }
 
     pub(super) fn read_state(&self, round: Option<u64>) -> Result<Decision, Error> {
@@ -284,52 +247,6 @@ impl<B: Bucket> Opened<'_, B> {
             message: "your credential is limited to some keys, rounds are of the whole session; \
                       ask the orchestrator for a credential without that limit",
         })
-    }
-
-    fn rounds(&self) -> Result<Rounds, Error> {
-        let bytes = self.bucket.get(record::ROUNDS)?;
-        bytes.map_or_else(|| Ok(Rounds::default()), |it| record::decode_rounds(&it))
-    }
-
-    /// The state that `round` made, which is kept.
-    fn state(&self, round: u64) -> Result<State, Error> {
-        match self.state_row(round)? {
-            Some(bytes) => record::decode_state(&bytes),
-            None => State::new(""),
-        }
-    }
-
-    /// The document of that state.
-    fn document(&self, round: u64) -> Result<Json, Error> {
-        match self.state_row(round)? {
-            Some(bytes) => record::decode_document(&bytes),
-            None => Ok(State::new("")?.text),
-        }
-    }
-
-    /// What is stored of it; nothing where nobody said what the rounds begin with.
-    fn state_row(&self, round: u64) -> Result<Option<Vec<u8>>, Error> {
-        let bytes = self.bucket.get(&record::state_row(round))?;
-        if bytes.is_none() && round > 0 {
-            return Err(record::damaged("the state of a round is missing"));
-        }
-        Ok(bytes)
-    }
-
-    /// The deltas of `round`, and how many bytes they take.
-    fn deltas(&self, round: u64) -> Result<(Vec<Delta>, usize), Error> {
-        let (mut deltas, mut taken) = (Vec::new(), 0_usize);
-        for (row, bytes) in self.bucket.scan(&record::delta_rows(round), None, u32::MAX)? {
-            deltas.extend(record::decode_deltas(&row, &bytes)?);
-            taken = taken.saturating_add(bytes.len());
-        }
-        Ok((deltas, taken))
-    }
-
-    fn ended(&self, round: u64) -> Result<(Round, Vec<Fate>), Error> {
-        let bytes = self.bucket.get(&record::ended_row(round))?;
-        let bytes = bytes.ok_or_else(|| record::damaged("the end of a round is missing"))?;
-        record::decode_ended(&bytes)
     }
 }
 

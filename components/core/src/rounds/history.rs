@@ -1,0 +1,41 @@
+//! All that is kept of a session's rounds, as one value.
+
+use super::{Delta, Fate, Round, State, plan::BYTES_MAX_DEFAULT};
+
+/// What is kept of a session's rounds, outside of any storage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoundHistory {
+    /// The limit of the state, in bytes.
+    pub bytes_max: u32,
+    /// The state that the first round began with, if somebody said it and it is kept.
+    pub first: Option<State>,
+    /// The rounds, oldest first. Each but the first is one after another; the last may
+    /// be open.
+    pub rounds: Vec<KeptRound>,
+}
+
+/// A round with all that belongs to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptRound {
+    /// What is known of it.
+    pub round: Round,
+    /// Its deltas, by sequence.
+    pub deltas: Vec<Delta>,
+    /// What became of each; of none while it is open.
+    pub fates: Vec<Fate>,
+    /// The state it made; `None` while it is open.
+    pub state: Option<State>,
+}
+
+impl Default for RoundHistory {
+    fn default() -> Self {
+        Self { bytes_max: BYTES_MAX_DEFAULT, first: None, rounds: Vec::new() }
+    }
+}
+
+impl RoundHistory {
+    /// Whether there never was a round.
+    pub fn is_empty(&self) -> bool {
+        self.rounds.is_empty()
+    }
+}

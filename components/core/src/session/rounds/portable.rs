@@ -1,0 +1,220 @@
+//! Rounds in a session's document (000 §8.5): taking them out, bringing them in, and
+//! which no session can have left.
+//!
+//! Rounds are not played again: what they made is as it was, also where a redaction
+//! took out what they had settled.
+
+use crate::{
+    Error,
+    participant::Role,
+    port::{Bucket, Change},
+    record,
+    rounds::{
+        self, BYTES_MAX, DELTAS_BYTES_MAX, DELTAS_MAX, Ended, Fate, KeptRound, Operation,
+        PROPOSAL_DELTAS_MAX, ROUNDS_KEPT, RoundHistory, Rounds, State, Status,
+    },
+    session::{Opened, document::wrong, put},
+    time::Timestamp,
+};
+
+/// By how much a redaction may make longer what it leaves: a marker has 25 bytes, what
+/// it replaces 4 or more, and both have quotes.
+const GROWTH: u32 = 5;
+
+impl<B: Bucket> Opened<'_, B> {
+    /// What is kept of the session's rounds.
+    pub(in crate::session) fn round_history(&self) -> Result<RoundHistory, Error> {
+        let it = self.rounds()?;
+        let mut rounds = Vec::new();
+        for number in it.oldest.max(1)..=it.last {
+            let (round, fates) = self.ended(number)?;
+            let (deltas, _) = self.deltas(number)?;
+            rounds.push(KeptRound { round, deltas, fates, state: Some(self.state(number)?) });
+        }
+        if let Some(round) = it.open {
+            let (deltas, _) = self.deltas(round.number)?;
+            rounds.push(KeptRound { round, deltas, fates: Vec::new(), state: None });
+        }
+        let first = if it.oldest == 0 { self.state_row(0)? } else { None };
+        let first = first.map(|it| record::decode_state(&it)).transpose()?;
+        Ok(RoundHistory { bytes_max: it.bytes_max, first, rounds })
+    }
+}
+
+/// Stores `history` in a session that has no rounds.
+pub(in crate::session) fn store(
+    history: &RoundHistory,
+    changes: &mut Vec<Change>,
+) -> Result<(), Error> {
+    if history.is_empty() {
+        return Ok(());
+    }
+    let mut sizes: Vec<u32> = Vec::new();
+    if let Some(state) = &history.first {
+        changes.push(put(record::state_row(0), record::encode_state(state)?));
+    }
+    for KeptRound { round, deltas, fates, state } in &history.rounds {
+        let mut rows = Vec::new();
+        for chunk in deltas.chunks(PROPOSAL_DELTAS_MAX) {
+            let first = chunk.first().map_or(1, |it| it.sequence);
+            let row = record::delta_row(round.number, first);
+            rows.push((row, record::encode_deltas(chunk)?));
+        }
+        if let Some(state) = state {
+            rows.push((record::state_row(round.number), record::encode_state(state)?));
+            rows.push((record::ended_row(round.number), record::encode_ended(round, fates)?));
+            let bytes = rows.iter().fold(0_usize, |sum, (_, it)| sum.saturating_add(it.len()));
+            sizes.push(u32::try_from(bytes).unwrap_or(u32::MAX));
+        }
+        changes.extend(rows.into_iter().map(|(row, bytes)| put(row, bytes)));
+    }
+    let rounds = rounds_of(history)?;
+    changes.push(put(record::ROUNDS, record::encode_rounds(&rounds)?));
+    if rounds.last > 0 {
+        changes.push(put(record::ROUND_SIZES, record::encode_sizes(&sizes)?));
+    }
+    Ok(())
+}
+
+/// What is known of the rounds in `history`.
+fn rounds_of(history: &RoundHistory) -> Result<Rounds, Error> {
+    let open = history.rounds.last().filter(|it| it.state.is_none());
+    let first = history.rounds.first().map_or(1, |it| it.round.number);
+    let mut last = history.rounds.last().map_or(0, |it| it.round.number);
+    let mut open_bytes = 0_u32;
+    if let Some(open) = open {
+        last = last.saturating_sub(1);
+        let before = state_before(history, history.rounds.len())?;
+        for delta in &open.deltas {
+            let may_unbind = delta.participant.role() == Role::Orchestrator;
+            let bytes = rounds::check(delta, &before, &open.round.plan, may_unbind)?;
+            open_bytes = open_bytes.saturating_add(bytes);
+        }
+    }
+    Ok(Rounds {
+        last,
+        oldest: if first == 1 { 0 } else { first },
+        bytes_max: history.bytes_max,
+        open: open.map(|it| it.round.clone()),
+        open_bytes,
+    })
+}
+
+/// The state that the last of the first `count` rounds began with.
+fn state_before(history: &RoundHistory, count: usize) -> Result<State, Error> {
+    let before = count.checked_sub(2).and_then(|it| history.rounds.get(it));
+    let state = before.map_or(history.first.as_ref(), |it| it.state.as_ref());
+    state.map_or_else(|| State::new(""), |it| Ok(it.clone()))
+}
+
+/// Refuses rounds that no session can have left.
+pub(in crate::session) fn check(history: &RoundHistory) -> Result<(), Error> {
+    let first = history.rounds.first().map_or(0, |it| it.round.number);
+    let count = u64::try_from(history.rounds.len()).unwrap_or(u64::MAX);
+    if !BYTES_MAX.contains(&history.bytes_max) || count > ROUNDS_KEPT.saturating_add(2) {
+        return Err(wrong("its rounds are over their limits"));
+    }
+    if history.first.is_some() && first != 1 {
+        return Err(wrong("it has a state before its rounds that none of them began with"));
+    }
+    for (nth, kept) in history.rounds.iter().enumerate() {
+        let number = kept.round.number;
+        let is_last = nth + 1 == history.rounds.len();
+        let is_next = Some(number) == u64::try_from(nth).ok().and_then(|it| first.checked_add(it));
+        if first == 0 || !is_next {
+            return Err(wrong(format!("round {number} is not in its place")));
+        }
+        if let Err(what) = check_round(kept) {
+            return Err(wrong(format!("round {number} {what}")));
+        }
+        match (&kept.state, &kept.round.ended) {
+            // The state before the first that is kept is not known.
+            (Some(_), Some(_)) if nth == 0 && number > 1 => {}
+            (Some(state), Some(ended)) => {
+                if state.convergence(&state_before(history, nth + 1)?) != ended.convergence {
+                    return Err(wrong(format!("round {number} did not change so much")));
+                }
+            }
+            // Without the state it began with nobody can close it.
+            _ if !is_last || (nth == 0 && number > 1) => {
+                return Err(wrong(format!("round {number} has no end")));
+            }
+            _ => {}
+        }
+    }
+    rounds_of(history)
+        .map_err(|err| wrong(format!("a delta of its open round fits no more: {err}")))?;
+    Ok(())
+}
+
+/// What of a round cannot be.
+fn check_round(kept: &KeptRound) -> Result<(), &'static str> {
+    let KeptRound { round, deltas, fates, state } = kept;
+    let bytes_max = |bytes: u32| bytes.saturating_mul(GROWTH);
+    if round.plan.check().is_err() || !BYTES_MAX.contains(&round.bytes_max) {
+        return Err("has a plan that none can have");
+    }
+    if round.opened_by.role() != Role::Orchestrator {
+        return Err("was opened by whom none can be");
+    }
+    let mut said = 0_usize;
+    for (sequence, it) in (1_u32..).zip(deltas) {
+        let has_value = it.value.is_some();
+        if it.sequence != sequence
+            || has_value == (it.operation == Operation::Remove)
+            || it.participant.role() == Role::Admin
+        {
+            return Err("has a delta that is none, or not in its place");
+        }
+        said = said.saturating_add(it.value.as_ref().map_or(0, rounds::Json::bytes));
+    }
+    let is_too_long = u32::try_from(said).is_ok_and(|it| it > bytes_max(DELTAS_BYTES_MAX));
+    if u32::try_from(deltas.len()) != Ok(round.deltas) || round.deltas > DELTAS_MAX || is_too_long {
+        return Err("has more deltas than it says, or may have");
+    }
+    let (state, ended) = match (state, &round.ended) {
+        (Some(state), Some(ended)) => (state, ended),
+        (None, None) if fates.is_empty() => return Ok(()),
+        _ => return Err("is neither open nor closed"),
+    };
+    if ended.bytes != state.bytes() || ended.bytes > bytes_max(*BYTES_MAX.end()) {
+        return Err("made a state of another size");
+    }
+    if !state.is_made_until(round.number) {
+        return Err("made a state of what came later");
+    }
+    if ended.by.role() != Role::Orchestrator || ended.at < round.opened_at {
+        return Err("was closed by whom none can be, or before it was opened");
+    }
+    check_fates(kept, ended)
+}
+
+/// What cannot have become of the deltas of a round.
+fn check_fates(kept: &KeptRound, ended: &Ended) -> Result<(), &'static str> {
+    let KeptRound { deltas, fates, .. } = kept;
+    let is_loss = |it: &rounds::Loss| {
+        let place = it.to.checked_sub(1).and_then(|it| usize::try_from(it).ok());
+        place.and_then(|it| deltas.get(it)).is_some_and(|to| to.participant == it.by)
+    };
+    let fits = |(sequence, it): (u32, &Fate)| {
+        it.sequence == sequence
+            && it.losses.iter().all(is_loss)
+            && (it.status == Status::Discarded) == ended.is_discarded
+    };
+    if fates.len() != deltas.len() || !(1..).zip(fates).all(fits) {
+        return Err("does not tell of each delta what became of it");
+    }
+    if (ended.applied, ended.lost, ended.refused) != Status::counts(fates) {
+        return Err("does not add up");
+    }
+    Ok(())
+}
+
+/// The last instant that `history` tells of.
+pub(in crate::session) fn latest_time(history: &RoundHistory) -> Timestamp {
+    let times = history.rounds.iter().flat_map(|KeptRound { round, deltas, .. }| {
+        let ended = round.ended.iter().map(|it| it.at);
+        deltas.iter().map(|it| it.proposed_at).chain([round.opened_at]).chain(ended)
+    });
+    times.max().unwrap_or_default()
+}

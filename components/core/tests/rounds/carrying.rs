@@ -1,0 +1,249 @@
+//! Rounds in an exported document: brought in elsewhere they are told as they were,
+//! and go on as they would have; what no session can have left is refused.
+
+use proptest::prelude::*;
+use shared_context_core::{
+    Code, Command, Error, Participant, Reply,
+    portable::Portable,
+    rounds::{Clip, KeptRound, Mark, Operation, Plan, State, Status, Weight},
+    time::Timestamp,
+};
+
+use crate::{
+    CHIEF, clipping, close, code, deltas, open, plan, play,
+    properties::{Agreed, PARTICIPANTS, agreed, begun, proposed, written},
+    propose, read, redacting, session, state,
+    support::TestHost,
+};
+
+const A: &str = "subagent:a";
+const B: &str = "subagent:b";
+
+fn export(host: &TestHost) -> Portable {
+    let Reply::Portable(it) = host.ask("admin", &Command::Export).unwrap().reply else { panic!() };
+    *it
+}
+
+fn import(it: Portable) -> Result<TestHost, Error> {
+    let host = TestHost::default();
+    host.now.set(1_000_000);
+    host.ask("admin", &Command::Import(Box::new(it)))?;
+    Ok(host)
+}
+
+/// All that can be read of rounds.
+fn told(host: &TestHost) -> impl PartialEq + std::fmt::Debug + use<> {
+    let convergence = host.ask(A, &Command::ReadConvergence).unwrap().reply;
+    let last = read(host, None);
+    let states: Vec<_> = (0..=last.round)
+        .filter_map(|it| {
+            host.ask(A, &Command::ReadState { round: Some(it) }).ok().map(|it| it.reply)
+        })
+        .collect();
+    (last, deltas(host, None), convergence, states)
+}
+
+/// Two rounds that ended, in which something lost and something was clipped, and one
+/// that is open.
+fn played() -> TestHost {
+    let host = session();
+    let weights = || plan(&[(A, 0.9), (B, 0.2)], &[("$.rules", "expert-override:subagent:b")]);
+    let light = format!("add $.entities {:?}", "x".repeat(900));
+    let agreed = weights();
+    let agreed = Plan { bytes_max: Some(1_000), ..agreed };
+    play(
+        &host,
+        agreed,
+        &[
+            (A, r#"add $.bindings {"customer":"c:1"}"#),
+            (B, r#"add $.bindings {"customer":"c:2","order":"o:1"}"#),
+            (A, r#"add $.entities [{"name":"x"}]"#),
+            (B, &light),
+        ],
+    );
+    play(&host, weights(), &[(A, r#"modify $.query "q""#), (B, "add $.rules [1,2]")]);
+    open(&host, weights());
+    propose(&host, A, r#"add $.entities[0].seen ["a"]"#).unwrap();
+    propose(&host, CHIEF, "remove $.bindings.order").unwrap();
+    host
+}
+
+#[test]
+fn rounds_are_told_elsewhere_as_they_were_and_go_on() {
+    let here = played();
+    let document = export(&here);
+    assert_eq!(document.rounds.rounds.len(), 3);
+    let there = import(document.clone()).unwrap();
+    assert_eq!(told(&there), told(&here));
+    assert_eq!(export(&there).rounds, document.rounds);
+    for host in [&here, &there] {
+        host.now.set(2_000_000);
+        propose(host, B, "add $.rules [3]").unwrap();
+        close(host);
+    }
+    assert_eq!(told(&there), told(&here));
+    // A session without rounds has none of their rows.
+    let none = import(export(&session())).unwrap();
+    assert_eq!(none.rows("r/"), []);
+}
+
+/// The oldest that are kept have nothing before them.
+#[test]
+fn what_is_no_longer_kept_is_not_missed() {
+    let here = session();
+    for _ in 0..70 {
+        play(&here, Plan::default(), &[(A, "add $.rules [1]")]);
+    }
+    open(&here, Plan::default());
+    propose(&here, A, "remove $.rules[0]").unwrap();
+    let there = import(export(&here)).unwrap();
+    assert_eq!(told(&there), told(&here));
+    let rows = |host: &TestHost| host.rows("r/").len();
+    for host in [&here, &there] {
+        close(host);
+        play(host, Plan::default(), &[]);
+    }
+    assert_eq!((told(&there), rows(&there)), (told(&here), rows(&here)));
+}
+
+#[test]
+fn what_a_redaction_left_can_be_carried_too() {
+    let here = redacting::leaking();
+    redacting::redact(&here, CHIEF);
+    let there = import(export(&here)).unwrap();
+    assert_eq!(told(&there), told(&here));
+    assert_eq!(close(&there), close(&here));
+}
+
+/// What a forger may make of a document, each told from the whole.
+#[test]
+fn rounds_that_no_session_can_have_left_are_refused() {
+    type Forged = fn(&mut Vec<KeptRound>);
+    let forgeries: &[(&str, Forged)] = &[
+        ("a number twice", |it| it[1].round.number = 1),
+        ("a number left out", |it| it[2].round.number = 4),
+        ("a first round of no number", |it| {
+            it.iter_mut().for_each(|it| it.round.number -= 1);
+        }),
+        ("a round without its state", |it| it[0].state = None),
+        ("a round that is closed and open", |it| it[1].round.ended = None),
+        ("an open round that has fates", |it| it[2].fates = it[0].fates[..2].to_vec()),
+        ("an open round in the middle", |it| {
+            (it[1].state, it[1].round.ended) = (None, None);
+            it[1].fates.clear();
+        }),
+        ("a delta less", |it| drop(it[0].deltas.pop())),
+        ("a delta out of its place", |it| it[0].deltas.swap(0, 1)),
+        ("a delta more than it says", |it| it[2].round.deltas += 1),
+        ("a delta without its value", |it| it[0].deltas[0].value = None),
+        ("a delta of the admin", |it| {
+            it[0].deltas[0].participant = Participant::parse("admin").unwrap();
+        }),
+        ("a fate less", |it| drop(it[0].fates.pop())),
+        ("a fate of another delta", |it| it[0].fates[0].sequence = 2),
+        ("a loss to nobody", |it| it[0].fates[1].losses[0].to = 99),
+        ("a loss to someone else", |it| {
+            it[0].fates[1].losses[0].by = Participant::parse("subagent:z").unwrap();
+        }),
+        ("a fate that is not counted", |it| it[0].fates[0].status = Status::Lost),
+        ("a fate of a round that was discarded", |it| it[0].fates[0].status = Status::Discarded),
+        ("a state of another size", |it| it[0].round.ended.as_mut().unwrap().bytes += 1),
+        ("another state of the same size", |it| {
+            let document = it[1].state.as_ref().unwrap().text().as_str().replace('q', "r");
+            let document = document.replace("ruery", "query");
+            let marks = it[1].state.as_ref().unwrap().marks().clone();
+            let state = State::restore(&document, marks).unwrap();
+            it[1].state = Some(state);
+            it[1].round.ended.as_mut().unwrap().convergence.unchanged += 1;
+        }),
+        ("a part of a later round", |it| {
+            let mark = Mark { round: 9, weight: Weight::DEFAULT };
+            let state = it[1].state.as_ref().unwrap();
+            let mut marks = state.marks().clone();
+            marks.entities[0] = mark;
+            let document = state.text().as_str().to_owned();
+            let state = State::restore(&document, marks).unwrap();
+            it[1].state = Some(state);
+        }),
+        ("an opening by a subagent", |it| {
+            it[1].round.opened_by = Participant::parse(B).unwrap();
+        }),
+        ("a closing by a subagent", |it| {
+            it[1].round.ended.as_mut().unwrap().by = Participant::parse(B).unwrap();
+        }),
+        ("an end before its beginning", |it| {
+            it[1].round.ended.as_mut().unwrap().at = Timestamp(1);
+        }),
+        ("a limit that none can have", |it| it[1].round.bytes_max = 1),
+        ("a plan that none can have", |it| it[1].round.plan.bytes_max = Some(1)),
+        ("a time to come", |it| it[2].round.opened_at = Timestamp(1_000_000_000_000)),
+        ("a delta that does not fit", |it| {
+            it[2].deltas[0].operation = Operation::Modify;
+        }),
+        ("an unbinding by a subagent", |it| {
+            it[2].deltas[1].participant = Participant::parse(B).unwrap();
+        }),
+    ];
+    let document = export(&played());
+    assert_eq!(document.rounds.rounds[0].fates[1].losses[0].by.as_str(), A);
+    for (forgery, forge) in forgeries {
+        let mut forged = document.clone();
+        forge(&mut forged.rounds.rounds);
+        match import(forged) {
+            Err(error) => {
+                assert_eq!(error.code(), Code::MalformedRequest, "{forgery}");
+                assert!(error.to_string().contains("the document is none: "), "{forgery}: {error}");
+            }
+            Ok(_) => panic!("{forgery} was taken"),
+        }
+    }
+    let mut forged = document.clone();
+    forged.rounds.bytes_max = 1;
+    assert_eq!(code(import(forged).map(drop)), Code::MalformedRequest);
+    let mut forged = export(&session());
+    forged.rounds.first = document.rounds.rounds[0].state.clone();
+    assert_eq!(code(import(forged).map(drop)), Code::MalformedRequest);
+    import(document).unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn whatever_rounds_there_were_they_are_told_and_go_on_elsewhere(
+        agreed in agreed(),
+        rounds in proptest::collection::vec(proptest::collection::vec(proposed(), 0..8), 1..4),
+        is_open in any::<bool>(),
+    ) {
+        let here = begun();
+        let (last, before) = rounds.split_last().unwrap();
+        let propose_all = |host: &TestHost, agreed: &Agreed| {
+            open(host, agreed.plan());
+            for it in last {
+                let _ = propose(host, PARTICIPANTS[it.0], &written(it));
+            }
+        };
+        for all in before {
+            open(&here, clipping(Clip::LargestFirst, 1_000));
+            for it in all {
+                let _ = propose(&here, PARTICIPANTS[it.0], &written(it));
+            }
+            close(&here);
+        }
+        if is_open {
+            propose_all(&here, &agreed);
+        }
+        let document = export(&here);
+        let there = import(document.clone()).unwrap();
+        prop_assert_eq!(told(&there), told(&here));
+        prop_assert_eq!(export(&there).rounds, document.rounds);
+        for host in [&here, &there] {
+            if !is_open {
+                propose_all(host, &agreed);
+            }
+            close(host);
+        }
+        prop_assert_eq!(state(&there), state(&here));
+        prop_assert_eq!(told(&there), told(&here));
+    }
+}
