@@ -286,7 +286,7 @@ impl PlanRecord {
         let strategy = |(paths, name, experts): (String, String, Option<Vec<String>>)| {
             let experts = experts.as_deref().map(stored_list).transpose()?;
             let strategy = Strategy::parse(&name, experts).map_err(damaged)?;
-            Ok(StrategyRule { paths: PathPattern::parse(&paths).map_err(damaged)?, strategy })
+            Ok(StrategyRule { paths: PathPattern::restore(&paths).map_err(damaged)?, strategy })
         };
         Ok(Plan {
             weights: self.weights.into_iter().map(weight).collect::<Result<_, Error>>()?,

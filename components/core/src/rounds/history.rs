@@ -1,14 +1,13 @@
 //! All that is kept of a session's rounds, as one value.
 
-use super::{Delta, Fate, Round, State, plan::BYTES_MAX_DEFAULT};
+use super::{Delta, Fate, Round, State};
 
 /// What is kept of a session's rounds, outside of any storage.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoundHistory {
-    /// The limit of the state, in bytes.
-    pub bytes_max: u32,
-    /// The state that the first round began with, if somebody said it and it is kept.
-    pub first: Option<State>,
+    /// The query that the first round was opened with, if it had one and what it began
+    /// with is kept.
+    pub query: Option<String>,
     /// The rounds, oldest first. Each but the first is one after another; the last may
     /// be open.
     pub rounds: Vec<KeptRound>,
@@ -25,12 +24,6 @@ pub struct KeptRound {
     pub fates: Vec<Fate>,
     /// The state it made; `None` while it is open.
     pub state: Option<State>,
-}
-
-impl Default for RoundHistory {
-    fn default() -> Self {
-        Self { bytes_max: BYTES_MAX_DEFAULT, first: None, rounds: Vec::new() }
-    }
 }
 
 impl RoundHistory {

@@ -61,30 +61,9 @@ impl SentPath {
     /// [`RoundError::InvalidPath`] when it is no singular query, or does not begin with
     /// a member of the state.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let refuse = |why| invalid(text, why);
-        let query = parse(text)?;
-        let mut steps = Vec::new();
-        for segment in query.segments() {
-            let Segment::Child(selectors) = segment else {
-                return Err(refuse("it can select many places (..)"));
-            };
-            steps.push(match selectors.as_slice() {
-                [Selector::Name(name)] => SentStep::Name(name.unquoted().to_owned()),
-                [Selector::Index(Index::FromStart(nth))] => SentStep::Index(
-                    small(nth.as_u64()).ok_or_else(|| refuse("its index is too large"))?,
-                ),
-                [Selector::Index(Index::FromEnd(nth))] => SentStep::FromEnd(
-                    small(nth.as_u64()).ok_or_else(|| refuse("its index is too large"))?,
-                ),
-                _ => return Err(refuse("it can select many places, or none")),
-            });
-        }
-        match steps.first() {
-            Some(SentStep::Name(name)) if MEMBERS.contains(&name.as_str()) => {}
-            _ => return Err(refuse("the state has no such member")),
-        }
+        let steps = singular(&parse(text, PATH_BYTES_MAX)?, text)?;
         if steps.len() > DEPTH_MAX {
-            return Err(refuse("it has more than 32 steps"));
+            return Err(invalid(text, "it has more than 32 steps"));
         }
         Ok(Self { text: text.to_owned(), steps })
     }
@@ -124,6 +103,21 @@ impl Path {
     pub fn new(steps: Vec<Step>) -> Option<Self> {
         let is_member = |it: &Step| matches!(it, Step::Name(it) if MEMBERS.contains(&it.as_str()));
         steps.first().is_some_and(is_member).then_some(Self(steps))
+    }
+
+    /// The path of this text, which was kept: a delta may have spoken of places whose
+    /// paths are longer than any that can be sent.
+    ///
+    /// # Errors
+    ///
+    /// [`RoundError::InvalidPath`].
+    pub fn restore(text: &str) -> Result<Self, Error> {
+        let steps = singular(&parse(text, usize::MAX)?, text)?.into_iter().map(|it| match it {
+            SentStep::Name(name) => Ok(Step::Name(name)),
+            SentStep::Index(nth) => Ok(Step::Index(nth)),
+            SentStep::FromEnd(_) => Err(invalid(text, "it counts from the end")),
+        });
+        steps.collect::<Result<_, _>>().map(Self)
     }
 
     /// Whether it is the member `name` of the state.
@@ -241,7 +235,21 @@ impl PathPattern {
     ///
     /// [`RoundError::InvalidPath`].
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let query = parse(text)?;
+        Self::parse_to(PATH_BYTES_MAX, text)
+    }
+
+    /// The pattern of this text, which was kept: a redaction may have made it longer
+    /// than any that can be sent.
+    ///
+    /// # Errors
+    ///
+    /// [`RoundError::InvalidPath`].
+    pub fn restore(text: &str) -> Result<Self, Error> {
+        Self::parse_to(usize::MAX, text)
+    }
+
+    fn parse_to(bytes_max: usize, text: &str) -> Result<Self, Error> {
+        let query = parse(text, bytes_max)?;
         let is_simple = |selectors: &Selectors| {
             selectors.as_slice().iter().all(|it| {
                 matches!(
@@ -318,8 +326,33 @@ fn selects(selector: &Selector, step: &Step) -> bool {
     }
 }
 
-fn parse(text: &str) -> Result<JsonPathQuery, Error> {
-    if text.len() > PATH_BYTES_MAX {
+/// The steps of a query that selects one place below a member of the state.
+fn singular(query: &JsonPathQuery, text: &str) -> Result<Vec<SentStep>, Error> {
+    let refuse = |why| invalid(text, why);
+    let mut steps = Vec::new();
+    for segment in query.segments() {
+        let Segment::Child(selectors) = segment else {
+            return Err(refuse("it can select many places (..)"));
+        };
+        steps.push(match selectors.as_slice() {
+            [Selector::Name(name)] => SentStep::Name(name.unquoted().to_owned()),
+            [Selector::Index(Index::FromStart(nth))] => SentStep::Index(
+                small(nth.as_u64()).ok_or_else(|| refuse("its index is too large"))?,
+            ),
+            [Selector::Index(Index::FromEnd(nth))] => SentStep::FromEnd(
+                small(nth.as_u64()).ok_or_else(|| refuse("its index is too large"))?,
+            ),
+            _ => return Err(refuse("it can select many places, or none")),
+        });
+    }
+    match steps.first() {
+        Some(SentStep::Name(name)) if MEMBERS.contains(&name.as_str()) => Ok(steps),
+        _ => Err(refuse("the state has no such member")),
+    }
+}
+
+fn parse(text: &str, bytes_max: usize) -> Result<JsonPathQuery, Error> {
+    if text.len() > bytes_max {
         return Err(invalid(text, "it is longer than 512 bytes"));
     }
     let mut parser = ParserBuilder::new();

@@ -198,7 +198,7 @@ impl<'a> Redaction<'a> {
             let before = self.places;
             let renamed = paths.renamed(|name| self.marker(name));
             if self.places > before {
-                *paths = PathPattern::parse(&renamed)?;
+                *paths = PathPattern::restore(&renamed)?;
             }
         }
         Ok(())

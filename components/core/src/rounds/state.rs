@@ -111,6 +111,12 @@ impl State {
         &self.marks
     }
 
+    /// What the session is about.
+    pub(crate) fn query(&self) -> String {
+        let query = self.document.get(QUERY).and_then(Value::as_str);
+        query.unwrap_or_default().to_owned()
+    }
+
     /// The document in canonical form.
     pub fn text(&self) -> &Json {
         &self.text

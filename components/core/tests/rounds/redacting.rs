@@ -136,6 +136,19 @@ fn who_redacts_is_the_orchestrator_or_the_admin() {
     assert_eq!(code(RedactRounds::new(SECRET, reason)), Code::MalformedRequest);
 }
 
+/// A marker is longer than a short name: a pattern as long as one can be was stored as
+/// one that could not be read again.
+#[test]
+fn a_pattern_may_become_longer_than_any_that_can_be_sent() {
+    let host = session();
+    let pattern = format!("$.entities[*]{}", ".s3cr3t".repeat(30));
+    let strategies = [(pattern.as_str(), "union")];
+    open(&host, plan(&[], &strategies));
+    assert_eq!(redact(&host, CHIEF).places, 30);
+    assert!(read(&host, None).open.unwrap().plan.strategies[0].paths.as_str().len() > 512);
+    close(&host);
+}
+
 /// What takes its place is longer than a short secret: the state may be over its
 /// limit then, and the next round makes it fit.
 #[test]

@@ -10,8 +10,8 @@ use crate::{
     port::{Bucket, Change},
     record,
     rounds::{
-        self, BYTES_MAX, DELTAS_BYTES_MAX, DELTAS_MAX, Ended, Fate, KeptRound, Operation,
-        PROPOSAL_DELTAS_MAX, ROUNDS_KEPT, RoundHistory, Rounds, State, Status,
+        self, BYTES_MAX, BYTES_MAX_DEFAULT, DELTAS_BYTES_MAX, DELTAS_MAX, Ended, Fate, KeptRound,
+        Operation, PROPOSAL_DELTAS_MAX, ROUNDS_KEPT, RoundHistory, Rounds, State, Status,
     },
     session::{Opened, document::wrong, put},
     time::Timestamp,
@@ -37,7 +37,7 @@ impl<B: Bucket> Opened<'_, B> {
         }
         let first = if it.oldest == 0 { self.state_row(0)? } else { None };
         let first = first.map(|it| record::decode_state(&it)).transpose()?;
-        Ok(RoundHistory { bytes_max: it.bytes_max, first, rounds })
+        Ok(RoundHistory { query: first.as_ref().map(State::query), rounds })
     }
 }
 
@@ -50,8 +50,8 @@ pub(in crate::session) fn store(
         return Ok(());
     }
     let mut sizes: Vec<u32> = Vec::new();
-    if let Some(state) = &history.first {
-        changes.push(put(record::state_row(0), record::encode_state(state)?));
+    if let Some(query) = &history.query {
+        changes.push(put(record::state_row(0), record::encode_state(&State::new(query)?)?));
     }
     for KeptRound { round, deltas, fates, state } in &history.rounds {
         let mut rows = Vec::new();
@@ -79,6 +79,7 @@ pub(in crate::session) fn store(
 /// What is known of the rounds in `history`.
 fn rounds_of(history: &RoundHistory) -> Result<Rounds, Error> {
     let open = history.rounds.last().filter(|it| it.state.is_none());
+    let ended = history.rounds.iter().rfind(|it| it.state.is_some());
     let first = history.rounds.first().map_or(1, |it| it.round.number);
     let mut last = history.rounds.last().map_or(0, |it| it.round.number);
     let mut open_bytes = 0_u32;
@@ -94,7 +95,7 @@ fn rounds_of(history: &RoundHistory) -> Result<Rounds, Error> {
     Ok(Rounds {
         last,
         oldest: if first == 1 { 0 } else { first },
-        bytes_max: history.bytes_max,
+        bytes_max: ended.map_or(BYTES_MAX_DEFAULT, |it| it.round.bytes_max),
         open: open.map(|it| it.round.clone()),
         open_bytes,
     })
@@ -103,19 +104,21 @@ fn rounds_of(history: &RoundHistory) -> Result<Rounds, Error> {
 /// The state that the last of the first `count` rounds began with.
 fn state_before(history: &RoundHistory, count: usize) -> Result<State, Error> {
     let before = count.checked_sub(2).and_then(|it| history.rounds.get(it));
-    let state = before.map_or(history.first.as_ref(), |it| it.state.as_ref());
-    state.map_or_else(|| State::new(""), |it| Ok(it.clone()))
+    match before.and_then(|it| it.state.as_ref()) {
+        Some(state) => Ok(state.clone()),
+        None => State::new(history.query.as_deref().unwrap_or_default()),
+    }
 }
 
 /// Refuses rounds that no session can have left.
 pub(in crate::session) fn check(history: &RoundHistory) -> Result<(), Error> {
     let first = history.rounds.first().map_or(0, |it| it.round.number);
     let count = u64::try_from(history.rounds.len()).unwrap_or(u64::MAX);
-    if !BYTES_MAX.contains(&history.bytes_max) || count > ROUNDS_KEPT.saturating_add(2) {
+    if count > ROUNDS_KEPT.saturating_add(2) {
         return Err(wrong("its rounds are over their limits"));
     }
-    if history.first.is_some() && first != 1 {
-        return Err(wrong("it has a state before its rounds that none of them began with"));
+    if history.query.is_some() && first != 1 {
+        return Err(wrong("it has a query that none of its rounds was opened with"));
     }
     for (nth, kept) in history.rounds.iter().enumerate() {
         let number = kept.round.number;
