@@ -202,6 +202,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     rounds::READ_STATE,
     rounds::READ_DELTAS,
     rounds::CONVERGENCE,
+    rounds::REDACT_ROUNDS,
     ActionInfo {
         name: "redact",
         system: System::Store,

@@ -16,7 +16,8 @@ use crate::{
     reply::{
         AuditReply, BatchReadReply, BatchReply, ChangesReply, ConvergenceReply, DeleteReply,
         DeleteSessionReply, DeleteSnapshotReply, DeltasReply, DiffReply, EntryForm, HistoryReply,
-        InspectReply, ListReply, PromptReply, ProposedReply, ReadReply, RedactReply, RestoreReply,
+        InspectReply, ListReply, PromptReply, ProposedReply, ReadReply, RedactReply,
+        RedactRoundsReply, RestoreReply,
         RoundReply, SessionReply, SnapshotForm, SnapshotReply, SnapshotsReply, StateReply,
         UnchangedReply, WriteReply,
     },
@@ -150,6 +151,7 @@ fn reply(name: &str, generator: &mut SchemaGenerator) -> Value {
         "read_state" => generator.subschema_for::<StateReply<'_>>(),
         "read_deltas" => generator.subschema_for::<DeltasReply<'_>>(),
         "convergence" => generator.subschema_for::<ConvergenceReply>(),
+        "redact_rounds" => generator.subschema_for::<RedactRoundsReply<'_>>(),
         "redact" => generator.subschema_for::<RedactReply<'_>>(),
         "inspect" => generator.subschema_for::<InspectReply<'_>>(),
         "export_session" => generator.subschema_for::<DocumentForm>(),

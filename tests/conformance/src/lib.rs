@@ -9,5 +9,6 @@ pub mod coverage;
 pub mod expect;
 pub mod fault;
 pub mod run;
+pub mod seal;
 pub mod target;
 pub mod template;

@@ -12,7 +12,8 @@
 //! | `{sealed: value}` | the exported session with digests that fit it, as who forges one would make them |
 
 use serde_json::{Map, Value};
-use shared_context_core::store::redaction::digest;
+
+use crate::seal::sealed;
 
 /// What stands for the number of a repetition.
 const NTH: &str = "${nth}";
@@ -109,31 +110,6 @@ fn edited(members: &Map<String, Value>, variables: &Variables) -> Result<Value, 
         }
     }
     Ok(value)
-}
-
-/// An exported session with the digests that fit it. Canonical JSON (RFC 8785) of
-/// what it holds is compact JSON with members in order, which is what is written
-/// here.
-fn sealed(mut document: Value) -> Value {
-    let of = |item: &Value| Value::from(digest(item.to_string()));
-    let mut digests = Map::new();
-    for section in ["config", "entries", "history", "snapshots"] {
-        let digest = match document.get(section) {
-            Some(Value::Array(items)) => items.iter().map(of).collect(),
-            other => other.map(of).unwrap_or_default(),
-        };
-        digests.insert(section.to_owned(), digest);
-    }
-    let Some(members) = document.as_object_mut() else { return document };
-    members.insert("digests".to_owned(), digests.into());
-    let mut outline = Map::new();
-    for name in ["format", "session_id", "status", "created_at", "digests"] {
-        outline.extend(members.get(name).map(|it| (name.to_owned(), it.clone())));
-    }
-    let values = members.get("values").and_then(Value::as_object).into_iter().flatten();
-    outline.insert("values".to_owned(), values.map(|(name, _)| name.as_str()).collect());
-    members.insert("digest".to_owned(), of(&outline.into()));
-    document
 }
 
 /// Puts `new` at `path` of `value`, or takes out what is there.

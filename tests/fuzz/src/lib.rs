@@ -32,3 +32,6 @@ pub mod seeds;
 
 mod cases;
 mod documented;
+/// As the conformance suite has it.
+#[path = "../../conformance/src/seal.rs"]
+pub mod seal;

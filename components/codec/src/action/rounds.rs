@@ -1,6 +1,6 @@
 //! The actions of rounds (003).
 
-use super::{ANYONE, ActionInfo, ORCHESTRATOR, PARTICIPANTS, System};
+use super::{ANYONE, ActionInfo, ORCHESTRATOR, PARTICIPANTS, REDACTORS, System};
 
 pub(super) const OPEN_ROUND: ActionInfo = ActionInfo {
     name: "open_round",
@@ -33,6 +33,17 @@ pub(super) const CLOSE_ROUND: ActionInfo = ActionInfo {
                   delta is told what became of it.",
     required: &[],
     optional: &["clip", "discard", "request_id"],
+};
+
+pub(super) const REDACT_ROUNDS: ActionInfo = ActionInfo {
+    name: "redact_rounds",
+    system: System::Rounds,
+    roles: REDACTORS,
+    is_change: true,
+    description: "Replace every text of states and deltas that has this text in it by a marker, \
+                  everywhere it is kept. For a secret that slipped in.",
+    required: &["text", "reason"],
+    optional: &[],
 };
 
 pub(super) const READ_STATE: ActionInfo = ActionInfo {

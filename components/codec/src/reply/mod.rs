@@ -20,7 +20,7 @@ pub(crate) use {
         RedactReply, UnchangedReply, WriteReply,
     },
     feed::{AuditReply, ChangesReply},
-    rounds::{ConvergenceReply, RoundReply, StateReply},
+    rounds::{ConvergenceReply, RedactRoundsReply, RoundReply, StateReply},
     session::{DeleteSessionReply, InspectReply, SessionReply},
     snapshots::{
         DeleteSnapshotReply, DiffReply, RestoreReply, SnapshotForm, SnapshotReply, SnapshotsReply,
@@ -73,6 +73,7 @@ pub(crate) fn encode(outcome: &Outcome) -> Vec<u8> {
         Reply::State(it) => to_vec(&rounds::state(it, revision)),
         Reply::Deltas(it) => to_vec(&deltas::deltas(it, revision)),
         Reply::Convergence(it) => to_vec(&rounds::convergence(it, revision)),
+        Reply::RoundsRedacted(it) => to_vec(&rounds::redacted(it, revision)),
         Reply::Redacted(it) => to_vec(&entries::redacted(it, revision)),
         Reply::Inspection(it) => to_vec(&session::inspection(it, revision)),
         Reply::Portable(it) => to_vec(&DocumentForm::new(it)),

@@ -4,7 +4,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 use shared_context_core::{
-    reply::StateRead,
+    reply::{RoundsRedacted, StateRead},
     rounds::{Clipped, Convergence, Ended, Round, StrategyRule},
 };
 
@@ -193,6 +193,24 @@ struct RoundConvergence {
     refused: u32,
     /// When it was closed, UTC.
     closed_at: Time,
+}
+
+/// What a redaction in rounds did.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "redact_rounds_reply"))]
+pub(crate) struct RedactRoundsReply<'a> {
+    /// How many texts are gone; 0 when none had it in it.
+    places: u32,
+    /// What stands in their place, each once: `redacted:` and the first 16 hexadecimal
+    /// digits of the SHA-256 of the text that was there.
+    markers: &'a [String],
+    /// The session's revision.
+    revision: u64,
+}
+
+pub(super) fn redacted(it: &RoundsRedacted, revision: u64) -> RedactRoundsReply<'_> {
+    RedactRoundsReply { places: it.places, markers: &it.markers, revision }
 }
 
 pub(super) fn round(it: &Round, revision: u64) -> RoundReply<'_> {

@@ -11,7 +11,7 @@ mod rounds;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use shared_context_core::{
-    Command, Config, Delete, Error, Key, Label, Line, Participant, Prefix, RequestId, Write,
+    Command, Config, Delete, Error, Key, Label, Line, Participant, Prefix, RedactRounds, RequestId, Write,
     key::KEY_BYTES_MAX, pattern::KeyPattern, port::Revision, tokens::Tokens,
 };
 
@@ -87,6 +87,9 @@ pub(crate) struct RequestForm {
     revision: Option<u64>,
     /// Why, in one line.
     reason: Option<String>,
+    /// The secret, or a part of it by which every text that has it can be told: 4 to
+    /// 1000 characters.
+    text: Option<String>,
     /// Whose prompt: orchestrator, subagent:{task} or subagent:{task}:{id}. Your
     /// own when absent.
     participant: Option<String>,
@@ -182,8 +185,12 @@ pub(crate) fn command(request: &[u8]) -> Result<Command, Error> {
         "read_state" => Command::ReadState { round: form.round },
         "read_deltas" => form.read_deltas()?,
         "convergence" => Command::ReadConvergence,
+        "redact_rounds" => {
+            let text = form.text.as_deref().unwrap_or_default();
+            Command::RedactRounds(RedactRounds::new(text, form.reason()?)?)
+        }
         "redact" => Command::Redact {
-            reason: Line::parse("reason", form.reason.as_deref().unwrap_or_default())?,
+            reason: form.reason()?,
             key: form.key()?,
             revision: form.revision.map(Revision),
         },
@@ -284,6 +291,7 @@ impl RequestForm {
             ("to", self.to.is_some()),
             ("revision", self.revision.is_some()),
             ("reason", self.reason.is_some()),
+            ("text", self.text.is_some()),
             ("participant", self.participant.is_some()),
             ("max_tokens", self.max_tokens.is_some()),
             ("since", self.since.is_some()),
@@ -320,6 +328,10 @@ impl RequestForm {
 
     fn label(&self) -> Result<Label, Error> {
         Label::parse(self.label.as_deref().unwrap_or_default())
+    }
+
+    fn reason(&self) -> Result<Line, Error> {
+        Line::parse("reason", self.reason.as_deref().unwrap_or_default())
     }
 
     fn request_id(&self) -> Result<Option<RequestId>, Error> {

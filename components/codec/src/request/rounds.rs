@@ -1,6 +1,6 @@
 //! Requests on rounds (003), and the lists they have.
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use shared_context_core::{Command, Error};
 
@@ -11,32 +11,33 @@ use super::{
 use crate::json::Object;
 
 /// How much the deltas of some participants count.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "round_weight"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WeightForm {
     /// Who, as a pattern: *, orchestrator, subagent:{task}, subagent:{task}:{id},
     /// where * in task and id stands for any text.
-    participant: String,
+    pub(super) participant: String,
     /// How much.
-    weight: f64,
+    pub(super) weight: f64,
 }
 
 /// How disagreements about some paths are settled.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "round_strategy"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StrategyForm {
     /// Which paths, and all below them: a `JSONPath` of names, indexes, * and ..,
     /// such as $.bindings or $.entities[*].type.
-    path: String,
+    pub(super) path: String,
     /// How.
-    strategy: String,
+    pub(super) strategy: String,
     /// For expert-override, which needs them: who is heard first, those named first
     /// before the others, as patterns.
-    experts: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) experts: Option<Vec<String>>,
 }
 
 /// One change that is proposed.

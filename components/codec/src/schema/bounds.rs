@@ -16,7 +16,7 @@ use shared_context_core::{
     pattern::PATTERNS_MAX,
     rounds::{
         BYTES_MAX, Clip, Operation, PATH_BYTES_MAX, PROPOSAL_DELTAS_MAX, PROVENANCE_CHARS_MAX,
-        RULES_MAX as ROUND_RULES_MAX, Strategy,
+        RULES_MAX as ROUND_RULES_MAX, SECRET_CHARS, Strategy,
     },
     store::{access::RULES_MAX, expiry::TTL_SECONDS_MAX},
 };
@@ -66,6 +66,7 @@ pub(super) fn bind(name: &str, schema: &mut Value) {
         "participant" => text(PARTICIPANT),
         "readable_by" | "writable_by" | "experts" => patterns,
         "note" | "reason" | "group" | "purpose" | "shape" => line,
+        "text" => json!({"minLength": SECRET_CHARS.start(), "maxLength": SECRET_CHARS.end()}),
         "request_id" => {
             json!({"minLength": 1, "maxLength": REQUEST_ID_CHARS_MAX, "pattern": ONE_LINE})
         }

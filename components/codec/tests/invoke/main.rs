@@ -185,7 +185,7 @@ fn a_session_survives_being_taken_out_and_brought_in_again() {
         let reply = third.ask("admin", &altered);
         assert!(reply.contains("DOCUMENT_ALTERED") && reply.contains(place), "{place}: {reply}");
     }
-    let newer = import.replacen("shared-context/session/1", "shared-context/session/2", 1);
+    let newer = import.replacen("shared-context/session/1", "shared-context/session/3", 1);
     assert!(it.ask("admin", &newer).contains("FORMAT_TOO_NEW"));
     for none in ["{}", "[]", "3", "\"x\"", r#"{"format":"shared-context/session/1"}"#] {
         let reply = it.ask("admin", &format!(r#"{{"action":"import_session","document":{none}}}"#));

@@ -52,7 +52,7 @@ impl Status {
     pub const ALL: [Self; 4] = [Self::Applied, Self::Lost, Self::Clipped, Self::Discarded];
 
     /// How many of `fates` were applied, lost and refused.
-    pub(crate) fn counts(fates: &[Fate]) -> (u32, u32, u32) {
+    pub fn counts(fates: &[Fate]) -> (u32, u32, u32) {
         let count = |of: &[Self]| {
             let count = fates.iter().filter(|it| of.contains(&it.status)).count();
             u32::try_from(count).unwrap_or(u32::MAX)

@@ -123,7 +123,7 @@ impl State {
     }
 
     /// Its size: bytes of the document in canonical form.
-    pub(crate) fn bytes(&self) -> u32 {
+    pub fn bytes(&self) -> u32 {
         u32::try_from(self.text.bytes()).unwrap_or(u32::MAX)
     }
 

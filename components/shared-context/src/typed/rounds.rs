@@ -4,7 +4,7 @@ use shared_context_codec::parts::rounds::{
     self as parts, SentDelta, SentPlan, SentStrategy, SentWeight,
 };
 use shared_context_core::{
-    Command, Error, Outcome, Reply,
+    Command, Error, Line, Outcome, RedactRounds, Reply,
     reply::DeltaRead,
     rounds::{self as core, Clipped, Json, Plan},
 };
@@ -14,7 +14,7 @@ use crate::{
     Component,
     bindings::exports::shared_context::core::rounds::{
         self as wit, ClippedPart, Delta, Ended, EndedRounds, Fate, Guest, Loss, Page, Position,
-        Proposed, ProposedDelta, Round, RoundChanged, State, StrategyRule, WeightRule,
+        Proposed, ProposedDelta, Redacted, Round, RoundChanged, State, StrategyRule, WeightRule,
     },
 };
 
@@ -95,6 +95,26 @@ impl Guest for Component {
             Some(Page {
                 deltas: it.deltas.iter().map(proposed_delta).collect(),
                 next_after: it.next_after.map(|(round, sequence)| Position { round, sequence }),
+                revision: outcome.revision.0,
+            })
+        })
+    }
+
+    fn redact(
+        session: String,
+        caller: types::Caller,
+        text: String,
+        reason: String,
+    ) -> Result<Redacted, types::Error> {
+        let command = || -> Result<Command, Error> {
+            let reason = Line::parse("reason", &reason)?;
+            Ok(Command::RedactRounds(RedactRounds::new(&text, reason)?))
+        };
+        perform(&session, caller, command(), |outcome| {
+            let Reply::RoundsRedacted(it) = outcome.reply else { return None };
+            Some(Redacted {
+                places: it.places,
+                markers: it.markers,
                 revision: outcome.revision.0,
             })
         })

@@ -48,6 +48,7 @@ pub(super) async fn endpoint<E: Engine>(
         Endpoint::ListRounds => rounds::list(call).await,
         Endpoint::OpenRound => rounds::open(call).await,
         Endpoint::CloseRound => rounds::close(call).await,
+        Endpoint::RedactRounds => rounds::redact(call).await,
         Endpoint::ReadState => rounds::read_state(call).await,
         Endpoint::ReadDeltas => rounds::read_deltas(call).await,
         Endpoint::ProposeDeltas => rounds::propose(call).await,

@@ -18,6 +18,9 @@ pub(crate) const OPEN: [&str; 5] = ["query", "weights", "strategies", "clip", "b
 /// The members of a request to close a round.
 pub(crate) const CLOSE: [&str; 2] = ["clip", "discard"];
 
+/// The members of a request to redact rounds.
+pub(crate) const REDACT: [&str; 2] = ["text", "reason"];
+
 /// `GET …/rounds`: those that ended, with how much each changed.
 pub(crate) async fn list<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     call.answer(&ToolRequest { action: "convergence", ..ToolRequest::default() }).await
@@ -39,6 +42,13 @@ pub(crate) async fn propose<E: Engine>(call: &Call<'_, E>) -> Result<Response<By
 /// `POST …/rounds/close`: the round that is open.
 pub(crate) async fn close<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     let reply = change(call, "close_round", &CLOSE, r#"{"discard":true}"#).await?;
+    Ok(respond::json(StatusCode::OK, reply.body))
+}
+
+/// `POST …/rounds/redact`.
+pub(crate) async fn redact<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
+    const EXAMPLE: &str = r#"{"text":"sk-live-51H","reason":"an API key"}"#;
+    let reply = change(call, "redact_rounds", &REDACT, EXAMPLE).await?;
     Ok(respond::json(StatusCode::OK, reply.body))
 }
 

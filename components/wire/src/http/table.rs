@@ -81,6 +81,7 @@ pub(crate) enum Endpoint {
     ListRounds,
     OpenRound,
     CloseRound,
+    RedactRounds,
     ReadState,
     ReadDeltas,
     ProposeDeltas,
@@ -114,7 +115,7 @@ impl Endpoint {
 }
 
 /// All routes.
-pub(crate) static ROUTES: [Route; 34] = [
+pub(crate) static ROUTES: [Route; 35] = [
     Route { template: "/", operations: &[open(Endpoint::Welcome, &[])] },
     Route { template: "/healthz", operations: &[open(Endpoint::Health, &[])] },
     Route { template: "/metrics", operations: &[open(Endpoint::Metrics, &[])] },
@@ -243,6 +244,10 @@ pub(crate) static ROUTES: [Route; 34] = [
     Route {
         template: "/v1/sessions/{session}/rounds/close",
         operations: &[session(Method::POST, Endpoint::CloseRound, &[])],
+    },
+    Route {
+        template: "/v1/sessions/{session}/rounds/redact",
+        operations: &[session(Method::POST, Endpoint::RedactRounds, &[])],
     },
     Route {
         template: "/v1/sessions/{session}/rounds/state",

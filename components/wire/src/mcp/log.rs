@@ -63,6 +63,7 @@ impl Level {
             | AuditAction::ProposeDeltas
             | AuditAction::CloseRound => Self::Info,
             AuditAction::Redact
+            | AuditAction::RedactRounds
             | AuditAction::RestoreSnapshot
             | AuditAction::CreateSession
             | AuditAction::ImportSession

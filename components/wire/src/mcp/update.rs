@@ -218,6 +218,7 @@ impl Change<'_> {
             | AuditAction::OpenRound
             | AuditAction::ProposeDeltas
             | AuditAction::CloseRound
+            | AuditAction::RedactRounds
             | AuditAction::ArchiveSession
             | AuditAction::RevokeCredentials => Reach::Entry,
         })

@@ -88,6 +88,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         Endpoint::ListRounds
         | Endpoint::OpenRound
         | Endpoint::CloseRound
+        | Endpoint::RedactRounds
         | Endpoint::ReadState
         | Endpoint::ReadDeltas
         | Endpoint::ProposeDeltas => rounds::about(endpoint),

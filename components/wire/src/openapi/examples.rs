@@ -83,6 +83,7 @@ fn play() -> Vec<(&'static str, Value)> {
         (ANALYSIS, json!({"action": "read_state"})),
         (ANALYSIS, json!({"action": "read_deltas", "path": "$.bindings.customer"})),
         (ANALYSIS, json!({"action": "convergence"})),
+        (ORCHESTRATOR, round("redact_rounds", redact_rounds())),
         (ADMIN, json!({"action": "revoke_credentials"})),
         (ADMIN, json!({"action": "archive_session"})),
         (ADMIN, json!({"action": "delete_session"})),
@@ -175,6 +176,11 @@ fn other_deltas() -> Value {
 /// The body of a request to close the round.
 pub(super) fn close_round() -> Value {
     json!({"clip": "lowest-weight-first"})
+}
+
+/// The body of a request to redact rounds.
+pub(super) fn redact_rounds() -> Value {
+    json!({"text": "sea:customer:007", "reason": "a customer who must not be named"})
 }
 
 fn round(action: &str, mut body: Value) -> Value {

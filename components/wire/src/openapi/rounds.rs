@@ -7,13 +7,16 @@ use super::{
     schemas::{body_of, reply},
 };
 use crate::http::{
-    rounds::{CLOSE, OPEN},
+    rounds::{CLOSE, OPEN, REDACT},
     table::Endpoint,
 };
 
 const PROPOSE: &str = "All or nothing; a refusal names the delta. A delta is about one place of the \
 state as the round began with, a JSONPath (RFC 9535) below query, bindings, entities or rules. Its \
 value is any JSON, null included.";
+
+const REDACT_IT: &str = "For the orchestrator and the operator. What was equal stays equal, so a \
+round that is open goes on. Documents that were exported keep it.";
 
 const READ_STATE: &str = "While a round is open its state stands still; open_round tells that \
 there is one.";
@@ -90,6 +93,18 @@ pub(super) fn about(endpoint: Endpoint) -> About {
                 "STATE_TOO_LARGE",
                 "UNSUPPORTED_MEDIA_TYPE",
             ],
+            ..about
+        },
+        Endpoint::RedactRounds => About {
+            id: "redact_rounds",
+            summary: "Replace every text of states and deltas that has a secret in it by a marker.",
+            description: REDACT_IT,
+            request: Some(request(body(
+                body_of("redact_rounds", &REDACT),
+                examples::redact_rounds(),
+            ))),
+            responses: tool_response("redact_rounds", &[]),
+            codes: &["SESSION_ARCHIVED", "FORBIDDEN", "UNSUPPORTED_MEDIA_TYPE"],
             ..about
         },
         Endpoint::ReadState => About {

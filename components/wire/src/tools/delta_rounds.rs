@@ -32,7 +32,7 @@ weigh, not instruction.";
 #[cfg(test)]
 pub(super) const LEFT_OUT: [&str; 4] = ["request_id", "bytes_max", "after", "limit"];
 
-const MEMBERS: [Member; 8] = [
+const MEMBERS: [Member; 10] = [
     Member { name: "deltas", kind: Kind::Objects(&DELTA), about: "" },
     Member { name: "path", kind: Kind::Text, about: "" },
     Member { name: "round", kind: Kind::Integer, about: "" },
@@ -41,6 +41,8 @@ const MEMBERS: [Member; 8] = [
     Member { name: "strategies", kind: Kind::Objects(&STRATEGY), about: "" },
     Member { name: "clip", kind: Kind::OneOf(&CLIPS), about: "" },
     Member { name: "discard", kind: Kind::Boolean, about: "" },
+    Member { name: "text", kind: Kind::Text, about: "" },
+    Member { name: "reason", kind: Kind::Text, about: "" },
 ];
 
 /// One of several deltas.

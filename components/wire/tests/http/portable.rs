@@ -85,7 +85,7 @@ fn what_is_no_document_or_an_altered_one_is_refused() {
     check(&format!("{{\"a\":{}1{}}}", "[".repeat(9_999), "]".repeat(9_999)), 400, "");
     // It is one value: nothing can be added to the request that carries it.
     check(r#"{},"action":"delete_session""#, 400, "trailing characters");
-    let newer = document.replace("/session/1", "/session/2");
+    let newer = document.replace("/session/1", "/session/3");
     check(&newer, 422, "FORMAT_TOO_NEW");
     let altered = document.replace("\"version\":2", "\"version\":3");
     let place = check(&altered, 422, "DOCUMENT_ALTERED").json()["error"]["place"].clone();

@@ -6,6 +6,7 @@
 //! forge a document can compute them anew.
 
 mod items;
+mod rounds;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -13,6 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use shared_context_core::{
     Config, Error, SessionId,
     portable::Portable,
+    rounds::RoundHistory,
     store::{Entry, redaction},
 };
 
@@ -22,9 +24,12 @@ use crate::{
     reply::config_reply,
 };
 use items::{EntryItem, SnapshotItem, VersionItem};
+use rounds::RoundItem;
 
-/// The format this version writes, and reads.
-pub(crate) const FORMAT: &str = "shared-context/session/1";
+/// The latest format, of a session that has rounds; this version reads those before.
+pub(crate) const FORMAT: &str = "shared-context/session/2";
+/// The format of a session that has none: earlier versions read it too.
+const FORMAT_WITHOUT_ROUNDS: &str = "shared-context/session/1";
 /// What the format of every document begins with.
 const FORMAT_FAMILY: &str = "shared-context/session/";
 
@@ -34,7 +39,7 @@ const FORMAT_FAMILY: &str = "shared-context/session/";
 #[cfg_attr(feature = "schema", schemars(rename = "session_document"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DocumentForm {
-    /// `shared-context/session/1`.
+    /// `shared-context/session/1`, or 2 when there are rounds.
     format: String,
     /// The session's id where it came from.
     session_id: String,
@@ -51,8 +56,12 @@ pub(crate) struct DocumentForm {
     history: Vec<VersionItem>,
     /// Its snapshots, oldest first.
     snapshots: Vec<SnapshotItem>,
+    /// What is kept of its rounds, oldest first; absent when there never was one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    rounds: Vec<RoundItem>,
     /// Every value, by its digest: `sha256:` and 64 hexadecimal digits.
-    values: BTreeMap<String, String>,
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, String>"))]
+    values: Values,
     /// The digests of the items.
     digests: Digests,
     /// The digest of an object of `format`, `session_id`, `status`, `created_at`,
@@ -85,6 +94,31 @@ pub(crate) struct Digests {
     history: Vec<String>,
     /// Of each snapshot.
     snapshots: Vec<String>,
+    /// Of each round; absent when there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    rounds: Vec<String>,
+}
+
+/// The values of a document, by their digests.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Values(BTreeMap<String, String>);
+
+impl Values {
+    /// Puts a value in; tells its digest.
+    fn add(&mut self, value: String) -> String {
+        let digest = redaction::digest(&value);
+        self.0.insert(digest.clone(), value);
+        digest
+    }
+
+    /// The value of this digest.
+    fn named(&self, digest: &str) -> Result<&str, Error> {
+        self.0.get(digest).map(String::as_str).ok_or_else(|| {
+            let shown: String = digest.chars().take(80).collect();
+            wrong(&format!("values.{shown} is missing"))
+        })
+    }
 }
 
 /// A configuration: every member present when it is told.
@@ -107,19 +141,20 @@ impl<'de> Deserialize<'de> for ConfigItem {
 impl DocumentForm {
     /// The document of a session.
     pub(crate) fn new(it: &Portable) -> Self {
-        let mut values = BTreeMap::new();
+        let mut values = Values::default();
         let mut item = |entry: &Entry| {
             let value = it.values.get(&(entry.key.clone(), entry.revision));
-            let value = value.cloned().unwrap_or_default();
-            let digest = redaction::digest(&value);
-            values.insert(digest.clone(), value);
-            EntryItem::new(entry, digest)
+            EntryItem::new(entry, values.add(value.cloned().unwrap_or_default()))
         };
         let entries: Vec<EntryItem> = it.entries.iter().map(&mut item).collect();
         let history = it.history.iter().map(|it| VersionItem::new(it, item(&it.entry))).collect();
         let snapshots = it.snapshots.iter().map(|it| SnapshotItem::new(it, &mut item)).collect();
+        let RoundHistory { query, rounds } = &it.rounds;
+        let format = if rounds.is_empty() { FORMAT_WITHOUT_ROUNDS } else { FORMAT };
+        let rounds = rounds.iter().map(|it| RoundItem::new(it, query.as_ref(), &mut values));
+        let rounds = rounds.collect();
         let mut document = Self {
-            format: FORMAT.to_owned(),
+            format: format.to_owned(),
             session_id: it.session.as_str().to_owned(),
             status: if it.is_archived { "archived" } else { "active" }.to_owned(),
             created_at: Time(it.created_at),
@@ -127,6 +162,7 @@ impl DocumentForm {
             entries,
             history,
             snapshots,
+            rounds,
             values,
             digests: Digests::default(),
             digest: String::new(),
@@ -142,7 +178,7 @@ impl DocumentForm {
             session_id: &self.session_id,
             status: &self.status,
             created_at: self.created_at,
-            values: self.values.keys().map(String::as_str).collect(),
+            values: self.values.0.keys().map(String::as_str).collect(),
             digests: &self.digests,
         })
     }
@@ -153,6 +189,7 @@ impl DocumentForm {
             entries: self.entries.iter().map(digest).collect(),
             history: self.history.iter().map(digest).collect(),
             snapshots: self.snapshots.iter().map(digest).collect(),
+            rounds: self.rounds.iter().map(digest).collect(),
         }
     }
 
@@ -160,7 +197,7 @@ impl DocumentForm {
     fn check(&self) -> Result<(), Error> {
         let altered = |place: String| Err(Error::DocumentAltered { place });
         if let Some((name, _)) =
-            self.values.iter().find(|(name, value)| redaction::digest(value) != **name)
+            self.values.0.iter().find(|(name, value)| redaction::digest(value) != **name)
         {
             let shown: String = name.chars().take(80).collect();
             return altered(format!("values.{shown}"));
@@ -179,6 +216,7 @@ impl DocumentForm {
         check_items("snapshots", &found.snapshots, &told_items.snapshots, |nth| {
             self.snapshots.get(nth).map(|it| it.label.as_str())
         })?;
+        check_items("rounds", &found.rounds, &told_items.rounds, |_| None)?;
         if self.digest_of_all() == self.digest {
             Ok(())
         } else {
@@ -187,18 +225,12 @@ impl DocumentForm {
     }
 
     fn into_portable(self) -> Result<Portable, Error> {
-        let named = |Self { values, .. }: &Self, item: &EntryItem| {
-            values.get(&item.value).cloned().ok_or_else(|| {
-                let shown: String = item.value.chars().take(80).collect();
-                wrong(&format!("values.{shown} is missing"))
-            })
-        };
         let mut values = BTreeMap::new();
         let mut entry = |item: &EntryItem| {
-            let value = named(&self, item)?;
-            let entry = item.entry(&value)?;
+            let value = self.values.named(&item.value)?;
+            let entry = item.entry(value)?;
             let address = (entry.key.clone(), entry.revision);
-            match values.insert(address, value.clone()) {
+            match values.insert(address, value.to_owned()) {
                 Some(other) if other != value => {
                     Err(wrong(&format!("{} has two values at one revision", entry.key)))
                 }
@@ -213,6 +245,11 @@ impl DocumentForm {
             .iter()
             .map(|it| it.snapshot(it.entries.iter().map(&mut entry).collect::<Result<_, _>>()?));
         let snapshots = snapshots.collect::<Result<_, Error>>()?;
+        let rounds = self.rounds.iter().map(|it| it.kept(&self.values));
+        let rounds = RoundHistory {
+            query: self.rounds.iter().find_map(|it| it.query.clone()),
+            rounds: rounds.collect::<Result<_, Error>>()?,
+        };
         Ok(Portable {
             session: SessionId::new(&self.session_id)
                 .ok_or_else(|| wrong("session_id is no id of a session"))?,
@@ -226,6 +263,7 @@ impl DocumentForm {
             entries,
             history,
             snapshots,
+            rounds,
             values,
         })
     }
@@ -241,8 +279,9 @@ fn check_items<'a>(
 ) -> Result<(), Error> {
     let place = match found.iter().zip(told).position(|(found, told)| found != told) {
         Some(nth) => {
-            let name: String = name(nth).unwrap_or_default().chars().take(80).collect();
-            format!("{section}.{nth} ({name})")
+            let name = name(nth).map(|it| it.chars().take(80).collect::<String>());
+            let name = name.map_or_else(String::new, |it| format!(" ({it})"));
+            format!("{section}.{nth}{name}")
         }
         None if found.len() == told.len() => return Ok(()),
         None => section.to_owned(),
@@ -265,10 +304,10 @@ pub(crate) fn parse(document: &str) -> Result<Portable, Error> {
     let formatted: Formatted<'_> =
         serde_json::from_str(document).map_err(|_| wrong("it is no document"))?;
     let format = &*formatted.format;
-    if format != FORMAT {
+    if format != FORMAT && format != FORMAT_WITHOUT_ROUNDS {
         let is_later = format
             .strip_prefix(FORMAT_FAMILY)
-            .is_some_and(|it| it.parse::<u32>().is_ok_and(|it| it > 1));
+            .is_some_and(|it| it.parse::<u32>().is_ok_and(|it| it > 2));
         return Err(if is_later {
             Error::FormatTooNew { format: format.to_owned(), known: FORMAT }
         } else {

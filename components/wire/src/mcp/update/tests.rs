@@ -51,6 +51,7 @@ fn what_is_told_of_each_action() {
             | AuditAction::OpenRound
             | AuditAction::ProposeDeltas
             | AuditAction::CloseRound
+            | AuditAction::RedactRounds
             | AuditAction::ArchiveSession
             | AuditAction::RevokeCredentials => &["keys"],
         };

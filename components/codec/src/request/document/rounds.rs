@@ -1,0 +1,345 @@
+//! The rounds of a document. What deltas propose and the states that rounds made are
+//! texts among its values, named by their digests.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use shared_context_core::{
+    Error, Participant,
+    pattern::ParticipantPattern,
+    rounds::{
+        Clip, Clipped, Convergence, Delta, Ended, Fate, Json, KeptRound, Loss, Mark, Marks,
+        Operation, Path, PathPattern, Plan, Provenance, Round, State, Status, Strategy,
+        StrategyRule, Weight, WeightRule, Why,
+    },
+};
+
+use super::{super::parts::participants, Values, wrong};
+use crate::{
+    json::{Time},
+    request::{StrategyForm, WeightForm},
+};
+
+/// A round.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "document_round"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RoundItem {
+    pub(super) round: u64,
+    /// What it was opened with, for the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) query: Option<String>,
+    opened_at: Time,
+    opened_by: String,
+    weights: Vec<WeightForm>,
+    strategies: Vec<StrategyForm>,
+    clip: String,
+    /// The limit of the state.
+    bytes_max: u32,
+    /// The limit it was opened with, if with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sets_bytes_max: Option<u32>,
+    /// Its deltas, by sequence.
+    deltas: Vec<DeltaItem>,
+    /// How it ended; absent while it is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ended: Option<EndedItem>,
+}
+
+/// A delta of a round, and what became of it.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "document_delta"))]
+#[serde(deny_unknown_fields)]
+struct DeltaItem {
+    participant: String,
+    proposed_at: Time,
+    operation: String,
+    path: String,
+    /// The digest of its value; absent when it removes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    provenance: String,
+    /// `applied`, `lost`, `clipped` or `discarded`; absent while the round is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    status: Option<String>,
+    /// Where it lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    losses: Vec<LossItem>,
+    /// Where what it made went again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    clipped: Vec<String>,
+}
+
+/// A place at which a delta lost.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "document_loss"))]
+#[serde(deny_unknown_fields)]
+struct LossItem {
+    path: String,
+    why: String,
+    /// The sequence of the delta that won.
+    to: u32,
+}
+
+/// How a round ended.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "document_round_end"))]
+#[serde(deny_unknown_fields)]
+struct EndedItem {
+    at: Time,
+    by: String,
+    discarded: bool,
+    clip: String,
+    clipped: Vec<ClippedItem>,
+    unchanged: u32,
+    paths: u32,
+    /// The digest of the state it made, as JSON (RFC 8785).
+    state: String,
+    /// Of each binding of that state, by its term, when it last changed.
+    bindings: BTreeMap<String, MarkItem>,
+    /// Of each entity, in their order.
+    entities: Vec<MarkItem>,
+    /// Of each rule, in their order.
+    rules: Vec<MarkItem>,
+}
+
+/// A part that went because the state would have been too large.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "document_clipped_part"))]
+#[serde(deny_unknown_fields)]
+struct ClippedItem {
+    path: String,
+    changed: MarkItem,
+    bytes: u32,
+}
+
+/// The round in which a part last changed, and its weight.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "document_mark"))]
+struct MarkItem(u64, f64);
+
+impl RoundItem {
+    /// The item of a round; `query` is what the first was opened with.
+    pub(super) fn new(it: &KeptRound, query: Option<&String>, values: &mut Values) -> Self {
+        let KeptRound { round, deltas, fates, state } = it;
+        let weights = round.plan.weights.iter();
+        let strategies = round.plan.strategies.iter();
+        let mut fates = fates.iter();
+        let deltas = deltas.iter().map(|it| DeltaItem::new(it, fates.next(), values)).collect();
+        let ended = round.ended.as_ref().zip(state.as_ref());
+        Self {
+            round: round.number,
+            query: query.filter(|_| round.number == 1).cloned(),
+            opened_at: Time(round.opened_at),
+            opened_by: round.opened_by.as_str().to_owned(),
+            weights: weights.map(WeightForm::from).collect(),
+            strategies: strategies.map(StrategyForm::from).collect(),
+            clip: round.plan.clip.as_str().to_owned(),
+            bytes_max: round.bytes_max,
+            sets_bytes_max: round.plan.bytes_max,
+            deltas,
+            ended: ended.map(|(ended, state)| EndedItem::new(ended, state, values)),
+        }
+    }
+
+    pub(super) fn kept(&self, values: &Values) -> Result<KeptRound, Error> {
+        let weight = |it: &WeightForm| {
+            let participants = ParticipantPattern::parse(&it.participant)?;
+            Ok(WeightRule { participants, weight: Weight::parse(it.weight)? })
+        };
+        let strategy = |it: &StrategyForm| {
+            let experts = it.experts.as_deref().map(participants).transpose()?;
+            let strategy = Strategy::parse(&it.strategy, experts)?;
+            Ok(StrategyRule { paths: PathPattern::restore(&it.path)?, strategy })
+        };
+        if self.query.is_some() && self.round != 1 {
+            return Err(wrong("rounds: only the first is opened with a query"));
+        }
+        let plan = Plan {
+            weights: self.weights.iter().map(weight).collect::<Result<_, Error>>()?,
+            strategies: self.strategies.iter().map(strategy).collect::<Result<_, Error>>()?,
+            clip: Clip::parse(&self.clip)?,
+            bytes_max: self.sets_bytes_max,
+        };
+        let deltas = (1..).zip(&self.deltas).map(|(sequence, it)| it.delta(sequence, values));
+        let deltas: Vec<Delta> = deltas.collect::<Result<_, Error>>()?;
+        let fates = deltas.iter().zip(&self.deltas).filter_map(|(delta, it)| {
+            let status = it.status.as_deref()?;
+            Some(it.fate(delta.sequence, status, &deltas))
+        });
+        let fates: Vec<Fate> = fates.collect::<Result<_, Error>>()?;
+        let (state, ended) = match &self.ended {
+            Some(it) => {
+                let state = it.state(values)?;
+                let ended = it.ended(&state, &fates)?;
+                (Some(state), Some(ended))
+            }
+            None => (None, None),
+        };
+        let round = Round {
+            number: self.round,
+            opened_at: self.opened_at.0,
+            opened_by: Participant::parse(&self.opened_by)?,
+            plan,
+            bytes_max: self.bytes_max,
+            deltas: u32::try_from(deltas.len()).unwrap_or(u32::MAX),
+            ended,
+        };
+        Ok(KeptRound { round, deltas, fates, state })
+    }
+}
+
+impl DeltaItem {
+    fn new(it: &Delta, fate: Option<&Fate>, values: &mut Values) -> Self {
+        let losses = fate.into_iter().flat_map(|it| &it.losses);
+        let clipped = fate.into_iter().flat_map(|it| &it.clipped);
+        Self {
+            participant: it.participant.as_str().to_owned(),
+            proposed_at: Time(it.proposed_at),
+            operation: it.operation.as_str().to_owned(),
+            path: it.path.to_string(),
+            value: it.value.as_ref().map(|it| values.add(it.as_str().to_owned())),
+            provenance: it.provenance.as_str().to_owned(),
+            status: fate.map(|it| it.status.as_str().to_owned()),
+            losses: losses.map(LossItem::new).collect(),
+            clipped: clipped.map(ToString::to_string).collect(),
+        }
+    }
+
+    fn delta(&self, sequence: u32, values: &Values) -> Result<Delta, Error> {
+        let value = self.value.as_ref();
+        let value = value.map(|it| Json::parse(values.named(it)?)).transpose()?;
+        Ok(Delta {
+            sequence,
+            participant: Participant::parse(&self.participant)?,
+            proposed_at: self.proposed_at.0,
+            operation: known(&Operation::ALL, Operation::as_str, &self.operation)?,
+            path: Path::restore(&self.path)?,
+            value,
+            provenance: Provenance::parse(&self.provenance)?,
+        })
+    }
+
+    /// What became of the delta, which is one of `deltas`.
+    fn fate(&self, sequence: u32, status: &str, deltas: &[Delta]) -> Result<Fate, Error> {
+        let losses = self.losses.iter().map(|it| it.loss(deltas));
+        let clipped = self.clipped.iter().map(|it| Path::restore(it));
+        Ok(Fate {
+            sequence,
+            status: known(&Status::ALL, Status::as_str, status)?,
+            losses: losses.collect::<Result<_, _>>()?,
+            clipped: clipped.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl LossItem {
+    fn new(it: &Loss) -> Self {
+        Self { path: it.path.to_string(), why: it.why.as_str().to_owned(), to: it.to }
+    }
+
+    fn loss(&self, deltas: &[Delta]) -> Result<Loss, Error> {
+        let to = deltas.iter().find(|it| it.sequence == self.to);
+        let to = to.ok_or_else(|| wrong("rounds: a delta lost to none"))?;
+        Ok(Loss {
+            path: Path::restore(&self.path)?,
+            to: self.to,
+            by: to.participant.clone(),
+            why: known(&Why::ALL, Why::as_str, &self.why)?,
+        })
+    }
+}
+
+impl EndedItem {
+    fn new(it: &Ended, state: &State, values: &mut Values) -> Self {
+        let Marks { bindings, entities, rules } = state.marks();
+        let clipped = it.clipped.iter().map(|it| ClippedItem {
+            path: it.path.to_string(),
+            changed: MarkItem::new(&it.mark),
+            bytes: it.bytes,
+        });
+        Self {
+            at: Time(it.at),
+            by: it.by.as_str().to_owned(),
+            discarded: it.is_discarded,
+            clip: it.clip.as_str().to_owned(),
+            clipped: clipped.collect(),
+            unchanged: it.convergence.unchanged,
+            paths: it.convergence.paths,
+            state: values.add(state.text().as_str().to_owned()),
+            bindings: bindings.iter().map(|(term, it)| (term.clone(), MarkItem::new(it))).collect(),
+            entities: entities.iter().map(MarkItem::new).collect(),
+            rules: rules.iter().map(MarkItem::new).collect(),
+        }
+    }
+
+    fn state(&self, values: &Values) -> Result<State, Error> {
+        let mut marks = Marks::default();
+        for (term, it) in &self.bindings {
+            marks.bindings.insert(term.clone(), it.mark()?);
+        }
+        marks.entities = self.entities.iter().map(MarkItem::mark).collect::<Result<_, _>>()?;
+        marks.rules = self.rules.iter().map(MarkItem::mark).collect::<Result<_, _>>()?;
+        State::restore(values.named(&self.state)?, marks)
+    }
+
+    /// How the round ended that made `state`; `fates` became of its deltas.
+    fn ended(&self, state: &State, fates: &[Fate]) -> Result<Ended, Error> {
+        let clipped = self.clipped.iter().map(|it| {
+            let path = Path::restore(&it.path)?;
+            Ok(Clipped { path, mark: it.changed.mark()?, bytes: it.bytes })
+        });
+        let (applied, lost, refused) = Status::counts(fates);
+        Ok(Ended {
+            at: self.at.0,
+            by: Participant::parse(&self.by)?,
+            is_discarded: self.discarded,
+            bytes: state.bytes(),
+            applied,
+            lost,
+            refused,
+            clipped: clipped.collect::<Result<_, Error>>()?,
+            clip: Clip::parse(&self.clip)?,
+            convergence: Convergence { unchanged: self.unchanged, paths: self.paths },
+        })
+    }
+}
+
+impl MarkItem {
+    fn new(it: &Mark) -> Self {
+        Self(it.round, it.weight.as_f64())
+    }
+
+    fn mark(&self) -> Result<Mark, Error> {
+        Ok(Mark { round: self.0, weight: Weight::parse(self.1)? })
+    }
+}
+
+impl From<&WeightRule> for WeightForm {
+    fn from(it: &WeightRule) -> Self {
+        Self { participant: it.participants.as_str().to_owned(), weight: it.weight.as_f64() }
+    }
+}
+
+impl From<&StrategyRule> for StrategyForm {
+    fn from(it: &StrategyRule) -> Self {
+        let experts = it.strategy.experts();
+        Self {
+            path: it.paths.as_str().to_owned(),
+            strategy: it.strategy.name().to_owned(),
+            experts: experts.map(|it| it.patterns().map(str::to_owned).collect()),
+        }
+    }
+}
+
+/// That of `all` which has this name.
+fn known<T: Copy>(all: &[T], name_of: fn(T) -> &'static str, name: &str) -> Result<T, Error> {
+    let found = all.iter().copied().find(|it| name_of(*it) == name);
+    found.ok_or_else(|| wrong("rounds: an operation, a status or a reason is none"))
+}
