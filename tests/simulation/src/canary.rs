@@ -49,11 +49,15 @@ pub enum Canary {
     IgnoresLimits,
     /// Whether a credential is void is not looked at.
     IgnoresRevocation,
+    /// The deltas of a proposal are taken the last first.
+    ReversesProposals,
+    /// A redaction of rounds leaves their provenances.
+    LeavesProvenances,
 }
 
 impl Canary {
     /// Every canary.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::IgnoresExpected,
         Self::DropsAChange,
         Self::LosesDeletes,
@@ -73,6 +77,8 @@ impl Canary {
         Self::MixesSessions,
         Self::IgnoresLimits,
         Self::IgnoresRevocation,
+        Self::ReversesProposals,
+        Self::LeavesProvenances,
     ];
 
     /// Its name.
@@ -97,6 +103,8 @@ impl Canary {
             Self::MixesSessions => "mixes_sessions",
             Self::IgnoresLimits => "ignores_limits",
             Self::IgnoresRevocation => "ignores_revocation",
+            Self::ReversesProposals => "reverses_proposals",
+            Self::LeavesProvenances => "leaves_provenances",
         }
     }
 

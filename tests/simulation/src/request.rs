@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use shared_context_codec::{self as codec, Time};
 use shared_context_core::{
     Batch, CloseRound, Command, Condition, Config, Delete, Key, Label, Line, OpenRound,
-    Participant, Prefix, Proposal, ReadDeltas, RequestId, Write, WriteOptions,
+    Participant, Prefix, Proposal, ReadDeltas, RedactRounds, RequestId, Write, WriteOptions,
     pattern::{KeyPattern, ParticipantPattern, Participants},
     port::Revision,
     rounds::{
@@ -172,6 +172,10 @@ impl<'a> Members<'a> {
                 discards: self.0.get("discard").and_then(Value::as_bool).unwrap_or_default(),
                 request_id: self.request_id()?,
             }),
+            "redact_rounds" => {
+                let reason = Line::parse("reason", self.text("reason")?).ok()?;
+                Command::RedactRounds(RedactRounds::new(self.text("text")?, reason).ok()?)
+            }
             "read_state" => Command::ReadState { round: self.number("round") },
             "read_deltas" => Command::ReadDeltas(ReadDeltas {
                 path: self.maybe("path", |it| SentPath::parse(it).ok())?,

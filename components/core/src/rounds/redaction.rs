@@ -56,6 +56,11 @@ impl Secret {
         }
         Ok(Self(text.to_owned()))
     }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 impl fmt::Debug for Secret {

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The place of the admin in [`ASKERS`].
-const ADMIN: usize = 0;
+pub(super) const ADMIN: usize = 0;
 /// The place of the orchestrator.
 pub(super) const ORCHESTRATOR: usize = 1;
 

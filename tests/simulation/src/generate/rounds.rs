@@ -20,6 +20,10 @@ impl Generator {
             0..4 if is_open => (chief, self.close()),
             0..10 if !is_open => (chief, self.open()),
             10..14 => (self.anyone(), self.ask(model)),
+            15..17 if is_open || model.rounds.last() > 0 => {
+                let who = self.pick(&[super::requests::ORCHESTRATOR, super::requests::ADMIN]);
+                (self.who(who), self.redact_rounds())
+            }
             14 => (chief, if is_open { self.open() } else { self.close() }),
             _ => (self.anyone(), self.propose()),
         }
@@ -73,6 +77,13 @@ impl Generator {
         }
         self.identify(&mut request);
         Value::Object(request)
+    }
+
+    /// Of words that are in values, names, paths and provenances, and of some that are
+    /// nowhere.
+    fn redact_rounds(&mut self) -> Value {
+        let text = self.pick(&["customer", "name", "tags", "long ", "as s", "seen", "seen", "nowhere"]);
+        json!({"action": "redact_rounds", "text": text, "reason": "a \"secret\""})
     }
 
     fn propose(&mut self) -> Value {

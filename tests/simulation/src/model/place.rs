@@ -293,6 +293,11 @@ fn latest(document: &Portable) -> (u64, u64) {
     }
     past.for_each(|it| see(it.ended.revision, it.ended.at));
     document.snapshots.iter().for_each(|it| see(it.info.revision, it.info.taken_at));
+    for it in &document.rounds.rounds {
+        see(Revision(0), it.round.opened_at);
+        it.deltas.iter().for_each(|it| see(Revision(0), it.proposed_at));
+        it.round.ended.iter().for_each(|it| see(Revision(0), it.at));
+    }
     last
 }
 

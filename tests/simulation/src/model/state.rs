@@ -240,7 +240,8 @@ impl Model {
     /// A session that came out of a document at `revision`.
     pub fn of(document: Portable, about: SessionInfo, revision: u64) -> Self {
         let mut model = Self::new(about, revision, AuditAction::ImportSession);
-        let Portable { values, .. } = document;
+        let Portable { values, rounds, .. } = document;
+        model.rounds = Rounds::of(rounds);
         let held = |entry: Entry| {
             let value = values[&(entry.key.clone(), entry.revision)].clone();
             (entry.key.clone(), Held { entry, value })
@@ -281,6 +282,7 @@ impl Model {
                     entries: it.entries.values().map(entry).collect(),
                 })
                 .collect(),
+            rounds: self.rounds.history(),
             values: all.map(|it| (address(it), it.value.clone())).collect(),
         }
     }

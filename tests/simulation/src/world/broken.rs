@@ -23,6 +23,15 @@ impl World {
                     *sent = Value::Object(members).to_string().into_bytes();
                 }
             }
+            Some(Canary::ReversesProposals) => {
+                if let Request::Call(call) = &ask.request {
+                    let mut call = call.clone();
+                    if let Some(deltas) = call.get_mut("deltas").and_then(Value::as_array_mut) {
+                        deltas.reverse();
+                        *sent = call.to_string().into_bytes();
+                    }
+                }
+            }
             _ => {}
         }
     }
@@ -48,6 +57,16 @@ impl World {
                 };
                 failure.message += value.unwrap_or_default();
                 Err(failure)
+            }
+            (Some(Canary::LeavesProvenances), Ok(mut reply)) if ask.action() == "read_deltas" => {
+                // What the generator gives as the reason of every delta.
+                let body = String::from_utf8_lossy(&reply.body);
+                let body = body.replace(
+                    "\"provenance\":\"redacted:2dfb322f8dde50c5\"",
+                    "\"provenance\":\"as seen\"",
+                );
+                reply.body = body.into_bytes();
+                Ok(reply)
             }
             (Some(Canary::MixesSessions), Ok(reply)) if ask.action() == "read" => {
                 let mut known = self.answers.borrow_mut();

@@ -245,7 +245,10 @@ impl DocumentForm {
             .iter()
             .map(|it| it.snapshot(it.entries.iter().map(&mut entry).collect::<Result<_, _>>()?));
         let snapshots = snapshots.collect::<Result<_, Error>>()?;
-        let rounds = self.rounds.iter().map(|it| it.kept(&self.values));
+        let rounds = self.rounds.iter().enumerate();
+        let rounds = rounds.map(|(nth, it)| {
+            it.kept(&self.values).map_err(|error| wrong(&format!("rounds.{nth}: {error}")))
+        });
         let rounds = RoundHistory {
             query: self.rounds.iter().find_map(|it| it.query.clone()),
             rounds: rounds.collect::<Result<_, Error>>()?,

@@ -14,9 +14,9 @@ use shared_context_core::{
     },
 };
 
-use super::{super::parts::participants, Values, wrong};
+use super::{super::parts::participants, Values};
 use crate::{
-    json::{Time},
+    json::Time,
     request::{StrategyForm, WeightForm},
 };
 
@@ -159,7 +159,7 @@ impl RoundItem {
             Ok(StrategyRule { paths: PathPattern::restore(&it.path)?, strategy })
         };
         if self.query.is_some() && self.round != 1 {
-            return Err(wrong("rounds: only the first is opened with a query"));
+            return Err(Error::malformed("only the first round is opened with a query"));
         }
         let plan = Plan {
             weights: self.weights.iter().map(weight).collect::<Result<_, Error>>()?,
@@ -246,7 +246,7 @@ impl LossItem {
 
     fn loss(&self, deltas: &[Delta]) -> Result<Loss, Error> {
         let to = deltas.iter().find(|it| it.sequence == self.to);
-        let to = to.ok_or_else(|| wrong("rounds: a delta lost to none"))?;
+        let to = to.ok_or_else(|| Error::malformed("a delta lost to none"))?;
         Ok(Loss {
             path: Path::restore(&self.path)?,
             to: self.to,
@@ -341,5 +341,5 @@ impl From<&StrategyRule> for StrategyForm {
 /// That of `all` which has this name.
 fn known<T: Copy>(all: &[T], name_of: fn(T) -> &'static str, name: &str) -> Result<T, Error> {
     let found = all.iter().copied().find(|it| name_of(*it) == name);
-    found.ok_or_else(|| wrong("rounds: an operation, a status or a reason is none"))
+    found.ok_or_else(|| Error::malformed("an operation, a status or a reason is none"))
 }
