@@ -219,6 +219,7 @@ fn every_help_has_examples_and_every_mistake_a_way_out() {
     check_refused(run(&["session", "create"]), 2, &["ID", "--help"]);
     check_refused(run(&["snapshot"]), 2, &["restore"]);
     check_refused(run(&["redact", "a", "k"]), 2, &["--reason"]);
+    check_refused(run(&["redact", "a", "--reason", "r"]), 2, &["KEY"]);
     check_refused(run(&["history", "a", "k", "--versions", "1,x"]), 2, &["--versions"]);
     check_refused(run(&["serve", "--listen", "nowhere"]), 2, &["127.0.0.1"]);
     check_refused(run(&["serve", "--rate", "0"]), 2, &["off"]);

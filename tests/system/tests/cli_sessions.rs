@@ -230,6 +230,26 @@ fn a_redacted_value_is_nowhere_any_more() {
 }
 
 #[test]
+fn a_text_of_rounds_is_redacted_by_the_file_that_holds_it() {
+    let place = place();
+    place.call(&json!({"action": "open_round", "query": "Who has hunter2?"}));
+    let delta = json!({"operation": "add", "path": "$.entities", "value": {"hunter2": "x"},
+        "provenance": "It is hunter2."});
+    place.call(&json!({"action": "propose_deltas", "deltas": [delta]}));
+    place.call(&json!({"action": "close_round"}));
+    let secret = place.file("secret.txt");
+    fs::write(&secret, "hunter2\n").unwrap();
+    let redact = ["redact", "a", "--in-rounds", &secret, "--reason", "a password"];
+    place.refused(&redact, 2, "USAGE", &["--yes"]);
+    let redacted = place.told(&[&redact[..], &["--yes"]].concat());
+    assert!(redacted.contains("redacted:f52fbd32b2b3b86f"), "{redacted}");
+    assert!(!place.told(&["export", "a"]).contains("hunter2"));
+    let again = ["redact", "a", "--in-rounds", "-", "--reason", "a password", "--yes"];
+    let again = place.piped(&again, "hunter2");
+    assert!(again.out.contains("no text of the rounds has it in it"), "{again:?}");
+}
+
+#[test]
 fn an_inspection_shows_all_there_is() {
     let place = place();
     place.write("scope", "Find the parameter.");

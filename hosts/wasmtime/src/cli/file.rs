@@ -9,7 +9,7 @@ pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// Reads `what`, a JSON text, from the file at `path`.
+/// Reads `what` from the file at `path`.
 ///
 /// # Errors
 ///
@@ -22,6 +22,6 @@ pub(crate) fn read(path: &Path, what: &str) -> Result<String, Problem> {
     };
     read.map_err(|error| {
         Problem::usage(format!("cannot read {what} from {}: {error}", name(path)))
-            .next("name a file with JSON, or - and send it to standard input")
+            .next("name a file with it, or - and send it to standard input")
     })
 }

@@ -1,4 +1,6 @@
-//! `redact`: takes a value out of everything that keeps it.
+//! `redact`: takes a value, or a text of rounds, out of everything that keeps it.
+
+use std::path::PathBuf;
 
 use serde_json::json;
 
@@ -6,27 +8,36 @@ use super::{
     caller::AnyoneArgs,
     client::parse,
     confirm::confirm,
+    file,
     output::{BOLD, Output, YELLOW, plain},
     problem::Problem,
-    reply::{Human, Redacted},
+    reply::{Human, Redacted, RoundsRedacted},
     server::ServerArgs,
 };
 
-/// Take a value out of everything that keeps it, for good
+/// Take a value, or a text of rounds, out of everything that keeps it, for good
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   shared-context redact ticket-7 scope --reason 'held a password'   asks first
   shared-context redact ticket-7 scope --reason 'held a password' --yes
   shared-context redact ticket-7 scope --revision 12 --reason 'a name' --yes
+  shared-context redact ticket-7 --in-rounds key.txt --reason 'an API key' --yes
 
 Every version that is kept is replaced, in the history and in snapshots too, by
-the digest of what it was and the reason. Documents that were exported keep it.")]
+the digest of what it was and the reason. Of rounds every text goes that has
+what the file holds in it: values, names, paths and provenances, of states and
+deltas. Documents that were exported keep it.")]
 pub(crate) struct Arguments {
     /// The session
     session: String,
     /// The key
-    key: String,
+    #[arg(required_unless_present = "in_rounds")]
+    key: Option<String>,
+    /// Instead of a key: the text in this file, wherever it is in rounds; - for
+    /// standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "revision"])]
+    in_rounds: Option<PathBuf>,
     /// Why, in a line; it is kept, so it must not repeat the value
     #[arg(long, value_name = "TEXT")]
     reason: String,
@@ -44,9 +55,23 @@ pub(crate) struct Arguments {
 
 /// Runs `redact`.
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> {
-    let Arguments { session, key, reason, revision, yes, anyone, server } = arguments;
+    let Arguments { session, key, in_rounds, reason, revision, yes, anyone, server } = arguments;
     let server = server.server()?;
     let bearer = anyone.bearer(&server, session)?;
+    if let Some(path) = in_rounds {
+        let text = file::read(path, "the text")?;
+        // An editor ends a line, a secret has no end of line.
+        let text = text.trim_end_matches(['\r', '\n']);
+        confirm(*yes, "redacting a text of rounds", || {
+            let session = plain(session);
+            Ok(format!("{YELLOW}Redact{YELLOW:#} the text in all rounds of {session}?"))
+        })?;
+        let request = json!({"action": "redact_rounds", "text": text, "reason": reason});
+        let reply = server.tool(session, &bearer, request.to_string())?;
+        return output
+            .answer(&reply, || Ok(parse::<RoundsRedacted>(&reply, &server.client)?.human(output)));
+    }
+    let key = key.as_deref().unwrap_or_default();
     confirm(*yes, "redacting a value", || {
         let which = revision.map_or("all versions".to_owned(), |it| format!("revision {it}"));
         let (key, session) = (plain(key), plain(session));

@@ -95,6 +95,14 @@ pub(crate) struct Redacted {
     revision: u64,
 }
 
+/// Reply of `redact_rounds`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct RoundsRedacted {
+    places: u64,
+    markers: Vec<String>,
+    revision: u64,
+}
+
 impl Entry {
     /// What is special about it, in a few words; nothing for most.
     fn notes(&self) -> String {
@@ -212,6 +220,24 @@ impl Human for BatchWritten {
     fn human(&self, output: Output) -> String {
         let written = self.written.iter().map(|it| it.human(output));
         written.chain(self.deleted.iter().map(|it| it.human(output))).collect()
+    }
+}
+
+impl Human for RoundsRedacted {
+    fn human(&self, _: Output) -> String {
+        let Self { places, markers, revision } = self;
+        if *places == 0 {
+            return format!("no text of the rounds has it in it, revision {revision}\n");
+        }
+        let texts = counted(*places, "text");
+        let mut text = format!(
+            "{GREEN}✓{GREEN:#} {BOLD}{texts}{BOLD:#} of the rounds redacted wherever they are \
+             kept, revision {revision}\n{DIMMED}what stands in their place:{DIMMED:#}\n"
+        );
+        for marker in markers {
+            let _ = writeln!(text, "  {}", plain(marker));
+        }
+        text
     }
 }
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use self::entry::{BatchRead, BatchWritten};
 pub(crate) use self::{
     change::{AuditPage, ChangesPage, Commit},
-    entry::{Deleted, Entry, Listing, Read, Redacted, Written},
+    entry::{Deleted, Entry, Listing, Read, Redacted, RoundsRedacted, Written},
     history::History,
     session::{Inspection, Issued, Made, Session, Sessions},
     snapshot::{Diff, Restored, SnapshotDeleted, SnapshotInfo, SnapshotRead, Snapshots},
@@ -87,6 +87,7 @@ pub(crate) fn human(request: &[u8], reply: &[u8], output: Output) -> Result<Stri
         "set_access" => as_human::<Entry>,
         "read_history" => as_human::<History>,
         "redact" => as_human::<Redacted>,
+        "redact_rounds" => as_human::<RoundsRedacted>,
         "snapshot" => as_human::<SnapshotInfo>,
         "list_snapshots" => as_human::<Snapshots>,
         "read_snapshot" => |reply: &[u8], output| {

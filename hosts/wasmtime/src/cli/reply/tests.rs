@@ -171,6 +171,15 @@ fn a_redaction_leaves_digests() {
     insta::assert_snapshot!(shown(r#"{"action":"redact"}"#, reply));
 }
 
+#[test]
+fn a_redaction_of_rounds_tells_what_stands_in_their_place() {
+    let request = r#"{"action":"redact_rounds"}"#;
+    let reply = r#"{"places":7,"markers":["redacted:00ff","redacted:11ee"],"revision":15}"#;
+    insta::assert_snapshot!(shown(request, reply));
+    let reply = r#"{"places":0,"markers":[],"revision":15}"#;
+    assert_eq!(shown(request, reply), "no text of the rounds has it in it, revision 15\n");
+}
+
 const CHANGES: &str = r#"[{"revision":13,"action":"write","written_by":"subagent:analysis",
     "written_at":"2026-02-20T14:30:00.250Z","key":"scope","version":2,"value_size_tokens":180},
     {"revision":14,"action":"expire","written_by":"system","written_at":"2026-02-20T14:30:01Z",
