@@ -7,9 +7,9 @@
 
 mod items;
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, mem};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize, Serializer};
 use shared_context_core::{
     Config, Error, SessionId,
     portable::Portable,
@@ -18,7 +18,8 @@ use shared_context_core::{
 
 use super::{ConfigForm, config, malformed};
 use crate::{
-    json::{self, Object, ParseError, Time},
+    form::{self, Form, Slot, form},
+    json::{ParseError, Time},
     reply::config_reply,
 };
 use items::{EntryItem, SnapshotItem, VersionItem};
@@ -29,7 +30,7 @@ pub(crate) const FORMAT: &str = "shared-context/session/1";
 const FORMAT_FAMILY: &str = "shared-context/session/";
 
 /// A session, as `export_session` tells it and `import_session` takes it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "session_document"))]
 #[serde(deny_unknown_fields)]
@@ -60,6 +61,12 @@ pub(crate) struct DocumentForm {
     digest: String,
 }
 
+form! {
+    DocumentForm:
+    format, session_id, status, created_at, config, entries, history, snapshots, values, digests,
+    digest
+}
+
 /// What the digest of a document is of: everything, by digests where it is long.
 #[derive(Serialize)]
 struct Outline<'a> {
@@ -72,7 +79,7 @@ struct Outline<'a> {
 }
 
 /// The digests of a document's items, over their canonical JSON (RFC 8785).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "document_digests"))]
 #[serde(deny_unknown_fields)]
@@ -87,20 +94,35 @@ pub(crate) struct Digests {
     snapshots: Vec<String>,
 }
 
+form! { Digests: config, entries, history, snapshots }
+
 /// A configuration: every member present when it is told.
-#[derive(Debug)]
-struct ConfigItem(Config);
+#[derive(Debug, Default)]
+struct ConfigItem {
+    config: Config,
+    /// As it is read.
+    sent: ConfigForm,
+}
 
 impl Serialize for ConfigItem {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        config_reply(&self.0).serialize(serializer)
+        config_reply(&self.config).serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for ConfigItem {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let form = Object::<ConfigForm>::deserialize(deserializer)?;
-        config::parse(form).map(Self).map_err(de::Error::custom)
+impl Form for ConfigItem {
+    fn names(&self) -> &'static [&'static str] {
+        self.sent.names()
+    }
+
+    fn slots(&mut self) -> Vec<Option<Slot<'_>>> {
+        self.sent.slots()
+    }
+
+    fn finish(&mut self) -> Result<(), String> {
+        let config = config::parse(mem::take(&mut self.sent));
+        self.config = config.map_err(|err| err.to_string())?;
+        Ok(())
     }
 }
 
@@ -123,7 +145,7 @@ impl DocumentForm {
             session_id: it.session.as_str().to_owned(),
             status: if it.is_archived { "archived" } else { "active" }.to_owned(),
             created_at: Time(it.created_at),
-            config: ConfigItem(it.config.clone()),
+            config: ConfigItem { config: it.config.clone(), ..ConfigItem::default() },
             entries,
             history,
             snapshots,
@@ -222,7 +244,7 @@ impl DocumentForm {
                 _ => return Err(wrong("status is neither active nor archived")),
             },
             created_at: self.created_at.0,
-            config: self.config.0,
+            config: self.config.config,
             entries,
             history,
             snapshots,
@@ -275,7 +297,7 @@ pub(crate) fn parse(document: &str) -> Result<Portable, Error> {
             wrong("it is not what export_session tells: its format is missing")
         });
     }
-    let form: DocumentForm = json::parse(document.as_bytes()).map_err(malformed)?;
+    let form: DocumentForm = form::parse(document.as_bytes()).map_err(malformed)?;
     form.check()?;
     form.into_portable()
 }
