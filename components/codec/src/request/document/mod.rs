@@ -10,6 +10,7 @@ mod items;
 use std::{borrow::Cow, collections::BTreeMap, mem};
 
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 use shared_context_core::{
     Config, Error, SessionId,
     portable::Portable,
@@ -285,7 +286,7 @@ pub(crate) fn parse(document: &str) -> Result<Portable, Error> {
         format: Cow<'a, str>,
     }
     let formatted: Formatted<'_> =
-        serde_json::from_str(document).map_err(|_| wrong("it is no document"))?;
+        serde_json::from_slice(document.as_bytes()).map_err(|_| wrong("it is no document"))?;
     let format = &*formatted.format;
     if format != FORMAT {
         let is_later = format
@@ -308,7 +309,9 @@ fn wrong(what: &str) -> Error {
 
 /// The digest of the canonical JSON (RFC 8785) of `item`.
 fn digest(item: &impl Serialize) -> String {
-    // Plain data always has a JSON form.
-    let canonical = serde_jcs::to_vec(item).unwrap_or_default();
-    redaction::digest(canonical)
+    // Plain data always has a JSON form. Canonical is made of that: to write each type
+    // of item canonically would take as much code again as to write it.
+    let json = serde_json::to_vec(item).unwrap_or_default();
+    let value: Value = serde_json::from_slice(&json).unwrap_or_default();
+    redaction::digest(serde_jcs::to_vec(&value).unwrap_or_default())
 }
