@@ -72,6 +72,8 @@ impl Crate {
         cargo.env(NAMED_APART, "wasm");
         // Told to the last crate only: all share what they depend on.
         cargo.arg("--").arg(format!("-Clink-arg=-zstack-size={}", self.stack_bytes));
+        // Numbers in code as short as they are: to be patched by a linker, each has five bytes.
+        cargo.arg("-Clink-arg=--compress-relocations");
         if let Some(rustc) = target.rustc {
             cargo.env("RUSTC", rustc);
         }
