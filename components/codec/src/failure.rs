@@ -48,7 +48,7 @@ impl Failure {
     /// The further members, empty when there are none.
     pub fn details_map(&self) -> Map<String, Value> {
         let details = self.details.as_deref();
-        details.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+        details.and_then(|text| serde_json::from_slice(text.as_bytes()).ok()).unwrap_or_default()
     }
 }
 

@@ -1,60 +1,17 @@
-//! JSON in and out: strict parsing with errors that name the member, and the
-//! forms of times.
+//! JSON in and out: what is said when parsing fails, and the forms of times.
 
-use std::{fmt, marker::PhantomData};
+use std::fmt;
 
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{self, MapAccess, Visitor, value::MapAccessDeserializer},
-};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use shared_context_core::time::Timestamp;
 
 /// Why bytes are not what was expected, for the one who sent them.
 #[derive(Debug)]
 pub(crate) struct ParseError(pub(crate) String);
 
-/// Parses `bytes` as one JSON object of the shape of `T`.
-pub(crate) fn parse<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, ParseError> {
-    let mut json = serde_json::Deserializer::from_slice(bytes);
-    let parsed = serde_path_to_error::deserialize(&mut json).map_err(|err| {
-        let path = err.path().to_string();
-        let what = err.into_inner();
-        let where_ = if path == "." { String::new() } else { format!("{path}: ") };
-        ParseError(format!("{where_}{what}"))
-    })?;
-    let Object(parsed) = parsed;
-    json.end().map_err(|err| ParseError(err.to_string()))?;
-    Ok(parsed)
-}
-
-/// A `T` that is written as a JSON object. (A derived struct alone would take
-/// an array of its members as well.)
-#[derive(Debug)]
-pub(crate) struct Object<T>(pub(crate) T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct AsObject<T>(PhantomData<T>);
-
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for AsObject<T> {
-            type Value = T;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map))
-            }
-        }
-
-        deserializer.deserialize_map(AsObject(PhantomData)).map(Object)
-    }
-}
-
 /// An instant as RFC 3339 in UTC; milliseconds are shown when there are any, so
 /// that whole seconds look as in 000 §3.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Time(pub Timestamp);
 
 impl fmt::Display for Time {

@@ -9,6 +9,7 @@
 
 mod action;
 mod failure;
+mod form;
 mod invoke;
 mod json;
 mod reply;

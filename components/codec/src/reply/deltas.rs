@@ -97,7 +97,7 @@ struct LossForm<'a> {
 
 /// A value as it is kept: canonical text is JSON.
 pub(super) fn raw(it: &Json) -> &RawValue {
-    serde_json::from_str(it.as_str()).unwrap_or(RawValue::NULL)
+    serde_json::from_slice(it.as_str().as_bytes()).unwrap_or(RawValue::NULL)
 }
 
 pub(super) fn proposed(it: Proposed, revision: u64) -> ProposedReply {

@@ -1,6 +1,5 @@
 //! The configuration of a session, as it is sent.
 
-use serde::Deserialize;
 use shared_context_core::{
     Config, Error, Key,
     config::Retention,
@@ -15,13 +14,13 @@ use shared_context_core::{
 };
 
 use super::{malformed, parts::access_change};
-use crate::json::{self, Object};
+use crate::form::{self, form};
 
 /// The configuration of a session. What is absent has its default.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "session_config"))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 pub(crate) struct ConfigForm {
     /// The largest value of one entry, 1 to 50000 tokens; 1000 when absent.
     value_tokens_max: Option<u32>,
@@ -33,8 +32,7 @@ pub(crate) struct ConfigForm {
     /// encoding of the host, such as `o200k_base`.
     estimator: Option<String>,
     /// The session's key conventions; the domain-neutral template when absent.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<NamespaceForm>"))]
-    namespace: Option<Object<NamespaceForm>>,
+    namespace: Option<NamespaceForm>,
     /// The most earlier versions of one key, 0 to 100; 10 when absent.
     history_versions_max: Option<u32>,
     /// The most bytes of earlier versions in all, 0 to 16777216; 1048576 when
@@ -52,15 +50,20 @@ pub(crate) struct ConfigForm {
     allows_prefixes: Option<bool>,
     /// Who may read and write which keys, at most 32 rules; everyone every key
     /// when absent.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<RuleForm>>"))]
-    access: Option<Vec<Object<RuleForm>>>,
+    access: Option<Vec<RuleForm>>,
+}
+
+form! {
+    ConfigForm:
+    value_tokens_max, store_tokens_max, keys_max, estimator, namespace, history_versions_max,
+    history_bytes_max, snapshots_max, changes_max, ttl_seconds_default, allows_prefixes, access
 }
 
 /// Who may read and write some keys. What is absent is everyone.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "access_rule"))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 pub(crate) struct RuleForm {
     /// The keys, as a pattern in which * stands for any text.
     keys: String,
@@ -70,23 +73,26 @@ pub(crate) struct RuleForm {
     writable_by: Option<Vec<String>>,
 }
 
+form! { RuleForm: keys, readable_by, writable_by }
+
 /// Key conventions, in the order they are shown. None at all: any key is as good
 /// as another.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "namespace"))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 pub(crate) struct NamespaceForm {
     /// At most 100 conventions.
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<ConventionForm>"))]
-    keys: Vec<Object<ConventionForm>>,
+    keys: Vec<ConventionForm>,
 }
 
+form! { NamespaceForm: keys }
+
 /// What one key is for. Texts are one line of 1 to 200 characters.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "convention"))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 pub(crate) struct ConventionForm {
     /// The key.
     key: String,
@@ -100,16 +106,18 @@ pub(crate) struct ConventionForm {
     recommended_tokens: Option<u32>,
 }
 
+form! { ConventionForm: key, group, purpose, shape, recommended_tokens }
+
 /// Reads a configuration document.
 ///
 /// # Errors
 ///
 /// `MALFORMED_REQUEST`.
 pub(crate) fn document(text: &str) -> Result<Config, Error> {
-    parse(Object(json::parse(text.as_bytes()).map_err(malformed)?))
+    parse(form::parse(text.as_bytes()).map_err(malformed)?)
 }
 
-pub(super) fn parse(Object(form): Object<ConfigForm>) -> Result<Config, Error> {
+pub(super) fn parse(form: ConfigForm) -> Result<Config, Error> {
     let (limits, kept) = (Limits::default(), Retention::default());
     Ok(Config {
         limits: Limits {
@@ -130,16 +138,11 @@ pub(super) fn parse(Object(form): Object<ConfigForm>) -> Result<Config, Error> {
             .map(|it| Ttl::parse("config.ttl_seconds_default", it))
             .transpose()?,
         allows_prefixes: form.allows_prefixes.unwrap_or(false),
-        access: form
-            .access
-            .unwrap_or_default()
-            .into_iter()
-            .map(rule)
-            .collect::<Result<_, Error>>()?,
+        access: form.access.iter().flatten().map(rule).collect::<Result<_, Error>>()?,
     })
 }
 
-fn rule(Object(form): Object<RuleForm>) -> Result<AccessRule, Error> {
+fn rule(form: &RuleForm) -> Result<AccessRule, Error> {
     let named = |err| Error::malformed(format!("config.access: {err}"));
     let change = access_change(form.readable_by.as_deref(), form.writable_by.as_deref());
     let change = change.map_err(named)?;
@@ -152,8 +155,8 @@ fn rule(Object(form): Object<RuleForm>) -> Result<AccessRule, Error> {
     Ok(AccessRule { keys, access: Access::default().changed(&change) })
 }
 
-fn namespace(Object(form): Object<NamespaceForm>) -> Result<Namespace, Error> {
-    let keys = form.keys.into_iter().map(|Object(it)| {
+fn namespace(form: NamespaceForm) -> Result<Namespace, Error> {
+    let keys = form.keys.into_iter().map(|it| {
         Ok(Convention {
             key: Key::parse(&it.key)
                 .map_err(|err| Error::malformed(format!("config.namespace.keys: {err}")))?,

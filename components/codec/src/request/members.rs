@@ -1,14 +1,7 @@
 //! Members of requests that have members of their own, or more than one form.
 
-use std::fmt;
-
-use serde::{
-    Deserialize, Deserializer,
-    de::{SeqAccess, Visitor, value::SeqAccessDeserializer},
-};
-
 use super::parts::{SentDelete, SentOptions, SentWrite};
-use crate::json::Time;
+use crate::{form::form, json::Time};
 
 /// Keys one by one, or as a pattern.
 #[derive(Debug)]
@@ -21,35 +14,17 @@ pub(crate) enum Keys {
     Pattern(String),
 }
 
-impl<'de> Deserialize<'de> for Keys {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-
-        impl<'de> Visitor<'de> for Either {
-            type Value = Keys;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of keys, or a pattern")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Keys, E> {
-                Ok(Keys::Pattern(text.to_owned()))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Keys, A::Error> {
-                Vec::deserialize(SeqAccessDeserializer::new(list)).map(Keys::List)
-            }
-        }
-
-        deserializer.deserialize_any(Either)
+impl Default for Keys {
+    fn default() -> Self {
+        Self::List(Vec::new())
     }
 }
 
 /// One write of a batch.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "batch_write"))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 pub(crate) struct WriteForm {
     /// The key.
     key: String,
@@ -71,6 +46,11 @@ pub(crate) struct WriteForm {
     history: Option<bool>,
 }
 
+form! {
+    WriteForm:
+    key, value, if_version, if_revision, ttl_seconds, expires_at, readable_by, writable_by, history
+}
+
 impl From<WriteForm> for SentWrite {
     fn from(it: WriteForm) -> Self {
         Self {
@@ -90,10 +70,10 @@ impl From<WriteForm> for SentWrite {
 }
 
 /// One delete of a batch.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "batch_delete"))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 pub(crate) struct DeleteForm {
     /// The key.
     key: String,
@@ -102,6 +82,8 @@ pub(crate) struct DeleteForm {
     /// Only if the entry was last written at this revision.
     if_revision: Option<u64>,
 }
+
+form! { DeleteForm: key, if_version, if_revision }
 
 impl From<DeleteForm> for SentDelete {
     fn from(it: DeleteForm) -> Self {

@@ -8,16 +8,16 @@ mod members;
 pub mod parts;
 mod rounds;
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use shared_context_core::{
-    Command, Config, Delete, Error, Key, Label, Line, Participant, Prefix, RedactRounds, RequestId, Write,
-    key::KEY_BYTES_MAX, pattern::KeyPattern, port::Revision, tokens::Tokens,
+    Command, Config, Delete, Error, Key, Label, Line, Participant, Prefix, RedactRounds, RequestId,
+    Write, key::KEY_BYTES_MAX, pattern::KeyPattern, port::Revision, tokens::Tokens,
 };
 
 use crate::{
     action,
-    json::{self, Object, ParseError, Time},
+    form::{self, form},
+    json::{ParseError, Time},
 };
 pub(crate) use config::{ConfigForm, document as config_document};
 pub(crate) use document::{DocumentForm, parse as parse_document};
@@ -30,9 +30,9 @@ const MESSAGE_CHARS_MAX: usize = 300;
 
 /// All members of all requests. Which of them an action takes is in
 /// [`action::ACTIONS`].
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 pub(crate) struct RequestForm {
     /// What to do.
     action: String,
@@ -68,11 +68,9 @@ pub(crate) struct RequestForm {
     /// Whether earlier versions of the entry are kept.
     history: Option<bool>,
     /// The writes, each as a request to write.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<WriteForm>>"))]
-    writes: Option<Vec<Object<WriteForm>>>,
+    writes: Option<Vec<WriteForm>>,
     /// The deletes, each as a request to delete.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<DeleteForm>>"))]
-    deletes: Option<Vec<Object<DeleteForm>>>,
+    deletes: Option<Vec<DeleteForm>>,
     /// Only versions of these numbers; all that are kept when absent.
     versions: Option<Vec<u64>>,
     /// The snapshot: 1 to 64 of A-Z, a-z, 0-9, ., _ and -.
@@ -102,12 +100,10 @@ pub(crate) struct RequestForm {
     /// What the session is about; for its first round only.
     query: Option<String>,
     /// How much participants count: for each the first that fits, 1 where none does.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<WeightForm>>"))]
-    weights: Option<Vec<Object<WeightForm>>>,
+    weights: Option<Vec<WeightForm>>,
     /// How disagreements are settled: for each path the first that fits,
     /// weighted-merge where none does.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<StrategyForm>>"))]
-    strategies: Option<Vec<Object<StrategyForm>>>,
+    strategies: Option<Vec<StrategyForm>>,
     /// What goes when the state would be too large; lowest-weight-first when absent,
     /// on closing what the round was opened with.
     clip: Option<String>,
@@ -115,8 +111,7 @@ pub(crate) struct RequestForm {
     /// first 50000.
     bytes_max: Option<u32>,
     /// The changes that are proposed, 1 to 200.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<DeltaForm>>"))]
-    deltas: Option<Vec<Object<DeltaForm>>>,
+    deltas: Option<Vec<DeltaForm>>,
     /// Whether the round ends without applying any of its deltas.
     discard: Option<bool>,
     /// A round: the state as it was after this one, or only its deltas.
@@ -127,11 +122,18 @@ pub(crate) struct RequestForm {
     /// Begin after this delta: its round and sequence, as `next_after` tells them.
     after: Option<String>,
     /// The session's configuration; the defaults when absent.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<ConfigForm>"))]
-    config: Option<Object<ConfigForm>>,
+    config: Option<ConfigForm>,
     /// The session as `export_session` told it.
     #[cfg_attr(feature = "schema", schemars(with = "Option<DocumentForm>"))]
     document: Option<Box<RawValue>>,
+}
+
+form! {
+    RequestForm:
+    action, key, keys, prefix, value, if_version, if_revision, if_changed_since, request_id,
+    ttl_seconds, expires_at, readable_by, writable_by, history, writes, deletes, versions, label,
+    note, from, to, revision, reason, text, participant, max_tokens, since, limit, query, weights,
+    strategies, clip, bytes_max, deltas, discard, round, path, after, config, document
 }
 
 /// Reads the command out of `request`.
@@ -141,7 +143,7 @@ pub(crate) struct RequestForm {
 /// `MALFORMED_REQUEST`, `INVALID_KEY`, `INVALID_PATH`, `FORMAT_TOO_NEW`,
 /// `DOCUMENT_ALTERED`.
 pub(crate) fn command(request: &[u8]) -> Result<Command, Error> {
-    let form: RequestForm = json::parse(request).map_err(malformed)?;
+    let form: RequestForm = form::parse(request).map_err(malformed)?;
     form.check_members()?;
     Ok(match form.action.as_str() {
         "list_keys" => Command::ListKeys {
@@ -375,8 +377,8 @@ impl RequestForm {
         let request_id = self.request_id()?;
         let writes = self.writes.unwrap_or_default().into_iter();
         let deletes = self.deletes.unwrap_or_default().into_iter();
-        let writes = writes.map(|Object(it)| it.into()).collect();
-        parts::write_batch(writes, deletes.map(|Object(it)| it.into()).collect(), request_id)
+        let writes = writes.map(Into::into).collect();
+        parts::write_batch(writes, deletes.map(Into::into).collect(), request_id)
     }
 
     fn changes(self) -> Result<Command, Error> {

@@ -1,6 +1,6 @@
 //! Requests on rounds (003), and the lists they have.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
 use shared_context_core::{Command, Error};
 
@@ -8,13 +8,13 @@ use super::{
     RequestForm,
     parts::rounds::{self as parts, SentDelta, SentPlan, SentStrategy, SentWeight},
 };
-use crate::json::Object;
+use crate::form::{AsSent, form};
 
 /// How much the deltas of some participants count.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "round_weight"))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 pub(crate) struct WeightForm {
     /// Who, as a pattern: *, orchestrator, subagent:{task}, subagent:{task}:{id},
     /// where * in task and id stands for any text.
@@ -23,11 +23,13 @@ pub(crate) struct WeightForm {
     pub(super) weight: f64,
 }
 
+form! { WeightForm: participant, weight }
+
 /// How disagreements about some paths are settled.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "round_strategy"))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 pub(crate) struct StrategyForm {
     /// Which paths, and all below them: a `JSONPath` of names, indexes, * and ..,
     /// such as $.bindings or $.entities[*].type.
@@ -40,11 +42,13 @@ pub(crate) struct StrategyForm {
     pub(super) experts: Option<Vec<String>>,
 }
 
+form! { StrategyForm: path, strategy, experts }
+
 /// One change that is proposed.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "delta"))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 pub(crate) struct DeltaForm {
     /// add: there is something more, a member, or items of a list; modify: what is
     /// there becomes something else; remove: it goes.
@@ -54,24 +58,20 @@ pub(crate) struct DeltaForm {
     path: String,
     /// What is to be there, any JSON; null is a value. Absent for remove, and for
     /// nothing else.
-    #[serde(default, deserialize_with = "as_sent")]
-    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
-    value: Option<Box<RawValue>>,
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value", default))]
+    value: AsSent,
     /// Why, in 1 to 1000 characters.
     provenance: String,
 }
 
-/// The value as it was sent, null included: it is not absent then.
-fn as_sent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
-    Box::<RawValue>::deserialize(deserializer).map(Some)
-}
+form! { DeltaForm: operation, path, value, provenance }
 
 impl DeltaForm {
     fn sent(&self) -> SentDelta<'_> {
         SentDelta {
             operation: &self.operation,
             path: &self.path,
-            value: self.value.as_deref().map(RawValue::get),
+            value: self.value.0.as_deref().map(RawValue::get),
             provenance: &self.provenance,
         }
     }
@@ -84,10 +84,10 @@ impl RequestForm {
         let strategies = self.strategies.unwrap_or_default().into_iter();
         let plan = SentPlan {
             weights: weights
-                .map(|Object(it)| SentWeight { participant: it.participant, weight: it.weight })
+                .map(|it| SentWeight { participant: it.participant, weight: it.weight })
                 .collect(),
             strategies: strategies
-                .map(|Object(it)| SentStrategy {
+                .map(|it| SentStrategy {
                     path: it.path,
                     strategy: it.strategy,
                     experts: it.experts,
@@ -101,7 +101,7 @@ impl RequestForm {
 
     pub(super) fn propose_deltas(&self) -> Result<Command, Error> {
         let request_id = self.request_id()?;
-        let deltas = self.deltas.iter().flatten().map(|Object(it)| it.sent());
+        let deltas = self.deltas.iter().flatten().map(DeltaForm::sent);
         parts::propose_deltas(deltas.collect(), request_id)
     }
 

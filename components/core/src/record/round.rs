@@ -148,7 +148,7 @@ pub(crate) fn decode_state(bytes: &[u8]) -> Result<State, Error> {
     let StateRecord { document, bindings, entities, rules } = decode(bytes)?;
     let marks = |marks: Vec<MarkRecord>| marks.into_iter().map(stored_mark).collect();
     Ok(State {
-        document: serde_json::from_str(&document).map_err(damaged)?,
+        document: serde_json::from_slice(document.as_bytes()).map_err(damaged)?,
         text: Json::stored(document),
         marks: Marks {
             bindings: map(bindings.into_iter().map(|(term, it)| (term, stored_mark(it)))),

@@ -41,7 +41,8 @@ impl Json {
                 "the value nests deeper than {depth_max}; state what follows from it instead"
             )));
         }
-        let value: Value = serde_json::from_str(text)
+        // From bytes, as all JSON is read: a reader of text would be a second one.
+        let value: Value = serde_json::from_slice(text.as_bytes())
             .map_err(|err| Error::malformed(format!("the value is no JSON: {err}")))?;
         // A map keeps the last of two.
         if members != count_members(&value) {
@@ -89,7 +90,7 @@ impl Json {
     /// The value itself.
     pub(crate) fn value(&self) -> Value {
         // Canonical text is JSON.
-        serde_json::from_str(&self.0).unwrap_or_default()
+        serde_json::from_slice(self.0.as_bytes()).unwrap_or_default()
     }
 
     /// Whether it has something at the end of `steps`.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{BINDINGS, DEPTH_MAX, ENTITIES, Json, MEMBERS, Path, QUERY, RULES, SentPath, Weight};
-use crate::Error;
+use crate::{Error, order::map};
 
 /// The state after a round (003, "Structure").
 ///
@@ -65,39 +65,43 @@ impl State {
         Ok(Self { text: Json::from_value(&document)?, document, marks: Marks::default() })
     }
 
-    /// The state of this document.
+    /// The state of this document, and what is known of its bindings (in the order of
+    /// their terms), its entities and its rules.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] when it is no document of a state, or `marks` are not those
-    /// of its parts.
-    pub fn restore(document: &str, marks: Marks) -> Result<Self, Error> {
+    /// [`Error::Malformed`] when it is no document of a state, or has other parts.
+    pub fn restore(
+        document: &str,
+        bindings: Vec<Mark>,
+        entities: Vec<Mark>,
+        rules: Vec<Mark>,
+    ) -> Result<Self, Error> {
         // An item that was appended is one deeper than the list it was sent for.
         let text = Json::parse_to(DEPTH_MAX + 1, document)?;
         let document = text.value();
-        let marks_fit = |member: &str, marks: &[Mark]| {
+        let list = |member: &str, marks: &[Mark]| {
             document.get(member)?.as_array().filter(|it| it.len() == marks.len())
         };
-        let is_bound = |term: &String| {
-            let concept = document.get(BINDINGS)?.get(term)?.as_str()?;
-            (!concept.is_empty()).then_some(())
-        };
-        let is_state = || {
-            let members = document.as_object()?.len() == MEMBERS.len();
-            let terms = document.get(BINDINGS)?.as_object()?.len() == marks.bindings.len();
+        let terms = || {
             document.get(QUERY)?.as_str()?;
-            marks_fit(ENTITIES, &marks.entities)?;
-            marks_fit(RULES, &marks.rules)?;
-            marks.bindings.keys().try_for_each(is_bound)?;
-            (members && terms).then_some(())
+            list(ENTITIES, &entities)?;
+            list(RULES, &rules)?;
+            let terms = document.get(BINDINGS)?.as_object()?;
+            let is_bound = |it: &Value| it.as_str().is_some_and(|it| !it.is_empty());
+            let is_whole = document.as_object()?.len() == MEMBERS.len()
+                && terms.len() == bindings.len()
+                && terms.values().all(is_bound);
+            is_whole.then(|| terms.keys().cloned().collect::<Vec<_>>())
         };
-        if is_state().is_none() {
+        let Some(terms) = terms() else {
             return Err(Error::malformed(
                 "a state has a query, bindings, entities and rules, and a mark for each of their \
                  parts",
             ));
-        }
-        Ok(Self { document, text, marks })
+        };
+        let bindings = map(terms.into_iter().zip(bindings));
+        Ok(Self { document, text, marks: Marks { bindings, entities, rules } })
     }
 
     /// Whether none of its parts is of a round after this.

@@ -178,7 +178,9 @@ fn raw_kind(value: &str) -> Option<&'static str> {
         Some("a chat transcript")
     } else if count(is_log_line) >= LOG_LINES_MIN {
         Some("a log")
-    } else if value.split_whitespace().any(|word| word.chars().count() > WORD_CHARS_MAX) {
+    } else if value.len() > WORD_CHARS_MAX
+        && value.split_whitespace().any(|word| word.chars().count() > WORD_CHARS_MAX)
+    {
         Some("encoded data")
     } else if value.lines().count() > LINES_MAX {
         Some("a full document")

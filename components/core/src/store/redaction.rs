@@ -11,8 +11,12 @@ use crate::key::Line;
 
 /// The digest of `value`: `sha256:` and 64 hexadecimal digits.
 pub fn digest(value: impl AsRef<[u8]>) -> String {
+    told(&Sha256::digest(value))
+}
+
+fn told(digest: &[u8]) -> String {
     let mut text = "sha256:".to_owned();
-    for byte in Sha256::digest(value) {
+    for byte in digest {
         // Writing to a string does not fail.
         let _ = write!(text, "{byte:02x}");
     }

@@ -11,8 +11,11 @@ pub(super) fn kind(value: &str) -> Option<&'static str> {
     if has_assigned_secret(value) {
         return Some("a password or key");
     }
-    for word in value.split(|c: char| c.is_whitespace() || "\"'`<>()[]{},;=".contains(c)) {
-        let word = word.trim_end_matches(['.', ':', '!', '?']);
+    let words = value.split_whitespace().map(str::as_bytes);
+    for mut word in words.flat_map(|it| it.split(|byte| b"\"'`<>()[]{},;=".contains(byte))) {
+        while let [rest @ .., b'.' | b':' | b'!' | b'?'] = word {
+            word = rest;
+        }
         if is_access_key(word) {
             return Some("an access key or token");
         }
@@ -27,25 +30,26 @@ pub(super) fn kind(value: &str) -> Option<&'static str> {
 }
 
 /// Whether `word` has the shape of a well-known access key, or of a JWT.
-fn is_access_key(word: &str) -> bool {
-    const PREFIXES: [(&str, usize); 9] = [
-        ("AKIA", 20),
-        ("ASIA", 20),
-        ("AIza", 39),
-        ("ghp_", 36),
-        ("gho_", 36),
-        ("github_pat_", 40),
-        ("sk-", 24),
-        ("xoxb-", 24),
-        ("xoxp-", 24),
+fn is_access_key(word: &[u8]) -> bool {
+    const PREFIXES: [(&[u8], usize); 9] = [
+        (b"AKIA", 20),
+        (b"ASIA", 20),
+        (b"AIza", 39),
+        (b"ghp_", 36),
+        (b"gho_", 36),
+        (b"github_pat_", 40),
+        (b"sk-", 24),
+        (b"xoxb-", 24),
+        (b"xoxp-", 24),
     ];
-    let is_token = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let has_digit = word.contains(|c: char| c.is_ascii_digit());
-    let is_jwt = word.starts_with("eyJ") && word.matches('.').count() == 2 && word.len() > 40;
-    word.chars().all(is_token)
-        && (is_jwt
-            || has_digit
-                && PREFIXES.iter().any(|(it, len)| word.starts_with(it) && word.len() >= *len))
+    let dots = || word.split(|it| *it == b'.').skip(1).count();
+    let is_jwt = || word.starts_with(b"eyJ") && word.len() > 40 && dots() == 2;
+    let is_key = || {
+        word.iter().any(u8::is_ascii_digit)
+            && PREFIXES.iter().any(|(it, len)| word.starts_with(it) && word.len() >= *len)
+    };
+    word.iter().all(|it| it.is_ascii_alphanumeric() || b"-_.".contains(it))
+        && (is_jwt() || is_key())
 }
 
 /// Whether a name such as `password` is followed by `:` or `=` and a word that
@@ -65,36 +69,44 @@ fn has_assigned_secret(value: &str) -> bool {
                 secret.chars().count() >= 6
                     && secret
                         .trim_end_matches('.')
-                        .contains(|c: char| !is_letter(c) || c.is_ascii_digit())
+                        .bytes()
+                        .any(|it| !is_letter(it) || it.is_ascii_digit())
             })
         })
     })
 }
 
-/// Whether `c` is a letter or digit, or of a script beyond ASCII.
-fn is_letter(c: char) -> bool {
-    c.is_ascii_alphanumeric() || !c.is_ascii()
+/// Whether `byte` is of a letter or digit, or of a script beyond ASCII.
+fn is_letter(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || !byte.is_ascii()
 }
 
 /// Whether `word` is an e-mail address.
-fn is_email(word: &str) -> bool {
-    let Some((name, domain)) = word.split_once('@') else { return false };
-    let Some((host, top)) = domain.rsplit_once('.') else { return false };
-    let is_part = |text: &str, more: &str| {
-        !text.is_empty() && text.chars().all(|c| is_letter(c) || more.contains(c))
+fn is_email(word: &[u8]) -> bool {
+    let mut parts = word.splitn(2, |it| *it == b'@');
+    let (Some(name), Some(domain)) = (parts.next(), parts.next()) else { return false };
+    let mut parts = domain.rsplitn(2, |it| *it == b'.');
+    let (Some(top), Some(host)) = (parts.next(), parts.next()) else { return false };
+    let is_part = |text: &[u8], more: &[u8]| {
+        !text.is_empty() && text.iter().all(|it| is_letter(*it) || more.contains(it))
     };
-    is_part(name, "._%+-") && is_part(host, ".-") && top.len() >= 2 && is_part(top, "")
+    is_part(name, b"._%+-") && is_part(host, b".-") && top.len() >= 2 && is_part(top, b"")
 }
 
 /// Whether `word` is written like a US social security number.
-fn is_us_social_security_number(word: &str) -> bool {
-    let shape: String = word.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect();
-    shape == "999-99-9999"
+fn is_us_social_security_number(word: &[u8]) -> bool {
+    let mut pairs = word.iter().zip(b"999-99-9999");
+    let is_alike =
+        |it: &u8, shape: &u8| if *shape == b'9' { it.is_ascii_digit() } else { it == shape };
+    word.len() == 11 && pairs.all(|(it, shape)| is_alike(it, shape))
 }
 
 /// Whether 13 to 19 digits, in groups or not, have a valid check digit (Luhn,
 /// ISO/IEC 7812-1) and more than one digit among them.
 fn has_card_number(value: &str) -> bool {
+    if value.bytes().filter(u8::is_ascii_digit).count() < 13 {
+        return false;
+    }
     let runs = value.split(|c: char| !(c.is_ascii_digit() || c == ' ' || c == '-'));
     runs.map(str::trim).any(|run| {
         let digits: Vec<u32> = run.chars().filter_map(|c| c.to_digit(10)).collect();

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use shared_context_core::{
     Code, Command, Error, Participant, Reply,
     portable::Portable,
-    rounds::{Clip, KeptRound, Mark, Operation, Plan, State, Status, Weight},
+    rounds::{Clip, KeptRound, Mark, Marks, Operation, Plan, State, Status, Weight},
     time::Timestamp,
 };
 
@@ -29,6 +29,11 @@ fn import(it: Portable) -> Result<TestHost, Error> {
     host.now.set(1_000_000);
     host.ask("admin", &Command::Import(Box::new(it)))?;
     Ok(host)
+}
+
+fn restored(document: &str, marks: Marks) -> State {
+    let Marks { bindings, entities, rules } = marks;
+    State::restore(document, bindings.into_values().collect(), entities, rules).unwrap()
 }
 
 /// All that can be read of rounds.
@@ -151,9 +156,7 @@ fn rounds_that_no_session_can_have_left_are_refused() {
         ("another state of the same size", |it| {
             let document = it[1].state.as_ref().unwrap().text().as_str().replace('q', "r");
             let document = document.replace("ruery", "query");
-            let marks = it[1].state.as_ref().unwrap().marks().clone();
-            let state = State::restore(&document, marks).unwrap();
-            it[1].state = Some(state);
+            it[1].state = Some(restored(&document, it[1].state.as_ref().unwrap().marks().clone()));
             it[1].round.ended.as_mut().unwrap().convergence.unchanged += 1;
         }),
         ("a part of a later round", |it| {
@@ -162,8 +165,7 @@ fn rounds_that_no_session_can_have_left_are_refused() {
             let mut marks = state.marks().clone();
             marks.entities[0] = mark;
             let document = state.text().as_str().to_owned();
-            let state = State::restore(&document, marks).unwrap();
-            it[1].state = Some(state);
+            it[1].state = Some(restored(&document, marks));
         }),
         ("an opening by a subagent", |it| {
             it[1].round.opened_by = Participant::parse(B).unwrap();

@@ -82,7 +82,8 @@ impl Generator {
     /// Of words that are in values, names, paths and provenances, and of some that are
     /// nowhere.
     fn redact_rounds(&mut self) -> Value {
-        let text = self.pick(&["customer", "name", "tags", "long ", "as s", "seen", "seen", "nowhere"]);
+        let text =
+            self.pick(&["customer", "name", "tags", "long ", "as s", "seen", "seen", "nowhere"]);
         json!({"action": "redact_rounds", "text": text, "reason": "a \"secret\""})
     }
 

@@ -67,14 +67,9 @@ fn plain_document(members: &mut Map<String, Value>) {
     for round in members.get_mut("rounds").and_then(Value::as_array_mut).into_iter().flatten() {
         let ended = round.get_mut("ended").and_then(Value::as_object_mut);
         for (name, part) in ended.into_iter().flatten() {
-            match (name.as_str(), part) {
-                ("bindings", Value::Object(marks)) => {
-                    marks.values_mut().for_each(|it| *it = Value::Null);
-                }
-                ("entities" | "rules", Value::Array(marks)) => {
-                    marks.iter_mut().for_each(|it| *it = Value::Null);
-                }
-                _ => {}
+            if let ("bindings" | "entities" | "rules", Value::Array(marks)) = (name.as_str(), part)
+            {
+                marks.iter_mut().for_each(|it| *it = Value::Null);
             }
         }
     }

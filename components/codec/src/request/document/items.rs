@@ -1,6 +1,6 @@
 //! The items of a document: entries, earlier versions, snapshots.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use shared_context_core::{
     Error, Key, Label, Line, Participant,
     pattern::Participants,
@@ -15,10 +15,10 @@ use shared_context_core::{
 };
 
 use super::{super::parts::participants, wrong};
-use crate::json::Time;
+use crate::{form::form, json::Time};
 
 /// One version of an entry.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "document_entry"))]
 #[serde(deny_unknown_fields)]
@@ -45,8 +45,15 @@ pub(crate) struct EntryItem {
     redacted: bool,
 }
 
+form! {
+    EntryItem:
+    key, value, written_by, written_at, version, value_size_tokens, revision, created_revision,
+    touched_revision, expires_at, readable_by = or_absent, writable_by = or_absent, history,
+    redacted
+}
+
 /// An earlier version, and how it ended.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "document_version"))]
 #[serde(deny_unknown_fields)]
@@ -59,8 +66,10 @@ pub(crate) struct VersionItem {
     ended_revision: u64,
 }
 
+form! { VersionItem: entry, status, ended_at, ended_by, ended_revision }
+
 /// A snapshot.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "document_snapshot"))]
 #[serde(deny_unknown_fields)]
@@ -73,6 +82,8 @@ pub(crate) struct SnapshotItem {
     revision: u64,
     pub(super) entries: Vec<EntryItem>,
 }
+
+form! { SnapshotItem: label, note, taken_by, taken_at, revision, entries }
 
 impl EntryItem {
     pub(super) fn new(it: &Entry, value: String) -> Self {

@@ -8,9 +8,10 @@
 mod items;
 mod rounds;
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, mem};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 use shared_context_core::{
     Config, Error, SessionId,
     portable::Portable,
@@ -20,7 +21,8 @@ use shared_context_core::{
 
 use super::{ConfigForm, config, malformed};
 use crate::{
-    json::{self, Object, ParseError, Time},
+    form::{self, Form, Member, Slot, form},
+    json::{ParseError, Time},
     reply::config_reply,
 };
 use items::{EntryItem, SnapshotItem, VersionItem};
@@ -34,7 +36,7 @@ const FORMAT_WITHOUT_ROUNDS: &str = "shared-context/session/1";
 const FORMAT_FAMILY: &str = "shared-context/session/";
 
 /// A session, as `export_session` tells it and `import_session` takes it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "session_document"))]
 #[serde(deny_unknown_fields)]
@@ -69,6 +71,12 @@ pub(crate) struct DocumentForm {
     digest: String,
 }
 
+form! {
+    DocumentForm:
+    format, session_id, status, created_at, config, entries, history, snapshots,
+    rounds = or_absent, values, digests, digest
+}
+
 /// What the digest of a document is of: everything, by digests where it is long.
 #[derive(Serialize)]
 struct Outline<'a> {
@@ -81,7 +89,7 @@ struct Outline<'a> {
 }
 
 /// The digests of a document's items, over their canonical JSON (RFC 8785).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "document_digests"))]
 #[serde(deny_unknown_fields)]
@@ -100,9 +108,14 @@ pub(crate) struct Digests {
 }
 
 /// The values of a document, by their digests.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Default, Serialize)]
 struct Values(BTreeMap<String, String>);
+
+impl Member for Values {
+    fn slot(&mut self) -> Slot<'_> {
+        self.0.slot()
+    }
+}
 
 impl Values {
     /// Puts a value in; tells its digest.
@@ -121,20 +134,35 @@ impl Values {
     }
 }
 
+form! { Digests: config, entries, history, snapshots, rounds = or_absent }
+
 /// A configuration: every member present when it is told.
-#[derive(Debug)]
-struct ConfigItem(Config);
+#[derive(Debug, Default)]
+struct ConfigItem {
+    config: Config,
+    /// As it is read.
+    sent: ConfigForm,
+}
 
 impl Serialize for ConfigItem {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        config_reply(&self.0).serialize(serializer)
+        config_reply(&self.config).serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for ConfigItem {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let form = Object::<ConfigForm>::deserialize(deserializer)?;
-        config::parse(form).map(Self).map_err(de::Error::custom)
+impl Form for ConfigItem {
+    fn names(&self) -> &'static [&'static str] {
+        self.sent.names()
+    }
+
+    fn slots(&mut self) -> Vec<Option<Slot<'_>>> {
+        self.sent.slots()
+    }
+
+    fn finish(&mut self) -> Result<(), String> {
+        let config = config::parse(mem::take(&mut self.sent));
+        self.config = config.map_err(|err| err.to_string())?;
+        Ok(())
     }
 }
 
@@ -158,7 +186,7 @@ impl DocumentForm {
             session_id: it.session.as_str().to_owned(),
             status: if it.is_archived { "archived" } else { "active" }.to_owned(),
             created_at: Time(it.created_at),
-            config: ConfigItem(it.config.clone()),
+            config: ConfigItem { config: it.config.clone(), ..ConfigItem::default() },
             entries,
             history,
             snapshots,
@@ -262,7 +290,7 @@ impl DocumentForm {
                 _ => return Err(wrong("status is neither active nor archived")),
             },
             created_at: self.created_at.0,
-            config: self.config.0,
+            config: self.config.config,
             entries,
             history,
             snapshots,
@@ -305,7 +333,7 @@ pub(crate) fn parse(document: &str) -> Result<Portable, Error> {
         format: Cow<'a, str>,
     }
     let formatted: Formatted<'_> =
-        serde_json::from_str(document).map_err(|_| wrong("it is no document"))?;
+        serde_json::from_slice(document.as_bytes()).map_err(|_| wrong("it is no document"))?;
     let format = &*formatted.format;
     if format != FORMAT && format != FORMAT_WITHOUT_ROUNDS {
         let is_later = format
@@ -317,7 +345,7 @@ pub(crate) fn parse(document: &str) -> Result<Portable, Error> {
             wrong("it is not what export_session tells: its format is missing")
         });
     }
-    let form: DocumentForm = json::parse(document.as_bytes()).map_err(malformed)?;
+    let form: DocumentForm = form::parse(document.as_bytes()).map_err(malformed)?;
     form.check()?;
     form.into_portable()
 }
@@ -328,7 +356,9 @@ fn wrong(what: &str) -> Error {
 
 /// The digest of the canonical JSON (RFC 8785) of `item`.
 fn digest(item: &impl Serialize) -> String {
-    // Plain data always has a JSON form.
-    let canonical = serde_jcs::to_vec(item).unwrap_or_default();
-    redaction::digest(canonical)
+    // Plain data always has a JSON form. Canonical is made of that: to write each type
+    // of item canonically would take as much code again as to write it.
+    let json = serde_json::to_vec(item).unwrap_or_default();
+    let value: Value = serde_json::from_slice(&json).unwrap_or_default();
+    redaction::digest(serde_jcs::to_vec(&value).unwrap_or_default())
 }

@@ -1,9 +1,7 @@
 //! The rounds of a document. What deltas propose and the states that rounds made are
 //! texts among its values, named by their digests.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use shared_context_core::{
     Error, Participant,
     pattern::ParticipantPattern,
@@ -16,19 +14,20 @@ use shared_context_core::{
 
 use super::{super::parts::participants, Values};
 use crate::{
+    form::form,
     json::Time,
     request::{StrategyForm, WeightForm},
 };
 
 /// A round.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "document_round"))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 pub(crate) struct RoundItem {
     pub(super) round: u64,
     /// What it was opened with, for the first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) query: Option<String>,
     opened_at: Time,
     opened_by: String,
@@ -38,45 +37,45 @@ pub(crate) struct RoundItem {
     /// The limit of the state.
     bytes_max: u32,
     /// The limit it was opened with, if with one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     sets_bytes_max: Option<u32>,
     /// Its deltas, by sequence.
     deltas: Vec<DeltaItem>,
     /// How it ended; absent while it is open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     ended: Option<EndedItem>,
 }
 
 /// A delta of a round, and what became of it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "document_delta"))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 struct DeltaItem {
     participant: String,
     proposed_at: Time,
     operation: String,
     path: String,
     /// The digest of its value; absent when it removes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<String>,
     provenance: String,
     /// `applied`, `lost`, `clipped` or `discarded`; absent while the round is open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<String>,
     /// Where it lost.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     losses: Vec<LossItem>,
     /// Where what it made went again.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     clipped: Vec<String>,
 }
 
 /// A place at which a delta lost.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "document_loss"))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 struct LossItem {
     path: String,
     why: String,
@@ -85,10 +84,10 @@ struct LossItem {
 }
 
 /// How a round ended.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "document_round_end"))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 struct EndedItem {
     at: Time,
     by: String,
@@ -99,8 +98,8 @@ struct EndedItem {
     paths: u32,
     /// The digest of the state it made, as JSON (RFC 8785).
     state: String,
-    /// Of each binding of that state, by its term, when it last changed.
-    bindings: BTreeMap<String, MarkItem>,
+    /// Of each binding of that state when it last changed, in the order of the terms.
+    bindings: Vec<MarkItem>,
     /// Of each entity, in their order.
     entities: Vec<MarkItem>,
     /// Of each rule, in their order.
@@ -108,10 +107,10 @@ struct EndedItem {
 }
 
 /// A part that went because the state would have been too large.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "document_clipped_part"))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 struct ClippedItem {
     path: String,
     changed: MarkItem,
@@ -119,10 +118,32 @@ struct ClippedItem {
 }
 
 /// The round in which a part last changed, and its weight.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "document_mark"))]
-struct MarkItem(u64, f64);
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
+struct MarkItem {
+    round: u64,
+    weight: f64,
+}
+
+form! {
+    RoundItem:
+    round, query, opened_at, opened_by, weights, strategies, clip, bytes_max, sets_bytes_max, deltas,
+    ended
+}
+form! {
+    DeltaItem:
+    participant, proposed_at, operation, path, value, provenance, status, losses = or_absent,
+    clipped = or_absent
+}
+form! { LossItem: path, why, to }
+form! {
+    EndedItem:
+    at, by, discarded, clip, clipped, unchanged, paths, state, bindings, entities, rules
+}
+form! { ClippedItem: path, changed, bytes }
+form! { MarkItem: round, weight }
 
 impl RoundItem {
     /// The item of a round; `query` is what the first was opened with.
@@ -273,20 +294,20 @@ impl EndedItem {
             unchanged: it.convergence.unchanged,
             paths: it.convergence.paths,
             state: values.add(state.text().as_str().to_owned()),
-            bindings: bindings.iter().map(|(term, it)| (term.clone(), MarkItem::new(it))).collect(),
+            bindings: bindings.values().map(MarkItem::new).collect(),
             entities: entities.iter().map(MarkItem::new).collect(),
             rules: rules.iter().map(MarkItem::new).collect(),
         }
     }
 
     fn state(&self, values: &Values) -> Result<State, Error> {
-        let mut marks = Marks::default();
-        for (term, it) in &self.bindings {
-            marks.bindings.insert(term.clone(), it.mark()?);
-        }
-        marks.entities = self.entities.iter().map(MarkItem::mark).collect::<Result<_, _>>()?;
-        marks.rules = self.rules.iter().map(MarkItem::mark).collect::<Result<_, _>>()?;
-        State::restore(values.named(&self.state)?, marks)
+        let marks = |items: &[MarkItem]| items.iter().map(MarkItem::mark).collect::<Result<_, _>>();
+        State::restore(
+            values.named(&self.state)?,
+            marks(&self.bindings)?,
+            marks(&self.entities)?,
+            marks(&self.rules)?,
+        )
     }
 
     /// How the round ended that made `state`; `fates` became of its deltas.
@@ -313,11 +334,11 @@ impl EndedItem {
 
 impl MarkItem {
     fn new(it: &Mark) -> Self {
-        Self(it.round, it.weight.as_f64())
+        Self { round: it.round, weight: it.weight.as_f64() }
     }
 
     fn mark(&self) -> Result<Mark, Error> {
-        Ok(Mark { round: self.0, weight: Weight::parse(self.1)? })
+        Ok(Mark { round: self.round, weight: Weight::parse(self.weight)? })
     }
 }
 

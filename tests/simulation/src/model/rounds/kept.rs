@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use shared_context_core::rounds::{
-    BYTES_MAX_DEFAULT, Delta, Fate, Json, KeptRound, Loss, Mark, Marks, PROPOSAL_DELTAS_MAX, Plan,
-    Round, RoundHistory, State, Status, Weight, Why,
+    BYTES_MAX_DEFAULT, Delta, Fate, Json, KeptRound, Loss, Mark, PROPOSAL_DELTAS_MAX, Plan, Round,
+    RoundHistory, State, Status, Weight, Why,
 };
 
 use super::{
@@ -204,14 +204,8 @@ pub(super) fn rules(plan: &Plan) -> Rules {
 
 /// The state of this document, with nothing known of its parts.
 fn state_of(document: &Value) -> State {
-    let mark = || Mark { round: 0, weight: Weight::DEFAULT };
-    let marks =
-        |member: &str| document[member].as_array().unwrap().iter().map(|_| mark()).collect();
-    let terms = document["bindings"].as_object().unwrap().keys();
-    let marks = Marks {
-        bindings: terms.map(|it| (it.clone(), mark())).collect(),
-        entities: marks("entities"),
-        rules: marks("rules"),
-    };
-    State::restore(&document.to_string(), marks).unwrap()
+    let marks = |parts: usize| vec![Mark { round: 0, weight: Weight::DEFAULT }; parts];
+    let items = |member: &str| marks(document[member].as_array().unwrap().len());
+    let bindings = marks(document["bindings"].as_object().unwrap().len());
+    State::restore(&document.to_string(), bindings, items("entities"), items("rules")).unwrap()
 }
