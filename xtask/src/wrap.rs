@@ -5,6 +5,7 @@
 //! component.
 
 use anyhow::{Context, Result, bail};
+use wasmparser::BinaryReader;
 use wit_component::{ComponentEncoder, DecodedWasm};
 use wit_parser::{Resolve, WorldId};
 
@@ -12,6 +13,9 @@ use crate::{
     wasm_build::{Crate, Module},
     wasm_target::TARGET,
 };
+
+/// The section of a component that names what is in it, for people who look inside.
+const NAMES: &str = "component-name";
 
 /// What a module is wrapped by.
 #[derive(Debug)]
@@ -39,7 +43,7 @@ impl Contract {
             );
         }
         module.refuse_paths(&component, made_of.about)?;
-        Ok(component)
+        without_names(&component)
     }
 
     fn component(&self, module: &[u8]) -> Result<Vec<u8>> {
@@ -55,6 +59,24 @@ impl Contract {
         let may = |name: &str| self.imports.iter().any(|start| name.starts_with(start));
         world.imports().into_iter().filter(|name| !may(name)).collect()
     }
+}
+
+/// `component` without the section [`NAMES`], as the module in it is stripped of its own.
+fn without_names(component: &[u8]) -> Result<Vec<u8>> {
+    const HEADER_BYTES: usize = 8;
+    const CUSTOM: u8 = 0;
+    let mut reader = BinaryReader::new(component, 0);
+    let mut kept = reader.read_bytes(HEADER_BYTES)?.to_vec();
+    while !reader.eof() {
+        let start = reader.current_position();
+        let (id, size) = (reader.read_u8()?, usize::try_from(reader.read_var_u32()?)?);
+        let content = reader.read_bytes(size)?;
+        if id == CUSTOM && BinaryReader::new(content, 0).read_string()? == NAMES {
+            continue;
+        }
+        kept.extend(component.get(start..reader.current_position()).unwrap_or_default());
+    }
+    Ok(kept)
 }
 
 /// What a component imports and exports.
@@ -90,6 +112,9 @@ impl World {
 
 #[cfg(test)]
 mod tests {
+    use wit_component::{StringEncoding, dummy_module, embed_component_metadata};
+    use wit_parser::ManglingAndAbi;
+
     use super::*;
 
     const CONTRACT: Contract = Contract { folder: "wit/", imports: &["shared-context:core/"] };
@@ -116,6 +141,24 @@ mod tests {
     fn anything_else_may_not() {
         let foreign = foreign("import clock; import wasi:cli/environment@0.2.0; import f: func();");
         assert_eq!(foreign, ["wasi:cli/environment@0.2.0", "f"]);
+    }
+
+    #[test]
+    fn a_component_without_names_is_the_same_component() {
+        let mut resolve = Resolve::default();
+        let text = "package a:b; interface c { d: func() -> string; } world w { export c; }";
+        let package = resolve.push_source("test.wit", text).unwrap();
+        let world = resolve.select_world(&[package], Some("w")).unwrap();
+        let mut module = dummy_module(&resolve, world, ManglingAndAbi::Standard32);
+        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8, false)
+            .unwrap();
+        let named = CONTRACT.component(&module).unwrap();
+        let contains = |bytes: &[u8]| bytes.windows(NAMES.len()).any(|it| it == NAMES.as_bytes());
+        assert!(contains(&named));
+        let kept = without_names(&named).unwrap();
+        assert!(!contains(&kept));
+        assert_eq!(World::of(&kept).unwrap().exports(), ["a:b/c"]);
+        assert!(without_names(&named[..named.len() - 1]).is_err());
     }
 
     #[test]

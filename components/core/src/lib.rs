@@ -52,6 +52,7 @@ pub mod time;
 pub mod tokens;
 
 pub mod audit;
+pub mod canonical;
 pub mod command;
 pub mod config;
 pub mod namespace;

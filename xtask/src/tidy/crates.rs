@@ -63,7 +63,6 @@ const LAYERS: &[Layer] = &[
             "postcard",
             "rsonpath-syntax",
             "serde",
-            "serde_jcs",
             "serde_json",
             "sha2",
             "strsim",

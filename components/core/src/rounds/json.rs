@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::path::{Step, find};
-use crate::Error;
+use crate::{Error, canonical};
 
 /// How deep JSON may nest; the steps of the path it is put at count too.
 pub const DEPTH_MAX: usize = 32;
@@ -62,13 +62,8 @@ impl Json {
 
     /// `value`, which is part of one that was checked.
     pub(crate) fn from_value(value: &Value) -> Result<Self, Error> {
-        // What is plain is written the same, and three times as fast.
-        let text = if is_plain(value) {
-            serde_json::to_string(value)
-        } else {
-            serde_jcs::to_string(value)
-        };
-        text.map(Self)
+        canonical::text(value)
+            .map(Self)
             .map_err(|err| Error::malformed(format!("the value has no canonical form: {err}")))
     }
 
@@ -177,21 +172,6 @@ fn count_members(value: &Value) -> usize {
     }
 }
 
-/// Whether `value` has neither names that RFC 8785 sorts otherwise than a map does
-/// (by UTF-16 units, §3.2.3) nor numbers that it writes otherwise (§3.2.2.3).
-fn is_plain(value: &Value) -> bool {
-    match value {
-        Value::Number(it) => {
-            // Without an exponent, and not whole: both write the shortest digits.
-            let has_point = |it: f64| (1e-3..1e15).contains(&it.abs()) && it.fract() != 0.0;
-            !it.is_f64() || it.as_f64().is_some_and(has_point)
-        }
-        Value::Array(items) => items.iter().all(is_plain),
-        Value::Object(members) => members.iter().all(|(name, it)| name.is_ascii() && is_plain(it)),
-        Value::Null | Value::Bool(_) | Value::String(_) => true,
-    }
-}
-
 fn is_exact(value: &Value) -> bool {
     match value {
         Value::Number(it) => {
@@ -213,28 +193,6 @@ mod tests {
         let text = |it: &str| Json::parse(it).unwrap().as_str().to_owned();
         assert_eq!(text(r#"{"b":1.0,"a":[ 1e2 , -0.0 ]}"#), r#"{"a":[100,0],"b":1}"#);
         assert_eq!(text("\"\\u0041\""), "\"A\"");
-    }
-
-    /// The fast way and the library's write the same: texts with every kind of
-    /// character, and whatever else is plain.
-    #[test]
-    fn what_is_plain_is_written_as_the_library_writes_it() {
-        let all: String = (0..0xffff).step_by(7).filter_map(char::from_u32).collect();
-        let whole: String = (0..0x100_u32).filter_map(char::from_u32).collect();
-        let value = serde_json::json!({"b": [1, -2, 9_007_199_254_740_991_u64, null, true],
-            "c": [0.1, -0.001, 123_456.789, 1e15 - 0.125, 2.0_f64.powi(-9)],
-            "a": {"": all, "\u{7f}\"\\": whole, "Z": [], "_": {}}});
-        assert!(is_plain(&value));
-        let text = Json::from_value(&value).unwrap();
-        assert_eq!(text.as_str(), serde_jcs::to_string(&value).unwrap());
-        for other in [
-            serde_json::json!(1e21),
-            serde_json::json!(1.0),
-            serde_json::json!(1e-4),
-            serde_json::json!({"é": 1}),
-        ] {
-            assert!(!is_plain(&other), "{other}");
-        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::{borrow::Cow, collections::BTreeMap, mem};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use shared_context_core::{
-    Config, Error, SessionId,
+    Config, Error, SessionId, canonical,
     portable::Portable,
     rounds::RoundHistory,
     store::{Entry, redaction},
@@ -360,5 +360,5 @@ fn digest(item: &impl Serialize) -> String {
     // of item canonically would take as much code again as to write it.
     let json = serde_json::to_vec(item).unwrap_or_default();
     let value: Value = serde_json::from_slice(&json).unwrap_or_default();
-    redaction::digest(serde_jcs::to_vec(&value).unwrap_or_default())
+    redaction::digest(canonical::text(&value).unwrap_or_default())
 }
