@@ -17,9 +17,8 @@ use crate::{
         AuditReply, BatchReadReply, BatchReply, ChangesReply, ConvergenceReply, DeleteReply,
         DeleteSessionReply, DeleteSnapshotReply, DeltasReply, DiffReply, EntryForm, HistoryReply,
         InspectReply, ListReply, PromptReply, ProposedReply, ReadReply, RedactReply,
-        RedactRoundsReply, RestoreReply,
-        RoundReply, SessionReply, SnapshotForm, SnapshotReply, SnapshotsReply, StateReply,
-        UnchangedReply, WriteReply,
+        RedactRoundsReply, RestoreReply, RoundReply, SessionReply, SnapshotForm, SnapshotReply,
+        SnapshotsReply, StateReply, UnchangedReply, WriteReply,
     },
     request::{DocumentForm, RequestForm},
 };

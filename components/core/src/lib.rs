@@ -55,6 +55,7 @@ pub mod audit;
 pub mod canonical;
 pub mod command;
 pub mod config;
+pub mod digest;
 pub mod namespace;
 pub mod portable;
 pub mod prompt;

@@ -2,11 +2,11 @@
 //! the description of the format, apart from the code that reads it.
 
 use serde_json::{Map, Value};
-use shared_context_core::store::redaction::digest;
+use shared_context_core::digest::sha256;
 
 /// The exported session `document` with the digests that fit its items.
 pub fn sealed(mut document: Value) -> Value {
-    let of = |item: &Value| Value::from(digest(serde_jcs::to_string(item).unwrap_or_default()));
+    let of = |item: &Value| Value::from(sha256(serde_jcs::to_string(item).unwrap_or_default()));
     let mut digests = Map::new();
     for section in ["config", "entries", "history", "snapshots", "rounds"] {
         let of_section = match document.get(section) {

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 use shared_context_codec::{Caller, Code};
-use shared_context_core::store::redaction::digest;
+use shared_context_core::digest::sha256;
 
 use crate::{
     json_tool::{ask, check_failure},
@@ -102,8 +102,8 @@ pub(crate) fn check_export(place: &Place, session: &str) {
 fn forged(mut document: Value) -> Value {
     if let Some(values) = document.get_mut("values").and_then(Value::as_object_mut) {
         let texts: Vec<_> = values.values().filter_map(Value::as_str).map(str::to_owned).collect();
-        values.extend(texts.into_iter().map(|it| (digest(&it), Value::from(it))));
-        values.retain(|name, value| value.as_str().is_some_and(|it| digest(it) == *name));
+        values.extend(texts.into_iter().map(|it| (sha256(&it), Value::from(it))));
+        values.retain(|name, value| value.as_str().is_some_and(|it| sha256(it) == *name));
     }
     sealed(document)
 }

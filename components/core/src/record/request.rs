@@ -12,8 +12,8 @@ use crate::{
     Error,
     command::{Batch, Condition, Delete, Write, WriteOptions},
     port::Revision,
-    rounds::Round,
     reply::{BatchWritten, Deleted, Proposed, Reply, Written},
+    rounds::Round,
     store::{
         advice::{Advice, AdviceCode},
         expiry::Expiry,

@@ -16,11 +16,11 @@
 //!
 //! # Map, in reading order
 //!
-//! `json` and `path` are what deltas are made of, `plan` what a round is opened
+//! `json`, `path` and `path_pattern` are what deltas and plans are made of, `plan` what a round is opened
 //! with, `state` what it begins with. `check` tells whether a delta fits; `claim`
 //! takes deltas apart, `merge` settles what they claim, `apply` makes the next state
 //! of it, and `clip` makes that fit its limit. `close` puts these in a row. `redaction` takes
-//! a text out of all of them.
+//! a text out of all of them. `request` is what can be asked of rounds.
 
 mod apply;
 mod check;
@@ -32,8 +32,10 @@ mod history;
 mod json;
 mod merge;
 mod path;
+mod path_pattern;
 mod plan;
 mod redaction;
+mod request;
 mod round;
 mod state;
 
@@ -48,12 +50,14 @@ pub use error::{RoundError, RoundLimit};
 pub use history::{KeptRound, RoundHistory};
 pub use json::{DEPTH_MAX, Json};
 pub use merge::Why;
-pub use path::{PATH_BYTES_MAX, Path, PathPattern, SentPath, Step};
+pub use path::{PATH_BYTES_MAX, Path, SentPath, Step};
+pub use path_pattern::PathPattern;
 pub use plan::{
     BYTES_MAX, BYTES_MAX_DEFAULT, Clip, Plan, RULES_MAX, Strategy, StrategyRule, Weight, WeightRule,
 };
 pub(crate) use redaction::Redaction;
 pub use redaction::{SECRET_CHARS, Secret};
+pub use request::{CloseRound, OpenRound, Proposal, ReadDeltas, RedactRounds, check_deltas};
 pub(crate) use round::Rounds;
 pub use round::{Ended, Round};
 pub use state::{Convergence, Mark, Marks, State};

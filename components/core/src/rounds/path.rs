@@ -1,8 +1,8 @@
-//! Where in a round state: singular paths of RFC 9535, and patterns over them.
+//! Where in a round state: singular paths of RFC 9535.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
-use rsonpath_syntax::{Index, JsonPathQuery, ParserBuilder, Segment, Selector, Selectors};
+use rsonpath_syntax::{Index, JsonPathQuery, ParserBuilder, Segment, Selector};
 use serde_json::Value;
 
 use super::{MEMBERS, RoundError, json::DEPTH_MAX};
@@ -43,14 +43,6 @@ enum SentStep {
     Name(String),
     Index(u32),
     FromEnd(u32),
-}
-
-/// Which paths are meant: names, indexes, `*` and `..`. What is below a path that
-/// it selects is meant too.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathPattern {
-    text: String,
-    query: JsonPathQuery,
 }
 
 impl SentPath {
@@ -211,7 +203,7 @@ impl fmt::Display for Path {
 }
 
 /// Writes a name as a normalized path has it.
-fn write_name(f: &mut impl fmt::Write, name: &str) -> fmt::Result {
+pub(super) fn write_name(f: &mut impl fmt::Write, name: &str) -> fmt::Result {
     f.write_str("'")?;
     for c in name.chars() {
         match c {
@@ -226,104 +218,6 @@ fn write_name(f: &mut impl fmt::Write, name: &str) -> fmt::Result {
         }
     }
     f.write_str("'")
-}
-
-impl PathPattern {
-    /// Checks `text` and takes it as a pattern.
-    ///
-    /// # Errors
-    ///
-    /// [`RoundError::InvalidPath`].
-    pub fn parse(text: &str) -> Result<Self, Error> {
-        Self::parse_to(PATH_BYTES_MAX, text)
-    }
-
-    /// The pattern of this text, which was kept: a redaction may have made it longer
-    /// than any that can be sent.
-    ///
-    /// # Errors
-    ///
-    /// [`RoundError::InvalidPath`].
-    pub fn restore(text: &str) -> Result<Self, Error> {
-        Self::parse_to(usize::MAX, text)
-    }
-
-    fn parse_to(bytes_max: usize, text: &str) -> Result<Self, Error> {
-        let query = parse(text, bytes_max)?;
-        let is_simple = |selectors: &Selectors| {
-            selectors.as_slice().iter().all(|it| {
-                matches!(
-                    it,
-                    Selector::Name(_) | Selector::Wildcard | Selector::Index(Index::FromStart(_))
-                )
-            })
-        };
-        let selectors = |it: &Segment| is_simple(it.selectors());
-        if query.segments().len() <= DEPTH_MAX && query.segments().iter().all(selectors) {
-            return Ok(Self { text: text.to_owned(), query });
-        }
-        Err(invalid(text, "a pattern has names, indexes, * and .. only, at most 32 of them"))
-    }
-
-    /// The pattern as text.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// The pattern as text, with what `rename` makes of its names; members of the state
-    /// keep theirs.
-    pub(super) fn renamed(&self, mut rename: impl FnMut(&str) -> Option<String>) -> String {
-        let mut text = "$".to_owned();
-        for segment in self.query.segments() {
-            text.push_str(if segment.is_descendant() { "..[" } else { "[" });
-            for (nth, selector) in segment.selectors().as_slice().iter().enumerate() {
-                if nth > 0 {
-                    text.push(',');
-                }
-                // Writing to a string does not fail.
-                let _ = match selector {
-                    Selector::Name(name) => {
-                        let name = name.unquoted();
-                        let new = if MEMBERS.contains(&name) { None } else { rename(name) };
-                        write_name(&mut text, new.as_deref().unwrap_or(name))
-                    }
-                    Selector::Index(Index::FromStart(nth)) => write!(text, "{}", nth.as_u64()),
-                    // A pattern has no others.
-                    _ => text.write_str("*"),
-                };
-            }
-            text.push(']');
-        }
-        text
-    }
-
-    /// Whether `path` is meant.
-    pub fn matches(&self, path: &Path) -> bool {
-        // Which beginnings of the path are selected by the segments so far.
-        let mut ends = vec![true];
-        ends.resize(path.0.len() + 1, false);
-        for segment in self.query.segments() {
-            let mut next = vec![false; ends.len()];
-            let mut is_below = false;
-            for ((step, end), reached) in path.0.iter().zip(&ends).zip(next.iter_mut().skip(1)) {
-                is_below |= *end;
-                let from = if segment.is_descendant() { is_below } else { *end };
-                *reached =
-                    from && segment.selectors().as_slice().iter().any(|it| selects(it, step));
-            }
-            ends = next;
-        }
-        ends.contains(&true)
-    }
-}
-
-fn selects(selector: &Selector, step: &Step) -> bool {
-    match (selector, step) {
-        (Selector::Wildcard, _) => true,
-        (Selector::Name(name), Step::Name(it)) => name.unquoted() == it,
-        (Selector::Index(Index::FromStart(nth)), Step::Index(it)) => nth.as_u64() == u64::from(*it),
-        _ => false,
-    }
 }
 
 /// The steps of a query that selects one place below a member of the state.
@@ -351,7 +245,7 @@ fn singular(query: &JsonPathQuery, text: &str) -> Result<Vec<SentStep>, Error> {
     }
 }
 
-fn parse(text: &str, bytes_max: usize) -> Result<JsonPathQuery, Error> {
+pub(super) fn parse(text: &str, bytes_max: usize) -> Result<JsonPathQuery, Error> {
     if text.len() > bytes_max {
         return Err(invalid(text, "it is longer than 512 bytes"));
     }
@@ -364,7 +258,7 @@ fn small(number: u64) -> Option<u32> {
     u32::try_from(number).ok()
 }
 
-fn invalid(path: &str, why: &'static str) -> Error {
+pub(super) fn invalid(path: &str, why: &'static str) -> Error {
     RoundError::InvalidPath { path: path.to_owned(), why }.into()
 }
 
@@ -426,44 +320,5 @@ mod tests {
         assert_eq!(last.resolve(&state).unwrap().to_string(), "$['entities'][2]");
         let none = SentPath::parse("$.entities[-4]").unwrap();
         assert!(matches!(none.resolve(&state), Err(Error::Round(RoundError::PathNotFound { .. }))));
-    }
-
-    #[test]
-    fn the_names_of_a_pattern_can_be_others_and_the_rest_stays() {
-        let pattern = PathPattern::parse("$.entities[*]..['it\\'s', 'b'][3,*]").unwrap();
-        let as_is = pattern.renamed(|_| None);
-        assert_eq!(as_is, "$['entities'][*]..['it\\'s','b'][3,*]");
-        assert_eq!(PathPattern::parse(&as_is).unwrap().query, pattern.query);
-        let renamed = pattern.renamed(|it| it.contains('s').then(|| "new".to_owned()));
-        assert_eq!(renamed, "$['entities'][*]..['new','b'][3,*]");
-    }
-
-    #[test]
-    fn a_pattern_means_what_it_selects_and_what_is_below() {
-        for (pattern, meant, not_meant) in [
-            ("$", &["$.query", "$.entities[0].id"][..], &[][..]),
-            ("$.bindings", &["$.bindings", "$.bindings.a"], &["$.entities"]),
-            ("$.bindings.*", &["$.bindings.a"], &["$.bindings"]),
-            (
-                "$.entities[*].id",
-                &["$.entities[3].id", "$.entities[3].id.x"],
-                &["$.entities[3].name"],
-            ),
-            ("$.entities[1]", &["$.entities[1].id"], &["$.entities[11]"]),
-            ("$..id", &["$.entities[3].id", "$.entities[0].a.id.b"], &["$.entities[3]"]),
-            ("$.entities..a.b", &["$.entities[0].a.b"], &["$.rules[0].a.b", "$.entities[0].a.c.b"]),
-            ("$['query','rules']", &["$.query", "$.rules[1]"], &["$.bindings"]),
-        ] {
-            let it = PathPattern::parse(pattern).unwrap();
-            for path_text in meant {
-                assert!(it.matches(&path(path_text)), "{pattern} {path_text}");
-            }
-            for path_text in not_meant {
-                assert!(!it.matches(&path(path_text)), "{pattern} {path_text}");
-            }
-        }
-        for bad in ["", "bindings", "$.a[?@.b]", "$.a[1:2]", "$.a[-1]"] {
-            assert!(PathPattern::parse(bad).is_err(), "{bad}");
-        }
     }
 }

@@ -15,12 +15,12 @@ use serde_json::Value;
 
 use super::{
     Delta, Ended, Fate, Json, MEMBERS, Marks, Plan, Provenance, Round, State, StrategyRule,
-    path::{Path, PathPattern, Step},
+    path::{Path, Step},
+    path_pattern::PathPattern,
 };
 use crate::{
-    Error,
+    Error, digest,
     order::{map, sorted},
-    store::redaction::digest,
 };
 
 /// What a marker begins with.
@@ -89,7 +89,7 @@ impl<'a> Redaction<'a> {
             return None;
         }
         let digits: String =
-            digest(text).chars().skip("sha256:".len()).take(MARKER_DIGITS).collect();
+            digest::sha256(text).chars().skip("sha256:".len()).take(MARKER_DIGITS).collect();
         let marker = format!("{MARKER}{digits}");
         self.places = self.places.saturating_add(1);
         self.markers.insert(marker.clone());
@@ -143,7 +143,9 @@ impl<'a> Redaction<'a> {
     /// `items`, which have a path each and are in the order of those.
     fn by_path<T>(&mut self, items: &mut Vec<T>, path: impl Fn(&mut T) -> &mut Path) {
         let before = self.places;
-        items.iter_mut().for_each(|it| self.path(path(it)));
+        for it in items.iter_mut() {
+            self.path(path(it));
+        }
         if self.places > before {
             let with_path = |mut it: T| (path(&mut it).clone(), it);
             let items_now = std::mem::take(items).into_iter().map(with_path).collect();
@@ -227,7 +229,7 @@ mod tests {
     #[test]
     fn whatever_has_the_secret_in_it_becomes_a_marker_and_nothing_else_changes() {
         let before =
-            json!({"a": ["key is s3cr3t", "s3cr3t", "other"], "s3cr3t": 1, "n": 7_3313_42});
+            json!({"a": ["key is s3cr3t", "s3cr3t", "other"], "s3cr3t": 1, "n": 7_331_342});
         let (after, places) = redacted(before.clone(), "s3cr3t");
         let marker = "redacted:4e738ca5563c06cf";
         assert_eq!(after["a"][1], marker);

@@ -6,7 +6,9 @@
 
 use std::collections::{BTreeMap, btree_map};
 
-use super::{Decision, Draft, Opened, Request, document, draft::About, life, put, require_admin, rounds};
+use super::{
+    Decision, Draft, Opened, Request, document, draft::About, life, put, require_admin, rounds,
+};
 use crate::{
     Error,
     audit::AuditAction,

@@ -7,6 +7,7 @@ use super::{Decision, Draft, Opened, draft::About, not_found, put};
 use crate::{
     Error,
     audit::AuditAction,
+    digest,
     key::{Key, Line},
     participant::Role,
     port::{Bucket, Revision},
@@ -51,7 +52,7 @@ impl<B: Bucket> Opened<'_, B> {
                 continue;
             }
             let value = self.value(entry)?;
-            let digest = redaction::digest(&value);
+            let digest = digest::sha256(&value);
             placeholders.insert(entry.revision, redaction::placeholder(&value, reason));
             if !digests.contains(&digest) {
                 digests.push(digest);

@@ -1,27 +1,6 @@
 //! What stands in the place of a redacted value: that it was, its digest, why.
-//!
-//! The digest lets anyone who has the value prove that it was this one; nobody
-//! gets the value back from it, unless it can be guessed.
 
-use std::fmt::Write as _;
-
-use sha2::{Digest, Sha256};
-
-use crate::key::Line;
-
-/// The digest of `value`: `sha256:` and 64 hexadecimal digits.
-pub fn digest(value: impl AsRef<[u8]>) -> String {
-    told(&Sha256::digest(value))
-}
-
-fn told(digest: &[u8]) -> String {
-    let mut text = "sha256:".to_owned();
-    for byte in digest {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
-}
+use crate::{digest, key::Line};
 
 /// What is stored instead of `value`: a JSON object.
 pub fn placeholder(value: &str, reason: &Line) -> String {
@@ -32,7 +11,8 @@ pub fn placeholder(value: &str, reason: &Line) -> String {
         }
         shown.push(c);
     }
-    format!(r#"{{"redacted":true,"digest":"{}","reason":"{shown}"}}"#, digest(value))
+    let digest = digest::sha256(value);
+    format!(r#"{{"redacted":true,"digest":"{digest}","reason":"{shown}"}}"#)
 }
 
 #[cfg(test)]

@@ -128,7 +128,9 @@ fn rounds_that_no_session_can_have_left_are_refused() {
         ("a number twice", |it| it[1].round.number = 1),
         ("a number left out", |it| it[2].round.number = 4),
         ("a first round of no number", |it| {
-            it.iter_mut().for_each(|it| it.round.number -= 1);
+            for kept in it {
+                kept.round.number -= 1;
+            }
         }),
         ("a round without its state", |it| it[0].state = None),
         ("a round that is closed and open", |it| it[1].round.ended = None),

@@ -112,11 +112,7 @@ impl Guest for Component {
         };
         perform(&session, caller, command(), |outcome| {
             let Reply::RoundsRedacted(it) = outcome.reply else { return None };
-            Some(Redacted {
-                places: it.places,
-                markers: it.markers,
-                revision: outcome.revision.0,
-            })
+            Some(Redacted { places: it.places, markers: it.markers, revision: outcome.revision.0 })
         })
     }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use shared_context_core::{
     Code, Key, Label, Line, Participant, Reply,
     audit::AuditAction,
+    digest::sha256,
     port::Revision,
     reply::Redacted,
     store::{
@@ -142,7 +143,7 @@ impl Model {
             return (Err(Code::KeyNotFound), None);
         }
         let fresh = meant.iter().filter(|it| !it.entry.is_redacted);
-        let digests: BTreeSet<String> = fresh.map(|it| redaction::digest(&it.value)).collect();
+        let digests: BTreeSet<String> = fresh.map(|it| sha256(&it.value)).collect();
         let reply = |digests: BTreeSet<String>| {
             Reply::Redacted(Redacted { key: key.clone(), digests: digests.into_iter().collect() })
         };

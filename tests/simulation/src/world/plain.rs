@@ -69,7 +69,7 @@ fn plain_document(members: &mut Map<String, Value>) {
         for (name, part) in ended.into_iter().flatten() {
             if let ("bindings" | "entities" | "rules", Value::Array(marks)) = (name.as_str(), part)
             {
-                marks.iter_mut().for_each(|it| *it = Value::Null);
+                marks.fill(Value::Null);
             }
         }
     }

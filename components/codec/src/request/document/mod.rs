@@ -13,10 +13,8 @@ use std::{borrow::Cow, collections::BTreeMap, mem};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use shared_context_core::{
-    Config, Error, SessionId, canonical,
-    portable::Portable,
-    rounds::RoundHistory,
-    store::{Entry, redaction},
+    Config, Error, SessionId, canonical, digest::sha256, portable::Portable, rounds::RoundHistory,
+    store::Entry,
 };
 
 use super::{ConfigForm, config, malformed};
@@ -120,7 +118,7 @@ impl Member for Values {
 impl Values {
     /// Puts a value in; tells its digest.
     fn add(&mut self, value: String) -> String {
-        let digest = redaction::digest(&value);
+        let digest = sha256(&value);
         self.0.insert(digest.clone(), value);
         digest
     }
@@ -224,8 +222,7 @@ impl DocumentForm {
     /// Checks that nothing was altered.
     fn check(&self) -> Result<(), Error> {
         let altered = |place: String| Err(Error::DocumentAltered { place });
-        if let Some((name, _)) =
-            self.values.0.iter().find(|(name, value)| redaction::digest(value) != **name)
+        if let Some((name, _)) = self.values.0.iter().find(|(name, value)| sha256(value) != **name)
         {
             let shown: String = name.chars().take(80).collect();
             return altered(format!("values.{shown}"));
@@ -360,5 +357,5 @@ fn digest(item: &impl Serialize) -> String {
     // of item canonically would take as much code again as to write it.
     let json = serde_json::to_vec(item).unwrap_or_default();
     let value: Value = serde_json::from_slice(&json).unwrap_or_default();
-    redaction::digest(canonical::text(&value).unwrap_or_default())
+    sha256(canonical::text(&value).unwrap_or_default())
 }

@@ -133,10 +133,10 @@ pub(in crate::session) fn check(history: &RoundHistory) -> Result<(), Error> {
         match (&kept.state, &kept.round.ended) {
             // The state before the first that is kept is not known.
             (Some(_), Some(_)) if nth == 0 && number > 1 => {}
-            (Some(state), Some(ended)) => {
-                if state.convergence(&state_before(history, nth + 1)?) != ended.convergence {
-                    return Err(wrong(format!("round {number} did not change so much")));
-                }
+            (Some(state), Some(ended))
+                if state.convergence(&state_before(history, nth + 1)?) == ended.convergence => {}
+            (Some(_), Some(_)) => {
+                return Err(wrong(format!("round {number} did not change so much")));
             }
             // Without the state it began with nobody can close it.
             _ if !is_last || (nth == 0 && number > 1) => {

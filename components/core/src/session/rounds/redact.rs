@@ -66,7 +66,9 @@ impl<B: Bucket> Opened<'_, B> {
                 let is_larger = round.ended.as_ref().map(|it| it.bytes) != bytes_now;
                 let places = rows.redaction.places;
                 rows.redaction.round(&mut round)?;
-                fates.iter_mut().for_each(|it| rows.redaction.fate(it));
+                for it in &mut fates {
+                    rows.redaction.fate(it);
+                }
                 if let (Some(ended), Some(bytes)) = (&mut round.ended, bytes_now) {
                     ended.bytes = bytes;
                 }

@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 use shared_context_core::{
     RedactRounds, Reply,
     audit::AuditAction,
+    digest::sha256,
     port::Revision,
     reply::RoundsRedacted,
     rounds::{Json, Path, Provenance, Step},
-    store::redaction::digest,
 };
 
 use super::{super::changes::Done, Model, kept::Played};
@@ -79,7 +79,7 @@ impl Found<'_> {
         if !text.contains(self.secret) {
             return text.to_owned();
         }
-        let marker = format!("redacted:{}", &digest(text)["sha256:".len()..][..16]);
+        let marker = format!("redacted:{}", &sha256(text)["sha256:".len()..][..16]);
         self.markers.push(marker.clone());
         marker
     }

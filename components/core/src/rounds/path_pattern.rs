@@ -1,0 +1,170 @@
+//! Which places of a round state are meant: patterns over paths.
+
+use std::fmt::Write as _;
+
+use rsonpath_syntax::{Index, JsonPathQuery, Segment, Selector, Selectors};
+
+use super::{
+    MEMBERS,
+    json::DEPTH_MAX,
+    path::{PATH_BYTES_MAX, Path, Step, invalid, parse, write_name},
+};
+use crate::Error;
+
+/// Which paths are meant: names, indexes, `*` and `..`. What is below a path that
+/// it selects is meant too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathPattern {
+    text: String,
+    query: JsonPathQuery,
+}
+
+impl PathPattern {
+    /// Checks `text` and takes it as a pattern.
+    ///
+    /// # Errors
+    ///
+    /// [`RoundError::InvalidPath`].
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        Self::parse_to(PATH_BYTES_MAX, text)
+    }
+
+    /// The pattern of this text, which was kept: a redaction may have made it longer
+    /// than any that can be sent.
+    ///
+    /// # Errors
+    ///
+    /// [`RoundError::InvalidPath`].
+    pub fn restore(text: &str) -> Result<Self, Error> {
+        Self::parse_to(usize::MAX, text)
+    }
+
+    fn parse_to(bytes_max: usize, text: &str) -> Result<Self, Error> {
+        let query = parse(text, bytes_max)?;
+        let is_simple = |selectors: &Selectors| {
+            selectors.as_slice().iter().all(|it| {
+                matches!(
+                    it,
+                    Selector::Name(_) | Selector::Wildcard | Selector::Index(Index::FromStart(_))
+                )
+            })
+        };
+        let selectors = |it: &Segment| is_simple(it.selectors());
+        if query.segments().len() <= DEPTH_MAX && query.segments().iter().all(selectors) {
+            return Ok(Self { text: text.to_owned(), query });
+        }
+        Err(invalid(text, "a pattern has names, indexes, * and .. only, at most 32 of them"))
+    }
+
+    /// The pattern as text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The pattern as text, with what `rename` makes of its names; members of the state
+    /// keep theirs.
+    pub(super) fn renamed(&self, mut rename: impl FnMut(&str) -> Option<String>) -> String {
+        let mut text = "$".to_owned();
+        for segment in self.query.segments() {
+            text.push_str(if segment.is_descendant() { "..[" } else { "[" });
+            for (nth, selector) in segment.selectors().as_slice().iter().enumerate() {
+                if nth > 0 {
+                    text.push(',');
+                }
+                // Writing to a string does not fail.
+                let _ = match selector {
+                    Selector::Name(name) => {
+                        let name = name.unquoted();
+                        let new = if MEMBERS.contains(&name) { None } else { rename(name) };
+                        write_name(&mut text, new.as_deref().unwrap_or(name))
+                    }
+                    Selector::Index(Index::FromStart(nth)) => write!(text, "{}", nth.as_u64()),
+                    // A pattern has no others.
+                    _ => text.write_str("*"),
+                };
+            }
+            text.push(']');
+        }
+        text
+    }
+
+    /// Whether `path` is meant.
+    pub fn matches(&self, path: &Path) -> bool {
+        // Which beginnings of the path are selected by the segments so far.
+        let mut ends = vec![true];
+        ends.resize(path.steps().len() + 1, false);
+        for segment in self.query.segments() {
+            let mut next = vec![false; ends.len()];
+            let mut is_below = false;
+            for ((step, end), reached) in
+                path.steps().iter().zip(&ends).zip(next.iter_mut().skip(1))
+            {
+                is_below |= *end;
+                let from = if segment.is_descendant() { is_below } else { *end };
+                *reached =
+                    from && segment.selectors().as_slice().iter().any(|it| selects(it, step));
+            }
+            ends = next;
+        }
+        ends.contains(&true)
+    }
+}
+
+fn selects(selector: &Selector, step: &Step) -> bool {
+    match (selector, step) {
+        (Selector::Wildcard, _) => true,
+        (Selector::Name(name), Step::Name(it)) => name.unquoted() == it,
+        (Selector::Index(Index::FromStart(nth)), Step::Index(it)) => nth.as_u64() == u64::from(*it),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::{super::SentPath, *};
+
+    fn path(text: &str) -> Path {
+        SentPath::parse(text).unwrap().resolve(&Value::Null).unwrap()
+    }
+
+    #[test]
+    fn the_names_of_a_pattern_can_be_others_and_the_rest_stays() {
+        let pattern = PathPattern::parse("$.entities[*]..['it\\'s', 'b'][3,*]").unwrap();
+        let as_is = pattern.renamed(|_| None);
+        assert_eq!(as_is, "$['entities'][*]..['it\\'s','b'][3,*]");
+        assert_eq!(PathPattern::parse(&as_is).unwrap().query, pattern.query);
+        let renamed = pattern.renamed(|it| it.contains('s').then(|| "new".to_owned()));
+        assert_eq!(renamed, "$['entities'][*]..['new','b'][3,*]");
+    }
+
+    #[test]
+    fn a_pattern_means_what_it_selects_and_what_is_below() {
+        for (pattern, meant, not_meant) in [
+            ("$", &["$.query", "$.entities[0].id"][..], &[][..]),
+            ("$.bindings", &["$.bindings", "$.bindings.a"], &["$.entities"]),
+            ("$.bindings.*", &["$.bindings.a"], &["$.bindings"]),
+            (
+                "$.entities[*].id",
+                &["$.entities[3].id", "$.entities[3].id.x"],
+                &["$.entities[3].name"],
+            ),
+            ("$.entities[1]", &["$.entities[1].id"], &["$.entities[11]"]),
+            ("$..id", &["$.entities[3].id", "$.entities[0].a.id.b"], &["$.entities[3]"]),
+            ("$.entities..a.b", &["$.entities[0].a.b"], &["$.rules[0].a.b", "$.entities[0].a.c.b"]),
+            ("$['query','rules']", &["$.query", "$.rules[1]"], &["$.bindings"]),
+        ] {
+            let it = PathPattern::parse(pattern).unwrap();
+            for path_text in meant {
+                assert!(it.matches(&path(path_text)), "{pattern} {path_text}");
+            }
+            for path_text in not_meant {
+                assert!(!it.matches(&path(path_text)), "{pattern} {path_text}");
+            }
+        }
+        for bad in ["", "bindings", "$.a[?@.b]", "$.a[1:2]", "$.a[-1]"] {
+            assert!(PathPattern::parse(bad).is_err(), "{bad}");
+        }
+    }
+}
