@@ -71,7 +71,7 @@ pub(super) struct Making<'a> {
     pub(super) document: Value,
     pub(super) parts: Parts,
     /// Of how many of the places and items in it each delta is a maker.
-    pub(super) held: BTreeMap<usize, usize>,
+    pub(super) held: Vec<usize>,
     round: u64,
     order: &'a [Weighed<'a>],
 }
@@ -85,7 +85,7 @@ impl<'a> Making<'a> {
         round: u64,
     ) -> Self {
         let (document, parts) = (state.document.clone(), Parts::new(&state.marks));
-        let mut making = Self { document, parts, held: BTreeMap::new(), round, order };
+        let mut making = Self { document, parts, held: vec![0; order.len()], round, order };
         let mut longer = Vec::new();
         let mut gone = Vec::new();
         for Settled { path, now, by } in settled {
@@ -122,8 +122,9 @@ impl<'a> Making<'a> {
 
     fn hold(&mut self, by: &[usize]) {
         for delta in by {
-            let held = self.held.entry(*delta).or_default();
-            *held = held.saturating_add(1);
+            if let Some(held) = self.held.get_mut(*delta) {
+                *held = held.saturating_add(1);
+            }
         }
     }
 

@@ -1,7 +1,5 @@
 //! Closing a round: from its deltas to the next state, and what became of each.
 
-use std::collections::BTreeMap;
-
 use super::{
     Clip, Clipped, Convergence, Delta, Round, State, Why, apply::Making, claim::claims, clip::clip,
     merge, path::Path,
@@ -106,24 +104,25 @@ pub(crate) fn close(
     let (text, clipped) = clip(&mut making, how, round.bytes_max, round.number)?;
 
     let mut fates: Vec<Fate> = Vec::new();
-    let mut losses: BTreeMap<usize, Vec<Loss>> = BTreeMap::new();
+    let mut losses: Vec<Vec<Loss>> = order.iter().map(|_| Vec::new()).collect();
     for it in lost {
         let Some(winner) = order.get(it.to).map(|it| it.delta) else { continue };
         let (to, by) = (winner.sequence, winner.participant.clone());
-        losses.entry(it.delta).or_default().push(Loss { path: it.path, to, by, why: it.why });
-    }
-    let mut gone: BTreeMap<usize, Vec<Path>> = BTreeMap::new();
-    for (part, by) in &clipped {
-        for delta in by {
-            let paths = gone.entry(*delta).or_default();
-            paths.push(part.path.clone());
+        if let Some(losses) = losses.get_mut(it.delta) {
+            losses.push(Loss { path: it.path, to, by, why: it.why });
         }
     }
-    for (nth, it) in order.iter().enumerate() {
-        let mut losses = losses.remove(&nth).unwrap_or_default();
-        losses = sorted(losses, |a, b| a.path.cmp(&b.path));
-        let mut clipped = gone.remove(&nth).unwrap_or_default();
-        let held = making.held.get(&nth).copied().unwrap_or_default();
+    let mut gone: Vec<Vec<Path>> = order.iter().map(|_| Vec::new()).collect();
+    for (part, by) in &clipped {
+        for delta in by {
+            if let Some(paths) = gone.get_mut(*delta) {
+                paths.push(part.path.clone());
+            }
+        }
+    }
+    let became = losses.into_iter().zip(gone).zip(&making.held);
+    for (it, ((losses, mut clipped), &held)) in order.iter().zip(became) {
+        let losses = sorted(losses, |a, b| a.path.cmp(&b.path));
         let status = if held == 0 && !losses.is_empty() {
             Status::Lost
         } else if held > 0 && clipped.len() >= held {

@@ -4,7 +4,7 @@
 //! entries, and begins by sweeping what has expired. Invariant: a value row that
 //! it leaves is pointed to by an entry, a kept version or a snapshot.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, mem};
 
 use super::{Decision, Opened, put};
 use crate::{
@@ -207,7 +207,8 @@ impl<'a, B: Bucket> Draft<'a, B> {
         self.meta.history_versions = self.meta.history_versions.saturating_add(1);
         self.meta.history_bytes = self.meta.history_bytes.saturating_add(version.bytes());
         let versions_max = usize::try_from(versions_max).unwrap_or(usize::MAX);
-        let row = match self.histories.remove(&entry.key) {
+        let past = self.histories.get_mut(&entry.key);
+        let row = match past.map(|it| mem::replace(it, Past::Row(Vec::new()))) {
             Some(Past::Row(row)) => Some(row),
             Some(Past::Versions(versions, _)) => Some(record::encode_history(&versions)?),
             None => self.bucket.get(&record::history_row(&entry.key))?,
@@ -318,7 +319,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
         request: Option<(String, Vec<u8>)>,
     ) -> Result<Decision, Error> {
         self.keep_to_the_budget()?;
-        for (key, past) in std::mem::take(&mut self.histories) {
+        for (key, past) in mem::take(&mut self.histories) {
             let row = record::history_row(&key);
             self.changes.push(match past {
                 Past::Versions(_, false) => continue,

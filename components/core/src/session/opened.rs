@@ -3,13 +3,12 @@
 //! Invariant: what has expired at [`Opened::now`] is not there, whether or not it
 //! has been swept.
 
-use std::collections::BTreeMap;
-
 use super::{Decision, Draft, answer, draft::load_history};
 use crate::{
     Error,
     command::Command,
     key::{Key, Prefix, SessionId},
+    order::sorted,
     participant::{Caller, Role},
     port::{Bucket, Revision, Tokenizer},
     record::{self, Meta},
@@ -187,16 +186,15 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     /// The earlier versions of all keys; what has expired is one of them.
-    pub(super) fn histories(&self) -> Result<BTreeMap<Key, Vec<Version>>, Error> {
-        let mut histories = BTreeMap::new();
+    pub(super) fn histories(&self) -> Result<Vec<Version>, Error> {
+        let mut all = if self.has_expired() { Draft::new(self)?.past()? } else { Vec::new() };
         for (row, bytes) in self.bucket.scan(record::HISTORY, None, u32::MAX)? {
-            let (key, versions) = record::decode_history_row(&row, &bytes)?;
-            histories.insert(key, versions);
+            all.push(record::decode_history_row(&row, &bytes)?);
         }
-        if self.has_expired() {
-            histories.extend(Draft::new(self)?.past()?);
-        }
-        Ok(histories)
+        // Of a key that has both, the draft's come first, and count.
+        let mut all = sorted(all, |(a, _), (b, _)| a.cmp(b));
+        all.dedup_by(|(later, _), (first, _)| later == first);
+        Ok(all.into_iter().flat_map(|(_, versions)| versions).collect())
     }
 }
 

@@ -23,7 +23,7 @@ impl<B: Bucket> Opened<'_, B> {
     pub(super) fn export(&self) -> Result<Decision, Error> {
         require_admin(self.caller)?;
         let mut entries = self.entries(None)?;
-        let mut history: Vec<Version> = self.histories()?.into_values().flatten().collect();
+        let mut history: Vec<Version> = self.histories()?;
         let mut snapshots = Vec::new();
         for info in self.snapshots()? {
             let entries = self.snapshot_entries(info.revision)?;
