@@ -42,7 +42,7 @@ enum Damage {
 }
 
 /// Everything that reads or changes what is stored.
-const COMMANDS: [(&str, &str); 36] = [
+const COMMANDS: [(&str, &str); 38] = [
     ("admin", r#"{"action":"show_session"}"#),
     ("admin", r#"{"action":"inspect"}"#),
     ("admin", r#"{"action":"export_session"}"#),
@@ -81,6 +81,8 @@ const COMMANDS: [(&str, &str); 36] = [
     ("subagent:a", r#"{"action":"read_state"}"#),
     ("subagent:a", r#"{"action":"read_deltas","path":"$.entities[0]"}"#),
     ("subagent:a", r#"{"action":"convergence"}"#),
+    ("admin", r#"{"action":"redact_rounds","text":"found","reason":"r"}"#),
+    ("admin", r#"{"action":"export_session"}"#),
     ("admin", r#"{"action":"revoke_credentials"}"#),
     ("admin", r#"{"action":"archive_session"}"#),
     ("admin", r#"{"action":"delete_session"}"#),
@@ -196,6 +198,8 @@ fn reads(name: &str) -> Option<(&'static str, String)> {
             "subagent:a",
             r#"{"action":"write","key":"scope","value":"two","request_id":"r1"}"#.to_owned(),
         )),
+        // What is kept is looked at where something is added to it.
+        "r" if rest == "sizes" => Some(("orchestrator", r#"{"action":"close_round"}"#.to_owned())),
         "r" => {
             let (kind, round) = rest.split_once('/').unwrap_or((rest, "0"));
             let round = round.split('/').next().unwrap_or_default();
