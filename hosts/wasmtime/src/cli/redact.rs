@@ -15,7 +15,7 @@ use super::{
     server::ServerArgs,
 };
 
-/// Take a value, or a text of rounds, out of everything that keeps it, for good
+/// Take a value out of everything that keeps it, for good
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
