@@ -10,7 +10,7 @@ use shared_context_core::{
 };
 
 use crate::{
-    CHIEF, clipping, close, code, deltas, open, plan, play,
+    CHIEF, clipping, close, code, deltas, golden, open, plan, play,
     properties::{Agreed, PARTICIPANTS, agreed, begun, proposed, written},
     propose, read, redacting, session, state,
     support::TestHost,
@@ -90,6 +90,22 @@ fn rounds_are_told_elsewhere_as_they_were_and_go_on() {
     // A session without rounds has none of their rows.
     let none = import(export(&session())).unwrap();
     assert_eq!(none.rows("r/"), []);
+}
+
+/// `golden/rounds-2.txt` has the rows of the same rounds as the first version that had
+/// rounds stored them. It noted nowhere how much they take.
+#[test]
+fn rounds_that_the_first_version_stored_are_told_and_go_on() {
+    let (old, new) = (golden::opened("rounds-2", 14), played());
+    old.now.set(1_000_000);
+    assert_eq!(told(&old), told(&new));
+    assert_eq!(export(&old).rounds, export(&new).rounds);
+    assert_eq!(close(&old), close(&new));
+    redacting::redact(&old, CHIEF);
+    for _ in 0..70 {
+        play(&old, Plan::default(), &[(A, "add $.rules [1]")]);
+    }
+    assert_eq!(old.rows("r/s/").len(), 65);
 }
 
 /// The oldest that are kept have nothing before them.

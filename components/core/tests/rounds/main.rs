@@ -8,6 +8,9 @@ mod bad_input;
 mod by_hand;
 mod carrying;
 mod clipping;
+#[path = "../support/golden.rs"]
+#[expect(dead_code, reason = "of the session of format 2")]
+mod golden;
 mod properties;
 mod queries;
 mod redacting;
