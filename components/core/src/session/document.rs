@@ -26,9 +26,10 @@ use crate::{
 /// milliseconds: a day.
 const AHEAD_MS_MAX: u64 = 86_400_000;
 
-/// The highest revision that a document may name: numbers up to this are exact
-/// in every reader of JSON (RFC 8259 §6), with room for what comes after.
-const REVISION_MAX: u64 = 1 << 52;
+/// The highest revision, and the highest round, that a document may name: numbers up
+/// to this are exact in every reader of JSON (RFC 8259 §6), with room for what comes
+/// after.
+pub(super) const NUMBER_MAX: u64 = 1 << 52;
 
 /// A version by its key and the revision it was written at.
 type Address<'a> = (&'a Key, Revision);
@@ -41,7 +42,7 @@ type Address<'a> = (&'a Key, Revision);
 pub(super) fn check(it: &Portable, now: Timestamp, tokenizer: &dyn Tokenizer) -> Result<(), Error> {
     it.config.check()?;
     check_versions(it, &check_snapshots(it)?)?;
-    if latest_revision(it).0 > REVISION_MAX {
+    if latest_revision(it).0 > NUMBER_MAX {
         return Err(wrong("its revisions are higher than any can be"));
     }
     if latest_time(it).0 > now.0.saturating_add(AHEAD_MS_MAX) {

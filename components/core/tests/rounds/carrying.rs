@@ -148,6 +148,11 @@ fn rounds_that_no_session_can_have_left_are_refused() {
                 kept.round.number -= 1;
             }
         }),
+        ("numbers after which none comes", |it| {
+            for kept in it {
+                kept.round.number += u64::MAX - 3;
+            }
+        }),
         ("a round without its state", |it| it[0].state = None),
         ("a round that is closed and open", |it| it[1].round.ended = None),
         ("an open round that has fates", |it| it[2].fates = it[0].fates[..2].to_vec()),

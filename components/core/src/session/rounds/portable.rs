@@ -13,7 +13,11 @@ use crate::{
         self, BYTES_MAX, BYTES_MAX_DEFAULT, DELTAS_BYTES_MAX, DELTAS_MAX, Ended, Fate, KeptRound,
         Operation, PROPOSAL_DELTAS_MAX, ROUNDS_KEPT, RoundHistory, Rounds, State, Status,
     },
-    session::{Opened, document::wrong, put},
+    session::{
+        Opened,
+        document::{NUMBER_MAX, wrong},
+        put,
+    },
     time::Timestamp,
 };
 
@@ -114,7 +118,7 @@ fn state_before(history: &RoundHistory, count: usize) -> Result<State, Error> {
 pub(in crate::session) fn check(history: &RoundHistory) -> Result<(), Error> {
     let first = history.rounds.first().map_or(0, |it| it.round.number);
     let count = u64::try_from(history.rounds.len()).unwrap_or(u64::MAX);
-    if count > ROUNDS_KEPT.saturating_add(2) {
+    if count > ROUNDS_KEPT.saturating_add(2) || first > NUMBER_MAX {
         return Err(wrong("its rounds are over their limits"));
     }
     if history.query.is_some() && first != 1 {
