@@ -191,11 +191,11 @@ fn a_round_takes_two_thousand_deltas_and_a_megabyte() {
 }
 
 /// A few bytes could speak of thousands of places; wherever they lost, to whom and why
-/// was kept. Ten participants who disagree about an object of a hundred kilobytes made
-/// rows that Durable Objects do not take (2 MB). So places count, and what is left of
-/// the worst that a round takes fits.
+/// was kept. Half a megabyte of objects that ten participants disagree about, with long
+/// names, left fifty. So places count, and the worst that a round takes leaves less
+/// than twice as much.
 #[test]
-fn what_is_kept_of_a_round_fits_a_row_whatever_its_deltas_say() {
+fn what_is_kept_of_a_round_is_little_more_than_it_took_whatever_its_deltas_say() {
     let host = session();
     let members = |from: usize, name: &str, value: usize| {
         let members = (from..from + 900).map(|nth| format!(r#""{name}{nth}":{value}"#));

@@ -114,8 +114,8 @@ fn a_limit_stays_until_another_one_is_said() {
     assert_eq!(history.len(), 1, "and what was said of it is still told");
 }
 
-/// Small parts fit a state by the hundred thousand, and each has its row of what is
-/// known of it; the list of what was clipped did not fit where it is stored.
+/// Small parts fit a state by the hundred thousand, and of each it is known when it
+/// changed and how much it weighs: lists of megabytes were told of what was clipped.
 #[test]
 fn a_state_has_so_many_parts_however_small() {
     let host = session();
