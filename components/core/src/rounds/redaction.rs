@@ -5,8 +5,8 @@
 //!
 //! # Invariant
 //!
-//! What was equal stays equal, and what was not does not become so: a marker is a
-//! digest. So paths lead where they led, and a round that is open settles what it
+//! What was equal stays equal, and what was not does not become so (but for a number and
+//! a text of its digits): a marker is a digest. So paths lead where they led, and a round that is open settles what it
 //! would have settled, except where an even vote is settled by the text itself.
 
 use std::{collections::BTreeSet, fmt};
