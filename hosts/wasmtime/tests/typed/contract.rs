@@ -33,6 +33,7 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     ("read_state", &["rounds.read-state"]),
     ("read_deltas", &["rounds.read-deltas"]),
     ("convergence", &["rounds.convergence"]),
+    ("redact_rounds", &["rounds.redact"]),
     ("redact", &["store.redact"]),
     ("prompt", &["prompt.render"]),
     ("show_session", &["sessions.show"]),

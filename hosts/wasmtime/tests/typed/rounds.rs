@@ -247,6 +247,19 @@ fn a_round_is_the_same_from_its_beginning_to_its_end() {
         assert!(told.as_object().unwrap().iter().all(|(name, it)| form[name] == *it), "{told}");
     }
     assert_eq!((ended.rounds.len(), told["rounds"].as_array().unwrap().len()), (2, 2));
+
+    for text in ["sea:1", "nowhere"] {
+        let redacted = call!(it, rounds.call_redact(ORCHESTRATOR, text, "a name")).unwrap();
+        let request = json!({"action": "redact_rounds", "text": text, "reason": "a name"});
+        let expected = json!({
+            "places": redacted.places,
+            "markers": redacted.markers,
+            "revision": redacted.revision,
+        });
+        assert_eq!(expected, it.json(ORCHESTRATOR, request));
+        assert_eq!(redacted.places > 0, text == "sea:1");
+        check(&it, None);
+    }
 }
 
 #[test]
@@ -288,6 +301,13 @@ fn what_is_refused_is_refused_the_same() {
         let typed = refused(call!(it, rounds.call_propose(LEGAL, &deltas, None)));
         assert_eq!(typed, it.json_refused(LEGAL, propose(&deltas, None)));
         assert!(typed.message.starts_with("delta 2: "), "{typed:?}");
+    }
+    for (who, text, reason) in
+        [(LEGAL, "text", "r"), (ORCHESTRATOR, "abc", "r"), (ORCHESTRATOR, "text", "the text")]
+    {
+        let typed = refused(call!(it, rounds.call_redact(who, text, reason)));
+        let request = json!({"action": "redact_rounds", "text": text, "reason": reason});
+        assert_eq!(typed, it.json_refused(who, request));
     }
     let typed = refused(call!(it, rounds.call_read_state(LEGAL, Some(7))));
     assert_eq!(typed, it.json_refused(LEGAL, json!({"action": "read_state", "round": 7})));
