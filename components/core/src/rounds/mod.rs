@@ -76,7 +76,7 @@ pub(crate) const RULES: &str = "rules";
 /// The most deltas of one round.
 pub const DELTAS_MAX: u32 = 2_000;
 /// The most bytes of all deltas of one round: of their values and provenances, and of
-/// each place they speak of its path and [`PLACE_BYTES`].
+/// each place they speak of its path and 96 bytes.
 pub const DELTAS_BYTES_MAX: u32 = 1 << 20;
 /// What a place that a delta speaks of counts for besides its path: if the delta loses
 /// there, to whom and why is kept.

@@ -24,7 +24,7 @@ impl PathPattern {
     ///
     /// # Errors
     ///
-    /// [`RoundError::InvalidPath`].
+    /// [`RoundError::InvalidPath`](super::RoundError::InvalidPath).
     pub fn parse(text: &str) -> Result<Self, Error> {
         Self::parse_to(PATH_BYTES_MAX, text)
     }
@@ -34,7 +34,7 @@ impl PathPattern {
     ///
     /// # Errors
     ///
-    /// [`RoundError::InvalidPath`].
+    /// [`RoundError::InvalidPath`](super::RoundError::InvalidPath).
     pub fn restore(text: &str) -> Result<Self, Error> {
         Self::parse_to(usize::MAX, text)
     }
