@@ -8,23 +8,17 @@ use super::{
     claim::{Change, Claim, claims},
     path::{Path, Step, find},
 };
-use crate::Error;
+use crate::{Error, participant::Role};
 
 /// Refuses `delta` if it does not fit `state`; tells what it counts for among
-/// [`DELTAS_BYTES_MAX`](super::DELTAS_BYTES_MAX). `may_unbind`: whether its participant
-/// may take a binding away.
+/// [`DELTAS_BYTES_MAX`](super::DELTAS_BYTES_MAX).
 ///
 /// # Errors
 ///
 /// [`Error::Malformed`] when the value is none for this place,
 /// [`Error::Forbidden`], [`RoundError::PathNotFound`], [`RoundError::PathExists`],
 /// [`RoundError::IdentityConflict`].
-pub(crate) fn check(
-    delta: &Delta,
-    state: &State,
-    plan: &Plan,
-    may_unbind: bool,
-) -> Result<u32, Error> {
+pub(crate) fn check(delta: &Delta, state: &State, plan: &Plan) -> Result<u32, Error> {
     let path = &delta.path;
     let value_depth = delta.value.as_ref().map_or(0, Json::depth);
     if path.steps().len() + value_depth > DEPTH_MAX {
@@ -34,7 +28,7 @@ pub(crate) fn check(
         )));
     }
     if delta.operation == Operation::Remove {
-        check_removal(path, may_unbind)?;
+        check_removal(delta)?;
     }
     check_place(delta, state)?;
     let claims = claims(0, delta, state, plan)?;
@@ -59,13 +53,13 @@ fn bytes_of_places(claim: &Claim) -> usize {
 }
 
 /// What is never removed, and what not by everyone.
-fn check_removal(path: &Path, may_unbind: bool) -> Result<(), Error> {
+fn check_removal(Delta { path, participant, .. }: &Delta) -> Result<(), Error> {
     if MEMBERS.iter().any(|it| path.is_member(it)) {
         return Err(Error::malformed(format!(
             "{path} is always there; remove what is in it, or modify it"
         )));
     }
-    if path.is_in(BINDINGS) && !may_unbind {
+    if path.is_in(BINDINGS) && participant.role() != Role::Orchestrator {
         return Err(Error::Forbidden {
             message: "only the orchestrator may take a binding away: a concept, once bound, stays; \
                       propose to the orchestrator what is wrong with it",

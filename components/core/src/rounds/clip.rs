@@ -80,10 +80,10 @@ pub(super) fn clip(
         Error::from(RoundError::StateTooLarge { bytes, bytes_max, largest })
     };
     let candidates = candidates(making, round)?;
-    if how == Clip::Reject && bytes <= limit {
-        return Err(too_many(parts));
-    }
     if how == Clip::Reject {
+        if bytes <= limit {
+            return Err(too_many(parts));
+        }
         let candidates = sorted(candidates, |a, b| b.clipped.bytes.cmp(&a.clipped.bytes));
         let largest = candidates.into_iter().take(3);
         return Err(too_large(bytes, largest.map(|it| it.clipped.path.to_string()).collect()));

@@ -105,6 +105,8 @@ pub(crate) struct Digests {
     rounds: Vec<String>,
 }
 
+form! { Digests: config, entries, history, snapshots, rounds = or_absent }
+
 /// The values of a document, by their digests.
 #[derive(Debug, Default, Serialize)]
 struct Values(BTreeMap<String, String>);
@@ -131,8 +133,6 @@ impl Values {
         })
     }
 }
-
-form! { Digests: config, entries, history, snapshots, rounds = or_absent }
 
 /// A configuration: every member present when it is told.
 #[derive(Debug, Default)]

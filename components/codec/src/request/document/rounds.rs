@@ -266,7 +266,9 @@ impl LossItem {
     }
 
     fn loss(&self, deltas: &[Delta]) -> Result<Loss, Error> {
-        let to = deltas.iter().find(|it| it.sequence == self.to);
+        // Sequences count from 1, and none is left out.
+        let place = usize::try_from(self.to).ok().and_then(|it| it.checked_sub(1));
+        let to = place.and_then(|it| deltas.get(it));
         let to = to.ok_or_else(|| Error::malformed("a delta lost to none"))?;
         Ok(Loss {
             path: Path::restore(&self.path)?,

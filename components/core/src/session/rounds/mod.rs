@@ -14,7 +14,6 @@ use crate::{
     Error,
     audit::AuditAction,
     command::{CloseRound, OpenRound, Proposal, ReadDeltas},
-    participant::Role,
     port::Bucket,
     record,
     reply::{DeltaRead, DeltasPage, Proposed, Reply, StateRead},
@@ -108,8 +107,7 @@ impl<B: Bucket> Opened<'_, B> {
             value: sent.value.clone(),
             provenance: sent.provenance.clone(),
         };
-        let may_unbind = self.caller.participant.role() == Role::Orchestrator;
-        let bytes = rounds::check(&delta, state, &round.plan, may_unbind)?;
+        let bytes = rounds::check(&delta, state, &round.plan)?;
         Ok((delta, bytes))
     }
 

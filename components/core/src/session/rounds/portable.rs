@@ -91,8 +91,7 @@ fn rounds_of(history: &RoundHistory) -> Result<Rounds, Error> {
         last = last.saturating_sub(1);
         let before = state_before(history, history.rounds.len())?;
         for delta in &open.deltas {
-            let may_unbind = delta.participant.role() == Role::Orchestrator;
-            let bytes = rounds::check(delta, &before, &open.round.plan, may_unbind)?;
+            let bytes = rounds::check(delta, &before, &open.round.plan)?;
             open_bytes = open_bytes.saturating_add(bytes);
         }
     }

@@ -63,7 +63,7 @@ impl<B: Bucket> Opened<'_, B> {
             }
             if (1..=rounds.last).contains(&number) {
                 let (mut round, mut fates) = self.ended(number)?;
-                let is_larger = round.ended.as_ref().map(|it| it.bytes) != bytes_now;
+                let is_resized = round.ended.as_ref().map(|it| it.bytes) != bytes_now;
                 let places = rows.redaction.places;
                 rows.redaction.round(&mut round)?;
                 for it in &mut fates {
@@ -72,7 +72,7 @@ impl<B: Bucket> Opened<'_, B> {
                 if let (Some(ended), Some(bytes)) = (&mut round.ended, bytes_now) {
                     ended.bytes = bytes;
                 }
-                if is_larger || rows.redaction.places > places {
+                if is_resized || rows.redaction.places > places {
                     let bytes = record::encode_ended(&round, &fates)?;
                     rows.changes.push(put(record::ended_row(number), bytes));
                 }
