@@ -37,6 +37,8 @@ pub enum Canary {
     ForgetsExpiry,
     /// An overwrite tells the version that was there before.
     KeepsVersion,
+    /// A condition that fails counts as met when the value is there already.
+    SettlesConditions,
     /// An audit record tells the value.
     LogsValues,
     /// Every change is logged twice.
@@ -57,7 +59,7 @@ pub enum Canary {
 
 impl Canary {
     /// Every canary.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::IgnoresExpected,
         Self::DropsAChange,
         Self::LosesDeletes,
@@ -71,6 +73,7 @@ impl Canary {
         Self::ClockBehind,
         Self::ForgetsExpiry,
         Self::KeepsVersion,
+        Self::SettlesConditions,
         Self::LogsValues,
         Self::LogsTwice,
         Self::TellsValues,
@@ -97,6 +100,7 @@ impl Canary {
             Self::ClockBehind => "clock_behind",
             Self::ForgetsExpiry => "forgets_expiry",
             Self::KeepsVersion => "keeps_version",
+            Self::SettlesConditions => "settles_conditions",
             Self::LogsValues => "logs_values",
             Self::LogsTwice => "logs_twice",
             Self::TellsValues => "tells_values",

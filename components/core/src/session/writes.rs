@@ -29,14 +29,6 @@ use crate::{
 /// How many entries [`Error::StoreFull`] names.
 const LARGEST_NAMED: usize = 5;
 
-/// What a write comes to.
-enum Planned {
-    /// The entry is as was to be written.
-    Settled(Entry),
-    /// The entry in the place of the other, which was there.
-    Write(Entry, Option<Entry>),
-}
-
 impl<B: Bucket> Opened<'_, B> {
     pub(super) fn write(&self, write: &Write) -> Result<Decision, Error> {
         let asked = self.asked(write.request_id.as_ref(), || record::write_digest(write))?;
@@ -51,26 +43,18 @@ impl<B: Bucket> Opened<'_, B> {
         let current = self.entry(&write.key)?;
         self.check_write_access(write, current.as_ref())?;
         replay?;
-        match self.plan_write(write, current)? {
-            Planned::Settled(entry) => {
-                let revision = entry.revision;
-                let reply = Reply::Written(Written { entry, advices: Vec::new() });
-                Ok(answer(revision, reply, &self.meta))
-            }
-            Planned::Write(entry, current) => {
-                let before = self.totals()?;
-                let totals = before.replace(current.as_ref(), Some(&entry));
-                self.check_totals(before, totals)?;
-                let mut draft = Draft::new(self)?;
-                draft.write(current.as_ref(), &entry, write.value.clone())?;
-                let others = current.is_none().then(|| self.others(&[])).transpose()?;
-                let advices = self.advices(&write.value, &entry, totals, others.as_ref());
-                let revision = draft.revision;
-                let reply = Reply::Written(Written { entry, advices });
-                let request = answer_row(asked, revision, &reply)?;
-                draft.commit(reply, request)
-            }
-        }
+        let new = self.plan_write(write, current.as_ref())?;
+        let before = self.totals()?;
+        let totals = before.replace(current.as_ref(), Some(&new));
+        self.check_totals(before, totals)?;
+        let mut draft = Draft::new(self)?;
+        draft.write(current.as_ref(), &new, write.value.clone())?;
+        let others = current.is_none().then(|| self.others(&[])).transpose()?;
+        let advices = self.advices(&write.value, &new, totals, others.as_ref());
+        let revision = draft.revision;
+        let reply = Reply::Written(Written { entry: new, advices });
+        let request = answer_row(asked, revision, &reply)?;
+        draft.commit(reply, request)
     }
 
     pub(super) fn delete(&self, delete: &Delete) -> Result<Decision, Error> {
@@ -113,8 +97,9 @@ impl<B: Bucket> Opened<'_, B> {
             let current = self.entry(&write.key)?;
             let plan = self
                 .check_write_access(write, current.as_ref())
-                .and_then(|()| self.plan_write(write, current));
-            planned.extend(refused.or(&write.key, plan).map(|it| (write, it)));
+                .and_then(|()| self.plan_write(write, current.as_ref()));
+            let new = refused.or(&write.key, plan);
+            planned.extend(new.map(|new| (write, new, current)));
         }
         let mut ended = Vec::new();
         for delete in &batch.deletes {
@@ -128,37 +113,24 @@ impl<B: Bucket> Opened<'_, B> {
 
         let before = self.totals()?;
         let mut totals = ended.iter().fold(before, |it, old| it.replace(Some(old), None));
-        for (_, plan) in &planned {
-            if let Planned::Write(new, old) = plan {
-                totals = totals.replace(old.as_ref(), Some(new));
-            }
+        for (_, new, old) in &planned {
+            totals = totals.replace(old.as_ref(), Some(new));
         }
         self.check_totals(before, totals)?;
-        let is_new = |it: &Planned| matches!(it, Planned::Write(_, None));
         // Of all new keys the same is asked.
-        let others = planned.iter().any(|(_, it)| is_new(it));
+        let others = planned.iter().any(|(_, _, old)| old.is_none());
         let others = others.then(|| self.others(&batch.deletes)).transpose()?;
         let mut draft = Draft::new(self)?;
         let mut done = BatchWritten { written: Vec::new(), deleted: Vec::new() };
-        let mut is_change = !ended.is_empty();
         for old in ended {
             draft.delete(&old)?;
             done.deleted.push(Deleted { key: old.key, previous_version: old.version });
         }
-        for (write, plan) in planned {
-            done.written.push(match plan {
-                Planned::Settled(entry) => Written { entry, advices: Vec::new() },
-                Planned::Write(entry, old) => {
-                    is_change = true;
-                    draft.write(old.as_ref(), &entry, write.value.clone())?;
-                    let others = others.as_ref().filter(|_| old.is_none());
-                    let advices = self.advices(&write.value, &entry, totals, others);
-                    Written { entry, advices }
-                }
-            });
-        }
-        if !is_change {
-            return Ok(self.answer(Reply::BatchWritten(done)));
+        for (write, entry, old) in planned {
+            draft.write(old.as_ref(), &entry, write.value.clone())?;
+            let others = others.as_ref().filter(|_| old.is_none());
+            let advices = self.advices(&write.value, &entry, totals, others);
+            done.written.push(Written { entry, advices });
         }
         let (revision, reply) = (draft.revision, Reply::BatchWritten(done));
         let request = answer_row(asked, revision, &reply)?;
@@ -181,21 +153,15 @@ impl<B: Bucket> Opened<'_, B> {
         draft.commit(Reply::Access(self.shown(new)), None)
     }
 
-    /// Decides what a write comes to, `current` being there. Who may write was
-    /// checked before.
-    fn plan_write(&self, write: &Write, current: Option<Entry>) -> Result<Planned, Error> {
+    /// Returns the entry that `write` makes in the place of `current`, if its
+    /// condition holds. The caller has checked who may write.
+    fn plan_write(&self, write: &Write, current: Option<&Entry>) -> Result<Entry, Error> {
         let value_tokens = self.count(&write.value)?;
         store::check_value(&self.meta.limits, value_tokens)?;
-        let entry = self.entry_of(write, current.as_ref(), value_tokens)?;
-        if write.condition.holds_for(current.as_ref()) {
-            return Ok(Planned::Write(entry, current));
+        if !write.condition.holds_for(current) {
+            return Err(conflict(&write.key, current));
         }
-        // A failed condition counts as met when the entry already is what was to
-        // be written, so that a retry of a conditional write is safe.
-        match current {
-            Some(it) if self.is_settled(write, &entry, &it)? => Ok(Planned::Settled(it)),
-            it => Err(conflict(&write.key, it.as_ref())),
-        }
+        self.entry_of(write, current, value_tokens)
     }
 
     /// The entry that `write` makes in the place of `current`.
@@ -223,19 +189,6 @@ impl<B: Bucket> Opened<'_, B> {
             keeps_history: options.keeps_history.unwrap_or(kept),
             is_redacted: false,
         })
-    }
-
-    /// Whether `current` already is what `write`, as `entry`, was to make of it.
-    fn is_settled(&self, write: &Write, entry: &Entry, current: &Entry) -> Result<bool, Error> {
-        let has_the_expiry = match write.options.expiry {
-            Some(Expiry::At(at)) => current.expires_at == Some(at),
-            _ => current.expires_at.is_some() == entry.expires_at.is_some(),
-        };
-        Ok(current.written_by == entry.written_by
-            && current.access == entry.access
-            && current.keeps_history == entry.keeps_history
-            && has_the_expiry
-            && self.value(current)? == write.value)
     }
 
     fn expires_at(&self, write: &Write) -> Result<Option<Timestamp>, Error> {

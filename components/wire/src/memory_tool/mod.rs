@@ -181,8 +181,7 @@ impl<E: Engine> Memory<'_, E> {
         Ok(listing::listing(place, &entries))
     }
 
-    /// Adds a file. Sending the same again as the same participant is fine: it may
-    /// be that the first answer was lost.
+    /// Adds a file.
     async fn create(&self, place: Place, text: &str) -> Result<String, Refusal> {
         let Place::Entry { key, .. } = &place else {
             let below = place.to_string();

@@ -295,6 +295,24 @@ fn writers_of_one_file_lose_nothing() {
     assert!(done.len() > LINES, "{} of {}", done.len(), WRITERS * LINES);
 }
 
+/// Of 150 acknowledged inserts of one participant 30 lines were left: an edit that was
+/// overtaken by one to the same text counted as made. Each is a line of its own.
+#[test]
+fn equal_inserts_of_one_participant_are_each_kept() {
+    let bench = Bench::new();
+    bench.check_memory(&create("/memories/log", ""), false, "");
+    let same = insert("/memories/log", 0, "done");
+    let participant = "subagent:analysis";
+    for lines in [2, 4] {
+        bench.before(move |engine| {
+            let value = "done\n".repeat(lines - 1);
+            engine.ask(participant, &write("log", &value));
+        });
+        bench.check_memory(&same, false, "has been edited.");
+        assert_eq!(bench.value("log"), "done\n".repeat(lines));
+    }
+}
+
 /// A credential that is for some keys only sees no other file, by whatever command.
 #[test]
 fn a_limited_credential_has_a_part_of_the_memory() {

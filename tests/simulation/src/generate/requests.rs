@@ -151,7 +151,13 @@ impl Generator {
     fn written(&mut self, session: &str, model: &Model, now: u64, key: &str) -> Map<String, Value> {
         let mut write = Map::new();
         write.insert("key".to_owned(), json!(key));
-        write.insert("value".to_owned(), json!(self.value(session)));
+        let held = model.entries.iter().find(|(it, _)| it.as_str() == key).map(|(_, it)| it);
+        let value = match held {
+            // What is there is written again: locks, fences, counters that others raised.
+            Some(held) if self.is(0.15) => held.value.clone(),
+            _ => self.value(session),
+        };
+        write.insert("value".to_owned(), json!(value));
         self.condition(model, key, &mut write);
         match self.rng.random_range(0..9) {
             0 | 1 => {
@@ -292,6 +298,7 @@ impl Generator {
             1 => ("if_version", version + 1),
             2 => ("if_revision", revision),
             3 => ("if_revision", revision + 1),
+            4 => ("if_version", 0),
             _ => return,
         };
         request.insert(name.to_owned(), json!(value));

@@ -23,12 +23,6 @@ pub type Done = (Answer, Option<Model>);
 /// Ten years.
 const EXPIRY_MS_MAX: u64 = 315_360_000_000;
 
-/// What a write comes to.
-enum Plan {
-    Settled(Entry),
-    Write(Held),
-}
-
 impl Model {
     /// What `command` must answer and what it makes of the session, if it is one that
     /// changes what a session holds.
@@ -65,16 +59,15 @@ impl Model {
         let plan = view.check_write(who, asked).and_then(|()| {
             if is_reused { Err(Code::RequestIdReused) } else { view.plan(clock, who, asked) }
         });
-        let written = |entry: Entry| Reply::Written(Written { entry, advices: Vec::new() });
         match plan {
             Err(code) => (Err(code), None),
-            Ok(Plan::Settled(entry)) => (Ok((entry.revision, written(entry))), None),
-            Ok(Plan::Write(new)) => {
-                let (mut next, entry) = (self.begun(clock), new.entry.clone());
+            Ok(new) => {
+                let mut next = self.begun(clock);
                 next.put(who, &new);
+                let written = Written { entry: new.entry, advices: Vec::new() };
                 match view.check_totals(&next) {
                     Err(code) => (Err(code), None),
-                    Ok(()) => next.done(who, id, command, written(entry)),
+                    Ok(()) => next.done(who, id, command, Reply::Written(written)),
                 }
             }
         }
@@ -123,24 +116,13 @@ impl Model {
             next.remove(who, &it.key);
             done.deleted.push(Deleted { key: it.key.clone(), previous_version });
         }
-        let mut is_change = !done.deleted.is_empty();
-        for plan in plans.into_iter().flatten() {
-            let entry = match plan {
-                Plan::Settled(entry) => entry,
-                Plan::Write(new) => {
-                    let entry = new.entry.clone();
-                    next.put(who, &new);
-                    is_change = true;
-                    entry
-                }
-            };
-            done.written.push(Written { entry, advices: Vec::new() });
+        for new in plans.into_iter().flatten() {
+            next.put(who, &new);
+            done.written.push(Written { entry: new.entry, advices: Vec::new() });
         }
-        let reply = Reply::BatchWritten(done);
         match view.check_totals(&next) {
             Err(code) => (Err(code), None),
-            Ok(()) if is_change => next.done(who, id, command, reply),
-            Ok(()) => (Ok((Revision(self.revision), reply)), None),
+            Ok(()) => next.done(who, id, command, Reply::BatchWritten(done)),
         }
     }
 
@@ -251,12 +233,15 @@ impl Model {
         }
     }
 
-    fn plan(&self, clock: u64, who: &str, asked: &Write) -> Result<Plan, Code> {
+    fn plan(&self, clock: u64, who: &str, asked: &Write) -> Result<Held, Code> {
         let tokens = asked.value.chars().count().div_ceil(4);
         if tokens > self.config().limits.value_tokens_max.0 as usize {
             return Err(Code::ValueTooLarge);
         }
         let current = self.entries.get(&asked.key);
+        if !holds(&asked.condition, current) {
+            return Err(Code::VersionConflict);
+        }
         let old = current.map(|it| &it.entry);
         let (now, revision) = (self.now(clock), Revision(self.revision + 1));
         let expiry = asked.options.expiry.or(self.config().ttl_default.map(Expiry::After));
@@ -283,22 +268,7 @@ impl Model {
                 .unwrap_or(old.is_none_or(|it| it.keeps_history)),
             is_redacted: false,
         };
-        if holds(&asked.condition, current) {
-            return Ok(Plan::Write(Held { entry, value: asked.value.clone() }));
-        }
-        // A repeated write with the condition of the first finds its own work.
-        let is_settled = |it: &&Held| {
-            let has_the_expiry = match asked.options.expiry {
-                Some(Expiry::At(at)) => it.entry.expires_at == Some(at),
-                _ => it.entry.expires_at.is_some() == entry.expires_at.is_some(),
-            };
-            let (old, new) = (&it.entry, &entry);
-            let are_same = (&old.written_by, &old.access, old.keeps_history)
-                == (&new.written_by, &new.access, new.keeps_history);
-            it.value == asked.value && are_same && has_the_expiry
-        };
-        let settled = current.filter(is_settled).ok_or(Code::VersionConflict)?;
-        Ok(Plan::Settled(settled.entry.clone()))
+        Ok(Held { entry, value: asked.value.clone() })
     }
 
     /// Refuses what would be over a limit, unless it is no more than what there was.

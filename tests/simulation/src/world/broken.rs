@@ -2,7 +2,8 @@
 //! makes these mistakes.
 
 use serde_json::Value;
-use shared_context_codec::{Caller, Failure, Reply};
+use shared_context_codec::{self as codec, Caller, Failure, Reply};
+use shared_context_core::{self as core, Key, Outcome, reply::Written};
 
 use super::World;
 use crate::{
@@ -50,6 +51,9 @@ impl World {
                 reply.body = body.into_bytes();
                 Ok(reply)
             }
+            (Some(Canary::SettlesConditions), Err(failure)) => {
+                self.settled(ask, &failure).ok_or(failure)
+            }
             (Some(Canary::TellsValues), Err(mut failure)) => {
                 let value = match &ask.request {
                     Request::Call(call) => call.get("value").and_then(Value::as_str),
@@ -75,5 +79,21 @@ impl World {
             }
             (_, answer) => answer,
         }
+    }
+
+    /// The answer of a core that finds a failed condition met by the value that is there.
+    fn settled(&self, ask: &Ask, failure: &Failure) -> Option<Reply> {
+        let Request::Call(call) = &ask.request else { return None };
+        let place = self.place(&ask.session);
+        let key = Key::parse(call.get("key")?.as_str()?).ok()?;
+        let held = place.session.as_ref()?.entries.get(&key)?;
+        let is_conflict = failure.code == "VERSION_CONFLICT" && ask.action() == "write";
+        if !is_conflict || *call.get("value")? != *held.value {
+            return None;
+        }
+        let (entry, revision) = (held.entry.clone(), held.entry.revision);
+        let reply = core::Reply::Written(Written { entry, advices: Vec::new() });
+        let body = codec::to_json(&Outcome { revision, reply, next_expiry: None }).into_bytes();
+        Some(Reply { revision: revision.0, body, next_expiry_ms: place.first_expiry() })
     }
 }

@@ -217,8 +217,6 @@ impl State {
         let mut after = self.clone();
         after.revision += 1;
         let (mut refused, mut written, mut deleted) = (Vec::new(), Vec::new(), Vec::new());
-        // What was settled before: a condition that fails, and the entry is as wanted.
-        let mut settled = Vec::new();
         for (key, condition) in &change.deletes {
             match self.entries.get(key) {
                 None => refused.push(Answer::Missing(*key)),
@@ -234,19 +232,12 @@ impl State {
                 let entry = Entry { value: change.wish, version, revision: after.revision };
                 written.push(version);
                 after.entries.insert(*key, entry);
-            } else if let Some(it) = current.filter(|it| it.value == change.wish) {
-                written.push(it.version);
-                settled.push(it.revision);
             } else {
                 refused.push(conflict(*key, current));
             }
         }
         if !refused.is_empty() {
             return Outcome::Refused(refused);
-        }
-        if deleted.is_empty() && settled.len() == written.len() {
-            let revision = if change.is_batch { self.revision } else { settled[0] };
-            return Outcome::Done(Answer::Changed { revision, written, deleted }, self.clone());
         }
         let answer = Answer::Changed { revision: after.revision, written, deleted };
         if change.is_named {
