@@ -33,6 +33,8 @@ pub enum Canary {
     ForgetsRequests,
     /// The time that the core is told is three seconds ago.
     ClockBehind,
+    /// The time that the core is told is never before the last change.
+    ClockNeverBack,
     /// An entry that is to expire does not.
     ForgetsExpiry,
     /// An overwrite tells the version that was there before.
@@ -59,7 +61,7 @@ pub enum Canary {
 
 impl Canary {
     /// Every canary.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::IgnoresExpected,
         Self::DropsAChange,
         Self::LosesDeletes,
@@ -71,6 +73,7 @@ impl Canary {
         Self::ShortScan,
         Self::ForgetsRequests,
         Self::ClockBehind,
+        Self::ClockNeverBack,
         Self::ForgetsExpiry,
         Self::KeepsVersion,
         Self::SettlesConditions,
@@ -98,6 +101,7 @@ impl Canary {
             Self::ShortScan => "short_scan",
             Self::ForgetsRequests => "forgets_requests",
             Self::ClockBehind => "clock_behind",
+            Self::ClockNeverBack => "clock_never_back",
             Self::ForgetsExpiry => "forgets_expiry",
             Self::KeepsVersion => "keeps_version",
             Self::SettlesConditions => "settles_conditions",

@@ -38,7 +38,8 @@ pub(super) struct Draft<'a, B> {
     pub(super) meta: Meta,
     /// Its revision after the commit.
     pub(super) revision: Revision,
-    pub(super) now: Timestamp,
+    /// The instant that is recorded of it.
+    pub(super) at: Timestamp,
     pub(super) changes: Vec<Change>,
     events: Vec<StoredEvent>,
     /// Earlier versions that were loaded.
@@ -84,7 +85,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
     pub(super) fn new(open: &'a Opened<'_, B>) -> Result<Self, Error> {
         let (bucket, session) = (open.bucket, open.session);
         let mut meta = open.meta.clone();
-        meta.changed_at = open.now;
+        meta.changed_at = open.at;
         let mut draft = Self::fresh(bucket, session, &open.caller.participant, meta);
         if open.has_expired() {
             draft.sweep(open)?;
@@ -105,7 +106,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
             session,
             participant,
             revision: meta.revision(bucket.revision().next()),
-            now: meta.changed_at,
+            at: meta.changed_at,
             meta,
             changes: Vec::new(),
             events: Vec::new(),
@@ -117,7 +118,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
         self.meta.next_expiry = None;
         for entry in open.stored_entries(None)? {
             match entry.expires_at {
-                Some(at) if at <= self.now => {
+                Some(at) if at <= open.now => {
                     let by = entry.written_by.clone();
                     let ended = Ended { how: EndedHow::Expired, at, by, revision: self.revision };
                     self.end(&entry, AuditAction::Expire, ended)?;
@@ -143,7 +144,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
     ) -> Result<(), Error> {
         if let Some(old) = old {
             let (by, revision) = (new.written_by.clone(), self.revision);
-            let ended = Ended { how: EndedHow::Superseded, at: self.now, by, revision };
+            let ended = Ended { how: EndedHow::Superseded, at: self.at, by, revision };
             self.keep(old, ended)?;
         }
         self.tell(AuditAction::Write, About { entry: Some(new), ..About::default() });
@@ -179,7 +180,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
     /// Removes `entry`, on behalf of the caller.
     pub(super) fn delete(&mut self, entry: &Entry) -> Result<(), Error> {
         let (by, revision) = (self.participant.clone(), self.revision);
-        let ended = Ended { how: EndedHow::Deleted, at: self.now, by, revision };
+        let ended = Ended { how: EndedHow::Deleted, at: self.at, by, revision };
         self.end(entry, AuditAction::Delete, ended)
     }
 
@@ -282,7 +283,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
             revision: self.revision,
             action,
             participant,
-            at: self.now,
+            at: self.at,
             entry,
             label: about.label.cloned(),
             reason: about.reason.cloned(),
@@ -335,7 +336,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
         });
         let change = StoredChange { request_row, events: self.events };
         let row = record::change_row(self.revision);
-        self.changes.push(put(row, change.encode(self.now)?));
+        self.changes.push(put(row, change.encode(self.at)?));
 
         let ago = |count: u32| {
             let revision = Revision(self.revision.0.checked_sub(count.into())?);

@@ -77,7 +77,7 @@ impl<B: Bucket> Opened<'_, B> {
             self.bucket,
             self.session,
             &self.caller.participant,
-            Meta { changed_at: self.now, ..self.meta.clone() },
+            Meta { changed_at: self.at, ..self.meta.clone() },
         );
         draft.tell(AuditAction::DeleteSession, About::default());
         let reply = Reply::SessionDeleted(self.session.clone());

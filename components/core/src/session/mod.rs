@@ -180,8 +180,8 @@ impl<B: Bucket> Request<'_, B> {
             tokenizer: self.tokenizer,
             session: self.session,
             caller: self.caller,
-            // The clock's, but never before the last change.
-            now: self.now.max(meta.changed_at),
+            now: self.now,
+            at: self.now.max(meta.changed_at),
             gate: Gate::new(self.caller, rules),
             meta,
         })

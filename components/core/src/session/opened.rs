@@ -24,8 +24,11 @@ pub(super) struct Opened<'a, B> {
     pub(super) tokenizer: &'a dyn Tokenizer,
     pub(super) session: &'a SessionId,
     pub(super) caller: &'a Caller,
-    /// The time of this request, and of the change it makes.
+    /// The time by the clock: what expires does so by it, and by nothing else.
     pub(super) now: Timestamp,
+    /// The instant that is recorded of a change: the clock's, but never before the
+    /// last change.
+    pub(super) at: Timestamp,
     pub(super) gate: Gate<'a>,
     pub(super) meta: Meta,
 }

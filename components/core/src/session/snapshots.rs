@@ -37,7 +37,7 @@ impl<B: Bucket> Opened<'_, B> {
             label: label.clone(),
             note: note.cloned(),
             taken_by: self.caller.participant.clone(),
-            taken_at: draft.now,
+            taken_at: draft.at,
             totals: draft.meta.totals,
             revision,
         };
@@ -94,9 +94,9 @@ impl<B: Bucket> Opened<'_, B> {
         self.require_orchestrator()?;
         let info = self.snapshot(label)?;
         let mut draft = Draft::new(self)?;
-        let (revision, now) = (draft.revision, draft.now);
+        let (revision, at) = (draft.revision, draft.at);
         let mut wanted = self.snapshot_entries(info.revision)?;
-        wanted.retain(|it| !it.is_expired(now));
+        wanted.retain(|it| !it.is_expired(self.now));
         let mut same = Vec::new();
         let diff = Diff::of(self.entries(None)?, wanted, |old, new| {
             let is_same = self.has_same_value(old, new)?;
@@ -139,7 +139,7 @@ impl<B: Bucket> Opened<'_, B> {
             let version = old.as_ref().map_or(0, |it| it.version).saturating_add(1);
             let new = Entry {
                 written_by: self.caller.participant.clone(),
-                written_at: now,
+                written_at: at,
                 version,
                 revision,
                 created: old.as_ref().map_or(revision, |it| it.created),

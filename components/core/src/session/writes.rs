@@ -177,7 +177,7 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(Entry {
             key: write.key.clone(),
             written_by: self.caller.participant.clone(),
-            written_at: self.now,
+            written_at: self.at,
             version: current.map_or(0, |it| it.version).saturating_add(1),
             value_tokens,
             value_bytes: u32::try_from(write.value.len()).unwrap_or(u32::MAX),

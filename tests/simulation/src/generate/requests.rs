@@ -26,7 +26,7 @@ impl Generator {
             let who = self.who(ADMIN);
             return (who, self.ending(world, model));
         }
-        let now = model.now(world.now());
+        let now = world.now();
         match self.rng.random_range(0..100) {
             0..38 => (self.anyone(), self.write(session, model, now)),
             38..44 => (self.anyone(), self.delete(model)),

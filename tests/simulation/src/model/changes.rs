@@ -226,9 +226,8 @@ impl Model {
     }
 
     fn is_no_expiry(&self, clock: u64, asked: &Write) -> bool {
-        let now = self.now(clock);
         match asked.options.expiry {
-            Some(Expiry::At(at)) => at.0 <= now || at.0 > now + EXPIRY_MS_MAX,
+            Some(Expiry::At(at)) => at.0 <= clock || at.0 > clock + EXPIRY_MS_MAX,
             _ => false,
         }
     }
@@ -247,7 +246,7 @@ impl Model {
         let expiry = asked.options.expiry.or(self.config().ttl_default.map(Expiry::After));
         let expires_at = expiry.map(|it| match it {
             Expiry::At(at) => at,
-            Expiry::After(ttl) => Timestamp(now + u64::from(ttl.seconds()) * 1_000),
+            Expiry::After(ttl) => Timestamp(clock + u64::from(ttl.seconds()) * 1_000),
         });
         let own = old.map_or_else(Access::default, |it| it.access.clone());
         let entry = Entry {

@@ -79,7 +79,7 @@ impl Model {
         };
         // What the snapshot holds and has expired since stays gone.
         let mut wanted = shot.entries.clone();
-        wanted.retain(|_, it| it.entry.expires_at.is_none_or(|at| at > now));
+        wanted.retain(|_, it| it.entry.expires_at.is_none_or(|at| at.0 > clock));
         for key in next.entries.keys().cloned().collect::<Vec<_>>() {
             if !wanted.contains_key(&key) {
                 next.remove(who, &key);

@@ -194,7 +194,7 @@ impl Place {
             total_tokens: Tokens(0),
             config: document.config.clone(),
         };
-        let model = Model::of(document.clone(), about, first);
+        let model = Model { clock, ..Model::of(document.clone(), about, first) };
         self.begin(asker, &document.config, offset, model)
     }
 

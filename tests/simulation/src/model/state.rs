@@ -67,6 +67,8 @@ pub struct Model {
     pub about: SessionInfo,
     /// Its revision.
     pub revision: u64,
+    /// The time by the clock at its last change.
+    pub clock: u64,
     /// The entries, with those that expired since the last change.
     pub entries: BTreeMap<Key, Held>,
     /// Earlier versions, oldest first.
@@ -85,6 +87,7 @@ impl Model {
     /// A session that begins at `revision`, of which this is known.
     pub fn new(about: SessionInfo, revision: u64, action: AuditAction) -> Self {
         let mut model = Self {
+            clock: about.changed_at.0,
             about,
             revision,
             entries: BTreeMap::new(),
@@ -103,7 +106,8 @@ impl Model {
         &self.about.config
     }
 
-    /// The time of a request: the clock's, but never before the last change.
+    /// The instant that is recorded of a change: the clock's, but never before the
+    /// last change.
     pub fn now(&self, clock: u64) -> u64 {
         clock.max(self.about.changed_at.0)
     }
@@ -111,7 +115,7 @@ impl Model {
     /// The session as it is at this time: what expired is an earlier version.
     #[must_use]
     pub fn at(&self, clock: u64) -> Self {
-        let (mut view, now) = (self.clone(), Timestamp(self.now(clock)));
+        let (mut view, now) = (self.clone(), Timestamp(clock));
         for (key, held) in &self.entries {
             let Some(at) = held.entry.expires_at.filter(|at| *at <= now) else { continue };
             view.entries.remove(key);
@@ -128,6 +132,7 @@ impl Model {
         let mut next = self.at(clock);
         next.revision += 1;
         next.about.changed_at = Timestamp(self.now(clock));
+        next.clock = clock;
         for (key, held) in &self.entries {
             if !next.entries.contains_key(key) {
                 let by = held.entry.written_by.clone();

@@ -282,10 +282,8 @@ impl World {
             return Ok(()); // Forgotten: anything may have been there.
         };
         let then = past.get(&since).filter(|_| since <= place.latest());
-        let then = then.and_then(|it| {
-            let at = it.session.as_ref()?.about.changed_at;
-            it.read(at.0, &instance.asker, command).ok()
-        });
+        let then =
+            then.and_then(|it| it.read(it.session.as_ref()?.clock, &instance.asker, command).ok());
         match then {
             Some((_, then)) if then == *reply => Ok(()),
             _ => Err(format!("{} at revision {since} was another", shown(expected))),
@@ -316,7 +314,7 @@ impl Asker {
 /// `unchanged` is always told to those who have seen the last.
 fn must_be_unchanged(instance: &Instance<'_>, command: &Command, place: &Place) -> bool {
     let Some(model) = &place.session else { return false };
-    let is_swept = place.first_expiry().is_none_or(|it| it > model.now(instance.clock.get()));
+    let is_swept = place.first_expiry().is_none_or(|it| it > instance.clock.get());
     request::since(command) == Some(model.revision) && is_swept
 }
 

@@ -145,6 +145,10 @@ impl Clock for Instance<'_> {
         self.clock.set(now);
         match self.world.canary {
             Some(Canary::ClockBehind) => Timestamp(now - 3_000),
+            Some(Canary::ClockNeverBack) => {
+                let place = self.world.place(self.session);
+                Timestamp(place.session.as_ref().map_or(now, |it| it.now(now)))
+            }
             _ => Timestamp(now),
         }
     }

@@ -56,7 +56,7 @@ impl Pair {
             }
             Step::Fail(failure) => self.host.fail_next.set(Some(*failure)),
             Step::Ask(who, ask) => {
-                let now = self.model.now(self.host.now.get());
+                let now = self.host.now.get();
                 let command = ask.command(&self.model, now);
                 self.change(who, &command);
                 self.last = Some(command);
@@ -157,7 +157,8 @@ impl Pair {
         assert!(about.changed_at.0 >= self.host.now.get());
         assert_eq!((&about.session, about.is_archived), (&document.session, document.is_archived));
         assert_eq!((about.created_at, &about.config), (document.created_at, &document.config));
-        self.model = Model::of(*document, *about, outcome.revision.0);
+        let clock = self.host.now.get();
+        self.model = Model { clock, ..Model::of(*document, *about, outcome.revision.0) };
     }
 
     /// Both show the same to everyone, and the rows are those it takes.
@@ -265,7 +266,7 @@ impl Pair {
         since.extend(self.past.keys().nth(self.steps * 7 % self.past.len()));
         since.extend([0, revision + 1]);
         for since in since {
-            let then = self.past.get(&since).map(|it| it.at(it.about.changed_at.0));
+            let then = self.past.get(&since).map(|it| it.at(it.clock));
             let if_changed_since = Some(Revision(since));
             let check = |command: Command, read: &dyn Fn(&Model) -> Answer| {
                 let expected = read(view);

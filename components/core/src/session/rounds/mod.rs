@@ -48,7 +48,7 @@ impl<B: Bucket> Opened<'_, B> {
         }
         let round = Round {
             number: rounds.last.saturating_add(1),
-            opened_at: draft.now,
+            opened_at: draft.at,
             opened_by: self.caller.participant.clone(),
             plan: open.plan.clone(),
             bytes_max,
@@ -101,7 +101,7 @@ impl<B: Bucket> Opened<'_, B> {
         let delta = Delta {
             sequence,
             participant: self.caller.participant.clone(),
-            proposed_at: self.now,
+            proposed_at: self.at,
             operation: sent.operation,
             path: state.place(&sent.path)?,
             value: sent.value.clone(),
@@ -129,7 +129,7 @@ impl<B: Bucket> Opened<'_, B> {
         let mut draft = Draft::new(self)?;
         let (applied, lost, refused) = Status::counts(&fates);
         round.ended = Some(Ended {
-            at: draft.now,
+            at: draft.at,
             by: self.caller.participant.clone(),
             is_discarded: close.discards,
             bytes: state.bytes(),
