@@ -24,6 +24,7 @@ pub use invoke::{
     to_json, wake,
 };
 pub use json::Time;
+pub use reply::{AuditForm, audit_line};
 pub use request::parts;
 pub use shared_context_core::Code;
 

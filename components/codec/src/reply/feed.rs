@@ -23,36 +23,36 @@ pub(crate) struct AuditReply<'a> {
 }
 
 /// Who did what to which entry when; never a value.
-#[derive(Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "audit_record"))]
-pub(crate) struct AuditForm<'a> {
+pub struct AuditForm<'a> {
     /// The session's revision after the change.
-    revision: u64,
+    pub revision: u64,
     /// What was done.
-    action: &'static str,
+    pub action: &'a str,
     /// Who did it.
-    written_by: &'a str,
+    pub written_by: &'a str,
     /// When, UTC.
-    written_at: Time,
+    pub written_at: Time,
     /// The entry it was done to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<&'a str>,
+    pub key: Option<&'a str>,
     /// Its version: the one written, or the one deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<u64>,
+    pub version: Option<u64>,
     /// The size of its value.
     #[serde(skip_serializing_if = "Option::is_none")]
-    value_size_tokens: Option<u32>,
+    pub value_size_tokens: Option<u32>,
     /// The snapshot it was done to or with.
     #[serde(skip_serializing_if = "Option::is_none")]
-    label: Option<&'a str>,
+    pub label: Option<&'a str>,
     /// Why it was done.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
+    pub reason: Option<&'a str>,
     /// The round it was done to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    round: Option<u64>,
+    pub round: Option<u64>,
 }
 
 /// Some of a session's changes.
@@ -72,31 +72,49 @@ pub(crate) struct ChangesReply<'a> {
 
 pub(super) fn audit(it: &AuditPage) -> AuditReply<'_> {
     AuditReply {
-        records: it.records.iter().map(audit_record).collect(),
+        records: it.records.iter().map(AuditForm::from).collect(),
         oldest: it.oldest.map(|it| it.0),
         next_since: it.next_since.map(|it| it.0),
     }
 }
 
-fn audit_record(it: &AuditRecord) -> AuditForm<'_> {
-    let entry = it.entry.as_ref();
-    AuditForm {
-        revision: it.revision.0,
-        action: it.action.as_str(),
-        written_by: it.participant.as_str(),
-        written_at: Time(it.at),
-        key: entry.map(|it| it.key.as_str()),
-        version: entry.map(|it| it.version),
-        value_size_tokens: entry.map(|it| it.value_tokens.0),
-        label: it.label.as_ref().map(Label::as_str),
-        reason: it.reason.as_ref().map(Line::as_str),
-        round: it.round,
+impl<'a> From<&'a AuditRecord> for AuditForm<'a> {
+    fn from(record: &'a AuditRecord) -> Self {
+        let AuditRecord { revision, action, participant, at, entry, label, reason, round, .. } =
+            record;
+        Self {
+            revision: revision.0,
+            action: action.as_str(),
+            written_by: participant.as_str(),
+            written_at: Time(*at),
+            key: entry.as_ref().map(|it| it.key.as_str()),
+            version: entry.as_ref().map(|it| it.version),
+            value_size_tokens: entry.as_ref().map(|it| it.value_tokens.0),
+            label: label.as_ref().map(Label::as_str),
+            reason: reason.as_ref().map(Line::as_str),
+            round: *round,
+        }
     }
+}
+
+/// Writes the line of a host's log that reports what was done in `session`
+/// (000 §8.5), without a line break.
+pub fn audit_line(session: &str, done: &AuditForm<'_>) -> String {
+    #[derive(Serialize)]
+    struct LogLine<'a> {
+        level: &'static str,
+        session: &'a str,
+        #[serde(flatten)]
+        done: &'a AuditForm<'a>,
+        target: &'static str,
+    }
+    let line = LogLine { level: "INFO", session, done, target: "shared_context::audit" };
+    serde_json::to_string(&line).unwrap_or_default()
 }
 
 pub(super) fn changes(it: &ChangesPage, revision: u64) -> ChangesReply<'_> {
     ChangesReply {
-        changes: it.changes.iter().map(audit_record).collect(),
+        changes: it.changes.iter().map(AuditForm::from).collect(),
         next_since: it.next_since.0,
         has_more: it.has_more,
         revision,

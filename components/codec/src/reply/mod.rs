@@ -11,6 +11,8 @@ mod snapshots;
 use serde::Serialize;
 use shared_context_core::{Config, Outcome, Reply, port::Revision, prompt::Rendered};
 
+pub use feed::{AuditForm, audit_line};
+
 use crate::request::DocumentForm;
 #[cfg(feature = "schema")]
 pub(crate) use {

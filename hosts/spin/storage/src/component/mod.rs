@@ -9,7 +9,11 @@ mod sqlite;
 
 use std::cell::RefCell;
 
-use shared_context_core::port::{Bucket, Change, CommitError, Kv, KvError, ReadError, Revision};
+use shared_context_codec::{AuditForm, Time, audit_line};
+use shared_context_core::{
+    port::{Bucket, Change, CommitError, Kv, KvError, ReadError, Revision},
+    time::Timestamp,
+};
 
 #[cfg(not(feature = "sqlite"))]
 use self::key_value::{Buckets, GUARANTEE, host};
@@ -23,7 +27,6 @@ use crate::{
         },
         wasi::{cli::stderr, clocks::wall_clock},
     },
-    log as words,
 };
 
 /// What a call to `blocking-write-and-flush` takes at most.
@@ -89,15 +92,28 @@ impl clock::Guest for Storage {
 
 impl log::Guest for Storage {
     fn audit(session: String, done: log::AuditRecord) {
-        tell(&words::audit(&words::Audit {
-            session: &session,
-            revision: done.revision,
-            action: &done.action,
-            participant: &done.participant,
-            at_ms: done.at_ms,
-            entry: done.entry.as_ref().map(|it| (it.key.as_str(), it.version, it.value_tokens)),
-            label: done.label.as_deref(),
-            reason: done.reason.as_deref(),
+        // A field that the contract gains does not build until it is in the line.
+        let log::AuditRecord {
+            revision,
+            action,
+            participant,
+            at_ms,
+            entry,
+            label,
+            reason,
+            round,
+        } = &done;
+        tell(&audit_line(&session, &AuditForm {
+            revision: *revision,
+            action,
+            written_by: participant,
+            written_at: Time(Timestamp(*at_ms)),
+            key: entry.as_ref().map(|it| it.key.as_str()),
+            version: entry.as_ref().map(|it| it.version),
+            value_size_tokens: entry.as_ref().map(|it| it.value_tokens),
+            label: label.as_deref(),
+            reason: reason.as_deref(),
+            round: *round,
         }));
     }
 }
@@ -135,14 +151,14 @@ fn not_read(error: ReadError) -> kv::ReadError {
 
 /// Tells why the storage failed, and returns it.
 fn failed(error: KvError) -> String {
-    tell(&words::failure(&error));
+    tell(&crate::log::failure(&error));
     error.0
 }
 
 /// Writes `line` to where Spin keeps the log.
 fn tell(line: &str) {
     let stderr = stderr::get_stderr();
-    for part in line.as_bytes().chunks(WRITE_BYTES_MAX) {
+    for part in format!("{line}\n").as_bytes().chunks(WRITE_BYTES_MAX) {
         // A log that cannot be written to is no reason to fail.
         let _ = stderr.blocking_write_and_flush(part);
     }
