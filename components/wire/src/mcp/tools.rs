@@ -3,12 +3,14 @@
 //! Not here: the definitions themselves ([`crate::tools`]), and what an action
 //! does. Requests and replies of the tools `shared_context` and `delta_rounds` pass
 //! through unread, but for the argument `session`, which is the wire's, and for
-//! which of the two an action belongs to.
+//! whether the tool lists the action.
 //!
-//! # Invariant
+//! # Invariants
 //!
-//! What an agent can mend is a result with `isError`, and holds the error object
-//! of the JSON tool: its code, and what to do next.
+//! - What an agent can mend is a result with `isError`, and holds the error object
+//!   of the JSON tool: its code, and what to do next.
+//! - A tool rejects an action that it lists to nobody: a client that allowed one tool
+//!   did not allow the other.
 
 use std::borrow::Cow;
 
@@ -45,11 +47,8 @@ pub(crate) async fn call<E: Engine>(
     let given = params.get("arguments");
     let arguments = Params::parse(given, "arguments")?;
     let done = match &*name {
-        "shared_context" => json_tool(asked, given, arguments).await,
-        "delta_rounds" => match other_system(&arguments) {
-            None => json_tool(asked, given, arguments).await,
-            Some(failure) => Err(failure),
-        },
+        "shared_context" => json_tool(asked, System::Store, given, arguments).await,
+        "delta_rounds" => json_tool(asked, System::Rounds, given, arguments).await,
         "subagent" => subagent(asked, &arguments).await,
         unknown => {
             let shown: String = unknown.chars().take(80).collect();
@@ -71,12 +70,14 @@ pub(crate) async fn call<E: Engine>(
 }
 
 /// Has the session named, or that of the credential, carry out a request of the
-/// JSON tool.
+/// JSON tool, as the tool of `system` lists it.
 async fn json_tool<E: Engine>(
     asked: &Asked<'_, E>,
+    system: System,
     given: Option<&RawValue>,
     arguments: Params<'_>,
 ) -> Result<Vec<u8>, Failure> {
+    check_listed(system, &arguments)?;
     let named = session(&arguments)?;
     let session = asked.session(named.as_deref())?;
     let Reply { body, .. } = if arguments.has("session") {
@@ -89,15 +90,22 @@ async fn json_tool<E: Engine>(
     Ok(body)
 }
 
-/// Why `delta_rounds` does not do what `arguments` ask for, if it is an action of
-/// something else: who allowed this tool did not allow the others.
-fn other_system(arguments: &Params<'_>) -> Option<Failure> {
-    let action = arguments.text("action").ok()??;
-    let known = ACTIONS.iter().find(|it| it.name == action)?;
-    (known.system != System::Rounds).then(|| {
-        let name = known.name;
-        malformed(format!("delta_rounds has no action {name}; call the tool shared_context for it"))
-    })
+/// Rejects an action that the tool of `system` lists to nobody. What is no action at
+/// all is the JSON tool's to reject.
+fn check_listed(system: System, arguments: &Params<'_>) -> Result<(), Failure> {
+    let Ok(Some(action)) = arguments.text("action") else { return Ok(()) };
+    let Some(known) = ACTIONS.iter().find(|it| it.name == action) else { return Ok(()) };
+    let (name, tool) = (known.name, tools::name(system));
+    match tools::listed_by(known) {
+        Some(listed_by) if listed_by == tool => Ok(()),
+        Some(listed_by) => Err(malformed(format!(
+            "{tool} has no action {name}; call the tool {listed_by} for it"
+        ))),
+        None => Err(malformed(format!(
+            "{tool} has no action {name}; no tool has: the operator asks for it over HTTP, at \
+             POST /v1/sessions/{{session}}/shared_context"
+        ))),
+    }
 }
 
 /// Lets a subagent take part: hands out a credential for it.

@@ -14,7 +14,7 @@ use super::{
 };
 
 /// Its name.
-pub(crate) const NAME: &str = "delta_rounds";
+pub(super) const NAME: &str = "delta_rounds";
 
 /// What it costs an agent and an orchestrator, as [`Meta`] says; a host that has the
 /// tokenizer holds the numbers in a test.

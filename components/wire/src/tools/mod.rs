@@ -26,6 +26,7 @@ mod tests;
 use std::sync::LazyLock;
 
 use serde::Serialize;
+use shared_context_codec::{ActionInfo, System};
 use shared_context_core::Role;
 
 /// Whose words a definition is in.
@@ -51,6 +52,21 @@ pub(crate) fn listed(with_subagent: bool) -> &'static str {
         written(&[shared_context::mcp(role), subagent::mcp(), delta_rounds::mcp(role)])
     });
     if with_subagent { &FOR_ORCHESTRATORS } else { &FOR_AGENTS }
+}
+
+/// The name of the tool that has the actions of `system`.
+pub(crate) fn name(system: System) -> &'static str {
+    match system {
+        System::Store => shared_context::NAME,
+        System::Rounds => delta_rounds::NAME,
+    }
+}
+
+/// The name of the tool that MCP lists `action` in, if any does: what is the admin's
+/// alone is in none.
+pub(crate) fn listed_by(action: &ActionInfo) -> Option<&'static str> {
+    let is_listed = [Role::Agent, Role::Orchestrator].iter().any(|it| action.roles.contains(it));
+    is_listed.then(|| name(action.system))
 }
 
 /// `{"tools":[…]}` for an agent or an orchestrator.

@@ -12,7 +12,7 @@ use super::{
     },
 };
 
-const NAME: &str = "shared_context";
+pub(super) const NAME: &str = "shared_context";
 
 /// What it costs an agent and an orchestrator, as [`Meta`] says; a host that has the
 /// tokenizer holds the numbers in a test.

@@ -144,6 +144,9 @@ fn only_the_orchestrator_and_the_operator_let_others_take_part() {
     let orchestrator = &bench.orchestrator;
     refused(&bench, orchestrator, tool, json!({}), "MALFORMED_REQUEST", "task is missing");
     refused(&bench, orchestrator, tool, json!({"task": "a b"}), "MALFORMED_REQUEST", "participant");
+    // Its writes would read like the orchestrator's own.
+    let named = json!({"task": "Orchestrator"});
+    refused(&bench, orchestrator, tool, named, "MALFORMED_REQUEST", "taken for the orchestrator");
     // Otherwise this would be the subagent 3 of the task review.
     refused(
         &bench,
@@ -238,26 +241,35 @@ fn agents_agree_on_a_state_in_rounds() {
     call(&bench.orchestrator, json!({"action": "close_round"}));
     let state = call(&bench.agent, json!({"action": "read_state"}));
     assert_eq!(state["state"]["rules"], json!([{"holds": null}, null]));
-    let seen = bench.call(&bench.agent, json!({"action": "read_state"}));
-    assert_eq!(told(&seen).0, state, "the JSON tool is one");
+    let body = r#"{"action":"read_state"}"#;
+    let seen = bench.check("POST /v1/sessions/s/shared_context", body, 200, "");
+    assert_eq!(seen.json(), state, "over HTTP the JSON tool is one");
 }
 
-/// Who allowed an agent this tool did not allow it to write entries.
+/// A client that allowed `shared_context` and not `delta_rounds` had rounds closed all
+/// the same: `shared_context` took every action. Each tool takes what it lists now.
 #[test]
-fn the_tool_of_rounds_does_nothing_else() {
+fn a_tool_takes_no_action_that_it_does_not_list() {
     let bench = Bench::new();
-    for action in ["list_keys", "write", "delete", "redact", "delete_session"] {
-        let arguments = json!({"action": action, "key": "scope", "value": "x"});
-        let advice = "call the tool shared_context";
-        refused(
-            &bench,
-            &bench.orchestrator,
-            "delta_rounds",
-            arguments,
-            "MALFORMED_REQUEST",
-            advice,
-        );
+    let check = |token: &str, tool: &str, action: &str, advice: &str| {
+        let arguments = json!({"action": action, "session": "s"});
+        refused(&bench, token, tool, arguments, "MALFORMED_REQUEST", advice);
+    };
+    for action in ["list_keys", "write", "delete", "redact"] {
+        let advice = "delta_rounds has no action";
+        check(&bench.orchestrator, "delta_rounds", action, advice);
+        check(ADMIN_KEY, "delta_rounds", action, "call the tool shared_context");
     }
+    for action in ["open_round", "propose_deltas", "close_round", "read_state", "redact_rounds"] {
+        let advice = "shared_context has no action";
+        check(&bench.orchestrator, "shared_context", action, advice);
+        check(&bench.agent, "shared_context", action, "call the tool delta_rounds");
+    }
+    for tool in ["shared_context", "delta_rounds"] {
+        check(&bench.orchestrator, tool, "delete_session", "no tool has");
+        check(ADMIN_KEY, tool, "delete_session", "POST /v1/sessions/{session}/shared_context");
+    }
+    bench.check_as(ADMIN_KEY, "GET /v1/sessions/s", &[], "", 200, r#""revision":1"#);
     let (tool, code) = ("delta_rounds", "MALFORMED_REQUEST");
     refused(&bench, &bench.orchestrator, tool, json!({"action": "fly"}), code, "known are");
     refused(&bench, &bench.orchestrator, tool, json!({}), code, "action");
