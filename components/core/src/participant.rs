@@ -74,6 +74,14 @@ impl Participant {
             _ => Role::Agent,
         }
     }
+
+    /// The role that a subagent is named like, in its task or its id, in whatever
+    /// case: such a name misleads who reads it.
+    pub fn role_in_name(&self) -> Option<Role> {
+        let parts = || self.0.strip_prefix("subagent:").unwrap_or_default().split(':');
+        let is_named = |role: &Role| parts().any(|it| it.eq_ignore_ascii_case(role.as_str()));
+        [Role::Orchestrator, Role::Admin].into_iter().find(is_named)
+    }
 }
 
 impl fmt::Display for Participant {
@@ -164,6 +172,19 @@ mod tests {
         }
         for bad in ["subagent:a b", "subagent:ä", "subagent:a/b", "user"] {
             assert!(Participant::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_role_in_a_subagents_name_is_found_in_any_case() {
+        let role = |text: &str| Participant::parse(text).unwrap().role_in_name();
+        for named in ["orchestrator", "Orchestrator", "ORCHESTRATOR:3", "review:orchestrator"] {
+            assert_eq!(role(&format!("subagent:{named}")), Some(Role::Orchestrator), "{named}");
+        }
+        assert_eq!(role("subagent:Admin:1"), Some(Role::Admin));
+        for plain in ["orchestrator", "admin", "subagent:orchestrator-2", "subagent:administration"]
+        {
+            assert_eq!(role(plain), None, "{plain}");
         }
     }
 

@@ -1,9 +1,9 @@
 //! Who calls: credentials are signed here, and checked here (000 §8.3).
 //!
 //! A participant's credential is a JSON Web Token, signed with HS256 and the
-//! server's secret. It names the session, its incarnation and credential epoch,
-//! the participant, the only keys it is for, if it is not for all, and when it
-//! expires. The operator's admin key is a second,
+//! server's secret. It names the database that has the session, where the host
+//! tells one from another, the session, its incarnation and credential epoch, the
+//! participant, the only keys it is for, if it is not for all, and when it expires. The operator's admin key is a second,
 //! opaque secret. Not here: whether the session still has that incarnation and
 //! epoch; only the core, which has the session, can tell.
 //!
@@ -60,6 +60,9 @@ const AUDIENCE: &str = "shared-context";
 pub struct Keys {
     signing: Hs256Key,
     admin_digest: [u8; 32],
+    /// The only database whose credentials are good; `None` where the host has no
+    /// identity for it.
+    database: Option<String>,
     verified: Verified<Claims<GrantClaims>>,
 }
 
@@ -111,6 +114,9 @@ pub enum WeakKeys {
 struct GrantClaims {
     #[serde(default)]
     aud: String,
+    /// Absent where the host has no identity for its database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dbi: Option<String>,
     ses: String,
     inc: u64,
     epo: u64,
@@ -152,7 +158,16 @@ impl Keys {
 
     fn of(secret: &[u8], admin_key: &[u8]) -> Self {
         let admin_digest = Sha256::digest(admin_key).into();
-        Self { signing: Hs256Key::new(secret), admin_digest, verified: Verified::new() }
+        let verified = Verified::new();
+        Self { signing: Hs256Key::new(secret), admin_digest, database: None, verified }
+    }
+
+    /// Binds credentials to the database `identity`, a short text that no other
+    /// database has: they are void elsewhere, also where the secret is the same. A
+    /// host gives a database a new identity when it may have lost a revocation.
+    #[must_use]
+    pub fn bound_to(self, identity: impl Into<String>) -> Self {
+        Self { database: Some(identity.into()), verified: Verified::new(), ..self }
     }
 
     /// Signs a credential for `grant` that is good for `ttl_seconds` from `now`.
@@ -161,6 +176,17 @@ impl Keys {
     ///
     /// `INTERNAL` when the clock is outside of what a date can say.
     pub fn mint(&self, grant: &Grant, now: Timestamp, ttl_seconds: u64) -> Result<Minted, Failure> {
+        self.mint_until(grant, now, ttl_seconds, None)
+    }
+
+    /// Signs a credential as [`Keys::mint`] does that ends at `at_most`, if not before.
+    pub(crate) fn mint_until(
+        &self,
+        grant: &Grant,
+        now: Timestamp,
+        ttl_seconds: u64,
+        at_most: Option<Timestamp>,
+    ) -> Result<Minted, Failure> {
         let unclear = || Failure::new("INTERNAL", "the server's clock is wrong; tell the operator");
         let issued_at = instant(now);
         let expires_at = i64::try_from(ttl_seconds)
@@ -168,8 +194,10 @@ impl Keys {
             .and_then(TimeDelta::try_seconds)
             .and_then(|ttl| issued_at.checked_add_signed(ttl))
             .ok_or_else(unclear)?;
+        let expires_at = at_most.map_or(expires_at, |it| expires_at.min(instant(it)));
         let mut claims = Claims::new(GrantClaims {
             aud: AUDIENCE.to_owned(),
+            dbi: self.database.clone(),
             ses: grant.session.clone(),
             inc: grant.credential.incarnation,
             epo: grant.credential.epoch,
@@ -189,7 +217,8 @@ impl Keys {
     ///
     /// `UNAUTHENTICATED`, with a message of its own for a header that is
     /// missing or is no bearer token, a token that is damaged, is signed by
-    /// another algorithm or another key, is for another service, or has expired.
+    /// another algorithm or another key, is for another service or another database,
+    /// or has expired.
     pub fn identify(
         &self,
         authorization: Option<&str>,
@@ -290,6 +319,13 @@ impl Keys {
             return Err(refused(
                 "the token is for another service (its aud is not shared-context); \
                  use a credential that this server issued",
+            ));
+        }
+        if claims.custom.dbi != self.database {
+            return Err(refused(
+                "the credential is for another database: this server's was made anew since, lost \
+                 some of its data, or is another server's; ask for a new one: the orchestrator \
+                 mints a subagent's, the operator an orchestrator's",
             ));
         }
         Ok(claims)

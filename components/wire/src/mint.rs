@@ -70,10 +70,9 @@ pub(crate) async fn invite<E: Engine>(
     invitation: Invitation,
 ) -> Result<Issued, Failure> {
     let Invitation { participant, ttl_seconds, keys: granted } = invitation;
-    let role = match Participant::parse(&participant) {
-        Ok(participant) => participant.role(),
-        Err(error) => return Err(malformed(error.to_string())),
-    };
+    let invited = Participant::parse(&participant).map_err(|error| malformed(error.to_string()))?;
+    let role = invited.role();
+    check_name(&invited)?;
     let ttl_seconds = match ttl_seconds {
         Some(seconds) if TTL_SECONDS.contains(&seconds) => seconds,
         Some(_) => {
@@ -89,12 +88,9 @@ pub(crate) async fn invite<E: Engine>(
     let shown = engine.invoke(&scope(session), caller, br#"{"action":"show_session"}"#).await?;
     may_mint(&caller.participant, role)?;
     let grant = grant(session, participant, granted.clone().unwrap_or_default(), &shown)?;
-    let now = engine.now();
-    let ttl_seconds = match keys.good_until(authorization) {
-        Some(until) => ttl_seconds.min(until.0.saturating_sub(now.0) / 1_000),
-        None => ttl_seconds,
-    };
-    let Minted { credential, expires_at } = keys.mint(&grant, now, ttl_seconds)?;
+    let at_most = keys.good_until(authorization);
+    let minted = keys.mint_until(&grant, engine.now(), ttl_seconds, at_most)?;
+    let Minted { credential, expires_at } = minted;
     Ok(Issued { participant: grant.participant, credential, expires_at, keys: granted })
 }
 
@@ -112,6 +108,16 @@ pub(crate) fn orchestrators<E: Engine>(
 ) -> Result<Minted, Failure> {
     let grant = grant(session, "orchestrator".to_owned(), Vec::new(), reply)?;
     keys.mint(&grant, engine.now(), ORCHESTRATOR_TTL_SECONDS)
+}
+
+/// Rejects a subagent that reads like somebody with another role.
+fn check_name(participant: &Participant) -> Result<(), Failure> {
+    let Some(role) = participant.role_in_name() else { return Ok(()) };
+    Err(malformed(format!(
+        "{participant} could be taken for the {}; give the subagent a task and an id that name no \
+         role, for example subagent:review:3",
+        role.as_str()
+    )))
 }
 
 /// Refuses keys that no credential of a participant of this `role` is limited to.

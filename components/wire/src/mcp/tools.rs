@@ -98,9 +98,9 @@ fn check_listed(system: System, arguments: &Params<'_>) -> Result<(), Failure> {
     let (name, tool) = (known.name, tools::name(system));
     match tools::listed_by(known) {
         Some(listed_by) if listed_by == tool => Ok(()),
-        Some(listed_by) => Err(malformed(format!(
-            "{tool} has no action {name}; call the tool {listed_by} for it"
-        ))),
+        Some(listed_by) => {
+            Err(malformed(format!("{tool} has no action {name}; call the tool {listed_by} for it")))
+        }
         None => Err(malformed(format!(
             "{tool} has no action {name}; no tool has: the operator asks for it over HTTP, at \
              POST /v1/sessions/{{session}}/shared_context"

@@ -14,7 +14,10 @@ use shared_context_core::{
     pattern::PATTERNS_MAX,
     time::Timestamp,
 };
-use shared_context_wire::credential::{Grant, Identity, Keys, TTL_SECONDS, WeakKeys};
+use shared_context_wire::{
+    credential::{Grant, Identity, Keys, TTL_SECONDS, WeakKeys},
+    http::Options,
+};
 
 use crate::bench::{ADMIN_KEY, Bench, SECRET, START_MS};
 
@@ -88,7 +91,7 @@ fn a_credential_says_what_it_is_for() {
 /// not be.
 #[test]
 fn the_longest_credential_is_let_in() {
-    let keys = Keys::new(SECRET, ADMIN_KEY).unwrap();
+    let keys = Keys::new(SECRET, ADMIN_KEY).unwrap().bound_to("d".repeat(32));
     let pattern = format!("{}:{}", "p".repeat(KEY_BYTES_MAX), "k".repeat(KEY_BYTES_MAX));
     let part = "t".repeat(PARTICIPANT_PART_BYTES_MAX);
     let longest = Grant {
@@ -261,6 +264,54 @@ fn a_credential_of_an_earlier_session_or_epoch_is_void() {
     let orchestrator = bench.create("s");
     bench.check_as(&fresh, TARGET, &[], "", 401, "UNAUTHENTICATED");
     bench.check_as(&orchestrator, TARGET, &[], "", 200, "keys");
+}
+
+/// A data folder was made anew under the same secret, and what had been revoked opened
+/// the new session of the same name. A credential is for one database now.
+#[test]
+fn a_credential_of_another_database_is_void() {
+    let of = |database: &str| {
+        Bench::with(|it| Options { keys: it.keys.bound_to(database.to_owned()), ..it })
+    };
+    let (first, again, none) = (of("database-1"), of("database-2"), Bench::new());
+    assert_eq!(payload(&first.agent)["dbi"], "database-1");
+    assert_eq!(payload(&none.agent).get("dbi"), None);
+    for (bench, foreign) in [(&again, &first), (&none, &first), (&first, &none)] {
+        for token in [&foreign.agent, &foreign.orchestrator] {
+            bench.check_as(token, TARGET, &[], "", 401, "for another database");
+        }
+        bench.check_as(&bench.agent, TARGET, &[], "", 200, "keys");
+        bench.check_as(ADMIN_KEY, TARGET, &[], "", 200, "keys");
+    }
+}
+
+/// An orchestrator whose credential had expired within the leeway of clocks minted one
+/// that ended later, and so on without end. None ends after the one that asked for it.
+#[test]
+fn a_credential_within_its_leeway_begets_none_that_outlives_it() {
+    let bench = Bench::new();
+    let (mint, body) = ("POST /v1/sessions/s/participants", r#"{"participant":"subagent:a"}"#);
+    let expires_at = payload(&bench.orchestrator)["exp"].as_u64().unwrap();
+    for after_ms in [0, 999, 29_999] {
+        bench.engine.now_ms.store(expires_at * 1_000 + after_ms, Ordering::SeqCst);
+        let seen = bench.check_as(&bench.orchestrator, mint, &[], body, 201, "");
+        let minted = seen.json()["credential"].as_str().unwrap().to_owned();
+        assert_eq!(payload(&minted)["exp"], expires_at, "{seen:?}");
+    }
+}
+
+/// The writes of a subagent called `subagent:orchestrator` read like the orchestrator's
+/// own. No credential is minted for such a name, not for the operator either.
+#[test]
+fn no_subagent_is_named_like_a_role() {
+    let bench = Bench::new();
+    let mint = "POST /v1/sessions/s/participants";
+    for name in ["orchestrator", "Orchestrator", "orchestrator:1", "ADMIN", "review:admin"] {
+        let body = format!(r#"{{"participant":"subagent:{name}"}}"#);
+        for token in [ADMIN_KEY, &bench.orchestrator] {
+            bench.check_as(token, mint, &[], &body, 400, "could be taken for the");
+        }
+    }
 }
 
 #[test]

@@ -19,14 +19,12 @@ use shared_context_core::{
 use self::key_value::{Buckets, GUARANTEE, host};
 #[cfg(feature = "sqlite")]
 use self::sqlite::{Buckets, GUARANTEE, host};
-use crate::{
-    bindings::{
-        exports::shared_context::{
-            core::{clock, kv, log, tokenizer},
-            spin::buckets,
-        },
-        wasi::{cli::stderr, clocks::wall_clock},
+use crate::bindings::{
+    exports::shared_context::{
+        core::{clock, kv, log, tokenizer},
+        spin::buckets,
     },
+    wasi::{cli::stderr, clocks::wall_clock},
 };
 
 /// What a call to `blocking-write-and-flush` takes at most.
@@ -93,28 +91,23 @@ impl clock::Guest for Storage {
 impl log::Guest for Storage {
     fn audit(session: String, done: log::AuditRecord) {
         // A field that the contract gains does not build until it is in the line.
-        let log::AuditRecord {
-            revision,
-            action,
-            participant,
-            at_ms,
-            entry,
-            label,
-            reason,
-            round,
-        } = &done;
-        tell(&audit_line(&session, &AuditForm {
-            revision: *revision,
-            action,
-            written_by: participant,
-            written_at: Time(Timestamp(*at_ms)),
-            key: entry.as_ref().map(|it| it.key.as_str()),
-            version: entry.as_ref().map(|it| it.version),
-            value_size_tokens: entry.as_ref().map(|it| it.value_tokens),
-            label: label.as_deref(),
-            reason: reason.as_deref(),
-            round: *round,
-        }));
+        let log::AuditRecord { revision, action, participant, at_ms, entry, label, reason, round } =
+            &done;
+        tell(&audit_line(
+            &session,
+            &AuditForm {
+                revision: *revision,
+                action,
+                written_by: participant,
+                written_at: Time(Timestamp(*at_ms)),
+                key: entry.as_ref().map(|it| it.key.as_str()),
+                version: entry.as_ref().map(|it| it.version),
+                value_size_tokens: entry.as_ref().map(|it| it.value_tokens),
+                label: label.as_deref(),
+                reason: reason.as_deref(),
+                round: *round,
+            },
+        ));
     }
 }
 
