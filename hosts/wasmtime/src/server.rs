@@ -205,7 +205,7 @@ fn open(options: &ServerOptions) -> Result<(Shared, String), StartError> {
     };
     let keys =
         Keys::new(secret.as_bytes(), &admin_key).map_err(|it| StartError::new(it.to_string()))?;
-    let mut wire = Options::new(keys);
+    let mut wire = Options::new(keys.bound_to(kv.identity()));
     wire.rate_limit.clone_from(&options.rate_limit);
     wire.public_url.clone_from(&options.public_url);
     wire.is_local = options.address.ip().is_loopback();

@@ -5,9 +5,11 @@
 
 use std::{
     fs,
+    path::Path,
     time::{Duration, SystemTime},
 };
 
+use rusqlite::Connection;
 use serde_json::json;
 use shared_context_codec::Credential;
 use shared_context_core::time::Timestamp;
@@ -31,6 +33,7 @@ impl Place {
         let admin = server.admin();
         let (secret, admin_key) = server.secrets();
         let keys = Keys::new(secret.as_bytes(), &admin_key).unwrap();
+        let keys = keys.bound_to(identity(folder.path()));
         let orchestrator = admin.create_session("a", &json!({}));
         orchestrator.write("a", "scope", "treasure").expect(200);
         admin.create_session("b", &json!({})).write("b", "scope", "other").expect(200);
@@ -96,6 +99,12 @@ impl Place {
         let client = self.admin.with_credential(credential);
         assert_eq!(client.read("a", "scope").expect(200)["value"], "treasure", "{what}");
     }
+}
+
+/// The identity of the database in `folder`.
+fn identity(folder: &Path) -> String {
+    let database = Connection::open(folder.join("shared-context.db")).unwrap();
+    database.query_row("SELECT lower(hex(id)) FROM state", [], |row| row.get(0)).unwrap()
 }
 
 #[test]
@@ -213,6 +222,57 @@ fn a_revoked_credential_opens_nothing_also_after_a_restart() {
     place = Place { admin: server.admin(), server, _folder: folder, ..Place::new() };
     place.check_refused("revoked before the restart", agent.credential(), "");
     place.check_accepted("minted before the restart", &new);
+}
+
+/// In a container the secret is in the environment and the data in a volume. With a new
+/// volume, what had been revoked opened the new session of the same name.
+#[test]
+fn a_new_data_folder_voids_every_credential() {
+    let Place { server, admin, orchestrator: revoked, _folder: old, .. } = Place::new();
+    admin.post("/v1/sessions/a/revoke", &json!({})).expect(200);
+    let good = admin.mint("a", "orchestrator");
+    server.stop();
+    let new = tempdir().unwrap();
+    fs::copy(old.path().join("keys.json"), new.path().join("keys.json")).unwrap();
+    let server = Server::start(new.path());
+    let admin = server.admin();
+    let orchestrator = admin.create_session("a", &json!({}));
+    orchestrator.write("a", "scope", "treasure").expect(200);
+    let place = Place { server, admin, orchestrator, _folder: new, ..Place::new() };
+    for credential in [revoked.credential(), good.credential()] {
+        place.check_refused("of the folder before", credential, "for another database");
+    }
+    place.check_accepted("of this folder", place.orchestrator.credential());
+}
+
+/// A revocation that was lost with the last commits left the revoked credential good.
+/// Nothing tells which credentials a lost commit revoked, so none stays good.
+#[test]
+fn an_accepted_loss_voids_every_credential() {
+    let Place { server, orchestrator: revoked, _folder: folder, .. } = Place::new();
+    server.stop();
+    let database = folder.path().join("shared-context.db");
+    let older = fs::read(&database).unwrap();
+    let server = Server::start(folder.path());
+    server.admin().post("/v1/sessions/a/revoke", &json!({})).expect(200);
+    let good = server.admin().mint("a", "orchestrator");
+    server.stop();
+    fs::write(&database, older).unwrap();
+    let server = Setup::new(folder.path()).arguments(&["--accept-loss"]).start();
+    let said = "every credential from before is void, mint new ones";
+    assert!(server.log().contains(said), "{}", server.log());
+    let place = Place { admin: server.admin(), server, _folder: folder, ..Place::new() };
+    for credential in [revoked.credential(), good.credential()] {
+        place.check_refused("from before the loss", credential, "for another database");
+    }
+    let new = place.admin.mint("a", "orchestrator").credential().to_owned();
+    place.check_accepted("minted after it", &new);
+    // The new identity stays.
+    let Place { server, _folder: folder, .. } = place;
+    server.stop();
+    let server = Server::start(folder.path());
+    let place = Place { admin: server.admin(), server, _folder: folder, ..Place::new() };
+    place.check_accepted("after a restart", &new);
 }
 
 #[test]

@@ -116,6 +116,11 @@ impl Mark {
         Ok(Self { file, path, told, slot, has_failed: false })
     }
 
+    /// Returns the identity of its database.
+    pub(super) fn database(&self) -> DatabaseId {
+        self.told.id
+    }
+
     /// Says that the commit number `commits` is about to be acknowledged. The
     /// database has it: a mark that cannot be written costs no commit, only its
     /// own use.

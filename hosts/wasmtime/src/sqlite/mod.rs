@@ -38,6 +38,7 @@ pub use self::{
     start::{Contents, Examined},
 };
 use self::{
+    format::DatabaseId,
     read::Readers,
     write::{Commit, Writer},
 };
@@ -58,6 +59,7 @@ pub struct SqliteKv {
 struct Shared {
     readers: Readers,
     writer: Writer,
+    database: DatabaseId,
 }
 
 impl SqliteKv {
@@ -73,9 +75,15 @@ impl SqliteKv {
         let folder = folder.as_ref();
         let lock = Lock::take(folder)?;
         let opened = start::open(folder, options)?;
-        let path = opened.path.clone();
+        let (path, database) = (opened.path.clone(), opened.mark.database());
         let writer = Writer::start(opened, options.clone(), lock)?;
-        Ok(Self { shared: Arc::new(Shared { readers: Readers::new(path), writer }) })
+        Ok(Self { shared: Arc::new(Shared { readers: Readers::new(path), writer, database }) })
+    }
+
+    /// Returns the identity of the database: 32 hexadecimal digits that no other
+    /// database has. A copy keeps it; an accepted loss gives the database a new one.
+    pub fn identity(&self) -> String {
+        format!("{:?}", self.shared.database)
     }
 
     /// Looks at all that is stored in the data folder `folder`, and changes nothing;

@@ -117,7 +117,11 @@ impl Start<'_> {
             let mark = Mark::put(self.folder, state.told())?;
             let connection = self.connect()?;
             if let Some(lost) = lost {
-                tracing::warn!(lost, "a loss was accepted: begun with an empty database");
+                tracing::warn!(
+                    lost,
+                    "a loss was accepted: begun with an empty database; every credential from \
+                     before is void, mint new ones"
+                );
             }
             return Ok(self.opened(connection, mark));
         }
@@ -256,7 +260,8 @@ impl Start<'_> {
         if let Some(lost) = lost {
             tracing::warn!(
                 lost,
-                "a loss was accepted: begun with what was there, as a new history"
+                "a loss was accepted: begun with what was there, as a new history; every \
+                 credential from before is void, mint new ones"
             );
         }
         self.look_again()
@@ -274,7 +279,8 @@ impl Start<'_> {
         let kept = rebuild::without(self.folder, &self.path, &sessions, commits)?;
         tracing::warn!(
             lost = damage, ?sessions, damaged = %kept.display(),
-            "a loss was accepted: begun without these sessions; the damaged database is kept",
+            "a loss was accepted: begun without these sessions; the damaged database is kept, \
+             and every credential from before is void: mint new ones",
         );
         if let Some(Err(more)) = state.map(|it| self.compare(&it)) {
             tracing::warn!(lost = more.what, "a loss was accepted: this is missing as well");
@@ -301,7 +307,8 @@ impl Start<'_> {
         tracing::warn!(
             lost,
             commits = state.commits,
-            "a loss was accepted: begun with the commits that are there, as a new history",
+            "a loss was accepted: begun with the commits that are there, as a new history; \
+             every credential from before is void, mint new ones",
         );
         Ok(self.opened(connection, mark))
     }
