@@ -180,8 +180,10 @@ fn about_round(error: &RoundError) -> Members<'_> {
         }
         RoundError::Full { over } => {
             let (limit, actual, unit) = match over {
-                RoundLimit::Deltas { deltas, deltas_max } => (*deltas_max, *deltas, "deltas"),
-                RoundLimit::Bytes { bytes, bytes_max } => (*bytes_max, *bytes, "bytes"),
+                RoundLimit::Deltas { deltas, deltas_max }
+                | RoundLimit::OwnDeltas { deltas, deltas_max } => (*deltas_max, *deltas, "deltas"),
+                RoundLimit::Bytes { bytes, bytes_max }
+                | RoundLimit::OwnBytes { bytes, bytes_max } => (*bytes_max, *bytes, "bytes"),
             };
             Members { limit: Some(limit), actual: Some(actual), unit: Some(unit), ..members }
         }

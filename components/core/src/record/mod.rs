@@ -7,7 +7,7 @@
 //! `c/<revision>` (what a commit did) · `q/<participant>/<request id>` (the first
 //! answer to a request) · `r/head`, `r/s/<round>`, `r/d/<round>/<sequence>` and
 //! `r/c/<round>` (the rounds; the state after one; its deltas as they were proposed;
-//! how it ended) · `offset` (only where a session was imported; all that is
+//! how it ended), `r/p/<participant>` (how much it has proposed to the open one) · `offset` (only where a session was imported; all that is
 //! left when it is deleted, so that the revisions of a name never go back).
 //! Numbers in names are 16 hexadecimal digits, so that they sort.
 //!
@@ -34,6 +34,7 @@ use crate::{
     participant::Participant,
     pattern::{ParticipantPattern, Participants},
     port::{KvError, Revision},
+    rounds::Share,
 };
 
 pub(crate) use access::{decode_rules, encode_rules};
@@ -80,6 +81,14 @@ pub(crate) const REQUESTS: &str = "q/";
 
 /// The row of [`Rounds`](crate::rounds::Rounds).
 pub(crate) const ROUNDS: &str = "r/head";
+
+/// The rows of what participants have proposed to the round that is open.
+pub(crate) const SHARES: &str = "r/p/";
+
+/// The row of what `participant` has proposed to the round that is open.
+pub(crate) fn share_row(participant: &Participant) -> String {
+    format!("{SHARES}{participant}")
+}
 
 /// The row of how many bytes each of the last rounds that ended takes, oldest first.
 pub(crate) const ROUND_SIZES: &str = "r/sizes";
@@ -150,6 +159,17 @@ pub(crate) fn revision_of_change(row: &str) -> Result<Revision, Error> {
 /// has request ids of its own.
 pub(crate) fn request_row(participant: &Participant, id: &RequestId) -> String {
     format!("{REQUESTS}{participant}/{}", id.as_str())
+}
+
+/// Encodes what a participant has proposed to the open round.
+pub(crate) fn encode_share(it: Share) -> Result<Vec<u8>, Error> {
+    encode(&(it.deltas, it.bytes))
+}
+
+/// Decodes what a participant has proposed to the open round.
+pub(crate) fn decode_share(bytes: &[u8]) -> Result<Share, Error> {
+    let (deltas, bytes) = decode(bytes)?;
+    Ok(Share { deltas, bytes })
 }
 
 /// Encodes how many bytes the last rounds take.

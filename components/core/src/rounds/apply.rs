@@ -1,10 +1,10 @@
 //! The next state, made of what was settled.
 //!
 //! Every path is one of the state that the round began with; so values are set
-//! first, then lists grow, and what goes goes from behind, so that no index moves
-//! before its turn.
+//! first, then lists grow, and at last lists shrink, those below others first, so that no
+//! index moves before its turn.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -114,8 +114,20 @@ impl<'a> Making<'a> {
                 making.append(&path, item.value.value(), &item.by);
             }
         }
-        for (path, by) in gone.into_iter().rev() {
-            making.remove(&path, &by);
+        let mut shorter: BTreeMap<Vec<Step>, BTreeSet<u32>> = BTreeMap::new();
+        for (path, by) in gone {
+            match path.split() {
+                Some((list, Step::Index(nth))) => {
+                    shorter.entry(list.to_vec()).or_default().insert(*nth);
+                    if list.len() > 1 {
+                        making.touch(&path, &by);
+                    }
+                }
+                _ => making.remove(&path, &by),
+            }
+        }
+        for (list, gone) in shorter.into_iter().rev() {
+            making.shrink(&list, &gone);
         }
         making
     }
@@ -209,34 +221,39 @@ impl<'a> Making<'a> {
         list.as_array_mut()
     }
 
+    /// Takes a member of an object out.
     fn remove(&mut self, path: &Path, by: &[usize]) {
         match path.steps() {
             [Step::Name(member), Step::Name(term)] if member == BINDINGS => {
                 self.parts.bindings.remove(term);
             }
-            [Step::Name(member), Step::Index(nth)] => {
-                if let Some(parts) = self.parts.list(member) {
-                    remove_at(parts, *nth);
-                }
-            }
             _ => self.touch(path, by),
         }
-        let Some((above, last)) = path.split() else { return };
-        match (find(&mut self.document, above), last) {
-            (Some(Value::Object(members)), Step::Name(name)) => drop(members.remove(name)),
-            (Some(Value::Array(items)), Step::Index(nth)) => remove_at(items, *nth),
-            _ => {}
+        if let Some((above, Step::Name(name))) = path.split()
+            && let Some(Value::Object(members)) = find(&mut self.document, above)
+        {
+            members.remove(name);
+        }
+    }
+
+    /// Takes the items at these places out of the list at the end of `steps`, all at once:
+    /// one by one each would move all that follow it.
+    pub(super) fn shrink(&mut self, steps: &[Step], gone: &BTreeSet<u32>) {
+        if let [Step::Name(member)] = steps
+            && let Some(parts) = self.parts.list(member)
+        {
+            drop_items(parts, gone);
+        }
+        if let Some(Value::Array(items)) = find(&mut self.document, steps) {
+            drop_items(items, gone);
         }
     }
 }
 
-/// Removes the item at `nth`, if there is one.
-pub(super) fn remove_at<T>(items: &mut Vec<T>, nth: u32) {
-    if let Ok(nth) = usize::try_from(nth)
-        && nth < items.len()
-    {
-        items.remove(nth);
-    }
+/// Drops the items at these places.
+fn drop_items<T>(items: &mut Vec<T>, gone: &BTreeSet<u32>) {
+    let mut places = 0_u32..;
+    items.retain(|_| places.next().is_none_or(|it| !gone.contains(&it)));
 }
 
 fn find<'a>(document: &'a mut Value, steps: &[Step]) -> Option<&'a mut Value> {

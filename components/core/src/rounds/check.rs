@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::{
-    BINDINGS, DEPTH_MAX, Delta, ENTITIES, Json, MEMBERS, Operation, PLACE_BYTES, Plan, QUERY,
-    RULES, RoundError, State,
-    claim::{Change, Claim, claims},
+    BINDINGS, COMPARISONS_PER_BYTE, DEPTH_MAX, Delta, ENTITIES, Json, MEMBERS, Operation,
+    PLACE_BYTES, Plan, QUERY, RULES, RoundError, State,
+    claim::{Change, Claim, Claims, claims},
     path::{Path, Step, find},
 };
 use crate::{Error, participant::Role};
@@ -31,7 +31,7 @@ pub(crate) fn check(delta: &Delta, state: &State, plan: &Plan) -> Result<u32, Er
         check_removal(delta)?;
     }
     check_place(delta, state)?;
-    let claims = claims(0, delta, state, plan)?;
+    let Claims { claims, comparisons } = claims(0, delta, state, plan)?;
     for claim in &claims {
         if let Change::Set(value) = &claim.change {
             check_value(&claim.path, value)?;
@@ -39,17 +39,14 @@ pub(crate) fn check(delta: &Delta, state: &State, plan: &Plan) -> Result<u32, Er
         }
     }
     let said = delta.value.as_ref().map_or(0, Json::bytes) + delta.provenance.as_str().len();
+    let said = said.saturating_add(comparisons / COMPARISONS_PER_BYTE);
     let bytes = claims.iter().map(bytes_of_places).fold(said, usize::saturating_add);
     Ok(u32::try_from(bytes).unwrap_or(u32::MAX))
 }
 
-/// What the places of a claim count for: each item that is appended has one of its own.
-fn bytes_of_places(claim: &Claim) -> usize {
-    let places = match &claim.change {
-        Change::Append(items) => items.len().max(1),
-        Change::Set(_) | Change::Remove => 1,
-    };
-    places.saturating_mul(claim.path.to_string().len() + PLACE_BYTES)
+/// What the places of a claim count for.
+fn bytes_of_places(claim: &Claim<'_>) -> usize {
+    claim.places.saturating_mul(claim.path.to_string().len() + PLACE_BYTES)
 }
 
 /// What is never removed, and what not by everyone.
@@ -96,7 +93,9 @@ fn check_value(path: &Path, value: &Json) -> Result<(), Error> {
         "the query is a text"
     } else if path.is_member(BINDINGS) {
         "bindings are an object of terms, each with the id of its concept"
-    } else if path.is_in(BINDINGS) && (!value.is_string() || value.as_str() == "\"\"") {
+    } else if path.is_in(BINDINGS)
+        && (path.steps().len() > 2 || !value.is_string() || value.as_str() == "\"\"")
+    {
         "a term is bound to the id of a concept, a text such as \"sea:customer:001\""
     } else if (path.is_member(ENTITIES) || path.is_member(RULES)) && !value.is_array() {
         "entities and rules are lists"
@@ -109,7 +108,8 @@ fn check_value(path: &Path, value: &Json) -> Result<(), Error> {
 /// What a claim may not do to what is there.
 fn check_set(operation: Operation, path: &Path, value: &Json, state: &State) -> Result<(), Error> {
     let Some(here) = path.find(&state.document) else { return Ok(()) };
-    if Json::from_value(here)? == *value {
+    // Both are read from canonical text: what is equal has equal numbers.
+    if *here == value.value() {
         return Ok(());
     }
     if path.is_in(BINDINGS) {

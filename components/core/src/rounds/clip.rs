@@ -1,10 +1,12 @@
 //! What goes when a state would be over its limit (003, "Size Management").
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::Value;
 
 use super::{
     BINDINGS, Clip, ENTITIES, Json, Mark, RULES, RoundError, State,
-    apply::{Making, Part, remove_at},
+    apply::{Making, Part, Parts},
     path::{Path, Step},
 };
 use crate::{Error, order::sorted};
@@ -39,9 +41,39 @@ pub(crate) fn check_size(state: &State, bytes_max: u32) -> Result<(), Error> {
 /// A part that may go.
 struct Candidate {
     clipped: Clipped,
-    /// What the state is smaller without it.
+    /// What the state is smaller without it, but for the comma between it and another.
     saves: usize,
     by: Vec<usize>,
+}
+
+/// How many parts are left in each member of the state.
+struct Left {
+    bindings: usize,
+    entities: usize,
+    rules: usize,
+}
+
+impl Left {
+    fn new(Parts { bindings, entities, rules }: &Parts) -> Self {
+        Self { bindings: bindings.len(), entities: entities.len(), rules: rules.len() }
+    }
+
+    fn count(&self) -> usize {
+        self.bindings.saturating_add(self.entities).saturating_add(self.rules)
+    }
+
+    /// Takes one out of the member that `path` is in; returns the commas that go with it.
+    fn take(&mut self, path: &Path) -> usize {
+        let left = if path.is_in(BINDINGS) {
+            &mut self.bindings
+        } else if path.is_in(ENTITIES) {
+            &mut self.entities
+        } else {
+            &mut self.rules
+        };
+        *left = left.saturating_sub(1);
+        usize::from(*left > 0)
+    }
 }
 
 /// Parts that went, and the deltas of the round that made each.
@@ -101,19 +133,17 @@ pub(super) fn clip(
         key(a).cmp(&key(b)).then_with(|| b.clipped.path.cmp(&a.clipped.path))
     });
     let mut gone = Vec::new();
-    let mut left = bytes;
+    let (mut bytes, mut left) = (bytes, Left::new(&making.parts));
     for it in candidates {
-        if left <= limit && parts.saturating_sub(gone.len()) <= PARTS_MAX {
+        if bytes <= limit && left.count() <= PARTS_MAX {
             break;
         }
-        left = left.saturating_sub(it.saves);
+        let commas = left.take(&it.clipped.path);
+        bytes = bytes.saturating_sub(it.saves).saturating_sub(commas);
         gone.push(it);
     }
-    // From behind, so that no index moves before its turn.
-    let mut gone = sorted(gone, |a, b| b.clipped.path.cmp(&a.clipped.path));
-    for it in &gone {
-        take_out(making, &it.clipped.path);
-    }
+    let gone = sorted(gone, |a, b| a.clipped.path.cmp(&b.clipped.path));
+    take_out(making, &gone);
     let text = Json::from_value(&making.document)?;
     if text.bytes() > limit {
         return Err(too_large(text.bytes(), Vec::new()));
@@ -121,18 +151,17 @@ pub(super) fn clip(
     if making.parts.count() > PARTS_MAX {
         return Err(too_many(making.parts.count()));
     }
-    gone.reverse();
     Ok((text, gone.into_iter().map(|it| (it.clipped, it.by)).collect()))
 }
 
 fn candidates(making: &Making<'_>, round: u64) -> Result<Vec<Candidate>, Error> {
     let mut all = Vec::new();
-    let mut add = |steps: Vec<Step>, value: &Value, part: &Part, around: usize| {
+    let mut add = |steps: Vec<Step>, value: &Value, part: &Part, name: usize| {
         let Some(path) = Path::new(steps) else { return Ok(()) };
         let bytes = Json::from_value(value)?.bytes();
         let clipped =
             Clipped { path, mark: part.mark, bytes: u32::try_from(bytes).unwrap_or(u32::MAX) };
-        all.push(Candidate { clipped, saves: bytes + around, by: part.by.clone() });
+        all.push(Candidate { clipped, saves: bytes + name, by: part.by.clone() });
         Ok::<_, Error>(())
     };
     let name = |it: &str| Step::Name(it.to_owned());
@@ -140,31 +169,35 @@ fn candidates(making: &Making<'_>, round: u64) -> Result<Vec<Candidate>, Error> 
     for (list, parts) in [(ENTITIES, &making.parts.entities), (RULES, &making.parts.rules)] {
         let items = member(list).and_then(Value::as_array).into_iter().flatten();
         for (nth, (item, part)) in (0_u32..).zip(items.zip(parts)) {
-            // Its comma; the first of a list has none, and is counted as if.
-            add(vec![name(list), Step::Index(nth)], item, part, usize::from(nth > 0))?;
+            add(vec![name(list), Step::Index(nth)], item, part, 0)?;
         }
     }
     let bindings = member(BINDINGS).and_then(Value::as_object).into_iter().flatten();
     for (term, concept) in bindings {
         if let Some(part) = making.parts.bindings.get(term).filter(|it| it.mark.round == round) {
-            let around = Json::from_value(&Value::String(term.clone()))?.bytes() + 1;
-            add(vec![name(BINDINGS), name(term)], concept, part, around)?;
+            // With its colon.
+            let bytes = Json::from_value(&Value::String(term.clone()))?.bytes() + 1;
+            add(vec![name(BINDINGS), name(term)], concept, part, bytes)?;
         }
     }
     Ok(all)
 }
 
-fn take_out(making: &mut Making<'_>, path: &Path) {
-    let [Step::Name(member), last] = path.steps() else { return };
-    match (making.document.get_mut(member), last) {
-        (Some(Value::Array(items)), Step::Index(nth)) => {
-            remove_at(items, *nth);
-            making.parts.list(member).into_iter().for_each(|it| remove_at(it, *nth));
+/// Takes these parts out.
+fn take_out(making: &mut Making<'_>, gone: &[Candidate]) {
+    let mut shorter: BTreeMap<&[Step], BTreeSet<u32>> = BTreeMap::new();
+    for it in gone {
+        match it.clipped.path.split() {
+            Some((list, Step::Index(nth))) => drop(shorter.entry(list).or_default().insert(*nth)),
+            Some((_, Step::Name(term))) => {
+                let bindings = making.document.get_mut(BINDINGS).and_then(Value::as_object_mut);
+                bindings.and_then(|it| it.remove(term));
+                making.parts.bindings.remove(term);
+            }
+            None => {}
         }
-        (Some(Value::Object(members)), Step::Name(term)) => {
-            members.remove(term);
-            making.parts.bindings.remove(term);
-        }
-        _ => {}
+    }
+    for (list, gone) in shorter {
+        making.shrink(list, &gone);
     }
 }

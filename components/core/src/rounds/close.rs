@@ -97,9 +97,9 @@ pub(crate) fn close(
     let order = merge::in_order(deltas, plan);
     let mut claimed = Vec::new();
     for (nth, it) in order.iter().enumerate() {
-        claimed.extend(claims(nth, it.delta, state, plan)?);
+        claimed.extend(claims(nth, it.delta, state, plan)?.claims);
     }
-    let (settled, lost) = merge::settle(claimed, &order, state, plan)?;
+    let (settled, lost) = merge::settle(claimed, &order, state)?;
     let mut making = Making::new(state, settled, &order, round.number);
     let (text, clipped) = clip(&mut making, how, round.bytes_max, round.number)?;
 

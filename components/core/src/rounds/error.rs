@@ -100,6 +100,20 @@ pub enum RoundLimit {
         /// The limit.
         bytes_max: u32,
     },
+    /// The number of the deltas of who proposes.
+    OwnDeltas {
+        /// What it would have been.
+        deltas: u32,
+        /// The limit.
+        deltas_max: u32,
+    },
+    /// The bytes of the deltas of who proposes, counted as those of all.
+    OwnBytes {
+        /// What they would have been.
+        bytes: u32,
+        /// The limit.
+        bytes_max: u32,
+    },
 }
 
 /// How much of a path is told that may be none.
@@ -169,6 +183,18 @@ impl fmt::Display for RoundError {
                 "the deltas of the round would have {bytes} bytes, counted with the places they \
                  speak of, it takes at most {bytes_max}; propose conclusions only, or wait for the \
                  next round"
+            ),
+            Self::Full { over: RoundLimit::OwnDeltas { deltas, deltas_max } } => write!(
+                f,
+                "the round would have {deltas} deltas of yours, it takes at most {deltas_max} of \
+                 each participant; say more with one delta, an object or a list holds many \
+                 values, or wait for the next round"
+            ),
+            Self::Full { over: RoundLimit::OwnBytes { bytes, bytes_max } } => write!(
+                f,
+                "your deltas of the round would have {bytes} bytes, counted with the places they \
+                 speak of, it takes at most {bytes_max} of each participant; propose conclusions \
+                 only, or wait for the next round"
             ),
             Self::StateTooLarge { bytes, bytes_max, largest } => {
                 write!(

@@ -9,15 +9,17 @@ use crate::{Error, canonical};
 
 /// How deep JSON may nest; the steps of the path it is put at count too.
 pub const DEPTH_MAX: usize = 32;
-/// The largest integer that every reader of JSON knows exactly (RFC 7493 §2.2).
-const INTEGER_MAX: u64 = (1 << 53) - 1;
+/// The largest integer that every reader of JSON knows exactly (RFC 7493 §2.2): 2^53 - 1.
+const INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
+/// From here on canonical JSON writes numbers with an exponent (RFC 8785 §3.2.2.3).
+const EXPONENT_MIN: f64 = 1e21;
 
 /// A JSON value in canonical form (RFC 8785): what is equal has the same text.
 ///
 /// # Invariant
 ///
-/// Its text is canonical, nests at most [`DEPTH_MAX`] deep, and every integer in
-/// it is exact in every reader.
+/// Its text is canonical, nests at most [`DEPTH_MAX`] deep, and every number that it writes
+/// as an integer is exact in every reader. So its own text is always taken again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Json(String);
 
@@ -27,23 +29,9 @@ impl Json {
     /// # Errors
     ///
     /// [`Error::Malformed`] when it is no JSON, nests too deep, names a member of an
-    /// object twice, or has an integer beyond 2^53 - 1.
+    /// object twice, or has an integer beyond 2^53 - 1, also where it is written as `1e16`.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        Self::parse_to(DEPTH_MAX, text)
-    }
-
-    /// As [`Json::parse`], for what nests at most so deep.
-    pub(super) fn parse_to(depth_max: usize, text: &str) -> Result<Self, Error> {
-        // Before it is read: reading what nests deep takes a stack as deep.
-        let Outline { depth, members } = Outline::of(text);
-        if depth > depth_max {
-            return Err(Error::malformed(format!(
-                "the value nests deeper than {depth_max}; state what follows from it instead"
-            )));
-        }
-        // From bytes, as all JSON is read: a reader of text would be a second one.
-        let value: Value = serde_json::from_slice(text.as_bytes())
-            .map_err(|err| Error::malformed(format!("the value is no JSON: {err}")))?;
+        let (value, members) = read(DEPTH_MAX, text)?;
         // A map keeps the last of two.
         if members != count_members(&value) {
             return Err(Error::malformed(
@@ -58,6 +46,25 @@ impl Json {
             ));
         }
         Self::from_value(&value)
+    }
+
+    /// Takes `text`, which was exported, as a JSON value.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`] when it is not the canonical text of a value, or nests too deep.
+    pub fn restore(text: &str) -> Result<Self, Error> {
+        Self::restore_to(DEPTH_MAX, text)
+    }
+
+    /// As [`Json::restore`], for what nests at most so deep.
+    pub(super) fn restore_to(depth_max: usize, text: &str) -> Result<Self, Error> {
+        let it = Self::from_value(&read(depth_max, text)?.0)?;
+        // Earlier versions took integers beyond 2^53 - 1 that were written as `1e16`.
+        if it.as_str() == text {
+            return Ok(it);
+        }
+        Err(Error::malformed("the value is not in canonical form (RFC 8785)"))
     }
 
     /// `value`, which is part of one that was checked.
@@ -98,20 +105,6 @@ impl Json {
         Outline::of(&self.0).depth
     }
 
-    /// Its items, if it is an array.
-    pub(crate) fn items(&self) -> Result<Option<Vec<Self>>, Error> {
-        if !self.is_array() {
-            return Ok(None);
-        }
-        let value = self.value();
-        let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
-        items.iter().map(Self::from_value).collect::<Result<_, _>>().map(Some)
-    }
-
-    pub(crate) fn is_object(&self) -> bool {
-        self.0.starts_with('{')
-    }
-
     pub(crate) fn is_array(&self) -> bool {
         self.0.starts_with('[')
     }
@@ -125,6 +118,21 @@ impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// The value of `text`, which nests at most so deep, and how many members the text names.
+fn read(depth_max: usize, text: &str) -> Result<(Value, usize), Error> {
+    // Before it is read: reading what nests deep takes a stack as deep.
+    let Outline { depth, members } = Outline::of(text);
+    if depth > depth_max {
+        return Err(Error::malformed(format!(
+            "the value nests deeper than {depth_max}; state what follows from it instead"
+        )));
+    }
+    // From bytes, as all JSON is read: a reader of text would be a second one.
+    let value = serde_json::from_slice(text.as_bytes())
+        .map_err(|err| Error::malformed(format!("the value is no JSON: {err}")))?;
+    Ok((value, members))
 }
 
 /// What can be told of a text before it is read, whether or not it is JSON.
@@ -172,12 +180,13 @@ fn count_members(value: &Value) -> usize {
     }
 }
 
+/// Whether canonical JSON writes no integer for it that some reader would not know.
 fn is_exact(value: &Value) -> bool {
     match value {
-        Value::Number(it) => {
-            let whole = it.as_u64().or_else(|| it.as_i64().map(i64::unsigned_abs));
-            whole.is_none_or(|it| it <= INTEGER_MAX)
-        }
+        Value::Number(it) => it.as_f64().is_none_or(|it| {
+            // Every number between the two is whole, however it is written.
+            it.abs() <= INTEGER_MAX || it.abs() >= EXPONENT_MIN
+        }),
         Value::Array(items) => items.iter().all(is_exact),
         Value::Object(members) => members.values().all(is_exact),
         Value::Null | Value::Bool(_) | Value::String(_) => true,
@@ -186,7 +195,43 @@ fn is_exact(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// `1e16` was taken and kept as the integer that it is, which nobody could send or
+        /// import. What is taken is now taken again as it is kept.
+        #[test]
+        fn what_is_kept_can_be_sent_and_imported_again(bits: u64, shift in 0..25_i32) {
+            #[expect(clippy::cast_precision_loss, reason = "any number will do")]
+            let whole = bits as f64;
+            for number in [f64::from_bits(bits), whole, whole / 10_f64.powi(shift)] {
+                let sent = format!("{number:e}");
+                if let Ok(kept) = Json::parse(&sent) {
+                    prop_assert_eq!(&Json::parse(kept.as_str()).unwrap(), &kept, "{}", sent);
+                    prop_assert_eq!(&Json::restore(kept.as_str()).unwrap(), &kept, "{}", sent);
+                }
+            }
+        }
+
+        /// What earlier versions kept is exported too.
+        #[test]
+        fn any_number_that_was_kept_can_be_imported(bits: u64) {
+            if let Some(it) = serde_json::Number::from_f64(f64::from_bits(bits)) {
+                let kept = Json::from_value(&Value::Number(it)).unwrap();
+                prop_assert_eq!(&Json::restore(kept.as_str()).unwrap(), &kept);
+            }
+        }
+    }
+
+    #[test]
+    fn only_canonical_text_is_restored() {
+        for other in ["1.0", "[1, 2]", r#"{"b":1,"a":2}"#, "1e16", "9007199254740993", "1 "] {
+            assert!(Json::restore(other).is_err(), "{other}");
+        }
+        assert!(Json::restore("10000000000000000").is_ok());
+    }
 
     #[test]
     fn what_is_equal_has_one_text() {
@@ -203,6 +248,10 @@ mod tests {
             assert!(Json::parse(bad).is_err(), "{bad}");
         }
         assert!(Json::parse("9007199254740991").is_ok());
+        // An integer is one however it is written.
+        for bad in ["9007199254740992.0", "1e16", "-1.5e17", "99999999999999999999", "1e20"] {
+            assert!(Json::parse(bad).is_err(), "{bad}");
+        }
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert!(Json::parse(&nested(DEPTH_MAX)).is_ok());
         assert!(Json::parse(&nested(DEPTH_MAX + 1)).is_err());

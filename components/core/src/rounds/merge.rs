@@ -7,13 +7,17 @@
 //! holds, unless a strategy says otherwise. Nothing here depends on when a delta
 //! arrived, but for deltas of one participant among themselves.
 
-use std::collections::{BTreeMap, BTreeSet, btree_map};
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BTreeSet, btree_map},
+};
 
 use serde_json::Value;
 
 use super::{
     Delta, Json, Plan, State, Strategy, Weight,
     claim::{Change, Claim},
+    nesting::apart,
     path::Path,
 };
 use crate::{
@@ -26,12 +30,15 @@ use crate::{
 pub enum Why {
     /// The same participant said something else of the place later.
     Superseded,
-    /// The other one stands before it in the order of weight, participant, sequence.
+    /// The other one weighs more.
     Outweighed,
     /// More participants, or heavier ones, proposed another value.
     Outvoted,
-    /// An expert proposed another value.
+    /// An expert, or one named before, proposed another value.
     Overridden,
+    /// Both count the same: the participant first in the alphabet wins, or among even
+    /// votes the smaller canonical JSON.
+    Tie,
     /// What is above the place was removed or replaced.
     ReplacedAbove,
     /// What is below the place was changed, and would have gone.
@@ -40,11 +47,12 @@ pub enum Why {
 
 impl Why {
     /// Every reason.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Superseded,
         Self::Outweighed,
         Self::Outvoted,
         Self::Overridden,
+        Self::Tie,
         Self::ReplacedAbove,
         Self::ChangedBelow,
     ];
@@ -56,6 +64,7 @@ impl Why {
             Self::Outweighed => "outweighed",
             Self::Outvoted => "outvoted",
             Self::Overridden => "overridden",
+            Self::Tie => "tie",
             Self::ReplacedAbove => "replaced-above",
             Self::ChangedBelow => "changed-below",
         }
@@ -118,25 +127,28 @@ pub(super) fn in_order<'a>(deltas: &'a [Delta], plan: &Plan) -> Vec<Weighed<'a>>
 
 /// Settles `claims`: what becomes of which place, and what lost to what.
 pub(super) fn settle(
-    claims: Vec<Claim>,
+    claims: Vec<Claim<'_>>,
     order: &[Weighed<'_>],
     state: &State,
-    plan: &Plan,
 ) -> Result<(Vec<Settled>, Vec<Lost>), Error> {
-    let mut places: BTreeMap<Path, Vec<(usize, Change)>> = BTreeMap::new();
-    for Claim { delta, path, change } in claims {
-        places.entry(path).or_default().push((delta, change));
+    let mut places: BTreeMap<Path, Claimed<'_>> = BTreeMap::new();
+    for Claim { delta, path, change, strategy, .. } in claims {
+        let (_, claims) = places.entry(path).or_insert_with(|| (strategy, Vec::new()));
+        claims.push((delta, change));
     }
     let (mut settled, mut lost) = (Vec::new(), Vec::new());
-    for (path, claims) in places {
+    for (path, (strategy, claims)) in places {
         let mut place = Place { path: &path, order, lost: &mut lost };
         let voices = place.voices(claims);
-        if let Some((now, by)) = place.settle(voices, plan.strategy(&path), state)? {
+        if let Some((now, by)) = place.settle(voices, strategy, state)? {
             settled.push(Settled { path, now, by });
         }
     }
     Ok((apart(settled, state, &mut lost), lost))
 }
+
+/// How disagreements about a place are settled, and what deltas claim of it.
+type Claimed<'a> = (&'a Strategy, Vec<(usize, Change)>);
 
 /// What one participant says of one place.
 struct Voice {
@@ -150,6 +162,15 @@ impl Voice {
     fn first(&self) -> usize {
         self.deltas.first().copied().unwrap_or_default()
     }
+}
+
+/// How much a voice counts at a place.
+struct Standing {
+    /// Its place among the experts, whose first is 0.
+    expert: usize,
+    /// How many participants say the same, and what they weigh together.
+    votes: (u32, u64),
+    voice: Voice,
 }
 
 /// One place of which something is claimed.
@@ -189,9 +210,8 @@ impl Place<'_> {
                     Change::Append(more),
                 ) => {
                     all.append(more);
-                    voice.change = Change::Append(all);
-                    voice.deltas.splice(..0, deltas);
-                    voice.items = before;
+                    let deltas = [deltas, voice.deltas].concat();
+                    voice = Voice { change: Change::Append(all), deltas, items: before };
                 }
                 (Some(earlier), change) if earlier.change == *change => {
                     voice.deltas.splice(..0, earlier.deltas);
@@ -208,49 +228,56 @@ impl Place<'_> {
     /// What becomes of the place, and by which deltas.
     fn settle(
         &mut self,
-        mut voices: Vec<Voice>,
+        voices: Vec<Voice>,
         strategy: &Strategy,
         state: &State,
     ) -> Result<Option<(Becomes, Vec<usize>)>, Error> {
-        let why = match strategy {
-            Strategy::WeightedMerge | Strategy::Union => {
-                if voices.first().is_some_and(|it| matches!(it.change, Change::Append(_))) {
-                    return self.append(voices, strategy, state).map(Some);
-                }
-                Why::Outweighed
-            }
-            Strategy::HighestWeight => Why::Outweighed,
-            Strategy::MajorityVote => {
-                let votes = self.votes(&voices);
-                // Stable: among voices for one value the order of application stays.
-                voices = sorted(voices, |a, b| {
-                    let votes = |it: &Voice| votes.get(&it.change).copied().unwrap_or_default();
-                    votes(b).cmp(&votes(a)).then_with(|| a.change.text().cmp(&b.change.text()))
-                });
-                Why::Outvoted
-            }
-            Strategy::ExpertOverride(experts) => {
-                let place = |it: &Voice| {
-                    let participant = self.of(it.first()).map(|it| &it.delta.participant);
-                    participant.and_then(|it| experts.position(it)).unwrap_or(usize::MAX)
-                };
-                voices = sorted(voices, |a, b| place(a).cmp(&place(b)));
-                let is_expert = voices.first().is_some_and(|it| place(it) < usize::MAX);
-                if is_expert { Why::Overridden } else { Why::Outweighed }
-            }
+        let merges = matches!(strategy, Strategy::WeightedMerge | Strategy::Union);
+        if merges && matches!(voices.first().map(|it| &it.change), Some(Change::Append(_))) {
+            return self.append(voices, strategy, state).map(Some);
+        }
+        let votes = match strategy {
+            Strategy::MajorityVote => self.votes(&voices),
+            _ => vec![(0, 0); voices.len()],
         };
-        let mut voices = voices.into_iter();
-        let Some(Voice { change, mut deltas, mut items }) = voices.next() else { return Ok(None) };
+        let expert = |it: &Voice| {
+            let participant = self.of(it.first()).map(|it| &it.delta.participant);
+            strategy.experts().zip(participant).and_then(|(experts, it)| experts.position(it))
+        };
+        let standing = |(it, votes): (Voice, (u32, u64))| Standing {
+            expert: expert(&it).unwrap_or(usize::MAX),
+            votes,
+            voice: it,
+        };
+        let standings = voices.into_iter().zip(votes).map(standing).collect();
+        // Stable: among voices that count the same the order of application stays.
+        let mut standings = sorted(standings, |a, b| {
+            let by_text = || match strategy {
+                Strategy::MajorityVote => a.voice.change.text().cmp(&b.voice.change.text()),
+                _ => Ordering::Equal,
+            };
+            let by_votes = || b.votes.cmp(&a.votes);
+            a.expert.cmp(&b.expert).then_with(by_votes).then_with(by_text)
+        })
+        .into_iter();
+        let Some(best) = standings.next() else { return Ok(None) };
+        let Voice { change, mut deltas, mut items } = best.voice;
         let to = deltas.first().copied().unwrap_or_default();
-        for other in voices {
-            if other.change == change {
-                for item in &mut items {
-                    item.by.extend(&other.deltas);
+        for Standing { expert, votes, voice } in standings {
+            if voice.change == change {
+                for (item, same) in items.iter_mut().zip(voice.items) {
+                    item.by.extend(same.by);
                 }
-                deltas.extend(other.deltas);
-            } else {
-                self.lose(&other.deltas, to, why);
+                deltas.extend(voice.deltas);
+                continue;
             }
+            let why = match strategy {
+                Strategy::MajorityVote if votes == best.votes => Why::Tie,
+                Strategy::MajorityVote => Why::Outvoted,
+                _ if expert > best.expert => Why::Overridden,
+                _ => self.why_lighter(voice.first(), to),
+            };
+            self.lose(&voice.deltas, to, why);
         }
         let deltas = sorted(deltas, Ord::cmp);
         let now = match change {
@@ -261,16 +288,24 @@ impl Place<'_> {
         Ok(Some((now, deltas)))
     }
 
-    /// How many participants are for each value, and what they weigh together.
-    fn votes(&self, voices: &[Voice]) -> BTreeMap<Change, (u32, u64)> {
+    /// Why the delta `lost` lost to `won`, which stands before it in the order of
+    /// application.
+    fn why_lighter(&self, lost: usize, won: usize) -> Why {
+        let weight = |it: usize| self.of(it).map(|it| it.weight);
+        if weight(lost) == weight(won) { Why::Tie } else { Why::Outweighed }
+    }
+
+    /// Of each voice how many participants say the same, and what they weigh together.
+    fn votes(&self, voices: &[Voice]) -> Vec<(u32, u64)> {
         let mut votes = BTreeMap::new();
         for voice in voices {
             let weight = self.of(voice.first()).map_or(0, |it| it.weight.billionths());
-            let (count, sum): &mut (u32, u64) = votes.entry(voice.change.clone()).or_default();
+            let (count, sum): &mut (u32, u64) = votes.entry(&voice.change).or_default();
             *count = count.saturating_add(1);
             *sum = sum.saturating_add(weight.into());
         }
-        votes
+        let of = |it: &Voice| votes.get(&it.change).copied().unwrap_or_default();
+        voices.iter().map(of).collect()
     }
 
     /// The items of all who append, in order.
@@ -287,7 +322,7 @@ impl Place<'_> {
                 deltas.extend(voice.deltas);
             } else {
                 let to = deltas.first().copied().unwrap_or_default();
-                self.lose(&voice.deltas, to, Why::Outweighed);
+                self.lose(&voice.deltas, to, self.why_lighter(voice.first(), to));
             }
         }
         if *strategy == Strategy::Union {
@@ -313,45 +348,4 @@ impl Place<'_> {
         }
         Ok((Becomes::Longer(items), deltas))
     }
-}
-
-/// Keeps those of `settled` that can hold together: what removes or replaces a
-/// place cannot hold beside a change of what is below it.
-fn apart(settled: Vec<Settled>, state: &State, lost: &mut Vec<Lost>) -> Vec<Settled> {
-    let replaces = |it: &Settled| {
-        let is_new = it.path.find(&state.document).is_none();
-        match &it.now {
-            Becomes::Gone => true,
-            // Where nothing was, an object has room for what others put into it.
-            Becomes::This(value) => !(is_new && value.as_str() == "{}"),
-            Becomes::Longer(_) => is_new,
-        }
-    };
-    let first = |it: &Settled| it.by.first().copied().unwrap_or_default();
-    let settled = sorted(settled, |a, b| first(a).cmp(&first(b)));
-    let mut kept: BTreeMap<Path, Settled> = BTreeMap::new();
-    for it in settled {
-        let both_gone =
-            |other: &Settled| matches!((&it.now, &other.now), (Becomes::Gone, Becomes::Gone));
-        let above = it.path.above().find_map(|path| kept.get(&path).filter(|it| replaces(it)));
-        let above = above.filter(|other| !both_gone(other));
-        let below = kept.range(it.path.clone()..).skip_while(|(path, _)| **path == it.path);
-        let below = below.take_while(|(path, _)| it.path.covers(path)).map(|(_, it)| it);
-        let below =
-            below.filter(|other| replaces(&it) && !both_gone(other)).min_by_key(|it| first(it));
-        let loss = match (above, below) {
-            (Some(above), _) => Some((first(above), Why::ReplacedAbove)),
-            (None, Some(below)) => Some((first(below), Why::ChangedBelow)),
-            (None, None) => None,
-        };
-        match loss {
-            Some((to, why)) => {
-                let losses =
-                    it.by.iter().map(|&delta| Lost { delta, path: it.path.clone(), to, why });
-                lost.extend(losses);
-            }
-            None => drop(kept.insert(it.path.clone(), it)),
-        }
-    }
-    kept.into_values().collect()
 }

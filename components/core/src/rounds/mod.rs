@@ -18,8 +18,8 @@
 //!
 //! `json`, `path` and `path_pattern` are what deltas and plans are made of, `plan` what a round is opened
 //! with, `state` what it begins with. `check` tells whether a delta fits; `claim`
-//! takes deltas apart, `merge` settles what they claim, `apply` makes the next state
-//! of it, and `clip` makes that fit its limit. `close` puts these in a row. `redaction` takes
+//! takes deltas apart, `merge` settles what they claim, `nesting` keeps of that what can
+//! hold together, `apply` makes the next state of it, and `clip` makes that fit its limit. `close` puts these in a row. `redaction` takes
 //! a text out of all of them. `request` is what can be asked of rounds.
 
 mod apply;
@@ -31,6 +31,7 @@ mod error;
 mod history;
 mod json;
 mod merge;
+mod nesting;
 mod path;
 mod path_pattern;
 mod plan;
@@ -58,8 +59,8 @@ pub use plan::{
 pub(crate) use redaction::Redaction;
 pub use redaction::{SECRET_CHARS, Secret};
 pub use request::{CloseRound, OpenRound, Proposal, ReadDeltas, RedactRounds, check_deltas};
-pub(crate) use round::Rounds;
 pub use round::{Ended, Round};
+pub(crate) use round::{Rounds, Share};
 pub use state::{Convergence, Mark, Marks, State};
 
 /// The members of every round state (003, "Structure").
@@ -76,11 +77,21 @@ pub(crate) const RULES: &str = "rules";
 /// The most deltas of one round.
 pub const DELTAS_MAX: u32 = 2_000;
 /// The most bytes of all deltas of one round: of their values and provenances, and of
-/// each place they speak of its path and 96 bytes.
+/// each place they speak of its path and 96 bytes; 32 comparisons with the patterns of
+/// the plan count for one. What a round takes can be closed within a quarter of the time
+/// that a request has.
 pub const DELTAS_BYTES_MAX: u32 = 1 << 20;
+/// The most deltas of one participant, also the orchestrator, in one round: a quarter, so
+/// that nobody fills it alone.
+pub const SHARE_DELTAS_MAX: u32 = DELTAS_MAX / 4;
+/// The most bytes of one participant's deltas in one round, counted as those of all.
+pub const SHARE_BYTES_MAX: u32 = DELTAS_BYTES_MAX / 4;
 /// What a place that a delta speaks of counts for besides its path: if the delta loses
 /// there, to whom and why is kept.
 const PLACE_BYTES: usize = 96;
+/// How many comparisons of a path's steps with the patterns of a plan count for a byte: a
+/// plan of many long patterns takes more time for each place than the place itself.
+const COMPARISONS_PER_BYTE: usize = 32;
 /// The most deltas that are proposed at once.
 pub const PROPOSAL_DELTAS_MAX: usize = 200;
 /// The longest provenance, in characters.

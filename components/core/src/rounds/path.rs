@@ -132,12 +132,16 @@ impl Path {
         self.0.iter_mut().skip(1)
     }
 
-    /// The place one step below it.
-    #[must_use]
-    pub(crate) fn join(&self, step: Step) -> Self {
-        let mut steps = self.0.clone();
-        steps.push(step);
-        Self(steps)
+    /// Goes one step down.
+    pub(super) fn push(&mut self, step: Step) {
+        self.0.push(step);
+    }
+
+    /// Goes one step up, but never above the member of the state.
+    pub(super) fn pop(&mut self) {
+        if self.0.len() > 1 {
+            self.0.pop();
+        }
     }
 
     /// Whether it is `other` or above it.
@@ -148,15 +152,6 @@ impl Path {
     /// The steps from it to `other`, which is below it.
     pub(crate) fn below<'a>(&self, other: &'a Self) -> Option<&'a [Step]> {
         other.0.strip_prefix(self.0.as_slice())
-    }
-
-    /// The places above it, the nearest first.
-    pub(crate) fn above(&self) -> impl Iterator<Item = Self> {
-        let mut here = self.0.as_slice();
-        std::iter::from_fn(move || {
-            here = here.split_last()?.1;
-            (!here.is_empty()).then(|| Self(here.to_vec()))
-        })
     }
 
     /// What is there in `document`.

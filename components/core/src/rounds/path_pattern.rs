@@ -88,25 +88,33 @@ impl PathPattern {
         text
     }
 
-    /// Whether `path` is meant.
-    pub fn matches(&self, path: &Path) -> bool {
-        // Which beginnings of the path are selected by the segments so far.
-        let mut ends = vec![true];
-        ends.resize(path.steps().len() + 1, false);
+    /// Whether `path` is meant; adds to `comparisons` how many it took to find out.
+    pub(super) fn matches(&self, path: &Path, comparisons: &mut usize) -> bool {
+        // Bit n: the first n steps of the path, which has at most 33, are selected by the
+        // segments so far.
+        let mut ends = 1_u64;
         for segment in self.query.segments() {
-            let mut next = vec![false; ends.len()];
-            let mut is_below = false;
-            for ((step, end), reached) in
-                path.steps().iter().zip(&ends).zip(next.iter_mut().skip(1))
-            {
-                is_below |= *end;
-                let from = if segment.is_descendant() { is_below } else { *end };
-                *reached =
-                    from && segment.selectors().as_slice().iter().any(|it| selects(it, step));
+            let selectors = segment.selectors().as_slice();
+            let (first, is_deep) = (ends.trailing_zeros(), segment.is_descendant());
+            let steps = path.steps().iter().skip(usize::try_from(first).unwrap_or_default());
+            let mut next = 0_u64;
+            for (nth, step) in (first..63).zip(steps) {
+                if !is_deep && ends >> nth == 0 {
+                    break;
+                }
+                if is_deep || ends >> nth & 1 == 1 {
+                    *comparisons = comparisons.saturating_add(selectors.len());
+                    if selectors.iter().any(|it| selects(it, step)) {
+                        next |= 2 << nth;
+                    }
+                }
             }
             ends = next;
+            if ends == 0 {
+                return false;
+            }
         }
-        ends.contains(&true)
+        true
     }
 }
 
@@ -157,10 +165,10 @@ mod tests {
         ] {
             let it = PathPattern::parse(pattern).unwrap();
             for path_text in meant {
-                assert!(it.matches(&path(path_text)), "{pattern} {path_text}");
+                assert!(it.matches(&path(path_text), &mut 0), "{pattern} {path_text}");
             }
             for path_text in not_meant {
-                assert!(!it.matches(&path(path_text)), "{pattern} {path_text}");
+                assert!(!it.matches(&path(path_text), &mut 0), "{pattern} {path_text}");
             }
         }
         for bad in ["", "bindings", "$.a[?@.b]", "$.a[1:2]", "$.a[-1]"] {

@@ -241,10 +241,11 @@ impl Plan {
         rule.map_or(Weight::DEFAULT, |it| it.weight)
     }
 
-    /// How disagreements about `path` are settled.
-    pub(super) fn strategy(&self, path: &Path) -> &Strategy {
+    /// How disagreements about `path` are settled; adds to `comparisons` how many it took
+    /// to find out.
+    pub(super) fn strategy(&self, path: &Path, comparisons: &mut usize) -> &Strategy {
         const DEFAULT: &Strategy = &Strategy::WeightedMerge;
-        let rule = self.strategies.iter().find(|it| it.paths.matches(path));
+        let rule = self.strategies.iter().find(|it| it.paths.matches(path, comparisons));
         rule.map_or(DEFAULT, |it| &it.strategy)
     }
 }

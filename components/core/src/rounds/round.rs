@@ -1,7 +1,10 @@
 //! What is known of a round besides its deltas.
 
-use super::{Clip, Clipped, Convergence, Plan, plan::BYTES_MAX_DEFAULT};
-use crate::{participant::Participant, time::Timestamp};
+use super::{
+    Clip, Clipped, Convergence, DELTAS_BYTES_MAX, DELTAS_MAX, Plan, RoundError, RoundLimit,
+    SHARE_BYTES_MAX, SHARE_DELTAS_MAX, plan::BYTES_MAX_DEFAULT,
+};
+use crate::{Error, participant::Participant, time::Timestamp};
 
 /// A round.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,5 +68,55 @@ pub(crate) struct Rounds {
 impl Default for Rounds {
     fn default() -> Self {
         Self { last: 0, oldest: 0, bytes_max: BYTES_MAX_DEFAULT, open: None, open_bytes: 0 }
+    }
+}
+
+/// How many deltas there are in a round, and what they come to among
+/// [`DELTAS_BYTES_MAX`](super::DELTAS_BYTES_MAX): of one participant, or of all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Share {
+    pub(crate) deltas: u32,
+    pub(crate) bytes: u32,
+}
+
+impl Share {
+    /// Adds a delta that counts for so many bytes.
+    pub(crate) fn add(&mut self, bytes: u32) {
+        self.deltas = self.deltas.saturating_add(1);
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// Rejects more than a participant may propose to one round.
+    ///
+    /// # Errors
+    ///
+    /// [`RoundError::Full`].
+    pub(crate) fn check_own(self) -> Result<(), Error> {
+        let Self { deltas, bytes } = self;
+        let over = if deltas > SHARE_DELTAS_MAX {
+            RoundLimit::OwnDeltas { deltas, deltas_max: SHARE_DELTAS_MAX }
+        } else if bytes > SHARE_BYTES_MAX {
+            RoundLimit::OwnBytes { bytes, bytes_max: SHARE_BYTES_MAX }
+        } else {
+            return Ok(());
+        };
+        Err(RoundError::Full { over }.into())
+    }
+
+    /// Rejects more than a round takes.
+    ///
+    /// # Errors
+    ///
+    /// [`RoundError::Full`].
+    pub(crate) fn check_all(self) -> Result<(), Error> {
+        let Self { deltas, bytes } = self;
+        let over = if deltas > DELTAS_MAX {
+            RoundLimit::Deltas { deltas, deltas_max: DELTAS_MAX }
+        } else if bytes > DELTAS_BYTES_MAX {
+            RoundLimit::Bytes { bytes, bytes_max: DELTAS_BYTES_MAX }
+        } else {
+            return Ok(());
+        };
+        Err(RoundError::Full { over }.into())
     }
 }

@@ -78,7 +78,7 @@ impl State {
         rules: Vec<Mark>,
     ) -> Result<Self, Error> {
         // An item that was appended is one deeper than the list it was sent for.
-        let text = Json::parse_to(DEPTH_MAX + 1, document)?;
+        let text = Json::restore_to(DEPTH_MAX + 1, document)?;
         let document = text.value();
         let list = |member: &str, marks: &[Mark]| {
             document.get(member)?.as_array().filter(|it| it.len() == marks.len())

@@ -56,6 +56,40 @@ fn of_equal_weights_the_participant_first_in_the_alphabet_wins_whoever_came_firs
     }
 }
 
+/// Who lost to one of the same weight was told that it was outweighed, and looked for a
+/// weight that was not there. It is told that they tied, wherever nothing but the order
+/// of the alphabet or of the texts decides.
+#[test]
+fn who_counts_the_same_as_the_winner_ties() {
+    let said = |place: &str| [A, B, C].map(|who| (who, format!("add $.rules[0].{place} {who:?}")));
+    let strategies = [
+        ("$.rules[0].merged", "weighted-merge"),
+        ("$.rules[0].highest", "highest-weight"),
+        ("$.rules[0].voted", "majority-vote"),
+        ("$.rules[0].expert", "expert-override:subagent:b,subagent:*"),
+    ];
+    for (place, expected) in [
+        ("merged", ["applied", "lost to 1: tie", "lost to 1: outweighed"]),
+        ("highest", ["applied", "lost to 1: tie", "lost to 1: outweighed"]),
+        ("voted", ["applied", "lost to 1: tie", "lost to 1: outvoted"]),
+        ("expert", ["lost to 2: overridden", "applied", "lost to 2: overridden"]),
+    ] {
+        let host = session();
+        play(&host, plan(&[], &[]), &[(CHIEF, "add $.rules [{}]")]);
+        let deltas = said(place);
+        let deltas: Vec<_> = deltas.iter().map(|(who, it)| (*who, it.as_str())).collect();
+        play(&host, plan(&[(A, 0.5), (B, 0.5), (C, 0.1)], &strategies), &deltas);
+        assert_eq!(fates(&host), expected, "{place}");
+    }
+    // Of experts of one place the heavier one wins, and of those alike the first.
+    let host = session();
+    let alike = [("$.query", "expert-override:subagent:*")];
+    let deltas = [A, B, C].map(|who| (who, format!("modify $.query {who:?}")));
+    let deltas: Vec<_> = deltas.iter().map(|(who, it)| (*who, it.as_str())).collect();
+    play(&host, plan(&[(A, 0.5), (B, 0.5), (C, 0.1)], &alike), &deltas);
+    assert_eq!(fates(&host), ["applied", "lost to 1: tie", "lost to 1: outweighed"]);
+}
+
 #[test]
 fn objects_are_merged_member_by_member_and_items_appended_heaviest_first() {
     let host = session();

@@ -89,14 +89,14 @@ fn every_state_can_be_read_again_as_long_as_it_is_kept() {
         let document = read(&host, Some(round)).document;
         serde_json::from_str::<serde_json::Value>(document.as_str()).unwrap()["query"].clone()
     };
-    for round in rounds - ROUNDS_KEPT..=rounds {
+    for round in rounds - ROUNDS_KEPT + 1..=rounds {
         assert_eq!(query(round), json!(round.to_string()));
     }
-    for round in [0, rounds - ROUNDS_KEPT - 1, rounds + 1, u64::MAX] {
+    for round in [0, rounds - ROUNDS_KEPT, rounds + 1, u64::MAX] {
         let asked = host.ask(A, &Command::ReadState { round: Some(round) });
         assert_eq!(code(asked), Code::RoundNotFound, "{round}");
     }
-    assert_eq!(deltas(&host, None).len(), usize::try_from(ROUNDS_KEPT).unwrap() + 1);
+    assert_eq!(deltas(&host, None).len(), usize::try_from(ROUNDS_KEPT).unwrap());
     let rows = host.rows("r/").len();
     play(&host, Plan::default(), &[(A, "add $.rules [1]")]);
     assert_eq!(host.rows("r/").len(), rows, "for each round that comes one goes");
@@ -130,7 +130,7 @@ fn of_large_rounds_fewer_are_kept() {
     for _ in 0..70 {
         play(&host, Plan::default(), &[(A, r#"modify $.query "small""#)]);
     }
-    assert_eq!(host.rows("r/s/").len(), usize::try_from(ROUNDS_KEPT).unwrap() + 1);
+    assert_eq!(host.rows("r/s/").len(), usize::try_from(ROUNDS_KEPT).unwrap());
 }
 
 #[test]

@@ -86,9 +86,11 @@ fn apart(
     rules: &Rules,
 ) -> Vec<Claim> {
     let here = look(state, path);
-    let merges = matches!(rules.of(path), "weighted-merge" | "union");
+    let bindings = Step::Name("bindings".to_owned());
+    let is_term = path.len() > 1 && path[0] == bindings;
+    let merges = matches!(rules.of(path), "weighted-merge" | "union") && !is_term;
     let claim = |what| vec![Claim { rank, path: path.to_vec(), what }];
-    let is_bindings = path == [Step::Name("bindings".to_owned())];
+    let is_bindings = path == [bindings];
     match value {
         Value::Object(members)
             if (is_bindings || merges && here.is_none_or(Value::is_object))
@@ -102,6 +104,7 @@ fn apart(
             below.collect()
         }
         _ if operation == "add"
+            && !is_term
             && (here.is_some_and(Value::is_array)
                 || here.is_none() && merges && value.is_array()) =>
         {
@@ -236,8 +239,8 @@ impl Reading<'_> {
         voices
     }
 
-    /// Who wins among `voices`, and why the others lose.
-    fn winner<'v>(&self, strategy: &str, voices: &'v [Voice]) -> (&'v Voice, &'static str) {
+    /// Who wins among `voices`.
+    fn winner<'v>(&self, strategy: &str, voices: &'v [Voice]) -> &'v Voice {
         let rank = |it: &&Voice| it.claims[0].rank;
         let same = |what: &What| -> Vec<&'v Voice> {
             voices.iter().filter(|it| it.what == *what).collect()
@@ -256,26 +259,40 @@ impl Reading<'_> {
             "expert-override" => voices.iter().min_by_key(|it| (expert(it), rank(it))),
             _ => voices.iter().min_by_key(rank),
         };
-        let winner = winner.unwrap();
-        let why = match strategy {
-            "majority-vote" => "outvoted",
-            "expert-override" if expert(&winner) < usize::MAX => "overridden",
-            _ => "outweighed",
+        winner.unwrap()
+    }
+
+    /// Why `loser` lost to `winner`.
+    fn why(&self, strategy: &str, voices: &[Voice], winner: &Voice, loser: &Voice) -> &'static str {
+        let who = |it: &Voice| self.who(it.claims[0].rank);
+        let weight = |it: &Voice| self.deltas[it.claims[0].rank].weight;
+        let votes = |it: &Voice| {
+            let same = voices.iter().filter(|other| other.what == it.what);
+            (same.clone().count(), same.map(|it| u64::from(weight(it))).sum::<u64>())
         };
-        (winner, why)
+        let expert = |it: &Voice| self.rules.experts.iter().position(|of| of == who(it));
+        match strategy {
+            "majority-vote" if votes(winner) == votes(loser) => "tie",
+            "majority-vote" => "outvoted",
+            "expert-override" if expert(winner) != expert(loser) => "overridden",
+            _ if weight(winner) == weight(loser) => "tie",
+            _ => "outweighed",
+        }
     }
 
     /// What becomes of `path`, of which this is claimed.
     fn settle(&mut self, path: Vec<Step>, claims: Vec<Claim>) -> Outcome {
         let (voices, strategy) = (self.voices(claims), self.rules.of(&path));
-        let (winner, why) = self.winner(strategy, &voices);
+        let winner = self.winner(strategy, &voices);
         let merges = matches!(strategy, "weighted-merge" | "union");
         let appends = merges && matches!(winner.what, What::More(_));
         let (mut items, mut ranks) = (Vec::new(), Vec::new());
-        for Voice { what, claims } in &voices {
+        for voice in &voices {
+            let Voice { what, claims } = voice;
             if let (true, What::More(more)) = (appends, what) {
                 items.extend(more.clone());
             } else if *what != winner.what {
+                let why = self.why(strategy, &voices, winner, voice);
                 for it in claims {
                     self.lost[it.rank].insert(path.clone(), (winner.claims[0].rank, why));
                 }

@@ -235,7 +235,7 @@ impl DeltaItem {
 
     fn delta(&self, sequence: u32, values: &Values) -> Result<Delta, Error> {
         let value = self.value.as_ref();
-        let value = value.map(|it| Json::parse(values.named(it)?)).transpose()?;
+        let value = value.map(|it| Json::restore(values.named(it)?)).transpose()?;
         Ok(Delta {
             sequence,
             participant: Participant::parse(&self.participant)?,

@@ -6,7 +6,7 @@ use crate::{
     Error,
     port::{Bucket, Change},
     record,
-    rounds::{Delta, Fate, Json, KEPT_BYTES_MAX, ROUNDS_KEPT, Round, Rounds, State},
+    rounds::{Delta, Fate, Json, KEPT_BYTES_MAX, ROUNDS_KEPT, Round, Rounds, Share, State},
     session::{Draft, Opened, put},
 };
 
@@ -14,6 +14,12 @@ impl<B: Bucket> Opened<'_, B> {
     pub(super) fn rounds(&self) -> Result<Rounds, Error> {
         let bytes = self.bucket.get(record::ROUNDS)?;
         bytes.map_or_else(|| Ok(Rounds::default()), |it| record::decode_rounds(&it))
+    }
+
+    /// What the caller has proposed to the open round.
+    pub(super) fn own_share(&self) -> Result<Share, Error> {
+        let bytes = self.bucket.get(&record::share_row(&self.caller.participant))?;
+        bytes.map_or_else(|| Ok(Share::default()), |it| record::decode_share(&it))
     }
 
     /// The state that `round` made, which is kept.
@@ -70,7 +76,9 @@ impl<B: Bucket> Opened<'_, B> {
         let mut sizes = VecDeque::from(sizes);
         sizes.push_back(u32::try_from(bytes).unwrap_or(u32::MAX));
         while rounds.oldest < rounds.last {
-            let kept = rounds.last.saturating_sub(rounds.oldest);
+            // Round 0 is what the first begins with, and none of them.
+            let before = rounds.oldest.max(1).saturating_sub(1);
+            let kept = rounds.last.saturating_sub(before);
             let sum = sizes.iter().fold(0_u64, |sum, it| sum.saturating_add((*it).into()));
             if kept <= ROUNDS_KEPT && sum <= KEPT_BYTES_MAX {
                 break;
@@ -80,8 +88,7 @@ impl<B: Bucket> Opened<'_, B> {
             draft.changes.push(Change::Delete(record::ended_row(gone)));
             draft.changes.push(Change::DeletePrefix(record::delta_rows(gone)));
             rounds.oldest = gone.saturating_add(1);
-            // Round 0 has no size: it is what the first begins with.
-            if u64::try_from(sizes.len()).is_ok_and(|it| it > kept) {
+            if gone > 0 {
                 sizes.pop_front();
             }
         }

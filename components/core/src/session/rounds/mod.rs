@@ -14,12 +14,12 @@ use crate::{
     Error,
     audit::AuditAction,
     command::{CloseRound, OpenRound, Proposal, ReadDeltas},
-    port::Bucket,
+    port::{Bucket, Change},
     record,
     reply::{DeltaRead, DeltasPage, Proposed, Reply, StateRead},
     rounds::{
-        self, Closing, DELTAS_BYTES_MAX, DELTAS_MAX, Delta, Ended, Path, Round, RoundError,
-        RoundLimit, Rounds, SentDelta, State, Status,
+        self, Closing, Delta, Ended, Path, Round, RoundError, Rounds, SentDelta, Share, State,
+        Status,
     },
 };
 
@@ -30,18 +30,18 @@ impl<B: Bucket> Opened<'_, B> {
             return Ok(first);
         }
         let mut rounds = self.rounds()?;
+        if open.query.is_some() && rounds.last > 0 {
+            return Err(Error::malformed(
+                "query is for the first round of a session; change it by a delta that modifies \
+                 $.query",
+            ));
+        }
         if let Some(round) = &rounds.open {
             return Err(RoundError::Open { round: round.number }.into());
         }
         let bytes_max = open.plan.bytes_max.unwrap_or(rounds.bytes_max);
         let mut draft = Draft::new(self)?;
         if let Some(query) = &open.query {
-            if rounds.last > 0 {
-                return Err(Error::malformed(
-                    "query is for the first round of a session; change it by a delta that \
-                     modifies $.query",
-                ));
-            }
             let state = State::new(query)?;
             rounds::check_size(&state, bytes_max)?;
             draft.changes.push(put(record::state_row(0), record::encode_state(&state)?));
@@ -70,21 +70,27 @@ impl<B: Bucket> Opened<'_, B> {
         let last = rounds.last;
         let round = rounds.open.as_mut().ok_or(RoundError::NotOpen { last })?;
         let state = self.state(last)?;
+        let (mut own, mut all) = (self.own_share()?, Share::default());
+        (all.deltas, all.bytes) = (round.deltas, rounds.open_bytes);
         let (mut deltas, first) = (Vec::new(), round.deltas.saturating_add(1));
         for ((nth, sent), sequence) in (1..).zip(&proposal.deltas).zip(first..) {
             let delta = self.fitting(sent, sequence, &state, round);
             let (delta, bytes) =
                 delta.map_err(|error| RoundError::InProposal { nth, error: Box::new(error) })?;
             deltas.push(delta);
-            rounds.open_bytes = rounds.open_bytes.saturating_add(bytes);
+            own.add(bytes);
+            all.add(bytes);
         }
-        let count = u32::try_from(deltas.len()).unwrap_or(u32::MAX);
-        round.deltas = round.deltas.saturating_add(count);
-        check_room(round.deltas, rounds.open_bytes)?;
+        own.check_own()?;
+        all.check_all()?;
+        let count = all.deltas.saturating_sub(round.deltas);
+        (round.deltas, rounds.open_bytes) = (all.deltas, all.bytes);
         let number = round.number;
         let mut draft = Draft::new(self)?;
         let row = record::delta_row(number, first);
         draft.changes.push(put(row, record::encode_deltas(&deltas)?));
+        let row = record::share_row(&self.caller.participant);
+        draft.changes.push(put(row, record::encode_share(own)?));
         let reply = Reply::Proposed(Proposed { round: number, first, count });
         finish(draft, &rounds, AuditAction::ProposeDeltas, number, asked, reply)
     }
@@ -147,6 +153,9 @@ impl<B: Bucket> Opened<'_, B> {
         let bytes = deltas_bytes.saturating_add(state.len()).saturating_add(ended.len());
         draft.changes.push(put(record::state_row(number), state));
         draft.changes.push(put(record::ended_row(number), ended));
+        if !fates.is_empty() {
+            draft.changes.push(Change::DeletePrefix(record::SHARES.to_owned()));
+        }
         self.forget_rounds(&mut draft, &mut rounds, bytes)?;
         let reply = Reply::Round(Box::new(round));
         finish(draft, &rounds, AuditAction::CloseRound, number, asked, reply)
@@ -261,18 +270,6 @@ fn finish<B: Bucket>(
     draft.tell(action, About { round: Some(round), ..About::default() });
     let request = answer_row(asked, draft.revision, &reply)?;
     draft.commit(reply, request)
-}
-
-/// Refuses more deltas than a round takes.
-fn check_room(deltas: u32, bytes: u32) -> Result<(), Error> {
-    let over = if deltas > DELTAS_MAX {
-        RoundLimit::Deltas { deltas, deltas_max: DELTAS_MAX }
-    } else if bytes > DELTAS_BYTES_MAX {
-        RoundLimit::Bytes { bytes, bytes_max: DELTAS_BYTES_MAX }
-    } else {
-        return Ok(());
-    };
-    Err(RoundError::Full { over }.into())
 }
 
 /// Refuses a round of which nothing is known.

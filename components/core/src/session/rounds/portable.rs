@@ -4,14 +4,16 @@
 //! Rounds are not played again: what they made is as it was, also where a redaction
 //! took out what they had settled.
 
+use std::collections::BTreeMap;
+
 use crate::{
     Error,
-    participant::Role,
+    participant::{Participant, Role},
     port::{Bucket, Change},
     record,
     rounds::{
         self, BYTES_MAX, BYTES_MAX_DEFAULT, DELTAS_BYTES_MAX, DELTAS_MAX, Ended, Fate, KeptRound,
-        Operation, PROPOSAL_DELTAS_MAX, ROUNDS_KEPT, RoundHistory, Rounds, State, Status,
+        Operation, PROPOSAL_DELTAS_MAX, ROUNDS_KEPT, RoundHistory, Rounds, Share, State, Status,
     },
     session::{
         Opened,
@@ -21,9 +23,9 @@ use crate::{
     time::Timestamp,
 };
 
-/// By how much a redaction may make longer what it leaves: a marker has 25 bytes, what
-/// it replaces 4 or more, and both have quotes.
-const GROWTH: u32 = 5;
+/// By how much a redaction may make longer what it leaves: a marker has 25 bytes and
+/// quotes, what it replaces 4 or more, and numbers have no quotes.
+const GROWTH: u32 = 7;
 
 impl<B: Bucket> Opened<'_, B> {
     /// What is kept of the session's rounds.
@@ -72,36 +74,40 @@ pub(in crate::session) fn store(
         }
         changes.extend(rows.into_iter().map(|(row, bytes)| put(row, bytes)));
     }
-    let rounds = rounds_of(history)?;
+    let (rounds, shares) = rounds_of(history)?;
     changes.push(put(record::ROUNDS, record::encode_rounds(&rounds)?));
+    for (participant, share) in shares {
+        changes.push(put(record::share_row(participant), record::encode_share(share)?));
+    }
     if rounds.last > 0 {
         changes.push(put(record::ROUND_SIZES, record::encode_sizes(&sizes)?));
     }
     Ok(())
 }
 
-/// What is known of the rounds in `history`.
-fn rounds_of(history: &RoundHistory) -> Result<Rounds, Error> {
+/// What is known of the rounds in `history`, and what each has proposed to the open one.
+fn rounds_of(history: &RoundHistory) -> Result<(Rounds, BTreeMap<&Participant, Share>), Error> {
     let open = history.rounds.last().filter(|it| it.state.is_none());
     let ended = history.rounds.iter().rfind(|it| it.state.is_some());
     let first = history.rounds.first().map_or(1, |it| it.round.number);
     let mut last = history.rounds.last().map_or(0, |it| it.round.number);
-    let mut open_bytes = 0_u32;
+    let mut shares: BTreeMap<&Participant, Share> = BTreeMap::new();
     if let Some(open) = open {
         last = last.saturating_sub(1);
         let before = state_before(history, history.rounds.len())?;
         for delta in &open.deltas {
             let bytes = rounds::check(delta, &before, &open.round.plan)?;
-            open_bytes = open_bytes.saturating_add(bytes);
+            shares.entry(&delta.participant).or_default().add(bytes);
         }
     }
-    Ok(Rounds {
+    let rounds = Rounds {
         last,
         oldest: if first == 1 { 0 } else { first },
         bytes_max: ended.map_or(BYTES_MAX_DEFAULT, |it| it.round.bytes_max),
         open: open.map(|it| it.round.clone()),
-        open_bytes,
-    })
+        open_bytes: shares.values().fold(0, |sum, it| sum.saturating_add(it.bytes)),
+    };
+    Ok((rounds, shares))
 }
 
 /// The state that the last of the first `count` rounds began with.
@@ -117,6 +123,7 @@ fn state_before(history: &RoundHistory, count: usize) -> Result<State, Error> {
 pub(in crate::session) fn check(history: &RoundHistory) -> Result<(), Error> {
     let first = history.rounds.first().map_or(0, |it| it.round.number);
     let count = u64::try_from(history.rounds.len()).unwrap_or(u64::MAX);
+    // Earlier versions kept one more; and one may be open.
     if count > ROUNDS_KEPT.saturating_add(2) || first > NUMBER_MAX {
         return Err(wrong("its rounds are over their limits"));
     }

@@ -1,0 +1,257 @@
+//! How much work a round is to close: whatever was accepted is closed by visiting each
+//! of its bytes a few times, however deep it nests and whatever its plan says.
+//!
+//! Work is counted, not timed: every visit of a value copies it, so the bytes that are
+//! allocated, divided by those of parsing all of it once, tell how often it was visited.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+mod support;
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+};
+
+use proptest::{prelude::*, sample::select, strategy::Strategy as Generated};
+use serde_json::{Value, json};
+use shared_context_core::{
+    CloseRound, Code, Command, OpenRound, Proposal, Reply,
+    rounds::{Clip, PathPattern, Plan, RULES_MAX, SentDelta, Strategy, StrategyRule},
+};
+use support::TestHost;
+
+/// How often all that a round took, and the state it began with, may be visited when it is
+/// closed.
+const VISITS_MAX: usize = 8;
+/// How many bytes a round takes, and its state.
+const ROUND_BYTES: usize = (1 << 20) + 262_144;
+
+thread_local! {
+    static ALLOCATED: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+#[expect(unsafe_code, reason = "an allocator hands out memory")]
+// SAFETY: passes everything on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATED.with(|it| it.set(it.get() + layout.size()));
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What `act` makes, and how many bytes it allocates.
+fn counted<T>(act: impl FnOnce() -> T) -> (T, usize) {
+    let before = ALLOCATED.get();
+    let made = act();
+    (made, ALLOCATED.get() - before)
+}
+
+fn session() -> TestHost {
+    let host = TestHost::default();
+    host.now.set(1_000_000);
+    host.ask("admin", &Command::CreateSession(Box::default())).unwrap();
+    host
+}
+
+fn open(host: &TestHost, plan: Plan) {
+    let plan = Plan { bytes_max: Some(262_144), clip: Clip::LargestFirst, ..plan };
+    let open = OpenRound { plan, query: None, request_id: None };
+    host.ask("orchestrator", &Command::OpenRound(Box::new(open))).unwrap();
+}
+
+/// Operation, path and value.
+type Delta = (&'static str, String, String);
+
+fn delta(operation: &'static str, path: &str, value: impl ToString) -> Delta {
+    (operation, path.to_owned(), value.to_string())
+}
+
+fn propose(host: &TestHost, who: &str, deltas: &[Delta]) -> Result<(), Code> {
+    let sent = |(operation, path, value): &Delta| {
+        SentDelta::new(operation, path, Some(value), "seen").unwrap()
+    };
+    let proposal = Proposal::new(deltas.iter().map(sent).collect(), None).unwrap();
+    let done = host.ask(who, &Command::ProposeDeltas(proposal));
+    done.map(drop).map_err(|error| error.code())
+}
+
+fn close(host: &TestHost) {
+    host.ask("orchestrator", &Command::CloseRound(CloseRound::default())).unwrap();
+}
+
+/// `value` below so many objects.
+fn nested(depth: usize, value: Value) -> Value {
+    (0..depth).fold(value, |it, _| json!({ "k": it }))
+}
+
+/// Closing a round wrote everything below anew at each level: four proposals of 120 KB,
+/// 27 levels deep, took longer than a request may, and only discarding everybody's
+/// deltas helped. What is deep is now visited as often as what is flat.
+#[test]
+fn a_deep_round_is_closed_with_the_work_of_a_flat_one() {
+    let appended = |depth: usize| {
+        let host = session();
+        open(&host, Plan::default());
+        for nth in 0..4 {
+            let value = nested(depth, json!("x".repeat(120_000)));
+            let delta = delta("add", "$.entities", format!("[{value}]"));
+            propose(&host, &format!("subagent:{nth}"), &[delta]).unwrap();
+        }
+        counted(|| close(&host)).1
+    };
+    let merged = |depth: usize| {
+        let host = session();
+        open(&host, Plan::default());
+        propose(&host, "subagent:a", &[delta("add", "$.entities", "[{}]")]).unwrap();
+        close(&host);
+        open(&host, Plan::default());
+        for nth in 0..4 {
+            let value = nested(depth, json!("x".repeat(120_000)));
+            let delta = delta("add", &format!("$.entities[0].own{nth}"), value);
+            propose(&host, &format!("subagent:{nth}"), &[delta]).unwrap();
+        }
+        counted(|| close(&host)).1
+    };
+    for close in [&appended as &dyn Fn(usize) -> usize, &merged] {
+        let (flat, deep) = (close(0), close(27));
+        assert!(deep < flat + flat / 4, "{deep} bytes, and flat {flat}");
+    }
+}
+
+/// Each delta was compared with a copy of what is at its place: two hundred small ones
+/// wrote a large state two hundred times, and an open round of two thousand could not
+/// be imported.
+#[test]
+fn what_is_there_is_not_written_anew_for_each_delta() {
+    let host = session();
+    open(&host, Plan::default());
+    let large = delta("add", "$.rules", json!(["x".repeat(200_000)]));
+    propose(&host, "subagent:a", &[large]).unwrap();
+    close(&host);
+    open(&host, Plan::default());
+    let delta = delta("modify", "$.rules[0]", 1);
+    let (_, once) = counted(|| propose(&host, "subagent:a", std::slice::from_ref(&delta)).unwrap());
+    let (_, often) = counted(|| propose(&host, "subagent:b", &vec![delta; 200]).unwrap());
+    assert!(often < once + 1_000_000, "{often} bytes, and for one {once}");
+    let Reply::Portable(it) = host.ask("admin", &Command::Export).unwrap().reply else { panic!() };
+    let there = TestHost::default();
+    there.now.set(1_000_000);
+    let import = Command::Import(it);
+    let (_, imported) = counted(|| there.ask("admin", &import).unwrap());
+    assert!(imported < 10_000_000, "{imported} bytes");
+}
+
+/// What a round is filled with.
+#[derive(Debug, Clone)]
+struct Shape {
+    participants: usize,
+    /// How deep, how many members at the bottom, and how long their names are.
+    depth: usize,
+    width: usize,
+    name: usize,
+    /// What is at the bottom: a list, or a text so long.
+    leaf: Option<usize>,
+    /// Whether the deltas are of one place, of a place each, or of a list.
+    place: &'static str,
+    strategy: &'static str,
+    /// What the rules before that strategy are, of which none fits.
+    pattern: &'static str,
+}
+
+fn shapes() -> impl Generated<Value = Shape> {
+    let leaf = prop_oneof![Just(None), (0..2_000_usize).prop_map(Some)];
+    let patterns = vec!["", "$.entities[*].k.k.k.z", "$..k..k..k..k..k..k..z", "wide"];
+    (
+        (1..9_usize, 0..27_usize, select(vec![1_usize, 2, 30, 800]), select(vec![1_usize, 9, 300])),
+        (leaf, select(vec!["one", "own", "list"])),
+        select(vec!["weighted-merge", "union", "majority-vote", "highest-weight"]),
+        select(patterns),
+    )
+        .prop_map(|((participants, depth, width, name), (leaf, place), strategy, pattern)| {
+            Shape { participants, depth, width, name, leaf, place, strategy, pattern }
+        })
+}
+
+impl Shape {
+    fn plan(&self) -> Plan {
+        let rule = |paths: &str, strategy| StrategyRule {
+            paths: PathPattern::parse(paths).unwrap(),
+            strategy: Strategy::parse(strategy, None).unwrap(),
+        };
+        let wide = format!("$..[{}'z']", "'y',".repeat(120));
+        let pattern = if self.pattern == "wide" { &wide } else { self.pattern };
+        let mut strategies = Vec::new();
+        if !pattern.is_empty() {
+            strategies = vec![rule(pattern, "union"); RULES_MAX - 1];
+        }
+        strategies.push(rule("$", self.strategy));
+        Plan { strategies, ..Plan::default() }
+    }
+
+    fn value(&self, nth: usize) -> String {
+        let leaf = match self.leaf {
+            Some(bytes) => json!(format!("{nth}{}", "x".repeat(bytes))),
+            None => json!([nth, [nth], nth]),
+        };
+        let name = |member: usize| format!("{member}{}", "n".repeat(self.name));
+        let members = (0..self.width).map(|it| (name(it), leaf.clone()));
+        nested(self.depth, Value::Object(members.collect())).to_string()
+    }
+
+    fn delta(&self, nth: usize) -> (&'static str, String, String) {
+        let path = match self.place {
+            "one" => "$.entities[0].a".to_owned(),
+            "own" => format!("$.entities[0].own{nth}"),
+            _ => "$.rules".to_owned(),
+        };
+        ("add", path, self.value(nth))
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_a_round_takes_is_closed_with_bounded_work(shape in shapes()) {
+        let host = session();
+        open(&host, Plan::default());
+        propose(&host, "subagent:a", &[delta("add", "$.entities", "[{}]")]).unwrap();
+        close(&host);
+        open(&host, shape.plan());
+        let (mut once, mut refused) = (ROUND_BYTES, 0);
+        // A proposal of more than its proposer's share would be rejected whole.
+        let together = if shape.width > 2 { 1 } else { 10 };
+        for nth in 0..2_000 / together {
+            let who = format!("subagent:{}", nth % shape.participants);
+            let deltas: Vec<Delta> = (0..together).map(|it| shape.delta(together * nth + it)).collect();
+            let parse = || deltas.iter().map(|it| it.2.parse::<Value>().unwrap()).collect::<Vec<_>>();
+            let (_, parsed) = counted(parse);
+            let (done, proposing) = counted(|| propose(&host, &who, &deltas));
+            prop_assert!(proposing < VISITS_MAX * (parsed + ROUND_BYTES));
+            match done {
+                Ok(()) => once += parsed,
+                Err(code) => {
+                    prop_assert_eq!(code, Code::RoundFull);
+                    refused += 1;
+                }
+            }
+            if refused > shape.participants {
+                break;
+            }
+        }
+        let (_, closing) = counted(|| close(&host));
+        prop_assert!(closing < VISITS_MAX * once, "{closing} bytes, {once} for a visit");
+    }
+}
