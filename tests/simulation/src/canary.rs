@@ -57,11 +57,15 @@ pub enum Canary {
     ReversesProposals,
     /// A redaction of rounds leaves their provenances.
     LeavesProvenances,
+    /// A round that has a value which nests deep cannot be closed.
+    TiresOfDepth,
+    /// A round that is closed leaves a list where a term is bound to a concept.
+    BindsLists,
 }
 
 impl Canary {
     /// Every canary.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::IgnoresExpected,
         Self::DropsAChange,
         Self::LosesDeletes,
@@ -85,6 +89,8 @@ impl Canary {
         Self::IgnoresRevocation,
         Self::ReversesProposals,
         Self::LeavesProvenances,
+        Self::TiresOfDepth,
+        Self::BindsLists,
     ];
 
     /// Its name.
@@ -113,6 +119,8 @@ impl Canary {
             Self::IgnoresRevocation => "ignores_revocation",
             Self::ReversesProposals => "reverses_proposals",
             Self::LeavesProvenances => "leaves_provenances",
+            Self::TiresOfDepth => "tires_of_depth",
+            Self::BindsLists => "binds_lists",
         }
     }
 

@@ -33,6 +33,8 @@ pub struct Counts {
     pub unlogged: u64,
     /// Retries that were answered as the first time.
     pub replays: u64,
+    /// Sessions that were exported, imported and exported again.
+    pub carried: u64,
     /// Requests whose answers were compared with the model's besides.
     pub compared: u64,
 }
@@ -77,6 +79,7 @@ impl AddAssign for Counts {
         self.kills += other.kills;
         self.unlogged += other.unlogged;
         self.replays += other.replays;
+        self.carried += other.carried;
         self.compared += other.compared;
     }
 }

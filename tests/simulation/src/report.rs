@@ -79,6 +79,7 @@ impl Report {
             ("instances killed", grouped(counts.kills)),
             ("audit records lost with them", grouped(counts.unlogged)),
             ("retries answered as before", grouped(counts.replays)),
+            ("sessions carried", grouped(counts.carried)),
             ("answers compared besides", grouped(counts.compared)),
             ("steps per second", rate),
             ("seconds", format!("{:.1}", self.seconds)),

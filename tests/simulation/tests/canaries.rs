@@ -10,7 +10,7 @@ use shared_context_simulation::{
 
 const STEPS: usize = 300;
 /// How long what shows a canary may be, with what happens inside of it.
-const SHOWN_STEPS_MAX: usize = 9;
+const SHOWN_STEPS_MAX: usize = 12;
 
 /// The seed that finds `canary` out, and the shortest script.
 fn found(canary: Canary) -> (u64, shrink::Shrunk) {

@@ -81,6 +81,10 @@ const TEXTS: &[(&str, &str)] = &[
         MALFORMED,
     ),
     (
+        "{\"action\":\"propose_deltas\",\"deltas\":[{\"operation\":\"add\",\"path\":\"$.rules\",\"value\":1e16,\"provenance\":\"p\"}]}",
+        MALFORMED,
+    ),
+    (
         "{\"action\":\"propose_deltas\",\"deltas\":[{\"operation\":\"remove\",\"path\":\"$.rules[*]\",\"provenance\":\"p\"}]}",
         INVALID_PATH,
     ),

@@ -28,12 +28,12 @@ impl Generator {
         }
         let now = world.now();
         match self.rng.random_range(0..100) {
-            0..38 => (self.anyone(), self.write(session, model, now)),
-            38..44 => (self.anyone(), self.delete(model)),
-            44..52 => (self.anyone(), self.batch(session, model, now)),
-            52..56 => (self.anyone(), self.set_access(model)),
-            56..68 => (self.who(ORCHESTRATOR), self.order(model)),
-            68..80 => self.round(model),
+            0..32 => (self.anyone(), self.write(session, model, now)),
+            32..38 => (self.anyone(), self.delete(model)),
+            38..46 => (self.anyone(), self.batch(session, model, now)),
+            46..50 => (self.anyone(), self.set_access(model)),
+            50..62 => (self.who(ORCHESTRATOR), self.order(model)),
+            62..80 => self.round(model),
             80..96 => (self.anyone(), self.read(model)),
             _ => (self.rng.random_range(0..ASKERS.len()), self.administration(model)),
         }

@@ -17,7 +17,7 @@ impl Generator {
         let is_open = model.rounds.is_open();
         let chief = self.who(super::requests::ORCHESTRATOR);
         match self.rng.random_range(0..20) {
-            0..4 if is_open => (chief, self.close()),
+            0..6 if is_open => (chief, self.close()),
             0..10 if !is_open => (chief, self.open()),
             10..14 => (self.anyone(), self.ask(model)),
             15..17 if is_open || model.rounds.last() > 0 => {
@@ -60,6 +60,7 @@ impl Generator {
         let (clip, bytes_max) = self.pick(&[
             ("oldest-first", 90_000),
             ("largest-first", 200_000),
+            ("reject", 200_000),
             ("reject", 1_000),
             ("reject", 1_000),
         ]);
@@ -112,9 +113,9 @@ impl Generator {
         let term = self.pick(&TERMS);
         let concept = json!(format!("c:{}", self.rng.random_range(0..3)));
         let nth = self.rng.random_range(0..3);
-        match self.rng.random_range(0..10) {
-            0 | 1 => (format!("$.bindings.{term}"), concept),
-            2 => ("$.bindings".to_owned(), json!({term: concept})),
+        match self.rng.random_range(0..12) {
+            0 | 1 | 10 | 11 => (format!("$.bindings.{term}"), self.bound(concept)),
+            2 => ("$.bindings".to_owned(), json!({term: self.bound(concept)})),
             3 if self.is(0.7) => ("$.query".to_owned(), json!("long ".repeat(200))),
             3 => ("$.query".to_owned(), json!(self.pick(&["who", "what", "why"]))),
             4 | 5 => ("$.entities".to_owned(), self.entity()),
@@ -125,6 +126,16 @@ impl Generator {
         }
     }
 
+    /// What a term is to be bound to: mostly the concept, sometimes what none can be.
+    fn bound(&mut self, concept: Value) -> Value {
+        match self.rng.random_range(0..24) {
+            0 => json!([concept, "c:9"]),
+            1 => json!({"now": concept}),
+            2 => json!([]),
+            _ => concept,
+        }
+    }
+
     fn entity(&mut self) -> Value {
         let mut entity = json!({"name": self.pick(&["x", "y", "z"])});
         if self.is(0.5) {
@@ -132,6 +143,12 @@ impl Generator {
         }
         if self.is(0.3) {
             entity["tags"] = json!([self.rng.random_range(0..3)]);
+        }
+        if self.is(0.2) {
+            entity["size"] = json!(self.pick(&[1e15, 0.5, 1e21, -1e-7]));
+        }
+        if self.is(0.3) {
+            entity["below"] = (0..25).fold(json!(0), |it, _| json!([it]));
         }
         if self.is(0.2) { json!([entity, {}]) } else { entity }
     }

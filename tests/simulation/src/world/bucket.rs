@@ -3,6 +3,7 @@
 use std::{cell::Cell, panic::resume_unwind, rc::Rc};
 
 use shared_context_core::{
+    Command,
     memory::MemoryBucket,
     port::{Bucket, Change, CommitError, Kv, KvError, ReadError, Revision, Row},
 };
@@ -130,6 +131,10 @@ impl SimBucket<'_> {
                 let last = rows.ok().and_then(|it| it.into_iter().last());
                 changes.extend(last.map(|(row, bytes)| Change::Put(row, bytes)));
             }
+            Some(Canary::TiresOfDepth) if self.closes_what_is_deep() => {
+                return Err(CommitError::Failed(failed()));
+            }
+            Some(Canary::BindsLists) => changes.iter_mut().for_each(bind_lists),
             Some(Canary::AcknowledgesEarly) if now.0 % 8 == 7 && now == expected => {
                 return Ok(now.next());
             }
@@ -139,6 +144,13 @@ impl SimBucket<'_> {
         std::mem::swap(&mut self.inner, &mut bucket);
         drop(bucket);
         self.inner.commit(expected, changes)
+    }
+
+    /// Whether it closes a round in which something nests deep.
+    fn closes_what_is_deep(&self) -> bool {
+        let closes =
+            matches!(&self.instance.command, Some(Command::CloseRound(it)) if !it.discards);
+        closes && self.opened.session.as_ref().is_some_and(|it| it.rounds.nests_deeper(20))
     }
 
     /// Takes the commit in that was made of what this instance read.
@@ -179,6 +191,21 @@ impl SimBucket<'_> {
         world.counts.borrow_mut().commits += 1;
         world.touched.borrow_mut().insert(instance.session.to_owned());
         instance.committed.replace(Some(Committed { expected, next, records, is_told }));
+    }
+}
+
+/// Makes the concept of each term a list, which has as many bytes: `"c:0"` is `["0"]`.
+fn bind_lists(change: &mut Change) {
+    let Change::Put(row, bytes) = change else { return };
+    if !row.starts_with("r/s/") {
+        return;
+    }
+    for at in 0..bytes.len() {
+        if let Some([b':', concept @ ..]) = bytes.get_mut(at..at + 6)
+            && let [b'"', b'c', b':', nth, b'"'] = *concept
+        {
+            concept.copy_from_slice(&[b'[', b'"', nth, b'"', b']']);
+        }
     }
 }
 

@@ -7,10 +7,12 @@
 //! hosts that run many, one call at a time.
 //!
 //! Invariant: after every step storage is as the model says, and every answer was
-//! what the model says of the state and the time it was decided on.
+//! what the model says of the state and the time it was decided on; and each session that
+//! the step changed can be exported and imported to the same bytes.
 
 mod broken;
 mod bucket;
+mod carry;
 mod check;
 mod compare;
 mod instance;
@@ -142,6 +144,7 @@ impl World {
             self.away.set(0);
             for session in self.touched.take() {
                 self.check_rows(&session);
+                self.check_carried(&session);
                 self.glance(&session);
             }
         });

@@ -1,11 +1,14 @@
 //! What is kept of rounds, and what a round makes of its deltas.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use shared_context_core::rounds::{
-    BYTES_MAX_DEFAULT, Delta, Fate, Json, KeptRound, Loss, Mark, PROPOSAL_DELTAS_MAX, Plan, Round,
-    RoundHistory, State, Status, Weight, Why,
+use shared_context_core::{
+    canonical,
+    rounds::{
+        BYTES_MAX_DEFAULT, Delta, Fate, Json, KeptRound, Loss, Mark, PROPOSAL_DELTAS_MAX, Plan,
+        Round, RoundHistory, State, Status, Weight, Why,
+    },
 };
 
 use super::{
@@ -55,6 +58,20 @@ impl Rounds {
         self.open.is_some()
     }
 
+    /// Whether the open one has a value that nests deeper than this.
+    pub fn nests_deeper(&self, than: usize) -> bool {
+        fn depth(value: &Value) -> usize {
+            let below = |it: usize| it + 1;
+            match value {
+                Value::Array(items) => items.iter().map(depth).max().map_or(1, below),
+                Value::Object(members) => members.values().map(depth).max().map_or(1, below),
+                _ => 0,
+            }
+        }
+        let values = self.open.iter().flat_map(|it| &it.deltas).filter_map(|it| it.value.as_ref());
+        values.map(value).any(|it| depth(&it) > than)
+    }
+
     /// The number of the last that ended; 0 when none did.
     pub fn last(&self) -> u64 {
         self.ended.keys().last().copied().unwrap_or_default()
@@ -87,6 +104,9 @@ impl Rounds {
             let row = |first: &u32| format!("r/d/{:016x}/{first:016x}", it.round.number);
             rows.extend(it.proposals.iter().map(row));
         }
+        let proposed = self.open.iter().flat_map(|it| &it.deltas);
+        let who: BTreeSet<&str> = proposed.map(|it| it.participant.as_str()).collect();
+        rows.extend(who.into_iter().map(|it| format!("r/p/{it}")));
         // Nothing else is said there when nobody ever opened one.
         rows.extend((self.open.is_some() || self.last() > 0).then(|| "r/head".to_owned()));
         rows.extend((self.last() > 0).then(|| "r/sizes".to_owned()));
@@ -180,6 +200,11 @@ pub(super) fn value(it: &Json) -> Value {
     serde_json::from_str(it.as_str()).unwrap()
 }
 
+/// A document as it is kept.
+pub(super) fn text(document: &Value) -> String {
+    canonical::text(document).unwrap()
+}
+
 /// How much `who` weighs.
 pub(super) fn weight(plan: &Plan, who: &str) -> Weight {
     let rule = plan.weights.iter().find(|it| is_like(it.participants.as_str(), who));
@@ -207,5 +232,5 @@ fn state_of(document: &Value) -> State {
     let marks = |parts: usize| vec![Mark { round: 0, weight: Weight::DEFAULT }; parts];
     let items = |member: &str| marks(document[member].as_array().unwrap().len());
     let bindings = marks(document["bindings"].as_object().unwrap().len());
-    State::restore(&document.to_string(), bindings, items("entities"), items("rules")).unwrap()
+    State::restore(&text(document), bindings, items("entities"), items("rules")).unwrap()
 }

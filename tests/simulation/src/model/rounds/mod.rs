@@ -27,7 +27,7 @@ use super::{
     state::{Answer, Model, name, participant},
 };
 pub(super) use kept::Rounds;
-use kept::{Played, rules, weight};
+use kept::{Played, rules, text, weight};
 use places::{convergence, fits, steps, touches};
 
 impl Model {
@@ -91,6 +91,9 @@ impl Model {
     fn open_round(&mut self, who: &str, asked: &OpenRound) -> Result<(u64, Reply), Code> {
         let (by, at) = (participant(who), self.about.changed_at);
         let rounds = &mut self.rounds;
+        if asked.query.is_some() && !rounds.ended.is_empty() {
+            return Err(Code::MalformedRequest);
+        }
         if rounds.open.is_some() {
             return Err(Code::RoundOpen);
         }
@@ -150,7 +153,7 @@ impl Model {
         let mut played = rounds.open.take().ok_or(Code::RoundNotOpen)?;
         let before = played.state.clone();
         played.merge(asked.discards);
-        let (bytes, bytes_max) = (played.state.to_string().len() as u32, played.round.bytes_max);
+        let (bytes, bytes_max) = (text(&played.state).len() as u32, played.round.bytes_max);
         let clip = asked.clip.unwrap_or(played.round.plan.clip);
         if bytes > bytes_max && !asked.discards {
             assert_eq!(clip, Clip::Reject, "scripts let nothing be clipped");
@@ -175,7 +178,7 @@ impl Model {
         rounds.ended.insert(round.number, played);
         if round.number > ROUNDS_KEPT {
             rounds.first = None;
-            rounds.ended.retain(|it, _| *it + ROUNDS_KEPT >= round.number);
+            rounds.ended.retain(|it, _| *it + ROUNDS_KEPT > round.number);
         }
         Ok((round.number, Reply::Round(Box::new(round))))
     }
@@ -194,7 +197,7 @@ impl Model {
                 let open = open.filter(|_| round.is_none());
                 Reply::State(Box::new(StateRead {
                     round: number,
-                    document: Json::parse(&state.to_string()).unwrap(),
+                    document: Json::restore(&text(state)).unwrap(),
                     bytes_max: open.as_ref().map_or(rounds.bytes_max, |it| it.bytes_max),
                     open,
                 }))

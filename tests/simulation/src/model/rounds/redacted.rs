@@ -11,7 +11,11 @@ use shared_context_core::{
     rounds::{Json, Path, Provenance, Step},
 };
 
-use super::{super::changes::Done, Model, kept::Played};
+use super::{
+    super::changes::Done,
+    Model,
+    kept::{Played, text},
+};
 
 /// What was found, each text as often as it was.
 struct Found<'a> {
@@ -56,7 +60,7 @@ impl Found<'_> {
     fn played(&mut self, it: &mut Played) {
         if let Some(ended) = &mut it.round.ended {
             it.state = self.members(&it.state);
-            ended.bytes = it.state.to_string().len() as u32;
+            ended.bytes = text(&it.state).len() as u32;
         }
         for delta in &mut it.deltas {
             delta.path = self.path(&delta.path);

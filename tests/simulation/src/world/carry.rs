@@ -1,0 +1,60 @@
+//! Carrying: whatever was made of a session, it can be exported, imported elsewhere, and
+//! exports to the same bytes there.
+
+use shared_context_codec::{self as codec, Caller};
+use shared_context_core::{
+    audit::AuditRecord,
+    memory::MemoryKv,
+    port::{Clock, Log, NoTokenizer, Ports},
+    time::Timestamp,
+};
+
+use super::World;
+
+/// An instant, at which nobody listens.
+struct Now(u64);
+
+impl Clock for Now {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0)
+    }
+}
+
+impl Log for Now {
+    fn record(&self, _: &AuditRecord) {}
+}
+
+impl World {
+    /// Checks that the session, if there is one, can be carried.
+    pub(super) fn check_carried(&self, session: &str) {
+        if self.place(session).session.is_none() {
+            return;
+        }
+        let ask = |kv: &MemoryKv, request: &[u8]| {
+            let now = Now(self.now());
+            let ports = Ports { kv, clock: &now, log: &now, tokenizer: &NoTokenizer };
+            let caller =
+                Caller { participant: "admin".to_owned(), credential: None, keys: Vec::new() };
+            let answer = codec::invoke(&ports, &format!("session/{session}"), &caller, request);
+            answer.map(|it| it.body).map_err(|failure| failure.to_string())
+        };
+        let export = |kv: &MemoryKv| ask(kv, br#"{"action":"export_session"}"#);
+        let carried = || {
+            let document = export(&self.kv.borrow())?;
+            let elsewhere = MemoryKv::default();
+            let import =
+                [br#"{"action":"import_session","document":"#, document.as_slice(), b"}"].concat();
+            ask(&elsewhere, &import)?;
+            Ok::<_, String>((export(&elsewhere)?, document))
+        };
+        match carried() {
+            Ok((there, here)) if there == here => self.counts.borrow_mut().carried += 1,
+            Ok((there, here)) => {
+                let (there, here) =
+                    (String::from_utf8_lossy(&there), String::from_utf8_lossy(&here));
+                self.fail("carry", format!("{session} is {here}\n  and elsewhere {there}"));
+            }
+            Err(what) => self.fail("carry", format!("{session} cannot be carried: {what}")),
+        }
+    }
+}
