@@ -15,12 +15,14 @@ use shared_context_spin_tests::{
 };
 use shared_context_system::{
     Client,
-    history::{self, Figures, Plan},
+    history::{self, Figures, Plan, Workload},
     tell,
 };
 
 /// How many histories are played in a short run.
 const HISTORIES: u64 = 3;
+/// How many of each workload with equal values.
+const EQUAL_HISTORIES: u64 = 1;
 /// A request is some calls long.
 const ONE_CALL_IN: u64 = 80;
 
@@ -28,12 +30,29 @@ fn main() -> ExitCode {
     story::main(&[
         Test::in_stand_in("there_is_an_order_where_instances_end_by_chance", by_chance),
         Test::anywhere("there_is_an_order_where_the_process_is_killed", process),
+        Test::anywhere("equal_values_of_one_participant_are_linearizable", |it| {
+            equal_values(it, Workload::Equal)
+        }),
+        Test::anywhere("a_counter_of_one_participant_loses_no_increment", |it| {
+            equal_values(it, Workload::Counter)
+        }),
+        Test::anywhere("a_lock_of_one_participant_has_one_holder", |it| {
+            equal_values(it, Workload::Lock)
+        }),
+        Test::anywhere("a_fence_of_one_participant_stops_stale_batches", |it| {
+            equal_values(it, Workload::Fence)
+        }),
+        Test::anywhere("a_memory_file_of_one_participant_loses_no_line", |it| {
+            equal_values(it, Workload::Memory)
+        }),
     ])
 }
 
-fn plan(stage: &Stage, seed: u64, kills: usize) -> Plan {
+fn plan(stage: &Stage, workload: Workload, seed: u64, kills: usize) -> Plan {
+    let host = if stage.is_spin() { "spin" } else { "stand-in" };
     Plan {
-        name: format!("{}, history {seed}", if stage.is_spin() { "spin" } else { "stand-in" }),
+        name: format!("{host}, history {seed}, {workload:?}"),
+        workload,
         clients: 8,
         operations: 50,
         keys: 3,
@@ -48,7 +67,7 @@ fn by_chance(stage: &Stage) {
         let folder = tempfile::tempdir().unwrap();
         let app = stage.app(&folder);
         // It is quiet at first and at last; chance begins anew in between.
-        let plan = plan(stage, seed, 6);
+        let plan = plan(stage, Workload::Distinct, seed, 6);
         let mut nth = 0;
         let history = history::play(&plan, &app.admin(), || {
             nth += 1;
@@ -66,13 +85,26 @@ fn by_chance(stage: &Stage) {
 }
 
 fn process(stage: &Stage) {
+    let all = check(stage, Workload::Distinct, HISTORIES);
+    tell(&format!("Spin's process killed: {all}"));
+}
+
+/// A failed condition once passed where the entry already had the value that was to be
+/// written, if the same participant had written it. So a counter, a lock, a fence and the
+/// memory tool lost acknowledged changes of clients that share a participant.
+fn equal_values(stage: &Stage, workload: Workload) {
+    let all = check(stage, workload, EQUAL_HISTORIES);
+    tell(&format!("Spin's process killed, {workload:?}: {all}"));
+}
+
+fn check(stage: &Stage, workload: Workload, histories: u64) -> Figures {
     let mut all = Figures::default();
-    for seed in history::seeds(HISTORIES) {
+    for seed in history::seeds(histories) {
         let folder = tempfile::tempdir().unwrap();
         let setup = stage.setup(Over::Sqlite, &folder);
         let mut program = Some(stage.program(&setup));
         let admin = Client::new(program.as_ref().unwrap().url(), setup.admin_key());
-        let plan = plan(stage, seed, 2);
+        let plan = plan(stage, workload, seed, workload.kills(2));
         let history = history::play(&plan, &admin, || {
             program.take().unwrap().kill().unwrap();
             Client::new(program.insert(stage.program(&setup)).url(), setup.admin_key())
@@ -80,5 +112,5 @@ fn process(stage: &Stage) {
         let figures = history.check().unwrap_or_else(|it| panic!("{it}"));
         all += Figures { kills: plan.kills, ..figures };
     }
-    tell(&format!("Spin's process killed: {all}"));
+    all
 }

@@ -122,9 +122,17 @@ impl Client {
     ///
     /// As [`Client::try_send`].
     pub fn try_tool(&self, session: &str, request: &Value) -> Result<Answer, ureq::Error> {
-        let body = serde_json::to_vec(request).unwrap();
-        let headers = [("content-type", "application/json")];
-        self.try_send("POST", &tool_path(session), &headers, Some(&body))
+        self.try_post(&tool_path(session), request)
+    }
+
+    /// As [`Client::post`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::try_send`].
+    pub fn try_post(&self, path: &str, body: &Value) -> Result<Answer, ureq::Error> {
+        let body = serde_json::to_vec(body).unwrap();
+        self.try_send("POST", path, &[("content-type", "application/json")], Some(&body))
     }
 
     /// Writes an entry.

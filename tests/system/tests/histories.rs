@@ -43,7 +43,12 @@ fn write(key: Key, wish: u64) -> Change {
 
 fn write_if(key: Key, wish: u64, condition: Condition) -> Change {
     let writes = vec![(key, condition)];
-    Change { wish, writes, deletes: vec![], is_batch: false, is_named: false }
+    Change { wish, value: wish, writes, deletes: vec![], is_batch: false, is_named: false }
+}
+
+/// `change`, writing `value` as others do.
+fn of(value: u64, change: Change) -> Change {
+    Change { value, ..change }
 }
 
 fn named(change: Change) -> Change {
@@ -154,14 +159,101 @@ fn a_request_sent_again_under_its_name_happens_once() {
     assert!(told.contains("request_id 1") && told.contains("client 0"), "{told}");
 }
 
+/// A retry was once answered as if its condition held, where the entry already was what
+/// it would have written. Two clients of one participant cannot be told apart by that.
 #[test]
-fn a_condition_that_is_met_already_is_met() {
-    let write = || ask(write_if(0, 1, Condition::Version(0)));
+fn a_failed_condition_is_a_conflict_whoever_asks() {
+    let retry = |answer| {
+        let write = || ask(write_if(0, 1, Condition::Version(0)));
+        vec![(0, 1, 0, write(), NONE), (0, 2, 3, write(), done(2, 1)), (0, 4, 5, write(), answer)]
+    };
+    is_right(retry(Answer::Conflict { key: 0, version: 1, revision: 2 }));
+    is_wrong(2, retry(done(2, 1)));
+}
+
+#[test]
+fn an_increment_that_does_not_count_is_wrong() {
+    let increment = |wish, to, revision| of(to, write_if(0, wish, Condition::Revision(revision)));
+    let both = |second| {
+        vec![
+            (0, 1, 2, ask(of(7, write(0, 1))), done(2, 1)),
+            (1, 3, 4, Request::Read(0), shows(7, 1, 2)),
+            (2, 5, 6, Request::Read(0), shows(7, 1, 2)),
+            (1, 7, 9, ask(increment(2, 8, 2)), done(3, 2)),
+            (2, 8, 10, ask(increment(3, 8, 2)), second),
+            (0, 11, 12, Request::Read(0), shows(8, 2, 3)),
+        ]
+    };
+    is_right(both(Answer::Conflict { key: 0, version: 2, revision: 3 }));
+    // Both are told that they counted from 7 to 8.
+    is_wrong(4, both(done(3, 2)));
+}
+
+#[test]
+fn a_lock_with_two_holders_is_wrong() {
+    let take = |wish| ask(of(0, write_if(0, wish, Condition::Version(0))));
+    let release = |wish, revision| {
+        let deletes = vec![(0, Condition::Revision(revision))];
+        ask(Change { writes: vec![], deletes, ..write(0, wish) })
+    };
+    let taken = |second| vec![(0, 1, 3, take(1), done(2, 1)), (1, 2, 4, take(2), second)];
+    let held = Answer::Conflict { key: 0, version: 1, revision: 2 };
+    is_right(taken(held.clone()));
+    is_wrong(1, taken(done(2, 1)));
     is_right(vec![
-        (0, 1, 0, write(), NONE),
-        (0, 2, 3, write(), done(2, 1)),
-        (0, 4, 5, write(), done(2, 1)),
+        (0, 1, 2, take(1), done(2, 1)),
+        (1, 3, 4, take(2), held),
+        (0, 5, 8, release(3, 2), gone(3, 1)),
+        // Free before its holder was told.
+        (1, 6, 7, take(4), done(4, 1)),
+        (0, 9, 10, take(5), Answer::Conflict { key: 0, version: 1, revision: 4 }),
     ]);
+}
+
+#[test]
+fn a_stale_batch_that_passes_its_fence_is_wrong() {
+    let guarded = |wish, revision| {
+        let writes = vec![(0, Condition::Revision(revision)), (1, Condition::None)];
+        ask(Change { writes, is_batch: true, ..of(0, write(0, wish)) })
+    };
+    let written = |revision, written: [u64; 2]| Answer::Changed {
+        revision,
+        written: written.to_vec(),
+        deleted: vec![],
+    };
+    let stale = |answer| {
+        vec![
+            (0, 1, 2, ask(of(0, write(0, 1))), done(2, 1)),
+            // Another takes the fence with the same value, and writes.
+            (1, 3, 4, ask(of(0, write(0, 2))), done(3, 2)),
+            (1, 5, 6, guarded(3, 3), written(4, [3, 1])),
+            (0, 7, 8, guarded(4, 2), answer),
+        ]
+    };
+    is_right(stale(Answer::Conflict { key: 0, version: 3, revision: 4 }));
+    is_wrong(3, stale(written(5, [3, 2])));
+}
+
+#[test]
+fn an_inserted_line_that_is_not_there_is_wrong() {
+    let lines = |count| {
+        vec![
+            (0, 1, 2, ask(of(0, write(0, 1))), done(2, 1)),
+            (1, 3, 5, Request::Insert(0), Answer::Inserted),
+            (2, 4, 6, Request::Insert(0), Answer::Inserted),
+            (0, 7, 8, Request::Insert(0), Answer::Overtaken),
+            (0, 9, 10, Request::Read(0), shows(count, count + 1, count + 2)),
+        ]
+    };
+    is_right(lines(2));
+    // Both inserted the same line into the same text, and one of them is lost.
+    is_wrong(4, lines(1));
+    // The last may be there although nobody knows; it is not there twice.
+    for (count, is_possible) in [(2, true), (3, true), (4, false)] {
+        let mut lines = lines(count);
+        lines[3] = (0, 7, 0, Request::Insert(0), NONE);
+        assert_eq!(check(lines).is_ok(), is_possible, "{count} lines");
+    }
 }
 
 #[test]

@@ -111,11 +111,11 @@ impl<'h> Prepared<'h> {
                 (Some((_, answer)), request) => {
                     Step::Answered(self.as_searched(request), answer.clone())
                 }
-                (None, Request::Change(change)) => {
-                    Step::Unknown(self.change(change), Arc::clone(&self.claims))
-                }
                 // Who read and was told nothing has changed nothing.
-                (None, _) => continue,
+                (None, Request::Read(_) | Request::ReadBatch(_) | Request::List) => continue,
+                (None, request) => {
+                    Step::Unknown(self.as_searched(request), Arc::clone(&self.claims))
+                }
             };
             match told {
                 Some((at, _)) => actions.push((at.place, (nth, Action::Response(step.clone())))),
@@ -133,14 +133,12 @@ impl<'h> Prepared<'h> {
 
     fn as_searched(&self, request: &Request) -> Request {
         match request {
-            Request::Change(change) => Request::Change(self.change(change)),
+            Request::Change(change) => {
+                let is_named = change.is_named && self.sent_again.contains(&change.wish);
+                Request::Change(Change { is_named, ..change.clone() })
+            }
             other => other.clone(),
         }
-    }
-
-    fn change(&self, change: &Change) -> Change {
-        let is_named = change.is_named && self.sent_again.contains(&change.wish);
-        Change { is_named, ..change.clone() }
     }
 }
 

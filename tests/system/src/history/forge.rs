@@ -13,6 +13,7 @@ use std::{
 
 use serde_json::{Value, json};
 
+use super::Workload;
 use crate::Client;
 
 /// What it lies about.
@@ -28,17 +29,26 @@ pub enum Lie {
     DoubledWrite,
     /// A batch happens in two steps.
     SplitBatch,
+    /// A write whose condition failed is confirmed, where the entry already has the value
+    /// that it would have written.
+    ConditionMet,
 }
 
 impl Lie {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::StaleRead,
         Self::SwallowedWrite,
         Self::SwallowedDelete,
         Self::DoubledWrite,
         Self::SplitBatch,
+        Self::ConditionMet,
     ];
+
+    /// The workload that shows it.
+    pub fn workload(self) -> Workload {
+        if self == Self::ConditionMet { Workload::Lock } else { Workload::Distinct }
+    }
 }
 
 /// Of so many requests that it could lie about it does about one.
@@ -142,9 +152,7 @@ impl Shared {
             }
             (Lie::SwallowedWrite, "write") if is_plain => {
                 // What it would have answered if it came now.
-                let key = json!({"action": "read_batch", "keys": [tool["key"]]});
-                let seen = pass(client, asked, key.to_string().as_bytes());
-                let seen: Value = serde_json::from_str(&seen.1).unwrap();
+                let seen = look(client, asked, &tool["key"]);
                 if !self.lies_now() {
                     return pass(client, asked, &asked.body);
                 }
@@ -157,9 +165,7 @@ impl Shared {
                 )
             }
             (Lie::SwallowedDelete, "delete") if is_plain => {
-                let key = json!({"action": "read_batch", "keys": [tool["key"]]});
-                let seen = pass(client, asked, key.to_string().as_bytes());
-                let seen: Value = serde_json::from_str(&seen.1).unwrap();
+                let seen = look(client, asked, &tool["key"]);
                 let version = seen["entries"][0]["version"].as_u64();
                 let Some(version) = version.filter(|_| self.lies_now()) else {
                     return pass(client, asked, &asked.body);
@@ -191,6 +197,20 @@ impl Shared {
                 second["written"] = written;
                 (200, second.to_string())
             }
+            (Lie::ConditionMet, "write") => {
+                let refused = pass(client, asked, &asked.body);
+                if refused.0 != 409 {
+                    return refused;
+                }
+                let seen = look(client, asked, &tool["key"]);
+                let entry = &seen["entries"][0];
+                if entry["value"] != tool["value"] || !self.lies_now() {
+                    return refused;
+                }
+                let [version, revision] = ["version", "revision"].map(|it| &entry[it]);
+                let body = json!({"key": tool["key"], "version": version, "revision": revision});
+                (200, body.to_string())
+            }
             _ => pass(client, asked, &asked.body),
         }
     }
@@ -201,6 +221,12 @@ impl Shared {
         self.lies.fetch_add(usize::from(is_lie), Ordering::SeqCst);
         is_lie
     }
+}
+
+/// Reads `key` as a batch of one, as whoever `asked`.
+fn look(client: &Client, asked: &Asked, key: &Value) -> Value {
+    let body = json!({"action": "read_batch", "keys": [key]}).to_string();
+    serde_json::from_str(&pass(client, asked, body.as_bytes()).1).unwrap()
 }
 
 /// Asks the server as `asked`, but for the body.

@@ -13,7 +13,8 @@
 //!
 //! - An operation that was not answered, or only that nothing is known, may have
 //!   happened at any later time, or never. Nothing else is presumed of it.
-//! - Each change writes what no other writes: an answer tells whose it shows.
+//! - Clients of one participant may write equal values ([`Workload`]): a change
+//!   is known by its number, and never by what it writes.
 
 mod check;
 pub mod forge;
@@ -21,11 +22,13 @@ pub mod model;
 mod play;
 mod player;
 mod timeline;
+mod workload;
 
 use std::{fmt, ops::AddAssign, time::Duration};
 
 pub use check::Offence;
 pub use play::{Plan, play, seeds};
+pub use workload::Workload;
 
 use model::{Answer, Request};
 

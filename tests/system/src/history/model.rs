@@ -29,13 +29,18 @@ pub enum Request {
     List,
     /// A change.
     Change(Change),
+    /// One more line in a file, by the memory tool: the value grows by one, in a single
+    /// step, whoever else adds the same line.
+    Insert(Key),
 }
 
 /// What a client wants to change, all or nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Its number, and the value that it writes. The same change sent again has the same.
+    /// Its number. The same change sent again has the same.
     pub wish: u64,
+    /// The value that it writes. Other changes may write the same.
+    pub value: u64,
     /// The keys it writes.
     pub writes: Vec<(Key, Condition)>,
     /// The keys it deletes.
@@ -61,7 +66,7 @@ pub enum Condition {
 /// One entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Entry {
-    /// Who wrote it: [`Change::wish`].
+    /// [`Change::value`], and one for each line that was inserted.
     pub value: u64,
     /// How often the key was written since it is there.
     pub version: u64,
@@ -97,6 +102,10 @@ pub enum Answer {
         /// The versions of what was deleted.
         deleted: Vec<u64>,
     },
+    /// The line is in the file.
+    Inserted,
+    /// Nothing happened: others changed the file each time this was tried.
+    Overtaken,
     /// Nothing happened: there is no such key.
     Missing(Key),
     /// Nothing happened: the entry is another.
@@ -135,7 +144,7 @@ pub(super) enum Step {
     /// It was answered.
     Answered(Request, Answer),
     /// It was not: it happens now, or only when all else has.
-    Unknown(Change, Arc<Claims>),
+    Unknown(Request, Arc<Claims>),
     /// All that was answered lies behind.
     End,
 }
@@ -166,10 +175,12 @@ impl Specification for Session {
     fn apply(step: &Step, state: &State) -> (bool, State) {
         let after = match step {
             Step::Answered(request, told) => match state.perform(request) {
+                // Others came first each time: that can be said at any time.
+                _ if *told == Answer::Overtaken => Some(state.clone()),
                 Outcome::Done(answer, after) => (answer == *told).then_some(after),
                 Outcome::Refused(any) => any.contains(told).then(|| state.clone()),
             },
-            Step::Unknown(change, claims) => state.perhaps(change, claims),
+            Step::Unknown(request, claims) => state.perhaps(request, claims),
             Step::End => Some(State { is_over: true, ..state.clone() }),
         };
         after.map_or_else(|| (false, state.clone()), |it| (true, it))
@@ -179,12 +190,14 @@ impl Specification for Session {
 impl State {
     /// What comes of a change that may have happened here; `None` when it has not, or
     /// nobody can tell. What nobody was told of can as well happen after all else.
-    fn perhaps(&self, change: &Change, claims: &Claims) -> Option<Self> {
+    fn perhaps(&self, request: &Request, claims: &Claims) -> Option<Self> {
         if self.is_over {
             return Some(self.clone());
         }
-        let Outcome::Done(_, after) = self.change(change) else { return None };
-        let is_free = claims.of.get(&after.revision).is_none_or(|it| it.contains(&change.wish));
+        let Outcome::Done(_, after) = self.perform(request) else { return None };
+        let is_own =
+            |of: &BTreeSet<u64>| matches!(request, Request::Change(it) if of.contains(&it.wish));
+        let is_free = claims.of.get(&after.revision).is_none_or(is_own);
         let is_seen = claims.last.is_none_or(|last| after.revision <= last);
         (after.revision > self.revision && is_free && is_seen).then_some(after)
     }
@@ -204,8 +217,20 @@ impl State {
                 versions: self.entries.iter().map(|(key, it)| (*key, it.version)).collect(),
             },
             Request::Change(change) => return self.change(change),
+            Request::Insert(key) => return self.insert(*key),
         };
         Outcome::Done(answer, self.clone())
+    }
+
+    fn insert(&self, key: Key) -> Outcome {
+        let mut after = self.clone();
+        after.revision += 1;
+        let Some(entry) = after.entries.get_mut(&key) else {
+            return Outcome::Refused(vec![Answer::Missing(key)]);
+        };
+        (entry.value, entry.version) = (entry.value + 1, entry.version + 1);
+        entry.revision = after.revision;
+        Outcome::Done(Answer::Inserted, after)
     }
 
     fn change(&self, change: &Change) -> Outcome {
@@ -229,7 +254,7 @@ impl State {
             let current = self.entries.get(key);
             if condition.holds_for(current) {
                 let version = current.map_or(0, |it| it.version) + 1;
-                let entry = Entry { value: change.wish, version, revision: after.revision };
+                let entry = Entry { value: change.value, version, revision: after.revision };
                 written.push(version);
                 after.entries.insert(*key, entry);
             } else {

@@ -18,6 +18,7 @@ use super::{
     History, Instant, Operation,
     model::{Key, Request},
     player::{Asked, Player},
+    workload::{Chooser, Workload},
 };
 use crate::Client;
 
@@ -31,6 +32,8 @@ pub(super) const SESSION: &str = "history";
 pub struct Plan {
     /// What the history is called.
     pub name: String,
+    /// What the clients do.
+    pub workload: Workload,
     /// How many clients there are.
     pub clients: usize,
     /// How many operations each of them does, those not counted that it sends again.
@@ -56,9 +59,12 @@ pub fn seeds(default: u64) -> Range<u64> {
 /// it anew on the same data, and returns its operator.
 pub fn play(plan: &Plan, admin: &Client, mut kill: impl FnMut() -> Client) -> History {
     let orchestrator = admin.create_session(SESSION, &json!({"namespace": {"keys": []}}));
-    let credential =
-        |nth: usize| orchestrator.mint(SESSION, &format!("subagent:{nth}")).credential().to_owned();
-    let last = credential(plan.clients);
+    let player = |nth: usize| {
+        let minted = orchestrator.mint(SESSION, &plan.workload.participant(nth));
+        let chooser = Chooser::new(plan.workload, nth, plan.keys, plan.seed);
+        Player::new(nth, minted.credential().to_owned(), chooser)
+    };
+    let mut last = player(plan.clients);
     let stage = Stage {
         began: std::time::Instant::now(),
         places: AtomicU64::new(0),
@@ -70,7 +76,7 @@ pub fn play(plan: &Plan, admin: &Client, mut kill: impl FnMut() -> Client) -> Hi
     let mut operations = thread::scope(|scope| {
         let players: Vec<_> = (0..plan.clients)
             .map(|nth| {
-                let player = Player::new(nth, credential(nth), plan.keys, plan.seed);
+                let player = player(nth);
                 let (stage, told) = (&stage, told.clone());
                 scope.spawn(move || stage.run(player, plan.operations, &told))
             })
@@ -88,7 +94,6 @@ pub fn play(plan: &Plan, admin: &Client, mut kill: impl FnMut() -> Client) -> Hi
         players.into_iter().flat_map(|it| it.join().unwrap()).collect::<Vec<_>>()
     });
     // Somebody who comes when all have left, and sees what there is.
-    let mut last = Player::new(plan.clients, last, plan.keys, plan.seed);
     let all: Vec<Key> = (0..plan.keys).collect();
     let mut is_unknown = true;
     while is_unknown {

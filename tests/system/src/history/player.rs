@@ -1,17 +1,18 @@
-//! One client: what it asks next, and how it asks it over HTTP.
-
-use std::collections::BTreeMap;
+//! One client, and how it asks over HTTP.
 
 use serde_json::{Value, json};
 
 use super::{
     model::{Answer, Change, Condition, Entry, Key, Request},
     play::SESSION,
+    workload::Chooser,
 };
 use crate::Client;
 
 /// The longest that a value is filled up to, in characters.
 const FILL_MAX: u64 = 400;
+/// The line that clients insert.
+const LINE: &str = "one more";
 
 /// One client.
 #[derive(Debug)]
@@ -19,12 +20,7 @@ pub(super) struct Player {
     nth: usize,
     credential: String,
     client: Option<Client>,
-    keys: u64,
-    chance: Chance,
-    /// What it saw last of each key: version and revision.
-    seen: BTreeMap<Key, (u64, u64)>,
-    /// How often it was not told what became of the request at hand.
-    sent: usize,
+    chooser: Chooser,
 }
 
 /// What came of a request.
@@ -38,27 +34,10 @@ pub(super) enum Asked {
     NotHeard,
 }
 
-/// Chance that begins anew at a seed (`SplitMix64`, Steele et al. 2014).
-#[derive(Debug)]
-struct Chance(u64);
-
-impl Chance {
-    /// A number below `end`.
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % end
-    }
-}
-
 impl Player {
-    /// The `nth` client, who shows `credential`.
-    pub(super) fn new(nth: usize, credential: String, keys: usize, seed: u64) -> Self {
-        let keys = u64::try_from(keys).unwrap();
-        let chance = Chance(seed.wrapping_mul(1_000).wrapping_add(u64::try_from(nth).unwrap()));
-        Self { nth, credential, client: None, keys, chance, seen: BTreeMap::new(), sent: 0 }
+    /// The `nth` client, who shows `credential` and asks what `chooser` chooses.
+    pub(super) fn new(nth: usize, credential: String, chooser: Chooser) -> Self {
+        Self { nth, credential, client: None, chooser }
     }
 
     pub(super) fn nth(&self) -> usize {
@@ -67,58 +46,12 @@ impl Player {
 
     /// What it asks next; `wish` numbers its changes.
     pub(super) fn next(&mut self, wish: impl FnOnce() -> u64) -> Request {
-        self.sent = 0;
-        let (key, other) = self.two_keys();
-        let is_named = self.chance.below(5) < 2;
-        let of = |writes, deletes, is_batch| {
-            Request::Change(Change { wish: wish(), writes, deletes, is_batch, is_named })
-        };
-        match self.chance.below(100) {
-            0..24 => Request::Read(key),
-            24..34 => Request::ReadBatch(vec![key, other]),
-            34..42 => Request::List,
-            42..62 => of(vec![(key, Condition::None)], vec![], false),
-            62..80 => of(vec![(key, self.condition(key))], vec![], false),
-            80..88 => of(vec![], vec![(key, self.sometimes(key))], false),
-            88..96 => {
-                of(vec![(key, Condition::None), (other, self.sometimes(other))], vec![], true)
-            }
-            _ => of(vec![(key, self.sometimes(key))], vec![(other, Condition::None)], true),
-        }
+        self.chooser.next(wish)
     }
 
-    /// What it asks after `request` was not answered: the same again, where that is
-    /// safe, now and then, a few times.
+    /// What it asks after `request` was not answered.
     pub(super) fn again(&mut self, request: &Request) -> Option<Request> {
-        let Request::Change(change) = request else { return None };
-        let is_conditional = |(_, it): &(Key, Condition)| *it != Condition::None;
-        let is_safe = change.is_named
-            || !change.is_batch
-                && change.writes.len() == 1
-                && change.writes.iter().all(is_conditional);
-        self.sent += 1;
-        (is_safe && self.sent < 4 && self.chance.below(4) > 0).then(|| request.clone())
-    }
-
-    fn two_keys(&mut self) -> (Key, Key) {
-        let key = self.chance.below(self.keys);
-        let other = (key + 1 + self.chance.below(self.keys - 1)) % self.keys;
-        (usize::try_from(key).unwrap(), usize::try_from(other).unwrap())
-    }
-
-    fn sometimes(&mut self, key: Key) -> Condition {
-        if self.chance.below(3) == 0 { self.condition(key) } else { Condition::None }
-    }
-
-    /// That the entry is as this client saw it last.
-    fn condition(&mut self, key: Key) -> Condition {
-        match self.seen.get(&key) {
-            Some((_, revision)) if *revision > 0 && self.chance.below(2) == 0 => {
-                Condition::Revision(*revision)
-            }
-            Some((version, _)) => Condition::Version(*version),
-            None => Condition::Version(0),
-        }
+        self.chooser.again(request)
     }
 
     /// Asks the server that `at` calls.
@@ -129,33 +62,9 @@ impl Player {
         self.client = Some(client.clone());
         let asked = send(&client, request);
         if let Asked::Told(answer) = &asked {
-            self.see(request, answer);
+            self.chooser.see(request, answer);
         }
         asked
-    }
-
-    fn see(&mut self, request: &Request, answer: &Answer) {
-        match (request, answer) {
-            (Request::Read(key), Answer::Entry(it)) => {
-                self.seen.insert(*key, (it.version, it.revision));
-            }
-            (Request::ReadBatch(keys), Answer::Entries { entries, .. }) => {
-                for (key, entry) in keys.iter().zip(entries) {
-                    self.seen.insert(*key, entry.map_or((0, 0), |it| (it.version, it.revision)));
-                }
-            }
-            (Request::Change(change), Answer::Changed { revision, written, .. }) => {
-                for ((key, _), version) in change.writes.iter().zip(written) {
-                    self.seen.insert(*key, (*version, *revision));
-                }
-                self.seen.extend(change.deletes.iter().map(|(key, _)| (*key, (0, 0))));
-            }
-            (_, Answer::Missing(key)) => drop(self.seen.insert(*key, (0, 0))),
-            (_, Answer::Conflict { key, version, revision }) => {
-                self.seen.insert(*key, (*version, *revision));
-            }
-            _ => {}
-        }
     }
 }
 
@@ -169,7 +78,10 @@ fn send(client: &Client, request: &Request) -> Asked {
             headers.extend(name.as_deref().map(|it| ("idempotency-key", it)));
             client.try_send("PUT", &path, &headers, Some(body.as_bytes()))
         }
-        None => client.try_tool(SESSION, &as_json(request)),
+        None => match request {
+            Request::Insert(_) => client.try_post(&memory_path(), &as_json(request)),
+            _ => client.try_tool(SESSION, &as_json(request)),
+        },
     };
     let answer = match answer {
         Ok(answer) => answer,
@@ -200,11 +112,14 @@ fn send(client: &Client, request: &Request) -> Asked {
     }
 }
 
-/// Where to put an entry that is written under a revision: that is asked by header.
+/// Where to put an entry that is written under a revision: every other is asked for by
+/// header.
 fn by_header(request: &Request) -> Option<(String, u64, Option<String>)> {
     let Request::Change(change) = request else { return None };
     match (&*change.writes, &*change.deletes) {
-        ([(key, Condition::Revision(revision))], []) if !change.is_batch => {
+        ([(key, Condition::Revision(revision))], [])
+            if !change.is_batch && change.wish.is_multiple_of(2) =>
+        {
             let path = format!("/v1/sessions/{SESSION}/entries/{}", name(*key));
             let id = change.is_named.then(|| request_id(change));
             Some((path, *revision, id))
@@ -222,6 +137,7 @@ fn as_json(request: &Request) -> Value {
         }
         Request::List => return json!({"action": "list_keys"}),
         Request::Change(change) => change,
+        Request::Insert(key) => return insertion(*key),
     };
     let value = value_of(request);
     let write =
@@ -257,20 +173,27 @@ fn conditional(mut body: Value, condition: Condition) -> Value {
 
 /// What `answer` says of `request`, which was carried out.
 fn done(request: &Request, answer: &Value) -> Answer {
-    let revision = number(answer, "revision");
+    let revision = || number(answer, "revision");
     let list = |name: &str| answer[name].as_array().unwrap().iter();
     match request {
         Request::Read(_) => Answer::Entry(entry(answer)),
         Request::ReadBatch(keys) => {
             let found = |key: &Key| list("entries").find(|it| it["key"] == name(*key)).map(entry);
-            Answer::Entries { revision, entries: keys.iter().map(found).collect() }
+            Answer::Entries { revision: revision(), entries: keys.iter().map(found).collect() }
         }
         Request::List => {
             let pair = |it: &Value| (key(&it["key"]), number(it, "version"));
-            Answer::Keys { revision, versions: list("keys").map(pair).collect() }
+            Answer::Keys { revision: revision(), versions: list("keys").map(pair).collect() }
         }
+        // Of what agents can mend; the file is there.
+        Request::Insert(_) if answer["is_error"] == true => {
+            let told = answer["content"].as_str().unwrap();
+            assert!(told.contains("was changed by others"), "{request}: {told}");
+            Answer::Overtaken
+        }
+        Request::Insert(_) => Answer::Inserted,
         Request::Change(change) if change.is_batch => Answer::Changed {
-            revision,
+            revision: revision(),
             written: list("written").map(|it| number(it, "version")).collect(),
             deleted: list("deleted").map(|it| number(it, "previous_version")).collect(),
         },
@@ -278,7 +201,7 @@ fn done(request: &Request, answer: &Value) -> Answer {
             let version =
                 |name: &str, keys: &[_]| keys.iter().map(|_| number(answer, name)).collect();
             Answer::Changed {
-                revision,
+                revision: revision(),
                 written: version("version", &change.writes),
                 deleted: version("previous_version", &change.deletes),
             }
@@ -287,21 +210,33 @@ fn done(request: &Request, answer: &Value) -> Answer {
 }
 
 fn entry(answer: &Value) -> Entry {
-    let value = answer["value"].as_str().unwrap();
-    let value = value.strip_prefix('w').unwrap().split(' ').next().unwrap();
+    let text = answer["value"].as_str().unwrap();
+    let inserted = text.lines().take_while(|it| *it == LINE).count();
+    let written = text.lines().nth(inserted).and_then(|it| it.strip_prefix('w')).unwrap();
+    let written: u64 = written.split(' ').next().unwrap().parse().unwrap();
     Entry {
-        value: value.parse().unwrap(),
+        value: written + u64::try_from(inserted).unwrap(),
         version: number(answer, "version"),
         revision: number(answer, "revision"),
     }
 }
 
-/// The value of a change: its number, and something that takes room.
+/// The text of the value of a change: its number, and something that takes room.
 fn value_of(request: &Request) -> String {
     let Request::Change(change) = request else { return String::new() };
-    // The same change sent again is the same, byte for byte.
-    let fill = usize::try_from(change.wish.wrapping_mul(7_919) % FILL_MAX).unwrap();
-    format!("w{} {}", change.wish, "x".repeat(fill))
+    // The same value is the same, byte for byte.
+    let fill = usize::try_from(change.value.wrapping_mul(7_919) % FILL_MAX).unwrap();
+    format!("w{} {}", change.value, "x".repeat(fill))
+}
+
+/// The memory tool's command to insert a line at the beginning of the file of `key`.
+fn insertion(key: Key) -> Value {
+    let path = format!("/memories/{}", name(key));
+    json!({"command": "insert", "path": path, "insert_line": 0, "insert_text": LINE})
+}
+
+fn memory_path() -> String {
+    format!("/v1/sessions/{SESSION}/memory")
 }
 
 fn request_id(change: &Change) -> String {

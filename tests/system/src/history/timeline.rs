@@ -21,7 +21,7 @@ pub(super) fn of(history: &History, offending: usize, nth: usize) -> String {
     let keys = offender.request.keys();
     let is_near = |it: &&Operation| {
         let touches = keys.is_empty() || it.request.keys().iter().any(|key| keys.contains(key));
-        let is_change = matches!(it.request, Request::Change(_));
+        let is_change = matches!(it.request, Request::Change(_) | Request::Insert(_));
         touches && (is_change || it.asked > offender.asked)
     };
     let mut before = Vec::new();
@@ -80,7 +80,7 @@ impl Request {
     /// The keys it names; none: all.
     fn keys(&self) -> Vec<Key> {
         match self {
-            Self::Read(key) => vec![*key],
+            Self::Read(key) | Self::Insert(key) => vec![*key],
             Self::ReadBatch(keys) => keys.clone(),
             Self::List => Vec::new(),
             Self::Change(it) => it.writes.iter().chain(&it.deletes).map(|(key, _)| *key).collect(),
@@ -95,13 +95,14 @@ impl fmt::Display for Request {
             Self::ReadBatch(keys) => write!(f, "read_batch {keys:?}"),
             Self::List => write!(f, "list_keys"),
             Self::Change(change) => change.fmt(f),
+            Self::Insert(key) => write!(f, "insert a line into {key}"),
         }
     }
 }
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let writes = self.writes.iter().map(|(key, it)| format!("{key} := w{}{it}", self.wish));
+        let writes = self.writes.iter().map(|(key, it)| format!("{key} := w{}{it}", self.value));
         let deletes = self.deletes.iter().map(|(key, it)| format!("delete {key}{it}"));
         let done: Vec<_> = writes.chain(deletes).collect();
         let name =
@@ -142,6 +143,8 @@ impl fmt::Display for Answer {
                 let mut versions = written.iter().chain(deleted);
                 versions.try_for_each(|it| write!(f, ", version {it}"))
             }
+            Self::Inserted => write!(f, "done"),
+            Self::Overtaken => write!(f, "refused: others came first"),
             Self::Missing(key) => write!(f, "refused: no {key}"),
             Self::Conflict { key, version, revision } => {
                 write!(f, "refused: {key} has version {version} of revision {revision}")
