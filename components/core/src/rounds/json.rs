@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::path::{Step, find};
+use super::path::Step;
 use crate::{Error, canonical};
 
 /// How deep JSON may nest; the steps of the path it is put at count too.
@@ -95,9 +95,9 @@ impl Json {
         serde_json::from_slice(self.0.as_bytes()).unwrap_or_default()
     }
 
-    /// Whether it has something at the end of `steps`.
+    /// Returns whether it has something at the end of `steps`, and builds nothing of it.
     pub(crate) fn has(&self, steps: &[Step]) -> bool {
-        find(&self.value(), steps).is_some()
+        reaches(self.0.as_bytes(), steps)
     }
 
     /// How deep it nests.
@@ -133,6 +133,54 @@ fn read(depth_max: usize, text: &str) -> Result<(Value, usize), Error> {
     let value = serde_json::from_slice(text.as_bytes())
         .map_err(|err| Error::malformed(format!("the value is no JSON: {err}")))?;
     Ok((value, members))
+}
+
+/// Returns whether the value with which the canonical `text` begins has something at
+/// the end of `steps`.
+fn reaches(text: &[u8], steps: &[Step]) -> bool {
+    let Some((step, below)) = steps.split_first() else { return true };
+    let (opens, name) = match step {
+        Step::Name(name) => (b'{', canonical::text(&Value::from(name.as_str())).ok()),
+        Step::Index(_) => (b'[', None),
+    };
+    let Some(mut rest) = text.strip_prefix(&[opens]) else { return false };
+    for at in 0.. {
+        if matches!(rest.first(), None | Some(b'}' | b']')) {
+            break;
+        }
+        let is_it = if let Step::Index(nth) = step {
+            *nth == at
+        } else {
+            let (member, value) = rest.split_at(length(rest));
+            rest = value.strip_prefix(b":").unwrap_or(value);
+            name.as_ref().is_some_and(|it| it.as_bytes() == member)
+        };
+        if is_it {
+            return reaches(rest, below);
+        }
+        let (_, others) = rest.split_at(length(rest));
+        rest = others.strip_prefix(b",").unwrap_or(others);
+    }
+    false
+}
+
+/// Returns how long the value is with which canonical text begins.
+fn length(text: &[u8]) -> usize {
+    let mut depth = 0_usize;
+    let (mut is_text, mut is_escaped) = (false, false);
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_text => is_escaped = true,
+            b'"' => is_text = !is_text,
+            _ if is_text => {}
+            b'[' | b'{' => depth = depth.saturating_add(1),
+            b',' | b':' | b']' | b'}' if depth == 0 => return at,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    text.len()
 }
 
 /// What can be told of a text before it is read, whether or not it is JSON.
@@ -238,6 +286,32 @@ mod tests {
         let text = |it: &str| Json::parse(it).unwrap().as_str().to_owned();
         assert_eq!(text(r#"{"b":1.0,"a":[ 1e2 , -0.0 ]}"#), r#"{"a":[100,0],"b":1}"#);
         assert_eq!(text("\"\\u0041\""), "\"A\"");
+    }
+
+    /// Each value above the path was built whole to find out: sixteen readers of one
+    /// round's history used up the server's processors for a second.
+    #[test]
+    fn whether_a_place_is_there_is_found_without_building_it() {
+        use super::super::path::find;
+        let names = ["a", "b", "\u{e9}\"", "", "0"].map(|it| Step::Name(it.to_owned()));
+        let all: Vec<_> = names.into_iter().chain([Step::Index(0), Step::Index(1)]).collect();
+        for text in [
+            r#"{"a":{"b":[1,{"a":null}],"\u00e9\"":{"":0}},"b":"a","0":[[]]}"#,
+            r#"[[0,1],{"a":[true]},-1.5,"b",null]"#,
+            r#""a""#,
+            "0",
+            "{}",
+        ] {
+            let json = Json::parse(text).unwrap();
+            let value = json.value();
+            let mut paths = vec![Vec::new()];
+            for _ in 0..4 {
+                for path in std::mem::take(&mut paths) {
+                    assert_eq!(json.has(&path), find(&value, &path).is_some(), "{text} {path:?}");
+                    paths.extend(all.iter().map(|step| [&path[..], &[step.clone()]].concat()));
+                }
+            }
+        }
     }
 
     #[test]
