@@ -62,7 +62,8 @@ pub enum Code {
     RoundFull,
     /// See [`RoundError::StateTooLarge`].
     StateTooLarge,
-    /// See [`Error::Unread`], [`Error::InDoubt`] and [`Error::Overtaken`].
+    /// See [`Error::Unread`], [`Error::Unstored`], [`Error::InDoubt`] and
+    /// [`Error::Overtaken`].
     StorageUnavailable,
 }
 

@@ -147,6 +147,8 @@ pub enum Error {
     /// The host could not read, or what it read is not what was stored. Nothing has
     /// changed.
     Unread(KvError),
+    /// The host could not begin to commit. Nothing has changed.
+    Unstored(KvError),
     /// The host failed to commit. Whether the change happened is not known.
     InDoubt(KvError),
     /// Other commands committed while this one was being decided, again and again.
@@ -203,7 +205,9 @@ impl Error {
             Self::ValueTooLarge { .. } => Code::ValueTooLarge,
             Self::VersionConflict { .. } => Code::VersionConflict,
             Self::StoreFull { .. } => Code::StoreFull,
-            Self::Unread(_) | Self::InDoubt(_) | Self::Overtaken => Code::StorageUnavailable,
+            Self::Unread(_) | Self::Unstored(_) | Self::InDoubt(_) | Self::Overtaken => {
+                Code::StorageUnavailable
+            }
         }
     }
 }
@@ -212,6 +216,8 @@ const OVERTAKEN: &str = "other changes to this session came first, again and aga
      nothing was changed, send the request once more";
 const UNREAD: &str = "storage could not be read; nothing was changed, try again in a moment. \
      If it stays so, tell the operator: the storage is away or damaged";
+const UNSTORED: &str = "storage took no change; nothing was changed, try again in a moment. \
+     If it stays so, tell the operator: the storage is full or fails, reading may still work";
 const IN_DOUBT: &str = "storage is unavailable, and whether the change was made is not known; \
      read before you try again, or retry with the same request_id";
 
@@ -315,6 +321,7 @@ impl fmt::Display for Error {
             Self::StoreFull { over, largest } => full(f, over, largest),
             Self::Overtaken => f.write_str(OVERTAKEN),
             Self::Unread(_) => f.write_str(UNREAD),
+            Self::Unstored(_) => f.write_str(UNSTORED),
             Self::InDoubt(_) => f.write_str(IN_DOUBT),
         }
     }
@@ -341,7 +348,7 @@ fn full(f: &mut fmt::Formatter<'_>, over: &StoreLimit, largest: &[(Key, Tokens)]
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Unread(source) | Self::InDoubt(source) => Some(source),
+            Self::Unread(source) | Self::Unstored(source) | Self::InDoubt(source) => Some(source),
             _ => None,
         }
     }

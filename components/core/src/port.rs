@@ -177,6 +177,8 @@ impl From<KvError> for ReadError {
 pub enum CommitError {
     /// The bucket has another revision than the expected one; nothing changed.
     Conflict,
+    /// The host failed before it began to commit; nothing changed.
+    Unchanged(KvError),
     /// The host failed. Whether the changes happened is not known.
     Failed(KvError),
 }

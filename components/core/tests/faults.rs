@@ -60,6 +60,11 @@ fn only_a_failed_commit_leaves_in_doubt_whether_the_change_was_made() {
     host.fail_next.set(Some(Failure::BeforeCommit));
     let in_doubt = host.ask("orchestrator", &command).unwrap_err();
     assert!(in_doubt.to_string().contains("is not known; read before"), "{in_doubt}");
+    // A full disk took nothing, and was answered as one that may have.
+    host.fail_next.set(Some(Failure::Unchanged));
+    let unstored = host.ask("orchestrator", &command).unwrap_err();
+    assert!(unstored.to_string().contains("nothing was changed, try again"), "{unstored}");
+    assert_eq!(unstored.code(), in_doubt.code());
     damage(&host, "meta", b"\x63rest");
     let unread = host.ask("orchestrator", &command).unwrap_err();
     assert!(unread.to_string().contains("nothing was changed, try again"), "{unread}");

@@ -57,6 +57,12 @@ pub trait Engine {
         at_most: Duration,
     ) -> impl Future<Output = Woken>;
 
+    /// Returns why the storage cannot be relied on, where the host knows that it cannot.
+    /// Anyone may read it: it names no path and nothing that is stored.
+    fn failure(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Now, as credentials are issued and expire.
     fn now(&self) -> Timestamp;
 

@@ -64,7 +64,7 @@ impl<S: Sql> Entries<S> {
                 .map_err(CommitError::Failed)
         });
         done.map_err(|error| match error {
-            CommitError::Failed(error) => error,
+            CommitError::Unchanged(error) | CommitError::Failed(error) => error,
             CommitError::Conflict => KvError("a conflict where none can be".to_owned()),
         })
     }

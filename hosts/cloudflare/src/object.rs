@@ -272,6 +272,15 @@ pub(crate) fn unavailable(error: KvError) -> Failure {
     Error::from(error).into()
 }
 
+/// The answer when that of an object to `request` was lost: a change may have been made.
+pub(crate) fn lost(request: &[u8], error: KvError) -> Failure {
+    if !shared_context_codec::may_change(request) {
+        return unavailable(error);
+    }
+    log::failure(&error);
+    Error::InDoubt(error).into()
+}
+
 fn later() -> Timestamp {
     let retry = u64::try_from(RETRY.as_millis()).unwrap_or_default();
     Timestamp(js::now().0.saturating_add(retry))

@@ -123,9 +123,9 @@ impl Remote {
         let stub = self.stub(scope).map_err(object::unavailable)?;
         let caller = serde_json::to_string(&CallerForm::from(caller)).unwrap_or_default();
         let answer = stub.invoke(scope, &caller, Uint8Array::from(request)).await;
-        let answer = answer.map_err(|thrown| object::unavailable(js::failed(&thrown)))?;
-        let unreadable = || object::unavailable(KvError("an object's answer was none".to_owned()));
-        read(&answer).ok_or_else(unreadable)?
+        let answer = answer.map_err(|thrown| object::lost(request, js::failed(&thrown)))?;
+        let invalid = || object::lost(request, KvError("an object's answer is invalid".to_owned()));
+        read(&answer).ok_or_else(invalid)?
     }
 
     fn stub(&self, scope: &str) -> Result<BucketStub, KvError> {

@@ -5,11 +5,11 @@
 //! Invariants: an instance that trapped answers no further call; no call takes
 //! longer or more memory than [`ComponentOptions`] say.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, thread, time::Duration};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use wasmtime::{
-    Engine, Store, StoreContextMut, StoreLimitsBuilder, UpdateDeadline,
+    Engine, Store, StoreContextMut, StoreLimitsBuilder, Trap, UpdateDeadline,
     component::{self, ComponentExportIndex, InstancePre, Linker},
 };
 
@@ -29,6 +29,7 @@ use crate::{
         SharedContext, SharedContextIndices, exports::shared_context::core::tool,
         shared_context::core::types,
     },
+    failures,
 };
 
 mod options;
@@ -51,7 +52,10 @@ struct Inner {
     /// Where the export is that serves nearly every request.
     invoke: ComponentExportIndex,
     options: ComponentOptions,
+    /// Room for instances.
     slots: Slots,
+    /// Room for those of them that compute for longer than a tick.
+    processors: Slots,
 }
 
 /// The interface of the JSON tool.
@@ -90,12 +94,17 @@ impl Component {
             .get_export_index(None, TOOL)
             .and_then(|tool| component.get_export_index(Some(&tool), "invoke"))
             .ok_or_else(|| StartError::new(format!("the component does not export {TOOL}")))?;
+        let instances = usize::try_from(options.instances_max.max(1)).unwrap_or(usize::MAX);
+        // One is left to those who take microseconds.
+        let processors = thread::available_parallelism().map_or(1, Into::into);
+        let processors = processors.saturating_sub(1).max(1);
         let inner = Inner {
             pre,
             exports,
             invoke,
             options: options.clone(),
-            slots: Slots::new(options.instances_max.max(1)),
+            slots: Slots::new(instances, instances.div_ceil(2)),
+            processors: Slots::new(processors, processors),
             engine,
         };
         tick(inner.engine.weak(), pace(options))?;
@@ -115,7 +124,7 @@ impl Component {
         caller: &Caller,
         request: &[u8],
     ) -> Result<Reply, Failure> {
-        self.instance(host)?.invoke(scope, caller, request)
+        self.instance_of(scope, host)?.invoke(scope, caller, request)
     }
 
     /// Removes what has expired in `scope`, in a fresh instance, and tells when
@@ -126,7 +135,7 @@ impl Component {
     ///
     /// What the tool answers; `INTERNAL` when the component was stopped.
     pub fn wake(&self, host: &Host, scope: &str) -> Result<Option<u64>, Failure> {
-        self.instance(host)?.wake(scope)
+        self.instance_of(scope, host)?.wake(scope)
     }
 
     /// Calls a function of the typed interfaces, in a fresh instance.
@@ -149,12 +158,18 @@ impl Component {
     ///
     /// `INTERNAL`: there is no memory for it, or it failed as it began.
     pub fn instance(&self, host: &Host) -> Result<Instance, Failure> {
-        self.instance_in(self.inner.slots.take(), host)
+        self.instance_in(self.inner.slots.take(None), host)
     }
 
-    /// Waits for room for an instance without keeping the thread.
-    pub(crate) async fn room(&self) -> Slot {
-        self.inner.slots.wait().await
+    /// As [`Component::instance`], for a request about `scope`.
+    fn instance_of(&self, scope: &str, host: &Host) -> Result<Instance, Failure> {
+        self.instance_in(self.inner.slots.take(Some(scope.into())), host)
+    }
+
+    /// Waits for room for an instance, for a request about `scope`, without keeping the
+    /// thread.
+    pub(crate) async fn room(&self, scope: &str) -> Slot {
+        self.inner.slots.wait(Some(scope.into())).await
     }
 
     /// As [`Component::instance`], where there is room.
@@ -171,14 +186,18 @@ impl Component {
         // More than its memory holds is the same bytes handed over many times.
         store.set_hostcall_fuel(options.memory_bytes_max);
         let (time_max, host_time_max) = (options.time_max, options.host_time_max);
-        let tick = pace(options);
-        store.epoch_deadline_callback(move |store: StoreContextMut<'_, State>| {
-            let meter = &store.data().meter;
+        let (tick, processors) = (pace(options), self.inner.processors.clone());
+        let holder = slot.holder().clone();
+        store.epoch_deadline_callback(move |mut store: StoreContextMut<'_, State>| {
+            let State { meter, processor, .. } = store.data_mut();
             if meter.computed() >= time_max || meter.hosted() >= host_time_max {
                 return Ok(UpdateDeadline::Interrupt);
             }
             if meter.elapsed() >= tick {
-                give_way();
+                give_way(|| {
+                    processor.take_if(|it| it.is_wanted_by_another());
+                    processor.get_or_insert_with(|| processors.take(holder.clone()));
+                });
             }
             Ok(UpdateDeadline::Continue(1))
         });
@@ -259,9 +278,11 @@ impl Instance {
     ) -> Result<T, Failure> {
         self.store.data_mut().begin_call(scope);
         self.store.set_epoch_deadline(1);
-        match run(&self.guest, &mut self.store) {
+        let answer = run(&self.guest, &mut self.store);
+        self.store.data_mut().processor = None;
+        match answer {
             Ok(answer) => Ok(answer?),
-            Err(trap) => Err(stopped(&trap, self.store.data().has_committed)),
+            Err(error) => Err(stopped(&error, self.store.data().has_committed)),
         }
     }
 }
@@ -272,8 +293,13 @@ type InvokeArguments<'a> = (&'a str, &'a types::Caller, &'a [u8]);
 type InvokeResults = (Result<tool::Reply, types::Error>,);
 
 /// The failure of a request whose instance was stopped.
-fn stopped(trap: &wasmtime::Error, has_committed: bool) -> Failure {
-    tracing::error!(reason = format!("{trap:#}"), "the component was stopped");
+fn stopped(error: &wasmtime::Error, has_committed: bool) -> Failure {
+    // Where it panicked is worth knowing; where a limit was reached is not.
+    let has_panicked = error.downcast_ref() == Some(&Trap::UnreachableCodeReached);
+    let reason = if has_panicked { format!("{error:#}") } else { error.root_cause().to_string() };
+    if let Some(suppressed) = failures::admit(&reason) {
+        tracing::error!(reason, suppressed, "the component was stopped");
+    }
     let effect = if has_committed {
         "whether its change was made is not known: read before you try again"
     } else {
@@ -294,13 +320,17 @@ fn pace(options: &ComponentOptions) -> Duration {
 }
 
 /// Lets another thread of the runtime take over the tasks that wait for this one,
-/// for as long as the component goes on here.
-fn give_way() {
+/// for as long as the component goes on here, and does `work`, which may wait.
+fn give_way(work: impl FnOnce()) {
     // Elsewhere nobody waits for this thread.
     let is_shared = |it: Handle| it.runtime_flavor() == RuntimeFlavor::MultiThread;
-    if Handle::try_current().is_ok_and(is_shared) {
-        tokio::task::block_in_place(|| std::thread::sleep(GIVE_WAY));
+    if !Handle::try_current().is_ok_and(is_shared) {
+        return work();
     }
+    tokio::task::block_in_place(|| {
+        thread::sleep(GIVE_WAY);
+        work();
+    });
 }
 
 impl fmt::Debug for Component {

@@ -12,7 +12,7 @@ use shared_context_core::{
     audit::AuditRecord,
     port::{Bucket, Change, CommitError, Kv, KvError, Log, ReadError, Revision, Row},
 };
-use tokio::sync::oneshot;
+use tokio::sync::mpsc;
 
 use crate::{SqliteBucket, SqliteKv};
 
@@ -28,8 +28,9 @@ pub(crate) struct Attempt {
 /// What the component did in an attempt.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
-    /// The outcome of its commit, when there is one.
-    pub(crate) commit: Option<oneshot::Receiver<Result<Revision, CommitError>>>,
+    /// The outcome of its commit, when there is one; a second follows where the first
+    /// was in doubt and the commit was made all the same.
+    pub(crate) commit: Option<mpsc::UnboundedReceiver<Result<Revision, CommitError>>>,
     /// The audit records of that commit.
     pub(crate) records: Vec<AuditRecord>,
     /// Whether it wanted to commit and was not let.
@@ -91,7 +92,7 @@ impl Bucket for DeferredBucket {
         changes: Vec<Change>,
     ) -> Result<Revision, CommitError> {
         self.bucket.spend();
-        let refused = |why: &str| Err(CommitError::Failed(KvError(why.to_owned())));
+        let refused = |why: &str| Err(CommitError::Unchanged(KvError(why.to_owned())));
         let mut said = self.attempt.said();
         if !self.attempt.may_commit {
             said.wants_turn = true;
@@ -100,7 +101,7 @@ impl Bucket for DeferredBucket {
         if said.commit.is_some() {
             return refused("a second commit in one request");
         }
-        let (done, outcome) = oneshot::channel();
+        let (done, outcome) = mpsc::unbounded_channel();
         said.commit = Some(outcome);
         let done = move |it| drop(done.send(it));
         self.attempt.kv.submit(self.bucket.name(), expected, changes, done);

@@ -6,7 +6,7 @@
 //! - A reply that tells of a change, and its audit record, come out when the
 //!   change is on the disk. Meanwhile neither a thread nor an instance waits.
 //! - The audit record of a change that happened comes out, whether or not the
-//!   caller still waits for the reply.
+//!   caller still waits for the reply, and when that said that it is not known.
 //! - Changes of one bucket take turns; reads never wait for them.
 //! - Who waits for a change hears of it when it is on the disk, and takes up
 //!   neither a thread nor an instance meanwhile.
@@ -38,6 +38,7 @@ use crate::{
     Caller, Component, Failure, Host, Instance, Reply, SqliteKv,
     alarm::Alarm,
     deferred::{Attempt, Said},
+    failures,
     hub::Hub,
     onlooker,
     turn::Turns,
@@ -135,7 +136,7 @@ impl shared_context_wire::Engine for Engine {
         let inner = &self.inner;
         if !shared_context_codec::may_change(request) {
             let ask = |mut it: Instance| it.invoke(scope, caller, request);
-            let (answer, said) = inner.attempt(false, ask).await;
+            let (answer, said) = inner.attempt(scope, false, ask).await;
             if !said.wants_turn {
                 return answer;
             }
@@ -173,8 +174,13 @@ impl shared_context_wire::Engine for Engine {
 
     async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
         let after = format!("{SESSIONS}{}", after.unwrap_or_default());
-        let names = self.inner.kv.names(Some(&after), limit).map_err(failed)?;
+        let names = self.inner.kv.names(Some(&after), limit);
+        let names = names.map_err(|it| failed(it, Error::Unread))?;
         Ok(names.iter().map_while(|it| it.strip_prefix(SESSIONS)).map(str::to_owned).collect())
+    }
+
+    fn failure(&self) -> Option<&'static str> {
+        self.inner.kv.failure()
     }
 
     fn now(&self) -> Timestamp {
@@ -192,7 +198,7 @@ impl Engine {
     async fn wake(&self, scope: &str) -> Result<Option<u64>, Failure> {
         let (inner, owned) = (Arc::clone(&self.inner), scope.to_owned());
         let ask = move |mut it: Instance| it.wake(&owned);
-        let (answer, said) = inner.attempt(false, &ask).await;
+        let (answer, said) = inner.attempt(scope, false, &ask).await;
         if !said.wants_turn {
             return answer;
         }
@@ -219,7 +225,8 @@ impl Engine {
             drop((turn, permit));
             answer
         });
-        change.await.unwrap_or_else(|_| Err(failed(KvError("the task was stopped".to_owned()))))
+        let stopped = |_| in_doubt(KvError("the task was stopped".to_owned()));
+        change.await.unwrap_or_else(|it| Err(stopped(it)))
     }
 }
 
@@ -227,10 +234,11 @@ impl Inner {
     /// Lets the component look at what it is asked, as soon as there is room for it.
     async fn attempt<T>(
         &self,
+        scope: &str,
         may_commit: bool,
         ask: impl FnOnce(Instance) -> Result<T, Failure>,
     ) -> (Result<T, Failure>, Said) {
-        let room = self.component.room().await;
+        let room = self.component.room(scope).await;
         let attempt = Arc::new(Attempt::new(self.kv.clone(), may_commit));
         let host = Host::of(attempt.clone(), Arc::clone(&self.clock), attempt.clone());
         let answer = self.component.instance_in(room, &host).and_then(ask);
@@ -239,22 +247,32 @@ impl Inner {
 
     /// Asks what may change `scope`, to the end.
     async fn change<T>(
-        &self,
+        self: &Arc<Self>,
         scope: &str,
         ask: impl Fn(Instance) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         for _ in 0..ATTEMPTS_MAX {
-            let (answer, said) = self.attempt(true, &ask).await;
-            let Some(commit) = said.commit else { return answer };
-            match commit.await {
-                Ok(Ok(_)) => {
-                    self.tell(&said.records);
-                    self.hub.tell(scope);
+            let (answer, said) = self.attempt(scope, true, &ask).await;
+            let Some(mut commit) = said.commit else { return answer };
+            match commit.recv().await {
+                Some(Ok(_)) => {
+                    self.tell(scope, &said.records);
                     return answer;
                 }
-                Ok(Err(CommitError::Conflict)) => {}
-                Ok(Err(CommitError::Failed(error))) => return Err(failed(error)),
-                Err(_) => return Err(failed(KvError("the storage was closed".to_owned()))),
+                Some(Err(CommitError::Conflict)) => {}
+                Some(Err(CommitError::Unchanged(error))) => {
+                    return Err(failed(error, Error::Unstored));
+                }
+                Some(Err(CommitError::Failed(error))) => {
+                    let (inner, scope) = (Arc::clone(self), scope.to_owned());
+                    tokio::spawn(async move {
+                        if let Some(Ok(_)) = commit.recv().await {
+                            inner.tell(&scope, &said.records);
+                        }
+                    });
+                    return Err(in_doubt(error));
+                }
+                None => return Err(in_doubt(KvError("the storage was closed".to_owned()))),
             }
         }
         Err(Error::Overtaken.into())
@@ -266,10 +284,12 @@ impl Inner {
         !self.kv.open(scope).is_ok_and(|bucket| bucket.revision().0 <= seen)
     }
 
-    fn tell(&self, records: &[AuditRecord]) {
+    /// Tells the log and those who wait for it of a change that was made.
+    fn tell(&self, scope: &str, records: &[AuditRecord]) {
         for record in records {
             self.log.record(record);
         }
+        self.hub.tell(scope);
     }
 }
 
@@ -278,10 +298,16 @@ fn share(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX).clamp(CHANGE_BYTES_MIN, CHANGES_BYTES_MAX)
 }
 
-/// The answer when storage failed; why is for the log.
-fn failed(error: KvError) -> Failure {
-    tracing::error!(target: "shared_context::storage", reason = error.0, "storage failed");
-    Error::from(error).into()
+/// The answer when storage failed, which is the one that `answer` makes of it; why is
+/// for the log.
+fn failed(error: KvError, answer: impl FnOnce(KvError) -> Error) -> Failure {
+    failures::storage_failure(&error);
+    answer(error).into()
+}
+
+/// The answer when it is not known whether a change was made.
+fn in_doubt(error: KvError) -> Failure {
+    failed(error, Error::InDoubt)
 }
 
 /// The answer when a change was not begun.

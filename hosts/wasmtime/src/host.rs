@@ -30,7 +30,8 @@ use crate::{
         exports::shared_context::core::store,
         shared_context::core::{clock, kv, log, tokenizer, types},
     },
-    component::{BUCKETS_MAX, RECORDS_MAX},
+    component::{BUCKETS_MAX, RECORDS_MAX, Slot},
+    failures::storage_failure,
 };
 
 /// Storage, clock, log and tokenizer for the component. Clones share them.
@@ -99,6 +100,8 @@ pub struct State {
     buckets: ResourceTable,
     pub(crate) limits: StoreLimits,
     pub(crate) meter: Meter,
+    /// Its turn to compute, where it takes long.
+    pub(crate) processor: Option<Slot>,
     /// The only bucket it may open: the one that its request is about.
     scope: Option<String>,
     /// How many audit records it gave.
@@ -107,15 +110,22 @@ pub struct State {
     pub(crate) has_committed: bool,
 }
 
-/// Whose time a request takes.
+/// How much time a request takes, and of what.
+///
+/// What it computes is counted in the time of its thread, so that neither a busy
+/// machine nor one that sleeps uses it up. A request that ends before anyone looks
+/// never asks the system for it.
 pub(crate) struct Meter {
     began: Instant,
     hosted: Duration,
+    /// The time of its thread when it was first looked at, without what the host has
+    /// worked since.
+    computing_from: Option<Duration>,
 }
 
 impl Meter {
     fn new() -> Self {
-        Self { began: Instant::now(), hosted: Duration::ZERO }
+        Self { began: Instant::now(), hosted: Duration::ZERO, computing_from: None }
     }
 
     /// Since the request began.
@@ -128,10 +138,39 @@ impl Meter {
         self.hosted
     }
 
-    /// How long it computed itself.
-    pub(crate) fn computed(&self) -> Duration {
-        self.elapsed().saturating_sub(self.hosted)
+    /// How long it computed itself since this was first asked.
+    pub(crate) fn computed(&mut self) -> Duration {
+        let now = thread_time();
+        now.saturating_sub(*self.computing_from.get_or_insert(now))
     }
+
+    /// Begins to count for the host.
+    fn pause(&self) -> (Instant, Duration) {
+        (Instant::now(), self.computing_from.map_or(Duration::ZERO, |_| thread_time()))
+    }
+
+    /// Counts what was `paused` until now for the host.
+    fn resume(&mut self, paused: (Instant, Duration)) {
+        let (began, from) = paused;
+        self.hosted += began.elapsed();
+        if let Some(computing_from) = &mut self.computing_from {
+            *computing_from += thread_time().saturating_sub(from);
+        }
+    }
+}
+
+/// How long this thread has computed.
+#[cfg(unix)]
+fn thread_time() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
+/// How long this thread has computed, or waited to.
+#[cfg(not(unix))]
+fn thread_time() -> Duration {
+    static BEGAN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+    BEGAN.elapsed()
 }
 
 /// A bucket the component has open.
@@ -142,7 +181,16 @@ impl State {
         let mut buckets = ResourceTable::new();
         buckets.set_max_capacity(BUCKETS_MAX);
         let meter = Meter::new();
-        Self { host, buckets, limits, meter, scope: None, records: 0, has_committed: false }
+        Self {
+            host,
+            buckets,
+            limits,
+            meter,
+            processor: None,
+            scope: None,
+            records: 0,
+            has_committed: false,
+        }
     }
 
     pub(crate) fn begin_call(&mut self, scope: Option<&str>) {
@@ -152,9 +200,9 @@ impl State {
 
     /// Does `work` of the host, whose time is not the component's.
     fn work<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
-        let began = Instant::now();
+        let began = self.meter.pause();
         let done = work(self);
-        self.meter.hosted += began.elapsed();
+        self.meter.resume(began);
         done
     }
 
@@ -167,9 +215,9 @@ impl State {
 }
 
 /// Keeps the reason of a storage error in the log.
-fn reason(KvError(reason): KvError) -> String {
-    tracing::error!(target: "shared_context::storage", reason, "storage failed");
-    reason
+fn reason(error: KvError) -> String {
+    storage_failure(&error);
+    error.0
 }
 
 /// The outcome of a read, as the component reads it.
@@ -230,11 +278,16 @@ impl kv::HostBucket for State {
             let changes = changes.into_iter().map(change).collect();
             Ok(state.bucket(&bucket)?.commit(Revision(expected), changes))
         })?;
-        self.has_committed |= outcome != Err(CommitError::Conflict);
+        let is_unchanged =
+            matches!(outcome, Err(CommitError::Conflict | CommitError::Unchanged(_)));
+        self.has_committed |= !is_unchanged;
         Ok(match outcome {
             Ok(revision) => Ok(revision.0),
             Err(CommitError::Conflict) => Err(kv::CommitError::Conflict),
-            Err(CommitError::Failed(error)) => Err(kv::CommitError::Failed(reason(error))),
+            // The contract has one word for both; the cautious one is always true.
+            Err(CommitError::Unchanged(error) | CommitError::Failed(error)) => {
+                Err(kv::CommitError::Failed(reason(error)))
+            }
         })
     }
 

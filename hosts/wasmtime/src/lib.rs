@@ -104,6 +104,7 @@ mod component;
 mod host;
 
 mod clock;
+mod failures;
 mod log;
 mod sqlite;
 #[cfg(feature = "tokenizer")]

@@ -36,7 +36,7 @@ use tokio::{
 use self::{bodies::Bodies, seats::Seats};
 use crate::{
     Component, ComponentOptions, Engine, SqliteKv, SqliteOptions, StartError, SystemClock,
-    TracingLog,
+    TracingLog, failures,
     folder::{Secrets, ServerFile},
 };
 
@@ -148,7 +148,10 @@ impl Server {
         let (shared, admin_key) = opened.map_err(|it| StartError::new(it.to_string()))??;
         let listener = TcpListener::bind(address).await.map_err(|it| not_bound(address, &it))?;
         let address = listener.local_addr().map_err(|it| not_bound(address, &it))?;
-        ServerFile::write(&folder, &url(address))?;
+        // It is only a hint: a disk that is full has no room for it.
+        if let Err(error) = ServerFile::write(&folder, &url(address)) {
+            tracing::warn!(%error, "programs on this machine will not find this server by itself");
+        }
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(async move {
             let shared = Arc::new(shared);
@@ -234,7 +237,9 @@ async fn accept(listener: TcpListener, shared: &Arc<Shared>, stopped: oneshot::R
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be taken");
+                    if let Some(suppressed) = failures::admit(&error.to_string()) {
+                        tracing::warn!(%error, suppressed, "a connection could not be taken");
+                    }
                     sleep(ACCEPT_PAUSE).await;
                     continue;
                 }

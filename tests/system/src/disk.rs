@@ -1,7 +1,7 @@
-//! Disks that are small, and users who may not do everything.
+//! Disks that are small or do not sync, and users who may not do everything.
 //!
-//! Mounting takes the superuser: where it cannot be done there is `None`, after a
-//! line that says what was skipped and why.
+//! Mounting takes the superuser, and failing syncs a C compiler: where it cannot be
+//! done there is `None`, after a line that says what was skipped and why.
 
 use std::{
     fs::{self, File},
@@ -14,6 +14,71 @@ use std::{
 use tempfile::{TempDir, tempdir};
 
 use crate::{Setup, program, tell};
+
+/// What stands between a program and the syncs of its write-ahead log.
+const SYNCS: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static int fails(int fd) {
+    char link[64], path[4096];
+    const char *flag = getenv("FAILING_SYNC");
+    if (!flag || access(flag, F_OK)) return 0;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length < 4) return 0;
+    path[length] = 0;
+    return !strcmp(path + length - 4, "-wal");
+}
+#define SYNC(name) int name(int fd) { \
+    if (fails(fd)) { errno = EIO; return -1; } \
+    return ((int (*)(int))dlsym(RTLD_NEXT, #name))(fd); }
+SYNC(fsync)
+SYNC(fdatasync)
+"#;
+
+/// A disk whose syncs of the write-ahead log fail while it is told to.
+#[derive(Debug)]
+pub struct FailingSync {
+    folder: TempDir,
+}
+
+impl FailingSync {
+    /// One that works.
+    pub fn new() -> Option<Self> {
+        let folder = tempdir().unwrap();
+        let (source, library) = (folder.path().join("syncs.c"), folder.path().join("syncs.so"));
+        fs::write(&source, SYNCS).unwrap();
+        let mut compile = Command::new("cc");
+        compile.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).arg("-ldl");
+        match attempt(&mut compile) {
+            Ok(()) => Some(Self { folder }),
+            Err(why) => {
+                tell(&format!("skipped: no syncs can be made to fail here: {why}"));
+                None
+            }
+        }
+    }
+
+    /// `setup`, on this disk.
+    #[must_use]
+    pub fn under(&self, setup: Setup) -> Setup {
+        let path = |name: &str| self.folder.path().join(name).display().to_string();
+        setup
+            .environment("LD_PRELOAD", &path("syncs.so"))
+            .environment("FAILING_SYNC", &path("flag"))
+    }
+
+    /// Fails from now on, or works again.
+    pub fn fails(&self, fails: bool) {
+        let flag = self.folder.path().join("flag");
+        if fails { fs::write(flag, "").unwrap() } else { fs::remove_file(flag).unwrap() }
+    }
+}
 
 /// A user that is not the superuser and owns nothing.
 const NOBODY: u32 = 65_534;
@@ -30,7 +95,7 @@ impl SmallDisk {
         let folder = tempdir().unwrap();
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", &format!("size={mib}m"), "tmpfs"]).arg(folder.path());
-        match as_superuser(&mut mount) {
+        match attempt(&mut mount) {
             Ok(()) => Some(Self { folder }),
             Err(why) => {
                 tell(&format!("skipped: no file system of {mib} MiB can be mounted here: {why}"));
@@ -62,15 +127,14 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         // It goes as soon as nobody uses it.
-        if let Err(why) = as_superuser(Command::new("umount").arg("--lazy").arg(self.path())) {
+        if let Err(why) = attempt(Command::new("umount").arg("--lazy").arg(self.path())) {
             tell(&format!("{} stays mounted: {why}", self.path().display()));
         }
     }
 }
 
-/// Runs a command of the system that takes the superuser; the error is what it
-/// said.
-fn as_superuser(command: &mut Command) -> Result<(), String> {
+/// Runs a command that may not be there or may not be let; the error is what it said.
+fn attempt(command: &mut Command) -> Result<(), String> {
     let output = command.stdin(Stdio::null()).output().map_err(|it| it.to_string())?;
     let said = String::from_utf8_lossy(&output.stderr);
     if output.status.success() { Ok(()) } else { Err(said.trim().to_owned()) }

@@ -147,6 +147,26 @@ fn a_clock_at_its_ends_brings_no_server_down() {
     place.stop();
 }
 
+/// The header was made of the system's time, by what panics from the year 10000 on: the
+/// connection ended without an answer.
+#[test]
+fn a_clock_beyond_the_year_9999_ends_no_connection() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = HandClock(Arc::new(AtomicU64::new(START)));
+    let place = Place::start(folder.path(), &clock);
+    for (now, date) in [
+        (START, "Fri, 20 Feb 2026 14:30:00 GMT"),
+        (253_402_300_800_000, "Fri, 31 Dec 9999 23:59:59 GMT"),
+        (u64::MAX, "Fri, 31 Dec 9999 23:59:59 GMT"),
+        (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+    ] {
+        clock.set(now);
+        let answer = place.admin.get("/healthz");
+        assert_eq!((answer.status, answer.headers["date"].to_str().unwrap()), (200, date));
+    }
+    place.stop();
+}
+
 /// Writes an entry that lives for `ttl_seconds`.
 fn write_for(client: &Client, session: &str, key: &str, ttl_seconds: u64) {
     let request = json!({"action": "write", "key": key, "value": "x", "ttl_seconds": ttl_seconds});

@@ -70,6 +70,7 @@ pub fn execute<K: Kv, C: Clock, L: Log, T: Tokenizer>(
                         return Ok(outcome);
                     }
                     Err(CommitError::Conflict) => {}
+                    Err(CommitError::Unchanged(err)) => return Err(Error::Unstored(err)),
                     Err(CommitError::Failed(err)) => return Err(Error::InDoubt(err)),
                 }
             }

@@ -21,6 +21,8 @@ use shared_context_core::{
 pub enum Failure {
     /// It did not happen, and the caller is told that this is not known.
     BeforeCommit,
+    /// The host says that it did not begin.
+    Unchanged,
     /// It happened, and the caller is told that this is not known.
     AfterCommit,
     /// Another one came first.
@@ -138,6 +140,7 @@ impl Bucket for TestBucket<'_> {
         match failure {
             None => self.inner.commit(expected, changes),
             Some(Failure::Conflict) => Err(CommitError::Conflict),
+            Some(Failure::Unchanged) => Err(CommitError::Unchanged(KvError("injected".to_owned()))),
             Some(Failure::BeforeCommit) => Err(unknown()),
             Some(Failure::AfterCommit) => {
                 self.inner.commit(expected, changes)?;

@@ -35,29 +35,44 @@ With that credential, agents read and write:
 POST /mcp                   the same for agents that speak MCP
 GET /v1/tools?format=openai its definition for function calling (or anthropic)
 GET /openapi.json           every route
-GET /healthz                whether the server is up
+GET /healthz                whether the server is up and takes changes
 GET /metrics                what it did, for Prometheus (not on every host)
 "#
 );
 
+/// What may be lost where the last of two concurrent writes wins, for people.
+const CAUTION: &str = "When two requests change one session at the same moment, both may be told \
+     that they did, and the change of one be lost. Where that matters, give one session one writer \
+     at a time, or run the server over SQLite.";
+
 /// The answer of `/healthz`: for programs a word, and for people what it may cost them
-/// where that is something.
-pub(crate) fn health(consistency: Consistency) -> &'static str {
-    match consistency {
-        Consistency::Linearizable => concat!(
-            r#"{"status":"ok","version":""#,
-            env!("CARGO_PKG_VERSION"),
-            r#"","consistency":"linearizable"}"#
-        ),
-        Consistency::LastWriteWins => concat!(
-            r#"{"status":"ok","version":""#,
-            env!("CARGO_PKG_VERSION"),
-            r#"","consistency":"last-write-wins","caution":"When two requests change one session "#,
-            r#"at the same moment, both may be told that they did, and the change of one be lost. "#,
-            r#"Where that matters, give one session one writer at a time, or run the server over "#,
-            r#"SQLite."}"#
-        ),
+/// where that is something. `failure` is why the storage cannot be relied on.
+pub(crate) fn health(
+    consistency: Consistency,
+    failure: Option<&'static str>,
+) -> Result<Response<Bytes>, Failure> {
+    #[derive(Serialize)]
+    struct Health {
+        status: &'static str,
+        version: &'static str,
+        consistency: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        caution: Option<&'static str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<&'static str>,
     }
+    let (consistency, caution) = match consistency {
+        Consistency::Linearizable => ("linearizable", None),
+        Consistency::LastWriteWins => ("last-write-wins", Some(CAUTION)),
+    };
+    let (code, status) = match failure {
+        None => (StatusCode::OK, "ok"),
+        Some(_) => (StatusCode::SERVICE_UNAVAILABLE, "failing"),
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let health = Health { status, version, consistency, caution, reason: failure };
+    let body = serde_json::to_vec(&health).map_err(|_| super::misread())?;
+    Ok(respond::json(code, body))
 }
 
 /// `GET /v1/tools`: the definitions of the tools in the words of `format`, for

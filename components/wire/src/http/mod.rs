@@ -228,7 +228,7 @@ impl Http {
         if operation.access == Access::Open {
             body.ok_or_else(too_large)?;
             let query = Query::parse(head.uri.query(), operation.query)?;
-            return self.open(head, operation, &query).map(whole);
+            return self.open(engine, head, operation, &query).map(whole);
         }
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         let wants_socket = self.has_sockets
@@ -293,12 +293,13 @@ impl Http {
     /// Answers what is told to anyone.
     fn open(
         &self,
+        engine: &impl Engine,
         head: &Parts,
         operation: &Operation,
         query: &Query<'_>,
     ) -> Result<Response<Bytes>, Failure> {
         Ok(match operation.endpoint {
-            Endpoint::Health => respond::json(StatusCode::OK, documents::health(self.consistency)),
+            Endpoint::Health => documents::health(self.consistency, engine.failure())?,
             Endpoint::Metrics => {
                 let kept = self.kept.as_ref().ok_or_else(|| kept::missing(operation.endpoint))?;
                 respond::with_body(StatusCode::OK, metrics::CONTENT_TYPE, kept.metrics.render())

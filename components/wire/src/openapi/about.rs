@@ -101,7 +101,7 @@ fn open(endpoint: Endpoint) -> About {
     let (id, summary, content) = match endpoint {
         Endpoint::Health => (
             "check_health",
-            "Tell whether the server is up.",
+            "Tell whether the server is up and takes changes.",
             body(
                 reference("health"),
                 json!({"status": "ok", "version": "0.1.0", "consistency": "linearizable"}),
@@ -129,6 +129,14 @@ fn open(endpoint: Endpoint) -> About {
         Endpoint::Metrics => (METRICS, &["NOT_FOUND"]),
         _ => ("", &[]),
     };
-    let responses = response("200", "As asked.", content, &[]);
+    let mut responses = response("200", "As asked.", content, &[]);
+    if endpoint == Endpoint::Health {
+        let failing = json!({
+            "status": "failing", "version": "0.1.0", "consistency": "linearizable",
+            "reason": "the disk is full: changes that need room are rejected; make room",
+        });
+        let told = "The storage fails. It is tried again every second.";
+        responses.extend(response("503", told, body(reference("health"), failing), &[]));
+    }
     About { id, tag: "about", summary, description, responses, codes, ..About::default() }
 }

@@ -245,7 +245,11 @@ fn bodies() -> Value {
             "type": "object",
             "required": ["status", "version", "consistency"],
             "properties": {
-                "status": {"const": "ok"},
+                "status": {
+                    "enum": ["ok", "failing"],
+                    "description": "failing, with status 503: changes cannot be stored, or a part \
+                                    of what was stored is lost. Most reads still work.",
+                },
                 "version": {"type": "string"},
                 "consistency": {
                     "type": "string",
@@ -259,6 +263,11 @@ fn bodies() -> Value {
                     "type": "string",
                     "description": "For people: what may be lost, when, and what to do where that \
                                     matters. Absent where nothing is.",
+                },
+                "reason": {
+                    "type": "string",
+                    "description": "For people: what fails, and what to do. Absent where nothing \
+                                    does.",
                 },
             },
         },

@@ -221,11 +221,11 @@ impl<S: Sql> Bucket for ObjectBucket<S> {
         changes: Vec<Change>,
     ) -> Result<Revision, CommitError> {
         let shared = &self.shared;
-        let stored = shared.stored().map_err(CommitError::Failed)?;
+        let stored = shared.stored().map_err(CommitError::Unchanged)?;
         let may_begin = shared.may_begin.take();
-        if !may_begin && !shared.has_rows().map_err(CommitError::Failed)? {
+        if !may_begin && !shared.has_rows().map_err(CommitError::Unchanged)? {
             shared.wants_to_begin.set(true);
-            return Err(CommitError::Failed(KvError("the directory was not asked".to_owned())));
+            return Err(CommitError::Unchanged(KvError("the directory was not asked".to_owned())));
         }
         if expected != self.revision {
             return Err(CommitError::Conflict);

@@ -264,6 +264,19 @@ impl Answer {
             None => not_ours(&self.url, &format!("it answers with status {}", self.status)),
         })
     }
+
+    /// Returns the body of the answer of `/healthz`, which has one of its own where
+    /// the storage fails.
+    ///
+    /// # Errors
+    ///
+    /// As [`Answer::accepted`].
+    pub(crate) fn health(self) -> Result<Vec<u8>, Problem> {
+        if self.status == 503 && refusal(&self.body).is_none() {
+            return Ok(self.body);
+        }
+        self.accepted()
+    }
 }
 
 /// Whether the body of `response` is a stream of events.

@@ -183,17 +183,20 @@ fn running(server: &Server) -> (Result<Found, Problem>, bool) {
     struct Health {
         status: String,
         version: String,
+        #[serde(default)]
+        reason: String,
     }
     let since = Instant::now();
     let url = server.client.url();
     match server.health().and_then(|body| parse::<Health>(&body, &server.client)) {
-        Ok(Health { status, version }) if status == "ok" => {
+        Ok(Health { status, version, .. }) if status == "ok" => {
             let elapsed = milliseconds(since.elapsed());
             let found = format!("{url} answers within {elapsed}, version {version}");
             (Ok(Found::Well(found)), true)
         }
-        Ok(Health { status, .. }) => {
-            let problem = wrong(format!("{url} says it is {status}"), "read the server's log");
+        Ok(Health { status, reason, .. }) => {
+            let said = format!("{url} says it is {status}: {reason}");
+            let problem = wrong(said, "do what it says, and read the server's log");
             (Err(problem), true)
         }
         Err(_) if !server.is_expected() => {

@@ -14,7 +14,7 @@ use std::{
 use shared_context_wasmtime::folder::{self, Secrets, ServerFile};
 
 use super::{
-    client::{Bearer, Call, Client, LISTEN_DEFAULT},
+    client::{Answer, Bearer, Call, Client, LISTEN_DEFAULT},
     problem::{Kind, Problem},
 };
 
@@ -143,7 +143,7 @@ impl Server {
 
     /// Asks whether the server is up, and returns its answer.
     pub(crate) fn health(&self) -> Result<Vec<u8>, Problem> {
-        self.send(&self.client.get(&["healthz"], &[]), None)
+        self.answer(&self.client.get(&["healthz"], &[]), None)?.health()
     }
 
     /// Sends `request` to the JSON tool of `session` and returns the reply.
@@ -167,7 +167,11 @@ impl Server {
     ///
     /// The server refused, or there is none.
     pub(crate) fn send(&self, call: &Call, bearer: Option<&Bearer>) -> Result<Vec<u8>, Problem> {
-        let answer = self.client.send(call, bearer).map_err(|problem| {
+        self.answer(call, bearer)?.accepted()
+    }
+
+    fn answer(&self, call: &Call, bearer: Option<&Bearer>) -> Result<Answer, Problem> {
+        self.client.send(call, bearer).map_err(|problem| {
             if problem.kind() != Kind::Unreachable {
                 return problem;
             }
@@ -179,8 +183,7 @@ impl Server {
             let message = format!("{} ({found})", problem.message());
             Problem::new(Kind::Unreachable, "SERVER_UNREACHABLE", message)
                 .next("start a server with `shared-context serve`, or name one with --url")
-        })?;
-        answer.accepted()
+        })
     }
 }
 

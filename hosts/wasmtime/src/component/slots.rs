@@ -1,43 +1,179 @@
-//! Room for instances: as many as the pool has, and a place to wait for those
-//! that come later, first come, first served.
+//! Room for instances, and for those that compute long: few of each, given out
+//! fairly to those who ask.
+//!
+//! The holder of a slot is a session. Each waits in a line of its own, and the lines
+//! take turns: a session that asks for much waits for itself. Invariant: nobody who
+//! may have a free slot is kept waiting.
 
 use std::{
+    collections::VecDeque,
     future::Future,
     pin::pin,
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Wake, Waker},
     thread::{self, Thread},
 };
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::oneshot;
 
-/// Room for instances. The pool itself would refuse one too many.
-pub(super) struct Slots(Arc<Semaphore>);
+/// The session that a slot is for; `None` where it is not known.
+pub(super) type Holder = Option<Arc<str>>;
 
-/// Room for one instance, until it is dropped.
+/// A number of slots, of which each holder has some at most.
+#[derive(Debug, Clone)]
+pub(super) struct Slots(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    share_max: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    /// How many slots each known holder has.
+    held: Vec<(Arc<str>, usize)>,
+    /// The lines, in the order of their turns.
+    lines: VecDeque<Line>,
+}
+
+/// Those who wait for one holder, first come, first served.
+#[derive(Debug)]
+struct Line {
+    holder: Holder,
+    waiting: VecDeque<oneshot::Sender<Slot>>,
+}
+
+/// One slot, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    _permit: Option<OwnedSemaphorePermit>,
+    shared: Arc<Shared>,
+    holder: Holder,
 }
 
 impl Slots {
-    pub(super) fn new(count: u32) -> Self {
-        let count = usize::try_from(count).unwrap_or(Semaphore::MAX_PERMITS);
-        Self(Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS))))
+    /// Makes `count` slots, of which a known holder has `share_max` at most.
+    pub(super) fn new(count: usize, share_max: usize) -> Self {
+        let state = State { free: count, held: Vec::new(), lines: VecDeque::new() };
+        Self(Arc::new(Shared { share_max, state: Mutex::new(state) }))
     }
 
-    /// Waits for room without keeping the thread.
-    pub(super) async fn wait(&self) -> Slot {
-        // Never closed, so there always is a permit.
-        Slot { _permit: Arc::clone(&self.0).acquire_owned().await.ok() }
-    }
-
-    /// Waits for room on this thread.
-    pub(super) fn take(&self) -> Slot {
-        match Arc::clone(&self.0).try_acquire_owned() {
-            Ok(permit) => Slot { _permit: Some(permit) },
-            Err(_) => on_this_thread(self.wait()),
+    /// Waits for a slot without keeping the thread.
+    pub(super) async fn wait(&self, holder: Holder) -> Slot {
+        loop {
+            if self.0.state().try_take(&holder, self.0.share_max) {
+                return Slot { shared: Arc::clone(&self.0), holder };
+            }
+            let (slot, given) = oneshot::channel();
+            self.0.join(holder.clone(), slot);
+            // Nobody drops a line.
+            if let Ok(slot) = given.await {
+                return slot;
+            }
         }
+    }
+
+    /// Waits for a slot on this thread.
+    pub(super) fn take(&self, holder: Holder) -> Slot {
+        on_this_thread(self.wait(holder))
+    }
+}
+
+impl Slot {
+    pub(super) fn holder(&self) -> &Holder {
+        &self.holder
+    }
+
+    /// Returns whether another holder waits for such a slot.
+    pub(super) fn is_wanted_by_another(&self) -> bool {
+        self.shared.state().lines.iter().any(|it| it.holder != self.holder)
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.shared.state().give_back(&self.holder);
+        self.shared.hand_out();
+    }
+}
+
+impl Shared {
+    /// Puts `slot` into the line of `holder`, and serves whoever can be served.
+    fn join(self: &Arc<Self>, holder: Holder, slot: oneshot::Sender<Slot>) {
+        let mut state = self.state();
+        match state.lines.iter_mut().find(|it| it.holder == holder) {
+            Some(line) => line.waiting.push_back(slot),
+            None => state.lines.push_back(Line { holder, waiting: VecDeque::from([slot]) }),
+        }
+        drop(state);
+        self.hand_out();
+    }
+
+    /// Gives the free slots to the lines in turn.
+    fn hand_out(self: &Arc<Self>) {
+        loop {
+            let Some((holder, waiting)) = self.state().next(self.share_max) else { return };
+            // Who has left meanwhile gives it back as it is dropped.
+            drop(waiting.send(Slot { shared: Arc::clone(self), holder }));
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Takes a slot for `holder`, if one is free and it may have one more.
+    fn try_take(&mut self, holder: &Holder, share_max: usize) -> bool {
+        if self.free == 0 || !self.has_share(holder, share_max) {
+            return false;
+        }
+        self.free -= 1;
+        if let Some(holder) = holder {
+            match self.held.iter_mut().find(|it| it.0 == *holder) {
+                Some((_, held)) => *held += 1,
+                None => self.held.push((Arc::clone(holder), 1)),
+            }
+        }
+        true
+    }
+
+    fn give_back(&mut self, holder: &Holder) {
+        self.free += 1;
+        let nth = self.held.iter().position(|it| Some(&it.0) == holder.as_ref());
+        if let Some(nth) = nth
+            && let Some((_, held)) = self.held.get_mut(nth)
+        {
+            *held -= 1;
+            if *held == 0 {
+                self.held.swap_remove(nth);
+            }
+        }
+    }
+
+    /// Returns whether `holder` may have one more slot.
+    fn has_share(&self, holder: &Holder, share_max: usize) -> bool {
+        let held = self.held.iter().find(|it| Some(&it.0) == holder.as_ref());
+        held.is_none_or(|it| it.1 < share_max)
+    }
+
+    /// Takes a slot for whoever is next, if there is one that may have it.
+    fn next(&mut self, share_max: usize) -> Option<(Holder, oneshot::Sender<Slot>)> {
+        self.lines.retain_mut(|line| {
+            line.waiting.retain(|it| !it.is_closed());
+            !line.waiting.is_empty()
+        });
+        let nth = self.lines.iter().position(|it| self.has_share(&it.holder, share_max))?;
+        let holder = self.lines.get(nth)?.holder.clone();
+        if !self.try_take(&holder, share_max) {
+            return None;
+        }
+        let mut line = self.lines.remove(nth)?;
+        let waiting = line.waiting.pop_front();
+        self.lines.push_back(line);
+        waiting.map(|it| (holder, it))
     }
 }
 
@@ -58,5 +194,83 @@ fn on_this_thread<T>(future: impl Future<Output = T>) -> T {
             Poll::Ready(it) => return it,
             Poll::Pending => thread::park(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(session: &str) -> Holder {
+        Some(session.into())
+    }
+
+    /// Begins to wait; the slot comes to the end of `order` when it is given.
+    fn begin(slots: &Slots, session: &'static str, order: &Arc<Mutex<Vec<&'static str>>>) {
+        let (slots, order) = (slots.clone(), Arc::clone(order));
+        tokio::spawn(async move {
+            let slot = slots.wait(of(session)).await;
+            order.lock().unwrap().push(session);
+            tokio::task::yield_now().await;
+            drop(slot);
+        });
+    }
+
+    /// All waited in one line: a session that asked for a hundred things kept another
+    /// one's request waiting for all of them.
+    #[tokio::test]
+    async fn sessions_take_turns_however_much_one_asks_for() {
+        let slots = Slots::new(1, 1);
+        let (order, taken) = (Arc::default(), slots.wait(of("flood")).await);
+        for session in ["flood"; 100].into_iter().chain(["a", "b", "a"]) {
+            begin(&slots, session, &order);
+            tokio::task::yield_now().await;
+        }
+        drop(taken);
+        while order.lock().unwrap().len() < 103 {
+            tokio::task::yield_now().await;
+        }
+        let order = order.lock().unwrap();
+        assert_eq!(order[..6], ["flood", "a", "b", "flood", "a", "flood"]);
+        let state = slots.0.state();
+        assert!(state.free == 1 && state.held.is_empty() && state.lines.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_session_never_has_more_than_its_share() {
+        let slots = Slots::new(4, 2);
+        let first = [slots.wait(of("flood")).await, slots.wait(of("flood")).await];
+        let order = Arc::default();
+        begin(&slots, "flood", &order);
+        tokio::task::yield_now().await;
+        assert!(order.lock().unwrap().is_empty());
+        // One whose session is not known takes what there is.
+        let unknown = [slots.wait(None).await, slots.wait(None).await];
+        assert_eq!(slots.0.state().free, 0);
+        assert!(unknown[0].is_wanted_by_another() && !first[0].is_wanted_by_another());
+        drop(unknown);
+        let other = slots.take(of("other"));
+        drop(first);
+        while order.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        drop(other);
+    }
+
+    #[tokio::test]
+    async fn who_stops_waiting_keeps_no_slot() {
+        let slots = Slots::new(1, 1);
+        let taken = slots.wait(of("a")).await;
+        let mut given = Box::pin(slots.wait(of("b")));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(given.as_mut().poll(&mut context).is_pending());
+        let mut left = Box::pin(slots.wait(of("c")));
+        assert!(left.as_mut().poll(&mut context).is_pending());
+        drop(left);
+        drop(taken);
+        // Given, and left before it was looked at.
+        drop(given);
+        drop(slots.wait(of("d")).await);
+        assert_eq!(slots.0.state().free, 1);
     }
 }

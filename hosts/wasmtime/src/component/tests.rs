@@ -113,6 +113,26 @@ fn a_request_that_takes_too_long_is_stopped() {
     assert_eq!(ask(&COMPONENT, &host(&kv), READ).unwrap_err().code, "KEY_NOT_FOUND");
 }
 
+/// What passed while others computed counted as what it computed itself: sixteen
+/// requests at once on two processors were all stopped, each within its limit.
+#[test]
+fn time_spent_waiting_for_a_processor_is_not_the_requests() {
+    let long = format!(r#"{{"x":[{}0],"action":"read","key":"scope"}}"#, "0,".repeat(4 << 20));
+    let kv = with_session(MemoryKv::default());
+    let began = Instant::now();
+    assert_eq!(ask(&COMPONENT, &host(&kv), long.as_bytes()).unwrap_err().code, "MALFORMED_REQUEST");
+    let options = ComponentOptions { time_max: began.elapsed() * 2, ..uncached() };
+    let component = Component::new(&options).unwrap();
+    thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                let refusal = ask(&component, &host(&kv), long.as_bytes()).unwrap_err();
+                assert_eq!(refusal.code, "MALFORMED_REQUEST", "{}", refusal.message);
+            });
+        }
+    });
+}
+
 #[test]
 fn a_request_that_needs_too_much_memory_is_stopped() {
     let options = ComponentOptions { memory_bytes_max: 1 << 20, ..uncached() };

@@ -13,7 +13,7 @@ use shared_context_wire::Engine as _;
 use tokio::{task::JoinSet, time::sleep};
 
 use super::{Engine, SESSIONS};
-use crate::Failure;
+use crate::{Failure, failures};
 
 /// How long the clock is left alone while something is to expire.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -101,7 +101,10 @@ impl Engine {
             Err(failure) => {
                 let Failure { code, message, .. } = &failure;
                 let code = code.as_ref();
-                tracing::warn!(code, message, scope, "what has expired could not be removed");
+                if let Some(suppressed) = failures::admit(&format!("{code}: {message}")) {
+                    let what = "what has expired could not be removed";
+                    tracing::warn!(code, message, scope, suppressed, "{what}");
+                }
                 later(TRY_AGAIN)
             }
         };

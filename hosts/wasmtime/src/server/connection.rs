@@ -9,12 +9,13 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::{Duration, UNIX_EPOCH},
 };
 
 use bytes::Bytes;
 use http::{
     HeaderValue, Request, Response,
-    header::{CONNECTION, TRANSFER_ENCODING},
+    header::{CONNECTION, DATE, TRANSFER_ENCODING},
     request::Parts,
 };
 use hyper::{
@@ -26,7 +27,8 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::GracefulConnection,
 };
-use shared_context_wire::http::Body;
+use shared_context_core::time::Timestamp;
+use shared_context_wire::{Engine as _, http::Body};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
@@ -67,18 +69,29 @@ pub(super) fn connection(
         let (shared, seat, asked) = (Arc::clone(&shared), Arc::clone(&seat), asked.clone());
         asked.hear();
         async move {
-            let answer = shared.answer(request, &seat).await;
+            let mut answer = shared.answer(request, &seat).await;
+            answer.headers_mut().insert(DATE, date(shared.engine.now()));
             let held = |body| Held { body: Answer::new(body, &shared.engine), seat, asked };
             Ok::<_, Infallible>(answer.map(held))
         }
     });
     http1::Builder::new()
         .timer(TokioTimer::new())
+        // It panics from the year 10000 on, which ends the connection.
+        .auto_date_header(false)
         .header_read_timeout(head_time_max)
         .max_buf_size(BUFFER_BYTES_MAX)
         // The buffer may be read into beyond that.
         .max_header_size(BUFFER_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service)
+}
+
+/// When a response was made (RFC 9110 §6.6.1), or the last instant that a date can say.
+fn date(Timestamp(milliseconds): Timestamp) -> HeaderValue {
+    const LAST_SECONDS: u64 = 253_402_300_799;
+    let since = Duration::from_secs((milliseconds / 1_000).min(LAST_SECONDS));
+    let date = httpdate::fmt_http_date(UNIX_EPOCH + since);
+    HeaderValue::try_from(date).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
 impl Shared {

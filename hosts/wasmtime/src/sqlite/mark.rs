@@ -19,7 +19,7 @@ use twox_hash::XxHash3_64;
 
 use super::format::DatabaseId;
 use crate::{
-    StartError,
+    StartError, failures,
     folder::{MARK_FILE, private},
 };
 
@@ -146,7 +146,10 @@ impl Mark {
     /// Brings what was told to the disk.
     pub(super) fn sync(&self) {
         if let Err(error) = self.file.sync_data() {
-            tracing::warn!(mark = %self.path.display(), %error, "could not sync the mark");
+            if let Some(suppressed) = failures::admit(&format!("mark: {error}")) {
+                let mark = self.path.display();
+                tracing::warn!(%mark, %error, suppressed, "could not sync the mark");
+            }
         }
     }
 }

@@ -3,8 +3,8 @@
 //! `start` decides whether the database may be served: `file` is the file as such,
 //! `format` its tables, `check` looks at all of them, `mark` remembers the last
 //! commit beside them, `rebuild` makes a new file of an old one. `read` answers from
-//! snapshots, many at a time; `write` is the one thread that commits. Not here: what
-//! the rows mean.
+//! snapshots, many at a time; `write` is the one thread that commits; `health` knows
+//! how the last of it went. Not here: what the rows mean.
 //!
 //! # Invariants
 //!
@@ -19,6 +19,7 @@
 mod check;
 mod file;
 mod format;
+mod health;
 mod mark;
 mod read;
 mod rebuild;
@@ -39,6 +40,7 @@ pub use self::{
 };
 use self::{
     format::DatabaseId,
+    health::Health,
     read::Readers,
     write::{Commit, Writer},
 };
@@ -59,6 +61,7 @@ pub struct SqliteKv {
 struct Shared {
     readers: Readers,
     writer: Writer,
+    health: Arc<Health>,
     database: DatabaseId,
 }
 
@@ -76,8 +79,10 @@ impl SqliteKv {
         let lock = Lock::take(folder)?;
         let opened = start::open(folder, options)?;
         let (path, database) = (opened.path.clone(), opened.mark.database());
-        let writer = Writer::start(opened, options.clone(), lock)?;
-        Ok(Self { shared: Arc::new(Shared { readers: Readers::new(path), writer, database }) })
+        let health = Arc::new(Health::new(&path)?);
+        let writer = Writer::start(opened, options.clone(), Arc::clone(&health), lock)?;
+        let readers = Readers::new(path, Arc::clone(&health));
+        Ok(Self { shared: Arc::new(Shared { readers, writer, health, database }) })
     }
 
     /// Returns the identity of the database: 32 hexadecimal digits that no other
@@ -96,8 +101,17 @@ impl SqliteKv {
         start::examine(folder.as_ref())
     }
 
+    /// Returns why the storage cannot be relied on, if it cannot: what the last
+    /// transaction met, or that the files are gone. The text is for everyone.
+    pub fn failure(&self) -> Option<&'static str> {
+        self.shared.health.failure()
+    }
+
     /// Queues a commit and returns at once; `done` is called, from the writing
     /// thread, when the outcome is known. It must not block.
+    ///
+    /// After [`CommitError::Failed`] it may be called once more, when it is known
+    /// that the commit was made all the same; it is dropped when it was not.
     ///
     /// When the storage is closed `done` is dropped without being called.
     pub(crate) fn submit(
@@ -105,7 +119,7 @@ impl SqliteKv {
         bucket: &str,
         expected: Revision,
         changes: Vec<Change>,
-        done: impl FnOnce(Result<Revision, CommitError>) + Send + 'static,
+        done: impl FnMut(Result<Revision, CommitError>) + Send + 'static,
     ) {
         let bucket = bucket.to_owned();
         self.shared.writer.submit(Commit { bucket, expected, changes, done: Box::new(done) });
@@ -154,6 +168,14 @@ impl Fault {
     /// A row of this bucket is damaged.
     fn row(bucket: &str, row: &str) -> Self {
         Self::Damaged(format!("the row {row:?} of the bucket {bucket:?}"))
+    }
+}
+
+impl Fault {
+    /// Whether there was no room on the disk.
+    fn is_full(&self) -> bool {
+        let Self::Sqlite(error) = self else { return false };
+        error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     cell::Cell,
     fmt, mem,
     path::PathBuf,
-    sync::{Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
     thread,
 };
 
@@ -17,6 +17,7 @@ use shared_context_core::port::{Bucket, Change, CommitError, KvError, ReadError,
 use super::{
     Fault, SqliteKv, failed, file,
     format::{Line, row_checksum},
+    health::Health,
 };
 
 /// The connections that read. More than are idle may be in use: who finds none
@@ -24,6 +25,7 @@ use super::{
 #[derive(Debug)]
 pub(super) struct Readers {
     path: PathBuf,
+    health: Arc<Health>,
     idle: Mutex<Idle>,
     idle_max: usize,
 }
@@ -35,9 +37,9 @@ struct Idle {
 }
 
 impl Readers {
-    pub(super) fn new(path: PathBuf) -> Self {
+    pub(super) fn new(path: PathBuf, health: Arc<Health>) -> Self {
         let idle_max = thread::available_parallelism().map_or(2, Into::into).min(8);
-        Self { path, idle: Mutex::default(), idle_max }
+        Self { path, health, idle: Mutex::default(), idle_max }
     }
 
     pub(super) fn names(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, KvError> {
@@ -79,10 +81,14 @@ impl Readers {
                 return Ok(connection);
             }
         }
-        file::connect_reader(&self.path).map_err(|it| self.failed("open the database", &it.into()))
+        // A file that took the place of ours holds something else.
+        let connect =
+            || Ok(self.health.check_files().map(|()| file::connect_reader(&self.path))??);
+        connect().map_err(|it| self.failed("open the database", &it))
     }
 
     fn failed(&self, doing: &str, fault: &Fault) -> KvError {
+        self.health.note_damage(fault);
         failed(doing, &self.path, fault)
     }
 
@@ -248,7 +254,8 @@ impl Bucket for SqliteBucket {
     ) -> Result<Revision, CommitError> {
         self.spend();
         let (done, outcome) = mpsc::sync_channel(1);
-        self.kv.submit(&self.name, expected, changes, move |it| drop(done.send(it)));
+        // Who waits is told of the first outcome only.
+        self.kv.submit(&self.name, expected, changes, move |it| drop(done.try_send(it)));
         outcome.recv().unwrap_or_else(|_| {
             Err(CommitError::Failed(KvError("the storage is closed".to_owned())))
         })

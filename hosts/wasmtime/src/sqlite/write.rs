@@ -6,11 +6,16 @@
 //!   or will not be; before it is acknowledged, the mark tells its number.
 //! - The revision is checked in the transaction that raises it.
 //! - A connection that failed is never used again.
+//! - Whether a commit was made that was answered as in doubt is found out before
+//!   anything else is written.
 
 use std::{
-    fmt,
+    fmt, fs,
     path::PathBuf,
-    sync::{Mutex, PoisonError, mpsc},
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{self, RecvTimeoutError},
+    },
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -24,10 +29,11 @@ use super::{
     Fault, failed,
     file::{self, SqliteOptions},
     format::{Line, State, Tally, row_checksum},
+    health::Health,
     mark::Mark,
     start::Opened,
 };
-use crate::{StartError, folder::Lock};
+use crate::{StartError, failures, folder::Lock};
 
 /// How many commits may wait; who comes later blocks. The engine begins no more than
 /// that, and of large ones fewer, so that it never does and what waits is bounded in
@@ -42,6 +48,12 @@ const LOG_PAGES: i32 = 2_000;
 const LOG_PAGES_MAX: i32 = 16_000;
 /// and how long it waits, before it goes on with a longer log.
 const READERS_TIME_MAX: Duration = Duration::from_millis(250);
+/// How long to wait for a commit while the storage fails, before it is tried.
+const PROBE_PAUSE: Duration = Duration::from_secs(1);
+
+/// How much room there must be, that a full disk counts as one no longer.
+const ROOM_BYTES: usize = 1 << 20;
+const ROOM_PAGES: i64 = 16;
 
 /// Changes to one bucket, and who wants to know what became of them.
 pub(super) struct Commit {
@@ -51,8 +63,8 @@ pub(super) struct Commit {
     pub(super) done: Done,
 }
 
-/// Called with a commit's outcome.
-pub(super) type Done = Box<dyn FnOnce(Outcome) + Send>;
+/// Called with a commit's outcome; once more if that was in doubt and it was made.
+pub(super) type Done = Box<dyn FnMut(Outcome) + Send>;
 type Outcome = Result<Revision, CommitError>;
 
 enum Message {
@@ -72,12 +84,15 @@ impl Writer {
     pub(super) fn start(
         opened: Opened,
         options: SqliteOptions,
+        health: Arc<Health>,
         lock: Lock,
     ) -> Result<Self, StartError> {
         let (queue, commits) = mpsc::sync_channel(QUEUE_MAX);
         let Opened { path, connection, mark } = opened;
         let connection = Some(connection);
-        let mut database = Database { path, options, connection, mark, copy_at: LOG_PAGES };
+        let copy_at = LOG_PAGES;
+        let doubt = None;
+        let mut database = Database { path, options, health, connection, mark, copy_at, doubt };
         let run = move || {
             database.serve(&commits);
             drop(database);
@@ -117,20 +132,31 @@ impl Drop for Writer {
 struct Database {
     path: PathBuf,
     options: SqliteOptions,
+    health: Arc<Health>,
     /// `None` after a failure.
     connection: Option<Connection>,
     mark: Mark,
     /// The length of the log at which it is to be copied.
     copy_at: i32,
+    doubt: Option<Doubt>,
 }
 
-/// Where a transaction broke off. In each case it changed nothing, except that
-/// after a failed `COMMIT` or sync a crash may still bring it about.
+/// Commits that were answered as in doubt.
+struct Doubt {
+    /// The number of the last commit, if they were made.
+    commits: i64,
+    of: Vec<(Done, Revision)>,
+}
+
+/// Where a transaction broke off.
 enum Broken {
-    /// Before the first commit or at the last step: all of it is lost.
+    /// Before it was committed: none of it was made.
     Whole(Fault),
-    /// While one commit was applied: the others may do better without it.
+    /// While one commit was applied: none was made, the others may do better without it.
     One(Fault),
+    /// As it was committed or synced: a crash, or a look at the log, may still bring
+    /// it about. Then these are the outcomes, and this the number of its last commit.
+    InDoubt(Fault, Vec<Outcome>, i64),
 }
 
 impl Broken {
@@ -142,7 +168,8 @@ impl Broken {
 impl Database {
     fn serve(&mut self, queue: &mpsc::Receiver<Message>) {
         let mut is_closing = false;
-        while !is_closing && let Ok(Message::Commit(first)) = queue.recv() {
+        while !is_closing && let Some(message) = self.next(queue) {
+            let Message::Commit(first) = message else { break };
             let mut bytes = first.bytes();
             let mut batch = vec![first];
             while batch.len() < BATCH_MAX && bytes < BATCH_BYTES_MAX {
@@ -161,15 +188,47 @@ impl Database {
             self.perform(batch);
             self.copy_log();
         }
+        if self.doubt.is_some() {
+            self.perform(Vec::new());
+        }
         self.mark.sync();
     }
 
+    /// Waits for the next message. While the storage fails it is tried now and then,
+    /// so that what is said of it stays true, and what is in doubt becomes known.
+    fn next(&mut self, queue: &mpsc::Receiver<Message>) -> Option<Message> {
+        while self.doubt.is_some() || !self.health.takes_writes() {
+            match queue.recv_timeout(PROBE_PAUSE) {
+                Ok(message) => return Some(message),
+                // Where there is no room the smallest commit succeeds, and others fail.
+                Err(RecvTimeoutError::Timeout) if !self.has_room() => {}
+                Err(RecvTimeoutError::Timeout) => self.perform(Vec::new()),
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+        queue.recv().ok()
+    }
+
+    /// Returns whether the database may grow by what a few commits take, and the disk
+    /// has room for that.
+    fn has_room(&self) -> bool {
+        let Some(connection) = &self.connection else { return true };
+        let number = |name| connection.pragma_query_value(None, name, |it| it.get::<_, i64>(0));
+        let pages = || -> rusqlite::Result<i64> {
+            Ok(number("max_page_count")? - number("page_count")? + number("freelist_count")?)
+        };
+        let scratch = file::with_suffix(&self.path, "-room");
+        let written = fs::write(&scratch, vec![1; ROOM_BYTES]);
+        drop(fs::remove_file(&scratch));
+        written.is_ok() && pages().is_ok_and(|it| it >= ROOM_PAGES)
+    }
+
     /// Performs the commits of `batch`, in one transaction if all goes well, and
-    /// answers each.
+    /// answers each. A batch of none only tries whether the storage takes writes.
     fn perform(&mut self, batch: Vec<Commit>) {
         let broken = match self.transact(&batch) {
             Ok(outcomes) => {
-                for (commit, outcome) in batch.into_iter().zip(outcomes) {
+                for (mut commit, outcome) in batch.into_iter().zip(outcomes) {
                     (commit.done)(outcome);
                 }
                 return;
@@ -177,7 +236,9 @@ impl Database {
             Err(broken) => broken,
         };
         // Before anyone hears of it: what is read from now on stays true.
-        self.reconnect();
+        if self.connection.is_none() {
+            self.reconnect();
+        }
         match broken {
             Broken::One(_) if batch.len() > 1 => {
                 for commit in batch {
@@ -185,10 +246,24 @@ impl Database {
                 }
             }
             Broken::Whole(fault) | Broken::One(fault) => {
-                for commit in batch {
+                self.health.note_failure(&fault);
+                for mut commit in batch {
                     let failed = failed("commit", &self.path, &fault);
-                    (commit.done)(Err(CommitError::Failed(failed)));
+                    (commit.done)(Err(CommitError::Unchanged(failed)));
                 }
+            }
+            Broken::InDoubt(fault, outcomes, commits) => {
+                self.health.note_failure(&fault);
+                let mut of = Vec::new();
+                for (Commit { mut done, .. }, outcome) in batch.into_iter().zip(outcomes) {
+                    let Ok(revision) = outcome else {
+                        done(outcome);
+                        continue;
+                    };
+                    done(Err(CommitError::Failed(failed("commit", &self.path, &fault))));
+                    of.push((done, revision));
+                }
+                self.doubt = Some(Doubt { commits, of });
             }
         }
     }
@@ -196,40 +271,80 @@ impl Database {
     fn transact(&mut self, batch: &[Commit]) -> Result<Vec<Outcome>, Broken> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
-            None => file::connect_writer(&self.path, &self.options).map_err(Broken::whole)?,
+            None => self.connect().map_err(Broken::Whole)?,
         };
+        if let Err(fault) = self.health.check_files() {
+            self.connection = Some(connection);
+            return Err(Broken::Whole(fault));
+        }
         run(&connection, "BEGIN IMMEDIATE").map_err(Broken::whole)?;
+        self.health.note_log().map_err(Broken::Whole)?;
         let before = State::read(&connection).map_err(Broken::Whole)?;
+        self.resolve(before.commits);
         let mut state = before;
         let outcomes = batch
             .iter()
             .map(|commit| apply(&connection, commit, &mut state))
-            .collect::<Result<_, _>>()
+            .collect::<Result<Vec<_>, _>>()
             .map_err(Broken::One)?;
-        if state != before {
-            state.update(&connection).map_err(Broken::whole)?;
+        let writes = state != before || batch.is_empty();
+        if writes {
+            write(&connection, &state).map_err(Broken::whole)?;
         }
-        run(&connection, "COMMIT").map_err(Broken::whole)?;
-        if state != before {
+        match run(&connection, "COMMIT").map_err(Fault::from) {
+            // Only here does it come back: closing a connection ends its transaction.
+            Ok(()) => self.connection = Some(connection),
+            // The log lacks a part of it, and so all of it.
+            Err(fault) if fault.is_full() => return Err(Broken::Whole(fault)),
+            Err(fault) => return Err(Broken::InDoubt(fault, outcomes, state.commits)),
+        }
+        if writes {
+            // What went to a file that nobody finds any more is not there for long.
+            if let Err(fault) = self.health.check_files() {
+                return Err(Broken::InDoubt(fault, outcomes, state.commits));
+            }
+            self.health.note_success();
             self.mark.tell(state.commits);
         }
-        // Only here does it come back: closing a connection ends its transaction.
-        self.connection = Some(connection);
         Ok(outcomes)
+    }
+
+    /// Tells those whose commits were in doubt that they were made, if they were:
+    /// `commits` is the number of the last one there is.
+    fn resolve(&mut self, commits: i64) {
+        if let Some(doubt) = self.doubt.take()
+            && doubt.commits == commits
+        {
+            for (mut done, revision) in doubt.of {
+                done(Ok(revision));
+            }
+        }
+    }
+
+    /// Opens the database, if it is the one that was opened at first.
+    fn connect(&self) -> Result<Connection, Fault> {
+        self.health.forget_log();
+        self.health.check_files()?;
+        Ok(file::connect_writer(&self.path, &self.options)?)
     }
 
     /// Opens the database again after a failure, and empties the log: in it may
     /// stand a transaction that could not be synced, and a crash would bring it
-    /// back. A disk that does not even let us do that leaves it for the next
-    /// commit, which overwrites it.
+    /// back. On a disk that does not even let us do that it is overwritten by one
+    /// that changes nothing; that need not be synced to hide it from a later start.
     fn reconnect(&mut self) {
-        let open = || -> rusqlite::Result<Connection> {
-            let connection = file::connect_writer(&self.path, &self.options)?;
-            let emptied = copy(&connection, CheckpointMode::TRUNCATE);
-            emptied.map(|()| connection)
+        let open = || -> Result<Connection, Fault> {
+            let connection = self.connect()?;
+            copy(&connection, CheckpointMode::TRUNCATE).inspect_err(|_| {
+                // It fails as the one before did: what matters is written by then.
+                drop(rewrite(&connection));
+            })?;
+            Ok(connection)
         };
         self.connection = open()
-            .inspect_err(|error| tracing::error!(%error, "the database cannot be opened again"))
+            .inspect_err(|it| {
+                failures::storage_failure(&failed("open the database again", &self.path, it));
+            })
             .ok();
     }
 
@@ -256,8 +371,10 @@ impl Database {
             Ok(pages) => self.copy_at = pages,
             // No commit is touched by it: the log only stays long.
             Err(error) => {
-                tracing::warn!(%error, "could not copy the write-ahead log into the database");
+                let doing = "copy the write-ahead log into the database";
+                failures::storage_failure(&failed(doing, &self.path, &error.into()));
                 self.connection = None;
+                self.health.forget_log();
             }
         }
     }
@@ -273,6 +390,21 @@ fn copy(connection: &Connection, mode: CheckpointMode) -> rusqlite::Result<()> {
         Err(it) if it.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) => Err(it),
         _ => Ok(()),
     }
+}
+
+/// Commits a transaction that changes nothing.
+fn rewrite(connection: &Connection) -> Result<(), Fault> {
+    run(connection, "BEGIN IMMEDIATE")?;
+    let state = State::read(connection)?;
+    write(connection, &state)?;
+    Ok(run(connection, "COMMIT")?)
+}
+
+/// Writes `state`, also where it is the one that is there: what does not change
+/// `SQLite` leaves out.
+fn write(connection: &Connection, state: &State) -> rusqlite::Result<()> {
+    State { commits: !state.commits, ..*state }.update(connection)?;
+    state.update(connection)
 }
 
 /// Applies one commit in the transaction of `connection`, and to `state`; a

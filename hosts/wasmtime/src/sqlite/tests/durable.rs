@@ -96,7 +96,7 @@ fn a_full_disk_fails_the_commit_and_nothing_else() {
     let kv = SqliteKv::open(folder.path(), &options).unwrap();
     commit(&kv, "a", vec![put("small", "x")]).unwrap();
     let too_much = commit(&kv, "a", vec![put("small", "y"), put("large", vec![0; 100 << 10])]);
-    assert!(matches!(&too_much, Err(CommitError::Failed(it)) if it.0.contains("full")));
+    assert!(matches!(&too_much, Err(CommitError::Unchanged(it)) if it.0.contains("full")));
     assert_eq!(rows(&kv, "a"), vec![("small".to_owned(), b"x".to_vec())]);
     assert_eq!(commit(&kv, "a", vec![put("small", "z")]), Ok(Revision(2)));
     assert_eq!(commit(&kv, "a", vec![put("large", vec![0; 20 << 10])]), Ok(Revision(3)));
@@ -173,7 +173,7 @@ fn of_the_commits_in_one_transaction_only_the_bad_one_fails() {
     let [
         Ok(Revision(1)),
         Ok(Revision(1)),
-        Err(CommitError::Failed(why)),
+        Err(CommitError::Unchanged(why)),
         Ok(Revision(1)),
         Err(CommitError::Conflict),
     ] = outcomes.as_slice()

@@ -1,0 +1,86 @@
+//! What is logged of failures: of each cause a line now and then.
+//!
+//! Invariant: of a failure that repeats, one line in [`PAUSE`] is written, which says
+//! how many were not. A failing disk does not fill what is left of it with its log.
+
+use std::{
+    collections::HashMap,
+    sync::{LazyLock, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use shared_context_core::port::KvError;
+
+/// How long no second line of one cause is written.
+const PAUSE: Duration = Duration::from_secs(10);
+/// How many causes are told apart at a time.
+const CAUSES_MAX: usize = 256;
+
+/// Logs why storage failed.
+pub(crate) fn storage_failure(KvError(reason): &KvError) {
+    if let Some(suppressed) = admit(reason) {
+        tracing::error!(target: "shared_context::storage", reason, suppressed, "storage failed");
+    }
+}
+
+/// Decides whether a line about a failure by this cause is written; if so, returns how
+/// many were not since the last one.
+pub(crate) fn admit(cause: &str) -> Option<u64> {
+    static LIMITER: LazyLock<Mutex<Limiter>> = LazyLock::new(Mutex::default);
+    LIMITER.lock().unwrap_or_else(PoisonError::into_inner).admit(cause, Instant::now())
+}
+
+/// When a line of each cause was last written, and how many were not since.
+#[derive(Debug, Default)]
+struct Limiter(HashMap<String, (Instant, u64)>);
+
+impl Limiter {
+    fn admit(&mut self, cause: &str, now: Instant) -> Option<u64> {
+        if let Some((written_at, suppressed)) = self.0.get_mut(cause) {
+            if now.duration_since(*written_at) < PAUSE {
+                *suppressed += 1;
+                return None;
+            }
+            *written_at = now;
+            return Some(std::mem::take(suppressed));
+        }
+        if self.0.len() >= CAUSES_MAX {
+            self.0.retain(|_, (written_at, _)| now.duration_since(*written_at) < PAUSE);
+        }
+        // Beyond that many they count as one.
+        if self.0.len() >= CAUSES_MAX && !cause.is_empty() {
+            return self.admit("", now);
+        }
+        self.0.insert(cause.to_owned(), (now, 0));
+        Some(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A failing disk logged a line for each request, 5,310 in four seconds.
+    #[test]
+    fn of_one_cause_one_line_is_written_in_a_while() {
+        let (mut limiter, now) = (Limiter::default(), Instant::now());
+        assert_eq!(limiter.admit("full", now), Some(0));
+        for _ in 0..5_000 {
+            assert_eq!(limiter.admit("full", now), None);
+        }
+        assert_eq!(limiter.admit("locked", now), Some(0));
+        let later = now + PAUSE;
+        assert_eq!(limiter.admit("full", later), Some(5_000));
+        assert_eq!(limiter.admit("full", later), None);
+        assert_eq!(limiter.admit("full", later + PAUSE), Some(1));
+    }
+
+    #[test]
+    fn more_causes_than_are_told_apart_count_as_one() {
+        let (mut limiter, now) = (Limiter::default(), Instant::now());
+        let written = (0..5_000).filter(|it| limiter.admit(&format!("{it}"), now).is_some());
+        assert_eq!(written.count(), CAUSES_MAX + 1);
+        assert!(limiter.0.len() <= CAUSES_MAX + 1);
+        assert_eq!(limiter.admit("later", now + PAUSE), Some(0));
+    }
+}

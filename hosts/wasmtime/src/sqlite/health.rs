@@ -1,0 +1,155 @@
+//! The condition of the storage: what its last transaction met, and whether its
+//! files are still those that were opened.
+//!
+//! Not here: how a failure is logged and answered. Invariant: a reason is for
+//! everyone, so it names no path and nothing that is stored.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use rusqlite::{Error, ErrorCode, ffi};
+
+use super::{Fault, file::with_suffix};
+use crate::StartError;
+
+const FULL: &str = "the disk is full: changes that need room are rejected; make room";
+const FAILING: &str =
+    "the last change could not be stored: the disk or the database fails; read the server's log";
+const DAMAGED: &str = "a part of the database is damaged: read the server's log, and restore the \
+     data folder from a backup";
+const GONE: &str = "the database was removed or replaced while the server ran: changes are \
+     rejected; stop the server, put the data folder back and start it again";
+
+/// What `SQLite` answers where it notices by itself that its file has moved.
+const MOVED: ffi::Error =
+    ffi::Error { code: ErrorCode::ReadOnly, extended_code: ffi::SQLITE_READONLY_DBMOVED };
+
+fn moved() -> Fault {
+    let what = "the database or its write-ahead log was removed or replaced while it was open; \
+                stop the server, put the data folder back as it was and start it again";
+    Error::SqliteFailure(MOVED, Some(what.to_owned())).into()
+}
+
+/// What is known of the files, and of the last transactions.
+#[derive(Debug)]
+pub(super) struct Health {
+    path: PathBuf,
+    database: FileId,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The write-ahead log, once it was written to.
+    log: Option<FileId>,
+    /// Why the last transaction failed, if it did.
+    failure: Option<&'static str>,
+    /// Whether something was read that is not as it was written. It stays so.
+    is_damaged: bool,
+}
+
+impl Health {
+    /// Begins with the database at `path`, which is open.
+    pub(super) fn new(path: &Path) -> Result<Self, StartError> {
+        let database = FileId::of(path).map_err(|it| StartError::file("look for", path, &it))?;
+        Ok(Self { path: path.to_owned(), database, known: Mutex::default() })
+    }
+
+    /// Returns why the storage cannot be relied on, if it cannot.
+    pub(super) fn failure(&self) -> Option<&'static str> {
+        if self.check_files().is_err() {
+            return Some(GONE);
+        }
+        let known = self.known();
+        if known.is_damaged { Some(DAMAGED) } else { known.failure }
+    }
+
+    /// Returns whether the last transaction that had something to write succeeded.
+    pub(super) fn takes_writes(&self) -> bool {
+        self.known().failure.is_none()
+    }
+
+    /// Rejects files that are not those that were opened: what is written to a file
+    /// that has no name any more is lost.
+    pub(super) fn check_files(&self) -> Result<(), Fault> {
+        let is_same = |path: &Path, id: FileId| FileId::of(path).is_ok_and(|it| it == id);
+        let log = self.known().log;
+        let is_there = is_same(&self.path, self.database)
+            && log.is_none_or(|it| is_same(&with_suffix(&self.path, "-wal"), it));
+        if is_there { Ok(()) } else { Err(moved()) }
+    }
+
+    /// Notes which file is the write-ahead log of the connection that writes, which is
+    /// in a transaction.
+    pub(super) fn note_log(&self) -> Result<(), Fault> {
+        let mut known = self.known();
+        if known.log.is_none() {
+            let id = FileId::of(&with_suffix(&self.path, "-wal")).map_err(|_| moved())?;
+            known.log = Some(id);
+        }
+        Ok(())
+    }
+
+    /// Notes that the connection that writes was closed, and its log perhaps removed.
+    pub(super) fn forget_log(&self) {
+        self.known().log = None;
+    }
+
+    /// Notes that a transaction is on the disk.
+    pub(super) fn note_success(&self) {
+        self.known().failure = None;
+    }
+
+    /// Notes that a transaction failed.
+    pub(super) fn note_failure(&self, fault: &Fault) {
+        self.note_damage(fault);
+        self.known().failure = Some(match fault {
+            Fault::Sqlite(error) if error.sqlite_error() == Some(&MOVED) => GONE,
+            _ if fault.is_full() => FULL,
+            Fault::Sqlite(_) | Fault::Damaged(_) => FAILING,
+        });
+    }
+
+    /// Notes what a read found, if it is damage.
+    pub(super) fn note_damage(&self, fault: &Fault) {
+        let is_damage = match fault {
+            Fault::Damaged(_) => true,
+            Fault::Sqlite(error) => matches!(
+                error.sqlite_error_code(),
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+            ),
+        };
+        if is_damage {
+            self.known().is_damaged = true;
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What tells one file from another, whatever they are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileId {
+    device: u64,
+    number: u64,
+}
+
+impl FileId {
+    #[cfg(unix)]
+    fn of(path: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let metadata = fs::metadata(path)?;
+        Ok(Self { device: metadata.dev(), number: metadata.ino() })
+    }
+
+    /// Elsewhere a file that is open cannot be removed; that it is there is enough.
+    #[cfg(not(unix))]
+    fn of(path: &Path) -> io::Result<Self> {
+        fs::metadata(path).map(|_| Self { device: 0, number: 0 })
+    }
+}
