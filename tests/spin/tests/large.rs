@@ -9,6 +9,8 @@
 
 use std::{
     collections::BTreeSet,
+    io::{Read as _, Write as _},
+    net::TcpStream,
     process::ExitCode,
     thread,
     time::{Duration, Instant},
@@ -19,11 +21,13 @@ use shared_context_spin_tests::{
     Over,
     story::{self, Stage, Test},
 };
-use shared_context_system::{Client, raw::Connection, tell};
+use shared_context_system::{Client, raw, raw::Connection, tell};
 
 /// How long the document of a session may be, in bytes.
 const DOCUMENT_BYTES_MAX: usize = 16 << 20;
 const KEYS: usize = 10_000;
+/// When a client that does nothing must have been given up: 30 seconds, and some.
+const GIVEN_UP: Duration = Duration::from_secs(35);
 
 fn main() -> ExitCode {
     story::main(&[
@@ -33,6 +37,7 @@ fn main() -> ExitCode {
         Test::anywhere("a_client_that_asks_before_it_sends_is_told_to_go_on", asks_first),
         Test::anywhere("a_thousand_sessions_are_listed", many_sessions),
         Test::anywhere("a_body_that_does_not_arrive_changes_nothing", cut_off),
+        Test::anywhere("a_client_that_stops_sending_is_given_up", stalled),
     ])
 }
 
@@ -233,4 +238,30 @@ fn cut_off(stage: &Stage) {
     }
     let shown = orchestrator.tool("a", &json!({"action": "list_keys"})).expect(200);
     assert_eq!((&shown["key_count"], &shown["revision"]), (&json!(0), &json!(1)));
+}
+
+/// A client that stopped in the middle of a request once kept its instance as long as it
+/// liked. A few hundred of them took all that there are.
+fn stalled(stage: &Stage) {
+    let folder = tempfile::tempdir().unwrap();
+    let app = stage.app(&folder);
+    let orchestrator = app.admin().create_session("a", &json!({}));
+    let began = Instant::now();
+    let mut stream = TcpStream::connect(app.address()).unwrap();
+    stream.set_read_timeout(Some(GIVEN_UP * 2)).unwrap();
+    let credential = format!("Bearer {}", orchestrator.credential());
+    let headers = [
+        ("authorization", &*credential),
+        ("content-type", "application/json"),
+        ("content-length", "100"),
+    ];
+    let line = "POST /v1/sessions/a/shared_context HTTP/1.1";
+    stream.write_all(&raw::request(line, &headers, "")).unwrap();
+    let mut piece = [0; 4_096];
+    let count = stream.read(&mut piece).unwrap();
+    let answer = String::from_utf8_lossy(&piece[..count]).into_owned();
+    let took = began.elapsed();
+    assert!(answer.contains(" 400 ") && answer.contains("MALFORMED_REQUEST"), "{answer}");
+    assert!(took < GIVEN_UP, "{took:?}");
+    tell(&format!("a client that sends nothing is given up after {took:.1?}"));
 }

@@ -18,9 +18,13 @@ use crate::{
             core::{tool, types},
             spin::buckets,
         },
-        wasi::clocks::{monotonic_clock, wall_clock},
+        wasi::{
+            clocks::{monotonic_clock, wall_clock},
+            io::streams::OutputStream,
+        },
     },
     log,
+    wait::{self, WAIT_MAX},
 };
 
 /// Where the sessions are among the buckets.
@@ -30,25 +34,33 @@ const SESSIONS: &str = "session/";
 const LOOK_AFTER: Duration = Duration::from_millis(20);
 const LOOK_AFTER_MAX: Duration = Duration::from_millis(250);
 
-/// How long an instance waits in all. A platform gives so many instances and no more,
-/// and one that waits for a client which has left is lost to all others meanwhile:
-/// who still is there asks again.
-const WAIT_MAX: Duration = Duration::from_secs(30);
-
 /// The engine of one request: all that it has are the imports.
-pub(crate) struct Engine {
+pub(crate) struct Engine<'s> {
     /// When it waits no more, by the monotonic clock.
     waits_until: u64,
+    /// The body of the response, once it is being sent.
+    body: Option<&'s OutputStream>,
 }
 
-impl Engine {
+impl Engine<'_> {
     /// That of a request which has just come.
     pub(crate) fn new() -> Self {
-        Self { waits_until: monotonic_clock::now().saturating_add(nanos(WAIT_MAX)) }
+        Self { waits_until: wait::after(WAIT_MAX), body: None }
+    }
+
+    /// The same while it sends `body`: it waits no longer than somebody reads that.
+    pub(crate) fn sending<'s>(&self, body: &'s OutputStream) -> Engine<'s> {
+        Engine { waits_until: self.waits_until, body: Some(body) }
+    }
+
+    /// Returns whether the client is known to have left. A platform that lets the
+    /// instance go on tells so only where it is asked for room to write.
+    fn is_left(&self) -> bool {
+        self.body.is_some_and(|it| it.check_write().is_err())
     }
 }
 
-impl shared_context_wire::Engine for Engine {
+impl shared_context_wire::Engine for Engine<'_> {
     async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
         let Caller { participant, credential, keys } = caller;
         let caller = types::Caller {
@@ -90,14 +102,14 @@ impl shared_context_wire::Engine for Engine {
             if !buckets::revision(scope).is_ok_and(|revision| revision <= seen) {
                 return Woken::Changed;
             }
-            if monotonic_clock::now() >= self.waits_until {
+            if monotonic_clock::now() >= self.waits_until || self.is_left() {
                 return Woken::Stopping;
             }
             if left.is_zero() {
                 return Woken::TimeUp;
             }
             let nap = pause.min(left);
-            sleep(nap);
+            wait::sleep(nap);
             left = left.saturating_sub(nap);
             pause = pause.saturating_mul(2).min(LOOK_AFTER_MAX);
         }
@@ -112,12 +124,4 @@ impl shared_context_wire::Engine for Engine {
     fn monotonic_micros(&self) -> u64 {
         monotonic_clock::now() / 1_000
     }
-}
-
-fn sleep(time: Duration) {
-    monotonic_clock::subscribe_duration(nanos(time)).block();
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

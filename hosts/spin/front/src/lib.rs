@@ -17,6 +17,7 @@ mod log;
 mod request;
 mod response;
 mod settings;
+mod wait;
 
 use bindings::{
     exports::wasi::http::incoming_handler::Guest,
@@ -45,7 +46,7 @@ impl Guest for Front {
 /// Reads the rest of `request` and has the wire answer it.
 fn answer(
     http: &Http,
-    engine: &Engine,
+    engine: &Engine<'_>,
     head: http::request::Parts,
     request: &IncomingRequest,
 ) -> response::Response {

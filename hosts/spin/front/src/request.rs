@@ -4,9 +4,12 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request, Uri, header::HOST, request::Parts};
 use shared_context_codec::Failure;
 
-use crate::bindings::wasi::{
-    http::types::{self, IncomingRequest},
-    io::streams::StreamError,
+use crate::{
+    bindings::wasi::{
+        http::types::{self, IncomingRequest},
+        io::streams::{InputStream, StreamError},
+    },
+    wait,
 };
 
 /// How much of a body is asked for at a time.
@@ -67,21 +70,26 @@ pub(crate) fn body(request: &IncomingRequest, bytes_max: usize) -> Arrived {
     let Ok(stream) = body.stream() else { return Arrived::Cut };
     let mut read = Vec::new();
     while read.len() <= bytes_max {
-        match stream.blocking_read(PIECE_BYTES) {
-            Ok(piece) if read.is_empty() => read = piece,
-            Ok(piece) => read.extend_from_slice(&piece),
-            Err(StreamError::Closed) => return Arrived::Whole(read.into()),
-            Err(StreamError::LastOperationFailed(_)) => return Arrived::Cut,
+        match piece(&stream) {
+            Some(Ok(piece)) if read.is_empty() => read = piece,
+            Some(Ok(piece)) => read.extend_from_slice(&piece),
+            Some(Err(StreamError::Closed)) => return Arrived::Whole(read.into()),
+            Some(Err(StreamError::LastOperationFailed(_))) | None => return Arrived::Cut,
         }
     }
     let mut bytes = read.len();
     drop(read);
     while bytes < REFUSED_BYTES_MAX
-        && let Ok(piece) = stream.blocking_read(PIECE_BYTES)
+        && let Some(Ok(piece)) = piece(&stream)
     {
         bytes = bytes.saturating_add(piece.len());
     }
     Arrived::TooLong
+}
+
+/// Reads some of a body; `None` when its client sends nothing.
+fn piece(stream: &InputStream) -> Option<Result<Vec<u8>, StreamError>> {
+    wait::is_ready_in_time(&stream.subscribe()).then(|| stream.read(PIECE_BYTES))
 }
 
 /// Why a request whose body was [`Arrived::Cut`] is refused.

@@ -14,13 +14,19 @@ use crate::{
         io::streams::{OutputStream, StreamError},
     },
     engine::Engine,
+    wait,
 };
 
 /// A response of the wire.
 pub(crate) type Response = http::Response<Body>;
 
 /// Sends `response` to a request with this `method`, to its end.
-pub(crate) fn send(place: ResponseOutparam, method: &Method, response: Response, engine: &Engine) {
+pub(crate) fn send(
+    place: ResponseOutparam,
+    method: &Method,
+    response: Response,
+    engine: &Engine<'_>,
+) {
     let (mut head, body) = response.into_parts();
     if let Body::Whole(body) = &body
         && has_length(method, head.status)
@@ -33,14 +39,14 @@ pub(crate) fn send(place: ResponseOutparam, method: &Method, response: Response,
     // Taken once.
     let Ok(outgoing) = response.body() else { return };
     let Ok(stream) = outgoing.write() else { return };
-    let mut sending = Sending { stream, unsent: Some((place, response)) };
+    let mut sending = Sending { stream: &stream, unsent: Some((place, response)) };
     match body {
         Body::Whole(body) => drop(sending.write(&body)),
-        Body::Live(watch) => tell(&mut sending, *watch, engine),
+        Body::Live(watch) => tell(&mut sending, *watch, &engine.sending(&stream)),
         // This host says that it has no sockets.
         Body::Socket(_) => {}
     }
-    let Sending { stream, unsent } = sending;
+    let unsent = sending.unsent;
     drop(stream);
     // A body that is shorter than its length says was cut off by the client.
     let _ = OutgoingBody::finish(outgoing, None);
@@ -50,7 +56,7 @@ pub(crate) fn send(place: ResponseOutparam, method: &Method, response: Response,
 }
 
 /// Tells what `watch` does while the client stays.
-fn tell(sending: &mut Sending, mut watch: Watch, engine: &Engine) {
+fn tell(sending: &mut Sending<'_>, mut watch: Watch, engine: &Engine<'_>) {
     while let Some(piece) = at_once(watch.next(engine)) {
         if sending.write(&piece).is_err() {
             return;
@@ -74,14 +80,18 @@ fn fields(headers: &HeaderMap) -> Fields {
 }
 
 /// A body on its way.
-struct Sending {
-    stream: OutputStream,
+struct Sending<'s> {
+    stream: &'s OutputStream,
     /// The response, until it is handed over.
     unsent: Option<(ResponseOutparam, OutgoingResponse)>,
 }
 
-impl Sending {
+impl Sending<'_> {
     /// Writes all of `bytes`; hands the response over when there is no more room.
+    ///
+    /// # Errors
+    ///
+    /// The client has left, or reads nothing.
     fn write(&mut self, bytes: &[u8]) -> Result<(), StreamError> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -89,7 +99,9 @@ impl Sending {
             let (now, later) = rest.split_at(room.min(rest.len()));
             if now.is_empty() {
                 self.hand_over();
-                self.stream.subscribe().block();
+                if !wait::is_ready_in_time(&self.stream.subscribe()) {
+                    return Err(StreamError::Closed);
+                }
             } else {
                 self.stream.write(now)?;
             }
