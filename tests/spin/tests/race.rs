@@ -33,6 +33,7 @@ const WRITES: usize = 100;
 fn main() -> ExitCode {
     story::main(&[
         Test::anywhere("clients_of_one_session_lose_no_write", of_one_session),
+        Test::anywhere("thirty_two_clients_of_one_session_give_few_writes_up", of_many_clients),
         Test::anywhere("clients_of_64_sessions_lose_no_write", of_64_sessions),
         Test::anywhere("clients_of_two_servers_lose_no_write", of_two_servers),
         Test::anywhere("clients_that_count_under_a_condition_count_right", counted),
@@ -44,9 +45,14 @@ fn main() -> ExitCode {
 
 /// Runs `work` for each client, all at once; returns what they return.
 fn at_once<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let start = Barrier::new(CLIENTS);
+    all_at_once(CLIENTS, work)
+}
+
+/// Runs `work` for each of `count` clients, all at once; returns what they return.
+fn all_at_once<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let start = Barrier::new(count);
     thread::scope(|scope| {
-        let clients: Vec<_> = (0..CLIENTS)
+        let clients: Vec<_> = (0..count)
             .map(|nth| {
                 let (start, work) = (&start, &work);
                 scope.spawn(move || {
@@ -63,21 +69,28 @@ fn at_once<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
 type Acknowledged = (usize, u64, String, String, u64);
 
 fn of_one_session(stage: &Stage) {
-    check(stage, 1, 1);
+    check(stage, CLIENTS, 1, 1);
+}
+
+/// On Spin itself 7 of 100 such writes were once given up after 16 attempts, all within
+/// a second. Pauses are longer now.
+fn of_many_clients(stage: &Stage) {
+    check(stage, 32, 1, 1);
 }
 
 fn of_64_sessions(stage: &Stage) {
-    check(stage, 64, 1);
+    check(stage, CLIENTS, 64, 1);
 }
 
 /// Half of the clients ask one server, half another one over the same database.
 fn of_two_servers(stage: &Stage) {
-    check(stage, 4, 2);
+    check(stage, CLIENTS, 4, 2);
 }
 
-/// Eight clients write to `session_count` sessions in turn, by way of `server_count`
-/// servers.
-fn check(stage: &Stage, session_count: usize, server_count: usize) {
+/// `client_count` clients write to `session_count` sessions in turn, by way of
+/// `server_count` servers. Together they write as often as eight would.
+fn check(stage: &Stage, client_count: usize, session_count: usize, server_count: usize) {
+    let writes = CLIENTS * WRITES;
     let folder = tempfile::tempdir().unwrap();
     let apps: Vec<_> = (0..server_count).map(|_| stage.app(&folder)).collect();
     let admin = apps[0].admin();
@@ -88,14 +101,14 @@ fn check(stage: &Stage, session_count: usize, server_count: usize) {
         let minted = orchestrators[session].mint(&name(session), &format!("subagent:{client}"));
         Client::new(apps[client % server_count].url(), minted.credential())
     };
-    let writers: Vec<Vec<_>> = (0..CLIENTS)
+    let writers: Vec<Vec<_>> = (0..client_count)
         .map(|client| (0..session_count).map(|it| writer(it, client)).collect())
         .collect();
     let began = Instant::now();
-    let told = at_once(|client| {
+    let told = all_at_once(client_count, |client| {
         let (mut acknowledged, mut in_doubt, mut times) = (Vec::new(), 0, Vec::new());
-        for nth in 0..WRITES {
-            let session = (nth * CLIENTS + client) % session_count;
+        for nth in 0..writes / client_count {
+            let session = (nth * client_count + client) % session_count;
             let (key, value) = (format!("key_{}", nth % 5), format!("{client} {nth}"));
             let asked = Instant::now();
             let answer = writers[client][session].write(&name(session), &key, &value);
@@ -126,14 +139,14 @@ fn check(stage: &Stage, session_count: usize, server_count: usize) {
         })
         .sum();
     assert!(stored <= acknowledged.len() + in_doubt, "nobody sent what is stored");
-    let rate = f64::from(u32::try_from(CLIENTS * WRITES).unwrap()) / took.as_secs_f64();
+    let rate = f64::from(u32::try_from(writes).unwrap()) / took.as_secs_f64();
     tell(&format!(
-        "{CLIENTS} clients, {session_count} sessions, {server_count} servers: {rate:.0} writes a second, {times}; {} \
+        "{client_count} clients, {session_count} sessions, {server_count} servers: {rate:.0} writes a second, {times}; {} \
          acknowledged, lost 0; {in_doubt} given up, of them {} stored",
         acknowledged.len(),
         stored - acknowledged.len(),
     ));
-    assert!(in_doubt * 10 <= CLIENTS * WRITES, "of ten writes more than one was given up");
+    assert!(in_doubt * 200 <= writes, "of 200 writes more than one was given up");
 }
 
 /// Compares what was acknowledged with what `session` holds; returns how many writes

@@ -31,9 +31,11 @@ use self::payload::Changes;
 pub use self::sql::{Row, Sql, SqlError, Value};
 use crate::{names, rows::Rows};
 
-/// The longest pause after a commit that another one overtook; it doubles each time.
-const PAUSE: Duration = Duration::from_millis(2);
-const PAUSE_MAX: Duration = Duration::from_millis(128);
+/// How long the pause after a commit that another one overtook may be: at first about as
+/// long as a commit takes, then twice as long each time. A write is given up after 16
+/// attempts, and so after 11 seconds at most.
+const PAUSE: Duration = Duration::from_millis(32);
+const PAUSE_MAX: Duration = Duration::from_millis(1_024);
 
 /// The row that is read along with a bucket's revision: every request asks for it.
 const FIRST_READ: &str = "meta";

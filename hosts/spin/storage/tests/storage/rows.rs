@@ -54,7 +54,8 @@ fn a_conflict_leaves_no_bucket_behind() {
 }
 
 /// Eight clients that wrote to one session without it gave 6 of 800 writes up, each
-/// overtaken 16 times in a row.
+/// overtaken 16 times in a row. With pauses of 128 ms at most, 32 clients on Spin still
+/// gave up 7 of 100.
 #[test]
 fn who_is_overtaken_again_and_again_pauses_longer_and_longer() {
     let database = Database::in_memory();
@@ -64,9 +65,9 @@ fn who_is_overtaken_again_and_again_pauses_longer_and_longer() {
         let done = kv.open("a").unwrap().commit(Revision(0), vec![put("k/a", "1")]);
         assert_eq!(done, Err(CommitError::Conflict));
     }
-    assert_eq!(database.take_pauses(), [2, 4, 8, 16, 32, 64, 128, 128]);
+    assert_eq!(database.take_pauses(), [32, 64, 128, 256, 512, 1024, 1024, 1024]);
     commit(&kv, "a", vec![put("k/a", "1")]);
-    assert_eq!(database.take_pauses(), [128]);
+    assert_eq!(database.take_pauses(), [1024]);
     commit(&kv, "a", vec![put("k/a", "2")]);
     assert_eq!(database.take_pauses(), [0_u128; 0]);
 }
