@@ -78,8 +78,7 @@ pub(crate) const RULES: &str = "rules";
 pub const DELTAS_MAX: u32 = 2_000;
 /// The most bytes of all deltas of one round: of their values and provenances, and of
 /// each place they speak of its path and 96 bytes; 32 comparisons with the patterns of
-/// the plan count for one. What a round takes can be closed within a quarter of the time
-/// that a request has.
+/// the plan count for one. The work of closing is bounded by them.
 pub const DELTAS_BYTES_MAX: u32 = 1 << 20;
 /// The most deltas of one participant, also the orchestrator, in one round: a quarter, so
 /// that nobody fills it alone.
