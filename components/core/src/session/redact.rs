@@ -52,6 +52,7 @@ impl<B: Bucket> Opened<'_, B> {
                 continue;
             }
             let value = self.value(entry)?;
+            redaction::check_reason(reason, &value)?;
             let digest = digest::sha256(&value);
             placeholders.insert(entry.revision, redaction::placeholder(&value, reason));
             if !digests.contains(&digest) {

@@ -1,6 +1,23 @@
 //! What stands in the place of a redacted value: that it was, its digest, why.
 
-use crate::{digest, key::Line};
+use crate::{Error, digest, key::Line};
+
+/// Rejects a `reason` that has `text`, which it is for, in it. White space around the
+/// text does not matter.
+///
+/// # Errors
+///
+/// [`Error::Malformed`].
+pub fn check_reason(reason: &Line, text: &str) -> Result<(), Error> {
+    let text = text.trim();
+    if text.is_empty() || !reason.as_str().contains(text) {
+        return Ok(());
+    }
+    Err(Error::malformed(
+        "the reason has the text in it that is to go, and everyone is told the reason; say what \
+         it was without repeating it",
+    ))
+}
 
 /// What is stored instead of `value`: a JSON object.
 pub fn placeholder(value: &str, reason: &Line) -> String {
@@ -18,6 +35,17 @@ pub fn placeholder(value: &str, reason: &Line) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reason_does_not_repeat_the_text() {
+        let reason = Line::parse("reason", "the password hunter2 was in it").unwrap();
+        for text in ["hunter2", "hunter2\n", "2", "the password hunter2 was in it"] {
+            assert!(check_reason(&reason, text).is_err(), "{text:?}");
+        }
+        for text in ["", " ", "hunter3", "the password hunter2 was in it."] {
+            assert!(check_reason(&reason, text).is_ok(), "{text:?}");
+        }
+    }
 
     #[test]
     fn a_placeholder_keeps_the_digest_and_the_reason_and_nothing_else() {

@@ -159,3 +159,20 @@ fn moved(host: &TestHost) {
     ask(&elsewhere, "admin", &Command::Import(export(host)));
     assert_eq!(export(&elsewhere), export(host));
 }
+
+/// A reason once could repeat the value that was to go: it stood in the placeholder, the
+/// change feed and the audit trail instead.
+#[test]
+fn a_reason_that_repeats_the_value_is_rejected() {
+    let host = session(Config::default());
+    write(&host, "x", SECRET);
+    write(&host, "x", "harmless");
+    let rows = host.rows("");
+    let with =
+        |reason: &str| Command::Redact { key: key("x"), revision: None, reason: line(reason) };
+    let repeated = with(&format!("it was {SECRET}, mine"));
+    assert_eq!(refused(&host, CHIEF, &repeated), Code::MalformedRequest);
+    assert_eq!(host.rows(""), rows);
+    ask(&host, CHIEF, &with("it was a password"));
+    assert_gone(&host);
+}
