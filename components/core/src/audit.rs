@@ -1,7 +1,7 @@
 //! What is recorded of every committed change (000 §8.5): who did what to which
 //! entry when, and never a value.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use crate::{
     key::{Key, Label, Line},
@@ -134,5 +134,83 @@ impl AuditAction {
 impl fmt::Display for AuditAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+/// How many commits the audit trail keeps beyond those of the change feed.
+pub const AUDIT_COMMITS_MAX: usize = 4_096;
+/// After how many commits the audit trail is brought back to that number: not each has to
+/// look at all.
+pub const AUDIT_PRUNED_EVERY: u64 = 256;
+/// How long a commit counts toward how busy its participant is, in milliseconds: a day.
+const BUSY_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// A commit that the audit trail keeps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// The revision it made.
+    pub revision: Revision,
+    /// Who asked for it.
+    pub participant: Participant,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Chooses the commits to forget so that `commits_max` are left of `commits`, which are
+/// oldest first: again and again the oldest of the participant that committed most in the
+/// last day before `now`, or most of all if nobody did. So nobody pushes out what others
+/// did but those who do more.
+pub fn to_forget(commits: &[Commit], commits_max: usize, now: Timestamp) -> Vec<Revision> {
+    /// What a participant did: how much of it in the last day, and all, newest first.
+    #[derive(Default)]
+    struct Share(usize, Vec<Revision>);
+
+    let is_busy = |it: &Commit| now.0.saturating_sub(it.at.0) < BUSY_MS;
+    let mut shares = BTreeMap::<&str, Share>::new();
+    for commit in commits.iter().rev() {
+        let Share(busy, own) = shares.entry(commit.participant.as_str()).or_default();
+        *busy = busy.saturating_add(usize::from(is_busy(commit)));
+        own.push(commit.revision);
+    }
+    let mut forgotten = Vec::new();
+    while commits.len().saturating_sub(forgotten.len()) > commits_max
+        && let Some(Share(busy, own)) =
+            shares.values_mut().filter(|it| !it.1.is_empty()).max_by_key(|it| (it.0, it.1.len()))
+    {
+        forgotten.extend(own.pop());
+        *busy = (*busy).min(own.len());
+    }
+    forgotten
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: u64 = BUSY_MS;
+
+    /// The revisions that are left of commits, each by whom and when.
+    fn left(commits: &[(&str, u64)], commits_max: usize) -> Vec<u64> {
+        let commits = (1..).zip(commits).map(|(revision, (who, at))| Commit {
+            revision: Revision(revision),
+            participant: Participant::parse(who).unwrap(),
+            at: Timestamp(*at),
+        });
+        let commits: Vec<Commit> = commits.collect();
+        let gone = to_forget(&commits, commits_max, Timestamp(DAY));
+        let left = commits.iter().map(|it| it.revision).filter(|it| !gone.contains(it));
+        left.map(|it| it.0).collect()
+    }
+
+    #[test]
+    fn the_busiest_of_the_last_day_loses_its_oldest() {
+        let (a, b) = ("subagent:a", "subagent:b");
+        assert_eq!(left(&[(a, 9), (b, 9)], 2), [1, 2], "nothing while there is room");
+        assert_eq!(left(&[(a, 9), (b, 9), (b, 9), (b, 9)], 2), [1, 4]);
+        // Who was busy long ago is spared by who is busy now.
+        assert_eq!(left(&[(a, 0), (a, 0), (a, 0), (b, 9), (b, 9)], 4), [1, 2, 3, 5]);
+        // If nobody was in the last day, who did most of all.
+        assert_eq!(left(&[(a, 0), (b, 0), (a, 0)], 2), [2, 3]);
+        assert_eq!(left(&[(a, 0), (a, 9)], 0), Vec::<u64>::new());
     }
 }

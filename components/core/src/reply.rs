@@ -124,11 +124,13 @@ pub struct SessionInfo {
 pub struct Shown {
     /// The entry.
     pub entry: Entry,
+    /// Whether the caller may read its value.
+    pub is_readable: bool,
     /// Whether the caller is a participant that may not write it.
     pub is_read_only: bool,
 }
 
-/// The entries that the caller may read, without their values.
+/// The entries that the caller sees, without their values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     /// The entries, by key.

@@ -41,6 +41,10 @@ pub enum Canary {
     KeepsVersion,
     /// A condition that fails counts as met when the value is there already.
     SettlesConditions,
+    /// The orchestrator's list leaves out what it may not read.
+    HidesFromTheOrchestrator,
+    /// The history of an entry leaves out what others wrote before.
+    ForgetsOthersVersions,
     /// An audit record tells the value.
     LogsValues,
     /// Every change is logged twice.
@@ -81,6 +85,8 @@ impl Canary {
         Self::ForgetsExpiry,
         Self::KeepsVersion,
         Self::SettlesConditions,
+        Self::HidesFromTheOrchestrator,
+        Self::ForgetsOthersVersions,
         Self::LogsValues,
         Self::LogsTwice,
         Self::TellsValues,
@@ -111,6 +117,8 @@ impl Canary {
             Self::ForgetsExpiry => "forgets_expiry",
             Self::KeepsVersion => "keeps_version",
             Self::SettlesConditions => "settles_conditions",
+            Self::HidesFromTheOrchestrator => "hides_from_the_orchestrator",
+            Self::ForgetsOthersVersions => "forgets_others_versions",
             Self::LogsValues => "logs_values",
             Self::LogsTwice => "logs_twice",
             Self::TellsValues => "tells_values",

@@ -12,7 +12,7 @@ use shared_context_simulation::{
 };
 
 /// How many seeds, and how many steps each.
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 90;
 const STEPS: usize = 200;
 
 /// All that happened is asserted here and not in tests of its own: it is played once.

@@ -63,6 +63,10 @@ struct AboutEntry<'a> {
     /// False when its earlier versions are not kept; absent when they are.
     #[serde(skip_serializing_if = "is_true")]
     history: bool,
+    /// False when you may not read its value, which only the orchestrator sees;
+    /// absent when you may.
+    #[serde(skip_serializing_if = "is_true")]
+    readable: bool,
     /// True when you may not write it; absent when you may.
     #[serde(skip_serializing_if = "is_false")]
     read_only: bool,
@@ -103,7 +107,7 @@ pub(crate) struct UnchangedReply {
 pub(crate) struct BatchReadReply<'a> {
     /// The entries found, in the order they were asked for.
     entries: Vec<ReadReply<'a>>,
-    /// The keys that do not exist.
+    /// The keys that do not exist, or whose values you may not read.
     missing: Vec<&'a str>,
     /// The session's revision.
     revision: u64,
@@ -255,7 +259,7 @@ fn narrowed(it: &Participants) -> Option<Vec<&str>> {
 }
 
 impl<'a> From<&'a Shown> for AboutEntry<'a> {
-    fn from(Shown { entry, is_read_only }: &'a Shown) -> Self {
+    fn from(Shown { entry, is_readable, is_read_only }: &'a Shown) -> Self {
         Self {
             written_by: entry.written_by.as_str(),
             written_at: Time(entry.written_at),
@@ -266,6 +270,7 @@ impl<'a> From<&'a Shown> for AboutEntry<'a> {
             readable_by: narrowed(&entry.access.readable_by),
             writable_by: narrowed(&entry.access.writable_by),
             history: entry.keeps_history,
+            readable: *is_readable,
             read_only: *is_read_only,
         }
     }

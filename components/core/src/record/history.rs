@@ -10,7 +10,7 @@ use crate::{
     Error,
     key::Key,
     port::Revision,
-    store::history::{Ended, EndedHow, Version},
+    store::history::{self, Ended, EndedHow, Version},
     time::Timestamp,
 };
 
@@ -38,8 +38,8 @@ pub(crate) fn decode_history(key: &Key, row: &[u8]) -> Result<Vec<Version>, Erro
     frames(row)?.into_iter().map(|frame| decode_version(key, frame)).collect()
 }
 
-/// Adds `version` to those in `row`, if there is one, and takes out the oldest
-/// beyond `versions_max`.
+/// Adds `version` to those in `row`, if there is one, and takes out those beyond
+/// `versions_max` that go first.
 pub(crate) fn add_to_history(
     row: Option<Vec<u8>>,
     version: &Version,
@@ -47,14 +47,22 @@ pub(crate) fn add_to_history(
 ) -> Result<(Vec<u8>, Vec<Version>), Error> {
     let mut row = row.unwrap_or_else(|| vec![FORMAT]);
     push(&mut row, version)?;
-    let frames = frames(&row)?;
-    let surplus = frames.len().saturating_sub(versions_max);
-    let forgotten = frames.iter().take(surplus);
-    let bytes = forgotten.clone().map(|it| it.len().saturating_add(LENGTH_BYTES)).sum::<usize>();
-    let forgotten =
-        forgotten.map(|it| decode_version(&version.entry.key, it)).collect::<Result<_, _>>()?;
-    drop(row.drain(1..bytes.saturating_add(1)));
-    Ok((row, forgotten))
+    let mut forgotten = Vec::new();
+    loop {
+        let frames = frames(&row)?;
+        if frames.len() <= versions_max {
+            return Ok((row, forgotten));
+        }
+        let decode = |it: &&[u8]| decode_version(&version.entry.key, it);
+        let writers = frames.iter().map(|it| decode(it).map(|it| it.entry.written_by));
+        let nth = history::first_to_go(writers, &version.ended.by)?;
+        let bytes = |it: &&[u8]| it.len().saturating_add(LENGTH_BYTES);
+        let before = frames.iter().take(nth).map(bytes).sum::<usize>().saturating_add(1);
+        let Some(gone) = frames.get(nth) else { return Ok((row, forgotten)) };
+        let end = before.saturating_add(bytes(gone));
+        forgotten.push(decode(gone)?);
+        drop(row.drain(before..end));
+    }
 }
 
 fn push(row: &mut Vec<u8>, Version { entry, ended }: &Version) -> Result<(), Error> {

@@ -142,6 +142,12 @@ impl Meta {
         Revision(bucket.0.saturating_add(self.revision_offset))
     }
 
+    /// The first revision that the change feed goes back to when the session has `now`.
+    pub(crate) fn first_of_feed(&self, now: Revision) -> Revision {
+        let kept = u64::from(self.retention.changes_max);
+        Revision(now.next().0.saturating_sub(kept)).max(self.first_revision)
+    }
+
     pub(crate) fn encode(&self) -> Result<Vec<u8>, Error> {
         encode(&MetaRecord {
             is_archived: self.is_archived,

@@ -1,5 +1,6 @@
 //! The change feed and the audit trail: what commits did, from the same rows
-//! (000 §7.7, §8.5).
+//! (000 §7.7, §8.5). The audit trail goes back further: of what is older than the feed
+//! it keeps what [`to_forget`](crate::audit::to_forget) leaves.
 //!
 //! Invariant: the feed tells a participant nothing of a key that was hidden from
 //! it then, or is now.
@@ -10,7 +11,6 @@ use super::{Decision, Opened, require_admin};
 use crate::{
     Error,
     key::Key,
-    participant::Role,
     pattern::KeyPattern,
     port::{Bucket, Revision},
     record::{self, StoredChange, StoredEvent},
@@ -26,8 +26,7 @@ impl<B: Bucket> Opened<'_, B> {
         keys: Option<&KeyPattern>,
     ) -> Result<Decision, Error> {
         let now = self.revision();
-        let oldest = self.oldest_change()?.unwrap_or(now.next());
-        let oldest_since = Revision(oldest.0.saturating_sub(1));
+        let oldest_since = Revision(self.meta.first_of_feed(now).0.saturating_sub(1));
         let since = since.unwrap_or(oldest_since);
         if !(oldest_since..=now).contains(&since) {
             return Err(Error::ChangesTruncated { oldest: oldest_since, revision: now });
@@ -41,7 +40,7 @@ impl<B: Bucket> Opened<'_, B> {
             let is_told = match &record.entry {
                 Some(it) if keys.is_some_and(|keys| !keys.matches(&it.key)) => false,
                 Some(it) => {
-                    self.gate.may_read(&it.key, &access) && !self.is_hidden(&it.key, &mut hidden)?
+                    self.gate.may_see(&it.key, &access) && !self.is_hidden(&it.key, &mut hidden)?
                 }
                 None => keys.is_none(),
             };
@@ -55,7 +54,8 @@ impl<B: Bucket> Opened<'_, B> {
 
     pub(super) fn audit(&self, since: Revision, limit: u32) -> Result<Decision, Error> {
         require_admin(self.caller)?;
-        let oldest = self.oldest_change()?;
+        let first = self.bucket.scan(record::CHANGES, None, 1)?;
+        let oldest = first.first().map(|(row, _)| record::revision_of_change(row)).transpose()?;
         let (stored, last) = self.stored_changes(since, limit)?;
         let records = stored.into_iter().map(|it| it.record).collect();
         let next_since = last.filter(|last| *last < self.revision());
@@ -79,16 +79,10 @@ impl<B: Bucket> Opened<'_, B> {
         Ok((events, last))
     }
 
-    /// The oldest revision whose changes are kept.
-    pub(super) fn oldest_change(&self) -> Result<Option<Revision>, Error> {
-        let first = self.bucket.scan(record::CHANGES, None, 1)?;
-        first.first().map(|(row, _)| record::revision_of_change(row)).transpose()
-    }
-
     /// Whether `key` is hidden from the caller as it is now; `known` keeps what
     /// was found out.
     fn is_hidden(&self, key: &Key, known: &mut BTreeMap<Key, bool>) -> Result<bool, Error> {
-        if self.caller.participant.role() == Role::Admin {
+        if self.gate.sees_all() {
             return Ok(false);
         }
         if let Some(is_hidden) = known.get(key) {

@@ -1,8 +1,10 @@
 //! A commit in the making: what every change of a session goes through.
 //!
 //! It keeps totals, history, expiry and the change feed in step with the
-//! entries, and begins by sweeping what has expired. Invariant: a value row that
-//! it leaves is pointed to by an entry, a kept version or a snapshot.
+//! entries, and begins by sweeping what has expired; [`retention`] forgets what is no
+//! longer kept. Invariant: a value row that it leaves is pointed to by an entry, a kept version or a snapshot.
+
+mod retention;
 
 use std::{collections::BTreeMap, mem};
 
@@ -10,7 +12,6 @@ use super::{Decision, Opened, put};
 use crate::{
     Error,
     audit::{AuditAction, AuditEntry, AuditRecord},
-    config::REQUESTS_REMEMBERED,
     key::{Key, Label, Line, SessionId},
     participant::Participant,
     pattern::Participants,
@@ -24,10 +25,6 @@ use crate::{
     },
     time::Timestamp,
 };
-
-/// When the budget for history is exceeded, this part of it is freed at once, so
-/// that not every write has to look for the oldest version.
-const HISTORY_FREED: u64 = 8;
 
 /// A commit in the making.
 pub(super) struct Draft<'a, B> {
@@ -334,56 +331,17 @@ impl<'a, B: Bucket> Draft<'a, B> {
             self.changes.push(put(row.clone(), answer));
             row
         });
-        let change = StoredChange { request_row, events: self.events };
+        let change = StoredChange { request_row, events: mem::take(&mut self.events) };
         let row = record::change_row(self.revision);
         self.changes.push(put(row, change.encode(self.at)?));
 
-        let ago = |count: u32| {
-            let revision = Revision(self.revision.0.checked_sub(count.into())?);
-            (revision >= self.meta.first_revision).then(|| record::change_row(revision))
-        };
-        self.changes.extend(ago(self.meta.retention.changes_max).map(Change::Delete));
-        if let Some(row) = ago(REQUESTS_REMEMBERED)
-            && let Some(bytes) = self.bucket.get(&row)?
-        {
-            self.changes.extend(StoredChange::decode_request_row(&bytes)?.map(Change::Delete));
-        }
+        self.forget_commits()?;
+        self.forget_request()?;
         let (revision, next_expiry) = (self.revision, self.meta.next_expiry);
         Ok(Decision::Change {
             changes: self.changes,
             outcome: Outcome { revision, reply, next_expiry },
             records: change.events.into_iter().map(|it| it.record).collect(),
         })
-    }
-
-    /// Forgets the oldest versions while there are more bytes than may be.
-    fn keep_to_the_budget(&mut self) -> Result<(), Error> {
-        let bytes_max = u64::from(self.meta.retention.history_bytes_max);
-        if self.meta.history_bytes <= bytes_max {
-            return Ok(());
-        }
-        for (row, bytes) in self.bucket.scan(record::HISTORY, None, u32::MAX)? {
-            let (key, versions) = record::decode_history_row(&row, &bytes)?;
-            self.histories.entry(key).or_insert(Past::Versions(versions, false));
-        }
-        for (key, past) in &mut self.histories {
-            if let Past::Row(_) = past {
-                *past = Past::Versions(past.versions(key)?, true);
-            }
-        }
-        while self.meta.history_bytes > bytes_max - bytes_max / HISTORY_FREED {
-            let first = |past: &&mut Past| match past {
-                Past::Versions(versions, _) => versions.first().map(|it| it.ended.revision),
-                Past::Row(_) => None,
-            };
-            let oldest = self.histories.values_mut().filter(|it| first(it).is_some());
-            let Some(Past::Versions(versions, is_changed)) = oldest.min_by_key(first) else {
-                break;
-            };
-            let version = versions.remove(0);
-            *is_changed = true;
-            self.forget(&version);
-        }
-        Ok(())
     }
 }

@@ -159,10 +159,16 @@ impl<B: Bucket> Opened<'_, B> {
         self.gate.may_read(&entry.key, &entry.access)
     }
 
+    /// Returns whether the caller sees the metadata of `entry`.
+    pub(super) fn may_see(&self, entry: &Entry) -> bool {
+        self.gate.may_see(&entry.key, &entry.access)
+    }
+
     pub(super) fn shown(&self, entry: Entry) -> Shown {
+        let is_readable = self.may_read(&entry);
         let is_read_only = self.caller.participant.role() != Role::Admin
             && !self.gate.may_write(&entry.key, &entry.access);
-        Shown { entry, is_read_only }
+        Shown { entry, is_readable, is_read_only }
     }
 
     /// An entry with its value, as the caller is shown it.

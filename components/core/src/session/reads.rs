@@ -1,6 +1,7 @@
 //! Reading entries and their history (000 §3.1, §3.2, §7.3, §7.4).
 //!
-//! Invariant: what is hidden from the caller is answered as what does not exist.
+//! Invariant: what is hidden from the caller is answered as what does not exist. The
+//! orchestrator sees what it may not read, without values.
 
 use super::{Decision, Opened, answer, not_found};
 use crate::{
@@ -22,7 +23,7 @@ impl<B: Bucket> Opened<'_, B> {
             return Ok(self.answer(Reply::Unchanged));
         }
         let entries = self.entries(prefix)?;
-        let visible = entries.into_iter().filter(|it| self.may_read(it));
+        let visible = entries.into_iter().filter(|it| self.may_see(it));
         let listing = Listing {
             entries: visible.map(|it| self.shown(it)).collect(),
             total_tokens: self.totals()?.tokens,
@@ -36,7 +37,10 @@ impl<B: Bucket> Opened<'_, B> {
         key: &Key,
         if_changed_since: Option<Revision>,
     ) -> Result<Decision, Error> {
-        let entry = self.visible(key)?.ok_or_else(|| not_found(key))?;
+        let entry = self.entry(key)?.ok_or_else(|| not_found(key))?;
+        if !self.may_read(&entry) {
+            return Err(self.hidden(key));
+        }
         let revision = entry.revision;
         let reply = if self.is_older(&entry, if_changed_since) {
             Reply::Unchanged
@@ -56,9 +60,9 @@ impl<B: Bucket> Opened<'_, B> {
         }
         let (mut found, mut missing) = (Vec::new(), Vec::new());
         for key in keys {
-            match self.visible(key)? {
-                Some(entry) => found.push(entry),
-                None => missing.push(key.clone()),
+            match self.entry(key)? {
+                Some(entry) if self.may_read(&entry) => found.push(entry),
+                _ => missing.push(key.clone()),
             }
         }
         // Of what is missing nothing tells whether it was there before.
@@ -72,7 +76,7 @@ impl<B: Bucket> Opened<'_, B> {
     pub(super) fn read_history(&self, key: &Key, versions: &[u64]) -> Result<Decision, Error> {
         let current = self.entry(key)?;
         if current.as_ref().is_some_and(|it| !self.may_read(it)) {
-            return Err(not_found(key));
+            return Err(self.hidden(key));
         }
         let past = self.history(key)?;
         let is_visible = |it: &&Version| {
@@ -96,9 +100,14 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(self.answer(Reply::History(History { key: key.clone(), past, current })))
     }
 
-    /// The entry `key`, if it is there for the caller.
-    pub(super) fn visible(&self, key: &Key) -> Result<Option<Entry>, Error> {
-        Ok(self.entry(key)?.filter(|it| self.may_read(it)))
+    /// Returns the refusal to read a value under `key` that is closed to the caller.
+    pub(super) fn hidden(&self, key: &Key) -> Error {
+        if self.gate.sees_all() {
+            return Error::Forbidden {
+                message: "you see this entry and may not read its value; let yourself with                           set_access, or ask who wrote it",
+            };
+        }
+        not_found(key)
     }
 
     /// What the caller may read of `entries`, which are of a snapshot or of now.

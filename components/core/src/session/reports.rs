@@ -35,8 +35,7 @@ impl<B: Bucket> Opened<'_, B> {
         let entries = self.entries(None)?;
         let next_expiry = entries.iter().filter_map(|it| it.expires_at).min();
         let entries = entries.into_iter().map(|it| self.with_value(it));
-        let oldest_change = self.oldest_change()?;
-        let first = oldest_change.map_or(0, |it| it.0.saturating_sub(1));
+        let oldest_change = self.meta.first_of_feed(self.revision());
         Ok(self.answer(Reply::Inspection(Box::new(Inspection {
             session: self.info()?,
             entries: entries.collect::<Result<_, _>>()?,
@@ -46,8 +45,8 @@ impl<B: Bucket> Opened<'_, B> {
                 bytes: self.meta.history_bytes,
                 bytes_max: self.meta.retention.history_bytes_max.into(),
             },
-            oldest_change,
-            changes: self.revision().0.saturating_sub(first),
+            oldest_change: Some(oldest_change),
+            changes: self.revision().next().0.saturating_sub(oldest_change.0),
             next_expiry,
         }))))
     }

@@ -61,9 +61,11 @@ impl<B: Bucket> Opened<'_, B> {
         let info = self.snapshot(label)?;
         let mut entries = self.snapshot_entries(info.revision)?;
         entries.retain(|it| key.is_none_or(|key| it.key == *key));
+        let is_there = !entries.is_empty();
         let mut entries = self.without_hidden(entries)?;
         if let Some(key) = key {
-            let entry = entries.pop().ok_or_else(|| not_found(key))?;
+            let refusal = || if is_there { self.hidden(key) } else { not_found(key) };
+            let entry = entries.pop().ok_or_else(refusal)?;
             let revision = entry.revision;
             return Ok(answer(revision, Reply::Entry(self.with_value(entry)?), &self.meta));
         }
@@ -84,7 +86,11 @@ impl<B: Bucket> Opened<'_, B> {
             Some(later) => self.snapshot_entries(later.revision)?,
             None => self.entries(None)?,
         };
-        let (earlier, later) = (self.without_hidden(earlier)?, self.without_hidden(later)?);
+        let (earlier, later) = if self.gate.sees_all() {
+            (earlier, later)
+        } else {
+            (self.without_hidden(earlier)?, self.without_hidden(later)?)
+        };
         let diff = Diff::of(earlier, later, |old, new| self.has_same_value(old, new))?;
         let (from, to) = (from.clone(), to.cloned());
         Ok(self.answer(Reply::Diff(DiffRead { from, to, diff })))

@@ -66,7 +66,7 @@ impl<B: Bucket> Opened<'_, B> {
             return Ok(first);
         }
         let current = self.entry(&delete.key)?;
-        self.check_may_write(&delete.key, current.as_ref())?;
+        self.check_may_delete(&delete.key, current.as_ref())?;
         replay?;
         let current = plan_delete(delete, current)?;
         let mut draft = Draft::new(self)?;
@@ -105,7 +105,7 @@ impl<B: Bucket> Opened<'_, B> {
         for delete in &batch.deletes {
             let current = self.entry(&delete.key)?;
             let plan = self
-                .check_may_write(&delete.key, current.as_ref())
+                .check_may_delete(&delete.key, current.as_ref())
                 .and_then(|()| plan_delete(delete, current));
             ended.extend(refused.or(&delete.key, plan));
         }
@@ -227,6 +227,13 @@ impl<B: Bucket> Opened<'_, B> {
         })
     }
 
+    fn check_may_delete(&self, key: &Key, current: Option<&Entry>) -> Result<(), Error> {
+        match current {
+            Some(it) if self.gate.may_delete(key, &it.access) => Ok(()),
+            _ => self.check_may_write(key, current),
+        }
+    }
+
     fn check_may_set_access(&self, entry: &Entry) -> Result<(), Error> {
         let caller = &self.caller.participant;
         if caller.role() == Role::Orchestrator || entry.written_by == *caller {
@@ -242,7 +249,7 @@ impl<B: Bucket> Opened<'_, B> {
         let checked = store::check_totals(&self.meta.limits, before, totals);
         checked.map_err(|err| match (err, self.entries(None)) {
             (Error::StoreFull { over, .. }, Ok(mut entries)) => {
-                entries.retain(|it| self.may_read(it));
+                entries.retain(|it| self.may_see(it));
                 Error::StoreFull { over, largest: store::largest(entries, LARGEST_NAMED) }
             }
             (err, _) => err,
@@ -252,7 +259,7 @@ impl<B: Bucket> Opened<'_, B> {
     /// What new keys are compared with, when `deleted` go in the same commit.
     fn others(&self, deleted: &[Delete]) -> Result<Others, Error> {
         let mut entries = self.entries(None)?;
-        entries.retain(|it| self.may_read(it) && deleted.iter().all(|gone| gone.key != it.key));
+        entries.retain(|it| self.may_see(it) && deleted.iter().all(|gone| gone.key != it.key));
         Ok(Others { entries, namespace: self.own_namespace()? })
     }
 
@@ -278,7 +285,7 @@ impl<B: Bucket> Opened<'_, B> {
 
 /// What a new key is compared with.
 struct Others {
-    /// The entries that its writer may read.
+    /// The entries that its writer sees.
     entries: Vec<Entry>,
     /// The session's own key conventions.
     namespace: Option<Namespace>,

@@ -4,7 +4,9 @@
 //!
 //! An entry's own lists narrow what the session's rules allow, and the keys of a
 //! credential what both allow; nothing widens it. Who may not read an entry may
-//! not write it either.
+//! not write it either. The orchestrator sees the metadata of every entry, never a
+//! value that is closed to it, and may delete every entry: nobody can fill the store
+//! unseen.
 
 use crate::{
     Error,
@@ -87,6 +89,24 @@ impl<'a> Gate<'a> {
         let who = &self.caller.participant;
         let both = |it: &Access| it.readable_by.has(who) && it.writable_by.has(who);
         who.role() != Role::Admin && self.all(key, access, both)
+    }
+
+    /// Returns whether the caller sees the metadata of every entry: who may read it
+    /// is about its value.
+    pub fn sees_all(&self) -> bool {
+        self.caller.participant.role() != Role::Agent
+    }
+
+    /// Returns whether the caller sees the metadata of what is stored under `key` with
+    /// the lists `access`.
+    pub fn may_see(&self, key: &Key, access: &Access) -> bool {
+        self.sees_all() || self.may_read(key, access)
+    }
+
+    /// Returns whether the caller may delete what is stored under `key` with the lists
+    /// `access`. The orchestrator may delete every entry.
+    pub fn may_delete(&self, key: &Key, access: &Access) -> bool {
+        self.caller.participant.role() == Role::Orchestrator || self.may_write(key, access)
     }
 
     /// Refuses to change what the caller's credential is not for, whether it is

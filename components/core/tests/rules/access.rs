@@ -2,15 +2,19 @@
 //! told to whom it is unchanged.
 
 use shared_context_core::{
-    Code, Command, Config, Reply, WriteOptions,
+    Batch, Code, Command, Condition, Config, Delete, Error, Reply, WriteOptions,
     pattern::KeyPattern,
     port::Revision,
-    store::access::{Access, AccessChange, AccessRule},
+    reply::Shown,
+    store::{
+        Limits,
+        access::{Access, AccessChange, AccessRule},
+    },
 };
 
 use crate::{
-    CHIEF, a_write, ask, delete, key, keys, list, readers, refused, session, set_readers, snapshot,
-    support::TestHost, take_snapshot, write,
+    CHIEF, a_write, ask, delete, feed, key, keys, list, read, readers, refused, session,
+    set_readers, snapshot, support::TestHost, take_snapshot, write,
 };
 
 fn read_since(host: &TestHost, who: &str, since: u64) -> Result<Reply, Code> {
@@ -120,4 +124,65 @@ fn a_snapshot_opens_nothing() {
     assert_eq!((added, it.diff.removed.len(), it.diff.unchanged), (vec!["was_closed"], 0, 1));
     delete(&host, "stays");
     assert_eq!(snapshot(&host, "subagent:b", "s").len(), 1, "of what is gone, what was shown");
+}
+
+/// A subagent once filled the store with entries that only it could read: the
+/// orchestrator saw an empty list, and `STORE_FULL` named nothing. Now it sees the metadata
+/// of every entry, never a value that is closed to it, and may delete each.
+#[test]
+fn the_orchestrator_sees_what_fills_the_store() {
+    let own =
+        |readers: &[&str]| WriteOptions { access: self::readers(readers), ..Default::default() };
+    let access = vec![AccessRule {
+        keys: KeyPattern::parse("b_*").unwrap(),
+        access: Access { readable_by: list(&["subagent:b"]), ..Access::default() },
+    }];
+    let limits = Limits { keys_max: 2, ..Limits::default() };
+    let host = session(Config { access, limits, ..Config::default() });
+    ask(&host, "subagent:b", &a_write("a_hidden", "a secret", own(&["subagent:b"])));
+    take_snapshot(&host, "s");
+    ask(&host, "subagent:b", &a_write("b_hidden", "a secret", WriteOptions::default()));
+
+    let list = Command::ListKeys { prefix: None, if_changed_since: None };
+    let Reply::Listing(it) = ask(&host, CHIEF, &list).reply else { panic!() };
+    let shown = |it: &Shown| (it.entry.key.to_string(), it.is_readable, it.is_read_only);
+    let hidden = |key: &str| (key.to_owned(), false, true);
+    let seen: Vec<_> = it.entries.iter().map(shown).collect();
+    assert_eq!(seen, [hidden("a_hidden"), hidden("b_hidden")]);
+    assert_eq!(keys(&host, "subagent:a"), Vec::<String>::new(), "others see nothing");
+
+    let full = host.ask(CHIEF, &a_write("c", "", WriteOptions::default())).unwrap_err();
+    let Error::StoreFull { largest, .. } = full else { panic!("{full}") };
+    assert_eq!(
+        largest.iter().map(|it| it.0.as_str()).collect::<Vec<_>>(),
+        ["a_hidden", "b_hidden"]
+    );
+    assert_eq!(feed(&host, CHIEF, None).len(), 4, "with the two writes");
+    let diff = Command::DiffSnapshots { from: crate::label("s"), to: None };
+    let Reply::Diff(it) = ask(&host, CHIEF, &diff).reply else { panic!() };
+    assert_eq!((it.diff.added.len(), it.diff.unchanged), (1, 1));
+
+    let label = crate::label("s");
+    for command in [
+        Command::Read { key: key("a_hidden"), if_changed_since: None },
+        Command::ReadHistory { key: key("b_hidden"), versions: Vec::new() },
+        Command::ReadSnapshot { label: label.clone(), key: Some(key("a_hidden")) },
+        a_write("a_hidden", "", WriteOptions::default()),
+    ] {
+        assert_eq!(refused(&host, CHIEF, &command), Code::Forbidden, "{command:?}");
+    }
+    let batch = Command::ReadBatch { keys: vec![key("a_hidden")], if_changed_since: None };
+    let Reply::Entries(it) = ask(&host, CHIEF, &batch).reply else { panic!() };
+    assert_eq!((it.entries.len(), it.missing.len()), (0, 1));
+    assert_eq!(snapshot(&host, CHIEF, "s").len(), 0, "no value");
+
+    set_readers(&host, "a_hidden", &["*"]);
+    assert_eq!(read(&host, CHIEF, "a_hidden"), Some("a secret".to_owned()));
+    let gone =
+        |key_: &str| Delete { key: key(key_), condition: Condition::default(), request_id: None };
+    ask(&host, CHIEF, &Command::Delete(gone("b_hidden")));
+    ask(&host, "subagent:b", &a_write("b_2", "", WriteOptions::default()));
+    let batch = Batch::new(Vec::new(), vec![gone("a_hidden"), gone("b_2")], None).unwrap();
+    ask(&host, CHIEF, &Command::WriteBatch(batch));
+    assert_eq!(keys(&host, CHIEF), Vec::<String>::new());
 }

@@ -1,8 +1,8 @@
 //! The change feed: how far it goes back, how it is paged, whom it tells.
 
 use shared_context_core::{
-    Batch, Code, Command, Config, Error, Reply, Write, config::Retention, pattern::KeyPattern,
-    port::Revision, reply::ChangesPage,
+    Batch, Code, Command, Config, Error, Reply, Write, audit::AuditRecord, config::Retention,
+    pattern::KeyPattern, port::Revision, reply::ChangesPage,
 };
 
 use crate::{
@@ -26,8 +26,11 @@ fn the_feed_goes_back_as_far_as_the_session_keeps_changes() {
     for nth in 0..300_u32 {
         write(&host, "x", &nth.to_string());
     }
-    // 301 commits; the last 256 are those of 46 to 301.
-    assert_eq!(host.rows("c/").len(), 256);
+    // 301 commits; the last 256 are those of 46 to 301, the audit trail has all.
+    assert_eq!(host.rows("c/").len(), 301);
+    let audit = Command::Audit { since: Revision(0), limit: 1_000 };
+    let Reply::Audit(audited) = ask(&host, "admin", &audit).reply else { panic!() };
+    assert_eq!((audited.records.len(), audited.oldest), (301, Some(Revision(1))));
     assert_eq!(page(&host, 45, 1_000, None).changes.len(), 256);
     assert_eq!(feed(&host, CHIEF, None).len(), 256, "without a beginning: from the oldest");
     for since in [0, 44, 302, u64::MAX] {
@@ -98,4 +101,27 @@ fn hidden_keys_are_not_told_of() {
     assert_eq!(told(again), ["set_access x"]);
     assert_eq!(feed(&host, "subagent:c", Some(again)), Vec::<String>::new());
     assert_eq!(feed(&host, "admin", Some(first)).len(), 5, "the admin is told everything");
+}
+
+/// A subagent once pushed its acts out of the audit trail with 1,300 small writes: it went
+/// back as far as the feed. Now it goes back further, and who makes most of it pays for it.
+#[test]
+fn a_flood_of_commits_pushes_out_no_others_acts() {
+    let retention = Retention { changes_max: 256, ..Retention::default() };
+    let host = session(Config { retention, ..Config::default() });
+    write(&host, "plan", "agreed");
+    let write = |key: &str| Command::Write(Write::new(key, "").unwrap());
+    ask(&host, "subagent:a", &write("plan"));
+    let flood: u64 = 256 + 4_096 + 512;
+    for _ in 0..flood {
+        ask(&host, "subagent:b", &write("count"));
+    }
+    let audit = Command::Audit { since: Revision(0), limit: 10_000 };
+    let Reply::Audit(audited) = ask(&host, "admin", &audit).reply else { panic!() };
+    let others = |it: &&AuditRecord| it.participant.as_str() != "subagent:b";
+    let theirs: Vec<_> = audited.records.iter().filter(others).map(|it| it.revision.0).collect();
+    assert_eq!(theirs, [1, 2, 3]);
+    let kept = audited.records.len();
+    assert!((256 + 4_096..=256 + 4_096 + 256).contains(&kept), "{kept}: it is bounded");
+    assert_eq!(feed(&host, CHIEF, None).len(), 256, "the feed has no gap");
 }

@@ -3,8 +3,8 @@
 use shared_context_core::{Config, WriteOptions, config::Retention};
 
 use crate::{
-    CHIEF, delete, past, read, session, set_readers, support::TestHost, ttl, values, write,
-    write_with,
+    CHIEF, a_write, ask, delete, past, read, session, set_readers, support::TestHost, ttl, values,
+    write, write_with,
 };
 
 fn keeping(history_versions_max: u32, history_bytes_max: u32) -> TestHost {
@@ -108,4 +108,40 @@ fn a_version_that_was_closed_stays_closed_when_the_entry_is_open() {
     write_with(&host, "a", "open again", open());
     assert_eq!(past(&host, "subagent:b", "a"), ["open"]);
     assert_eq!(past(&host, CHIEF, "a"), ["open", "closed"]);
+}
+
+/// A subagent once erased what it had overwritten within seconds: the oldest versions of
+/// all went first, and its own writes elsewhere were newer. Now who fills the history pays
+/// for it.
+#[test]
+fn a_flood_of_versions_pushes_out_no_others_version() {
+    let host = keeping(10, 64_000);
+    let by = |who: &str, key: &str, value: &str| {
+        ask(&host, who, &a_write(key, value, WriteOptions::default()));
+    };
+    write(&host, "plan", "agreed");
+    write(&host, "gone", "agreed too");
+    by("subagent:a", "plan", "forged");
+    ask(&host, "subagent:a", &crate::a_delete("gone"));
+    for nth in 0..330_u32 {
+        by("subagent:a", &format!("filler_{}", nth % 7), &"x".repeat(2_000));
+        if nth % 3 == 0 {
+            ask(&host, "subagent:a", &crate::a_delete(&format!("filler_{}", nth % 7)));
+        }
+    }
+    assert_eq!(past(&host, CHIEF, "plan"), ["agreed"]);
+    assert_eq!(past(&host, CHIEF, "gone"), ["agreed too"]);
+    // Nor does the number of versions of the key.
+    for nth in 0..30_u32 {
+        by("subagent:a", "plan", &nth.to_string());
+    }
+    let kept = past(&host, CHIEF, "plan");
+    assert_eq!((kept.len(), kept[0].as_str(), kept[1].as_str()), (10, "agreed", "20"));
+    // What the victim wrote most of goes as well, its last words over which others wrote
+    // at the end.
+    for nth in 0..200_u32 {
+        write(&host, "own", &format!("{nth}{}", "y".repeat(2_000)));
+        write(&host, &format!("own_{}", nth % 7), &"y".repeat(2_000));
+    }
+    assert_eq!(past(&host, CHIEF, "plan")[0], "agreed");
 }

@@ -63,7 +63,7 @@ fn entry(EntryRead { shown, value }: EntryRead) -> types::Entry {
     types::Entry { info: entry_info(shown), value }
 }
 
-fn entry_info(Shown { entry, is_read_only }: Shown) -> types::EntryInfo {
+fn entry_info(Shown { entry, is_readable, is_read_only }: Shown) -> types::EntryInfo {
     types::EntryInfo {
         key: entry.key.as_str().to_owned(),
         written_by: entry.written_by.as_str().to_owned(),
@@ -75,6 +75,7 @@ fn entry_info(Shown { entry, is_read_only }: Shown) -> types::EntryInfo {
         readable_by: patterns(&entry.access.readable_by),
         writable_by: patterns(&entry.access.writable_by),
         keeps_history: entry.keeps_history,
+        is_readable,
         is_read_only,
     }
 }

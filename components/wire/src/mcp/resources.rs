@@ -55,6 +55,8 @@ pub(crate) struct Listed<'b> {
     written_at: &'b str,
     version: u64,
     value_size_tokens: u32,
+    /// Whether the caller may read its value; absent when it may.
+    readable: Option<bool>,
 }
 
 /// One entry, with its value.
@@ -88,7 +90,9 @@ pub(crate) async fn list<E: Engine>(
     let listing = Listing::of(&reply)?;
     let mut resources =
         if after.is_none() { vec![keys(session), skill::resource()] } else { Vec::new() };
-    let is_next = |it: &&Listed<'_>| after.as_deref().is_none_or(|after| it.key > after);
+    let is_next = |it: &&Listed<'_>| {
+        it.readable != Some(false) && after.as_deref().is_none_or(|after| it.key > after)
+    };
     let mut left = listing.keys.iter().filter(is_next).peekable();
     let mut last = None;
     while resources.len() < PAGE

@@ -100,7 +100,7 @@ impl<'r, E: Engine> Files<'r, E> {
         self.ask(json!({"action": "show_session"})).await
     }
 
-    /// The keys with `prefix`, or all.
+    /// The keys with `prefix`, or all, of entries that the caller may read.
     pub(super) async fn keys(&self, prefix: Option<&Prefix>) -> Result<Vec<Key>, Refusal> {
         #[derive(Deserialize)]
         struct Listing {
@@ -109,10 +109,13 @@ impl<'r, E: Engine> Files<'r, E> {
         #[derive(Deserialize)]
         struct Listed {
             key: String,
+            #[serde(default = "yes")]
+            readable: bool,
         }
         let prefix = prefix.map(Prefix::as_str);
         let Listing { keys } = self.ask(json!({"action": "list_keys", "prefix": prefix})).await?;
-        let keys: Result<_, _> = keys.iter().map(|it| Key::parse(&it.key)).collect();
+        let keys = keys.iter().filter(|it| it.readable);
+        let keys: Result<_, _> = keys.map(|it| Key::parse(&it.key)).collect();
         Ok(keys.map_err(|_| misread())?)
     }
 
@@ -203,6 +206,10 @@ impl<'r, E: Engine> Files<'r, E> {
         let reply = self.engine.invoke(self.scope, self.caller, request.as_bytes()).await?;
         serde_json::from_slice(&reply.body).map_err(|_| misread())
     }
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// What there is to remark on a write, a line each.

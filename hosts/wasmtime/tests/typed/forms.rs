@@ -40,6 +40,7 @@ pub(crate) fn entry_info(it: &types::EntryInfo) -> Value {
         "readable_by": narrowed(&it.readable_by),
         "writable_by": narrowed(&it.writable_by),
         "history": (!it.keeps_history).then_some(false),
+        "readable": (!it.is_readable).then_some(false),
         "read_only": it.is_read_only.then_some(true),
     }))
 }

@@ -88,6 +88,7 @@ impl Generator {
             "store_tokens_max": self.pick(&[20, 20, 40]),
             "keys_max": self.pick(&[4, 4, 6]),
             "history_versions_max": self.pick(&[0, 1, 3, 3, 3]),
+            "history_bytes_max": self.pick(&[1 << 20, 1 << 20, 1_000, 400]),
             "snapshots_max": self.pick(&[1, 2, 3, 3]),
             "changes_max": self.pick(&[256, 1000]),
             "allows_prefixes": allows_prefixes,
@@ -265,7 +266,11 @@ impl Generator {
                 let to = self.label(model);
                 return json!({"action": "diff_snapshots", "from": label, "to": to});
             }
-            17 => return json!({"action": "changes", "since": since, "limit": 2}),
+            17 => {
+                // Now and then a place that the feed does not have.
+                let since = if self.is(0.2) { model.revision + 1 } else { since };
+                return json!({"action": "changes", "since": since, "limit": 2});
+            }
             18 => return json!({"action": "changes", "keys": "inv:*"}),
             _ => return json!({"action": "list_snapshots"}),
         };

@@ -141,8 +141,9 @@ impl Model {
         }
         let access = changed(&old.entry.access, change);
         let is_read_only = !view.may_write(who, key, &access);
+        let is_readable = view.may_read(who, key, &access);
         if access == old.entry.access {
-            let shown = Shown { entry: old.entry.clone(), is_read_only };
+            let shown = Shown { entry: old.entry.clone(), is_readable, is_read_only };
             return (Ok((old.entry.revision, Reply::Access(shown))), None);
         }
         let mut next = self.begun(clock);
@@ -151,7 +152,7 @@ impl Model {
         let new = Held { entry: entry.clone(), ..old.clone() };
         next.tell(who, AuditAction::SetAccess, Some((old, &new)));
         next.entries.insert(key.clone(), new);
-        (Ok((touched, Reply::Access(Shown { entry, is_read_only }))), Some(next))
+        (Ok((touched, Reply::Access(Shown { entry, is_readable, is_read_only }))), Some(next))
     }
 
     /// What is told before any entry is looked at; else whether another request
@@ -167,7 +168,7 @@ impl Model {
         let name = id.map(|id| (name(who).to_owned(), id.as_str().to_owned()));
         let known = name.and_then(|it| self.answers.get(&it));
         let again = known.filter(|(asked, _)| asked == command);
-        if again.is_none() && writes.iter().any(|it| self.is_no_expiry(clock, it)) {
+        if again.is_none() && writes.iter().any(|it| Self::is_no_expiry(clock, it)) {
             return Err(Box::new(Err(Code::MalformedRequest)));
         }
         self.check_participant(who).map_err(|code| Box::new(Err(code)))?;
@@ -217,7 +218,11 @@ impl Model {
         let current = self.entries.get(&asked.key);
         let own = current.map_or_else(Access::default, |it| it.entry.access.clone());
         match current {
-            _ if !self.may_write(who, &asked.key, &own) => Err(Code::Forbidden),
+            _ if !(self.may_write(who, &asked.key, &own)
+                || who == "orchestrator" && current.is_some()) =>
+            {
+                Err(Code::Forbidden)
+            }
             _ if is_reused => Err(Code::RequestIdReused),
             None => Err(Code::KeyNotFound),
             Some(it) if holds(&asked.condition, Some(it)) => Ok(it.entry.version),
@@ -225,7 +230,7 @@ impl Model {
         }
     }
 
-    fn is_no_expiry(&self, clock: u64, asked: &Write) -> bool {
+    fn is_no_expiry(clock: u64, asked: &Write) -> bool {
         match asked.options.expiry {
             Some(Expiry::At(at)) => at.0 <= clock || at.0 > clock + EXPIRY_MS_MAX,
             _ => false,

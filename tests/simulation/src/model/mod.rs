@@ -2,8 +2,8 @@
 //! is used, copies the whole of itself for each change and counts everything anew.
 //!
 //! [`place`] is the way in: a bucket, and what a command must answer and make of
-//! it. Leaves out the advices of writes, exact token counts, and the bytes that
-//! history may take, which a test of the core holds.
+//! it. Leaves out the advices of writes, exact token counts, and what the audit trail
+//! forgets after 4,096 commits, which tests of the core hold.
 //!
 //! Invariant: it shares no rule with the core, only the types of questions and
 //! answers, and the text of prompts.

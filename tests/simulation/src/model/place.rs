@@ -212,7 +212,8 @@ impl Place {
         }
         let reply = Reply::Session(Box::new(model.show()));
         let answer = Ok((Revision(model.revision), reply));
-        let next = Self { revision: self.revision + 1, offset, session: Some(Rc::new(model)) };
+        let session = Some(Rc::new(pruned(model)));
+        let next = Self { revision: self.revision + 1, offset, session };
         (Expected::Exactly(answer), Some(next))
     }
 
@@ -267,10 +268,10 @@ fn caller(asker: &Asker) -> Caller {
     caller.limited_to(KeyPatterns::parse(&keys).unwrap()).unwrap()
 }
 
-/// The session without what it forgets: old changes, and old request ids.
+/// The session without what it forgets: versions over its budget, and old request ids.
 fn pruned(mut model: Model) -> Model {
-    let (now, kept) = (model.revision, u64::from(model.config().retention.changes_max));
-    model.changes.retain(|it| it.record.revision.0 + kept > now);
+    model.keep_to_the_budget();
+    let now = model.revision;
     let is_kept = |answer: &Answer| match answer {
         Ok((revision, _)) => revision.0 + REQUESTS_REMEMBERED > now,
         Err(_) => false,

@@ -20,7 +20,7 @@ use shared_context_core::{
     tokens::Tokens,
 };
 
-use super::state::{Answer, Held, Model, Past, Told, is_like};
+use super::state::{Answer, Held, Model, Past, Told, is_like, sees_all};
 
 /// A view of a session at one time: nothing in it has expired.
 impl Model {
@@ -28,7 +28,8 @@ impl Model {
     pub fn list_keys(&self, who: &str, prefix: Option<&str>) -> Answer {
         let is_asked_for =
             |it: &&Held| prefix.is_none_or(|prefix| it.entry.key.prefix() == Some(prefix));
-        let entries = self.visible(who).into_values().filter(is_asked_for);
+        let seen = |it: &&Held| self.may_see(who, &it.entry.key, &it.entry.access);
+        let entries = self.entries.values().filter(seen).filter(is_asked_for);
         let listing = Listing {
             entries: entries.map(|it| self.shown(who, it)).collect(),
             total_tokens: Tokens(self.tokens()),
@@ -39,8 +40,10 @@ impl Model {
 
     /// The answer to `read`.
     pub fn read(&self, who: &str, key: &Key) -> Answer {
-        let visible = self.visible(who);
-        let held = visible.get(key).ok_or(Code::KeyNotFound)?;
+        let held = self.entries.get(key).ok_or(Code::KeyNotFound)?;
+        if self.is_hidden(who, key) {
+            return Err(hidden(who));
+        }
         Ok((held.entry.revision, Reply::Entry(self.entry_read(who, held))))
     }
 
@@ -57,7 +60,7 @@ impl Model {
     pub fn read_history(&self, who: &str, key: &Key, versions: &[u64]) -> Answer {
         let current = self.entries.get(key);
         if self.is_hidden(who, key) {
-            return Err(Code::KeyNotFound);
+            return Err(hidden(who));
         }
         let all = self.history.get(key).map_or(&[][..], |it| it);
         // Whoever closed an entry closed its past: the lists it has, or ended with,
@@ -102,7 +105,9 @@ impl Model {
         let shot = self.shot(label)?;
         let entries = self.visible_of(who, &shot.entries);
         if let Some(key) = key {
-            let held = entries.get(key).ok_or(Code::KeyNotFound)?;
+            let is_there = shot.entries.contains_key(key);
+            let refusal = if is_there { hidden(who) } else { Code::KeyNotFound };
+            let held = entries.get(key).ok_or(refusal)?;
             return Ok((held.entry.revision, Reply::Entry(self.entry_read(who, held))));
         }
         let entries = entries.values().map(|it| self.entry_read(who, it)).collect();
@@ -112,11 +117,12 @@ impl Model {
 
     /// The answer to `diff_snapshots`.
     pub fn diff_snapshots(&self, who: &str, from: &Label, to: Option<&Label>) -> Answer {
-        let old = self.visible_of(who, &self.shot(from)?.entries);
-        let new = match to {
-            Some(to) => self.visible_of(who, &self.shot(to)?.entries),
-            None => self.visible(who),
-        };
+        let seen = |entries| self.seen_of(who, entries);
+        let old = seen(&self.shot(from)?.entries);
+        let new = seen(match to {
+            Some(to) => &self.shot(to)?.entries,
+            None => &self.entries,
+        });
         let only = |these: &BTreeMap<Key, &Held>, those: &BTreeMap<Key, &Held>| {
             let lone = these.iter().filter(|(key, _)| !those.contains_key(key));
             lone.map(|(_, it)| it.entry.clone()).collect()
@@ -150,8 +156,8 @@ impl Model {
             entries: self.entries.values().map(|it| self.entry_read("admin", it)).collect(),
             snapshots: self.snapshots.iter().map(|it| it.info.clone()).collect(),
             history,
-            oldest_change: Some(self.first()),
-            changes: self.revision + 1 - self.first().0,
+            oldest_change: Some(self.first_of_feed()),
+            changes: self.revision + 1 - self.first_of_feed().0,
             next_expiry,
         };
         Ok((Revision(self.revision), Reply::Inspection(Box::new(inspection))))
@@ -165,7 +171,7 @@ impl Model {
         limit: u32,
         keys: Option<&KeyPattern>,
     ) -> Result<(ChangesPage, Vec<bool>), Code> {
-        let oldest = self.first().0 - 1;
+        let oldest = self.first_of_feed().0 - 1;
         let since = since.unwrap_or(oldest);
         if since < oldest || since > self.revision {
             return Err(Code::ChangesTruncated);
@@ -187,8 +193,8 @@ impl Model {
                 Some(it) if keys.is_some_and(|keys| !is_like(keys.as_str(), it.key.as_str())) => {
                     [false; 2]
                 }
-                Some(it) if self.is_hidden(who, &it.key) => [false; 2],
-                Some(it) => [0, 1].map(|nth| self.may_read(who, &it.key, &lists[nth])),
+                Some(it) if !sees_all(who) && self.is_hidden(who, &it.key) => [false; 2],
+                Some(it) => [0, 1].map(|nth| self.may_see(who, &it.key, &lists[nth])),
                 None => [keys.is_none(); 2],
             };
             if readable.contains(&true) {
@@ -215,9 +221,23 @@ impl Model {
         self.changes[0].record.revision
     }
 
+    /// The first revision that the change feed goes back to.
+    pub fn first_of_feed(&self) -> Revision {
+        let kept = u64::from(self.config().retention.changes_max);
+        Revision((self.revision + 1).saturating_sub(kept)).max(self.first())
+    }
+
     /// The entries that `who` may read.
     fn visible(&self, who: &str) -> BTreeMap<Key, &Held> {
         self.visible_of(who, &self.entries)
+    }
+
+    /// What `who` sees of `entries`, if not the values.
+    fn seen_of<'a>(&self, who: &str, entries: &'a BTreeMap<Key, Held>) -> BTreeMap<Key, &'a Held> {
+        if sees_all(who) {
+            return entries.iter().map(|(key, held)| (key.clone(), held)).collect();
+        }
+        self.visible_of(who, entries)
     }
 
     /// What `who` may read of `entries`: what was readable then, and is not hidden
@@ -247,10 +267,16 @@ impl Model {
     fn shown(&self, who: &str, held: &Held) -> Shown {
         let entry = held.entry.clone();
         let is_read_only = who != "admin" && !self.may_write(who, &entry.key, &entry.access);
-        Shown { entry, is_read_only }
+        let is_readable = self.may_read(who, &entry.key, &entry.access);
+        Shown { entry, is_readable, is_read_only }
     }
 
     fn entry_read(&self, who: &str, held: &Held) -> EntryRead {
         EntryRead { shown: self.shown(who, held), value: held.value.clone() }
     }
+}
+
+/// How `who` is refused a value that is closed to it.
+fn hidden(who: &str) -> Code {
+    if sees_all(who) { Code::Forbidden } else { Code::KeyNotFound }
 }

@@ -13,7 +13,7 @@ use shared_context_core::{
     store::{
         Entry,
         access::Access,
-        history::{Ended, EndedHow, Version},
+        history::{Ended, EndedHow, VERSION_BYTES, Version},
         snapshot::{Snapshot, SnapshotInfo},
     },
     time::Timestamp,
@@ -75,7 +75,7 @@ pub struct Model {
     pub history: BTreeMap<Key, Vec<Past>>,
     /// The snapshots, oldest first.
     pub snapshots: Vec<Shot>,
-    /// What its commits did, as far back as its feed goes.
+    /// What its commits did.
     pub changes: Vec<Rc<Told>>,
     /// What was asked under request ids, and answered first.
     pub answers: BTreeMap<(String, String), (Command, Answer)>,
@@ -115,6 +115,12 @@ impl Model {
     /// The session as it is at this time: what expired is an earlier version.
     #[must_use]
     pub fn at(&self, clock: u64) -> Self {
+        let mut view = self.swept(clock);
+        view.keep_to_the_budget();
+        view
+    }
+
+    fn swept(&self, clock: u64) -> Self {
         let (mut view, now) = (self.clone(), Timestamp(clock));
         for (key, held) in &self.entries {
             let Some(at) = held.entry.expires_at.filter(|at| *at <= now) else { continue };
@@ -129,7 +135,7 @@ impl Model {
     /// expired is gone for good.
     #[must_use]
     pub fn begun(&self, clock: u64) -> Self {
-        let mut next = self.at(clock);
+        let mut next = self.swept(clock);
         next.revision += 1;
         next.about.changed_at = Timestamp(self.now(clock));
         next.clock = clock;
@@ -142,7 +148,8 @@ impl Model {
         next
     }
 
-    /// Keeps a version that ended, if the session does, and forgets the oldest.
+    /// Keeps a version that ended, if the session does, and forgets the oldest, but not
+    /// the last that another wrote than who ended this.
     fn keep(&mut self, held: Held, ended: Ended) {
         let versions_max = self.config().retention.history_versions_max as usize;
         if !held.entry.keeps_history || versions_max == 0 {
@@ -151,7 +158,35 @@ impl Model {
         let past = self.history.entry(held.entry.key.clone()).or_default();
         past.push(Past { held, ended });
         while past.len() > versions_max {
-            past.remove(0);
+            past.remove(usize::from(last_of_another(past) == Some(0)));
+        }
+    }
+
+    /// Forgets versions while they take more bytes than they may: of who has most the
+    /// oldest, the last that another wrote over at the end.
+    pub fn keep_to_the_budget(&mut self) {
+        let bytes = |it: &Past| VERSION_BYTES + it.held.value.len() as u64;
+        let all = |model: &Self| model.history.values().flatten().map(bytes).sum::<u64>();
+        let bytes_max = u64::from(self.config().retention.history_bytes_max);
+        if all(self) <= bytes_max {
+            return;
+        }
+        let last = |past: &Vec<Past>| Some(past[last_of_another(past)?].held.entry.revision);
+        let lasts: BTreeMap<Key, _> =
+            self.history.iter().map(|(key, past)| (key.clone(), last(past))).collect();
+        while all(self) > bytes_max - bytes_max / 8 {
+            let mut shares = BTreeMap::<String, u64>::new();
+            for it in self.history.values().flatten() {
+                *shares.entry(it.held.entry.written_by.to_string()).or_default() += bytes(it);
+            }
+            let most = shares.iter().max_by_key(|(_, bytes)| **bytes).unwrap().0;
+            let theirs = self.history.values().flatten().map(|it| (&it.held.entry, &it.ended));
+            let theirs = theirs.filter(|(it, _)| it.written_by.as_str() == most);
+            let first = theirs
+                .min_by_key(|(it, ended)| (lasts[&it.key] == Some(it.revision), ended.revision));
+            let (key, revision) = first.map(|(it, _)| (it.key.clone(), it.revision)).unwrap();
+            let past = self.history.get_mut(&key).unwrap();
+            past.retain(|it| it.held.entry.revision != revision);
         }
     }
 
@@ -222,6 +257,11 @@ impl Model {
     pub fn may_write(&self, who: &str, key: &Key, access: &Access) -> bool {
         let may = |it: &Access| has(&it.readable_by, who) && has(&it.writable_by, who);
         who != "admin" && is_granted(who, key) && self.lists(key, access).all(may)
+    }
+
+    /// Whether `who` sees what is there under a key with these lists, if not its value.
+    pub fn may_see(&self, who: &str, key: &Key, access: &Access) -> bool {
+        sees_all(who) || self.may_read(who, key, access)
     }
 
     /// All the lists that hold for a key: its own, and those of the rules.
@@ -296,6 +336,17 @@ impl Model {
 /// The name of the participant that `who` is, without the keys it is limited to.
 pub fn name(who: &str) -> &str {
     who.split_once(" only ").map_or(who, |(name, _)| name)
+}
+
+/// The place of the last version that another wrote than who ended the newest.
+fn last_of_another(past: &[Past]) -> Option<usize> {
+    let hand = &past.last()?.ended.by;
+    past.iter().rposition(|it| it.held.entry.written_by != *hand)
+}
+
+/// Whether `who` sees the metadata of every entry.
+pub fn sees_all(who: &str) -> bool {
+    ["admin", "orchestrator"].contains(&who)
 }
 
 /// The participant that `who` is.

@@ -51,6 +51,29 @@ impl World {
                 reply.body = body.into_bytes();
                 Ok(reply)
             }
+            (Some(Canary::HidesFromTheOrchestrator), Ok(mut reply))
+                if ask.action() == "list_keys" && !self.is_comparing.get() =>
+            {
+                if let Ok(mut body) = serde_json::from_slice::<Value>(&reply.body)
+                    && let Some(keys) = body.get_mut("keys").and_then(Value::as_array_mut)
+                {
+                    keys.retain(|it| it.get("readable") != Some(&Value::Bool(false)));
+                    reply.body = body.to_string().into_bytes();
+                }
+                Ok(reply)
+            }
+            (Some(Canary::ForgetsOthersVersions), Ok(mut reply))
+                if ask.action() == "read_history" =>
+            {
+                if let Ok(mut body) = serde_json::from_slice::<Value>(&reply.body)
+                    && let Some(all) = body.get_mut("versions").and_then(Value::as_array_mut)
+                {
+                    let writer = all.last().and_then(|it| it.get("written_by")).cloned();
+                    all.retain(|it| it.get("written_by") == writer.as_ref());
+                    reply.body = body.to_string().into_bytes();
+                }
+                Ok(reply)
+            }
             (Some(Canary::SettlesConditions), Err(failure)) => {
                 self.settled(ask, &failure).ok_or(failure)
             }

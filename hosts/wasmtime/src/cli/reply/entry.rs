@@ -34,6 +34,8 @@ pub(crate) struct Entry {
     writable_by: Option<Vec<String>>,
     #[serde(rename = "history")]
     is_history_kept: Option<bool>,
+    #[serde(rename = "readable")]
+    is_readable: Option<bool>,
     #[serde(rename = "read_only", default)]
     is_read_only: bool,
 }
@@ -113,6 +115,7 @@ impl Entry {
         });
         let expiry = self.expires_at.iter().map(|it| format!("until {}", instant(it)));
         let flags = [
+            (self.is_readable == Some(false), "not yours to read"),
             (self.is_read_only, "not yours to write"),
             (self.is_history_kept == Some(false), "no history"),
         ];
