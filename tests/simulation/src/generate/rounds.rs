@@ -99,6 +99,11 @@ impl Generator {
     }
 
     fn delta_of_round(&mut self) -> Value {
+        if self.is(0.2) {
+            // What nothing else binds: another concept for a term that has one.
+            let path = format!("$.bindings.{}", self.pick(&TERMS));
+            return json!({"operation": "modify", "path": path, "value": "d:0", "provenance": "as seen"});
+        }
         let (path, value) = self.place();
         let operation = self.pick(&["add", "add", "add", "modify", "modify", "remove"]);
         let mut delta = json!({"operation": operation, "path": path, "provenance": "as seen"});
