@@ -12,8 +12,8 @@ use shared_context_simulation::{
 };
 
 /// How many seeds, and how many steps each.
-const SEEDS: u64 = 90;
-const STEPS: usize = 200;
+const SEEDS: u64 = 100;
+const STEPS: usize = 300;
 
 /// All that happened is asserted here and not in tests of its own: it is played once.
 #[test]
