@@ -129,7 +129,7 @@ fn changed(host: &TestHost) {
     ask(host, "orchestrator", &end);
     let secret = ask(host, "orchestrator", &Command::Write(write("scope", "a secret")));
     ask(host, "orchestrator", &Command::TakeSnapshot { label: label("after"), note: None });
-    let reason = Line::parse("reason", "it held a secret").unwrap();
+    let reason = Line::parse("reason", "named a password").unwrap();
     let revision = Some(secret.revision);
     ask(host, "admin", &Command::Redact { key: key("scope"), revision, reason });
     let writable_by = Some(list(&["orchestrator"]));
