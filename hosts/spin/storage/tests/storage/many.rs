@@ -54,7 +54,9 @@ fn raise(path: &Path) -> (u64, u64) {
                     break;
                 }
                 Err(CommitError::Conflict) => conflicts += 1,
-                Err(CommitError::Failed(error)) => panic!("{error}"),
+                Err(CommitError::Unchanged(error) | CommitError::Failed(error)) => {
+                    panic!("{error}")
+                }
             }
             moved += moved_now;
             moved_now = 0;
