@@ -127,11 +127,18 @@ fn conditions_stand_in_headers_and_fail_with_412() {
 }
 
 #[test]
-fn a_write_that_would_change_nothing_is_safe_to_repeat() {
+fn an_insert_repeated_fails_unless_it_is_a_retry() {
     let bench = Bench::new();
-    let put = format!("PUT {SCOPE}");
-    let first = bench.check_as(&bench.agent, &put, &[TEXT, ("if-none-match", "*")], "a", 201, "");
-    let again = bench.check_as(&bench.agent, &put, &[TEXT, ("if-none-match", "*")], "a", 201, "");
+    let put = |headers: &[(&str, &str)], status: u16, told: &str| {
+        let headers: Vec<_> =
+            [TEXT, ("if-none-match", "*")].iter().chain(headers).copied().collect();
+        bench.check_as(&bench.agent, &format!("PUT {SCOPE}"), &headers, "a", status, told)
+    };
+    let retry = [("idempotency-key", "once")];
+    let first = put(&retry, 201, "");
+    put(&[], 412, "VERSION_CONFLICT");
+    put(&[("idempotency-key", "twice")], 412, "VERSION_CONFLICT");
+    let again = put(&retry, 201, "");
     assert_eq!(first.header("etag"), again.header("etag"));
 }
 
