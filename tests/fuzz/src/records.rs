@@ -200,6 +200,10 @@ fn reads(name: &str) -> Option<(&'static str, String)> {
         )),
         // What is kept is looked at where something is added to it.
         "r" if rest == "sizes" => Some(("orchestrator", r#"{"action":"close_round"}"#.to_owned())),
+        "r" if rest.starts_with("p/") => Some((
+            "subagent:a",
+            r#"{"action":"propose_deltas","deltas":[{"operation":"add","path":"$.rules","value":"x","provenance":"p"}]}"#.to_owned(),
+        )),
         "r" => {
             let (kind, round) = rest.split_once('/').unwrap_or((rest, "0"));
             let round = round.split('/').next().unwrap_or_default();

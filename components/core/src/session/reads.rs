@@ -104,7 +104,8 @@ impl<B: Bucket> Opened<'_, B> {
     pub(super) fn hidden(&self, key: &Key) -> Error {
         if self.gate.sees_all() {
             return Error::Forbidden {
-                message: "you see this entry and may not read its value; let yourself with                           set_access, or ask who wrote it",
+                message: "you see this entry and may not read its value; open it to yourself \
+                          with set_access, or ask its writer",
             };
         }
         not_found(key)

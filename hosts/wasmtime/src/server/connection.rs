@@ -63,7 +63,7 @@ pub(super) fn connection(
     timed.set_write_timeout(Some(shared.unread_time_max));
     let stream = Watched { stream: Box::pin(timed), seat: Arc::clone(&seat) };
     let asked = Asked::default();
-    let stream = Worded::new(stream, asked.clone());
+    let stream = Worded::new(stream, Arc::clone(&shared), asked.clone());
     let head_time_max = shared.head_time_max;
     let service = service_fn(move |request| {
         let (shared, seat, asked) = (Arc::clone(&shared), Arc::clone(&seat), asked.clone());
@@ -86,8 +86,8 @@ pub(super) fn connection(
         .serve_connection(TokioIo::new(stream), service)
 }
 
-/// When a response was made (RFC 9110 §6.6.1), or the last instant that a date can say.
-fn date(Timestamp(milliseconds): Timestamp) -> HeaderValue {
+/// Returns when a response was made (RFC 9110 §6.6.1), or the last instant that a date can say.
+pub(super) fn date(Timestamp(milliseconds): Timestamp) -> HeaderValue {
     const LAST_SECONDS: u64 = 253_402_300_799;
     let since = Duration::from_secs((milliseconds / 1_000).min(LAST_SECONDS));
     let date = httpdate::fmt_http_date(UNIX_EPOCH + since);

@@ -23,12 +23,13 @@ use std::{
 
 use bytes::{Buf, Bytes};
 use serde_json::json;
+use shared_context_wire::Engine as _;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     time::{Sleep, sleep},
 };
 
-use super::BUFFER_BYTES_MAX;
+use super::{BUFFER_BYTES_MAX, Shared, connection};
 
 /// How much of the rest is taken, and how long it may take to come.
 const REST_BYTES_MAX: usize = 2 << 20;
@@ -70,6 +71,7 @@ impl Asked {
 /// A stream over which refusals come with words.
 pub(super) struct Worded<S> {
     stream: S,
+    shared: Arc<Shared>,
     asked: Asked,
     /// How long the first line is of the head that is on its way, as far as it came.
     line_bytes: usize,
@@ -87,8 +89,8 @@ struct Refusal {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Worded<S> {
-    pub(super) fn new(stream: S, asked: Asked) -> Self {
-        Self { stream, asked, line_bytes: 0, has_line: false, refusal: None }
+    pub(super) fn new(stream: S, shared: Arc<Shared>, asked: Asked) -> Self {
+        Self { stream, shared, asked, line_bytes: 0, has_line: false, refusal: None }
     }
 
     /// Sends the refusal that is begun; how long the one is that it stands for.
@@ -130,7 +132,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Worded<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         if self.refusal.is_none() && self.asked.is_nothing() {
-            self.refusal = Refusal::in_place_of(bytes, self.line_bytes);
+            self.refusal = Refusal::in_place_of(bytes, self.line_bytes, &self.shared);
         }
         if self.refusal.is_some() {
             return self.poll_refusal(context);
@@ -189,11 +191,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Worded<S> {
 impl Refusal {
     /// With words, in the place of the bare refusal `bare`; `None` when it is none.
     /// The first line of the head has `line_bytes`, or more that did not come.
-    fn in_place_of(bare: &[u8], line_bytes: usize) -> Option<Self> {
+    fn in_place_of(bare: &[u8], line_bytes: usize, shared: &Shared) -> Option<Self> {
         let head = str::from_utf8(bare).ok()?.strip_suffix("\r\n\r\n")?;
         let told = head.strip_prefix("HTTP/1.1 ")?;
-        let date = head.lines().find(|it| it.starts_with("date: "));
-        let date = date.map(|it| format!("{it}\r\n")).unwrap_or_default();
+        let date = connection::date(shared.engine.now());
+        let date = date.to_str().unwrap_or_default();
         let kib = BUFFER_BYTES_MAX >> 10;
         let (status, message) = match told.get(..3)? {
             "431" if line_bytes < BUFFER_BYTES_MAX / 2 => (
@@ -230,7 +232,7 @@ impl Refusal {
         .to_string();
         let unsent = format!(
             "HTTP/1.1 {status}\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n\
-             connection: close\r\n{date}\r\n{body}",
+             connection: close\r\ndate: {date}\r\n\r\n{body}",
             body.len()
         );
         Some(Self { unsent: unsent.into(), bytes: bare.len(), rest_bytes: 0, rest_time: None })
