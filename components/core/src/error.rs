@@ -246,13 +246,11 @@ impl fmt::Display for Error {
             Self::SessionExists { session } => {
                 write!(f, "session {session} exists already; use it, or choose another session_id")
             }
-            Self::SessionArchived { session } => {
-                write!(
-                    f,
-                    "session {session} is archived: it can be read, not changed; ask the operator \
-                     for a new one"
-                )
-            }
+            Self::SessionArchived { session } => write!(
+                f,
+                "session {session} is archived: it can be read, not changed; ask the operator \
+                 for a new one"
+            ),
             Self::Forbidden { message } => f.write_str(message),
             Self::KeyNotGranted { keys } => write!(
                 f,

@@ -130,7 +130,7 @@ fn a_full_file_system_refuses_writes_and_serves_reads() {
 }
 
 /// Killed on a full disk, and started there again: it was refused, for want of a file
-/// that is only a hint. It serves what it has and deletes; with room it has all.
+/// that is only a hint. It serves what it has; with room it has all.
 #[test]
 fn a_server_killed_on_a_full_disk_has_all_when_there_is_room() {
     let Some(disk) = SmallDisk::new(8) else { return };
