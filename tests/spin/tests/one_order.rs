@@ -31,19 +31,19 @@ fn main() -> ExitCode {
         Test::in_stand_in("there_is_an_order_where_instances_end_by_chance", by_chance),
         Test::anywhere("there_is_an_order_where_the_process_is_killed", process),
         Test::anywhere("equal_values_of_one_participant_are_linearizable", |it| {
-            equal_values(it, Workload::Equal)
+            equal_values(it, Workload::Equal);
         }),
         Test::anywhere("a_counter_of_one_participant_loses_no_increment", |it| {
-            equal_values(it, Workload::Counter)
+            equal_values(it, Workload::Counter);
         }),
         Test::anywhere("a_lock_of_one_participant_has_one_holder", |it| {
-            equal_values(it, Workload::Lock)
+            equal_values(it, Workload::Lock);
         }),
         Test::anywhere("a_fence_of_one_participant_stops_stale_batches", |it| {
-            equal_values(it, Workload::Fence)
+            equal_values(it, Workload::Fence);
         }),
         Test::anywhere("a_memory_file_of_one_participant_loses_no_line", |it| {
-            equal_values(it, Workload::Memory)
+            equal_values(it, Workload::Memory);
         }),
     ])
 }

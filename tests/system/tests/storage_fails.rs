@@ -1,8 +1,6 @@
 //! A storage that fails under the server: what is answered is true, `/healthz` says
 //! what is wrong, what was made is audited, and the log stays short.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
-
 use std::{
     fs,
     path::Path,

@@ -308,7 +308,9 @@ mod tests {
             for _ in 0..4 {
                 for path in std::mem::take(&mut paths) {
                     assert_eq!(json.has(&path), find(&value, &path).is_some(), "{text} {path:?}");
-                    paths.extend(all.iter().map(|step| [&path[..], &[step.clone()]].concat()));
+                    paths.extend(
+                        all.iter().map(|step| [&path[..], std::slice::from_ref(step)].concat()),
+                    );
                 }
             }
         }

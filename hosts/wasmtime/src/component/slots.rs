@@ -201,6 +201,7 @@ fn on_this_thread<T>(future: impl Future<Output = T>) -> T {
 mod tests {
     use super::*;
 
+    #[expect(clippy::unnecessary_wraps, reason = "a holder need not be known")]
     fn of(session: &str) -> Holder {
         Some(session.into())
     }

@@ -145,11 +145,11 @@ impl Mark {
 
     /// Brings what was told to the disk.
     pub(super) fn sync(&self) {
-        if let Err(error) = self.file.sync_data() {
-            if let Some(suppressed) = failures::admit(&format!("mark: {error}")) {
-                let mark = self.path.display();
-                tracing::warn!(%mark, %error, suppressed, "could not sync the mark");
-            }
+        if let Err(error) = self.file.sync_data()
+            && let Some(suppressed) = failures::admit(&format!("mark: {error}"))
+        {
+            let mark = self.path.display();
+            tracing::warn!(%mark, %error, suppressed, "could not sync the mark");
         }
     }
 }
