@@ -35,6 +35,7 @@
 //! let admin_key = "a-text-of-32-bytes-or-more,-kept-secret";
 //! let interface = Http::new(Options::new(Keys::new(&[7; 32], admin_key)?));
 //! let request = http::Request::get("/v1/sessions/ticket-7")
+//!     .header("host", "localhost")
 //!     .header("authorization", format!("Bearer {admin_key}"))
 //!     .body(Bytes::new())?;
 //! assert_eq!(interface.handle(&Host, request).await.status(), 503);

@@ -8,7 +8,8 @@ use std::{cell::RefCell, rc::Rc};
 use bytes::Bytes;
 use futures_util::stream;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, request::Parts,
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header::HOST,
+    request::Parts,
 };
 use js_sys::{Array, Uint8Array};
 use shared_context_codec::Failure;
@@ -99,6 +100,11 @@ pub(crate) fn head(method: &str, url: &str, headers: &str) -> Result<Head, JsErr
             (Ok(name), Ok(value)) => drop(request.headers_mut().append(name, value)),
             _ => unfit = Some(name.to_owned()),
         }
+    }
+    // The platform may keep it in the URL alone.
+    let authority = url.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
+    if let Some(host) = authority.and_then(|it| HeaderValue::from_str(it).ok()) {
+        request.headers_mut().entry(HOST).or_insert(host);
     }
     let unfit = unfit.map(|name| {
         let message = format!("the header {name} holds a character that no header may hold");

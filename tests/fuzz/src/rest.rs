@@ -93,7 +93,8 @@ impl Desk {
         Self { place: Place::inhabited(), http: Http::new(options), has_revealed: false }
     }
 
-    pub(crate) fn answer(&self, request: Request<Bytes>) -> Seen {
+    pub(crate) fn answer(&self, mut request: Request<Bytes>) -> Seen {
+        request.headers_mut().entry("host").or_insert(HeaderValue::from_static("localhost"));
         let (head, body) = ready(self.http.handle(&self.place, request)).into_parts();
         let (body, is_live) = match body {
             Body::Whole(body) => (body, false),

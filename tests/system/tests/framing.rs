@@ -5,7 +5,7 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
-use serde_json::json;
+use serde_json::{Value, json};
 use shared_context_system::{
     Client, Server,
     raw::{Connection, exchange, request},
@@ -197,5 +197,47 @@ fn a_name_that_is_not_this_machines_is_not_answered_at_mcp() {
     }
     for origin in ["http://evil.example", "null", "https://localhost.evil.example", "file://"] {
         assert_eq!(ask(&address, origin), 403, "{origin}");
+    }
+}
+
+/// A request without `Host`, or with two of them, was answered as any other, and one for an
+/// unknown path was 404 first. What stands before the server may have read the other host.
+#[test]
+fn a_request_names_its_server_once() {
+    let place = Place::new();
+    for target in ["/healthz", "/nowhere", "/v1/sessions", "http://localhost/healthz"] {
+        for headers in ["", "Host: a\r\nHost: b\r\n", "Host: \r\n", "Host: a b\r\n"] {
+            let asked = format!("GET {target} HTTP/1.1\r\n{headers}\r\n");
+            let answer = exchange(&place.server, asked).unwrap();
+            assert_eq!(answer.status, 400, "{target} {headers:?}: {answer:?}");
+            assert_eq!(answer.code().as_deref(), Some("MALFORMED_REQUEST"));
+        }
+    }
+    let older = exchange(&place.server, "GET /healthz HTTP/1.0\r\n\r\n").unwrap();
+    assert_eq!(older.status, 200, "{older:?}");
+}
+
+/// What was refused before it was a request had no `X-Request-Id`, so nobody could find it
+/// in a log; and browsers were left to guess what any answer is.
+#[test]
+fn whatever_is_answered_has_an_id_and_a_type_that_is_meant() {
+    let place = Place::new();
+    let long = "x".repeat(70_000);
+    for (asked, status) in [
+        ("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(), 200),
+        ("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(), 404),
+        ("no request\r\n\r\n".to_owned(), 400),
+        (format!("GET /{long} HTTP/1.1\r\nHost: a\r\n\r\n"), 414),
+        (format!("GET / HTTP/1.1\r\nHost: a\r\nX: {long}\r\n\r\n"), 431),
+    ] {
+        let answer = exchange(&place.server, asked).unwrap();
+        assert_eq!(answer.status, status, "{answer:?}");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{answer:?}");
+        let id = answer.header("x-request-id").unwrap_or_default();
+        assert!(!id.is_empty(), "{answer:?}");
+        if status >= 400 {
+            let problem: Value = serde_json::from_str(&answer.body).unwrap();
+            assert_eq!(problem["instance"], id, "{answer:?}");
+        }
     }
 }

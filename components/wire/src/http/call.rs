@@ -93,7 +93,7 @@ impl ToolRequest<'_> {
 }
 
 /// What is written to an entry.
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Value<'r> {
     /// Text, as it was sent.

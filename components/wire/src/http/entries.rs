@@ -9,10 +9,13 @@ use super::{
     body::{self, Members},
     call::{Call, ToolRequest, Value, part},
     media::{self, Media},
-    precondition::{self, Known},
+    precondition::{self, Condition, Preconditions, Tags},
     respond,
 };
 use crate::Engine;
+
+/// How often a change is tried whose conditions take a look at the entry first.
+const ATTEMPTS_MAX: u32 = 16;
 
 /// `POST …/shared_context`: the JSON tool, its request passed on unread.
 pub(crate) async fn call_tool<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
@@ -29,19 +32,19 @@ pub(crate) async fn call_tool<E: Engine>(call: &Call<'_, E>) -> Result<Response<
 
 /// `GET …/entries`. Its tag is the session's revision.
 pub(crate) async fn list<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
-    let known = precondition::known(call.headers);
-    let request = ToolRequest {
+    let request = |if_changed_since| ToolRequest {
         action: "list_keys",
         prefix: call.query.text("prefix"),
-        if_changed_since: known.revision(),
+        if_changed_since,
         ..ToolRequest::default()
     };
-    let reply = call.invoke(&request).await?;
+    let known = precondition::known(call.headers);
+    let (reply, is_unchanged) = changed_since(call, known.as_ref(), request).await?;
     // What expires changes the list without a revision of its own, until it is
     // removed: meanwhile a tag would name two lists.
     let is_settled = reply.next_expiry_ms.is_none_or(|at| at > call.engine.now().0);
     let etag = precondition::etag(reply.revision);
-    let response = unless(has_it(known, &reply)?, reply);
+    let response = unless(is_unchanged || known == Some(Tags::Any), reply);
     Ok(if is_settled { respond::with_header(response, ETAG, etag) } else { response })
 }
 
@@ -54,30 +57,41 @@ pub(crate) async fn read<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes
         ..ToolRequest::default()
     };
     let known = precondition::known(call.headers);
-    let mut reply = call.invoke(&request(known.revision())).await?;
-    let mut has_it = has_it(known, &reply)?;
-    if has_it && known.revision().is_some_and(|it| it != reply.revision) {
-        // It did not change since, but the reader's tag is not its.
-        has_it = false;
+    let (mut reply, is_unchanged) = changed_since(call, known.as_ref(), request).await?;
+    let is_its = known.as_ref().is_some_and(|it| it.matches_weakly(Some(reply.revision)));
+    if is_unchanged && !is_its {
+        // It did not change since, but none of the reader's tags is its.
         reply = call.invoke(&request(None)).await?;
     }
     let etag = precondition::etag(reply.revision);
+    let has_it = is_its && (is_unchanged || known == Some(Tags::Any));
     Ok(respond::with_header(unless(has_it, reply), ETAG, etag))
 }
 
-/// Whether a reader has what was asked for: who can change it, and when it
-/// expires, included, which only the session can tell.
-fn has_it(known: Known, reply: &Reply) -> Result<bool, Failure> {
+/// Asks what there is for a reader who has what is `known`, and whether nothing changed
+/// since: who can change it, and when it expires, included, which only the session can
+/// tell.
+async fn changed_since<'r, E: Engine>(
+    call: &Call<'_, E>,
+    known: Option<&Tags>,
+    request: impl Fn(Option<u64>) -> ToolRequest<'r>,
+) -> Result<(Reply, bool), Failure> {
     #[derive(Deserialize)]
     struct Answer {
         #[serde(default)]
         unchanged: bool,
     }
-    Ok(match known {
-        Known::Nothing => false,
-        Known::Anything => true,
-        Known::At(_) => part::<Answer>(reply)?.unchanged,
-    })
+    let mut most = u64::MAX;
+    loop {
+        let since = known.and_then(|it| it.latest(most));
+        let reply = call.invoke(&request(since)).await?;
+        let is_unchanged = since.is_some() && part::<Answer>(&reply)?.unchanged;
+        if is_unchanged || since <= Some(reply.revision) {
+            return Ok((reply, is_unchanged));
+        }
+        // That tag is of something else: the next may be its.
+        most = reply.revision;
+    }
 }
 
 /// What was read, unless the reader has it.
@@ -147,17 +161,17 @@ pub(crate) async fn write<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byte
         }
         Some(Media::Text) | None => Value::Text(body::text(call.body)?),
     };
-    let condition = precondition::of_write(call.headers)?;
-    let request = ToolRequest {
+    let request_id = precondition::request_id(call.headers)?;
+    let reply = on_condition(call, |Condition { if_version, if_revision }| ToolRequest {
         action: "write",
         key: Some(&call.key),
         value: Some(value),
-        if_version: condition.if_version,
-        if_revision: condition.if_revision,
-        request_id: precondition::request_id(call.headers)?,
+        if_version,
+        if_revision,
+        request_id,
         ..ToolRequest::default()
-    };
-    let reply = call.invoke(&request).await?;
+    })
+    .await?;
     let status = match part(&reply)? {
         Written { version: 1 } => StatusCode::CREATED,
         Written { .. } => StatusCode::OK,
@@ -168,13 +182,55 @@ pub(crate) async fn write<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byte
 
 /// `DELETE …/entries/{key}`.
 pub(crate) async fn delete<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
-    let condition = precondition::of_delete(call.headers)?;
-    let request = ToolRequest {
+    let request_id = precondition::request_id(call.headers)?;
+    let reply = on_condition(call, |Condition { if_version, if_revision }| ToolRequest {
         action: "delete",
         key: Some(&call.key),
-        if_revision: condition.if_revision,
-        request_id: precondition::request_id(call.headers)?,
+        if_version,
+        if_revision,
+        request_id,
         ..ToolRequest::default()
-    };
-    call.answer(&request).await
+    })
+    .await?;
+    Ok(respond::json(StatusCode::OK, reply.body))
+}
+
+/// Performs `change` of the entry in the path, under the conditions of the request's
+/// headers.
+///
+/// The tool compares one revision. For conditions that take more, the entry is read, and
+/// changed only while it is what was read; when another change comes between, both are
+/// done again.
+async fn on_condition<'r, E: Engine>(
+    call: &Call<'r, E>,
+    change: impl Fn(Condition) -> ToolRequest<'r>,
+) -> Result<Reply, Failure> {
+    let conditions = Preconditions::parse(call.headers)?;
+    if let Some(condition) = conditions.at_once() {
+        return call.invoke(&change(condition)).await;
+    }
+    if precondition::request_id(call.headers)?.is_some() {
+        return Err(Failure::new(
+            "MALFORMED_REQUEST",
+            "Idempotency-Key goes with If-Match of one tag, with If-None-Match: *, or without a \
+             condition; with other conditions a retry would not be the same request",
+        ));
+    }
+    let mut attempts_left = ATTEMPTS_MAX;
+    loop {
+        let read = ToolRequest { action: "read", key: Some(&call.key), ..ToolRequest::default() };
+        let current = match call.invoke(&read).await {
+            Ok(reply) => Some(reply.revision),
+            Err(failure) if failure.code == "KEY_NOT_FOUND" => None,
+            Err(failure) => return Err(failure),
+        };
+        let Some(condition) = conditions.at(current) else {
+            return call.invoke(&change(Condition::never())).await;
+        };
+        attempts_left -= 1;
+        match call.invoke(&change(condition)).await {
+            Err(failure) if failure.code == "VERSION_CONFLICT" && attempts_left > 0 => {}
+            outcome => return outcome,
+        }
+    }
 }

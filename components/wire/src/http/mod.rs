@@ -8,7 +8,8 @@
 //! # Invariant
 //!
 //! Every request gets exactly one response with an `X-Request-Id`, and every
-//! refusal is a problem document that carries the tool's `error` object.
+//! refusal is a problem document that carries the tool's `error` object. So is what is
+//! refused before it is a request: see [`Http::refuse_unread`].
 
 mod body;
 mod call;
@@ -20,6 +21,7 @@ mod dispatch;
 mod documents;
 mod entries;
 mod event;
+mod finish;
 mod kept;
 mod limit;
 mod listing;
@@ -48,7 +50,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
-    header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, RETRY_AFTER},
+    header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_RANGE},
     request::Parts,
 };
 use shared_context_codec::Failure;
@@ -186,13 +188,6 @@ impl Http {
         self.respond(engine, head, None).await
     }
 
-    /// Refuses a request for a reason of the host's, `failure`: that it is
-    /// stopping, or that the request took too long.
-    pub fn refuse(&self, head: &Parts, failure: Failure) -> Response<Body> {
-        let matched = route::find(head.uri.path(), &head.method);
-        self.finish(head, matched.as_ref(), Err(failure), HeaderMap::new(), None)
-    }
-
     /// Answers a request; `body` is `None` when it is too long.
     async fn respond<E: Engine>(
         &self,
@@ -219,6 +214,7 @@ impl Http {
         now_micros: u64,
         headers: &mut HeaderMap,
     ) -> Result<Response<Body>, Failure> {
+        origin::expect_host(head)?;
         let Some(matched) = matched else { return Err(route::unknown(head.uri.path())) };
         let operation = matched.route.operation(&head.method);
         let Some(operation) = operation.filter(|it| self.offers(it.endpoint)) else {
@@ -250,6 +246,13 @@ impl Http {
                 body: body.ok_or_else(too_large)?,
             };
             return arrived.answer(operation.endpoint).await;
+        }
+        if head.method == Method::PUT && head.headers.contains_key(CONTENT_RANGE) {
+            return Err(Failure::new(
+                "MALFORMED_REQUEST",
+                "Content-Range has no meaning for PUT: a value is written whole; send all of it, \
+                 without the header",
+            ));
         }
         let session = matched.session()?;
         if operation.access == Access::Admin && identity != Identity::Admin {
@@ -313,68 +316,6 @@ impl Http {
             Endpoint::Tools => documents::tools(query)?,
             _ => respond::with_body(StatusCode::OK, media::TEXT, documents::WELCOME),
         })
-    }
-
-    /// Makes the response of an answer: a refusal becomes a problem, every
-    /// response gets its id, `HEAD` loses its body, and all is counted.
-    fn finish(
-        &self,
-        head: &Parts,
-        matched: Option<&Matched<'_>>,
-        answer: Result<Response<Body>, Failure>,
-        headers: HeaderMap,
-        micros: Option<u64>,
-    ) -> Response<Body> {
-        let request_id = self.request_ids.of(&head.headers);
-        let mut response = answer.unwrap_or_else(|failure| {
-            let code = code::of(&failure.code);
-            if let Some(kept) = &self.kept {
-                kept.metrics.refused(code.name);
-            }
-            let operation = matched.and_then(|it| it.route.operation(&head.method));
-            let status = match operation.map(|it| it.endpoint) {
-                // The condition stood in a header.
-                Some(Endpoint::WriteEntry | Endpoint::DeleteEntry)
-                    if code.name == "VERSION_CONFLICT" =>
-                {
-                    StatusCode::PRECONDITION_FAILED
-                }
-                _ => code.status,
-            };
-            let id = request_id.to_str().unwrap_or_default();
-            let mut response = whole(respond::problem(status, &failure, id));
-            if status == StatusCode::TOO_MANY_REQUESTS {
-                // Where it is not a rate, as for streams, a while is as good as any.
-                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("15"));
-            }
-            if code.name == "OVERLOADED" {
-                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("2"));
-            }
-            if status == StatusCode::METHOD_NOT_ALLOWED {
-                // What MCP refuses for want of a handshake; elsewhere more is known.
-                response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, OPTIONS"));
-            }
-            if status == StatusCode::UNAUTHORIZED {
-                let is_mcp = operation.is_some_and(|it| it.access == Access::Credential);
-                let metadata = is_mcp.then(|| {
-                    format!("{}{METADATA_PATH}", self.place.url(&head.headers, &head.uri))
-                });
-                let challenge = respond::challenge(&head.headers, &failure, metadata.as_deref());
-                response.headers_mut().extend([challenge]);
-            }
-            response
-        });
-        response.headers_mut().extend(headers);
-        trace::pass_on(&head.headers, response.headers_mut());
-        response.headers_mut().insert(trace::X_REQUEST_ID.clone(), request_id);
-        if head.method == Method::HEAD {
-            respond::without_body(&mut response);
-        }
-        if let Some(kept) = &self.kept {
-            let template = matched.map_or("unknown", |it| it.route.template);
-            kept.metrics.answered(template, &head.method, response.status(), micros);
-        }
-        response
     }
 
     /// Whether there is something to ask for at `endpoint`.

@@ -13,8 +13,9 @@
 use std::net::IpAddr;
 
 use http::{
-    HeaderMap, Uri,
+    HeaderMap, Uri, Version,
     header::{HOST, ORIGIN},
+    request::Parts,
     uri::Authority,
 };
 use shared_context_codec::Failure;
@@ -42,7 +43,8 @@ impl Place {
     ///
     /// # Errors
     ///
-    /// `FORBIDDEN`; `MALFORMED_REQUEST` for a header that is given twice.
+    /// `FORBIDDEN`; `MALFORMED_REQUEST` for a header that is given twice, or a `Host`
+    /// that names no server.
     pub(crate) fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Failure> {
         let host = host(headers, uri)?;
         if let Some(host) = &host
@@ -84,13 +86,37 @@ impl Place {
     }
 }
 
+/// Makes sure that a request names the server it is for, once (RFC 9112 §3.2). Before
+/// HTTP/1.1 it need not, and since HTTP/2 its target does.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub(super) fn expect_host(head: &Parts) -> Result<(), Failure> {
+    let is_needed = head.version == Version::HTTP_11;
+    match named(&head.headers)? {
+        None if is_needed => Err(malformed(
+            "the header Host is missing; name the server that the request is for, such as \
+             Host: localhost",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Where the request was sent; `None` when it does not say.
 fn host(headers: &HeaderMap, uri: &Uri) -> Result<Option<Authority>, Failure> {
-    if let Some(authority) = uri.authority() {
-        return Ok(Some(authority.clone()));
+    match uri.authority() {
+        Some(authority) => Ok(Some(authority.clone())),
+        None => named(headers),
     }
+}
+
+/// The server that the header `Host` names.
+fn named(headers: &HeaderMap) -> Result<Option<Authority>, Failure> {
     let Some(text) = single(headers, &HOST)? else { return Ok(None) };
-    text.parse().map(Some).map_err(|_| forbidden("the Host header is no name of a server"))
+    let has_port = |it: &Authority| it.host().len() == text.len() || it.port_u16().is_some();
+    let named = text.parse().ok().filter(|it| !text.contains('@') && has_port(it));
+    named.map(Some).ok_or_else(|| malformed("the header Host is no name of a server and its port"))
 }
 
 /// Whether nobody could have pointed the name `host` here who is not here: it is an
@@ -109,6 +135,10 @@ fn is_loopback(host: &str) -> bool {
 
 fn address(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
+}
+
+fn malformed(message: &str) -> Failure {
+    Failure::new("MALFORMED_REQUEST", message)
 }
 
 fn forbidden(message: &str) -> Failure {

@@ -16,9 +16,9 @@ use shared_context_codec::Failure;
 /// it, so that the session itself answers that the condition is not met.
 const REVISION_OF_NOTHING: u64 = (1 << 53) - 1;
 
-/// What a change waits for, in the words of the JSON tool.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Precondition {
+/// A condition of a change, as the JSON tool takes it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Condition {
     pub(crate) if_revision: Option<u64>,
     pub(crate) if_version: Option<u64>,
 }
@@ -51,42 +51,112 @@ pub(crate) fn single<'h>(
     }
 }
 
-/// What a reader has already: of several tags, the one that says most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Known {
-    /// Nothing that has a tag of ours.
-    Nothing,
-    /// What was told under the tag of this revision.
-    At(u64),
-    /// Whatever there is, as `*` says.
-    Anything,
+/// The value of `If-Match` or `If-None-Match`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Tags {
+    /// `*`: whatever there is.
+    Any,
+    /// A list of entity tags; one that is none of ours has no revision.
+    Listed(Vec<Tag>),
 }
 
-/// What the reader has, as its `If-None-Match` says.
-pub(crate) fn known(headers: &HeaderMap) -> Known {
-    let lists = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    let tags = lists.flat_map(|list| list.split(',')).map(|tag| match tag.trim() {
-        "*" => Known::Anything,
-        // For a reader a weak tag is as good as a strong one.
-        tag => revision(tag.strip_prefix("W/").unwrap_or(tag)).map_or(Known::Nothing, Known::At),
-    });
-    tags.max().unwrap_or(Known::Nothing)
+/// An entity tag (RFC 9110 §8.8.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tag {
+    is_weak: bool,
+    revision: Option<u64>,
 }
 
-impl Known {
-    /// The revision after which something must have changed to be told.
-    pub(crate) fn revision(self) -> Option<u64> {
+impl Tags {
+    /// Parses the lines of the header `name`, which are one list; `None` when there are
+    /// none.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`.
+    fn parse(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Self>, Failure> {
+        if !headers.contains_key(name) {
+            return Ok(None);
+        }
+        let mut lines = headers.get_all(name).iter();
+        if let (Some(only), None) = (lines.next(), lines.next())
+            && only.as_bytes().trim_ascii() == b"*"
+        {
+            return Ok(Some(Self::Any));
+        }
+        let mut tags = Vec::new();
+        for line in headers.get_all(name) {
+            let listed = line.to_str().ok().and_then(listed).ok_or_else(|| {
+                let name = if name == IF_MATCH { "If-Match" } else { "If-None-Match" };
+                malformed(format!(
+                    "{name} takes * or entity tags, exactly as the ETag header gave them, such as \
+                     \"7\" with its quotes; several are separated by commas"
+                ))
+            })?;
+            tags.extend(listed);
+        }
+        Ok(Some(Self::Listed(tags)))
+    }
+
+    /// Whether an entry last written at `current` matches by strong comparison; `None`
+    /// when there is no entry.
+    fn matches(&self, current: Option<u64>) -> bool {
         match self {
-            Self::At(revision) => Some(revision),
-            Self::Nothing | Self::Anything => None,
+            Self::Any => current.is_some(),
+            Self::Listed(tags) => {
+                tags.iter().any(|it| !it.is_weak && it.revision.is_some() && it.revision == current)
+            }
+        }
+    }
+
+    /// The same by weak comparison.
+    pub(crate) fn matches_weakly(&self, current: Option<u64>) -> bool {
+        match self {
+            Self::Any => current.is_some(),
+            Self::Listed(tags) => {
+                tags.iter().any(|it| it.revision.is_some() && it.revision == current)
+            }
+        }
+    }
+
+    /// The latest revision that is listed, up to `most`: what a reader was told at last.
+    pub(crate) fn latest(&self, most: u64) -> Option<u64> {
+        match self {
+            Self::Any => None,
+            Self::Listed(tags) => {
+                tags.iter().filter_map(|it| it.revision).filter(|it| *it <= most).max()
+            }
         }
     }
 }
 
-/// The revision that the entity tag `tag` names, if it is one of ours.
-fn revision(tag: &str) -> Option<u64> {
-    let opaque = tag.strip_prefix('"')?.strip_suffix('"')?;
+/// The entity tags of `line`, a list (RFC 9110 §5.6.1); `None` when it is none, or
+/// holds no tag. A tag may hold commas.
+fn listed(line: &str) -> Option<Vec<Tag>> {
+    let mut tags = Vec::new();
+    let mut rest = line.trim_matches([' ', '\t', ',']);
+    while !rest.is_empty() {
+        let strong = rest.strip_prefix("W/");
+        let (opaque, after) = strong.unwrap_or(rest).strip_prefix('"')?.split_once('"')?;
+        tags.push(Tag { is_weak: strong.is_some(), revision: revision(opaque) });
+        let after = after.trim_start_matches([' ', '\t']);
+        if !after.is_empty() && !after.starts_with(',') {
+            return None;
+        }
+        rest = after.trim_start_matches([' ', '\t', ',']);
+    }
+    (!tags.is_empty()).then_some(tags)
+}
+
+/// The revision that an entity tag holds, if it is one of ours.
+fn revision(opaque: &str) -> Option<u64> {
     opaque.parse().ok().filter(|it: &u64| it.to_string() == opaque)
+}
+
+/// Returns what a reader has already, as its `If-None-Match` says. A header that is no
+/// list of tags says nothing.
+pub(crate) fn known(headers: &HeaderMap) -> Option<Tags> {
+    Tags::parse(headers, &IF_NONE_MATCH).ok().flatten()
 }
 
 /// Makes sure that a change of something that has no tag names none.
@@ -104,63 +174,70 @@ pub(crate) fn expect_none(headers: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
-/// What a write waits for.
-///
-/// # Errors
-///
-/// `MALFORMED_REQUEST`.
-pub(crate) fn of_write(headers: &HeaderMap) -> Result<Precondition, Failure> {
-    let if_version = match single(headers, &IF_NONE_MATCH)? {
-        None => None,
-        Some("*") => Some(0),
-        Some(_) => {
+/// The conditions of a change of an entry (RFC 9110 §13.1).
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Preconditions {
+    if_match: Option<Tags>,
+    if_none_match: Option<Tags>,
+}
+
+impl Preconditions {
+    /// Parses the conditions among `headers`.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`.
+    pub(crate) fn parse(headers: &HeaderMap) -> Result<Self, Failure> {
+        let if_match = Tags::parse(headers, &IF_MATCH)?;
+        let if_none_match = Tags::parse(headers, &IF_NONE_MATCH)?;
+        if if_match.is_some() && if_none_match == Some(Tags::Any) {
             return Err(malformed(
-                "on PUT, If-None-Match is * (write only if the key does not exist); \
-                 to write on top of what was read send its ETag as If-Match"
+                "If-Match says that the entry is there, If-None-Match: * that it is not; send \
+                 the one you mean"
                     .to_owned(),
             ));
         }
-    };
-    let if_revision = if_match(headers)?;
-    if if_revision.is_some() && if_version.is_some() {
-        return Err(malformed(
-            "If-Match says that the entry is there, If-None-Match: * that it is not; send the one \
-             you mean"
-                .to_owned(),
-        ));
+        Ok(Self { if_match, if_none_match })
     }
-    Ok(Precondition { if_revision, if_version })
-}
 
-/// What a delete waits for.
-///
-/// # Errors
-///
-/// `MALFORMED_REQUEST`.
-pub(crate) fn of_delete(headers: &HeaderMap) -> Result<Precondition, Failure> {
-    if headers.contains_key(IF_NONE_MATCH) {
-        return Err(malformed(
-            "on DELETE, If-None-Match means nothing; send the ETag of what was read as If-Match"
-                .to_owned(),
-        ));
-    }
-    Ok(Precondition { if_revision: if_match(headers)?, if_version: None })
-}
-
-fn if_match(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
-    let Some(tag) = single(headers, &IF_MATCH)? else { return Ok(None) };
-    let inner = tag.strip_prefix("W/").unwrap_or(tag);
-    let opaque = inner.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
-    match opaque {
-        Some(opaque) if !opaque.contains('"') => {
-            // A weak tag is none of ours, whatever it holds.
-            Ok(Some(revision(tag).unwrap_or(REVISION_OF_NOTHING)))
+    /// The same in one condition of the tool; `None` when that takes the entry's
+    /// revision, see [`Self::at`].
+    pub(crate) fn at_once(&self) -> Option<Condition> {
+        match (&self.if_match, &self.if_none_match) {
+            (None, None) => Some(Condition::default()),
+            (Some(Tags::Listed(tags)), None) => match tags[..] {
+                [Tag { is_weak: false, revision: Some(it) }] => Some(Condition::at(it)),
+                [_] => Some(Condition::never()),
+                _ => None,
+            },
+            (None, Some(Tags::Any)) => Some(Condition::absent()),
+            _ => None,
         }
-        _ => Err(malformed(
-            "If-Match takes one entity tag, exactly as the ETag header gave it, such as \"7\" \
-             with its quotes"
-                .to_owned(),
-        )),
+    }
+
+    /// The condition that an entry last written at `current` still is as it was; `None`
+    /// when these conditions do not hold for it.
+    pub(crate) fn at(&self, current: Option<u64>) -> Option<Condition> {
+        let is_match = self.if_match.as_ref().is_none_or(|it| it.matches(current));
+        let is_other = self.if_none_match.as_ref().is_none_or(|it| !it.matches_weakly(current));
+        (is_match && is_other).then(|| current.map_or_else(Condition::absent, Condition::at))
+    }
+}
+
+impl Condition {
+    /// The entry was last written at `revision`.
+    fn at(revision: u64) -> Self {
+        Self { if_revision: Some(revision), if_version: None }
+    }
+
+    /// One that never holds: the session answers so.
+    pub(crate) fn never() -> Self {
+        Self::at(REVISION_OF_NOTHING)
+    }
+
+    /// There is no entry.
+    fn absent() -> Self {
+        Self { if_revision: None, if_version: Some(0) }
     }
 }
 
@@ -193,56 +270,89 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_write(list: &[(&'static str, &'static str)], told: &str) {
-        let seen = match of_write(&headers(list)) {
-            Ok(Precondition { if_revision, if_version }) => {
-                format!("{if_revision:?} {if_version:?}")
+    fn check(list: &[(&'static str, &'static str)], current: Option<u64>, told: &str) {
+        let seen = match Preconditions::parse(&headers(list)) {
+            Ok(it) => {
+                let is_at_once = it.at_once().is_some();
+                let condition = it.at_once().or_else(|| it.at(current));
+                let Condition { if_revision, if_version } =
+                    condition.unwrap_or_else(Condition::never);
+                format!("{if_revision:?} {if_version:?} {is_at_once}")
             }
             Err(failure) => failure.message,
         };
-        assert!(seen.contains(told), "{list:?}: {seen}");
+        assert!(seen.contains(told), "{list:?} at {current:?}: {seen}");
     }
 
+    const NEVER: &str = "Some(9007199254740991) None";
+
     #[test]
-    fn a_write_waits_for_a_revision_or_for_the_absence_of_the_key() {
-        check_write(&[], "None None");
-        check_write(&[("if-match", "\"7\"")], "Some(7) None");
-        check_write(&[("if-match", "  \"7\" ")], "Some(7) None");
-        check_write(&[("if-match", "\"18446744073709551615\"")], "Some(18446744073709551615)");
-        check_write(&[("if-none-match", "*")], "None Some(0)");
-        check_write(&[("if-match", "\"7\""), ("if-none-match", "*")], "send the one you mean");
+    fn one_tag_and_absence_are_conditions_of_the_tool() {
+        check(&[], None, "None None true");
+        check(&[("if-match", "\"7\"")], None, "Some(7) None true");
+        check(&[("if-match", "  \"7\" ")], None, "Some(7) None true");
+        check(&[("if-match", "\"18446744073709551615\"")], None, "Some(18446744073709551615)");
+        check(&[("if-none-match", "*")], None, "None Some(0) true");
+        check(&[("if-match", "\"7\""), ("if-none-match", "*")], None, "send the one you mean");
         for never in ["W/\"7\"", "\"07\"", "\"+7\"", "\"abc\"", "\"\"", "\"18446744073709551616\""]
         {
-            check_write(&[("if-match", never)], "Some(9007199254740991) None");
+            check(&[("if-match", never)], Some(7), NEVER);
         }
-        for wrong in ["*", "7", "\"7", "7\"", "\"7\", \"8\"", "", "\"", "w/\"7\""] {
-            check_write(&[("if-match", wrong)], "If-Match takes one entity tag");
-        }
-        check_write(&[("if-match", "\"7\""), ("if-match", "\"8\"")], "if-match is given twice");
-        check_write(&[("if-none-match", "\"7\"")], "If-None-Match is *");
     }
 
     #[test]
-    fn a_delete_waits_for_a_revision_only() {
-        let seven = of_delete(&headers(&[("if-match", "\"7\"")])).unwrap();
-        assert_eq!(seven, Precondition { if_revision: Some(7), if_version: None });
-        assert!(of_delete(&headers(&[("if-none-match", "*")])).is_err());
+    fn a_list_is_compared_with_the_entry_as_it_is() {
+        let list = [("if-match", "\"7\", W/\"8\" ,, \"a,b\"")];
+        check(&list, Some(7), "Some(7) None false");
+        for current in [Some(6), Some(8), None] {
+            check(&list, current, NEVER);
+        }
+        let lines = [("if-match", "\"7\""), ("if-match", "\"8\"")];
+        check(&lines, Some(8), "Some(8) None false");
+        check(&[("if-match", "*")], Some(8), "Some(8) None false");
+        check(&[("if-match", "*")], None, NEVER);
+        let unless = [("if-none-match", "\"7\", W/\"8\"")];
+        check(&unless, Some(7), NEVER);
+        check(&unless, Some(8), NEVER);
+        check(&unless, Some(9), "Some(9) None false");
+        check(&unless, None, "None Some(0) false");
+        let both = [("if-match", "*"), ("if-none-match", "\"7\"")];
+        check(&both, Some(7), NEVER);
+        check(&both, Some(8), "Some(8) None false");
     }
 
     #[test]
-    fn what_a_reader_has_is_the_latest_of_its_tags() {
+    fn what_is_no_list_of_tags_is_rejected_on_a_change() {
+        for name in ["if-match", "if-none-match"] {
+            for wrong in
+                ["7", "\"7", "7\"", "", "\"", "w/\"7\"", "\"7\" \"8\"", "*, *", "*, \"7\"", ","]
+            {
+                check(&[(name, wrong)], Some(7), "takes * or entity tags");
+            }
+            check(&[(name, "*"), (name, "*")], Some(7), "takes * or entity tags");
+        }
+    }
+
+    #[test]
+    fn a_reader_has_what_its_tags_list() {
         #[track_caller]
-        fn check(list: &[(&'static str, &'static str)], expected: Known) {
-            assert_eq!(known(&headers(list)), expected, "{list:?}");
+        fn check(list: &[(&'static str, &'static str)], latest: Option<u64>, has: &[u64]) {
+            let known = known(&headers(list));
+            assert_eq!(known.as_ref().and_then(|it| it.latest(99)), latest, "{list:?}");
+            for current in 0..20 {
+                let is_known = known.as_ref().is_some_and(|it| it.matches_weakly(Some(current)));
+                assert_eq!(is_known, has.contains(&current), "{list:?}: {current}");
+            }
         }
-        check(&[], Known::Nothing);
-        check(&[("if-none-match", "\"7\"")], Known::At(7));
-        check(&[("if-none-match", "W/\"7\"")], Known::At(7));
-        check(&[("if-none-match", "\"6\", W/\"9\" , \"x\"")], Known::At(9));
-        check(&[("if-none-match", "\"6\""), ("if-none-match", "\"7\"")], Known::At(7));
-        check(&[("if-none-match", "*")], Known::Anything);
+        check(&[], None, &[]);
+        check(&[("if-none-match", "\"7\"")], Some(7), &[7]);
+        check(&[("if-none-match", "W/\"7\"")], Some(7), &[7]);
+        check(&[("if-none-match", "\"6\", W/\"9\" , \"x\"")], Some(9), &[6, 9]);
+        check(&[("if-none-match", "\"6\", \"100\"")], Some(6), &[6]);
+        check(&[("if-none-match", "\"6\""), ("if-none-match", "\"7\"")], Some(7), &[6, 7]);
+        assert_eq!(known(&headers(&[("if-none-match", " * ")])), Some(Tags::Any));
         for nothing in ["", "7", "\"07\"", "\"-1\"", "\"\"", "\"18446744073709551616\""] {
-            check(&[("if-none-match", nothing)], Known::Nothing);
+            check(&[("if-none-match", nothing)], None, &[]);
         }
         assert!(expect_none(&headers(&[])).is_ok());
         assert!(expect_none(&headers(&[("if-match", "\"7\"")])).is_err());

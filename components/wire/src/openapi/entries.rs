@@ -37,7 +37,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         Endpoint::DeleteEntry => About {
             id: "delete",
             summary: "Remove one key.",
-            headers: &["if_match", "idempotency_key"],
+            headers: &["if_match", "if_none_match_change", "idempotency_key"],
             responses: tool_response("delete", &[]),
             codes: &[
                 "INVALID_KEY",
@@ -180,7 +180,7 @@ fn write() -> About {
         description: "A body without Content-Type is text. When the entry expires, who may read \
                       and write it and whether its history is kept is said by the JSON tool's \
                       write.",
-        headers: &["if_match", "if_none_match_any", "idempotency_key"],
+        headers: &["if_match", "if_none_match_change", "idempotency_key"],
         request: Some(request(content)),
         responses,
         codes: &[

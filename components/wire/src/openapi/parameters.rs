@@ -151,11 +151,16 @@ fn headers() -> [Parameter; 10] {
         parameter["schema"]["pattern"] = pattern.into();
         (name, parameter)
     };
-    let mut if_new = header("If-None-Match", "Write only if the key does not exist.", "*");
+    let tags = "^([*]|(W/)?\"[ !#-~]*\"( *, *(W/)?\"[ !#-~]*\")*)$";
+    let mut unless = header(
+        "If-None-Match",
+        "Act only if the entry has none of these ETags; with *, only if it does not exist.",
+        "*",
+    );
     // On GET it means something else.
-    "if_none_match_any".clone_into(&mut if_new.0);
+    "if_none_match_change".clone_into(&mut unless.0);
     [
-        bound(if_new, "^[*]$"),
+        bound(unless, tags),
         header(
             "Last-Event-ID",
             "The id of the last event that was read, a revision; it counts instead of since. \
@@ -165,10 +170,11 @@ fn headers() -> [Parameter; 10] {
         bound(
             header(
                 "If-Match",
-                "One ETag: act only if the entry is still the one it was read as.",
+                "ETags: act only if the entry is still as one of them was read; with *, only if \
+                 it exists.",
                 "\"3\"",
             ),
-            "^(W/)?\"[ !#-~]*\"$",
+            tags,
         ),
         header("If-None-Match", "ETags of what the reader has: 304 if it is unchanged.", "\"3\""),
         bound(

@@ -13,7 +13,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use serde_json::Value;
 use shared_context_codec::{Caller, Failure, Reply, invoke};
 use shared_context_core::{
@@ -200,7 +200,9 @@ impl Bench {
     }
 
     /// Has `request` answered by the interface there is, or by a new one.
-    pub(crate) fn answer(&self, request: Request<Bytes>) -> Response<Body> {
+    /// Answers `request`, which is for this server if it does not say so.
+    pub(crate) fn answer(&self, mut request: Request<Bytes>) -> Response<Body> {
+        request.headers_mut().entry("host").or_insert(HeaderValue::from_static("localhost"));
         if !self.is_forgetful {
             return ready(self.http.handle(&self.engine, request));
         }
@@ -347,6 +349,7 @@ impl Seen {
     /// What holds for every response.
     fn check_invariants(&self) {
         assert!(!self.header("x-request-id").is_empty(), "{self:?}");
+        assert_eq!(self.header("x-content-type-options"), "nosniff", "{self:?}");
         let is_fault = self.body.starts_with(r#"{"jsonrpc":"2.0""#);
         if !is_fault && (self.status.is_client_error() || self.status.is_server_error()) {
             assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");

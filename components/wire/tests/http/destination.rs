@@ -288,6 +288,7 @@ proptest! {
         };
         let bearer = HeaderValue::try_from(format!("Bearer {token}")).unwrap();
         request.headers_mut().append("authorization", bearer);
+        request.headers_mut().append("host", HeaderValue::from_static("localhost"));
         let path = request.uri().path().to_owned();
         let now = Engine::now(&BENCH.engine);
         let authorization = authorization(&request);

@@ -92,6 +92,7 @@ fn a_host_can_refuse_before_it_has_the_body() {
     let request = Request::builder()
         .method(Method::PUT)
         .uri("/v1/sessions/s/entries/a")
+        .header("host", "localhost")
         .header("x-request-id", "big-1")
         .header("authorization", format!("Bearer {}", bench.agent))
         .body(())

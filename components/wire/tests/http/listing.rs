@@ -260,6 +260,7 @@ fn sessions_that_are_far_away_are_asked_at_once_and_listed_in_order() {
         let engine =
             Distant { engine: &bench.engine, under_way: 0.into(), most: AtomicUsize::new(0) };
         let request = Request::get(format!("/v1/sessions{query}"))
+            .header("host", "localhost")
             .header("authorization", format!("Bearer {ADMIN_KEY}"))
             .body(Bytes::new())
             .unwrap();

@@ -25,6 +25,8 @@ mod headers;
 #[cfg(test)]
 mod history;
 #[cfg(test)]
+mod host;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod listing;

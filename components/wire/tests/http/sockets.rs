@@ -43,7 +43,7 @@ impl Bench {
             .header("authorization", format!("Bearer {token}"))
             .body(Bytes::new())
             .unwrap();
-        let response: Response<Body> = ready(self.http.handle(&self.engine, request));
+        let response: Response<Body> = self.answer(request);
         let (head, body) = response.into_parts();
         let Body::Socket(socket) = body else { panic!("no socket: {} {body:?}", head.status) };
         assert_eq!(head.status, 101);
@@ -179,7 +179,7 @@ pub(crate) fn answered(bench: &Bench, method: &str, headers: &[(&str, &str)]) ->
         request = request.header(*name, *value);
     }
     let request = request.body(Bytes::new()).unwrap();
-    match ready(bench.http.handle(&bench.engine, request)).into_body() {
+    match bench.answer(request).into_body() {
         Body::Whole(_) => "page",
         Body::Live(_) => "stream",
         Body::Socket(_) => "socket",

@@ -54,7 +54,8 @@ fn tokens(text: &str) -> u32 {
 /// What `GET /v1/tools` answers to `query`.
 async fn definitions(query: &str) -> String {
     let keys = Keys::new(&[7; 32], ADMIN_KEY).unwrap();
-    let request = Request::get(format!("/v1/tools{query}")).body(Bytes::new()).unwrap();
+    let request = Request::get(format!("/v1/tools{query}")).header("host", "localhost");
+    let request = request.body(Bytes::new()).unwrap();
     let response = Http::new(Options::new(keys)).handle(&NoSessions, request).await;
     assert_eq!(response.status(), 200);
     let Body::Whole(body) = response.into_body() else { panic!("a whole body") };
@@ -91,6 +92,7 @@ async fn listed(grant: Option<&Grant>) -> String {
     let bearer = minted.as_deref().unwrap_or(ADMIN_KEY);
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
     let request = Request::post("/mcp")
+        .header("host", "localhost")
         .header("authorization", format!("Bearer {bearer}"))
         .header("mcp-protocol-version", "2026-07-28")
         .header("mcp-method", "tools/list");

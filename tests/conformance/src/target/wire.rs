@@ -73,6 +73,9 @@ impl Server for InProcess {
         for (name, value) in &request.headers {
             builder = builder.header(name, value);
         }
+        if !request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+            builder = builder.header("host", "localhost");
+        }
         let body = Bytes::from(request.body.clone().unwrap_or_default());
         let built = builder.body(body).map_err(|err| format!("{request:?}: {err}"))?;
         let mut answered = pin!(self.http.handle(&self.world, built));

@@ -1,0 +1,118 @@
+//! The last step of every answer: refusals become problem documents, and the response
+//! gets what each one carries.
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, Method, Response, StatusCode,
+    header::{ALLOW, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
+    request::Parts,
+};
+use shared_context_codec::Failure;
+
+use super::{
+    Body, Http, METADATA_PATH, code, respond,
+    route::{self, Matched},
+    table::{Access, Endpoint},
+    trace, whole,
+};
+
+impl Http {
+    /// Refuses a request for a reason of the host's, `failure`: that it is
+    /// stopping, or that the request took too long.
+    pub fn refuse(&self, head: &Parts, failure: Failure) -> Response<Body> {
+        let matched = route::find(head.uri.path(), &head.method);
+        self.finish(head, matched.as_ref(), Err(failure), HeaderMap::new(), None)
+    }
+
+    /// Refuses what is no request here, for a reason of the host's: its head could not be
+    /// read, there is no connection for it, or no room for its answer. Its id is that among
+    /// `headers`. `status` is for where HTTP has a more exact one than the code of
+    /// `failure`.
+    pub fn refuse_unread(&self, status: Option<StatusCode>, failure: &Failure) -> Response<Bytes> {
+        let request_id = self.request_ids.of(&HeaderMap::new());
+        let status = status.unwrap_or(code::of(&failure.code).status);
+        let mut response = self.refusal(status, failure, &request_id);
+        mark(response.headers_mut(), request_id);
+        response
+    }
+
+    /// Makes the response of an answer: a refusal becomes a problem, every
+    /// response gets its id, `HEAD` loses its body, and all is counted.
+    pub(super) fn finish(
+        &self,
+        head: &Parts,
+        matched: Option<&Matched<'_>>,
+        answer: Result<Response<Body>, Failure>,
+        headers: HeaderMap,
+        micros: Option<u64>,
+    ) -> Response<Body> {
+        let request_id = self.request_ids.of(&head.headers);
+        let mut response = answer.unwrap_or_else(|failure| {
+            let code = code::of(&failure.code);
+            let operation = matched.and_then(|it| it.route.operation(&head.method));
+            let status = match operation.map(|it| it.endpoint) {
+                // The condition stood in a header.
+                Some(Endpoint::WriteEntry | Endpoint::DeleteEntry)
+                    if code.name == "VERSION_CONFLICT" =>
+                {
+                    StatusCode::PRECONDITION_FAILED
+                }
+                _ => code.status,
+            };
+            let mut response = whole(self.refusal(status, &failure, &request_id));
+            if status == StatusCode::METHOD_NOT_ALLOWED {
+                // What MCP refuses for want of a handshake; elsewhere more is known.
+                response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, OPTIONS"));
+            }
+            if status == StatusCode::UNAUTHORIZED {
+                let is_mcp = operation.is_some_and(|it| it.access == Access::Credential);
+                let metadata = is_mcp.then(|| {
+                    format!("{}{METADATA_PATH}", self.place.url(&head.headers, &head.uri))
+                });
+                let challenge = respond::challenge(&head.headers, &failure, metadata.as_deref());
+                response.headers_mut().extend([challenge]);
+            }
+            response
+        });
+        response.headers_mut().extend(headers);
+        trace::pass_on(&head.headers, response.headers_mut());
+        mark(response.headers_mut(), request_id);
+        if head.method == Method::HEAD {
+            respond::without_body(&mut response);
+        }
+        if let Some(kept) = &self.kept {
+            let template = matched.map_or("unknown", |it| it.route.template);
+            kept.metrics.answered(template, &head.method, response.status(), micros);
+        }
+        response
+    }
+
+    /// The problem document of `failure`, which is counted.
+    fn refusal(
+        &self,
+        status: StatusCode,
+        failure: &Failure,
+        request_id: &HeaderValue,
+    ) -> Response<Bytes> {
+        let code = code::of(&failure.code);
+        if let Some(kept) = &self.kept {
+            kept.metrics.refused(code.name);
+        }
+        let id = request_id.to_str().unwrap_or_default();
+        let mut response = respond::problem(status, failure, id);
+        if status == StatusCode::TOO_MANY_REQUESTS {
+            // Where it is not a rate, as for streams, a while is as good as any.
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("15"));
+        }
+        if code.name == "OVERLOADED" {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("2"));
+        }
+        response
+    }
+}
+
+/// Adds what every response carries: its id, and that its type is meant.
+fn mark(headers: &mut HeaderMap, request_id: HeaderValue) {
+    headers.insert(trace::X_REQUEST_ID.clone(), request_id);
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+}
