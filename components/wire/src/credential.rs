@@ -364,6 +364,14 @@ pub(crate) fn bearer(header: &str) -> Option<&str> {
 }
 
 impl Identity {
+    /// The session it belongs to; `None` for the operator.
+    pub(crate) fn session(&self) -> Option<&str> {
+        match self {
+            Self::Admin => None,
+            Self::Participant(grant) => Some(&grant.session),
+        }
+    }
+
     /// The caller this identity is on the session `session`.
     ///
     /// # Errors

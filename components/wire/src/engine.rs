@@ -79,7 +79,7 @@ pub enum Woken {
     Changed,
     /// The time is up.
     TimeUp,
-    /// The host is stopping: answer what there is, wait no more. Said in
-    /// preference to the others.
+    /// The host is stopping, or needs the place of who waits: answer what there is, wait
+    /// no more. Said in preference to the others.
     Stopping,
 }

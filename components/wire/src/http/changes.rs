@@ -22,6 +22,7 @@ use super::{
     media,
     precondition::single,
     respond,
+    shares::Share,
     socket::Socket,
     streams::Streams,
     watch::Watch,
@@ -58,24 +59,30 @@ impl Page<'_> {
 pub(super) async fn read<E: Engine>(
     call: &Call<'_, E>,
     streams: &Streams,
+    under_way: Option<Share>,
 ) -> Result<Response<Body>, Failure> {
     if call.wants_socket {
         let cursor = cursor(call, "do not ask for a WebSocket: it").await?;
-        let open = streams.open(&cursor.scope, &call.caller.participant)?;
+        let open = streams.open(&cursor.scope, &call.caller)?;
         let socket = Socket::open(call.engine, cursor, open).await?;
         return Ok(upgraded(Box::new(socket)));
     }
     if media::wants_events(call.headers) {
         let cursor = cursor(call, "do not accept text/event-stream: a stream").await?;
-        let open = streams.open(&cursor.scope, &call.caller.participant)?;
+        let open = streams.open(&cursor.scope, &call.caller)?;
         let watch = Watch::open(call.engine, cursor, Box::new(Feed), open).await?;
         return Ok(live(Box::new(watch)));
     }
-    Ok(whole(respond::json(StatusCode::OK, page(call).await?.body)))
+    Ok(whole(respond::json(StatusCode::OK, page(call, streams, under_way).await?.body)))
 }
 
-/// A page of changes; with `wait`, the first that is not empty.
-async fn page<E: Engine>(call: &Call<'_, E>) -> Result<Reply, Failure> {
+/// A page of changes; with `wait`, the first that is not empty. While it waits it is a
+/// stream like others, and not `under_way`.
+async fn page<E: Engine>(
+    call: &Call<'_, E>,
+    streams: &Streams,
+    mut under_way: Option<Share>,
+) -> Result<Reply, Failure> {
     let wait = call.query.number("wait")?.unwrap_or_default();
     if wait > WAIT_SECONDS_MAX {
         return Err(malformed(format!(
@@ -91,6 +98,7 @@ async fn page<E: Engine>(call: &Call<'_, E>) -> Result<Reply, Failure> {
         ..ToolRequest::default()
     };
     let scope = scope(&call.session);
+    let mut open = None;
     loop {
         let position = call.engine.position(&scope).await;
         let reply = call.invoke(&request).await?;
@@ -100,6 +108,10 @@ async fn page<E: Engine>(call: &Call<'_, E>) -> Result<Reply, Failure> {
             return Ok(reply);
         }
         let left = Duration::from_micros(left);
+        under_way.take();
+        if open.is_none() {
+            open = Some(streams.open(&scope, &call.caller)?);
+        }
         match call.engine.wait_for_change(&scope, page.seen(position), left).await {
             Woken::Changed => request.since = Some(page.next_since),
             Woken::TimeUp | Woken::Stopping => return Ok(reply),

@@ -4,19 +4,21 @@ use http::Response;
 use shared_context_codec::Failure;
 
 use super::{
-    Body, call::Call, changes, entries, listing, memory, portable, rounds, sessions, snapshots,
-    streams::Streams, table::Endpoint, whole,
+    Body, call::Call, changes, entries, listing, memory, portable, rounds, sessions, shares::Share,
+    snapshots, streams::Streams, table::Endpoint, whole,
 };
 use crate::Engine;
 
-/// Has the engine asked for `endpoint`.
+/// Has the engine asked for `endpoint`. The request is `under_way` meanwhile, but while
+/// it waits for a change.
 pub(super) async fn endpoint<E: Engine>(
     endpoint: Endpoint,
     call: &Call<'_, E>,
     streams: &Streams,
+    under_way: Option<Share>,
 ) -> Result<Response<Body>, Failure> {
     let answer = match endpoint {
-        Endpoint::ReadChanges => return changes::read(call, streams).await,
+        Endpoint::ReadChanges => return changes::read(call, streams, under_way).await,
         Endpoint::CreateSession => sessions::create(call).await,
         Endpoint::ListSessions => listing::list(call).await,
         Endpoint::ShowSession => sessions::act(call, "show_session").await,
@@ -62,5 +64,6 @@ pub(super) async fn endpoint<E: Engine>(
         | Endpoint::McpEnd
         | Endpoint::Tools => Err(Failure::new("NOT_FOUND", "this route is answered elsewhere")),
     };
+    drop(under_way);
     answer.map(whole)
 }

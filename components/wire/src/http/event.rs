@@ -46,7 +46,7 @@ pub(crate) trait Teller: Send + Sync {
     /// spared changes since it was told something.
     fn heartbeat(&self, id: Option<u64>) -> String;
 
-    /// The end of a stream in good order: the server is stopping.
+    /// The end of a stream in good order: the server is stopping, or needs its place.
     fn farewell(&self, id: Option<u64>) -> String;
 
     /// The end of a stream that cannot go on.
@@ -130,7 +130,7 @@ impl Teller for Feed {
 
     /// The reader may take the stream up elsewhere, or later.
     fn farewell(&self, id: Option<u64>) -> String {
-        comment(id, "the server is stopping; connect again")
+        comment(id, "the server ends this stream; connect again")
     }
 
     fn end(&self, failure: &Failure) -> String {

@@ -18,6 +18,7 @@ use shared_context_codec::Failure;
 use super::{
     limit::{Limiter, RateLimit},
     metrics::Metrics,
+    shares::{Share, Shares},
     table::Endpoint,
 };
 use crate::{credential::Identity, mcp::legacy::Handshakes};
@@ -29,15 +30,21 @@ static RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy"
 #[derive(Debug)]
 pub(super) struct Kept {
     limiter: Option<Limiter>,
+    /// The requests of each session that are under way, and how many it may have.
+    under_way: Shares,
+    under_way_max: Option<u32>,
     pub(super) metrics: Metrics,
     pub(super) handshakes: Handshakes,
 }
 
 impl Kept {
-    /// Nothing yet; everyone is kept to `rate_limit`.
-    pub(super) fn new(rate_limit: Option<RateLimit>) -> Self {
+    /// Nothing yet; everyone is kept to `rate_limit`, on a host of `connections_max`.
+    pub(super) fn new(rate_limit: Option<RateLimit>, connections_max: Option<u32>) -> Self {
+        let share = connections_max.map_or(u32::MAX, |it| (it / 4).max(1));
         Self {
             limiter: rate_limit.and_then(Limiter::new),
+            under_way: Shares::default(),
+            under_way_max: rate_limit.map(|it| it.of_session(it.streams).min(share)),
             metrics: Metrics::new(),
             handshakes: Handshakes::new(),
         }
@@ -67,6 +74,27 @@ impl Kept {
         headers.insert(RATELIMIT_POLICY.clone(), allowance.policy);
         taken
     }
+
+    /// Begins a request of `identity`, which is under way until what is returned is
+    /// dropped. The operator's are not counted.
+    ///
+    /// # Errors
+    ///
+    /// `RATE_LIMITED`: its session has as many under way as it may.
+    pub(super) fn begin(&self, identity: &Identity) -> Result<Option<Share>, Failure> {
+        let Some(session) = identity.session() else { return Ok(None) };
+        let begun = self.under_way.take(session, self.under_way_max);
+        begun.map(Some).ok_or_else(|| {
+            Failure::new(
+                "RATE_LIMITED",
+                format!(
+                    "this session has {} requests under way, as many as its participants may \
+                     have together: wait for answers before you ask for more",
+                    self.under_way_max.unwrap_or_default()
+                ),
+            )
+        })
+    }
 }
 
 /// Why `endpoint`, which [needs memory](Endpoint::needs_memory), is not there without.
@@ -83,5 +111,48 @@ pub(super) fn missing(endpoint: Endpoint) -> Failure {
             "this server keeps nothing between requests, so there are no MCP sessions: only POST \
              can be used here; for changes as they come, POST subscriptions/listen of 2026-07-28",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use shared_context_codec::Credential;
+
+    use super::*;
+    use crate::credential::Grant;
+
+    fn agent(session: &str, nth: u32) -> Identity {
+        Identity::Participant(Grant {
+            session: session.to_owned(),
+            participant: format!("subagent:{nth}"),
+            credential: Credential { incarnation: 1, epoch: 1 },
+            keys: Vec::new(),
+        })
+    }
+
+    fn begun(kept: &Kept, session: &str) -> Vec<Share> {
+        (0..100).filter_map(|nth| kept.begin(&agent(session, nth)).ok().flatten()).collect()
+    }
+
+    /// Requests that wait for their turn take a connection each. One session could have
+    /// as many of them as there are connections.
+    #[test]
+    fn a_session_has_some_requests_under_way() {
+        let [streams, per_session] = [4, 3].map(|it| NonZeroU32::new(it).unwrap());
+        let limit = RateLimit { streams, per_session, ..RateLimit::default() };
+        let kept = Kept::new(Some(limit), None);
+        let own = begun(&kept, "s");
+        assert_eq!((own.len(), begun(&kept, "t").len()), (12, 12));
+        let refused = kept.begin(&agent("s", 0)).map(drop).unwrap_err();
+        assert_eq!(refused.code, "RATE_LIMITED");
+        assert!(refused.message.contains("has 12 requests under way"), "{refused:?}");
+        assert!(kept.begin(&Identity::Admin).unwrap().is_none());
+        drop(own);
+        assert!(kept.begin(&agent("s", 0)).is_ok());
+        // Of few connections it has a quarter.
+        assert_eq!(begun(&Kept::new(Some(limit), Some(20)), "s").len(), 5);
+        assert_eq!(begun(&Kept::new(None, Some(20)), "s").len(), 100);
     }
 }

@@ -38,6 +38,7 @@ mod respond;
 pub(crate) mod rounds;
 mod route;
 mod sessions;
+mod shares;
 mod snapshots;
 mod socket;
 mod streams;
@@ -121,6 +122,7 @@ impl Http {
         let Options {
             keys,
             rate_limit,
+            connections_max,
             request_id_seed,
             consistency,
             public_url,
@@ -128,9 +130,9 @@ impl Http {
             has_sockets,
             is_kept,
         } = options;
-        let kept = is_kept.then(|| Kept::new(rate_limit));
+        let kept = is_kept.then(|| Kept::new(rate_limit, connections_max));
         let streams = match &kept {
-            Some(kept) => Streams::new(kept.metrics.streams(), rate_limit.as_ref()),
+            Some(kept) => Streams::new(kept.metrics.streams(), rate_limit),
             None => Streams::default(),
         };
         Self {
@@ -234,6 +236,7 @@ impl Http {
             self.place.check(&head.headers, &head.uri)?;
         }
         let identity = self.identify(engine, head, now_micros, headers)?;
+        let under_way = self.kept.as_ref().map(|it| it.begin(&identity)).transpose()?.flatten();
         if operation.access == Access::Credential {
             Query::parse(head.uri.query(), operation.query)?;
             let arrived = mcp::Arrived {
@@ -273,7 +276,7 @@ impl Http {
             wants_socket,
             session,
         };
-        dispatch::endpoint(operation.endpoint, &call, &self.streams).await
+        dispatch::endpoint(operation.endpoint, &call, &self.streams, under_way).await
     }
 
     /// Tells who sent the request, and keeps each to their rate.

@@ -10,10 +10,14 @@ use crate::credential::Keys;
 pub struct Options {
     /// The secrets.
     pub keys: Keys,
-    /// How many requests each participant may make; `None` for any number. Any number
-    /// as well where the interface is not [kept](Self::is_kept): who forgets each
+    /// How much each participant and each session may ask for; `None` for any number. Any
+    /// number as well where the interface is not [kept](Self::is_kept): who forgets each
     /// request cannot count them. Requests are counted by the feature `rate-limits`.
     pub rate_limit: Option<RateLimit>,
+    /// How many connections the host serves at one time, where it has a bound: of that,
+    /// requests of one session take a quarter at most. Without `rate_limit` they may take
+    /// all.
+    pub connections_max: Option<u32>,
     /// What the ids of this server's requests start with: another number for each
     /// interface, such as a random one.
     pub request_id_seed: u64,
@@ -54,6 +58,7 @@ impl Options {
         Self {
             keys,
             rate_limit: Some(RateLimit::default()),
+            connections_max: None,
             request_id_seed: 0,
             consistency: Consistency::Linearizable,
             public_url: None,

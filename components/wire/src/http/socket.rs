@@ -212,7 +212,7 @@ impl Http {
         let authorization = format!("Bearer {credential}");
         let caller = self.keys.identify(Some(&authorization), now)?.caller(&session)?;
         let scope = scope(&session);
-        let open = self.streams.open(&scope, &caller.participant)?;
+        let open = self.streams.open(&scope, &caller)?;
         let cursor = Cursor {
             keys: Arc::clone(&self.keys),
             authorization,

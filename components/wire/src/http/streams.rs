@@ -1,96 +1,91 @@
-//! Live streams that are open: how many, and whose.
+//! Live streams that are open, and requests that wait for a change: how many, and whose.
 //!
-//! A stream takes a connection and some memory for as long as its client likes.
-//! So each participant may have some of them open, and one agent in a loop leaves
-//! the others room.
+//! Each takes a connection and some memory for as long as its client likes. So each
+//! participant may have some of them open, and all participants of a session together
+//! some more: one agent in a loop leaves the others room, and so does one that mints
+//! itself company. The operator is not one of them.
 //!
 //! # Invariant
 //!
 //! A stream counts from when it is opened until it is dropped, whatever ends it.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    hash::{BuildHasher, RandomState},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::fmt;
 
 use prometheus_client::metrics::gauge::Gauge;
-use shared_context_codec::Failure;
+use shared_context_codec::{Caller, Failure};
 
-use super::limit::RateLimit;
+use super::{
+    limit::RateLimit,
+    shares::{Share, Shares},
+};
 
 /// The streams of one server; by default as many as anyone likes, not told to any
 /// metrics: of an interface that serves one request, which opens one at most.
 #[derive(Default)]
 pub(crate) struct Streams {
     count: Gauge,
-    /// How many each participant may have open; `None` for any number.
-    most: Option<u32>,
-    open: Arc<Mutex<Open>>,
-    hasher: RandomState,
+    /// How many there may be; `None` for any number.
+    limit: Option<RateLimit>,
+    own: Shares,
+    of_session: Shares,
 }
-
-/// How many streams each participant has open, by a hash of its name.
-type Open = BTreeMap<u64, u32>;
 
 /// One open stream.
 pub(crate) struct OpenStream {
     count: Gauge,
-    open: Arc<Mutex<Open>>,
-    who: u64,
+    _own: Share,
+    _of_session: Option<Share>,
 }
 
 impl Streams {
     /// None yet. `count` is told how many there are.
-    pub(crate) fn new(count: Gauge, limit: Option<&RateLimit>) -> Self {
-        Self {
-            count,
-            most: limit.map(|it| it.streams.get()),
-            open: Arc::default(),
-            hasher: RandomState::new(),
-        }
+    pub(crate) fn new(count: Gauge, limit: Option<RateLimit>) -> Self {
+        Self { count, limit, own: Shares::default(), of_session: Shares::default() }
     }
 
-    /// Counts a stream that `participant` opens on the bucket `scope`.
+    /// Counts a stream that `caller` opens on the bucket `scope`.
     ///
     /// # Errors
     ///
-    /// `RATE_LIMITED`: it has as many open as it may.
-    pub(crate) fn open(&self, scope: &str, participant: &str) -> Result<OpenStream, Failure> {
-        let who = self.hasher.hash_one((scope, participant));
-        let mut open = locked(&self.open);
-        let own = open.entry(who).or_default();
-        if let Some(most) = self.most.filter(|most| *own >= *most) {
-            return Err(Failure::new(
-                "RATE_LIMITED",
-                format!(
-                    "this participant has {most} live streams open, as many as it may: close one \
-                     of them first, or read changes in pages"
-                ),
-            ));
-        }
-        *own = own.saturating_add(1);
+    /// `RATE_LIMITED`: it has as many open as it may, or all of its session have.
+    pub(crate) fn open(&self, scope: &str, caller: &Caller) -> Result<OpenStream, Failure> {
+        let most = self.limit.map(|it| it.streams.get());
+        let own = self.own.take((scope, &caller.participant), most).ok_or_else(|| {
+            limited(format!(
+                "this participant has {} live streams open, as many as it may: close one of them \
+                 first, or read changes in pages",
+                most.unwrap_or_default()
+            ))
+        })?;
+        let most = self.limit.map(|it| it.of_session(it.streams));
+        let of_session = || {
+            self.of_session.take(scope, most).ok_or_else(|| {
+                limited(format!(
+                    "the participants of this session have {} live streams open, as many as they \
+                     may together: close one of them first, or read changes in pages",
+                    most.unwrap_or_default()
+                ))
+            })
+        };
+        let of_session = (!is_operator(caller)).then(of_session).transpose()?;
         self.count.inc();
-        Ok(OpenStream { count: self.count.clone(), open: Arc::clone(&self.open), who })
+        Ok(OpenStream { count: self.count.clone(), _own: own, _of_session: of_session })
     }
 }
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
         self.count.dec();
-        let mut open = locked(&self.open);
-        let left = open.get(&self.who).map_or(0, |own| own.saturating_sub(1));
-        if left == 0 {
-            open.remove(&self.who);
-        } else {
-            open.insert(self.who, left);
-        }
     }
 }
 
-fn locked(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
-    open.lock().unwrap_or_else(PoisonError::into_inner)
+/// Whether `caller` is the operator, who belongs to no session.
+fn is_operator(caller: &Caller) -> bool {
+    caller.participant == "admin"
+}
+
+fn limited(message: String) -> Failure {
+    Failure::new("RATE_LIMITED", message)
 }
 
 impl fmt::Debug for Streams {
@@ -105,30 +100,51 @@ mod tests {
 
     use super::*;
 
+    fn open(streams: &Streams, scope: &str, participant: &str) -> Result<OpenStream, Failure> {
+        streams.open(scope, &Caller::trusted(participant))
+    }
+
     #[test]
     fn a_participant_has_some_streams_and_leaves_the_others_room() {
         let limit = RateLimit { streams: NonZeroU32::new(2).unwrap(), ..RateLimit::default() };
-        let streams = Streams::new(Gauge::default(), Some(&limit));
-        let first = streams.open("s", "subagent:a").unwrap();
-        let second = streams.open("s", "subagent:a").unwrap();
-        let refused = streams.open("s", "subagent:a").map(drop).unwrap_err();
+        let streams = Streams::new(Gauge::default(), Some(limit));
+        let first = open(&streams, "s", "subagent:a").unwrap();
+        let second = open(&streams, "s", "subagent:a").unwrap();
+        let refused = open(&streams, "s", "subagent:a").map(drop).unwrap_err();
         assert_eq!(refused.code, "RATE_LIMITED");
         assert!(refused.message.contains("has 2 live streams open"), "{refused:?}");
-        let others = [streams.open("s", "subagent:b"), streams.open("t", "subagent:a")];
+        let others = [open(&streams, "s", "subagent:b"), open(&streams, "t", "subagent:a")];
         assert_eq!(streams.count.get(), 4);
         drop(first);
         assert_eq!(streams.count.get(), 3);
-        let third = streams.open("s", "subagent:a").unwrap();
-        assert!(streams.open("s", "subagent:a").is_err());
+        let third = open(&streams, "s", "subagent:a").unwrap();
+        assert!(open(&streams, "s", "subagent:a").is_err());
         drop((third, second, others));
         assert_eq!(streams.count.get(), 0);
-        assert!(locked(&streams.open).is_empty());
+    }
+
+    /// An orchestrator minted 66 subagents that opened 64 streams each: all connections
+    /// of a server. A bound for each participant is none for who can make participants.
+    #[test]
+    fn a_session_has_some_streams_however_many_participants() {
+        let [streams, per_session] = [2, 3].map(|it| NonZeroU32::new(it).unwrap());
+        let limit = RateLimit { streams, per_session, ..RateLimit::default() };
+        let streams = Streams::new(Gauge::default(), Some(limit));
+        let mut held: Vec<_> =
+            (0..6).map(|nth| open(&streams, "s", &format!("subagent:{nth}")).unwrap()).collect();
+        let refused = open(&streams, "s", "subagent:new").map(drop).unwrap_err();
+        assert_eq!(refused.code, "RATE_LIMITED");
+        assert!(refused.message.contains("have 6 live streams open"), "{refused:?}");
+        let others = [open(&streams, "t", "subagent:a"), open(&streams, "s", "admin")];
+        assert!(others.iter().all(Result::is_ok));
+        held.pop();
+        assert!(open(&streams, "s", "subagent:new").is_ok());
     }
 
     #[test]
     fn where_nobodys_rate_is_limited_nobodys_streams_are() {
         let streams = Streams::new(Gauge::default(), None);
-        let open: Vec<_> = (0..1_000).map(|_| streams.open("s", "a").unwrap()).collect();
+        let open: Vec<_> = (0..1_000).map(|_| open(&streams, "s", "a").unwrap()).collect();
         assert_eq!(streams.count.get(), 1_000);
         drop(open);
         assert_eq!(streams.count.get(), 0);

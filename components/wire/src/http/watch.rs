@@ -329,7 +329,8 @@ mod tests {
             since: 1,
         };
         let teller = Box::new(Silent { has_left });
-        let open = Streams::new(Metrics::new().streams(), None).open("session/s", "a").unwrap();
+        let streams = Streams::new(Metrics::new().streams(), None);
+        let open = streams.open("session/s", &cursor.caller).unwrap();
         let mut watch = ready(Watch::open(&host, cursor, teller, open)).unwrap();
         assert_eq!(ready(watch.next(&host)).unwrap(), "opening");
         assert_eq!(ready(watch.next(&host)), None);

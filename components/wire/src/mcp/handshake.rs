@@ -8,9 +8,9 @@
 //! # Invariants
 //!
 //! - A handshake is known only to who made it: to all others its id is none.
-//! - One participant cannot fill the table: [`OWN_MAX`] handshakes of a caller are
-//!   remembered, and [`ALL_MAX`] of all. Where there is one too many, the one that
-//!   was unused longest goes.
+//! - Neither one participant nor one session can fill the table: [`OWN_MAX`] handshakes
+//!   of a caller are remembered, [`SESSION_MAX`] of a session, and [`ALL_MAX`] of all.
+//!   Where there is one too many, the one of those that was unused longest goes.
 
 #[cfg(test)]
 mod tests;
@@ -35,6 +35,8 @@ use crate::credential::{Identity, Keys};
 
 /// The most handshakes of one caller.
 const OWN_MAX: usize = 64;
+/// The most handshakes of the participants of one session.
+const SESSION_MAX: usize = 512;
 /// The most handshakes in all: some 10 MB, when nobody subscribes to much.
 const ALL_MAX: usize = 8_192;
 
@@ -95,10 +97,13 @@ impl Handshakes {
         table.begun = table.begun.saturating_add(1);
         let parts = [table.begun, now_micros, caller];
         let id = keys.sign("mcp handshake", &parts.map(u64::to_be_bytes).concat());
+        let is_neighbour = |it: &Legacy| it.owner.session() == identity.session();
         if table.by_caller.get(&caller).is_some_and(|own| own.len() >= OWN_MAX) {
-            table.forget_one(Some(caller));
+            table.forget_one(|of, _| of == caller);
+        } else if table.count_if(is_neighbour) >= SESSION_MAX {
+            table.forget_one(|_, it| is_neighbour(it));
         } else if table.count >= ALL_MAX {
-            table.forget_one(None);
+            table.forget_one(|_, _| true);
         }
         table.count = table.count.saturating_add(1);
         table.by_caller.entry(caller).or_default().push(Arc::new(Legacy {
@@ -153,14 +158,19 @@ impl Handshakes {
 }
 
 impl Table {
-    /// Forgets the handshake that was unused longest: of `caller`, or of all.
-    fn forget_one(&mut self, caller: Option<u64>) {
-        let of_caller = caller.and_then(|it| self.by_caller.get_key_value(&it));
-        let all = self.by_caller.iter().filter(|_| caller.is_none());
-        let each = of_caller.into_iter().chain(all);
+    fn count_if(&self, is_counted: impl Fn(&Legacy) -> bool) -> usize {
+        self.by_caller.values().flatten().filter(|it| is_counted(it)).count()
+    }
+
+    /// Forgets the handshake that was unused longest, of those that `may_go` by their
+    /// caller and themselves.
+    fn forget_one(&mut self, may_go: impl Fn(u64, &Legacy) -> bool) {
+        let each = self.by_caller.iter();
         let each = each.flat_map(|(caller, own)| own.iter().map(move |it| (*caller, it)));
         // Of those unused equally long, that of the caller's which is older.
-        let oldest = each.min_by_key(|(_, it)| it.used_micros.load(Ordering::Relaxed));
+        let oldest = each
+            .filter(|(caller, it)| may_go(*caller, it))
+            .min_by_key(|(_, it)| it.used_micros.load(Ordering::Relaxed));
         let Some((caller, oldest)) = oldest.map(|(caller, it)| (caller, Arc::clone(it))) else {
             return;
         };

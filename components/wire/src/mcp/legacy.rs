@@ -98,12 +98,13 @@ pub(crate) async fn stream<E: Engine>(
     let now = revision_now(asked, &grant.session).await?;
     let scope = scope(&grant.session);
     // Before the stream that this one takes the place of ends.
-    let open = asked.streams.open(&scope, &grant.participant)?;
+    let caller = asked.caller(&grant.session)?;
+    let open = asked.streams.open(&scope, &caller)?;
     let (number, told) = legacy.begin_stream();
     let cursor = Cursor {
         keys: Arc::clone(asked.keys),
         authorization: asked.authorization.to_owned(),
-        caller: asked.caller(&grant.session)?,
+        caller,
         scope,
         filter: None,
         since: resumed.or(told).unwrap_or(now),
@@ -269,7 +270,7 @@ impl Teller for Stream {
     }
 
     fn farewell(&self, id: Option<u64>) -> String {
-        self.comment(id, "the server is stopping; connect again")
+        self.comment(id, "the server ends this stream; connect again")
     }
 
     /// The client learns why when it connects again.
@@ -365,7 +366,7 @@ mod tests {
                 "retry: 1000\nid: 3\ndata:\n\n: changes after revision 3\n",
                 ": heartbeat\n",
                 "retry: 1000\nid: 4\ndata:\n\n: heartbeat\n",
-                "retry: 1000\nid: 4\ndata:\n\n: the server is stopping; connect again\n",
+                "retry: 1000\nid: 4\ndata:\n\n: the server ends this stream; connect again\n",
                 ": this stream ends: UNAUTHENTICATED\n",
             ]
         );
@@ -375,7 +376,7 @@ mod tests {
                 ": changes after revision 3\n",
                 ": heartbeat\n",
                 ": heartbeat\n",
-                ": the server is stopping; connect again\n",
+                ": the server ends this stream; connect again\n",
                 ": this stream ends: UNAUTHENTICATED\n",
             ]
         );

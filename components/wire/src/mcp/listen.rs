@@ -66,7 +66,7 @@ pub(crate) async fn open<E: Engine>(
         cursor.caller = asked.caller(&session)?;
         cursor.scope = scope(&session);
     }
-    let open = asked.streams.open(&cursor.scope, &cursor.caller.participant)?;
+    let open = asked.streams.open(&cursor.scope, &cursor.caller)?;
     Ok(Box::new(if is_nothing {
         Watch::of_nothing(cursor, teller, open)
     } else {

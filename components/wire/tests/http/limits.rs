@@ -65,12 +65,15 @@ fn a_participant_in_a_loop_is_slowed_down_and_others_are_not() {
     for left in ["2", "1", "0"] {
         let seen = bench.check(list, "", 200, "");
         assert_eq!(seen.header("ratelimit"), format!("\"participant\";r={left}"));
-        assert_eq!(seen.header("ratelimit-policy"), "\"participant\";q=3;w=2");
+        assert_eq!(
+            seen.header("ratelimit-policy"),
+            "\"participant\";q=3;w=2, \"session\";q=24;w=2"
+        );
     }
     let seen = bench.check(list, "", 429, "RATE_LIMITED");
     assert_eq!(seen.header("retry-after"), "1");
     assert_eq!(seen.header("ratelimit"), "\"participant\";r=0;t=1");
-    assert_eq!(seen.header("ratelimit-policy"), "\"participant\";q=3;w=2");
+    assert_eq!(seen.header("ratelimit-policy"), "\"participant\";q=3;w=2, \"session\";q=24;w=2");
     // Open routes, strangers and others are not held back; nor is the operator,
     // who has used two of three requests for the session and this credential.
     bench.check("GET /healthz", "", 200, "ok");
@@ -103,4 +106,21 @@ fn a_new_credential_is_no_new_allowance() {
     }
     let second = minted["credential"].as_str().unwrap();
     bench.check_as(second, list, &[], "", 429, "RATE_LIMITED");
+}
+
+/// A request that waits for a change holds a connection as a stream does, and was counted
+/// by nobody: a minute each, 200 times a second.
+#[test]
+fn who_waits_for_a_change_has_a_stream_meanwhile() {
+    let bench = Bench::with(|options| {
+        let streams = NonZeroU32::MIN;
+        Options { rate_limit: Some(RateLimit { streams, ..RateLimit::default() }), ..options }
+    });
+    let (_, stream) = bench.watch(&bench.agent, "", None);
+    let changes = "GET /v1/sessions/s/changes?since=1";
+    bench.check(changes, "", 200, "");
+    bench.check(&format!("{changes}&wait=5"), "", 429, "RATE_LIMITED");
+    drop(stream);
+    bench.check(&format!("{changes}&wait=5"), "", 200, "");
+    bench.check(&format!("{changes}&wait=5"), "", 200, "");
 }

@@ -359,7 +359,7 @@ fn a_stream_of_a_server_that_stops_says_how_to_go_on() {
     bench.meanwhile_write("a");
     bench.meanwhile(Meanwhile::Stops);
     let farewell = bench.next(&mut watch).unwrap();
-    assert_eq!(farewell, "id: 2\n: the server is stopping; connect again\n\n");
+    assert_eq!(farewell, "id: 2\n: the server ends this stream; connect again\n\n");
     assert_eq!(bench.next(&mut watch), None);
 }
 
@@ -372,7 +372,7 @@ fn a_stream_of_a_server_that_stops_still_tells_what_was_changed_before() {
     bench.meanwhile(Meanwhile::Stops);
     let last = bench.next(&mut watch).unwrap();
     assert_eq!(ids(&last), [2]);
-    assert!(last.ends_with("\n\n: the server is stopping; connect again\n\n"), "{last}");
+    assert!(last.ends_with("\n\n: the server ends this stream; connect again\n\n"), "{last}");
     assert_eq!(bench.next(&mut watch), None);
 }
 

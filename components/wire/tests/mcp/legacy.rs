@@ -186,7 +186,10 @@ fn a_stream_that_tells_nothing_moves_its_client_on() {
     client.bench.write("a");
     client.bench.meanwhile(Meanwhile::Stops);
     let farewell = client.next(&mut watch);
-    assert_eq!(farewell, "retry: 1000\nid: 4\ndata:\n\n: the server is stopping; connect again\n");
+    assert_eq!(
+        farewell,
+        "retry: 1000\nid: 4\ndata:\n\n: the server ends this stream; connect again\n"
+    );
     assert_eq!(client.bench.next(&mut watch), None);
 }
 

@@ -1,7 +1,8 @@
 //! Counting who made how many requests.
 //!
 //! All credentials of one participant share one allowance, so a new credential
-//! is no way around it. The operator has one too.
+//! is no way around it; all participants of a session share another one, so a new
+//! participant is none either. The operator has one alone.
 //!
 //! # Invariant
 //!
@@ -28,32 +29,46 @@ use http::HeaderValue;
 use shared_context_codec::Failure;
 
 use super::{Allowance, Exceeded, RateLimit};
-use crate::credential::Identity;
+use crate::credential::{Grant, Identity};
 
 /// After this many requests, allowances that are whole again are forgotten.
 const FORGET_AFTER_REQUESTS: u64 = 4096;
 
 /// Keeps everyone to a [`RateLimit`].
 pub(crate) struct Limiter {
-    /// Keyed by a hash, so that a request costs no copy of its names. Two
-    /// participants with one hash would share an allowance, which does no harm.
-    allowances: RateLimiter<u64, HashMapStateStore<u64>, HandedClock, StateInformationMiddleware>,
+    participants: Allowances,
+    sessions: Allowances,
     clock: HandedClock,
     hasher: RandomState,
     requests: AtomicU64,
     policy: HeaderValue,
 }
 
+/// What is left to whom. Keyed by a hash, so that a request costs no copy of its names.
+/// Two with one hash would share an allowance, which does no harm.
+type Allowances = RateLimiter<u64, HashMapStateStore<u64>, HandedClock, StateInformationMiddleware>;
+
 impl Limiter {
     /// One that keeps everyone to `limit`.
     #[expect(clippy::unnecessary_wraps, reason = "without the feature there is none")]
     pub(crate) fn new(limit: RateLimit) -> Option<Self> {
         let clock = HandedClock::default();
-        let quota = Quota::per_second(limit.per_second).allow_burst(limit.burst);
-        let window = limit.burst.get().div_ceil(limit.per_second.get());
-        let policy = format!("\"participant\";q={};w={window}", limit.burst);
+        let allowances = |per_second, burst| {
+            let quota = Quota::per_second(per_second).allow_burst(burst);
+            RateLimiter::hashmap_with_clock(quota, clock.clone()).with_middleware()
+        };
+        let RateLimit { per_second, burst, per_session, .. } = limit;
+        let window = burst.get().div_ceil(per_second.get());
+        let policy = format!(
+            "\"participant\";q={burst};w={window}, \"session\";q={};w={window}",
+            limit.of_session(burst)
+        );
         Some(Self {
-            allowances: RateLimiter::hashmap_with_clock(quota, clock.clone()).with_middleware(),
+            participants: allowances(per_second, burst),
+            sessions: allowances(
+                per_second.saturating_mul(per_session),
+                burst.saturating_mul(per_session),
+            ),
             clock,
             hasher: RandomState::new(),
             requests: AtomicU64::new(1),
@@ -61,7 +76,7 @@ impl Limiter {
         })
     }
 
-    /// Takes one request of `identity` off its allowance.
+    /// Takes one request of `identity` off its allowance, and off that of its session.
     pub(crate) fn take(
         &self,
         identity: &Identity,
@@ -69,36 +84,41 @@ impl Limiter {
     ) -> Result<Allowance, Box<Exceeded>> {
         self.clock.set(now_micros);
         if self.requests.fetch_add(1, Ordering::Relaxed).is_multiple_of(FORGET_AFTER_REQUESTS) {
-            self.allowances.retain_recent();
+            self.participants.retain_recent();
+            self.sessions.retain_recent();
         }
-        let who = match identity {
-            Identity::Admin => self.hasher.hash_one(()),
-            Identity::Participant(grant) => {
-                self.hasher.hash_one((&grant.session, &grant.participant))
+        let (who, session) = match identity {
+            Identity::Admin => (self.hasher.hash_one(()), None),
+            Identity::Participant(Grant { session, participant, .. }) => {
+                let who = self.hasher.hash_one((session, participant));
+                (who, Some(self.hasher.hash_one(session)))
             }
         };
-        match self.allowances.check_key(&who) {
-            Ok(left) => {
-                let left = left.remaining_burst_capacity();
-                Ok(self.allowance(format!("\"participant\";r={left}")))
-            }
-            Err(until) => {
-                let wait = until.wait_time_from(self.clock.now());
-                let seconds = wait.as_secs().saturating_add(1);
-                Err(Box::new(Exceeded {
-                    failure: Failure::new(
-                        "RATE_LIMITED",
-                        format!(
-                            "this participant makes more requests than it may; wait {} ms, and \
-                             read selectively instead of in a loop",
-                            wait.as_millis().max(1)
-                        ),
+        let of_session = |it| self.take_of("session", &self.sessions, it);
+        let left = self.take_of("participant", &self.participants, who)?;
+        session.map(of_session).transpose()?;
+        Ok(self.allowance(format!("\"participant\";r={left}")))
+    }
+
+    /// Takes one request off the allowance of `who`; what is left. `what` it is, the
+    /// client is told.
+    fn take_of(&self, what: &str, allowances: &Allowances, who: u64) -> Result<u32, Box<Exceeded>> {
+        allowances.check_key(&who).map(|left| left.remaining_burst_capacity()).map_err(|until| {
+            let wait = until.wait_time_from(self.clock.now());
+            let seconds = wait.as_secs().saturating_add(1);
+            Box::new(Exceeded {
+                failure: Failure::new(
+                    "RATE_LIMITED",
+                    format!(
+                        "this {what} makes more requests than it may; wait {} ms, and read \
+                         selectively instead of in a loop",
+                        wait.as_millis().max(1)
                     ),
-                    allowance: self.allowance(format!("\"participant\";r=0;t={seconds}")),
-                    retry_after: HeaderValue::from(seconds),
-                }))
-            }
-        }
+                ),
+                allowance: self.allowance(format!("\"{what}\";r=0;t={seconds}")),
+                retry_after: HeaderValue::from(seconds),
+            })
+        })
     }
 
     fn allowance(&self, state: String) -> Allowance {
@@ -169,8 +189,6 @@ mod tests {
     use shared_context_codec::Credential;
 
     use super::*;
-    use crate::credential::Grant;
-
     fn limiter(per_second: u32, burst: u32) -> Limiter {
         let number = |it| NonZeroU32::new(it).unwrap();
         Limiter::new(RateLimit {
@@ -197,7 +215,7 @@ mod tests {
         for left in [2, 1, 0] {
             let allowance = limiter.take(&a, 1_000_000).unwrap_or_else(|_| unreachable!());
             assert_eq!(allowance.state, format!("\"participant\";r={left}"));
-            assert_eq!(allowance.policy, "\"participant\";q=3;w=1");
+            assert_eq!(allowance.policy, "\"participant\";q=3;w=1, \"session\";q=24;w=1");
         }
         let exceeded = limiter.take(&a, 1_000_000).err().unwrap();
         assert_eq!(exceeded.failure.code, "RATE_LIMITED");
@@ -211,13 +229,30 @@ mod tests {
         assert!(limiter.take(&a, 1_100_000).is_err());
     }
 
+    /// An orchestrator minted subagents, each of which could make as many requests as one
+    /// may. Of a whole server's requests all could be of one session.
+    #[test]
+    fn a_session_has_an_allowance_however_many_participants() {
+        let limiter = limiter(10, 3);
+        let taken = (0..30).map(|nth| limiter.take(&agent(&nth.to_string()), 1_000_000));
+        let refused: Vec<_> = taken.filter_map(Result::err).collect();
+        assert_eq!(refused.len(), 30 - 3 * 8);
+        assert_eq!(refused[0].allowance.state, "\"session\";r=0;t=1");
+        assert!(refused[0].failure.message.contains("this session makes more"));
+        assert!(limiter.take(&Identity::Admin, 1_000_000).is_ok());
+        let Identity::Participant(grant) = agent("0") else { unreachable!() };
+        let other = Identity::Participant(Grant { session: "t".to_owned(), ..grant });
+        assert!(limiter.take(&other, 1_000_000).is_ok(), "others are not affected");
+        assert!(limiter.take(&agent("later"), 1_100_000).is_ok());
+    }
+
     #[test]
     fn who_made_no_request_for_a_while_is_forgotten() {
         let limiter = limiter(100, 1);
         for nth in 0..20_000_u64 {
             let _ = limiter.take(&agent(&nth.to_string()), nth * 1000);
         }
-        assert!(limiter.allowances.len() < 5000, "{}", limiter.allowances.len());
+        assert!(limiter.participants.len() < 5000, "{}", limiter.participants.len());
     }
 
     #[test]

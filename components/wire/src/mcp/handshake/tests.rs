@@ -108,6 +108,9 @@ fn of_a_callers_handshakes_the_one_unused_longest_goes_first() {
 fn of_all_handshakes_the_one_unused_longest_goes_first() {
     let server = Server::new();
     let callers = u64::try_from(ALL_MAX / OWN_MAX).unwrap();
+    let agent = |task: u64| {
+        Identity::Participant(Grant { session: format!("s-{}", task / 8), ..grant(task) })
+    };
     let begin = |now: u64| (now % callers, server.begin(&agent(now % callers), now));
     let all: Vec<_> = (0..ALL_MAX).map(|it| begin(u64::try_from(it).unwrap())).collect();
     for now in 0..10 {
@@ -117,6 +120,27 @@ fn of_all_handshakes_the_one_unused_longest_goes_first() {
     let (gone, kept) = all.split_at(10);
     assert!(gone.iter().all(|(caller, id)| !server.knows(id, &agent(*caller))));
     assert!(kept.iter().all(|(caller, id)| server.knows(id, &agent(*caller))));
+}
+
+/// An orchestrator minted subagents until their handshakes were all that a server
+/// remembers. Then the clients of every other session were told to begin again.
+#[test]
+fn a_session_cannot_push_out_the_handshakes_of_another() {
+    let server = Server::new();
+    let other = Identity::Participant(Grant { session: "t".to_owned(), ..grant(1) });
+    let mut kept = vec![(server.begin(&other, 0), other), {
+        (server.begin(&Identity::Admin, 0), Identity::Admin)
+    }];
+    let first = server.begin(&agent(0), 1);
+    for now in 0..20_000 {
+        let id = server.begin(&agent(now % 1_000), now + 2);
+        if now >= 20_000 - u64::try_from(SESSION_MAX).unwrap() {
+            kept.push((id, agent(now % 1_000)));
+        }
+    }
+    assert!(!server.knows(&first, &agent(0)));
+    assert!(kept.iter().all(|(id, owner)| server.knows(id, owner)));
+    assert_eq!(server.handshakes.table().count, SESSION_MAX + 2);
 }
 
 #[test]
