@@ -15,12 +15,12 @@ use http_body_util::Full;
 use hyper::body::{Body, Frame, SizeHint};
 use shared_context_wire::http::{self, Watch};
 
-use crate::{Engine, onlooker::Onlooker};
+use crate::{onlooker::Onlooker, server::Seated};
 
 /// The body of an answer.
 pub(crate) enum Answer {
     Whole(Full<Bytes>),
-    Live(Onlooker, Next),
+    Live(Onlooker<Seated>, Next),
     /// A stream that is at its end.
     Over,
 }
@@ -30,11 +30,11 @@ type Next = Pin<Box<dyn Future<Output = (Box<Watch>, Option<Bytes>)> + Send>>;
 
 impl Answer {
     /// `body`, asked for by way of `engine`.
-    pub(crate) fn new(body: http::Body, engine: &Engine) -> Self {
+    pub(crate) fn new(body: http::Body, engine: impl FnOnce() -> Onlooker<Seated>) -> Self {
         match body {
             http::Body::Whole(bytes) => Self::Whole(Full::new(bytes)),
             http::Body::Live(watch) => {
-                let engine = Onlooker(engine.clone());
+                let engine = engine();
                 let next = next(&engine, watch);
                 Self::Live(engine, next)
             }
@@ -44,7 +44,7 @@ impl Answer {
     }
 }
 
-fn next(engine: &Onlooker, mut watch: Box<Watch>) -> Next {
+fn next(engine: &Onlooker<Seated>, mut watch: Box<Watch>) -> Next {
     let engine = engine.clone();
     Box::pin(async move {
         let piece = watch.next(&engine).await;

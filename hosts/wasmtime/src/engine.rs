@@ -108,8 +108,8 @@ impl Engine {
     }
 
     /// A permit for each stream that may read at one time.
-    pub(crate) fn onlookers(&self) -> &Semaphore {
-        &self.inner.onlookers
+    pub(crate) fn onlookers(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.inner.onlookers)
     }
 
     /// Ends all waits for changes; from now on nobody waits for one.

@@ -7,10 +7,10 @@
 use std::{num::NonZero, sync::Arc, thread, time::Duration};
 
 use shared_context_core::time::Timestamp;
-use shared_context_wire::Woken;
+use shared_context_wire::{Engine, Woken};
 use tokio::sync::Semaphore;
 
-use crate::{Caller, Engine, Failure, Reply};
+use crate::{Caller, Failure, Reply};
 
 /// How many streams may read at one time.
 pub(crate) fn turns() -> Arc<Semaphore> {
@@ -20,32 +20,35 @@ pub(crate) fn turns() -> Arc<Semaphore> {
 
 /// A stream's way to the engine.
 #[derive(Clone)]
-pub(crate) struct Onlooker(pub(crate) Engine);
+pub(crate) struct Onlooker<E> {
+    pub(crate) engine: E,
+    pub(crate) turns: Arc<Semaphore>,
+}
 
-impl shared_context_wire::Engine for Onlooker {
+impl<E: Engine> Engine for Onlooker<E> {
     async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
-        let _turn = self.0.onlookers().acquire().await;
-        self.0.invoke(scope, caller, request).await
+        let _turn = self.turns.acquire().await;
+        self.engine.invoke(scope, caller, request).await
     }
 
     async fn position(&self, scope: &str) -> u64 {
-        let _turn = self.0.onlookers().acquire().await;
-        self.0.position(scope).await
+        let _turn = self.turns.acquire().await;
+        self.engine.position(scope).await
     }
 
     async fn wait_for_change(&self, scope: &str, seen: u64, at_most: Duration) -> Woken {
-        self.0.wait_for_change(scope, seen, at_most).await
+        self.engine.wait_for_change(scope, seen, at_most).await
     }
 
     async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
-        self.0.sessions(after, limit).await
+        self.engine.sessions(after, limit).await
     }
 
     fn now(&self) -> Timestamp {
-        self.0.now()
+        self.engine.now()
     }
 
     fn monotonic_micros(&self) -> u64 {
-        self.0.monotonic_micros()
+        self.engine.monotonic_micros()
     }
 }

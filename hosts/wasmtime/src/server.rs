@@ -33,16 +33,20 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use self::{bodies::Bodies, seats::Seats};
+pub(crate) use self::seated::Seated;
+use self::{answers::Answers, bodies::Bodies, seats::Seats};
 use crate::{
     Component, ComponentOptions, Engine, SqliteKv, SqliteOptions, StartError, SystemClock,
     TracingLog, failures,
     folder::{Secrets, ServerFile},
 };
 
+mod answers;
 mod bodies;
 mod connection;
 mod open_files;
+mod room;
+mod seated;
 mod seats;
 #[cfg(test)]
 mod tests;
@@ -70,14 +74,15 @@ pub struct ServerOptions {
     pub secret: Option<String>,
     /// What proves the operator; `None`: what is in the data folder.
     pub admin_key: Option<String>,
-    /// How many requests each participant may make; `None` for any number.
+    /// How much each participant and each session may ask for; `None` for any number.
     pub rate_limit: Option<RateLimit>,
     /// Its address for the world, when it has another one than it listens on: that
     /// of a proxy in front of it.
     pub public_url: Option<Uri>,
     /// How many connections may be open, as far as the system lets the process
     /// open files. For one more the connection is closed that has been idle the
-    /// longest; when all are busy, only the operator is served.
+    /// longest; when all are busy, only the operator is served. Half of them may be live
+    /// streams; for one more, one that has nothing to tell is ended in good order.
     pub connections_max: usize,
     /// How long a client may take to send a request's head, and how long a
     /// connection may be idle.
@@ -132,6 +137,7 @@ struct Shared {
     head_time_max: Duration,
     seats: Arc<Seats>,
     bodies: Bodies,
+    answers: Answers,
 }
 
 impl Server {
@@ -214,9 +220,10 @@ fn open(options: &ServerOptions) -> Result<(Shared, String), StartError> {
     wire.is_local = options.address.ip().is_loopback();
     wire.request_id_seed = getrandom::u64()
         .map_err(|it| StartError::new(format!("the system gives no random bytes: {it}")))?;
+    let connections_max = open_files::connections_allowed(options.connections_max);
+    wire.connections_max = u32::try_from(connections_max).ok();
     let component = Component::new(&options.component)?;
     let engine = Engine::new(component, kv, Arc::clone(&options.clock), Arc::new(TracingLog));
-    let connections_max = open_files::connections_allowed(options.connections_max);
     let shared = Shared {
         http: Http::new(wire),
         engine,
@@ -224,6 +231,7 @@ fn open(options: &ServerOptions) -> Result<(Shared, String), StartError> {
         head_time_max: options.head_time_max,
         seats: Arc::new(Seats::new(connections_max)),
         bodies: Bodies::new(),
+        answers: Answers::new(),
     };
     Ok((shared, admin_key))
 }
@@ -247,7 +255,7 @@ async fn accept(listener: TcpListener, shared: &Arc<Shared>, stopped: oneshot::R
             _ = &mut stopped => break,
         };
         let Some(seat) = shared.seats.take() else {
-            connection::refuse(stream);
+            connection::refuse(stream, shared);
             continue;
         };
         let seat = Arc::new(seat);

@@ -4,10 +4,14 @@
 //! Invariant: a flood stands while it is measured, and is over when the measuring is.
 
 use std::{
+    collections::BTreeMap,
     fmt, fs,
     io::Write as _,
     net::TcpStream,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -28,7 +32,7 @@ const TRIES_MAX: usize = 20;
 pub struct Flood {
     stands: AtomicBool,
     is_over: AtomicBool,
-    refused: AtomicUsize,
+    statuses: Mutex<BTreeMap<u16, usize>>,
 }
 
 impl Flood {
@@ -42,9 +46,9 @@ impl Flood {
         self.is_over.load(Ordering::SeqCst)
     }
 
-    /// Counts a flooding request that was refused with 429 or 503.
-    pub fn refused(&self) {
-        self.refused.fetch_add(1, Ordering::SeqCst);
+    /// Counts a flooding request that was answered with `status`.
+    pub fn answered(&self, status: u16) {
+        *self.statuses.lock().unwrap().entry(status).or_default() += 1;
     }
 }
 
@@ -59,8 +63,8 @@ pub struct Measured {
     pub flooded: Times,
     /// Of the operator, each time over a new connection, under the flood.
     pub operator: Times,
-    /// Requests of the flood that were told to come back later.
-    pub refused: usize,
+    /// How often the flood was answered with which status, as far as it looked.
+    pub statuses: BTreeMap<u16, usize>,
     /// Resident memory before, at most, and after, in MB.
     pub memory: [u64; 3],
 }
@@ -80,19 +84,20 @@ impl Times {
     }
 }
 
-/// Lets `requests` be made by each of some who behave, first on the quiet `server` and
-/// then while `attack` goes on, which is also when the operator asks.
+/// Lets `requests` be made by each of some who behave, who rest for `pause` after each,
+/// first on the quiet `server` and then while `attack` goes on, which is also when the
+/// operator asks.
 pub fn measure(
     name: &str,
     server: &Server,
-    requests: usize,
+    (requests, pause): (usize, Duration),
     attack: impl FnOnce(&Flood) + Send,
 ) -> Measured {
     let session = format!("calm-{}", name.replace(' ', "-"));
     let orchestrator = server.admin().create_session(&session, &json!({}));
     let calm: Vec<_> =
         (0..CALM).map(|nth| orchestrator.mint(&session, &format!("subagent:{nth}"))).collect();
-    let quiet = times(&calm, &session, requests);
+    let quiet = times(&calm, &session, (requests, pause));
     let before = memory_mb(server);
     let flood = Flood::default();
     let is_measured = AtomicBool::new(false);
@@ -110,8 +115,8 @@ pub fn measure(
             assert!(!attacking.is_finished(), "{name}: the flood ended before it stood");
             thread::sleep(LOOK);
         }
-        let operator = scope.spawn(|| operators_times(server, requests / 4 + 1));
-        let flooded = times(&calm, &session, requests);
+        let operator = scope.spawn(|| operators_times(server, (requests / 4 + 1, pause)));
+        let flooded = times(&calm, &session, (requests, pause));
         let operator = operator.join().unwrap();
         flood.is_over.store(true, Ordering::SeqCst);
         attacking.join().unwrap();
@@ -120,12 +125,12 @@ pub fn measure(
     });
     server.assert_alive();
     let memory = [before, peak, memory_mb(server)];
-    let refused = flood.refused.into_inner();
-    Measured { name: name.to_owned(), quiet, flooded, operator, refused, memory }
+    let statuses = flood.statuses.into_inner().unwrap();
+    Measured { name: name.to_owned(), quiet, flooded, operator, statuses, memory }
 }
 
 /// What each of `clients` waits for its answers, all at once.
-fn times(clients: &[Client], session: &str, requests: usize) -> Times {
+fn times(clients: &[Client], session: &str, (requests, pause): (usize, Duration)) -> Times {
     let all = thread::scope(|scope| {
         let threads: Vec<_> = clients
             .iter()
@@ -138,6 +143,7 @@ fn times(clients: &[Client], session: &str, requests: usize) -> Times {
                     let turns = (0..requests).map(|it| if it % 4 == 0 { &write } else { &read });
                     turns
                         .map(|it| {
+                            thread::sleep(pause);
                             answered(|| client.try_tool(session, it).ok().map(|it| it.status))
                         })
                         .collect::<Vec<_>>()
@@ -150,8 +156,9 @@ fn times(clients: &[Client], session: &str, requests: usize) -> Times {
 }
 
 /// What the operator waits, who connects anew each time.
-fn operators_times(server: &Server, requests: usize) -> Times {
+fn operators_times(server: &Server, (requests, pause): (usize, Duration)) -> Times {
     let ask = |_| {
+        thread::sleep(pause);
         let path = "/v1/sessions?limit=1";
         answered(|| server.admin().try_send("GET", path, &[], None).ok().map(|it| it.status))
     };
@@ -220,12 +227,12 @@ impl fmt::Display for Times {
 
 impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, quiet, flooded, operator, refused, memory } = self;
+        let Self { name, quiet, flooded, operator, statuses, memory } = self;
         let [before, peak, after] = memory;
         write!(
             f,
             "{name}: {before} → {peak} → {after} MB; p50 / p99 quiet {quiet}, flooded {flooded}; \
-             operator, new connections {operator}; {refused} of the flood's requests refused"
+             operator, new connections {operator}; statuses of the flood {statuses:?}"
         )
     }
 }

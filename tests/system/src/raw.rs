@@ -93,6 +93,12 @@ impl Connection {
         Some(RawAnswer { status, head, body })
     }
 
+    /// All that comes before the server ends a body that it sends in chunks, as it comes.
+    pub fn rest(&mut self) -> String {
+        while !self.read.ends_with(b"0\r\n\r\n") && self.read_more() {}
+        String::from_utf8(std::mem::take(&mut self.read)).unwrap()
+    }
+
     /// Whether the server closes the connection, rather than answer once more.
     pub fn is_closed(&mut self) -> bool {
         self.read.is_empty() && !self.read_more()

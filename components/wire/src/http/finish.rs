@@ -28,8 +28,13 @@ impl Http {
     /// read, there is no connection for it, or no room for its answer. Its id is that among
     /// `headers`. `status` is for where HTTP has a more exact one than the code of
     /// `failure`.
-    pub fn refuse_unread(&self, status: Option<StatusCode>, failure: &Failure) -> Response<Bytes> {
-        let request_id = self.request_ids.of(&HeaderMap::new());
+    pub fn refuse_unread(
+        &self,
+        headers: &HeaderMap,
+        status: Option<StatusCode>,
+        failure: &Failure,
+    ) -> Response<Bytes> {
+        let request_id = self.request_ids.of(headers);
         let status = status.unwrap_or(code::of(&failure.code).status);
         let mut response = self.refusal(status, failure, &request_id);
         mark(response.headers_mut(), request_id);

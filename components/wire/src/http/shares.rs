@@ -63,11 +63,11 @@ mod tests {
         let shares = Shares::default();
         let two = [0, 1].map(|_| shares.take("a", Some(2)).unwrap());
         assert!(shares.take("a", Some(2)).is_none());
-        let _unbounded = shares.take("a", None).unwrap();
+        let unbounded = shares.take("a", None).unwrap();
         let other = shares.take("b", Some(2)).unwrap();
         drop(two);
         let again = shares.take("a", Some(2)).unwrap();
-        drop((again, other, _unbounded));
+        drop((again, other, unbounded));
         assert!(locked(&shares.held).is_empty());
     }
 }

@@ -66,7 +66,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "URL", value_parser = parse_public_url)]
     public_url: Option<Uri>,
     /// How many requests a second each participant may make, and twice that at
-    /// once, beside 64 live streams; off for any number of each
+    /// once, beside 64 live streams; all participants of a session together have
+    /// eight times that; off for any number of each
     #[arg(long, value_name = "N|off", default_value = "200", value_parser = rate)]
     rate: Rate,
     /// How many connections there may be at a time, 1 to 65536, as far as `ulimit -n`

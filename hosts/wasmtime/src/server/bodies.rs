@@ -4,36 +4,32 @@
 //! buffer for each connection. A change that goes on although its client left is counted
 //! by the engine.
 
-use std::{sync::Arc, time::Duration};
-
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
 
-use super::{BUFFER_BYTES_MAX, seats::Seats};
+use super::{
+    BUFFER_BYTES_MAX,
+    room::{Room, Taken},
+    seats::Seats,
+};
 
 /// How much of a body that is too long is still read, so that a client that
 /// sends all before it listens hears why it is refused.
 const REFUSED_BYTES_MAX: usize = 32 << 20;
 /// How much all bodies may take, of what each is over one buffer.
-const BYTES_MAX: usize = 64 << 20;
-/// How long a body waits for room.
-const ROOM_TIME_MAX: Duration = Duration::from_secs(1);
+const BYTES_MAX: u32 = 64 << 20;
 
 /// Room for bodies.
 #[derive(Debug)]
 pub(super) struct Bodies {
-    room: Arc<Semaphore>,
+    room: Room,
 }
 
 /// A body, and its room until it is dropped.
 pub(super) struct Whole {
     pub(super) bytes: Bytes,
-    _room: Option<OwnedSemaphorePermit>,
+    _room: Option<Taken>,
 }
 
 /// Why there is no body.
@@ -49,7 +45,7 @@ pub(super) enum NoBody {
 
 impl Bodies {
     pub(super) fn new() -> Self {
-        Self { room: Arc::new(Semaphore::new(BYTES_MAX)) }
+        Self { room: Room::new(BYTES_MAX) }
     }
 
     /// Reads a whole body of at most `bytes_max`. When there is no room, one that has
@@ -72,10 +68,11 @@ impl Bodies {
                 (first, more, room) = (Bytes::new(), Vec::new(), None);
                 continue;
             }
-            let has = room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+            let has = room.as_ref().map_or(0, Taken::num_permits);
             let wanted = bytes.saturating_sub(BUFFER_BYTES_MAX).saturating_sub(has);
             if wanted > 0 {
-                let got = self.take(wanted, seats).await?;
+                let got = self.room.take(wanted, || seats.clear_a_body()).await;
+                let got = got.ok_or(NoBody::NoRoom)?;
                 match &mut room {
                     Some(room) => room.merge(got),
                     None => room = Some(got),
@@ -95,18 +92,5 @@ impl Bodies {
         }
         let bytes = if more.is_empty() { first } else { more.into() };
         Ok(Whole { bytes, _room: room })
-    }
-
-    async fn take(&self, wanted: usize, seats: &Seats) -> Result<OwnedSemaphorePermit, NoBody> {
-        let wanted = u32::try_from(wanted).map_err(|_| NoBody::NoRoom)?;
-        if let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(wanted) {
-            return Ok(room);
-        }
-        seats.clear_a_body();
-        let room = Arc::clone(&self.room).acquire_many_owned(wanted);
-        match timeout(ROOM_TIME_MAX, room).await {
-            Ok(Ok(room)) => Ok(room),
-            _ => Err(NoBody::NoRoom),
-        }
     }
 }

@@ -14,7 +14,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{
-    HeaderValue, Request, Response,
+    HeaderMap, HeaderValue, Request, Response,
     header::{CONNECTION, DATE, TRANSFER_ENCODING},
     request::Parts,
 };
@@ -39,17 +39,16 @@ use tokio_io_timeout::TimeoutStream;
 use super::{
     BODY_TIME_MAX, BUFFER_BYTES_MAX, Shared,
     bodies::NoBody,
+    seated::Seated,
     seats::Seat,
-    unheard::{Asked, Worded},
+    unheard::{self, Asked, Worded},
 };
-use crate::{Failure, body::Answer};
+use crate::{Failure, body::Answer, onlooker::Onlooker};
 
 /// How much is read of what a client sent that is refused before it is heard.
 const UNHEARD_BYTES_MAX: usize = 64 << 10;
-/// What those are told that are refused before they are heard.
-const FULL: &str = "HTTP/1.1 503 Service Unavailable\r\n\
-    content-type: application/problem+json\r\nretry-after: 2\r\nconnection: close\r\n";
-const FULL_BODY: &str = r#"{"type":"urn:shared-context:error:OVERLOADED","title":"Server at its limit","status":503,"detail":"all connections of the server are busy; nothing was changed, try again in 2 seconds","error":{"code":"OVERLOADED","message":"all connections of the server are busy; nothing was changed, try again in 2 seconds"}}"#;
+/// Why those are refused who get no seat.
+const ALL_BUSY: &str = "all connections of the server are busy";
 
 /// One connection on `seat`, not yet served.
 pub(super) fn connection(
@@ -69,10 +68,13 @@ pub(super) fn connection(
         let (shared, seat, asked) = (Arc::clone(&shared), Arc::clone(&seat), asked.clone());
         asked.hear();
         async move {
-            let mut answer = shared.answer(request, &seat).await;
+            let answer = shared.answer(request, &seat).await;
+            let mut answer = shared.hold(answer, &seat).await;
             answer.headers_mut().insert(DATE, date(shared.engine.now()));
-            let held = |body| Held { body: Answer::new(body, &shared.engine), seat, asked };
-            Ok::<_, Infallible>(answer.map(held))
+            Ok::<_, Infallible>(answer.map(|body| {
+                let body = Answer::new(body, || shared.onlooker(&seat));
+                Held { body, seat, asked }
+            }))
         }
     });
     http1::Builder::new()
@@ -95,11 +97,11 @@ pub(super) fn date(Timestamp(milliseconds): Timestamp) -> HeaderValue {
 }
 
 impl Shared {
-    async fn answer(&self, request: Request<Incoming>, seat: &Seat) -> Response<Body> {
+    async fn answer(&self, request: Request<Incoming>, seat: &Arc<Seat>) -> Response<Body> {
         seat.send().await;
         let (head, body) = request.into_parts();
         if seat.is_reserved() && !self.http.is_for_operator(&head) {
-            return self.overloaded(&head, "all connections of the server are busy");
+            return self.overloaded(&head, ALL_BUSY);
         }
         let coding = unknown_coding(&head);
         let bytes_max = if coding.is_none() { self.http.body_bytes_max(&head) } else { 0 };
@@ -116,7 +118,7 @@ impl Shared {
             Ok(Ok(whole)) => {
                 seat.work().await;
                 let request = Request::from_parts(head, whole.bytes.clone());
-                let answer = self.http.handle(&self.engine, request).await;
+                let answer = self.http.handle(&self.seated(seat), request).await;
                 if !seat.is_reserved() {
                     return answer;
                 }
@@ -138,9 +140,34 @@ impl Shared {
         closing(answer)
     }
 
+    /// The engine, as the connection on `seat` asks it.
+    fn seated(&self, seat: &Arc<Seat>) -> Seated {
+        Seated { engine: self.engine.clone(), seat: Arc::clone(seat) }
+    }
+
+    /// The engine, as the stream on `seat` asks it.
+    fn onlooker(&self, seat: &Arc<Seat>) -> Onlooker<Seated> {
+        Onlooker { engine: self.seated(seat), turns: self.engine.onlookers() }
+    }
+
+    /// The same `answer`, if there is room for it until it is sent.
+    async fn hold(&self, answer: Response<Body>, seat: &Arc<Seat>) -> Response<Body> {
+        let (head, body) = answer.into_parts();
+        let Body::Whole(bytes) = body else { return Response::from_parts(head, body) };
+        match self.answers.hold(bytes, seat, &self.seats).await {
+            Some(bytes) => Response::from_parts(head, Body::Whole(bytes)),
+            None => {
+                let why = "there is no room for another large answer; what was asked for was \
+                           done: read again in 2 seconds, and repeat a change only under its \
+                           request_id";
+                let failure = Failure::new("OVERLOADED", why);
+                self.http.refuse_unread(&head.headers, None, &failure).map(Body::Whole)
+            }
+        }
+    }
+
     fn overloaded(&self, head: &Parts, what: &str) -> Response<Body> {
-        let why = format!("{what}; nothing was changed, try again in 2 seconds");
-        closing(self.refuse(head, "OVERLOADED", why))
+        closing(self.http.refuse(head, overloaded(what)))
     }
 
     fn refuse(&self, head: &Parts, code: &'static str, message: String) -> Response<Body> {
@@ -165,12 +192,17 @@ fn closing(mut response: Response<Body>) -> Response<Body> {
     response
 }
 
+/// The failure of what finds no room.
+fn overloaded(what: &str) -> Failure {
+    Failure::new("OVERLOADED", format!("{what}; nothing was changed, try again in 2 seconds"))
+}
+
 /// Refuses a connection for which there is no seat, without waiting for anything.
-pub(super) fn refuse(stream: TcpStream) {
+pub(super) fn refuse(stream: TcpStream, shared: &Shared) {
     // As it is: what the client does not take at once is lost.
     let Ok(mut stream) = stream.into_std() else { return };
-    let answer = format!("{FULL}content-length: {}\r\n\r\n{FULL_BODY}", FULL_BODY.len());
-    drop(stream.write_all(answer.as_bytes()));
+    let answer = shared.http.refuse_unread(&HeaderMap::new(), None, &overloaded(ALL_BUSY));
+    drop(stream.write_all(&unheard::to_bytes(answer, shared)));
     drop(stream.shutdown(std::net::Shutdown::Write));
     // Closing on what was not read would take the answer back.
     drop(stream.read(&mut vec![0; UNHEARD_BYTES_MAX]));

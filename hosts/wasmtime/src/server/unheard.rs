@@ -22,7 +22,10 @@ use std::{
 };
 
 use bytes::{Buf, Bytes};
-use serde_json::json;
+use http::{
+    HeaderMap, HeaderValue, Response, StatusCode,
+    header::{CONNECTION, CONTENT_LENGTH, DATE},
+};
 use shared_context_wire::Engine as _;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
@@ -30,6 +33,7 @@ use tokio::{
 };
 
 use super::{BUFFER_BYTES_MAX, Shared, connection};
+use crate::Failure;
 
 /// How much of the rest is taken, and how long it may take to come.
 const REST_BYTES_MAX: usize = 2 << 20;
@@ -194,12 +198,10 @@ impl Refusal {
     fn in_place_of(bare: &[u8], line_bytes: usize, shared: &Shared) -> Option<Self> {
         let head = str::from_utf8(bare).ok()?.strip_suffix("\r\n\r\n")?;
         let told = head.strip_prefix("HTTP/1.1 ")?;
-        let date = connection::date(shared.engine.now());
-        let date = date.to_str().unwrap_or_default();
         let kib = BUFFER_BYTES_MAX >> 10;
         let (status, message) = match told.get(..3)? {
             "431" if line_bytes < BUFFER_BYTES_MAX / 2 => (
-                "431 Request Header Fields Too Large",
+                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
                 format!(
                     "the head of the request is longer than {kib} KiB, or has more than 100 \
                      headers; send fewer and shorter ones"
@@ -207,34 +209,44 @@ impl Refusal {
             ),
             // RFC 9112 §3.
             "414" | "431" => (
-                "414 URI Too Long",
+                StatusCode::URI_TOO_LONG,
                 format!(
                     "the head of the request is longer than {kib} KiB, and most of it is the \
                      target; what is long belongs into a body"
                 ),
             ),
             "400" => (
-                "400 Bad Request",
+                StatusCode::BAD_REQUEST,
                 "this is no request of HTTP/1.1: look at its first line, at the form of its \
                  headers, and at Content-Length and Transfer-Encoding; the server speaks no TLS"
                     .to_owned(),
             ),
             _ => return None,
         };
-        let number: u16 = status.get(..3)?.parse().ok()?;
-        let body = json!({
-            "type": "urn:shared-context:error:MALFORMED_REQUEST",
-            "title": "Request not understood",
-            "status": number,
-            "detail": message,
-            "error": {"code": "MALFORMED_REQUEST", "message": message},
-        })
-        .to_string();
-        let unsent = format!(
-            "HTTP/1.1 {status}\r\ncontent-type: application/problem+json\r\ncontent-length: {}\r\n\
-             connection: close\r\ndate: {date}\r\n\r\n{body}",
-            body.len()
-        );
-        Some(Self { unsent: unsent.into(), bytes: bare.len(), rest_bytes: 0, rest_time: None })
+        let failure = Failure::new("MALFORMED_REQUEST", message);
+        let response = shared.http.refuse_unread(&HeaderMap::new(), Some(status), &failure);
+        let unsent = to_bytes(response, shared);
+        Some(Self { unsent, bytes: bare.len(), rest_bytes: 0, rest_time: None })
     }
+}
+
+/// The bytes of `response`, after which the connection is closed.
+pub(super) fn to_bytes(mut response: Response<Bytes>, shared: &Shared) -> Bytes {
+    let length = response.body().len();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_LENGTH, length.into());
+    headers.insert(DATE, connection::date(shared.engine.now()));
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    let status = response.status();
+    let reason = status.canonical_reason().unwrap_or_default();
+    let mut bytes = format!("HTTP/1.1 {} {reason}\r\n", status.as_str()).into_bytes();
+    for (name, value) in response.headers() {
+        bytes.extend_from_slice(name.as_str().as_bytes());
+        bytes.extend_from_slice(b": ");
+        bytes.extend_from_slice(value.as_bytes());
+        bytes.extend_from_slice(b"\r\n");
+    }
+    bytes.extend_from_slice(b"\r\n");
+    bytes.extend_from_slice(response.body());
+    bytes.into()
 }

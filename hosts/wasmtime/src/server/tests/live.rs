@@ -98,7 +98,7 @@ async fn changes_reach_a_stream_as_they_are_made_and_again_after_a_restart() {
     timeout(STOP_TIME_MAX, server.stop()).await.unwrap();
     let rest = read_to_end(&mut stream);
     assert!(rest.contains("id: 4\nevent: change\n"), "{rest}");
-    assert!(rest.contains(": the server is stopping; connect again\n\n"), "{rest}");
+    assert!(rest.contains(": the server ends this stream; connect again\n\n"), "{rest}");
 
     let server = Server::start(options(folder.path())).await.unwrap();
     let resumed = "Accept: text/event-stream\r\nLast-Event-ID: 3\r\n";

@@ -1,0 +1,79 @@
+//! Room in memory that all connections share: taken in bytes, and given back.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Instant, timeout_at},
+};
+
+/// How long one waits for room.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+/// How often others are asked to give way meanwhile.
+const ASK_EVERY: Duration = Duration::from_millis(50);
+
+/// Room for so many bytes.
+#[derive(Debug)]
+pub(super) struct Room {
+    free: Arc<Semaphore>,
+    bytes_max: u32,
+}
+
+/// Room that was taken, until it is dropped.
+pub(super) type Taken = OwnedSemaphorePermit;
+
+impl Room {
+    pub(super) fn new(bytes_max: u32) -> Self {
+        let permits = usize::try_from(bytes_max).unwrap_or(Semaphore::MAX_PERMITS);
+        Self { free: Arc::new(Semaphore::new(permits)), bytes_max }
+    }
+
+    /// Takes room for `bytes`, if it is free now. Who asks for more than there is gets
+    /// all.
+    pub(super) fn try_take(&self, bytes: usize) -> Option<Taken> {
+        Arc::clone(&self.free).try_acquire_many_owned(self.permits(bytes)).ok()
+    }
+
+    /// Takes room for `bytes`; `None` when none became free. While there is none, `clear`
+    /// asks others to give way.
+    pub(super) async fn take(&self, bytes: usize, clear: impl Fn()) -> Option<Taken> {
+        if let Some(taken) = self.try_take(bytes) {
+            return Some(taken);
+        }
+        let until = Instant::now() + WAIT_MAX;
+        let mut coming = pin!(Arc::clone(&self.free).acquire_many_owned(self.permits(bytes)));
+        loop {
+            clear();
+            let next = (Instant::now() + ASK_EVERY).min(until);
+            match timeout_at(next, &mut coming).await {
+                Ok(taken) => return taken.ok(),
+                Err(_) if next == until => return None,
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn permits(&self, bytes: usize) -> u32 {
+        u32::try_from(bytes).unwrap_or(u32::MAX).min(self.bytes_max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn room_is_taken_and_given_back_and_nobody_waits_for_long() {
+        let room = Room::new(10);
+        let six = room.take(6, || ()).await.unwrap();
+        assert!(room.try_take(5).is_none() && room.try_take(4).is_some());
+        let began = Instant::now();
+        assert!(room.take(5, || ()).await.is_none());
+        assert!(began.elapsed() >= WAIT_MAX);
+        let cleared = std::sync::Mutex::new(Some(six));
+        let five = room.take(5, || drop(cleared.lock().unwrap().take())).await.unwrap();
+        assert!(room.take(100, || ()).await.is_none());
+        drop(five);
+        assert!(room.take(100, || ()).await.is_some());
+    }
+}

@@ -1,0 +1,52 @@
+//! The engine, as one connection asks it: while it waits for a change it is a listener,
+//! and may be asked to end for another one.
+
+use std::{sync::Arc, time::Duration};
+
+use shared_context_core::time::Timestamp;
+use shared_context_wire::Woken;
+
+use super::seats::Seat;
+use crate::{Caller, Engine, Failure, Reply};
+
+/// A connection's way to the engine.
+#[derive(Clone)]
+pub(crate) struct Seated {
+    pub(super) engine: Engine,
+    pub(super) seat: Arc<Seat>,
+}
+
+impl shared_context_wire::Engine for Seated {
+    async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
+        self.engine.invoke(scope, caller, request).await
+    }
+
+    async fn position(&self, scope: &str) -> u64 {
+        self.engine.position(scope).await
+    }
+
+    async fn wait_for_change(&self, scope: &str, seen: u64, at_most: Duration) -> Woken {
+        self.seat.listen(scope);
+        let woken = tokio::select! {
+            biased;
+            () = self.seat.leaves() => Woken::Stopping,
+            woken = self.engine.wait_for_change(scope, seen, at_most) => woken,
+        };
+        if woken == Woken::Changed {
+            self.seat.hear();
+        }
+        woken
+    }
+
+    async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
+        self.engine.sessions(after, limit).await
+    }
+
+    fn now(&self) -> Timestamp {
+        self.engine.now()
+    }
+
+    fn monotonic_micros(&self) -> u64 {
+        self.engine.monotonic_micros()
+    }
+}
