@@ -238,6 +238,11 @@ pub struct DiffRead {
     pub diff: Diff,
 }
 
+/// How much a page of changes or of deltas takes, in bytes as they are stored: it ends
+/// after so many, though more were asked for. A first commit or delta that is larger is
+/// a page by itself.
+pub const PAGE_BYTES_MAX: usize = 128 << 10;
+
 /// Some of a session's changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangesPage {

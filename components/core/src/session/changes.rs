@@ -14,9 +14,12 @@ use crate::{
     pattern::KeyPattern,
     port::{Bucket, Revision},
     record::{self, StoredChange, StoredEvent},
-    reply::{AuditPage, ChangesPage, Reply},
+    reply::{AuditPage, ChangesPage, PAGE_BYTES_MAX, Reply},
     store::access::Access,
 };
+
+/// How many commits are read at once.
+const ROWS_READ: u32 = 100;
 
 impl<B: Bucket> Opened<'_, B> {
     pub(super) fn changes(
@@ -62,19 +65,31 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(self.answer(Reply::Audit(AuditPage { records, oldest, next_since })))
     }
 
-    /// What at most `limit` commits after `since` did, and the revision of the
-    /// last of them.
+    /// What at most `limit` commits after `since` did, as much as a page takes, and the
+    /// revision of the last of them.
     fn stored_changes(
         &self,
         since: Revision,
         limit: u32,
     ) -> Result<(Vec<StoredEvent>, Option<Revision>), Error> {
-        let after = record::change_row(since);
         let (mut events, mut last) = (Vec::new(), None);
-        for (row, bytes) in self.bucket.scan(record::CHANGES, Some(&after), limit)? {
-            let revision = record::revision_of_change(&row)?;
-            events.extend(StoredChange::decode(self.session, revision, &bytes)?.events);
-            last = Some(revision);
+        let (mut left, mut room) = (limit, PAGE_BYTES_MAX);
+        let mut is_more = true;
+        while is_more && left > 0 {
+            let after = record::change_row(last.unwrap_or(since));
+            let step = left.min(ROWS_READ);
+            let rows = self.bucket.scan(record::CHANGES, Some(&after), step)?;
+            is_more = u32::try_from(rows.len()).is_ok_and(|it| it == step);
+            for (row, bytes) in rows {
+                if last.is_some() && bytes.len() > room {
+                    return Ok((events, last));
+                }
+                room = room.saturating_sub(bytes.len());
+                let revision = record::revision_of_change(&row)?;
+                events.extend(StoredChange::decode(self.session, revision, &bytes)?.events);
+                last = Some(revision);
+                left = left.saturating_sub(1);
+            }
         }
         Ok((events, last))
     }

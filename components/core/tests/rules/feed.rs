@@ -116,12 +116,44 @@ fn a_flood_of_commits_pushes_out_no_others_acts() {
     for _ in 0..flood {
         ask(&host, "subagent:b", &write("count"));
     }
-    let audit = Command::Audit { since: Revision(0), limit: 10_000 };
-    let Reply::Audit(audited) = ask(&host, "admin", &audit).reply else { panic!() };
+    let (mut since, mut records) = (Some(Revision(0)), Vec::new());
+    while let Some(from) = since {
+        let audit = Command::Audit { since: from, limit: 1_000 };
+        let Reply::Audit(page) = ask(&host, "admin", &audit).reply else { panic!() };
+        since = page.next_since;
+        records.extend(page.records);
+    }
     let others = |it: &&AuditRecord| it.participant.as_str() != "subagent:b";
-    let theirs: Vec<_> = audited.records.iter().filter(others).map(|it| it.revision.0).collect();
+    let theirs: Vec<_> = records.iter().filter(others).map(|it| it.revision.0).collect();
     assert_eq!(theirs, [1, 2, 3]);
-    let kept = audited.records.len();
+    let kept = records.len();
     assert!((256 + 4_096..=256 + 4_096 + 256).contains(&kept), "{kept}: it is bounded");
     assert_eq!(feed(&host, CHIEF, None).len(), 256, "the feed has no gap");
+}
+
+/// A page had as many commits as were asked for, however large: a thousand that each change
+/// a hundred entries were some 25 MB, for every reader that did not read them.
+#[test]
+fn a_page_ends_when_it_is_large_whatever_was_asked_for() {
+    let host = session(Config::default());
+    for nth in 0..30 {
+        let key = |key| format!("a_key_with_a_name_as_long_as_it_may_be_{key:03}");
+        let writes = (0..100).map(|it| Write::new(&key(it), &format!("{nth}")).unwrap());
+        let batch = Batch::new(writes.collect(), Vec::new(), None).unwrap();
+        ask(&host, CHIEF, &Command::WriteBatch(batch));
+    }
+    let (mut since, mut all, mut pages) = (1, Vec::new(), 0);
+    loop {
+        let page = page(&host, since, 1_000, None);
+        assert!((1..=2_000).contains(&page.changes.len()), "{}", page.changes.len());
+        pages += 1;
+        since = page.next_since.0;
+        all.extend(page.changes);
+        if !page.has_more {
+            break;
+        }
+    }
+    assert!((2..=15).contains(&pages), "{pages}");
+    assert_eq!((all.len(), since), (3_000, 31));
+    assert!(all.is_sorted_by_key(|it| it.revision));
 }

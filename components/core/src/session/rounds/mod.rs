@@ -16,10 +16,10 @@ use crate::{
     command::{CloseRound, OpenRound, Proposal, ReadDeltas},
     port::{Bucket, Change},
     record,
-    reply::{DeltaRead, DeltasPage, Proposed, Reply, StateRead},
+    reply::{DeltaRead, DeltasPage, PAGE_BYTES_MAX, Proposed, Reply, StateRead},
     rounds::{
-        self, Closing, Delta, Ended, Path, Round, RoundError, Rounds, SentDelta, Share, State,
-        Status,
+        self, Closing, Delta, Ended, Json, Path, Round, RoundError, Rounds, SentDelta, Share,
+        State, Status,
     },
 };
 
@@ -186,6 +186,7 @@ impl<B: Bucket> Opened<'_, B> {
         let from = read.after.map_or(rounds.oldest, |(round, _)| round.max(rounds.oldest));
         let limit = usize::try_from(read.limit).unwrap_or(usize::MAX);
         let mut page = DeltasPage { deltas: Vec::new(), next_after: None };
+        let mut room = PAGE_BYTES_MAX;
         for number in from.max(1)..=newest {
             if read.round.is_some_and(|it| it != number) {
                 continue;
@@ -196,11 +197,13 @@ impl<B: Bucket> Opened<'_, B> {
                 {
                     continue;
                 }
-                if page.deltas.len() == limit {
-                    let last = page.deltas.last();
-                    page.next_after = last.map(|it| (it.round, it.delta.sequence));
+                let bytes = it.delta.value.as_ref().map_or(0, Json::bytes);
+                let last = page.deltas.last().map(|it| (it.round, it.delta.sequence));
+                if last.is_some() && (page.deltas.len() == limit || bytes > room) {
+                    page.next_after = last;
                     return Ok(self.answer(Reply::Deltas(page)));
                 }
+                room = room.saturating_sub(bytes);
                 page.deltas.push(it);
             }
         }
