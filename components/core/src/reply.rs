@@ -105,7 +105,8 @@ pub struct SessionInfo {
     pub is_archived: bool,
     /// Differs for each session that ever had this id.
     pub incarnation: u64,
-    /// Credentials of an earlier epoch are void.
+    /// Credentials of another epoch are void. The first is the time of the creation or
+    /// import in milliseconds; each revocation adds one.
     pub credential_epoch: u64,
     /// When it was created.
     pub created_at: Timestamp,

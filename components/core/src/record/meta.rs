@@ -21,6 +21,8 @@ pub(crate) struct Meta {
     pub(crate) incarnation: u64,
     /// The revision at which it was created or imported.
     pub(crate) first_revision: Revision,
+    /// Which of its credentials are good: the time of its creation in milliseconds, and
+    /// one more at each revocation.
     pub(crate) credential_epoch: u64,
     pub(crate) created_at: Timestamp,
     pub(crate) changed_at: Timestamp,
@@ -117,7 +119,9 @@ impl Meta {
             is_archived: false,
             incarnation: first_revision.0,
             first_revision,
-            credential_epoch: 0,
+            // Another place can have a session of this name and revision: the time tells
+            // their credentials apart.
+            credential_epoch: now.0,
             created_at: now,
             changed_at: now,
             estimator: config.estimator.clone(),

@@ -202,7 +202,8 @@ fn load(bucket: &impl Bucket, session: &SessionId, caller: &Caller) -> Result<Me
              ask the operator for a new one"
         }
         Some(it) if it.epoch != meta.credential_epoch => {
-            "this credential was revoked; ask the operator for a new one"
+            "this credential was revoked, or is of a session of this name elsewhere; \
+             ask the operator for a new one"
         }
         _ => return Ok(meta),
     };

@@ -234,20 +234,51 @@ fn credentials_of_one_place_do_not_open_the_session_in_another() {
     let mut host = session(Config::default());
     let mut old = Vec::new();
     for _ in 0..3 {
-        let Reply::Session(it) = ask(&host, "admin", &Command::ShowSession).reply else { panic!() };
-        old.push(Credential { incarnation: it.incarnation, epoch: it.credential_epoch });
+        old.push(credential(&host));
         let document = export(&host);
-        let now = host.now.get();
-        host = TestHost::default();
-        host.now.set(now + 1);
+        host = elsewhere(&host);
         ask(&host, "admin", &Command::Import(document));
         for credential in &old {
-            let mut caller = Caller::trusted(CHIEF).unwrap();
-            caller.credential = Some(*credential);
-            let ports = Ports { kv: &&host, clock: &host, log: &host, tokenizer: &NoTokenizer };
-            let session = SessionId::parse("s").unwrap();
-            let answer = execute(&ports, &session, &caller, &Command::ShowSession);
-            assert_eq!(answer.map(|_| ()).map_err(|err| err.code()), Err(Code::Unauthenticated));
+            check_void(&host, *credential);
         }
     }
+}
+
+/// With a new storage under the same secret revisions began at 1 again, so that what had
+/// been revoked opened the new session of the same name.
+#[test]
+fn credentials_do_not_open_a_session_made_anew_elsewhere() {
+    let host = session(Config::default());
+    let revoked = credential(&host);
+    ask(&host, "admin", &Command::RevokeCredentials);
+    let good = credential(&host);
+    check_void(&host, revoked);
+    let host = elsewhere(&host);
+    ask(&host, "admin", &Command::CreateSession(Box::default()));
+    assert_eq!(credential(&host).incarnation, revoked.incarnation, "revisions tell nothing");
+    check_void(&host, revoked);
+    check_void(&host, good);
+}
+
+/// What a credential of the session would say.
+fn credential(host: &TestHost) -> Credential {
+    let Reply::Session(it) = ask(host, "admin", &Command::ShowSession).reply else { panic!() };
+    Credential { incarnation: it.incarnation, epoch: it.credential_epoch }
+}
+
+/// Another place without sessions, a little later.
+fn elsewhere(host: &TestHost) -> TestHost {
+    let other = TestHost::default();
+    other.now.set(host.now.get() + 7);
+    other
+}
+
+#[track_caller]
+fn check_void(host: &TestHost, credential: Credential) {
+    let mut caller = Caller::trusted(CHIEF).unwrap();
+    caller.credential = Some(credential);
+    let ports = Ports { kv: &host, clock: host, log: host, tokenizer: &NoTokenizer };
+    let session = SessionId::parse("s").unwrap();
+    let answer = execute(&ports, &session, &caller, &Command::ShowSession);
+    assert_eq!(answer.map(|_| ()).map_err(|err| err.code()), Err(Code::Unauthenticated));
 }

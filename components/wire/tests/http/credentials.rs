@@ -164,7 +164,8 @@ fn whoever_shows_no_good_credential_is_told_what_to_do() {
     check(&bearer(&format!("{head}.{body}")), damaged);
     check(&bearer(&format!("{good}.{signature}")), damaged);
     check(&bearer(&format!("{head}.{body}.")), forged);
-    check(&bearer(&good[..good.len() - 4]), forged);
+    // What is left of the signature is whole bytes.
+    check(&bearer(&good[..good.len() - 3]), forged);
     check(&bearer(&"x".repeat(4097)), "longer than any credential");
     check(&bearer(&format!("{head}.{body}.{}", "A".repeat(43))), forged);
 

@@ -53,7 +53,9 @@ fn sessions_live_and_die_the_same() {
 #[test]
 fn a_void_credential_comes_before_anything_else() {
     let it = Bench::new();
-    let credential = Some(Credential { incarnation: 1, epoch: 0 });
+    let made = call!(it, sessions.call_show("admin")).unwrap();
+    let epoch = made.credential_epoch;
+    let credential = Some(Credential { incarnation: made.incarnation, epoch });
     let held = Caller { participant: AGENT.to_owned(), credential, keys: Vec::new() };
     let held: types::Caller = (&held).into();
     let read = |key: &str| {

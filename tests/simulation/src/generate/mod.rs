@@ -154,7 +154,7 @@ impl Generator {
         let (incarnation, epoch) = (about.incarnation, about.credential_epoch);
         Some(match self.rng.random_range(0..8) {
             0 => (incarnation.saturating_sub(1), epoch),
-            1 => (incarnation, epoch + 1),
+            1 => (incarnation, epoch.wrapping_add(1)),
             2 => (incarnation, epoch.saturating_sub(1)),
             _ => (incarnation, epoch),
         })

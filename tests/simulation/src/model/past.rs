@@ -203,7 +203,7 @@ impl Model {
             next.about.is_archived = true;
             next.tell(who, AuditAction::ArchiveSession, None);
         } else if !is_end {
-            next.about.credential_epoch += 1;
+            next.about.credential_epoch = next.about.credential_epoch.wrapping_add(1);
             next.tell(who, AuditAction::RevokeCredentials, None);
         }
         let answer = Ok((Revision(next.revision), Reply::Session(Box::new(next.show()))));

@@ -164,7 +164,7 @@ impl Place {
             session: SessionId::parse(name).unwrap(),
             is_archived: false,
             incarnation: first,
-            credential_epoch: 0,
+            credential_epoch: clock,
             created_at: Timestamp(clock),
             changed_at: Timestamp(clock),
             key_count: 0,
@@ -187,7 +187,7 @@ impl Place {
             is_archived: document.is_archived,
             // A document can be imported in many places under one revision.
             incarnation: clock + first,
-            credential_epoch: 0,
+            credential_epoch: clock,
             created_at: document.created_at,
             changed_at: Timestamp(time.max(clock)),
             key_count: 0,
