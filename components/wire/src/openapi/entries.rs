@@ -30,7 +30,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
             summary: "Read the value of one key.",
             headers: &["if_none_match"],
             responses: with_unchanged(tool_response("read", &["ETag"])),
-            codes: &["INVALID_KEY", "KEY_NOT_FOUND"],
+            codes: &["INVALID_KEY", "FORBIDDEN", "KEY_NOT_FOUND"],
             ..about
         },
         Endpoint::WriteEntry => write(),
@@ -54,7 +54,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
             id: "read_history",
             summary: "Read the versions of a key that are kept, oldest first.",
             responses: tool_response("read_history", &[]),
-            codes: &["INVALID_KEY", "KEY_NOT_FOUND"],
+            codes: &["INVALID_KEY", "FORBIDDEN", "KEY_NOT_FOUND"],
             ..about
         },
         Endpoint::SetAccess => About {
