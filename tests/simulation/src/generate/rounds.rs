@@ -147,7 +147,7 @@ impl Generator {
         if self.is(0.2) {
             entity["size"] = json!(self.pick(&[1e15, 0.5, 1e21, -1e-7]));
         }
-        if self.is(0.3) {
+        if self.is(0.5) {
             entity["below"] = (0..25).fold(json!(0), |it, _| json!([it]));
         }
         if self.is(0.2) { json!([entity, {}]) } else { entity }
