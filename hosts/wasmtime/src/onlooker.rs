@@ -44,6 +44,10 @@ impl<E: Engine> Engine for Onlooker<E> {
         self.engine.sessions(after, limit).await
     }
 
+    fn failure(&self) -> Option<&'static str> {
+        self.engine.failure()
+    }
+
     fn now(&self) -> Timestamp {
         self.engine.now()
     }

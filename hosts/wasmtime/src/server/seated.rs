@@ -42,6 +42,10 @@ impl shared_context_wire::Engine for Seated {
         self.engine.sessions(after, limit).await
     }
 
+    fn failure(&self) -> Option<&'static str> {
+        self.engine.failure()
+    }
+
     fn now(&self) -> Timestamp {
         self.engine.now()
     }
