@@ -27,7 +27,7 @@ use shared_context_wire::{
     http::{Http, Options, RateLimit},
 };
 use tokio::{
-    net::TcpListener,
+    net::{TcpListener, TcpSocket},
     sync::oneshot,
     task::JoinHandle,
     time::{sleep, timeout},
@@ -61,6 +61,10 @@ const BUFFER_BYTES_MAX: usize = 64 << 10;
 const STOP_TIME_MAX: Duration = Duration::from_secs(5);
 /// How long to wait when the system gives no further connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How many connections the system keeps until they are taken. Of what comes beyond, the
+/// system drops the first packet, and the client's sends it again only after a second.
+const BACKLOG: u32 = 4_096;
 
 /// How a server is set up.
 #[derive(Clone)]
@@ -152,7 +156,7 @@ impl Server {
         let ServerOptions { address, removes_expired, folder, .. } = options.clone();
         let opened = tokio::task::spawn_blocking(move || open(&options)).await;
         let (shared, admin_key) = opened.map_err(|it| StartError::new(it.to_string()))??;
-        let listener = TcpListener::bind(address).await.map_err(|it| not_bound(address, &it))?;
+        let listener = listen(address).map_err(|it| not_bound(address, &it))?;
         let address = listener.local_addr().map_err(|it| not_bound(address, &it))?;
         // It is only a hint: a disk that is full has no room for it.
         if let Err(error) = ServerFile::write(&folder, &url(address)) {
@@ -234,6 +238,19 @@ fn open(options: &ServerOptions) -> Result<(Shared, String), StartError> {
         answers: Answers::new(),
     };
     Ok((shared, admin_key))
+}
+
+/// Listens on `address`.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // As every server on this system does: it can start anew at once.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Serves connections until told to stop, then lets them finish.

@@ -94,6 +94,17 @@ async fn a_port_in_use_is_named_and_the_folder_is_free_again() {
     Server::start(options(folder.path())).await.unwrap().stop().await;
 }
 
+/// The system kept 128 connections until they were taken, and dropped the first packet of
+/// those that came beyond: in a flood one in a hundred clients waited a second longer.
+#[tokio::test]
+async fn many_can_connect_before_one_is_taken() {
+    let listener = listen(LOOPBACK).unwrap();
+    let (address, at_most) = (listener.local_addr().unwrap(), Duration::from_millis(500));
+    let connect = |_| Client::connect_timeout(&address, at_most);
+    let connected = (0..300).map(connect).collect::<Result<Vec<_>, _>>();
+    assert_eq!(connected.unwrap().len(), 300);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_can_be_given_and_must_be_long() {
     let folder = tempdir().unwrap();
