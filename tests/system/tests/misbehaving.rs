@@ -31,6 +31,9 @@ const WILD: &str = "wild";
 const STREAMS: usize = 64;
 /// How long those who behave rest: they keep to their rate.
 const PAUSE: Duration = Duration::from_millis(10);
+/// How long who is refused waits before it asks again: less than it is told to. Without a
+/// rest the figures would be of how fast this machine refuses.
+const REFUSED: Duration = Duration::from_secs(2);
 /// How long memory has to be given back.
 const SETTLE: Duration = Duration::from_secs(5);
 
@@ -94,20 +97,8 @@ fn prepare(server: &Server) -> Vec<Client> {
         let request = json!({"action": "write_batch", "writes": writes});
         orchestrator.tool(WILD, &request).expect(200);
     }
-    orchestrator.tool(WILD, &json!({"action": "open_round"})).expect(200);
-    let list: Vec<_> = (0..40).map(|nth| json!({"id": format!("e{nth}"), "holds": nth})).collect();
-    let delta = json!({
-        "operation": "add", "path": "$.entities", "value": list, "provenance": "Made up",
-    });
-    let agents: Vec<_> =
-        (0..size(66)).map(|nth| orchestrator.mint(WILD, &format!("subagent:{nth}"))).collect();
-    // Nobody may fill a round alone.
-    for agent in agents.iter().cycle().take(size(40).max(4)) {
-        let deltas = vec![&delta; 10];
-        let request = json!({"action": "propose_deltas", "deltas": deltas});
-        agent.tool(WILD, &request).expect(200);
-    }
-    agents
+    orchestrator.tool(WILD, &json!({"action": "snapshot", "label": "before"})).expect(200);
+    (0..size(66)).map(|nth| orchestrator.mint(WILD, &format!("subagent:{nth}"))).collect()
 }
 
 /// Opens as many streams as the agent may have, reads none, and opens those anew that
@@ -121,7 +112,7 @@ fn hold_streams(agent: &Client, flood: &Flood) {
                 *stream = open(agent, &head, flood);
             }
         }
-        thread::sleep(Duration::from_millis(500));
+        thread::sleep(REFUSED);
     }
 }
 
@@ -139,12 +130,16 @@ fn leave_unread(agent: &Client, count: usize, flood: &Flood) {
     }
 }
 
-/// Has something computed that takes long, again and again.
+/// Has something computed that takes long and is told in few words, again and again.
 fn compute(agent: &Client, flood: &Flood) {
-    let request = json!({"action": "read_deltas", "path": "$.bindings.nothing"});
+    let request = json!({"action": "diff_snapshots", "from": "before"});
     while !flood.is_over() {
         match agent.try_tool(WILD, &request) {
-            Ok(answer) => flood.answered(answer.status),
+            Ok(answer) if answer.status == 200 => flood.answered(200),
+            Ok(answer) => {
+                flood.answered(answer.status);
+                thread::sleep(REFUSED / 10);
+            }
             // Its connection gave way.
             Err(_) => thread::sleep(PAUSE),
         }
