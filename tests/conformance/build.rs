@@ -3,7 +3,7 @@
 
 use std::{error::Error, path::Path};
 
-use shared_context_codec::{ACTIONS, Code};
+use shared_context_codec::{Code, actions};
 
 #[path = "src/case/mod.rs"]
 pub mod case;
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=src/coverage.rs");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
     let cases: Vec<_> = case::read_all(&folder)?.into_iter().map(|(_, case)| case).collect();
-    let actions: Vec<&str> = ACTIONS.iter().map(|it| it.name).collect();
+    let actions: Vec<&str> = actions().map(|it| it.name).collect();
     let codes: Vec<&str> = Code::ALL.iter().map(|it| it.as_str()).collect();
     let gaps = coverage::gaps(&cases, &actions, &codes);
     for gap in &gaps {

@@ -17,7 +17,7 @@ mod request;
 #[cfg(feature = "schema")]
 pub mod schema;
 
-pub use action::{ACTIONS, ActionInfo, System, may_change};
+pub use action::{ActionInfo, System, actions, may_change};
 pub use failure::Failure;
 pub use invoke::{
     Caller, Credential, Reply, config_to_json, invoke, parse_config, parse_document, perform,

@@ -10,18 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, js
 use serde_json::{Map, Value, json};
 use shared_context_core::Code;
 
-use crate::{
-    ACTIONS, ActionInfo,
-    json::Time,
-    reply::{
-        AuditReply, BatchReadReply, BatchReply, ChangesReply, ConvergenceReply, DeleteReply,
-        DeleteSessionReply, DeleteSnapshotReply, DeltasReply, DiffReply, EntryForm, HistoryReply,
-        InspectReply, ListReply, PromptReply, ProposedReply, ReadReply, RedactReply,
-        RedactRoundsReply, RestoreReply, RoundReply, SessionReply, SnapshotForm, SnapshotReply,
-        SnapshotsReply, StateReply, UnchangedReply, WriteReply,
-    },
-    request::{DocumentForm, RequestForm},
-};
+use crate::{ActionInfo, actions, json::Time};
 
 impl JsonSchema for Time {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -42,8 +31,7 @@ impl JsonSchema for Time {
 pub fn document() -> Value {
     let mut requests = SchemaSettings::draft2020_12().into_generator();
     let mut replies = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    let actions: Map<String, Value> = ACTIONS
-        .iter()
+    let described: Map<String, Value> = actions()
         .map(|it| {
             let roles: Vec<&str> = it.roles.iter().map(|role| role.as_str()).collect();
             let about = json!({
@@ -51,7 +39,7 @@ pub fn document() -> Value {
                 "roles": roles,
                 "is_change": it.is_change,
                 "request": request(it, &mut requests),
-                "reply": reply(it.name, &mut replies),
+                "reply": reply(it, &mut replies),
             });
             (it.name.to_owned(), about)
         })
@@ -63,8 +51,6 @@ pub fn document() -> Value {
     let mut definitions = replies.take_definitions(true);
     // What is sent and told in the same form may leave out more when it is sent.
     definitions.extend(requests.take_definitions(true));
-    // What keys are is told by the action.
-    definitions.remove("Keys");
     for (name, definition) in &mut definitions {
         bounds::bind_definition(name, definition);
     }
@@ -72,37 +58,28 @@ pub fn document() -> Value {
     restrict_formats(&mut definitions);
     json!({
         "tool": "shared_context",
-        "actions": actions,
+        "actions": described,
         "errors": errors,
         "$defs": definitions,
     })
 }
 
-/// The schema of an action's request: of all requests' members those it takes.
+/// The schema of an action's request.
 fn request(action: &ActionInfo, generator: &mut SchemaGenerator) -> Value {
-    let mut all: Value = RequestForm::json_schema(generator).into();
-    restrict_formats(&mut all);
-    let mut properties = Map::new();
-    properties.insert("action".to_owned(), json!({"const": action.name}));
-    let members = all.get_mut("properties").and_then(Value::as_object_mut);
-    for (name, mut schema) in members.map(mem::take).unwrap_or_default() {
-        if !action.takes(&name) {
-            continue;
+    let mut request: Value = (action.request_schema)(generator).into();
+    restrict_formats(&mut request);
+    let properties = request.get_mut("properties").and_then(Value::as_object_mut);
+    for (name, schema) in properties.into_iter().flatten() {
+        match name.as_str() {
+            "action" => *schema = json!({"const": action.name}),
+            "keys" => bounds::bind_keys(action.name, schema),
+            _ => bounds::bind(name, schema),
         }
-        if name == "keys" {
-            let description = schema.get("description").cloned().unwrap_or_default();
-            schema = bounds::keys(action.name, &description);
-        }
-        bounds::bind(&name, &mut schema);
-        if action.required.contains(&name.as_str()) {
-            refuse_null(&mut schema);
-        }
-        properties.insert(name, schema);
     }
     let required: Vec<&str> = ["action"].iter().chain(action.required).copied().collect();
     let mut request = json!({
         "type": "object",
-        "properties": properties,
+        "properties": request.get_mut("properties").map(mem::take),
         "required": required,
         "additionalProperties": false,
     });
@@ -110,60 +87,13 @@ fn request(action: &ActionInfo, generator: &mut SchemaGenerator) -> Value {
     request
 }
 
-/// Makes the schema of what is optional one of what is required.
-fn refuse_null(schema: &mut Value) {
-    let is_null = |it: &Value| *it == json!("null") || *it == json!({"type": "null"});
-    for member in ["type", "anyOf"] {
-        if let Some(Value::Array(kinds)) = schema.get_mut(member) {
-            kinds.retain(|it| !is_null(it));
-            if let ("type", [only]) = (member, kinds.as_slice()) {
-                let only = only.clone();
-                schema["type"] = only;
-            }
-        }
-    }
-}
-
 /// The schema of an action's reply.
-fn reply(name: &str, generator: &mut SchemaGenerator) -> Value {
-    match name {
-        "list_keys" => or_unchanged::<ListReply<'_>>(generator),
-        "read" => or_unchanged::<ReadReply<'_>>(generator),
-        "read_batch" => or_unchanged::<BatchReadReply<'_>>(generator),
-        "write" => generator.subschema_for::<WriteReply<'_>>(),
-        "delete" => generator.subschema_for::<DeleteReply<'_>>(),
-        "write_batch" => generator.subschema_for::<BatchReply<'_>>(),
-        "read_history" => generator.subschema_for::<HistoryReply<'_>>(),
-        "set_access" => generator.subschema_for::<EntryForm<'_>>(),
-        "snapshot" => generator.subschema_for::<SnapshotForm<'_>>(),
-        "list_snapshots" => generator.subschema_for::<SnapshotsReply<'_>>(),
-        "read_snapshot" => any_of(&[
-            generator.subschema_for::<SnapshotReply<'_>>(),
-            generator.subschema_for::<ReadReply<'_>>(),
-        ]),
-        "diff_snapshots" => generator.subschema_for::<DiffReply<'_>>(),
-        "restore_snapshot" => generator.subschema_for::<RestoreReply<'_>>(),
-        "delete_snapshot" => generator.subschema_for::<DeleteSnapshotReply<'_>>(),
-        "changes" => generator.subschema_for::<ChangesReply<'_>>(),
-        "open_round" | "close_round" => generator.subschema_for::<RoundReply<'_>>(),
-        "propose_deltas" => generator.subschema_for::<ProposedReply>(),
-        "read_state" => generator.subschema_for::<StateReply<'_>>(),
-        "read_deltas" => generator.subschema_for::<DeltasReply<'_>>(),
-        "convergence" => generator.subschema_for::<ConvergenceReply>(),
-        "redact_rounds" => generator.subschema_for::<RedactRoundsReply<'_>>(),
-        "redact" => generator.subschema_for::<RedactReply<'_>>(),
-        "inspect" => generator.subschema_for::<InspectReply<'_>>(),
-        "export_session" => generator.subschema_for::<DocumentForm>(),
-        "prompt" => generator.subschema_for::<PromptReply<'_>>(),
-        "delete_session" => generator.subschema_for::<DeleteSessionReply<'_>>(),
-        "audit" => generator.subschema_for::<AuditReply<'_>>(),
-        _ => generator.subschema_for::<SessionReply<'_>>(),
+fn reply(action: &ActionInfo, generator: &mut SchemaGenerator) -> Value {
+    let replies = (action.reply_schemas)(generator);
+    match replies.as_slice() {
+        [one] => one.clone().into(),
+        several => any_of(several).into(),
     }
-    .into()
-}
-
-fn or_unchanged<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    any_of(&[generator.subschema_for::<T>(), generator.subschema_for::<UnchangedReply>()])
 }
 
 fn any_of(schemas: &[Schema]) -> Schema {
@@ -191,7 +121,7 @@ mod tests {
     #[test]
     fn every_member_an_action_takes_has_a_schema() {
         let document = document();
-        for action in ACTIONS {
+        for action in actions() {
             let properties = &document["actions"][action.name]["request"]["properties"];
             for name in action.required.iter().chain(action.optional) {
                 assert!(properties.get(name).is_some(), "{} of {}", name, action.name);

@@ -3,7 +3,7 @@
 
 #![expect(clippy::print_stdout, reason = "digests are compared from run to run")]
 
-use shared_context_codec::ACTIONS;
+use shared_context_codec::actions;
 use shared_context_core::Code;
 use shared_context_simulation::{
     counts::Counts,
@@ -30,7 +30,7 @@ fn seeds_have_no_flaw_and_leave_nothing_out() {
         }
         counts += outcome.counts;
     }
-    for action in ACTIONS {
+    for action in actions() {
         assert!(counts.requests.contains_key(action.name), "nobody asks for {}", action.name);
     }
     // No session here counts with a tokenizer that might not be there, and no script is

@@ -1,80 +1,156 @@
 //! The actions of rounds (003).
 
-use super::{ANYONE, ActionInfo, ORCHESTRATOR, PARTICIPANTS, REDACTORS, System};
+use shared_context_core::{Command, Error, Line, RedactRounds};
 
-pub(super) const OPEN_ROUND: ActionInfo = ActionInfo {
-    name: "open_round",
-    system: System::Rounds,
-    roles: ORCHESTRATOR,
-    is_change: true,
-    description: "Open a round, in which participants propose deltas to the shared state; say how \
-                  much each counts and how disagreements are settled.",
-    required: &[],
-    optional: &["query", "weights", "strategies", "clip", "bytes_max", "request_id"],
+use super::{
+    ANYONE, ActionInfo, ORCHESTRATOR, PARTICIPANTS, REDACTORS, System,
+    declare::{actions, kind},
+};
+#[cfg(feature = "schema")]
+use crate::reply::{
+    ConvergenceReply, DeltasReply, ProposedReply, RedactRoundsReply, RoundReply, StateReply,
+};
+use crate::{
+    form::{self, form},
+    request::{
+        DeltaForm, StrategyForm, WeightForm,
+        parts::{
+            request_id,
+            rounds::{self as parts, SentPlan},
+        },
+        position,
+    },
 };
 
-pub(super) const PROPOSE_DELTAS: ActionInfo = ActionInfo {
-    name: "propose_deltas",
-    system: System::Rounds,
-    roles: PARTICIPANTS,
-    is_change: true,
-    description: "Propose changes of the shared state to the open round: all or nothing. Each says \
-                  where, what, and why; closing the round decides.",
-    required: &["deltas"],
-    optional: &["request_id"],
-};
+actions! {
+    ACTIONS of Rounds:
 
-pub(super) const CLOSE_ROUND: ActionInfo = ActionInfo {
-    name: "close_round",
-    system: System::Rounds,
-    roles: ORCHESTRATOR,
-    is_change: true,
-    description: "Merge the deltas of the open round into the next state, or discard them; every \
-                  delta is told what became of it.",
-    required: &[],
-    optional: &["clip", "discard", "request_id"],
-};
+    /// Open a round, in which participants propose deltas to the shared state; say how much
+    /// each counts and how disagreements are settled.
+    open_round: ORCHESTRATOR, change;
+        needs {}
+        takes {
+            /// What the session is about; for its first round only.
+            query: String,
+            /// How much participants count: for each the first that fits, 1 where none does.
+            weights: Vec<WeightForm>,
+            /// How disagreements are settled: for each path the first that fits,
+            /// weighted-merge where none does.
+            strategies: Vec<StrategyForm>,
+            /// What goes when the state would be too large; lowest-weight-first when absent,
+            /// on closing what the round was opened with.
+            clip: String,
+            /// The most bytes the state may have, 1000 to 262144; as before when absent, at
+            /// first 50000.
+            bytes_max: u32,
+            /// Your own name for this request, up to 64 characters: sending the same
+            /// request again under it is safe.
+            request_id: String,
+        }
+        answers RoundReply<'_>;
+        |it| {
+            let request_id = request_id(it.request_id.as_deref())?;
+            let plan = SentPlan {
+                weights: it.weights.into_iter().flatten().map(Into::into).collect(),
+                strategies: it.strategies.into_iter().flatten().map(Into::into).collect(),
+                clip: it.clip,
+                bytes_max: it.bytes_max,
+            };
+            parts::open_round(it.query, plan, request_id)
+        };
 
-pub(super) const REDACT_ROUNDS: ActionInfo = ActionInfo {
-    name: "redact_rounds",
-    system: System::Rounds,
-    roles: REDACTORS,
-    is_change: true,
-    description: "Replace every text of states and deltas that has this text in it by a marker, \
-                  everywhere it is kept. For a secret that slipped in.",
-    required: &["text", "reason"],
-    optional: &[],
-};
+    /// Propose changes of the shared state to the open round: all or nothing. Each says where,
+    /// what, and why; closing the round decides.
+    propose_deltas: PARTICIPANTS, change;
+        needs {
+            /// The changes that are proposed, 1 to 200.
+            deltas: Vec<DeltaForm>,
+        }
+        takes {
+            /// Your own name for this request, up to 64 characters: sending the same
+            /// request again under it is safe.
+            request_id: String,
+        }
+        answers ProposedReply;
+        |it| {
+            let request_id = request_id(it.request_id.as_deref())?;
+            parts::propose_deltas(it.deltas.iter().map(DeltaForm::sent).collect(), request_id)
+        };
 
-pub(super) const READ_STATE: ActionInfo = ActionInfo {
-    name: "read_state",
-    system: System::Rounds,
-    roles: ANYONE,
-    is_change: false,
-    description: "Read the shared state as it is, with the round that is open, or as it was after \
-                  an earlier round.",
-    required: &[],
-    optional: &["round"],
-};
+    /// Merge the deltas of the open round into the next state, or discard them; every delta is
+    /// told what became of it.
+    close_round: ORCHESTRATOR, change;
+        needs {}
+        takes {
+            /// What goes when the state would be too large; lowest-weight-first when absent,
+            /// on closing what the round was opened with.
+            clip: String,
+            /// Whether the round ends without applying any of its deltas.
+            discard: bool,
+            /// Your own name for this request, up to 64 characters: sending the same
+            /// request again under it is safe.
+            request_id: String,
+        }
+        answers RoundReply<'_>;
+        |it| {
+            let request_id = request_id(it.request_id.as_deref())?;
+            parts::close_round(it.clip.as_deref(), it.discard.unwrap_or(false), request_id)
+        };
 
-pub(super) const READ_DELTAS: ActionInfo = ActionInfo {
-    name: "read_deltas",
-    system: System::Rounds,
-    roles: ANYONE,
-    is_change: false,
-    description: "Read who proposed what and why, and what became of it, oldest first; of all \
-                  places, or of one and what is below it.",
-    required: &[],
-    optional: &["path", "round", "after", "limit"],
-};
+    /// Read the shared state as it is, with the round that is open, or as it was after an
+    /// earlier round.
+    read_state: ANYONE, read;
+        needs {}
+        takes {
+            /// A round: the state as it was after this one, or only its deltas.
+            round: u64,
+        }
+        answers StateReply<'_>;
+        |it| Ok(Command::ReadState { round: it.round });
 
-pub(super) const CONVERGENCE: ActionInfo = ActionInfo {
-    name: "convergence",
-    system: System::Rounds,
-    roles: ANYONE,
-    is_change: false,
-    description: "Tell of each round how much of the state it left as it was: near 1, the \
-                  participants agree.",
-    required: &[],
-    optional: &[],
-};
+    /// Read who proposed what and why, and what became of it, oldest first; of all places, or
+    /// of one and what is below it.
+    read_deltas: ANYONE, read;
+        needs {}
+        takes {
+            /// Only deltas about this place, or what is below it: a `JSONPath` such as
+            /// $.bindings.customer.
+            path: String,
+            /// A round: the state as it was after this one, or only its deltas.
+            round: u64,
+            /// Begin after this delta: its round and sequence, as `next_after` tells them.
+            after: String,
+            /// How many commits or deltas at most, 1 to 1000; 100 when absent.
+            limit: u32,
+        }
+        answers DeltasReply<'_>;
+        |it| {
+            let after = it.after.as_deref().map(position).transpose()?;
+            parts::read_deltas(it.path.as_deref(), it.round, after, it.limit)
+        };
+
+    /// Tell of each round how much of the state it left as it was: near 1, the participants
+    /// agree.
+    convergence: ANYONE, read;
+        needs {}
+        takes {}
+        answers ConvergenceReply;
+        |_it| Ok(Command::ReadConvergence);
+
+    /// Replace every text of states and deltas that has this text in it by a marker, everywhere
+    /// it is kept. For a secret that slipped in.
+    redact_rounds: REDACTORS, change;
+        needs {
+            /// The secret, or a part of it by which every text that has it can be told: 4 to
+            /// 1000 characters.
+            text: String,
+            /// Why, in one line.
+            reason: String,
+        }
+        takes {}
+        answers RedactRoundsReply<'_>;
+        |it| {
+            let reason = Line::parse("reason", &it.reason)?;
+            Ok(Command::RedactRounds(RedactRounds::new(&it.text, reason)?))
+        };
+}

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use crate::{json::Time, request::Keys};
-pub(crate) use read::parse;
+use crate::json::Time;
+pub(crate) use read::{parse, text};
 
 /// A JSON object whose members are known. The macro `form` implements it.
 pub(crate) trait Form {
@@ -75,7 +75,6 @@ enum To<'a> {
     Instant(&'a mut Time),
     Raw(&'a mut Box<RawValue>),
     Sent(&'a mut Option<Box<RawValue>>),
-    Keys(&'a mut Keys),
     Named(&'a mut BTreeMap<String, String>),
     Form(&'a mut dyn Form),
     List(&'a mut dyn List),
@@ -127,7 +126,7 @@ macro_rules! members {
 
 members! {
     Text(String), Number(u64), Small(u32), Real(f64), Flag(bool), Instant(Time),
-    Raw(Box<RawValue>), Keys(Keys), Named(BTreeMap<String, String>),
+    Raw(Box<RawValue>), Named(BTreeMap<String, String>),
 }
 
 impl Member for AsSent {

@@ -4,14 +4,11 @@ use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
+    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
 use super::{Form, List, Optional, To};
-use crate::{
-    json::{ParseError, Time},
-    request::Keys,
-};
+use crate::json::{ParseError, Time};
 
 /// Reads `bytes` as one form.
 pub(crate) fn parse<F: Form + Default>(bytes: &[u8]) -> Result<F, ParseError> {
@@ -28,6 +25,16 @@ fn fill(form: &mut dyn Form, bytes: &[u8]) -> Result<(), ParseError> {
     json.end().map_err(|err| ParseError(err.to_string()))
 }
 
+/// Reads the text of the member `name` of the object `bytes`, and looks at nothing behind
+/// it.
+pub(crate) fn text(bytes: &[u8], name: &'static str) -> Result<String, ParseError> {
+    let (mut found, mut place) = (None, Place::default());
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    // Once it is found, what the reader says of the rest does not count.
+    let read = json.deserialize_map(ReadOne(name, &mut found, &mut place));
+    found.map_or_else(|| read.map_err(|err| ParseError(format!("{place}{err}"))), Ok)
+}
+
 /// Reads one value.
 fn read<'de, D: Deserializer<'de>>(to: To<'_>, place: &mut Place, from: D) -> Result<(), D::Error> {
     match to {
@@ -39,7 +46,6 @@ fn read<'de, D: Deserializer<'de>>(to: To<'_>, place: &mut Place, from: D) -> Re
         To::Instant(it) => *it = Time::deserialize(from)?,
         To::Raw(it) => *it = Box::deserialize(from)?,
         To::Sent(it) => *it = Some(Box::deserialize(from)?),
-        To::Keys(it) => from.deserialize_any(ReadKeys(it, place))?,
         To::Named(it) => from.deserialize_map(ReadNamed(it, place))?,
         To::Form(it) => {
             from.deserialize_map(ReadForm(it, place))?;
@@ -184,6 +190,31 @@ impl<'de> Visitor<'de> for ReadNamed<'_> {
     }
 }
 
+/// Reads the text of one member, and stops there.
+struct ReadOne<'a>(&'static str, &'a mut Option<String>, &'a mut Place);
+
+impl<'de> Visitor<'de> for ReadOne<'_> {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<String, A::Error> {
+        let Self(wanted, found, place) = self;
+        while let Some((_, name)) = next_name(&mut map, None, place)? {
+            if name == wanted {
+                let mut text = String::new();
+                map.next_value_seed(Behind(To::Text(&mut text), Step::Member(name), place))?;
+                *found = Some(text);
+                return Ok(String::new());
+            }
+            map.next_value::<IgnoredAny>()?;
+        }
+        Err(A::Error::missing_field(wanted))
+    }
+}
+
 struct ReadList<'a, 'b>(&'a mut (dyn List + 'b), &'a mut Place);
 
 impl<'de> Visitor<'de> for ReadList<'_, '_> {
@@ -202,28 +233,6 @@ impl<'de> Visitor<'de> for ReadList<'_, '_> {
                 break;
             }
         }
-        Ok(())
-    }
-}
-
-struct ReadKeys<'a>(&'a mut Keys, &'a mut Place);
-
-impl<'de> Visitor<'de> for ReadKeys<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of keys, or a pattern")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<(), E> {
-        *self.0 = Keys::Pattern(text.to_owned());
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<(), A::Error> {
-        let mut keys: Vec<String> = Vec::new();
-        ReadList(&mut keys, self.1).visit_seq(items)?;
-        *self.0 = Keys::List(keys);
         Ok(())
     }
 }

@@ -117,7 +117,7 @@ pub(crate) fn document(text: &str) -> Result<Config, Error> {
     parse(form::parse(text.as_bytes()).map_err(malformed)?)
 }
 
-pub(super) fn parse(form: ConfigForm) -> Result<Config, Error> {
+pub(crate) fn parse(form: ConfigForm) -> Result<Config, Error> {
     let (limits, kept) = (Limits::default(), Retention::default());
     Ok(Config {
         limits: Limits {

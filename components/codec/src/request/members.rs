@@ -1,24 +1,7 @@
-//! Members of requests that have members of their own, or more than one form.
+//! Members of requests that have members of their own.
 
 use super::parts::{SentDelete, SentOptions, SentWrite};
 use crate::{form::form, json::Time};
-
-/// Keys one by one, or as a pattern.
-#[derive(Debug)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(untagged))]
-pub(crate) enum Keys {
-    /// For `read_batch`.
-    List(Vec<String>),
-    /// For `changes`.
-    Pattern(String),
-}
-
-impl Default for Keys {
-    fn default() -> Self {
-        Self::List(Vec::new())
-    }
-}
 
 /// One write of a batch.
 #[derive(Debug, Default)]

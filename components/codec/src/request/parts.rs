@@ -114,6 +114,15 @@ impl SentDelete {
     }
 }
 
+/// The name that a request was given, so that it can be sent again.
+///
+/// # Errors
+///
+/// `MALFORMED_REQUEST`.
+pub(crate) fn request_id(sent: Option<&str>) -> Result<Option<RequestId>, Error> {
+    sent.map(RequestId::parse).transpose()
+}
+
 /// The command to change who may read and write `key`.
 ///
 /// # Errors

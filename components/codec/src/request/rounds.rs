@@ -1,13 +1,10 @@
-//! Requests on rounds (003), and the lists they have.
+//! What requests on rounds (003) have lists of.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use shared_context_core::{Command, Error};
+use shared_context_core::Error;
 
-use super::{
-    RequestForm,
-    parts::rounds::{self as parts, SentDelta, SentPlan, SentStrategy, SentWeight},
-};
+use super::parts::rounds::{SentDelta, SentStrategy, SentWeight};
 use crate::form::{AsSent, form};
 
 /// How much the deltas of some participants count.
@@ -24,6 +21,12 @@ pub(crate) struct WeightForm {
 }
 
 form! { WeightForm: participant, weight }
+
+impl From<WeightForm> for SentWeight {
+    fn from(it: WeightForm) -> Self {
+        Self { participant: it.participant, weight: it.weight }
+    }
+}
 
 /// How disagreements about some paths are settled.
 #[derive(Debug, Default, Serialize)]
@@ -43,6 +46,12 @@ pub(crate) struct StrategyForm {
 }
 
 form! { StrategyForm: path, strategy, experts }
+
+impl From<StrategyForm> for SentStrategy {
+    fn from(it: StrategyForm) -> Self {
+        Self { path: it.path, strategy: it.strategy, experts: it.experts }
+    }
+}
 
 /// One change that is proposed.
 #[derive(Debug, Default)]
@@ -67,7 +76,7 @@ pub(crate) struct DeltaForm {
 form! { DeltaForm: operation, path, value, provenance }
 
 impl DeltaForm {
-    fn sent(&self) -> SentDelta<'_> {
+    pub(crate) fn sent(&self) -> SentDelta<'_> {
         SentDelta {
             operation: &self.operation,
             path: &self.path,
@@ -77,50 +86,11 @@ impl DeltaForm {
     }
 }
 
-impl RequestForm {
-    pub(super) fn open_round(self) -> Result<Command, Error> {
-        let request_id = self.request_id()?;
-        let weights = self.weights.unwrap_or_default().into_iter();
-        let strategies = self.strategies.unwrap_or_default().into_iter();
-        let plan = SentPlan {
-            weights: weights
-                .map(|it| SentWeight { participant: it.participant, weight: it.weight })
-                .collect(),
-            strategies: strategies
-                .map(|it| SentStrategy {
-                    path: it.path,
-                    strategy: it.strategy,
-                    experts: it.experts,
-                })
-                .collect(),
-            clip: self.clip,
-            bytes_max: self.bytes_max,
-        };
-        parts::open_round(self.query, plan, request_id)
-    }
-
-    pub(super) fn propose_deltas(&self) -> Result<Command, Error> {
-        let request_id = self.request_id()?;
-        let deltas = self.deltas.iter().flatten().map(DeltaForm::sent);
-        parts::propose_deltas(deltas.collect(), request_id)
-    }
-
-    pub(super) fn close_round(&self) -> Result<Command, Error> {
-        let request_id = self.request_id()?;
-        parts::close_round(self.clip.as_deref(), self.discard.unwrap_or(false), request_id)
-    }
-
-    pub(super) fn read_deltas(&self) -> Result<Command, Error> {
-        let after = self.after.as_deref().map(position).transpose()?;
-        parts::read_deltas(self.path.as_deref(), self.round, after, self.limit)
-    }
-}
-
 /// The most digits of a round, and of a sequence in it: each such number fits.
 const POSITION_DIGITS_MAX: (usize, usize) = (19, 9);
 
 /// The round and sequence that `after` names.
-fn position(after: &str) -> Result<(u64, u32), Error> {
+pub(crate) fn position(after: &str) -> Result<(u64, u32), Error> {
     let is_number = |it: &str, digits: usize| {
         (1..=digits).contains(&it.len()) && it.bytes().all(|b| b.is_ascii_digit())
     };

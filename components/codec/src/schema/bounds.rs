@@ -107,17 +107,17 @@ pub(super) fn bind(name: &str, schema: &mut Value) {
     merge(schema, bounds);
 }
 
-/// The keys that the action `action` takes: a list of some, or a pattern.
-pub(super) fn keys(action: &str, description: &Value) -> Value {
-    let mut schema = match action {
-        "changes" => json!({"type": ["string", "null"], "pattern": KEY_PATTERN}),
+/// Adds to the keys that the action `action` takes what they are bound to: a list of some,
+/// or a pattern.
+pub(super) fn bind_keys(action: &str, schema: &mut Value) {
+    let bounds = match action {
+        "changes" => json!({"pattern": KEY_PATTERN}),
         _ => json!({
-            "type": "array", "items": {"type": "string", "pattern": KEY},
+            "items": {"type": "string", "pattern": KEY},
             "minItems": 1, "maxItems": BATCH_KEYS_MAX, "uniqueItems": true,
         }),
     };
-    merge(&mut schema, json!({"description": description}));
-    schema
+    merge(schema, bounds);
 }
 
 /// Binds the members of the definition `name`, if it is one of requests.

@@ -105,7 +105,8 @@ fn a_malformed_request_is_told_where_and_why() {
     check(r#"{"action":"read","Key":"a"}"#, "`Key`; did you mean key?");
     check(r#"{"action":"read","key":"a","zzz":1}"#, "unknown field `zzz`, expected one of");
     check(r#"{"action":"read","key":"a","limit":1}"#, "unknown field `limit` in read");
-    check(r#"{"action":"write","key":"a","value":null}"#, "missing field `value` in write");
+    let null = r#"{"action":"write","key":"a","value":null}"#;
+    check(null, "value: invalid type: null, expected a string");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use shared_context_codec::{ACTIONS, Failure, Reply, System};
+use shared_context_codec::{Failure, Reply, System, actions};
 
 use super::{Asked, Cache, Refusal, Told, fault::Fault, params::Params, server::one_page};
 use crate::{
@@ -94,7 +94,7 @@ async fn json_tool<E: Engine>(
 /// all is the JSON tool's to reject.
 fn check_listed(system: System, arguments: &Params<'_>) -> Result<(), Failure> {
     let Ok(Some(action)) = arguments.text("action") else { return Ok(()) };
-    let Some(known) = ACTIONS.iter().find(|it| it.name == action) else { return Ok(()) };
+    let Some(known) = actions().find(|it| it.name == action) else { return Ok(()) };
     let (name, tool) = (known.name, tools::name(system));
     match tools::listed_by(known) {
         Some(listed_by) if listed_by == tool => Ok(()),

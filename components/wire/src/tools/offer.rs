@@ -4,7 +4,7 @@
 //! those who may ask for it, with members that suffice.
 
 use serde_json::{Value, json};
-use shared_context_codec::{ACTIONS, ActionInfo, System};
+use shared_context_codec::{ActionInfo, System};
 use shared_context_core::Role;
 
 use super::schema::{Arguments, Kind, Member, Needed, Optional};
@@ -23,7 +23,7 @@ pub(super) fn of(
 ) -> (Vec<&'static ActionInfo>, Vec<Member>) {
     let is_offered =
         |it: &&ActionInfo| it.system == system && it.roles.contains(&role) && fits(it.name);
-    let actions: Vec<&ActionInfo> = ACTIONS.iter().filter(is_offered).collect();
+    let actions: Vec<&ActionInfo> = shared_context_codec::actions().filter(is_offered).collect();
     let is_taken = |it: &&Member| actions.iter().any(|action| action.takes(it.name));
     let members = members.iter().filter(is_taken).copied().collect();
     (actions, members)

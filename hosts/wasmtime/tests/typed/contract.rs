@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use shared_context_codec::ACTIONS;
+use shared_context_codec::actions;
 use wit_parser::{Function, Resolve, Type, TypeDefKind, WorldItem};
 
 /// The typed functions for each action.
@@ -109,7 +109,7 @@ fn member(name: &str) -> String {
 #[test]
 fn every_action_has_typed_functions_that_take_each_of_its_members() {
     let mut functions = typed_functions();
-    for action in ACTIONS {
+    for action in actions() {
         let named = FUNCTIONS.iter().find(|(name, _)| *name == action.name);
         let Some((_, named)) = named else { panic!("{} has no typed function", action.name) };
         let mut typed = BTreeSet::new();

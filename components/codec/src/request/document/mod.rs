@@ -11,7 +11,7 @@ mod rounds;
 use std::{borrow::Cow, collections::BTreeMap, mem};
 
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use shared_context_core::{
     Config, Error, SessionId, canonical, digest::sha256, portable::Portable, rounds::RoundHistory,
     store::Entry,
@@ -315,6 +315,31 @@ fn check_items<'a>(
         None => section.to_owned(),
     };
     Err(Error::DocumentAltered { place })
+}
+
+/// A document as it was sent, to be read by itself.
+#[derive(Debug, Default)]
+pub(crate) struct SentDocument(pub(crate) Box<RawValue>);
+
+impl Member for SentDocument {
+    fn slot(&mut self) -> Slot<'_> {
+        self.0.slot()
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for SentDocument {
+    fn schema_name() -> Cow<'static, str> {
+        DocumentForm::schema_name()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"anyOf": [generator.subschema_for::<DocumentForm>()]})
+    }
 }
 
 /// Reads a document.

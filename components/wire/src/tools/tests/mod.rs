@@ -2,7 +2,7 @@
 //! and whether what calls answer fits them.
 
 use serde_json::{Value, json};
-use shared_context_codec::{ACTIONS, ActionInfo, Failure, System};
+use shared_context_codec::{ActionInfo, Failure, System, actions};
 
 use super::*;
 use crate::mint::Issued;
@@ -58,7 +58,7 @@ fn offers(role: Role) -> [(System, &'static [&'static str], Value); 2] {
 }
 
 fn allowed(role: Role, system: System) -> impl Iterator<Item = &'static ActionInfo> {
-    ACTIONS.iter().filter(move |it| it.system == system && it.roles.contains(&role))
+    actions().filter(move |it| it.system == system && it.roles.contains(&role))
 }
 
 /// An action that is added is offered at once; one that an agent may not ask for
@@ -145,7 +145,7 @@ fn the_strict_forms_are_one_tool_and_its_members_suffice_for_its_actions() {
         assert_eq!(anthropic["required"], json!(["action"]));
         assert!(!members.contains_key("session"), "the program knows its session");
         for name in names(&members["action"]["enum"]) {
-            let action = ACTIONS.iter().find(|it| it.name == name).unwrap();
+            let action = actions().find(|it| it.name == name).unwrap();
             assert!(action.required.iter().all(|it| members.contains_key(*it)), "{name}");
         }
     }

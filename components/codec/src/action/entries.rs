@@ -1,0 +1,201 @@
+//! The actions of entries (000 §3).
+
+use shared_context_core::{Command, Delete, Error, Key, Prefix, Write, port::Revision};
+
+use super::{
+    ANYONE, ActionInfo, PARTICIPANTS, System,
+    declare::{actions, kind},
+};
+#[cfg(feature = "schema")]
+use crate::reply::{
+    BatchReadReply, BatchReply, DeleteReply, EntryForm, HistoryReply, ListReply, ReadReply,
+    UnchangedReply, WriteReply,
+};
+use crate::{
+    form::{self, form},
+    json::Time,
+    request::{
+        DeleteForm, WriteForm,
+        parts::{self, SentDelete, SentOptions, SentWrite, request_id},
+    },
+};
+
+actions! {
+    ACTIONS of Store:
+
+    /// List every key with its metadata and the store's totals; never a value. Call it first,
+    /// then read only what the task needs.
+    list_keys: ANYONE, read;
+        needs {}
+        takes {
+            /// Only keys with this prefix.
+            prefix: String,
+            /// Answer `{"unchanged":true}` if nothing asked for changed after this
+            /// revision.
+            if_changed_since: u64,
+        }
+        answers ListReply<'_>, UnchangedReply;
+        |it| Ok(Command::ListKeys {
+            prefix: it.prefix.as_deref().map(Prefix::parse).transpose()?,
+            if_changed_since: it.if_changed_since.map(Revision),
+        });
+
+    /// Read the value of one key.
+    read: ANYONE, read;
+        needs {
+            /// The key: 1 to 64 of a-z, 0-9 and _; where the session allows prefixes also
+            /// prefix:key.
+            key: String,
+        }
+        takes {
+            /// Answer `{"unchanged":true}` if nothing asked for changed after this
+            /// revision.
+            if_changed_since: u64,
+        }
+        answers ReadReply<'_>, UnchangedReply;
+        |it| Ok(Command::Read {
+            key: Key::parse(&it.key)?,
+            if_changed_since: it.if_changed_since.map(Revision),
+        });
+
+    /// Create or overwrite one key. Store conclusions, not raw data.
+    write: PARTICIPANTS, change;
+        needs {
+            /// The key: 1 to 64 of a-z, 0-9 and _; where the session allows prefixes also
+            /// prefix:key.
+            key: String,
+            /// The text to store. Structured data is serialized.
+            value: String,
+        }
+        takes {
+            /// Only if the entry has this version; 0: only if the key does not exist.
+            if_version: u64,
+            /// Only if the entry was last written at this revision.
+            if_revision: u64,
+            /// Your own name for this request, up to 64 characters: sending the same
+            /// request again under it is safe.
+            request_id: String,
+            /// The entry expires this many seconds after the write, 1 to 315360000.
+            ttl_seconds: u64,
+            /// The entry expires at this instant, RFC 3339.
+            expires_at: Time,
+            /// Who may read the entry, as patterns: *, orchestrator, subagent:{task},
+            /// subagent:{task}:{id}, where * in task and id stands for any text.
+            readable_by: Vec<String>,
+            /// Who may write the entry, as patterns.
+            writable_by: Vec<String>,
+            /// Whether earlier versions of the entry are kept.
+            history: bool,
+        }
+        answers WriteReply<'_>;
+        |it| {
+            let request_id = request_id(it.request_id.as_deref())?;
+            let write = SentWrite {
+                key: it.key,
+                value: it.value,
+                if_version: it.if_version,
+                if_revision: it.if_revision,
+                options: SentOptions {
+                    ttl_seconds: it.ttl_seconds,
+                    expires_at: it.expires_at.map(|it| it.0),
+                    readable_by: it.readable_by,
+                    writable_by: it.writable_by,
+                    history: it.history,
+                },
+            };
+            Ok(Command::Write(Write { request_id, ..write.check()? }))
+        };
+
+    /// Remove one key that is no longer relevant.
+    delete: PARTICIPANTS, change;
+        needs {
+            /// The key: 1 to 64 of a-z, 0-9 and _; where the session allows prefixes also
+            /// prefix:key.
+            key: String,
+        }
+        takes {
+            /// Only if the entry has this version; 0: only if the key does not exist.
+            if_version: u64,
+            /// Only if the entry was last written at this revision.
+            if_revision: u64,
+            /// Your own name for this request, up to 64 characters: sending the same
+            /// request again under it is safe.
+            request_id: String,
+        }
+        answers DeleteReply<'_>;
+        |it| {
+            let request_id = request_id(it.request_id.as_deref())?;
+            let (if_version, if_revision) = (it.if_version, it.if_revision);
+            let delete = SentDelete { key: it.key, if_version, if_revision }.check()?;
+            Ok(Command::Delete(Delete { request_id, ..delete }))
+        };
+
+    /// Read several keys as they are at one moment; tells which are missing.
+    read_batch: ANYONE, read;
+        needs {
+            /// The keys, 1 to 100, none of them twice. For `changes`: only changes of the
+            /// keys that match this pattern, in which * stands for any text.
+            keys: Vec<String>,
+        }
+        takes {
+            /// Answer `{"unchanged":true}` if nothing asked for changed after this
+            /// revision.
+            if_changed_since: u64,
+        }
+        answers BatchReadReply<'_>, UnchangedReply;
+        |it| parts::read_batch(&it.keys, it.if_changed_since.map(Revision));
+
+    /// Write and delete several keys at once: all or nothing.
+    write_batch: PARTICIPANTS, change;
+        needs {}
+        takes {
+            /// The writes, each as a request to write.
+            writes: Vec<WriteForm>,
+            /// The deletes, each as a request to delete.
+            deletes: Vec<DeleteForm>,
+            /// Your own name for this request, up to 64 characters: sending the same
+            /// request again under it is safe.
+            request_id: String,
+        }
+        answers BatchReply<'_>;
+        |it| {
+            let request_id = request_id(it.request_id.as_deref())?;
+            let writes = it.writes.unwrap_or_default().into_iter().map(Into::into);
+            let deletes = it.deletes.unwrap_or_default().into_iter().map(Into::into);
+            parts::write_batch(writes.collect(), deletes.collect(), request_id)
+        };
+
+    /// Read the versions of a key that are kept, oldest first.
+    read_history: ANYONE, read;
+        needs {
+            /// The key: 1 to 64 of a-z, 0-9 and _; where the session allows prefixes also
+            /// prefix:key.
+            key: String,
+        }
+        takes {
+            /// Only versions of these numbers; all that are kept when absent.
+            versions: Vec<u64>,
+        }
+        answers HistoryReply<'_>;
+        |it| Ok(Command::ReadHistory {
+            key: Key::parse(&it.key)?,
+            versions: it.versions.unwrap_or_default(),
+        });
+
+    /// Change who may read and write a key. For the orchestrator and who wrote the key last.
+    set_access: PARTICIPANTS, change;
+        needs {
+            /// The key: 1 to 64 of a-z, 0-9 and _; where the session allows prefixes also
+            /// prefix:key.
+            key: String,
+        }
+        takes {
+            /// Who may read the entry, as patterns: *, orchestrator, subagent:{task},
+            /// subagent:{task}:{id}, where * in task and id stands for any text.
+            readable_by: Vec<String>,
+            /// Who may write the entry, as patterns.
+            writable_by: Vec<String>,
+        }
+        answers EntryForm<'_>;
+        |it| parts::set_access(&it.key, it.readable_by.as_deref(), it.writable_by.as_deref());
+}

@@ -1,0 +1,94 @@
+//! The actions: their names, who may ask for them, what they are for, what their requests
+//! have and which commands they make. Each is declared in the list of its system.
+
+mod declare;
+mod entries;
+mod rounds;
+mod session;
+mod snapshots;
+
+use shared_context_core::{Command, Error, Role};
+
+use crate::{form, json::ParseError};
+
+/// What is known of an action without performing it.
+#[derive(Debug, Clone, Copy)]
+pub struct ActionInfo {
+    /// Its name in a request.
+    pub name: &'static str,
+    /// What it is about.
+    pub system: System,
+    /// Who may ask for it.
+    pub roles: &'static [Role],
+    /// Whether it can change anything.
+    pub is_change: bool,
+    /// What it does, for agents and people.
+    pub description: &'static str,
+    /// The members its request must have, besides `action`.
+    pub required: &'static [&'static str],
+    /// The members its request may have.
+    pub optional: &'static [&'static str],
+    /// Makes the command of a request that names it.
+    pub(crate) command: ToCommand,
+    /// The schema of its request.
+    #[cfg(feature = "schema")]
+    pub(crate) request_schema: fn(&mut schemars::SchemaGenerator) -> schemars::Schema,
+    /// The schemas of its replies.
+    #[cfg(feature = "schema")]
+    pub(crate) reply_schemas: fn(&mut schemars::SchemaGenerator) -> Vec<schemars::Schema>,
+}
+
+/// Reads a request, and makes the command of it.
+type ToCommand = fn(&[u8]) -> Result<Result<Command, Error>, ParseError>;
+
+/// What an action is about: agents may be offered each by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum System {
+    /// The entries of a session, and the session around them.
+    Store,
+    /// The rounds of a session, and the state they agree on (003).
+    Rounds,
+}
+
+impl ActionInfo {
+    /// Whether its request may have the member `name`.
+    pub fn takes(&self, name: &str) -> bool {
+        self.required.iter().chain(self.optional).any(|it| *it == name)
+    }
+}
+
+const ANYONE: &[Role] = &[Role::Agent, Role::Orchestrator, Role::Admin];
+const PARTICIPANTS: &[Role] = &[Role::Agent, Role::Orchestrator];
+const ORCHESTRATOR: &[Role] = &[Role::Orchestrator];
+const REDACTORS: &[Role] = &[Role::Orchestrator, Role::Admin];
+const ADMIN: &[Role] = &[Role::Admin];
+
+/// The lists of actions.
+const LISTS: [&[ActionInfo]; 4] =
+    [entries::ACTIONS, snapshots::ACTIONS, rounds::ACTIONS, session::ACTIONS];
+
+/// Every action, those of 000 §3 first.
+pub fn actions() -> impl Iterator<Item = &'static ActionInfo> {
+    LISTS.into_iter().flatten()
+}
+
+/// Whether `request` may change anything: a hint for hosts that let changes of
+/// one bucket queue. It looks at the action only; what is not understood may
+/// change everything.
+pub fn may_change(request: &[u8]) -> bool {
+    named_in(request).ok().and_then(|it| find(&it)).is_none_or(|it| it.is_change)
+}
+
+/// The name of the action that `request` asks for.
+///
+/// # Errors
+///
+/// Why there is none.
+pub(crate) fn named_in(request: &[u8]) -> Result<String, ParseError> {
+    form::text(request, "action")
+}
+
+/// The action called `name`.
+pub(crate) fn find(name: &str) -> Option<&'static ActionInfo> {
+    actions().find(|it| it.name == name)
+}

@@ -1,0 +1,140 @@
+//! The actions of the session around the entries, most of them the operator's.
+
+use shared_context_core::{Command, Error, Key, Line, Participant, port::Revision, tokens::Tokens};
+
+use super::{
+    ADMIN, ANYONE, ActionInfo, REDACTORS, System,
+    declare::{actions, kind},
+};
+#[cfg(feature = "schema")]
+use crate::reply::{
+    AuditReply, DeleteSessionReply, InspectReply, PromptReply, RedactReply, SessionReply,
+};
+#[cfg(feature = "schema")]
+use crate::request::DocumentForm;
+use crate::{
+    form::{self, form},
+    request::{ConfigForm, SentDocument, config, parse_document, parts},
+};
+
+actions! {
+    ACTIONS of Store:
+
+    /// Replace the values of a key by their digests everywhere they are kept. For a secret that
+    /// slipped in.
+    redact: REDACTORS, change;
+        needs {
+            /// The key: 1 to 64 of a-z, 0-9 and _; where the session allows prefixes also
+            /// prefix:key.
+            key: String,
+            /// Why, in one line.
+            reason: String,
+        }
+        takes {
+            /// Only the value written at this revision.
+            revision: u64,
+        }
+        answers RedactReply<'_>;
+        |it| Ok(Command::Redact {
+            reason: Line::parse("reason", &it.reason)?,
+            key: Key::parse(&it.key)?,
+            revision: it.revision.map(Revision),
+        });
+
+    /// Render the key conventions, write discipline and read pattern as text for a
+    /// participant's system prompt.
+    prompt: ANYONE, read;
+        needs {}
+        takes {
+            /// Whose prompt: orchestrator, subagent:{task} or subagent:{task}:{id}. Your
+            /// own when absent.
+            participant: String,
+            /// The most tokens the text may have; 1000 when absent.
+            max_tokens: u32,
+        }
+        answers PromptReply<'_>;
+        |it| Ok(Command::Prompt {
+            participant: it.participant.as_deref().map(Participant::parse).transpose()?,
+            max_tokens: it.max_tokens.map(Tokens),
+        });
+
+    /// Show the session's status, totals and configuration.
+    show_session: ANYONE, read;
+        needs {}
+        takes {}
+        answers SessionReply<'_>;
+        |_it| Ok(Command::ShowSession);
+
+    /// Create the session, empty and active.
+    create_session: ADMIN, change;
+        needs {}
+        takes {
+            /// The session's configuration; the defaults when absent.
+            config: ConfigForm,
+        }
+        answers SessionReply<'_>;
+        |it| {
+            let config = it.config.map(config::parse).transpose()?.unwrap_or_default();
+            Ok(Command::CreateSession(Box::new(config)))
+        };
+
+    /// Make the session read-only, for good.
+    archive_session: ADMIN, change;
+        needs {}
+        takes {}
+        answers SessionReply<'_>;
+        |_it| Ok(Command::ArchiveSession);
+
+    /// Remove the session and all it holds.
+    delete_session: ADMIN, change;
+        needs {}
+        takes {}
+        answers DeleteSessionReply<'_>;
+        |_it| Ok(Command::DeleteSession);
+
+    /// Make every credential issued so far for the session void.
+    revoke_credentials: ADMIN, change;
+        needs {}
+        takes {}
+        answers SessionReply<'_>;
+        |_it| Ok(Command::RevokeCredentials);
+
+    /// Show everything about the session, values included.
+    inspect: ADMIN, read;
+        needs {}
+        takes {}
+        answers InspectReply<'_>;
+        |_it| Ok(Command::Inspect);
+
+    /// Take the whole session out as one document with digests.
+    export_session: ADMIN, read;
+        needs {}
+        takes {}
+        answers DocumentForm;
+        |_it| Ok(Command::Export);
+
+    /// Create the session from an exported document.
+    import_session: ADMIN, change;
+        needs {
+            /// The session as `export_session` told it.
+            document: SentDocument,
+        }
+        takes {}
+        answers SessionReply<'_>;
+        |it| Ok(Command::Import(Box::new(parse_document(it.document.0.get())?)));
+
+    /// Read who changed what and when, oldest first; never a value.
+    audit: ADMIN, read;
+        needs {}
+        takes {
+            /// Begin after this revision; with the oldest that is kept when absent.
+            since: u64,
+            /// How many commits or deltas at most, 1 to 1000; 100 when absent.
+            limit: u32,
+        }
+        answers AuditReply<'_>;
+        |it| Ok(Command::Audit {
+            limit: parts::limit(it.limit)?,
+            since: Revision(it.since.unwrap_or(0)),
+        });
+}

@@ -1,0 +1,116 @@
+//! The actions of snapshots and of the change feed (000 §7).
+
+use shared_context_core::{Command, Error, Key, Label, Line, pattern::KeyPattern, port::Revision};
+
+use super::{
+    ANYONE, ActionInfo, ORCHESTRATOR, System,
+    declare::{actions, kind},
+};
+#[cfg(feature = "schema")]
+use crate::reply::{
+    ChangesReply, DeleteSnapshotReply, DiffReply, ReadReply, RestoreReply, SnapshotForm,
+    SnapshotReply, SnapshotsReply,
+};
+use crate::{
+    form::{self, form},
+    request::parts,
+};
+
+actions! {
+    ACTIONS of Store:
+
+    /// Freeze the whole store under a label, to compare with or go back to.
+    snapshot: ORCHESTRATOR, change;
+        needs {
+            /// The snapshot: 1 to 64 of A-Z, a-z, 0-9, ., _ and -.
+            label: String,
+        }
+        takes {
+            /// Why, in one line.
+            note: String,
+        }
+        answers SnapshotForm<'_>;
+        |it| Ok(Command::TakeSnapshot {
+            label: Label::parse(&it.label)?,
+            note: it.note.as_deref().map(|it| Line::parse("note", it)).transpose()?,
+        });
+
+    /// List the snapshots, oldest first.
+    list_snapshots: ANYONE, read;
+        needs {}
+        takes {}
+        answers SnapshotsReply<'_>;
+        |_it| Ok(Command::ListSnapshots);
+
+    /// Read what a snapshot holds, or one key of it.
+    read_snapshot: ANYONE, read;
+        needs {
+            /// The snapshot: 1 to 64 of A-Z, a-z, 0-9, ., _ and -.
+            label: String,
+        }
+        takes {
+            /// The key: 1 to 64 of a-z, 0-9 and _; where the session allows prefixes also
+            /// prefix:key.
+            key: String,
+        }
+        answers SnapshotReply<'_>, ReadReply<'_>;
+        |it| Ok(Command::ReadSnapshot {
+            label: Label::parse(&it.label)?,
+            key: it.key.as_deref().map(Key::parse).transpose()?,
+        });
+
+    /// Tell what was added, removed and changed between two snapshots, or since one.
+    diff_snapshots: ANYONE, read;
+        needs {
+            /// The snapshot to compare.
+            from: String,
+        }
+        takes {
+            /// The snapshot to compare it with; what is there now when absent.
+            to: String,
+        }
+        answers DiffReply<'_>;
+        |it| Ok(Command::DiffSnapshots {
+            from: Label::parse(&it.from)?,
+            to: it.to.as_deref().map(Label::parse).transpose()?,
+        });
+
+    /// Make the store what a snapshot holds, as new versions, in one step.
+    restore_snapshot: ORCHESTRATOR, change;
+        needs {
+            /// The snapshot: 1 to 64 of A-Z, a-z, 0-9, ., _ and -.
+            label: String,
+        }
+        takes {}
+        answers RestoreReply<'_>;
+        |it| Ok(Command::RestoreSnapshot(Label::parse(&it.label)?));
+
+    /// Remove a snapshot.
+    delete_snapshot: ORCHESTRATOR, change;
+        needs {
+            /// The snapshot: 1 to 64 of A-Z, a-z, 0-9, ., _ and -.
+            label: String,
+        }
+        takes {}
+        answers DeleteSnapshotReply<'_>;
+        |it| Ok(Command::DeleteSnapshot(Label::parse(&it.label)?));
+
+    /// Read what changed since a revision, oldest first; never a value.
+    changes: ANYONE, read;
+        needs {}
+        takes {
+            /// Begin after this revision; with the oldest that is kept when absent.
+            since: u64,
+            /// How many commits or deltas at most, 1 to 1000; 100 when absent.
+            limit: u32,
+            /// The keys, 1 to 100, none of them twice. For `changes`: only changes of the
+            /// keys that match this pattern, in which * stands for any text.
+            keys: String,
+        }
+        answers ChangesReply<'_>;
+        |it| Ok(Command::Changes {
+            keys: it.keys.as_deref().map(KeyPattern::parse).transpose()?,
+            since: it.since.map(Revision),
+            limit: parts::limit(it.limit)?,
+        });
+}
