@@ -1,9 +1,7 @@
 //! How an action is declared: once, with all that is known of it.
 //!
-//! Of a declaration follow the form of its request, its row in [`ACTIONS`], the command
-//! it makes and its JSON Schemas.
-//!
-//! [`ACTIONS`]: super::ACTIONS
+//! From its declaration follow the form of its request, its row in the list of actions,
+//! the command it makes and its JSON Schemas.
 
 /// Declares the actions of a list. Each reads:
 ///

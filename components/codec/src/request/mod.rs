@@ -1,6 +1,7 @@
-//! Requests: what an agent or operator may say, and the command it makes.
+//! Requests: what an agent or operator may send, and the command it makes.
 //!
-//! Members that no request has are refused by name; `null` means absent.
+//! What each action takes is declared with the action. A member that it does not take is
+//! rejected by name; one that may be absent may be `null`.
 
 pub(crate) mod config;
 mod document;
@@ -34,8 +35,8 @@ pub(crate) fn command(request: &[u8]) -> Result<Command, Error> {
     (action.command)(request).map_err(|ParseError(what)| malformed(ParseError(of(action, what))))?
 }
 
-/// What the parser says of a request for `action`, which is named where a member is the
-/// action's to have.
+/// Returns what the parser says of a request for `action`, and names the action where one
+/// of its members is missing or a member is another action's.
 fn of(action: &ActionInfo, what: String) -> String {
     let is_missing = what.starts_with("missing field `");
     let named = what.split_once("unknown field `").filter(|(place, _)| !place.contains('.'));
