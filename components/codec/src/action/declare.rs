@@ -33,7 +33,7 @@ macro_rules! actions {
                 $($(#[doc = $takes_doc])+ $takes: Option<$takes_type>,)*
             }
 
-            form! { Request: action $(, $needs)* $(, $takes)* }
+            form! { Request: action $(, $needs)* $(, $takes)*; or null $crate::action::is_member }
 
             fn command($request: Request) -> Result<Command, Error> {
                 $command

@@ -88,6 +88,12 @@ pub(crate) fn named_in(request: &[u8]) -> Result<String, ParseError> {
     form::text(request, "action")
 }
 
+/// Whether an action takes a member `name`: where another is asked for it may be null,
+/// which callers in strict mode send for all that they leave out.
+pub(crate) fn is_member(name: &str) -> bool {
+    actions().any(|it| it.takes(name))
+}
+
 /// The action called `name`.
 pub(crate) fn find(name: &str) -> Option<&'static ActionInfo> {
     actions().find(|it| it.name == name)

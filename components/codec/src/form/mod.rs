@@ -25,6 +25,11 @@ pub(crate) trait Form {
     /// Where its members go, in the same order.
     fn slots(&mut self) -> Vec<Option<Slot<'_>>>;
 
+    /// Tells of a name that is none of its members whether it may be there as null.
+    fn may_be_null(&self) -> fn(&str) -> bool {
+        |_| false
+    }
+
     /// Makes of its members what it is for, when they are all there; says what is
     /// wrong with them.
     fn finish(&mut self) -> Result<(), String> {
@@ -33,9 +38,10 @@ pub(crate) trait Form {
 }
 
 /// Implements [`Form`] for a type, of the members that it names. `name = or_absent`
-/// stands for one that may be absent though its type is not optional.
+/// stands for one that may be absent though its type is not optional; `or null` says of
+/// which others null may be there.
 macro_rules! form {
-    ($form:ident: $($member:ident $(= $how:ident)?),*) => {
+    ($form:ident: $($member:ident $(= $how:ident)?),* $(; or null $may_be_null:path)?) => {
         impl $crate::form::Form for $form {
             fn names(&self) -> &'static [&'static str] {
                 &[$(stringify!($member)),*]
@@ -47,6 +53,11 @@ macro_rules! form {
                 let Self { $($member),* } = self;
                 vec![$(Some($member.slot()$(.$how())?)),*]
             }
+            $(
+                fn may_be_null(&self) -> fn(&str) -> bool {
+                    $may_be_null
+                }
+            )?
         }
     };
 }

@@ -99,11 +99,13 @@ impl<'de> DeserializeSeed<'de> for Behind<'_, '_> {
 struct Name<'a> {
     /// The names that there are; `None`: any.
     known: Option<&'static [&'static str]>,
+    /// Which others there may be.
+    may_be_other: fn(&str) -> bool,
     place: &'a mut Place,
 }
 
-/// A name, and which of those it is that there are.
-type Named = (usize, Cow<'static, str>);
+/// A name, and which of those it is that there are; `None`: another.
+type Named = (Option<usize>, Cow<'static, str>);
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {
     type Value = Named;
@@ -121,22 +123,28 @@ impl Visitor<'_> for Name<'_> {
     }
 
     fn visit_str<E: Error>(self, name: &str) -> Result<Named, E> {
-        let Some(known) = self.known else { return Ok((0, name.to_owned().into())) };
+        let known = self.known.unwrap_or_default();
         let found = known.iter().enumerate().find(|(_, it)| **it == name);
-        found.map(|(nth, it)| (nth, (*it).into())).ok_or_else(|| {
-            self.place.0.push(Step::Member(name.to_owned().into()));
-            E::unknown_field(name, known)
-        })
+        if let Some((nth, name)) = found {
+            return Ok((Some(nth), (*name).into()));
+        }
+        if self.known.is_none() || (self.may_be_other)(name) {
+            return Ok((None, name.to_owned().into()));
+        }
+        self.place.0.push(Step::Member(name.to_owned().into()));
+        Err(E::unknown_field(name, known))
     }
 }
 
-/// The next name of a map, one of `known` if those are all that there are.
+/// The next name of a map, one of `known` if those are all that there are, or one that
+/// `may_be_other`.
 fn next_name<'de, A: MapAccess<'de>>(
     map: &mut A,
     known: Option<&'static [&'static str]>,
+    may_be_other: fn(&str) -> bool,
     place: &mut Place,
 ) -> Result<Option<Named>, A::Error> {
-    map.next_key_seed(Name { known, place }).inspect_err(|_| {
+    map.next_key_seed(Name { known, may_be_other, place }).inspect_err(|_| {
         if place.0.is_empty() {
             place.0.push(Step::Unnamed);
         }
@@ -154,9 +162,15 @@ impl<'de> Visitor<'de> for ReadForm<'_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let Self(form, place) = self;
-        let names = form.names();
+        let (names, may_be_null) = (form.names(), form.may_be_null());
         let mut slots = form.slots();
-        while let Some((nth, name)) = next_name(&mut map, Some(names), place)? {
+        while let Some((nth, name)) = next_name(&mut map, Some(names), may_be_null, place)? {
+            let Some(nth) = nth else {
+                if map.next_value::<Option<IgnoredAny>>()?.is_some() {
+                    return Err(A::Error::unknown_field(&name, names));
+                }
+                continue;
+            };
             let Some(slot) = slots.get_mut(nth).and_then(Option::take) else {
                 let name = names.get(nth).copied().unwrap_or_default();
                 return Err(A::Error::duplicate_field(name));
@@ -180,7 +194,7 @@ impl<'de> Visitor<'de> for ReadNamed<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let Self(named, place) = self;
-        while let Some((_, name)) = next_name(&mut map, None, place)? {
+        while let Some((_, name)) = next_name(&mut map, None, |_| false, place)? {
             let mut text = String::new();
             let step = Step::Member(name.clone());
             map.next_value_seed(Behind(To::Text(&mut text), step, place))?;
@@ -202,7 +216,7 @@ impl<'de> Visitor<'de> for ReadOne<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<String, A::Error> {
         let Self(wanted, found, place) = self;
-        while let Some((_, name)) = next_name(&mut map, None, place)? {
+        while let Some((_, name)) = next_name(&mut map, None, |_| false, place)? {
             if name == wanted {
                 let mut text = String::new();
                 map.next_value_seed(Behind(To::Text(&mut text), Step::Member(name), place))?;

@@ -1,7 +1,8 @@
 //! Requests: what an agent or operator may send, and the command it makes.
 //!
 //! What each action takes is declared with the action. A member that it does not take is
-//! rejected by name; one that may be absent may be `null`.
+//! rejected by name, unless it is another action's and `null`; one that may be absent may
+//! be `null`.
 
 pub(crate) mod config;
 mod document;
@@ -40,9 +41,8 @@ pub(crate) fn command(request: &[u8]) -> Result<Command, Error> {
 fn of(action: &ActionInfo, what: String) -> String {
     let is_missing = what.starts_with("missing field `");
     let named = what.split_once("unknown field `").filter(|(place, _)| !place.contains('.'));
-    let other = named
-        .and_then(|(_, it)| it.split_once('`'))
-        .filter(|(name, _)| action::actions().any(|it| it.takes(name)));
+    let other =
+        named.and_then(|(_, it)| it.split_once('`')).filter(|(name, _)| action::is_member(name));
     match (what.split_once(" at line "), other) {
         (Some((what, _)), _) if is_missing => format!("{what} in {}", action.name),
         (_, Some((name, _))) => format!("unknown field `{name}` in {}", action.name),
