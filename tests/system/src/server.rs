@@ -288,6 +288,16 @@ impl Server {
         self.signal(Signal::INT);
     }
 
+    /// Stops all its threads (`SIGSTOP`) until [`Server::resume`].
+    pub fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets it go on (`SIGCONT`).
+    pub fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
     fn signal(&self, signal: Signal) {
         send(&self.child, signal);
     }
