@@ -24,10 +24,12 @@ const SYNCS: &str = r#"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-static int fails(int fd) {
+static int is_set(const char *name) {
+    const char *flag = getenv(name);
+    return flag && !access(flag, F_OK);
+}
+static int is_log(int fd) {
     char link[64], path[4096];
-    const char *flag = getenv("FAILING_SYNC");
-    if (!flag || access(flag, F_OK)) return 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = readlink(link, path, sizeof path - 1);
     if (length < 4) return 0;
@@ -35,13 +37,16 @@ static int fails(int fd) {
     return !strcmp(path + length - 4, "-wal");
 }
 #define SYNC(name) int name(int fd) { \
-    if (fails(fd)) { errno = EIO; return -1; } \
+    if (is_log(fd)) { \
+        while (is_set("STALLING_SYNC")) usleep(1000); \
+        if (is_set("FAILING_SYNC")) { errno = EIO; return -1; } \
+    } \
     return ((int (*)(int))dlsym(RTLD_NEXT, #name))(fd); }
 SYNC(fsync)
 SYNC(fdatasync)
 "#;
 
-/// A disk whose syncs of the write-ahead log fail while it is told to.
+/// A disk whose syncs of the write-ahead log fail or stall while it is told to.
 #[derive(Debug)]
 pub struct FailingSync {
     folder: TempDir,
@@ -70,13 +75,23 @@ impl FailingSync {
         let path = |name: &str| self.folder.path().join(name).display().to_string();
         setup
             .environment("LD_PRELOAD", &path("syncs.so"))
-            .environment("FAILING_SYNC", &path("flag"))
+            .environment("FAILING_SYNC", &path("fails"))
+            .environment("STALLING_SYNC", &path("stalls"))
     }
 
     /// Fails from now on, or works again.
     pub fn fails(&self, fails: bool) {
-        let flag = self.folder.path().join("flag");
-        if fails { fs::write(flag, "").unwrap() } else { fs::remove_file(flag).unwrap() }
+        self.set("fails", fails);
+    }
+
+    /// Lets syncs wait from now on, or go on.
+    pub fn stalls(&self, stalls: bool) {
+        self.set("stalls", stalls);
+    }
+
+    fn set(&self, flag: &str, is_set: bool) {
+        let flag = self.folder.path().join(flag);
+        if is_set { fs::write(flag, "").unwrap() } else { fs::remove_file(flag).unwrap() }
     }
 }
 

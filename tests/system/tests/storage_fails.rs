@@ -66,6 +66,44 @@ fn a_commit_whose_sync_failed_is_in_doubt_and_not_there() {
     }
 }
 
+/// A change that was answered as in doubt was there in the end, and no audit line said so.
+/// Here the database is moved away while the change is synced, and put back afterwards.
+#[test]
+fn a_commit_in_doubt_that_was_made_is_audited_once() {
+    let Some(disk) = FailingSync::new() else { return };
+    let folder = tempdir().unwrap();
+    let server = disk.under(setup(folder.path())).start();
+    let orchestrator = server.admin().create_session("a", &json!({}));
+    orchestrator.write("a", "before", "x").expect(200);
+    let file = |name: &str| folder.path().join(name);
+    let (database, aside) = (file("shared-context.db"), file("aside"));
+    let log_bytes = || fs::metadata(file("shared-context.db-wal")).map_or(0, |it| it.len());
+    let (synced, since) = (log_bytes(), Instant::now());
+    disk.stalls(true);
+    let answer = thread::scope(|scope| {
+        let write = scope.spawn(|| orchestrator.write("a", "doubtful", "x"));
+        // Until the change is in the log, and waits to be synced.
+        while log_bytes() == synced && since.elapsed() < PATIENCE {
+            thread::sleep(Duration::from_millis(1));
+        }
+        fs::rename(&database, &aside).unwrap();
+        disk.stalls(false);
+        write.join().unwrap()
+    });
+    let refusal = answer.refused(503, "STORAGE_UNAVAILABLE");
+    assert!(refusal.contains(IN_DOUBT), "{refusal}");
+    assert_eq!(audited(&server, "doubtful"), 0);
+    fs::rename(&aside, &database).unwrap();
+    healthy(&server, 200);
+    assert_eq!(orchestrator.read("a", "doubtful").expect(200)["value"], "x");
+    orchestrator.write("a", "after", "x").expect(200);
+    assert_eq!(audited(&server, "doubtful"), 1);
+    server.stop();
+    let server = setup(folder.path()).start();
+    assert_eq!(server.admin().read("a", "doubtful").expect(200)["value"], "x");
+    server.stop();
+}
+
 #[test]
 fn a_storage_that_works_again_is_well_and_takes_writes() {
     let Some(disk) = FailingSync::new() else { return };
