@@ -381,7 +381,43 @@ fn a_value_that_rots_under_a_running_server_fails_its_readers_only() {
         assert!(log.contains(part), "{part} is not in: {log}");
     }
     assert!(!log.contains("zzz"), "{log}");
+    let health = server.stranger().get("/healthz");
+    assert!(health.status == 503 && health.text.contains("damaged"), "{}", health.text);
     let doctor = program::run(["doctor", "--data", folder.path().to_str().unwrap(), "--json"]);
     let said = String::from_utf8(doctor.stdout).unwrap();
     assert!(said.contains("altered rows: 1"), "{said}");
+}
+
+/// `/healthz` was a constant, also over a database of which nothing could be read. Now it
+/// reports the damage, each request says that the storage failed, and no write succeeds.
+#[test]
+fn a_corrupt_database_fails_requests_and_health_with_a_reason() {
+    let folder = left_by(End::Stopped);
+    let server = Server::start(folder.path());
+    let admin = server.admin();
+    let writer = admin.mint("session-0", "orchestrator");
+    assert_eq!(server.stranger().get("/healthz").status, 200);
+    let pages = usize::try_from(length(&database(folder.path()))).unwrap() - 4096;
+    overwrite(&database(folder.path()), 4096, &vec![0xa5; pages]);
+    for session in 1..SESSIONS {
+        let id = format!("session-{session}");
+        for key in 0..KEYS {
+            let read = admin.read(&id, &format!("key_{key}"));
+            // What it has in memory is sound.
+            if read.status == 200 {
+                assert_eq!(read.json()["value"], value(session, key));
+            } else {
+                read.refused(503, "STORAGE_UNAVAILABLE");
+            }
+        }
+        let refusal = writer.write("session-0", "after", "x").refused(503, "STORAGE_UNAVAILABLE");
+        assert!(refusal.contains("nothing was changed"), "{refusal}");
+    }
+    admin.read("session-19", "key_4").refused(503, "STORAGE_UNAVAILABLE");
+    admin.get("/v1/sessions").refused(503, "STORAGE_UNAVAILABLE");
+    let health = server.stranger().get("/healthz");
+    assert!(health.status == 503 && health.text.contains("damaged"), "{}", health.text);
+    assert!(server.log().contains("malformed"), "the operator is not told: {}", server.log());
+    server.kill();
+    assert_eq!(Setup::new(folder.path()).refused().code, Some(4));
 }
