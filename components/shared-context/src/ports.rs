@@ -55,6 +55,7 @@ impl Bucket for kv::Bucket {
             .collect();
         Self::commit(self, expected.0, &changes).map(Revision).map_err(|err| match err {
             kv::CommitError::Conflict => CommitError::Conflict,
+            kv::CommitError::Unchanged(why) => CommitError::Unchanged(KvError(why)),
             kv::CommitError::Failed(why) => CommitError::Failed(KvError(why)),
         })
     }

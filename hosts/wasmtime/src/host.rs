@@ -284,10 +284,8 @@ impl kv::HostBucket for State {
         Ok(match outcome {
             Ok(revision) => Ok(revision.0),
             Err(CommitError::Conflict) => Err(kv::CommitError::Conflict),
-            // The contract has one word for both; the cautious one is always true.
-            Err(CommitError::Unchanged(error) | CommitError::Failed(error)) => {
-                Err(kv::CommitError::Failed(reason(error)))
-            }
+            Err(CommitError::Unchanged(error)) => Err(kv::CommitError::Unchanged(reason(error))),
+            Err(CommitError::Failed(error)) => Err(kv::CommitError::Failed(reason(error))),
         })
     }
 

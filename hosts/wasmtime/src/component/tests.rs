@@ -206,24 +206,30 @@ fn time_spent_in_storage_is_not_the_requests() {
 
 #[test]
 fn storage_that_fails_is_an_error_without_its_reason() {
-    let failing = Odd {
-        kv: with_session(MemoryKv::default()),
-        open: |_| {},
-        commit: || Err(CommitError::Failed(KvError("disk 7 is on fire".to_owned()))),
-    };
-    let failure = ask(&COMPONENT, &Host::new(failing, Still, Silent), WRITE).unwrap_err();
+    let failure = failure_of(|| Err(CommitError::Failed(KvError("disk 7 is on fire".to_owned()))));
     assert_eq!(failure.code, "STORAGE_UNAVAILABLE");
     assert!(!failure.message.contains("fire"));
+    assert!(failure.message.contains("not known"), "{}", failure.message);
+}
+
+/// The contract had one case for every commit that failed, so that a write for which there
+/// was no room was answered as in doubt.
+#[test]
+fn a_commit_that_changed_nothing_is_answered_so() {
+    let failure = failure_of(|| Err(CommitError::Unchanged(KvError("full".to_owned()))));
+    assert_eq!(failure.code, "STORAGE_UNAVAILABLE");
+    assert!(failure.message.contains("nothing was changed"), "{}", failure.message);
+}
+
+/// Returns how a write fails whose commit ends like this.
+fn failure_of(commit: fn() -> Result<(), CommitError>) -> Failure {
+    let failing = Odd { kv: with_session(MemoryKv::default()), open: |_| {}, commit };
+    ask(&COMPONENT, &Host::new(failing, Still, Silent), WRITE).unwrap_err()
 }
 
 #[test]
 fn a_bucket_that_always_conflicts_ends_the_request() {
-    let busy = Odd {
-        kv: with_session(MemoryKv::default()),
-        open: |_| {},
-        commit: || Err(CommitError::Conflict),
-    };
-    let failure = ask(&COMPONENT, &Host::new(busy, Still, Silent), WRITE).unwrap_err();
+    let failure = failure_of(|| Err(CommitError::Conflict));
     assert_eq!(failure.code, "STORAGE_UNAVAILABLE");
 }
 

@@ -76,9 +76,8 @@ impl kv::GuestBucket for Opened {
         let committed = self.0.borrow_mut().commit(Revision(expected), changes.collect());
         committed.map(|it| it.0).map_err(|error| match error {
             CommitError::Conflict => kv::CommitError::Conflict,
-            CommitError::Unchanged(error) | CommitError::Failed(error) => {
-                kv::CommitError::Failed(failed(error))
-            }
+            CommitError::Unchanged(error) => kv::CommitError::Unchanged(failed(error)),
+            CommitError::Failed(error) => kv::CommitError::Failed(failed(error)),
         })
     }
 }

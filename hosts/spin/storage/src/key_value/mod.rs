@@ -95,13 +95,13 @@ impl<S: Store> Bucket for KeyValueBucket<S> {
     ) -> Result<Revision, CommitError> {
         // Spent: no need to hold it while another is read.
         drop(mem::take(&mut self.stored));
-        let mut stored = read(&*self.store, &self.key).map_err(CommitError::Failed)?;
+        let mut stored = read(&*self.store, &self.key).map_err(CommitError::Unchanged)?;
         if stored.revision != expected {
             return Err(CommitError::Conflict);
         }
         stored.rows.apply(changes);
         stored.revision = expected.next();
-        let value = packed::pack(&stored).map_err(CommitError::Failed)?;
+        let value = packed::pack(&stored).map_err(CommitError::Unchanged)?;
         let set = self.store.set(&self.key, &value);
         set.map_err(|error| CommitError::Failed(error.into()))?;
         Ok(stored.revision)
