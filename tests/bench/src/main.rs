@@ -6,6 +6,7 @@
 
 mod client;
 mod durable;
+mod full_rounds;
 mod http;
 mod memory;
 mod others;
@@ -54,7 +55,7 @@ enum Section {
     Rules,
     /// Lists, snapshots, restores, the change feed; what a session keeps.
     Store,
-    /// A round of a thousand deltas.
+    /// A round of a thousand deltas, and the worst rounds that are accepted.
     Rounds,
     /// Latency over HTTP.
     Http,
@@ -98,6 +99,7 @@ fn run(args: &Args) -> Result<()> {
     }
     if wants(Section::Rounds) {
         rounds::measure(&mut report)?;
+        full_rounds::measure(&mut report)?;
     }
     if wants(Section::Http) {
         http::measure(&mut report)?;

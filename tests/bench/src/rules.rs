@@ -129,6 +129,13 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         "under 20",
         read_fresh.max(read_fresh_json) < 20.0,
     );
+    let thread_time = cpu_micros(10_000, || {
+        black_box(clock_gettime(ClockId::ThreadCPUTime));
+    });
+    report.line(
+        "one look at the thread's CPU time",
+        format!("{thread_time:6.2}  ({:.1} % of a read)", thread_time / read_fresh_json * 100.0),
+    );
     report.line("write, core in process", figure(write_native, write_native_json));
     report.line("write, component warm", format!("{:12} {write_warm_json:6.2} JSON", ""));
     report.line("write, fresh instance", format!("{:12} {write_fresh_json:6.2} JSON", ""));
