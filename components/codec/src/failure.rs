@@ -140,7 +140,11 @@ fn details(error: &Error) -> Option<String> {
             ..Members::default()
         },
         Error::StoreFull { over, largest } => {
+            let short = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
             let (limit, actual, unit) = match over {
+                StoreLimit::Document { bytes, bytes_max } => {
+                    (short(*bytes_max), short(*bytes), "bytes")
+                }
                 StoreLimit::Tokens { tokens, tokens_max } => (tokens_max.0, tokens.0, "tokens"),
                 StoreLimit::Keys { keys, keys_max } => (*keys_max, *keys, "keys"),
             };

@@ -173,6 +173,13 @@ pub enum StoreLimit {
         /// The limit.
         keys_max: u32,
     },
+    /// What the session takes as a document.
+    Document {
+        /// How many bytes that would have been.
+        bytes: u64,
+        /// The limit.
+        bytes_max: u64,
+    },
 }
 
 impl Error {
@@ -333,6 +340,13 @@ fn full(f: &mut fmt::Formatter<'_>, over: &StoreLimit, largest: &[(Key, Tokens)]
         }
         StoreLimit::Keys { keys, keys_max } => {
             write!(f, "the store would have {keys} keys, it holds at most {keys_max}")?;
+        }
+        StoreLimit::Document { bytes, bytes_max } => {
+            return write!(
+                f,
+                "the session would take {bytes} bytes to export, at most {bytes_max} can be \
+                 imported again; delete a snapshot or entries first, or shorten access lists"
+            );
         }
     }
     f.write_str("; delete or distill entries first")?;

@@ -60,6 +60,7 @@ pub mod namespace;
 pub mod portable;
 pub mod prompt;
 pub mod reply;
+pub mod weight;
 
 pub mod rounds;
 pub mod store;

@@ -1,5 +1,6 @@
 //! The bytes that history may take: never more, the newest versions are kept, and
-//! what is forgotten leaves no row.
+//! what is forgotten leaves no row. And what the session takes as a document is counted
+//! as it changes.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -16,6 +17,7 @@ use shared_context_core::{
         expiry::{Expiry, Ttl},
         history::{VERSION_BYTES, Version},
     },
+    weight,
 };
 
 use support::TestHost;
@@ -55,7 +57,9 @@ impl Step {
     fn command(&self) -> Command {
         let key = |nth: &usize| Key::parse(&format!("key_{nth}")).unwrap();
         let label = |nth: &usize| Label::parse(&nth.to_string()).unwrap();
-        let write = |nth, bytes| Write::new(key(&nth).as_str(), "x".repeat(bytes)).unwrap();
+        // Of one length here, and of three in a document.
+        let text = |bytes| "x\"\u{1}".chars().cycle().take(bytes).collect::<String>();
+        let write = |nth, bytes| Write::new(key(&nth).as_str(), text(bytes)).unwrap();
         match self {
             Self::Write { key, bytes, ttl } => {
                 let ttl = ttl.map(|it| Ttl::parse("ttl", it).unwrap());
@@ -206,6 +210,7 @@ proptest! {
             };
             prop_assert_eq!(it.history.bytes, bytes(&after.history));
             prop_assert_eq!(it.history.versions, after.history.len() as u64);
+            prop_assert_eq!(host.weight(), Some(weight::of(&after)));
             before = after;
         }
     }

@@ -26,6 +26,7 @@ use shared_context_core::{
         expiry::{Expiry, Ttl},
     },
     tokens::Tokens,
+    weight,
 };
 use support::TestHost;
 
@@ -168,7 +169,7 @@ fn shown(host: &TestHost) -> Vec<String> {
 #[test]
 fn the_same_changes_give_the_same_bytes() {
     let fresh = dump(&scripted());
-    let path = golden::path("format-2");
+    let path = golden::path("format-3");
     if env::var_os("SHARED_CONTEXT_BLESS").is_some() && !path.exists() {
         fs::write(&path, &fresh).unwrap();
     }
@@ -177,7 +178,7 @@ fn the_same_changes_give_the_same_bytes() {
 
 #[test]
 fn the_golden_session_has_a_row_of_every_kind() {
-    let host = golden::opened("format-2", golden::FORMAT_2_REVISION);
+    let host = golden::opened("format-3", golden::FORMAT_2_REVISION);
     let mut kinds: Vec<String> = host
         .rows("")
         .iter()
@@ -190,14 +191,29 @@ fn the_golden_session_has_a_row_of_every_kind() {
 /// What was stored is read as what it was before it was stored: after each kind
 /// of change, from the rows alone.
 #[test]
-fn format_2_opens_as_it_was_written() {
-    let (host, opened) = (scripted(), golden::opened("format-2", golden::FORMAT_2_REVISION));
-    opened.now.set(host.now.get());
-    assert_eq!(shown(&opened), shown(&host));
-    for (command, revision) in remembered().iter().zip([8, 10, 11]) {
-        let again = ask(&host, "orchestrator", command);
-        assert_eq!(again.revision, Revision(revision), "the first answer");
-        assert_eq!(ask(&opened, "orchestrator", command), again);
+fn formats_2_and_3_open_as_they_were_written() {
+    for format in ["format-2", "format-3"] {
+        let (host, opened) = (scripted(), golden::opened(format, golden::FORMAT_2_REVISION));
+        opened.now.set(host.now.get());
+        assert_eq!(shown(&opened), shown(&host));
+        for (command, revision) in remembered().iter().zip([8, 10, 11]) {
+            let again = ask(&host, "orchestrator", command);
+            assert_eq!(again.revision, Revision(revision), "the first answer");
+            assert_eq!(ask(&opened, "orchestrator", command), again);
+        }
+    }
+}
+
+/// Earlier formats do not tell what a session takes as a document: it is counted when
+/// the session is changed.
+#[test]
+fn what_an_older_session_takes_is_counted() {
+    let formats = [("format-1", 5), ("format-2", golden::FORMAT_2_REVISION)];
+    for (format, revision) in formats {
+        let host = golden::opened(format, revision);
+        ask(&host, "orchestrator", &Command::Write(write("scope", "new")));
+        let Reply::Portable(it) = ask(&host, "admin", &Command::Export).reply else { panic!() };
+        assert_eq!(host.weight(), Some(weight::of(&it)), "{format}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{damaged, decode_either, encode, format_1};
+use super::{damaged, decode_either, format_1, whole};
 use crate::{
     Error,
     config::{Config, Retention},
@@ -11,6 +11,9 @@ use crate::{
     time::Timestamp,
     tokens::{Estimator, Tokens},
 };
+
+/// The format of `meta` since it tells what the session takes as a document.
+const FORMAT: u8 = 3;
 
 /// What every request on a session needs to know of it.
 #[expect(clippy::struct_excessive_bools, reason = "each says another thing of the session")]
@@ -45,6 +48,9 @@ pub(crate) struct Meta {
     /// The revisions at which the snapshots were taken, oldest first.
     pub(crate) snapshots: Vec<Revision>,
     pub(crate) totals: Totals,
+    /// How many bytes the session takes as a document, without its rounds; `None` where
+    /// an earlier version stored it.
+    pub(crate) weight: Option<u64>,
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "as in Meta")]
@@ -138,6 +144,7 @@ impl Meta {
             history_bytes: 0,
             snapshots: Vec::new(),
             totals: Totals::default(),
+            weight: Some(0),
         }
     }
 
@@ -153,7 +160,7 @@ impl Meta {
     }
 
     pub(crate) fn encode(&self) -> Result<Vec<u8>, Error> {
-        encode(&MetaRecord {
+        let record = MetaRecord {
             is_archived: self.is_archived,
             incarnation: self.incarnation,
             first_revision: self.first_revision.0,
@@ -177,11 +184,15 @@ impl Meta {
             history_versions: self.history_versions,
             history_bytes: self.history_bytes,
             snapshots: self.snapshots.iter().map(|it| it.0).collect(),
-        })
+        };
+        postcard::to_extend(&(record, self.weight), vec![FORMAT]).map_err(damaged)
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Error> {
-        let it: MetaRecord = decode_either::<_, format_1::MetaRecord>(bytes)?;
+        let (it, weight): (MetaRecord, Option<u64>) = match bytes.split_first() {
+            Some((&FORMAT, rest)) => whole(rest)?,
+            _ => (decode_either::<_, format_1::MetaRecord>(bytes)?, None),
+        };
         let ttl = |seconds: u32| Ttl::parse("ttl", seconds.into()).map_err(damaged);
         Ok(Self {
             is_archived: it.is_archived,
@@ -208,6 +219,7 @@ impl Meta {
             history_bytes: it.history_bytes,
             snapshots: it.snapshots.into_iter().map(Revision).collect(),
             totals: Totals { keys: it.key_count, tokens: Tokens(it.total_tokens) },
+            weight,
         })
     }
 }

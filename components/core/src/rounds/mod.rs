@@ -98,8 +98,8 @@ pub const PROVENANCE_CHARS_MAX: usize = 1_000;
 /// How many rounds back states and deltas are kept; fewer where they take more than
 /// [`KEPT_BYTES_MAX`].
 pub const ROUNDS_KEPT: u64 = 64;
-/// The most bytes of what is kept of rounds that ended. The last one is kept, whatever
-/// it takes.
+/// The most bytes that rounds that ended take in the document of a session. The last one
+/// is kept, whatever it takes.
 pub const KEPT_BYTES_MAX: u64 = 4 << 20;
 
 /// What a delta does at its path.

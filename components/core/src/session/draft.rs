@@ -1,10 +1,11 @@
 //! A commit in the making: what every change of a session goes through.
 //!
-//! It keeps totals, history, expiry and the change feed in step with the
+//! It keeps totals, history, expiry, weight and the change feed in step with the
 //! entries, and begins by sweeping what has expired; [`retention`] forgets what is no
 //! longer kept. Invariant: a value row that it leaves is pointed to by an entry, a kept version or a snapshot.
 
 mod retention;
+mod values;
 
 use std::{collections::BTreeMap, mem};
 
@@ -21,9 +22,10 @@ use crate::{
     store::{
         Entry,
         history::{Ended, EndedHow, Version},
-        snapshot::{self, SnapshotInfo},
+        snapshot::SnapshotInfo,
     },
     time::Timestamp,
+    weight,
 };
 
 /// A commit in the making.
@@ -37,8 +39,12 @@ pub(super) struct Draft<'a, B> {
     pub(super) revision: Revision,
     /// The instant that is recorded of it.
     pub(super) at: Timestamp,
+    /// What the session took as a document before it.
+    pub(super) weight_before: u64,
     pub(super) changes: Vec<Change>,
     events: Vec<StoredEvent>,
+    /// What the values take that it stores, by their rows.
+    values: BTreeMap<String, u64>,
     /// Earlier versions that were loaded.
     histories: BTreeMap<Key, Past>,
 }
@@ -83,6 +89,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
         let (bucket, session) = (open.bucket, open.session);
         let mut meta = open.meta.clone();
         meta.changed_at = open.at;
+        meta.weight = open.weight()?;
         let mut draft = Self::fresh(bucket, session, &open.caller.participant, meta);
         if open.has_expired() {
             draft.sweep(open)?;
@@ -104,9 +111,11 @@ impl<'a, B: Bucket> Draft<'a, B> {
             participant,
             revision: meta.revision(bucket.revision().next()),
             at: meta.changed_at,
+            weight_before: meta.weight.unwrap_or_default(),
             meta,
             changes: Vec::new(),
             events: Vec::new(),
+            values: BTreeMap::new(),
             histories: BTreeMap::new(),
         }
     }
@@ -146,8 +155,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
         }
         self.tell(AuditAction::Write, About { entry: Some(new), ..About::default() });
         self.store(old, new)?;
-        let row = record::value_row(&new.key, new.revision);
-        self.changes.push(put(row, value.into_bytes()));
+        self.put_value(&new.key, new.revision, value);
         Ok(())
     }
 
@@ -161,7 +169,27 @@ impl<'a, B: Bucket> Draft<'a, B> {
         Ok(())
     }
 
-    /// Stores a snapshot in the place of what was there of it.
+    /// Stores a new snapshot.
+    pub(super) fn add_snapshot(
+        &mut self,
+        info: &SnapshotInfo,
+        entries: &[Entry],
+    ) -> Result<(), Error> {
+        self.weigh(0, weight::of_snapshot(info, entries));
+        self.store_snapshot(info, entries)
+    }
+
+    /// Removes a snapshot; the values that it holds stay.
+    pub(super) fn remove_snapshot(&mut self, info: &SnapshotInfo, entries: &[Entry]) {
+        self.weigh(weight::of_snapshot(info, entries), 0);
+        self.meta.snapshots.retain(|it| *it != info.revision);
+        self.changes.extend([
+            Change::Delete(record::snapshot_row(info.revision)),
+            Change::Delete(record::snapshot_entries_row(info.revision)),
+        ]);
+    }
+
+    /// Stores a snapshot in the place of what was there of it, which took as much.
     pub(super) fn store_snapshot(
         &mut self,
         info: &SnapshotInfo,
@@ -191,6 +219,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
 
     fn count(&mut self, old: Option<&Entry>, new: Option<&Entry>) {
         self.meta.totals = self.meta.totals.replace(old, new);
+        self.weigh(old.map_or(0, weight::of_entry), new.map_or(0, weight::of_entry));
         self.meta.entries_revision = self.revision;
     }
 
@@ -198,10 +227,11 @@ impl<'a, B: Bucket> Draft<'a, B> {
     fn keep(&mut self, entry: &Entry, ended: Ended) -> Result<(), Error> {
         let versions_max = self.meta.retention.history_versions_max;
         if !entry.keeps_history || versions_max == 0 {
-            self.drop_value(entry, ended.revision);
+            self.drop_value(entry, ended.revision)?;
             return Ok(());
         }
         let version = Version { entry: entry.clone(), ended };
+        self.weigh(0, weight::of_version(&version));
         self.meta.history_versions = self.meta.history_versions.saturating_add(1);
         self.meta.history_bytes = self.meta.history_bytes.saturating_add(version.bytes());
         let versions_max = usize::try_from(versions_max).unwrap_or(usize::MAX);
@@ -213,10 +243,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
         };
         let (row, forgotten) = record::add_to_history(row, &version, versions_max)?;
         self.histories.insert(entry.key.clone(), Past::Row(row));
-        for version in &forgotten {
-            self.forget(version);
-        }
-        Ok(())
+        forgotten.iter().try_for_each(|it| self.forget(it))
     }
 
     /// The earlier versions of `key`, as the commit will leave them.
@@ -231,9 +258,11 @@ impl<'a, B: Bucket> Draft<'a, B> {
     pub(super) fn replace_history(&mut self, key: &Key, old: &[Version], new: Vec<Version>) {
         let books = |versions: &[Version]| {
             let bytes = versions.iter().fold(0_u64, |sum, it| sum.saturating_add(it.bytes()));
-            (u64::try_from(versions.len()).unwrap_or(u64::MAX), bytes)
+            let weight = versions.iter().map(weight::of_version).fold(0, u64::saturating_add);
+            (u64::try_from(versions.len()).unwrap_or(u64::MAX), bytes, weight)
         };
-        let ((less, less_bytes), (more, more_bytes)) = (books(old), books(&new));
+        let ((less, less_bytes, lighter), (more, more_bytes, heavier)) = (books(old), books(&new));
+        self.weigh(lighter, heavier);
         let meta = &mut self.meta;
         meta.history_versions = meta.history_versions.saturating_sub(less).saturating_add(more);
         meta.history_bytes =
@@ -242,19 +271,11 @@ impl<'a, B: Bucket> Draft<'a, B> {
     }
 
     /// Takes a version that is no longer kept out of the books.
-    fn forget(&mut self, version: &Version) {
+    fn forget(&mut self, version: &Version) -> Result<(), Error> {
+        self.weigh(weight::of_version(version), 0);
         self.meta.history_versions = self.meta.history_versions.saturating_sub(1);
         self.meta.history_bytes = self.meta.history_bytes.saturating_sub(version.bytes());
-        self.drop_value(&version.entry, version.ended.revision);
-    }
-
-    /// Removes the value of a version that ended at `ended`, unless a snapshot
-    /// holds it.
-    pub(super) fn drop_value(&mut self, entry: &Entry, ended: Revision) {
-        if !snapshot::is_held(&self.meta.snapshots, entry.revision, ended) {
-            let row = record::value_row(&entry.key, entry.revision);
-            self.changes.push(Change::Delete(row));
-        }
+        self.drop_value(&version.entry, version.ended.revision)
     }
 
     /// Notes what the caller did.
@@ -317,6 +338,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
         request: Option<(String, Vec<u8>)>,
     ) -> Result<Decision, Error> {
         self.keep_to_the_budget()?;
+        self.check_weight()?;
         for (key, past) in mem::take(&mut self.histories) {
             let row = record::history_row(&key);
             self.changes.push(match past {

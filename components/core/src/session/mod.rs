@@ -20,6 +20,7 @@ mod reports;
 mod retries;
 mod rounds;
 mod snapshots;
+mod weight;
 mod writes;
 
 use crate::{

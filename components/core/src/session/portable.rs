@@ -7,14 +7,13 @@
 use std::collections::{BTreeMap, btree_map};
 
 use super::{
-    Decision, Draft, Opened, Request, document, draft::About, life, put, require_admin, rounds,
+    Decision, Draft, Opened, Request, document, draft::About, life, require_admin, rounds,
 };
 use crate::{
     Error,
     audit::AuditAction,
     port::Bucket,
     portable::Portable,
-    record,
     reply::Reply,
     store::{history::Version, snapshot::Snapshot},
 };
@@ -77,13 +76,14 @@ impl<B: Bucket> Request<'_, B> {
             draft.replace_history(&first.entry.key, &[], versions.to_vec());
         }
         for Snapshot { info, entries } in &it.snapshots {
-            draft.store_snapshot(info, entries)?;
+            draft.add_snapshot(info, entries)?;
         }
         for ((key, revision), value) in &it.values {
-            let row = record::value_row(key, *revision);
-            draft.changes.push(put(row, value.clone().into_bytes()));
+            draft.put_value(key, *revision, value.clone());
         }
         rounds::portable::store(&it.rounds, &mut draft.changes)?;
+        // A document of an earlier version comes in, however much it takes.
+        draft.weight_before = u64::MAX;
         let totals = draft.meta.totals;
         let info = life::info(self.session, &draft.meta, totals, it.config.clone());
         draft.commit(Reply::Session(Box::new(info)), None)

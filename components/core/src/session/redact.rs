@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Decision, Draft, Opened, draft::About, not_found, put};
+use super::{Decision, Draft, Opened, draft::About, not_found};
 use crate::{
     Error,
     audit::AuditAction,
@@ -11,15 +11,14 @@ use crate::{
     key::{Key, Line},
     participant::Role,
     port::{Bucket, Revision},
-    record,
     reply::{Redacted, Reply},
     store::{Entry, history::Version, redaction},
     tokens::approximate,
 };
 
-/// What stands in the place of the values of a key, by the revision each was
+/// The values of a key, or what stands in their place, by the revision each was
 /// written at.
-type Placeholders = BTreeMap<Revision, String>;
+type Texts = BTreeMap<Revision, String>;
 
 impl<B: Bucket> Opened<'_, B> {
     pub(super) fn redact(
@@ -27,6 +26,21 @@ impl<B: Bucket> Opened<'_, B> {
         key: &Key,
         revision: Option<Revision>,
         reason: &Line,
+    ) -> Result<Decision, Error> {
+        match self.redact_showing(key, revision, reason, Some(reason)) {
+            // A secret goes, whether or not there is room for why.
+            Err(Error::StoreFull { .. }) => self.redact_showing(key, revision, reason, None),
+            decision => decision,
+        }
+    }
+
+    /// Redacts for `reason`; `shown` is what placeholders tell of it.
+    fn redact_showing(
+        &self,
+        key: &Key,
+        revision: Option<Revision>,
+        reason: &Line,
+        shown: Option<&Line>,
     ) -> Result<Decision, Error> {
         self.require_redactor()?;
         let current = self.entry(key)?;
@@ -45,7 +59,7 @@ impl<B: Bucket> Opened<'_, B> {
             all.filter(|it| revision.is_none_or(|meant| meant == it.revision)).collect();
         let Some(first) = meant.first().copied().cloned() else { return Err(not_found(key)) };
 
-        let mut placeholders = Placeholders::new();
+        let (mut placeholders, mut replaced) = (Texts::new(), Texts::new());
         let mut digests = Vec::new();
         for entry in meant.into_iter().filter(|it| !it.is_redacted) {
             if placeholders.contains_key(&entry.revision) {
@@ -54,7 +68,8 @@ impl<B: Bucket> Opened<'_, B> {
             let value = self.value(entry)?;
             redaction::check_reason(reason, &value)?;
             let digest = digest::sha256(&value);
-            placeholders.insert(entry.revision, redaction::placeholder(&value, reason));
+            placeholders.insert(entry.revision, redaction::placeholder(&value, shown));
+            replaced.insert(entry.revision, value);
             if !digests.contains(&digest) {
                 digests.push(digest);
             }
@@ -63,9 +78,8 @@ impl<B: Bucket> Opened<'_, B> {
         if placeholders.is_empty() {
             return Ok(self.answer(reply));
         }
-        for (written, text) in &placeholders {
-            let row = record::value_row(key, *written);
-            draft.changes.push(put(row, text.clone().into_bytes()));
+        for ((written, text), value) in placeholders.iter().zip(replaced.values()) {
+            draft.replace_value(key, *written, value, text.clone());
         }
         let redacted = past.iter().map(|it| Version {
             entry: self.redacted(&it.entry, &placeholders),
@@ -87,9 +101,12 @@ impl<B: Bucket> Opened<'_, B> {
             let revision = draft.revision;
             let redacted = self.redacted(old, &placeholders);
             let new = Entry { revision, touched: revision, ..redacted };
-            draft.drop_value(old, revision);
+            draft.drop_value(old, revision)?;
             draft.store(Some(old), &new)?;
-            draft.changes.push(put(record::value_row(key, revision), text.clone().into_bytes()));
+            draft.put_value(key, revision, text.clone());
+        }
+        if shown.is_none() {
+            draft.weight_before = u64::MAX;
         }
         let told = Some(&first);
         let about = About { entry: told, reason: Some(reason), ..About::default() };
@@ -114,7 +131,7 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     /// `entry` with the placeholder of its value, if there is one.
-    fn redacted(&self, entry: &Entry, placeholders: &Placeholders) -> Entry {
+    fn redacted(&self, entry: &Entry, placeholders: &Texts) -> Entry {
         let Some(text) = placeholders.get(&entry.revision) else { return entry.clone() };
         Entry {
             // A secret goes, whether or not its successor can be counted exactly.

@@ -7,7 +7,7 @@ use crate::{
     Error,
     audit::AuditAction,
     key::{Key, Label, Line},
-    port::{Bucket, Change, Revision},
+    port::{Bucket, Revision},
     record,
     reply::{DiffRead, Reply, SnapshotRead, Snapshots},
     store::{
@@ -42,7 +42,7 @@ impl<B: Bucket> Opened<'_, B> {
             revision,
         };
         draft.meta.snapshots.push(revision);
-        draft.store_snapshot(&info, &self.entries(None)?)?;
+        draft.add_snapshot(&info, &self.entries(None)?)?;
         draft.tell(AuditAction::Snapshot, About { label: Some(label), ..About::default() });
         draft.commit(Reply::Snapshot(info), None)
     }
@@ -163,12 +163,10 @@ impl<B: Bucket> Opened<'_, B> {
         self.require_orchestrator()?;
         let info = self.snapshot(label)?;
         let mut draft = Draft::new(self)?;
-        draft.changes.extend([
-            Change::Delete(record::snapshot_row(info.revision)),
-            Change::Delete(record::snapshot_entries_row(info.revision)),
-        ]);
         let held = self.held_elsewhere(info.revision)?;
-        for entry in self.snapshot_entries(info.revision)? {
+        let entries = self.snapshot_entries(info.revision)?;
+        draft.remove_snapshot(&info, &entries);
+        for entry in entries {
             let is_current =
                 self.entry(&entry.key)?.is_some_and(|it| it.revision == entry.revision);
             let is_kept = is_current || held.contains(&(entry.key.clone(), entry.revision)) || {
@@ -176,11 +174,9 @@ impl<B: Bucket> Opened<'_, B> {
                 versions.iter().any(|it| it.entry.revision == entry.revision)
             };
             if !is_kept {
-                let row = record::value_row(&entry.key, entry.revision);
-                draft.changes.push(Change::Delete(row));
+                draft.delete_value(&entry)?;
             }
         }
-        draft.meta.snapshots.retain(|it| *it != info.revision);
         draft.tell(AuditAction::DeleteSnapshot, About { label: Some(label), ..About::default() });
         draft.commit(Reply::SnapshotDeleted(label.clone()), None)
     }

@@ -23,8 +23,13 @@ pub fn check_reason(reason: &Line, text: &str) -> Result<(), Error> {
     ))
 }
 
-/// What is stored instead of `value`: a JSON object.
-pub fn placeholder(value: &str, reason: &Line) -> String {
+/// Returns what is stored instead of `value`: a JSON object, without a reason where
+/// there is no room for it.
+pub fn placeholder(value: &str, reason: Option<&Line>) -> String {
+    let digest = digest::sha256(value);
+    let Some(reason) = reason else {
+        return format!(r#"{{"redacted":true,"digest":"{digest}"}}"#);
+    };
     let mut shown = String::new();
     for c in reason.as_str().chars() {
         if matches!(c, '"' | '\\') {
@@ -32,7 +37,6 @@ pub fn placeholder(value: &str, reason: &Line) -> String {
         }
         shown.push(c);
     }
-    let digest = digest::sha256(value);
     format!(r#"{{"redacted":true,"digest":"{digest}","reason":"{shown}"}}"#)
 }
 
@@ -56,7 +60,7 @@ mod tests {
         let reason = Line::parse("reason", r#"a "key" in C:\x"#).unwrap();
         let of_abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(
-            placeholder("abc", &reason),
+            placeholder("abc", Some(&reason)),
             format!(
                 r#"{{"redacted":true,"digest":"sha256:{of_abc}","reason":"a \"key\" in C:\\x"}}"#
             )

@@ -14,6 +14,7 @@ use shared_context_core::{
         Revision, Row,
     },
     time::Timestamp,
+    weight,
 };
 
 /// How a commit can fail.
@@ -147,5 +148,13 @@ impl Bucket for TestBucket<'_> {
                 Err(unknown())
             }
         }
+    }
+}
+
+impl TestHost {
+    /// Returns what the session `s` is stored to take as a document.
+    pub fn weight(&self) -> Option<u64> {
+        let bucket = self.kv.open("session/s").unwrap_or_else(|it| panic!("{it:?}"));
+        weight::stored(&bucket).unwrap_or_default()
     }
 }

@@ -72,6 +72,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
                 "SESSION_ARCHIVED",
                 "FORBIDDEN",
                 "KEY_NOT_FOUND",
+                "STORE_FULL",
                 "UNSUPPORTED_MEDIA_TYPE",
             ],
             ..about

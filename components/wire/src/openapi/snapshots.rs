@@ -53,6 +53,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
                 "SESSION_ARCHIVED",
                 "FORBIDDEN",
                 "SNAPSHOT_NOT_FOUND",
+                "STORE_FULL",
                 "UNSUPPORTED_MEDIA_TYPE",
             ],
             ..about
@@ -90,6 +91,7 @@ fn take() -> About {
             "FORBIDDEN",
             "SNAPSHOT_EXISTS",
             "SNAPSHOT_LIMIT",
+            "STORE_FULL",
             "UNSUPPORTED_MEDIA_TYPE",
         ],
         ..About::default()

@@ -3,10 +3,13 @@
 
 use shared_context_codec::{self as codec, Caller};
 use shared_context_core::{
+    Caller as CoreCaller, Command, Reply, SessionId,
     audit::AuditRecord,
+    execute,
     memory::MemoryKv,
-    port::{Clock, Log, NoTokenizer, Ports},
+    port::{Bucket, Clock, Kv, Log, NoTokenizer, Ports},
     time::Timestamp,
+    weight,
 };
 
 use super::World;
@@ -30,6 +33,7 @@ impl World {
         if self.place(session).session.is_none() {
             return;
         }
+        self.check_weight(session);
         let ask = |kv: &MemoryKv, request: &[u8]| {
             let now = Now(self.now());
             let ports = Ports { kv, clock: &now, log: &now, tokenizer: &NoTokenizer };
@@ -55,6 +59,32 @@ impl World {
                 self.fail("carry", format!("{session} is {here}\n  and elsewhere {there}"));
             }
             Err(what) => self.fail("carry", format!("{session} cannot be carried: {what}")),
+        }
+    }
+
+    /// Checks that the session is stored to take no less than it takes, unless something of
+    /// it has expired and was not swept.
+    fn check_weight(&self, session: &str) {
+        let (kv, now) = (self.kv.borrow(), Now(self.now()));
+        let ports = Ports { kv: &*kv, clock: &now, log: &now, tokenizer: &NoTokenizer };
+        let admin = CoreCaller::trusted("admin").unwrap();
+        let id = SessionId::parse(session).unwrap();
+        let Ok(Reply::Portable(it)) =
+            execute(&ports, &id, &admin, &Command::Export).map(|it| it.reply)
+        else {
+            return;
+        };
+        let bucket = kv.open(&format!("session/{session}")).unwrap();
+        if bucket.scan("k/", None, u32::MAX).unwrap().len() > it.entries.len() {
+            return;
+        }
+        let (stored, takes) = (weight::stored(&bucket).unwrap(), weight::of(&it));
+        // More where a value could not be read that was removed.
+        if stored < Some(takes) {
+            self.fail(
+                "weight",
+                format!("{session} is stored to take {stored:?}, and takes {takes}"),
+            );
         }
     }
 }

@@ -16,12 +16,27 @@ use crate::{
 const HISTORY_FREED: u64 = 8;
 
 impl<B: Bucket> Draft<'_, B> {
-    /// Forgets versions while they take more bytes than they may.
+    /// Forgets versions while they take more bytes than they may, or the session with
+    /// them more than can be carried.
     pub(super) fn keep_to_the_budget(&mut self) -> Result<(), Error> {
-        let bytes_max = u64::from(self.meta.retention.history_bytes_max);
-        if self.meta.history_bytes <= bytes_max {
-            return Ok(());
+        while self.meta.history_versions > 0 {
+            let bytes_max = u64::from(self.meta.retention.history_bytes_max);
+            // A version takes more of a document than of the budget.
+            let kept = self.meta.history_bytes.saturating_sub(self.overweight());
+            let bytes_max = bytes_max.min(kept);
+            if self.meta.history_bytes <= bytes_max {
+                break;
+            }
+            if !self.forget_down_to(bytes_max - bytes_max / HISTORY_FREED)? {
+                break;
+            }
         }
+        Ok(())
+    }
+
+    /// Forgets versions until they take no more than `bytes_max`. Returns whether there
+    /// was any.
+    fn forget_down_to(&mut self, bytes_max: u64) -> Result<bool, Error> {
         for (row, bytes) in self.bucket.scan(record::HISTORY, None, u32::MAX)? {
             let (key, versions) = record::decode_history_row(&row, &bytes)?;
             self.histories.entry(key).or_insert(Past::Versions(versions, false));
@@ -35,8 +50,7 @@ impl<B: Bucket> Draft<'_, B> {
             Past::Versions(versions, _) => Some(&**versions),
             Past::Row(_) => None,
         });
-        let kept = bytes_max - bytes_max / HISTORY_FREED;
-        let surplus = self.meta.history_bytes.saturating_sub(kept);
+        let surplus = self.meta.history_bytes.saturating_sub(bytes_max);
         let chosen = history::to_forget(all, surplus);
         let mut forgotten = Vec::new();
         for past in self.histories.values_mut() {
@@ -47,10 +61,8 @@ impl<B: Bucket> Draft<'_, B> {
             forgotten.extend(gone);
             *is_changed |= forgotten.len() > before;
         }
-        for version in &forgotten {
-            self.forget(version);
-        }
-        Ok(())
+        forgotten.iter().try_for_each(|it| self.forget(it))?;
+        Ok(!forgotten.is_empty())
     }
 
     /// Forgets commits that are not of the feed, once in a while: the audit trail keeps

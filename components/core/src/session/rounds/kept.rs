@@ -47,14 +47,13 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(bytes)
     }
 
-    /// The deltas of `round`, and how many bytes they take.
-    pub(super) fn deltas(&self, round: u64) -> Result<(Vec<Delta>, usize), Error> {
-        let (mut deltas, mut taken) = (Vec::new(), 0_usize);
+    /// The deltas of `round`.
+    pub(super) fn deltas(&self, round: u64) -> Result<Vec<Delta>, Error> {
+        let mut deltas = Vec::new();
         for (row, bytes) in self.bucket.scan(&record::delta_rows(round), None, u32::MAX)? {
             deltas.extend(record::decode_deltas(&row, &bytes)?);
-            taken = taken.saturating_add(bytes.len());
         }
-        Ok((deltas, taken))
+        Ok(deltas)
     }
 
     pub(super) fn ended(&self, round: u64) -> Result<(Round, Vec<Fate>), Error> {
@@ -64,12 +63,12 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     /// Forgets the oldest rounds when there are more than are kept; the last one takes
-    /// `bytes`.
+    /// `bytes` of a document.
     pub(super) fn forget_rounds(
         &self,
         draft: &mut Draft<'_, B>,
         rounds: &mut Rounds,
-        bytes: usize,
+        bytes: u64,
     ) -> Result<(), Error> {
         let sizes = self.bucket.get(record::ROUND_SIZES)?;
         let sizes = sizes.map_or_else(|| Ok(Vec::new()), |it| record::decode_sizes(&it))?;

@@ -18,9 +18,10 @@ use crate::{
     record,
     reply::{DeltaRead, DeltasPage, PAGE_BYTES_MAX, Proposed, Reply, StateRead},
     rounds::{
-        self, Closing, Delta, Ended, Json, Path, Round, RoundError, Rounds, SentDelta, Share,
-        State, Status,
+        self, Closing, Delta, Ended, Json, KeptRound, Path, Round, RoundError, Rounds, SentDelta,
+        Share, State, Status,
     },
+    weight,
 };
 
 impl<B: Bucket> Opened<'_, B> {
@@ -125,7 +126,7 @@ impl<B: Bucket> Opened<'_, B> {
         let mut rounds = self.rounds()?;
         let last = rounds.last;
         let mut round = rounds.open.take().ok_or(RoundError::NotOpen { last })?;
-        let (state, (deltas, deltas_bytes)) = (self.state(last)?, self.deltas(round.number)?);
+        let (state, deltas) = (self.state(last)?, self.deltas(round.number)?);
         let clip = close.clip.unwrap_or(round.plan.clip);
         let Closing { state, fates, clipped, convergence } = if close.discards {
             rounds::discard(&state, &deltas)
@@ -149,14 +150,14 @@ impl<B: Bucket> Opened<'_, B> {
         let number = round.number;
         rounds.last = number;
         rounds.bytes_max = round.bytes_max;
-        let (state, ended) = (record::encode_state(&state)?, record::encode_ended(&round, &fates)?);
-        let bytes = deltas_bytes.saturating_add(state.len()).saturating_add(ended.len());
-        draft.changes.push(put(record::state_row(number), state));
-        draft.changes.push(put(record::ended_row(number), ended));
+        draft.changes.push(put(record::state_row(number), record::encode_state(&state)?));
+        draft.changes.push(put(record::ended_row(number), record::encode_ended(&round, &fates)?));
         if !fates.is_empty() {
             draft.changes.push(Change::DeletePrefix(record::SHARES.to_owned()));
         }
-        self.forget_rounds(&mut draft, &mut rounds, bytes)?;
+        let kept = KeptRound { round, deltas, fates, state: Some(state) };
+        self.forget_rounds(&mut draft, &mut rounds, weight::of_round(&kept))?;
+        let round = kept.round;
         let reply = Reply::Round(Box::new(round));
         finish(draft, &rounds, AuditAction::CloseRound, number, asked, reply)
     }
@@ -224,7 +225,7 @@ impl<B: Bucket> Opened<'_, B> {
             _ => self.ended(number)?,
         };
         fates.reverse();
-        let deltas = self.deltas(number)?.0.into_iter();
+        let deltas = self.deltas(number)?.into_iter();
         Ok(deltas
             .map(|delta| DeltaRead {
                 round: number,

@@ -21,6 +21,7 @@ use crate::{
         put,
     },
     time::Timestamp,
+    weight,
 };
 
 /// By how much a redaction may make longer what it leaves: a marker has 25 bytes and
@@ -34,11 +35,11 @@ impl<B: Bucket> Opened<'_, B> {
         let mut rounds = Vec::new();
         for number in it.oldest.max(1)..=it.last {
             let (round, fates) = self.ended(number)?;
-            let (deltas, _) = self.deltas(number)?;
+            let deltas = self.deltas(number)?;
             rounds.push(KeptRound { round, deltas, fates, state: Some(self.state(number)?) });
         }
         if let Some(round) = it.open {
-            let (deltas, _) = self.deltas(round.number)?;
+            let deltas = self.deltas(round.number)?;
             rounds.push(KeptRound { round, deltas, fates: Vec::new(), state: None });
         }
         let first = if it.oldest == 0 { self.state_row(0)? } else { None };
@@ -59,20 +60,19 @@ pub(in crate::session) fn store(
     if let Some(query) = &history.query {
         changes.push(put(record::state_row(0), record::encode_state(&State::new(query)?)?));
     }
-    for KeptRound { round, deltas, fates, state } in &history.rounds {
-        let mut rows = Vec::new();
+    for kept in &history.rounds {
+        let KeptRound { round, deltas, fates, state } = kept;
         for chunk in deltas.chunks(PROPOSAL_DELTAS_MAX) {
             let first = chunk.first().map_or(1, |it| it.sequence);
             let row = record::delta_row(round.number, first);
-            rows.push((row, record::encode_deltas(chunk)?));
+            changes.push(put(row, record::encode_deltas(chunk)?));
         }
         if let Some(state) = state {
-            rows.push((record::state_row(round.number), record::encode_state(state)?));
-            rows.push((record::ended_row(round.number), record::encode_ended(round, fates)?));
-            let bytes = rows.iter().fold(0_usize, |sum, (_, it)| sum.saturating_add(it.len()));
-            sizes.push(u32::try_from(bytes).unwrap_or(u32::MAX));
+            changes.push(put(record::state_row(round.number), record::encode_state(state)?));
+            let ended = record::encode_ended(round, fates)?;
+            changes.push(put(record::ended_row(round.number), ended));
+            sizes.push(u32::try_from(weight::of_round(kept)).unwrap_or(u32::MAX));
         }
-        changes.extend(rows.into_iter().map(|(row, bytes)| put(row, bytes)));
     }
     let (rounds, shares) = rounds_of(history)?;
     changes.push(put(record::ROUNDS, record::encode_rounds(&rounds)?));

@@ -1,0 +1,155 @@
+//! How many bytes a session takes as a document, counted as it changes.
+//!
+//! # Invariant
+//!
+//! Counts are never below what the document has, whatever the numbers and times in it:
+//! each stored item counts as if the document repeated its value, with room for its
+//! longest numbers. What a redaction leaves without a reason fits into the count of
+//! any value.
+
+use crate::{
+    Error,
+    key::Line,
+    pattern::Participants,
+    port::Bucket,
+    portable::Portable,
+    record::{self, Meta},
+    rounds::{Delta, Fate, KeptRound, Marks, Path, Plan, StrategyRule},
+    store::{Entry, access::Access, history::Version, snapshot::SnapshotInfo},
+};
+
+/// The most bytes that entries, earlier versions and snapshots may take in the document
+/// of a session: 7.5 MiB. As much again is left to its rounds and its configuration, so
+/// that the document stays below what an import takes.
+pub const CARRIED_BYTES_MAX: u64 = 15 << 19;
+
+/// What an entry takes besides its texts: the names of its members, digests, numbers,
+/// times.
+const ENTRY: u64 = 500;
+/// What an earlier version takes besides its entry and who ended it.
+const VERSION: u64 = 160;
+/// What a snapshot takes besides its texts and its entries.
+const SNAPSHOT: u64 = 320;
+/// What a value takes besides its text: its digest. There is room for a placeholder.
+const VALUE: u64 = 192;
+
+/// What a round takes besides its texts.
+const ROUND: u64 = 960;
+/// What a rule of a plan takes besides its texts.
+const RULE: u64 = 96;
+/// What a delta takes besides its texts, with the digest of its value, twice.
+const DELTA: u64 = 400;
+/// What a place takes besides its path at which a delta lost, or of a part that went.
+const PLACE: u64 = 128;
+/// What is known of a part of a state.
+const MARK: u64 = 48;
+
+/// Returns the bytes of `text` as a JSON string.
+fn string(text: &str) -> u64 {
+    let bytes = text.bytes().map(|byte| match byte {
+        b'"' | b'\\' | 8 | b'\t' | b'\n' | 12 | b'\r' => 2,
+        0..32 => 6,
+        _ => 1,
+    });
+    bytes.fold(2, u64::saturating_add)
+}
+
+fn list(access: &Access) -> u64 {
+    let lists = [&access.readable_by, &access.writable_by];
+    let patterns = lists.into_iter().flat_map(|it| it.patterns());
+    patterns.fold(0, |sum, it| sum.saturating_add(string(it)).saturating_add(1))
+}
+
+/// Returns the bytes of a session without its rounds and its configuration.
+pub fn of(it: &Portable) -> u64 {
+    let entries = it.entries.iter().map(of_entry);
+    let history = it.history.iter().map(of_version);
+    let snapshots = it.snapshots.iter().map(|it| of_snapshot(&it.info, &it.entries));
+    let values = it.values.values().map(|it| of_value(it));
+    entries.chain(history).chain(snapshots).chain(values).fold(0, u64::saturating_add)
+}
+
+/// Returns the bytes that are stored for the session in `bucket`; `None` without one, or
+/// where an earlier version stored it.
+///
+/// # Errors
+///
+/// [`Error::Unread`], [`Error::Overtaken`].
+pub fn stored(bucket: &impl Bucket) -> Result<Option<u64>, Error> {
+    let meta = bucket.get(record::META)?.map(|it| Meta::decode(&it)).transpose()?;
+    Ok(meta.and_then(|it| it.weight))
+}
+
+/// Returns the bytes of an entry without its value.
+pub(crate) fn of_entry(it: &Entry) -> u64 {
+    let texts = string(it.key.as_str()).saturating_add(string(it.written_by.as_str()));
+    ENTRY.saturating_add(texts).saturating_add(list(&it.access))
+}
+
+/// Returns the bytes of an earlier version without its value.
+pub(crate) fn of_version(it: &Version) -> u64 {
+    let ended = VERSION.saturating_add(string(it.ended.by.as_str()));
+    of_entry(&it.entry).saturating_add(ended)
+}
+
+/// Returns the bytes of a snapshot of `entries` without their values.
+pub(crate) fn of_snapshot(it: &SnapshotInfo, entries: &[Entry]) -> u64 {
+    let texts =
+        [it.label.as_str(), it.note.as_ref().map_or("", Line::as_str), it.taken_by.as_str()];
+    let about = texts.into_iter().map(string).fold(SNAPSHOT, u64::saturating_add);
+    entries.iter().map(of_entry).fold(about, u64::saturating_add)
+}
+
+/// Returns the bytes of a round that ended, with the state that it made.
+pub(crate) fn of_round(it: &KeptRound) -> u64 {
+    let KeptRound { round, deltas, fates, state } = it;
+    let clipped = round.ended.iter().flat_map(|it| &it.clipped).map(|it| of_place(&it.path));
+    let of_delta = |it: &Delta| {
+        let value = it.value.as_ref().map_or(0, |it| string(it.as_str()));
+        let texts = [string(it.participant.as_str()), string(it.provenance.as_str())];
+        texts
+            .into_iter()
+            .fold(DELTA, u64::saturating_add)
+            .saturating_add(value)
+            .saturating_add(of_place(&it.path))
+    };
+    let of_fate = |it: &Fate| {
+        let places = it.losses.iter().map(|it| &it.path).chain(&it.clipped);
+        places.map(of_place).fold(0, u64::saturating_add)
+    };
+    let state = state.as_ref().map_or(0, |it| {
+        let Marks { bindings, entities, rules } = &it.marks;
+        let parts = bindings.len().saturating_add(entities.len()).saturating_add(rules.len());
+        let marks = u64::try_from(parts).unwrap_or(u64::MAX).saturating_mul(MARK);
+        string(it.text.as_str()).saturating_add(marks)
+    });
+    let about = [ROUND, of_plan(&round.plan), state].into_iter().chain(clipped);
+    let all = about.chain(deltas.iter().map(of_delta)).chain(fates.iter().map(of_fate));
+    all.fold(0, u64::saturating_add)
+}
+
+fn of_plan(it: &Plan) -> u64 {
+    let weights = it.weights.iter().map(|it| string(it.participants.as_str()));
+    let strategies = it.strategies.iter().map(|StrategyRule { paths, strategy }| {
+        let experts = strategy.experts().into_iter().flat_map(Participants::patterns);
+        experts.fold(string(paths.as_str()), |sum, it| {
+            sum.saturating_add(string(it)).saturating_add(1)
+        })
+    });
+    let rules = weights.chain(strategies).map(|it| it.saturating_add(RULE));
+    rules.fold(0, u64::saturating_add)
+}
+
+fn of_place(path: &Path) -> u64 {
+    PLACE.saturating_add(string(&path.to_string()))
+}
+
+/// Returns the bytes of a value.
+pub(crate) fn of_value(text: &str) -> u64 {
+    VALUE.saturating_add(string(text))
+}
+
+/// Returns the bytes of a value of which only the length is known: as many, or fewer.
+pub(crate) fn of_unread_value(it: &Entry) -> u64 {
+    VALUE.saturating_add(2).saturating_add(it.value_bytes.into())
+}
