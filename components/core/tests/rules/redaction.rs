@@ -23,7 +23,7 @@ fn redact(host: &TestHost, revision: Option<Revision>) -> Vec<String> {
 }
 
 fn placeholder() -> String {
-    redaction::placeholder(SECRET, &line("a secret"))
+    redaction::placeholder(SECRET, Some(&line("a secret")))
 }
 
 /// No row of the session holds the secret.
