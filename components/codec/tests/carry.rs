@@ -130,7 +130,7 @@ fn entries_of_long_access_lists_and_their_snapshots() {
 #[test]
 fn many_small_entries_and_their_snapshots() {
     let session = Session::new();
-    let entry = |nth| json!({"key": long_key(nth), "value": format!("v{nth}")});
+    let entry = |nth| json!({"key": long_key(nth), "value": format!("value {nth:06}")});
     session.fill(|nth| batch(nth, entry));
     session.ask("orchestrator", &json!({"action": "delete", "key": long_key(0)})).unwrap();
     session.fill(snapshot);
@@ -178,7 +178,7 @@ fn history_gives_way_before_anything_is_rejected() {
 #[test]
 fn a_full_session_is_redacted_and_carried() {
     let session = Session::new();
-    let entry = |nth| json!({"key": long_key(nth), "value": "x", "history": false});
+    let entry = |nth| json!({"key": long_key(nth), "value": "xxxxxxxxxxxx", "history": false});
     session.fill(|nth| batch(nth, entry));
     for nth in 0..200 {
         let key = long_key(nth);
