@@ -11,9 +11,8 @@ use crate::{
     Error,
     key::Line,
     pattern::Participants,
-    port::Bucket,
     portable::Portable,
-    record::{self, Meta},
+    record::Meta,
     rounds::{Delta, Fate, KeptRound, Marks, Path, Plan, StrategyRule},
     store::{Entry, access::Access, history::Version, snapshot::SnapshotInfo},
 };
@@ -56,7 +55,7 @@ fn string(text: &str) -> u64 {
 
 fn list(access: &Access) -> u64 {
     let lists = [&access.readable_by, &access.writable_by];
-    let patterns = lists.into_iter().flat_map(|it| it.patterns());
+    let patterns = lists.into_iter().flat_map(Participants::patterns);
     patterns.fold(0, |sum, it| sum.saturating_add(string(it)).saturating_add(1))
 }
 
@@ -69,15 +68,14 @@ pub fn of(it: &Portable) -> u64 {
     entries.chain(history).chain(snapshots).chain(values).fold(0, u64::saturating_add)
 }
 
-/// Returns the bytes that are stored for the session in `bucket`; `None` without one, or
-/// where an earlier version stored it.
+/// Returns the bytes that `meta`, the row of a session, tells; `None` where an earlier
+/// version stored it.
 ///
 /// # Errors
 ///
-/// [`Error::Unread`], [`Error::Overtaken`].
-pub fn stored(bucket: &impl Bucket) -> Result<Option<u64>, Error> {
-    let meta = bucket.get(record::META)?.map(|it| Meta::decode(&it)).transpose()?;
-    Ok(meta.and_then(|it| it.weight))
+/// [`Error::Unread`]: the row is damaged.
+pub fn stored(meta: &[u8]) -> Result<Option<u64>, Error> {
+    Meta::decode(meta).map(|it| it.weight)
 }
 
 /// Returns the bytes of an entry without its value.

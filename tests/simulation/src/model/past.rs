@@ -153,7 +153,7 @@ impl Model {
         let blacken = |it: &mut Held| {
             let is_fresh = is_meant(it) && !it.entry.is_redacted;
             if is_fresh {
-                it.value = redaction::placeholder(&it.value, reason);
+                it.value = redaction::placeholder(&it.value, Some(reason));
                 it.entry.value_tokens = approximate(&it.value);
                 it.entry.value_bytes = it.value.len() as u32;
                 it.entry.is_redacted = true;

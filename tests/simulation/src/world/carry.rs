@@ -78,7 +78,8 @@ impl World {
         if bucket.scan("k/", None, u32::MAX).unwrap().len() > it.entries.len() {
             return;
         }
-        let (stored, takes) = (weight::stored(&bucket).unwrap(), weight::of(&it));
+        let meta = bucket.get("meta").unwrap().unwrap();
+        let (stored, takes) = (weight::stored(&meta).unwrap(), weight::of(&it));
         // More where a value could not be read that was removed.
         if stored < Some(takes) {
             self.fail(
