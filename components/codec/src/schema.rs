@@ -10,7 +10,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, js
 use serde_json::{Map, Value, json};
 use shared_context_core::Code;
 
-use crate::{ActionInfo, actions, json::Time};
+use crate::{
+    ActionInfo,
+    action::{Form, forms},
+    json::Time,
+};
 
 impl JsonSchema for Time {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -31,15 +35,15 @@ impl JsonSchema for Time {
 pub fn document() -> Value {
     let mut requests = SchemaSettings::draft2020_12().into_generator();
     let mut replies = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    let described: Map<String, Value> = actions()
-        .map(|it| {
+    let described: Map<String, Value> = forms()
+        .map(|(it, form)| {
             let roles: Vec<&str> = it.roles.iter().map(|role| role.as_str()).collect();
             let about = json!({
                 "description": it.description,
                 "roles": roles,
                 "is_change": it.is_change,
-                "request": request(it, &mut requests),
-                "reply": reply(it, &mut replies),
+                "request": request(it, form, &mut requests),
+                "reply": reply(form, &mut replies),
             });
             (it.name.to_owned(), about)
         })
@@ -65,8 +69,8 @@ pub fn document() -> Value {
 }
 
 /// The schema of an action's request.
-fn request(action: &ActionInfo, generator: &mut SchemaGenerator) -> Value {
-    let mut request: Value = (action.request_schema)(generator).into();
+fn request(action: &ActionInfo, form: &Form, generator: &mut SchemaGenerator) -> Value {
+    let mut request: Value = (form.request_schema)(generator).into();
     restrict_formats(&mut request);
     let properties = request.get_mut("properties").and_then(Value::as_object_mut);
     for (name, schema) in properties.into_iter().flatten() {
@@ -88,8 +92,8 @@ fn request(action: &ActionInfo, generator: &mut SchemaGenerator) -> Value {
 }
 
 /// The schema of an action's reply.
-fn reply(action: &ActionInfo, generator: &mut SchemaGenerator) -> Value {
-    let replies = (action.reply_schemas)(generator);
+fn reply(form: &Form, generator: &mut SchemaGenerator) -> Value {
+    let replies = (form.reply_schemas)(generator);
     match replies.as_slice() {
         [one] => one.clone().into(),
         several => any_of(several).into(),
@@ -117,6 +121,7 @@ fn restrict_formats(schema: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::actions;
 
     #[test]
     fn every_member_an_action_takes_has_a_schema() {

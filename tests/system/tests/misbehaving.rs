@@ -7,8 +7,6 @@
 //! `SHARED_CONTEXT_FLOOD=full cargo test --release -p shared-context-system --test \
 //! misbehaving -- --nocapture`. Only then are the figures judged.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
-
 use std::{
     env,
     io::{ErrorKind, Read as _, Write as _},
@@ -108,7 +106,7 @@ fn hold_streams(agent: &Client, flood: &Flood) {
     let mut streams: Vec<Option<TcpStream>> = (0..STREAMS).map(|_| None).collect();
     while !flood.is_over() {
         for stream in &mut streams {
-            if stream.as_mut().is_none_or(|it| is_closed(it)) {
+            if stream.as_mut().is_none_or(is_closed) {
                 *stream = open(agent, &head, flood);
             }
         }

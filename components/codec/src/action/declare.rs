@@ -3,7 +3,7 @@
 //! From its declaration follow the form of its request, its row in the list of actions,
 //! the command it makes and its JSON Schemas.
 
-/// Declares the actions of a list. Each reads:
+/// Declares the actions of a system: what is known of them, and their forms. Each reads:
 ///
 /// ```text
 /// /// What it does, for agents and people.
@@ -16,7 +16,7 @@
 /// |request| the command, or why it is none;
 /// ```
 macro_rules! actions {
-    ($list:ident of $system:ident: $(
+    (of $system:ident: $(
         $(#[doc = $doc:literal])+
         $name:ident: $roles:expr, $kind:ident;
         needs { $($(#[doc = $needs_doc:literal])+ $needs:ident: $needs_type:ty),* $(,)? }
@@ -24,7 +24,17 @@ macro_rules! actions {
         answers $($reply:ty),+;
         |$request:ident| $command:expr;
     )+) => {
-        pub(super) const $list: &[ActionInfo] = &[$({
+        pub(super) const ACTIONS: &[ActionInfo] = &[$(ActionInfo {
+            name: stringify!($name),
+            system: System::$system,
+            roles: $roles,
+            is_change: kind!($kind),
+            description: concat!($($doc),+).trim_ascii_start(),
+            required: &[$(stringify!($needs)),*],
+            optional: &[$(stringify!($takes)),*],
+        }),+];
+
+        pub(super) const FORMS: &[Form] = &[$({
             #[derive(Debug, Default)]
             #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
             struct Request {
@@ -35,19 +45,11 @@ macro_rules! actions {
 
             form! { Request: action $(, $needs)* $(, $takes)*; or null $crate::action::is_member }
 
-            fn command($request: Request) -> Result<Command, Error> {
-                $command
-            }
-
-            ActionInfo {
-                name: stringify!($name),
-                system: System::$system,
-                roles: $roles,
-                is_change: kind!($kind),
-                description: concat!($($doc),+).trim_ascii_start(),
-                required: &[$(stringify!($needs)),*],
-                optional: &[$(stringify!($takes)),*],
-                command: |sent| form::parse(sent).map(command),
+            Form {
+                command: |sent| {
+                    let make = |$request: Request| -> Result<Command, Error> { $command };
+                    form::parse(sent).map(make)
+                },
                 #[cfg(feature = "schema")]
                 request_schema: <Request as schemars::JsonSchema>::json_schema,
                 #[cfg(feature = "schema")]

@@ -3,7 +3,7 @@
 use shared_context_core::{Command, Delete, Error, Key, Prefix, Write, port::Revision};
 
 use super::{
-    ANYONE, ActionInfo, PARTICIPANTS, System,
+    ANYONE, ActionInfo, Form, PARTICIPANTS, System,
     declare::{actions, kind},
 };
 #[cfg(feature = "schema")]
@@ -21,7 +21,7 @@ use crate::{
 };
 
 actions! {
-    ACTIONS of Store:
+    of Store:
 
     /// List every key with its metadata and the store's totals; never a value. Call it first,
     /// then read only what the task needs.

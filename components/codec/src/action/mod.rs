@@ -12,7 +12,7 @@ use shared_context_core::{Command, Error, Role};
 use crate::{form, json::ParseError};
 
 /// What is known of an action without performing it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActionInfo {
     /// Its name in a request.
     pub name: &'static str,
@@ -28,12 +28,17 @@ pub struct ActionInfo {
     pub required: &'static [&'static str],
     /// The members its request may have.
     pub optional: &'static [&'static str],
-    /// Makes the command of a request that names it.
+}
+
+/// The form of an action's request, apart from what is known of the action: who only names
+/// actions carries no code that reads them.
+pub(crate) struct Form {
+    /// Reads a request, and makes the command of it.
     pub(crate) command: ToCommand,
-    /// The schema of its request.
+    /// The schema of the request.
     #[cfg(feature = "schema")]
     pub(crate) request_schema: fn(&mut schemars::SchemaGenerator) -> schemars::Schema,
-    /// The schemas of its replies.
+    /// The schemas of the replies.
     #[cfg(feature = "schema")]
     pub(crate) reply_schemas: fn(&mut schemars::SchemaGenerator) -> Vec<schemars::Schema>,
 }
@@ -63,20 +68,23 @@ const ORCHESTRATOR: &[Role] = &[Role::Orchestrator];
 const REDACTORS: &[Role] = &[Role::Orchestrator, Role::Admin];
 const ADMIN: &[Role] = &[Role::Admin];
 
-/// The lists of actions.
-const LISTS: [&[ActionInfo]; 4] =
-    [entries::ACTIONS, snapshots::ACTIONS, rounds::ACTIONS, session::ACTIONS];
-
 /// Every action, those of 000 §3 first.
 pub fn actions() -> impl Iterator<Item = &'static ActionInfo> {
-    LISTS.into_iter().flatten()
+    [entries::ACTIONS, snapshots::ACTIONS, rounds::ACTIONS, session::ACTIONS].into_iter().flatten()
+}
+
+/// Every action with its form.
+pub(crate) fn forms() -> impl Iterator<Item = (&'static ActionInfo, &'static Form)> {
+    let forms = [entries::FORMS, snapshots::FORMS, rounds::FORMS, session::FORMS];
+    actions().zip(forms.into_iter().flatten())
 }
 
 /// Whether `request` may change anything: a hint for hosts that let changes of
 /// one bucket queue. It looks at the action only; what is not understood may
 /// change everything.
 pub fn may_change(request: &[u8]) -> bool {
-    named_in(request).ok().and_then(|it| find(&it)).is_none_or(|it| it.is_change)
+    let Ok(name) = named_in(request) else { return true };
+    actions().find(|it| it.name == name).is_none_or(|it| it.is_change)
 }
 
 /// The name of the action that `request` asks for.
@@ -92,9 +100,4 @@ pub(crate) fn named_in(request: &[u8]) -> Result<String, ParseError> {
 /// which callers in strict mode send for all that they leave out.
 pub(crate) fn is_member(name: &str) -> bool {
     actions().any(|it| it.takes(name))
-}
-
-/// The action called `name`.
-pub(crate) fn find(name: &str) -> Option<&'static ActionInfo> {
-    actions().find(|it| it.name == name)
 }

@@ -3,7 +3,7 @@
 use shared_context_core::{Command, Error, Line, RedactRounds};
 
 use super::{
-    ANYONE, ActionInfo, ORCHESTRATOR, PARTICIPANTS, REDACTORS, System,
+    ANYONE, ActionInfo, Form, ORCHESTRATOR, PARTICIPANTS, REDACTORS, System,
     declare::{actions, kind},
 };
 #[cfg(feature = "schema")]
@@ -23,7 +23,7 @@ use crate::{
 };
 
 actions! {
-    ACTIONS of Rounds:
+    of Rounds:
 
     /// Open a round, in which participants propose deltas to the shared state; say how much
     /// each counts and how disagreements are settled.

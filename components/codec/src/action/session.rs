@@ -3,7 +3,7 @@
 use shared_context_core::{Command, Error, Key, Line, Participant, port::Revision, tokens::Tokens};
 
 use super::{
-    ADMIN, ANYONE, ActionInfo, REDACTORS, System,
+    ADMIN, ANYONE, ActionInfo, Form, REDACTORS, System,
     declare::{actions, kind},
 };
 #[cfg(feature = "schema")]
@@ -18,7 +18,7 @@ use crate::{
 };
 
 actions! {
-    ACTIONS of Store:
+    of Store:
 
     /// Replace the values of a key by their digests everywhere they are kept. For a secret that
     /// slipped in.

@@ -3,7 +3,7 @@
 use shared_context_core::{Command, Error, Key, Label, Line, pattern::KeyPattern, port::Revision};
 
 use super::{
-    ANYONE, ActionInfo, ORCHESTRATOR, System,
+    ANYONE, ActionInfo, Form, ORCHESTRATOR, System,
     declare::{actions, kind},
 };
 #[cfg(feature = "schema")]
@@ -17,7 +17,7 @@ use crate::{
 };
 
 actions! {
-    ACTIONS of Store:
+    of Store:
 
     /// Freeze the whole store under a label, to compare with or go back to.
     snapshot: ORCHESTRATOR, change;

@@ -32,8 +32,9 @@ const MESSAGE_CHARS_MAX: usize = 300;
 /// `DOCUMENT_ALTERED`.
 pub(crate) fn command(request: &[u8]) -> Result<Command, Error> {
     let name = action::named_in(request).map_err(malformed)?;
-    let action = action::find(&name).ok_or_else(|| unknown_action(&name))?;
-    (action.command)(request).map_err(|ParseError(what)| malformed(ParseError(of(action, what))))?
+    let found = action::forms().find(|(it, _)| it.name == name);
+    let (action, form) = found.ok_or_else(|| unknown_action(&name))?;
+    (form.command)(request).map_err(|ParseError(what)| malformed(ParseError(of(action, what))))?
 }
 
 /// Returns what the parser says of a request for `action`, and names the action where one

@@ -90,7 +90,7 @@ pub const SHARE_BYTES_MAX: u32 = DELTAS_BYTES_MAX / 4;
 const PLACE_BYTES: usize = 96;
 /// How many comparisons of a path's steps with the patterns of a plan count for a byte: a
 /// plan of many long patterns takes more time for each place than the place itself.
-const COMPARISONS_PER_BYTE: usize = 32;
+const COMPARISONS_PER_BYTE: usize = 16;
 /// The most deltas that are proposed at once.
 pub const PROPOSAL_DELTAS_MAX: usize = 200;
 /// The longest provenance, in characters.

@@ -138,7 +138,7 @@ fn a_page_ends_when_it_is_large_whatever_was_asked_for() {
     let host = session(Config::default());
     for nth in 0..30 {
         let key = |key| format!("a_key_with_a_name_as_long_as_it_may_be_{key:03}");
-        let writes = (0..100).map(|it| Write::new(&key(it), &format!("{nth}")).unwrap());
+        let writes = (0..100).map(|it| Write::new(&key(it), format!("{nth}")).unwrap());
         let batch = Batch::new(writes.collect(), Vec::new(), None).unwrap();
         ask(&host, CHIEF, &Command::WriteBatch(batch));
     }

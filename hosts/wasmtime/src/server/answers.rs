@@ -50,12 +50,11 @@ impl Answers {
         if over == 0 {
             return Some(bytes);
         }
-        let room = match self.room.try_take(over) {
-            Some(room) => room,
-            None => {
-                let _waiting = self.waiting.try_take(over)?;
-                self.room.take(over, || seats.clear_an_answer()).await?
-            }
+        let room = if let Some(room) = self.room.try_take(over) {
+            room
+        } else {
+            let _waiting = self.waiting.try_take(over)?;
+            self.room.take(over, || seats.clear_an_answer()).await?
         };
         seat.hold();
         Some(Bytes::from_owner(Unsent { bytes, seat: Arc::clone(seat), _room: room }))

@@ -154,16 +154,13 @@ impl Shared {
     async fn hold(&self, answer: Response<Body>, seat: &Arc<Seat>) -> Response<Body> {
         let (head, body) = answer.into_parts();
         let Body::Whole(bytes) = body else { return Response::from_parts(head, body) };
-        match self.answers.hold(bytes, seat, &self.seats).await {
-            Some(bytes) => Response::from_parts(head, Body::Whole(bytes)),
-            None => {
-                let why = "there is no room for another large answer; what was asked for was \
-                           done: read again in 2 seconds, and repeat a change only under its \
-                           request_id";
-                let failure = Failure::new("OVERLOADED", why);
-                self.http.refuse_unread(&head.headers, None, &failure).map(Body::Whole)
-            }
+        if let Some(bytes) = self.answers.hold(bytes, seat, &self.seats).await {
+            return Response::from_parts(head, Body::Whole(bytes));
         }
+        let why = "there is no room for another large answer; what was asked for was done: read \
+                   again in 2 seconds, and repeat a change only under its request_id";
+        let failure = Failure::new("OVERLOADED", why);
+        self.http.refuse_unread(&head.headers, None, &failure).map(Body::Whole)
     }
 
     fn overloaded(&self, head: &Parts, what: &str) -> Response<Body> {
