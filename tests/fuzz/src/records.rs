@@ -147,7 +147,7 @@ impl Damage {
                 bytes.resize(bytes.len() + 1 + usize::from(*times), *with);
             }
             Self::Format { format, .. } => {
-                bytes.first_mut().into_iter().for_each(|it| *it = (*format).max(3));
+                bytes.first_mut().into_iter().for_each(|it| *it = (*format).max(4));
             }
             Self::Swap { other, .. } => bytes = find(*other).unwrap_or_default().1,
             Self::Bytes { bytes: others, .. } => bytes.clone_from(others),
@@ -241,7 +241,7 @@ mod tests {
             }
             check_told(&Damage::Grow { row, with: 0, times: 0 });
             check_told(&Damage::Grow { row, with: 7, times: 9 });
-            check_told(&Damage::Format { row, format: 3 });
+            check_told(&Damage::Format { row, format: 4 });
         }
     }
 

@@ -16,7 +16,7 @@ const BUSY: &str = "busy";
 /// How many of its participants ask at once.
 const CLIENTS: usize = 16;
 /// How many entries a comparison reads twice.
-const KEYS: usize = 10_000;
+const KEYS: usize = 6_000;
 /// How long a paused server stays paused: longer than a request may compute.
 const PAUSE: Duration = Duration::from_millis(1_500);
 /// How long the other session may wait for an answer.

@@ -120,6 +120,6 @@ fn what_the_key_value_store_refuses_tells_what_to_do() {
         assert_eq!(kv.names("", None, 9), Err(failed()));
         assert_eq!(kv.revision("a"), Err(failed()));
         let done = try_commit(&mut bucket, vec![put("meta", "1")]);
-        assert_eq!(done, Err(CommitError::Failed(failed())));
+        assert_eq!(done, Err(CommitError::Unchanged(failed())));
     }
 }
