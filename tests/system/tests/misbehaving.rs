@@ -86,7 +86,7 @@ fn one_session_does_all_it_can_and_the_others_notice_little() {
 
 /// The participants of the session, in which there is much to read and to compute.
 fn prepare(server: &Server) -> Vec<Client> {
-    let keys = size(6_000);
+    let keys = size(5_500);
     let limits = json!({"keys_max": keys, "namespace": {"keys": []}});
     let orchestrator = server.admin().create_session(WILD, &limits);
     for batch in 0..keys / 100 {
