@@ -62,8 +62,10 @@ struct Inner {
 const TOOL: &str = "shared-context:core/tool@0.1.0";
 /// Of how many ticks of the ticker `time_max` is made, or of more.
 const TICKS: u32 = 20;
-/// The longest tick. What computes for longer gives its thread's other tasks away.
-const TICK_MAX: Duration = Duration::from_millis(50);
+/// The longest tick. What computes for longer gives its thread's other tasks away and
+/// takes turns with other sessions: requests that stay below it stand before those of
+/// others.
+const TICK_MAX: Duration = Duration::from_millis(2);
 /// How long a thread of a runtime sleeps, that another can take over its tasks.
 const GIVE_WAY: Duration = Duration::from_micros(200);
 
@@ -107,7 +109,7 @@ impl Component {
             processors: Slots::new(processors, processors),
             engine,
         };
-        tick(inner.engine.weak(), pace(options))?;
+        tick(inner.engine.weak(), pace(options), inner.slots.clone())?;
         Ok(Self { inner: Arc::new(inner) })
     }
 

@@ -7,12 +7,17 @@ use wasmtime::{
     CacheConfig, Config, Enabled, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig,
 };
 
-use super::options::{Cache, ComponentOptions, MODULES, STACK_BYTES_MAX, TABLE_ELEMENTS_MAX};
+use super::{
+    options::{Cache, ComponentOptions, MODULES, STACK_BYTES_MAX, TABLE_ELEMENTS_MAX},
+    slots::Slots,
+};
 use crate::StartError;
 
 /// What an instance needs on a usual request; resetting it by hand is cheaper
 /// than by a call to the system.
 const RESIDENT_BYTES: usize = 256 << 10;
+/// How many times as long a tick is while there is no instance.
+const IDLE: u32 = 10;
 
 pub(super) fn config(options: &ComponentOptions) -> Config {
     let mut pool = PoolingAllocationConfig::new();
@@ -62,13 +67,14 @@ fn cache(cache: &Cache) -> Option<wasmtime::Cache> {
         .ok()
 }
 
-/// Moves the engine's clock on, for as long as there is an engine.
-pub(super) fn tick(engine: EngineWeak, pause: Duration) -> Result<(), StartError> {
+/// Moves the engine's clock on each `pause`, and less often while all `slots` are free, for
+/// as long as there is an engine.
+pub(super) fn tick(engine: EngineWeak, pause: Duration, slots: Slots) -> Result<(), StartError> {
     let run = move || {
         while let Some(engine) = engine.upgrade() {
             engine.increment_epoch();
             drop(engine);
-            thread::sleep(pause);
+            thread::sleep(if slots.are_free() { pause * IDLE } else { pause });
         }
     };
     thread::Builder::new()

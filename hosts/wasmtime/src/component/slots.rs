@@ -25,6 +25,7 @@ pub(super) struct Slots(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
+    count: usize,
     share_max: usize,
     state: Mutex<State>,
 }
@@ -56,7 +57,12 @@ impl Slots {
     /// Makes `count` slots, of which a known holder has `share_max` at most.
     pub(super) fn new(count: usize, share_max: usize) -> Self {
         let state = State { free: count, held: Vec::new(), lines: VecDeque::new() };
-        Self(Arc::new(Shared { share_max, state: Mutex::new(state) }))
+        Self(Arc::new(Shared { count, share_max, state: Mutex::new(state) }))
+    }
+
+    /// Returns whether nobody has one.
+    pub(super) fn are_free(&self) -> bool {
+        self.0.state().free == self.0.count
     }
 
     /// Waits for a slot without keeping the thread.
