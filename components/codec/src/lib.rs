@@ -17,7 +17,9 @@ mod request;
 #[cfg(feature = "schema")]
 pub mod schema;
 
-pub use action::{ActionInfo, System, actions, may_change};
+pub use action::{
+    ActionInfo, Kind, Member, Method, Published, Route, System, actions, may_change, published,
+};
 pub use failure::Failure;
 pub use invoke::{
     Caller, Credential, Reply, config_to_json, invoke, parse_config, parse_document, perform,
@@ -27,6 +29,12 @@ pub use json::Time;
 pub use reply::{AuditForm, audit_line};
 pub use request::parts;
 pub use shared_context_core::Code;
+
+/// Returns the text of the member `name` of the JSON object `json`, and looks at nothing
+/// behind it; `None` when there is none.
+pub fn text_in(json: &[u8], name: &'static str) -> Option<String> {
+    form::text(json, name).ok()
+}
 
 /// All actions, their requests and replies as JSON Schemas, and all error codes
 /// in order of precedence: one JSON document. `cargo xtask bless` writes it from

@@ -1,13 +1,15 @@
 //! How an action is declared: once, with all that is known of it.
 //!
 //! From its declaration follow the form of its request, its row in the list of actions,
-//! the command it makes and its JSON Schemas.
+//! the command it makes, its JSON Schemas, its routes and what it may be refused for.
 
 /// Declares the actions of a system: what is known of them, and their forms. Each reads:
 ///
 /// ```text
 /// /// What it does, for agents and people.
 /// name: WHO, read or change;
+/// at METHOD "/path/{member}", "an example of the body" -> status;
+/// rejects Code, OtherCode;
 /// needs { /// What it is.
 ///         member: Type }
 /// takes { /// What it is; absent or null when it is not sent.
@@ -15,10 +17,20 @@
 /// answers Reply, OtherReply;
 /// |request| the command, or why it is none;
 /// ```
+///
+/// `at` and `rejects` may be left out, and there may be several `at`. Behind the example of
+/// one may stand `without` a member that is not sent there, behind its status the path of
+/// what was created, `or` the member of the reply that is plain text, and `as` a name of its
+/// own.
 macro_rules! actions {
     (of $system:ident: $(
         $(#[doc = $doc:literal])+
         $name:ident: $roles:expr, $kind:ident;
+        $(
+            at $method:ident $path:literal $(, $example:literal)? $(without $without:ident)?
+                -> $status:literal $($location:literal)? $(or $text:ident)? $(as $operation:ident)?;
+        )*
+        $(rejects $($code:ident),+;)?
         needs { $($(#[doc = $needs_doc:literal])+ $needs:ident: $needs_type:ty),* $(,)? }
         takes { $($(#[doc = $takes_doc:literal])+ $takes:ident: $takes_type:ty),* $(,)? }
         answers $($reply:ty),+;
@@ -32,6 +44,32 @@ macro_rules! actions {
             description: concat!($($doc),+).trim_ascii_start(),
             required: &[$(stringify!($needs)),*],
             optional: &[$(stringify!($takes)),*],
+        }),+];
+
+        pub(super) const PUBLISHED: &[Published] = &[$(Published {
+            routes: &[$(Route {
+                method: Method::$method,
+                path: concat!("/v1/sessions/{session}", $path),
+                name: optional!($(stringify!($operation))?),
+                without: optional!($(stringify!($without))?),
+                example: optional!($($example)?),
+                status: $status,
+                location: optional!($(concat!("/v1/sessions/{session}", $location))?),
+                text: optional!($(stringify!($text))?),
+            }),*],
+            rejects: &[$($(Code::$code),+)?],
+            members: &[
+                $(Member {
+                    name: stringify!($needs),
+                    kind: Kind::of(stringify!($needs_type)),
+                    is_needed: true,
+                },)*
+                $(Member {
+                    name: stringify!($takes),
+                    kind: Kind::of(stringify!($takes_type)),
+                    is_needed: false,
+                },)*
+            ],
         }),+];
 
         pub(super) const FORMS: &[Form] = &[$({
@@ -69,4 +107,14 @@ macro_rules! kind {
     };
 }
 
-pub(super) use {actions, kind};
+/// What is given, if anything is.
+macro_rules! optional {
+    () => {
+        None
+    };
+    ($it:expr) => {
+        Some($it)
+    };
+}
+
+pub(super) use {actions, kind, optional};

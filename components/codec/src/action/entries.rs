@@ -1,10 +1,11 @@
 //! The actions of entries (000 §3).
 
-use shared_context_core::{Command, Delete, Error, Key, Prefix, Write, port::Revision};
+use shared_context_core::{Code, Command, Delete, Error, Key, Prefix, Write, port::Revision};
 
 use super::{
     ANYONE, ActionInfo, Form, PARTICIPANTS, System,
-    declare::{actions, kind},
+    declare::{actions, kind, optional},
+    route::{Kind, Member, Method, Published, Route},
 };
 #[cfg(feature = "schema")]
 use crate::reply::{
@@ -26,6 +27,7 @@ actions! {
     /// List every key with its metadata and the store's totals; never a value. Call it first,
     /// then read only what the task needs.
     list_keys: ANYONE, read;
+        rejects InvalidKey;
         needs {}
         takes {
             /// Only keys with this prefix.
@@ -42,6 +44,7 @@ actions! {
 
     /// Read the value of one key.
     read: ANYONE, read;
+        rejects InvalidKey, Forbidden, KeyNotFound;
         needs {
             /// The key: 1 to 64 of a-z, 0-9 and _; where the session allows prefixes also
             /// prefix:key.
@@ -60,6 +63,8 @@ actions! {
 
     /// Create or overwrite one key. Store conclusions, not raw data.
     write: PARTICIPANTS, change;
+        rejects InvalidKey, SessionArchived, TokenizerUnavailable, ValueTooLarge, VersionConflict,
+        StoreFull;
         needs {
             /// The key: 1 to 64 of a-z, 0-9 and _; where the session allows prefixes also
             /// prefix:key.
@@ -108,6 +113,7 @@ actions! {
 
     /// Remove one key that is no longer relevant.
     delete: PARTICIPANTS, change;
+        rejects InvalidKey, SessionArchived, KeyNotFound, VersionConflict;
         needs {
             /// The key: 1 to 64 of a-z, 0-9 and _; where the session allows prefixes also
             /// prefix:key.
@@ -132,6 +138,7 @@ actions! {
 
     /// Read several keys as they are at one moment; tells which are missing.
     read_batch: ANYONE, read;
+        rejects InvalidKey;
         needs {
             /// The keys, 1 to 100, none of them twice. For `changes`: only changes of the
             /// keys that match this pattern, in which * stands for any text.
@@ -147,6 +154,8 @@ actions! {
 
     /// Write and delete several keys at once: all or nothing.
     write_batch: PARTICIPANTS, change;
+        rejects InvalidKey, SessionArchived, KeyNotFound, TokenizerUnavailable, ValueTooLarge,
+        VersionConflict, StoreFull;
         needs {}
         takes {
             /// The writes, each as a request to write.
@@ -167,6 +176,8 @@ actions! {
 
     /// Read the versions of a key that are kept, oldest first.
     read_history: ANYONE, read;
+        at Get "/entries/{key}/history" -> 200;
+        rejects InvalidKey, Forbidden, KeyNotFound;
         needs {
             /// The key: 1 to 64 of a-z, 0-9 and _; where the session allows prefixes also
             /// prefix:key.
@@ -184,6 +195,8 @@ actions! {
 
     /// Change who may read and write a key. For the orchestrator and who wrote the key last.
     set_access: PARTICIPANTS, change;
+        at Put "/entries/{key}/access", r#"{"writable_by":["orchestrator"]}"# -> 200;
+        rejects InvalidKey, SessionArchived, KeyNotFound, StoreFull;
         needs {
             /// The key: 1 to 64 of a-z, 0-9 and _; where the session allows prefixes also
             /// prefix:key.

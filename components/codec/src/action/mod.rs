@@ -4,12 +4,15 @@
 mod declare;
 mod entries;
 mod rounds;
+mod route;
 mod session;
 mod snapshots;
 
 use shared_context_core::{Command, Error, Role};
 
 use crate::{form, json::ParseError};
+
+pub use route::{Kind, Member, Method, Published, Route, published};
 
 /// What is known of an action without performing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +61,12 @@ pub enum System {
 impl ActionInfo {
     /// Whether its request may have the member `name`.
     pub fn takes(&self, name: &str) -> bool {
-        self.required.iter().chain(self.optional).any(|it| *it == name)
+        self.members().any(|it| it == name)
+    }
+
+    /// The members its request may have, those first that it must have.
+    pub fn members(&self) -> impl Iterator<Item = &'static str> {
+        self.required.iter().chain(self.optional).copied()
     }
 }
 

@@ -1,10 +1,11 @@
 //! The actions of rounds (003).
 
-use shared_context_core::{Command, Error, Line, RedactRounds};
+use shared_context_core::{Code, Command, Error, Line, RedactRounds};
 
 use super::{
     ANYONE, ActionInfo, Form, ORCHESTRATOR, PARTICIPANTS, REDACTORS, System,
-    declare::{actions, kind},
+    declare::{actions, kind, optional},
+    route::{Kind, Member, Method, Published, Route},
 };
 #[cfg(feature = "schema")]
 use crate::reply::{
@@ -28,6 +29,8 @@ actions! {
     /// Open a round, in which participants propose deltas to the shared state; say how much
     /// each counts and how disagreements are settled.
     open_round: ORCHESTRATOR, change;
+        at Post "/rounds", r#"{"clip":"reject"}"# -> 201;
+        rejects InvalidPath, SessionArchived, RoundOpen;
         needs {}
         takes {
             /// What the session is about; for its first round only.
@@ -62,6 +65,11 @@ actions! {
     /// Propose changes of the shared state to the open round: all or nothing. Each says where,
     /// what, and why; closing the round decides.
     propose_deltas: PARTICIPANTS, change;
+        at Post "/rounds/deltas",
+        r#"{"deltas":[{"operation":"add","path":"$.bindings.customer","value":"sea:customer:001","provenance":"matched by lookup"}]}"#
+        -> 201;
+        rejects InvalidPath, SessionArchived, RoundNotOpen, PathNotFound, PathExists,
+        IdentityConflict, RoundFull;
         needs {
             /// The changes that are proposed, 1 to 200.
             deltas: Vec<DeltaForm>,
@@ -80,6 +88,8 @@ actions! {
     /// Merge the deltas of the open round into the next state, or discard them; every delta is
     /// told what became of it.
     close_round: ORCHESTRATOR, change;
+        at Post "/rounds/close", r#"{"discard":true}"# -> 200;
+        rejects SessionArchived, RoundNotOpen, StateTooLarge;
         needs {}
         takes {
             /// What goes when the state would be too large; lowest-weight-first when absent,
@@ -100,6 +110,8 @@ actions! {
     /// Read the shared state as it is, with the round that is open, or as it was after an
     /// earlier round.
     read_state: ANYONE, read;
+        at Get "/rounds/state" -> 200;
+        rejects RoundNotFound;
         needs {}
         takes {
             /// A round: the state as it was after this one, or only its deltas.
@@ -111,6 +123,8 @@ actions! {
     /// Read who proposed what and why, and what became of it, oldest first; of all places, or
     /// of one and what is below it.
     read_deltas: ANYONE, read;
+        at Get "/rounds/deltas" -> 200;
+        rejects InvalidPath, RoundNotFound, PathNotFound;
         needs {}
         takes {
             /// Only deltas about this place, or what is below it: a `JSONPath` such as
@@ -132,6 +146,7 @@ actions! {
     /// Tell of each round how much of the state it left as it was: near 1, the participants
     /// agree.
     convergence: ANYONE, read;
+        at Get "/rounds" -> 200 as list_rounds;
         needs {}
         takes {}
         answers ConvergenceReply;
@@ -140,6 +155,8 @@ actions! {
     /// Replace every text of states and deltas that has this text in it by a marker, everywhere
     /// it is kept. For a secret that slipped in.
     redact_rounds: REDACTORS, change;
+        at Post "/rounds/redact", r#"{"text":"sk-live-51H","reason":"an API key"}"# -> 200;
+        rejects SessionArchived;
         needs {
             /// The secret, or a part of it by which every text that has it can be told: 4 to
             /// 1000 characters.

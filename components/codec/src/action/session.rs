@@ -1,10 +1,13 @@
 //! The actions of the session around the entries, most of them the operator's.
 
-use shared_context_core::{Command, Error, Key, Line, Participant, port::Revision, tokens::Tokens};
+use shared_context_core::{
+    Code, Command, Error, Key, Line, Participant, port::Revision, tokens::Tokens,
+};
 
 use super::{
     ADMIN, ANYONE, ActionInfo, Form, REDACTORS, System,
-    declare::{actions, kind},
+    declare::{actions, kind, optional},
+    route::{Kind, Member, Method, Published, Route},
 };
 #[cfg(feature = "schema")]
 use crate::reply::{
@@ -23,6 +26,8 @@ actions! {
     /// Replace the values of a key by their digests everywhere they are kept. For a secret that
     /// slipped in.
     redact: REDACTORS, change;
+        at Post "/entries/{key}/redact", r#"{"reason":"a password"}"# -> 200;
+        rejects InvalidKey, SessionArchived, KeyNotFound, TokenizerUnavailable;
         needs {
             /// The key: 1 to 64 of a-z, 0-9 and _; where the session allows prefixes also
             /// prefix:key.
@@ -44,6 +49,7 @@ actions! {
     /// Render the key conventions, write discipline and read pattern as text for a
     /// participant's system prompt.
     prompt: ANYONE, read;
+        at Get "/prompt" -> 200 or text as render_prompt;
         needs {}
         takes {
             /// Whose prompt: orchestrator, subagent:{task} or subagent:{task}:{id}. Your
@@ -60,6 +66,7 @@ actions! {
 
     /// Show the session's status, totals and configuration.
     show_session: ANYONE, read;
+        at Get "" -> 200;
         needs {}
         takes {}
         answers SessionReply<'_>;
@@ -67,6 +74,7 @@ actions! {
 
     /// Create the session, empty and active.
     create_session: ADMIN, change;
+        rejects SessionExists;
         needs {}
         takes {
             /// The session's configuration; the defaults when absent.
@@ -80,6 +88,7 @@ actions! {
 
     /// Make the session read-only, for good.
     archive_session: ADMIN, change;
+        at Post "/archive" -> 200;
         needs {}
         takes {}
         answers SessionReply<'_>;
@@ -87,6 +96,7 @@ actions! {
 
     /// Remove the session and all it holds.
     delete_session: ADMIN, change;
+        at Delete "" -> 200;
         needs {}
         takes {}
         answers DeleteSessionReply<'_>;
@@ -94,6 +104,7 @@ actions! {
 
     /// Make every credential issued so far for the session void.
     revoke_credentials: ADMIN, change;
+        at Post "/revoke" -> 200;
         needs {}
         takes {}
         answers SessionReply<'_>;
@@ -101,6 +112,7 @@ actions! {
 
     /// Show everything about the session, values included.
     inspect: ADMIN, read;
+        at Get "/inspect" -> 200;
         needs {}
         takes {}
         answers InspectReply<'_>;
@@ -115,6 +127,7 @@ actions! {
 
     /// Create the session from an exported document.
     import_session: ADMIN, change;
+        rejects FormatTooNew, DocumentAltered, SessionExists;
         needs {
             /// The session as `export_session` told it.
             document: SentDocument,
@@ -125,6 +138,7 @@ actions! {
 
     /// Read who changed what and when, oldest first; never a value.
     audit: ADMIN, read;
+        at Get "/audit" -> 200 as read_audit;
         needs {}
         takes {
             /// Begin after this revision; with the oldest that is kept when absent.

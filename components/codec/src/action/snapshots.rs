@@ -1,10 +1,13 @@
 //! The actions of snapshots and of the change feed (000 §7).
 
-use shared_context_core::{Command, Error, Key, Label, Line, pattern::KeyPattern, port::Revision};
+use shared_context_core::{
+    Code, Command, Error, Key, Label, Line, pattern::KeyPattern, port::Revision,
+};
 
 use super::{
     ANYONE, ActionInfo, Form, ORCHESTRATOR, System,
-    declare::{actions, kind},
+    declare::{actions, kind, optional},
+    route::{Kind, Member, Method, Published, Route},
 };
 #[cfg(feature = "schema")]
 use crate::reply::{
@@ -21,6 +24,8 @@ actions! {
 
     /// Freeze the whole store under a label, to compare with or go back to.
     snapshot: ORCHESTRATOR, change;
+        at Post "/snapshots", r#"{"label":"pre_approval"}"# -> 201 "/snapshots/{label}" as take_snapshot;
+        rejects SessionArchived, SnapshotExists, SnapshotLimit, StoreFull;
         needs {
             /// The snapshot: 1 to 64 of A-Z, a-z, 0-9, ., _ and -.
             label: String,
@@ -37,6 +42,7 @@ actions! {
 
     /// List the snapshots, oldest first.
     list_snapshots: ANYONE, read;
+        at Get "/snapshots" -> 200;
         needs {}
         takes {}
         answers SnapshotsReply<'_>;
@@ -44,6 +50,9 @@ actions! {
 
     /// Read what a snapshot holds, or one key of it.
     read_snapshot: ANYONE, read;
+        at Get "/snapshots/{label}" without key -> 200;
+        at Get "/snapshots/{label}/entries/{key}" -> 200 as read_snapshot_entry;
+        rejects InvalidKey, SnapshotNotFound, KeyNotFound;
         needs {
             /// The snapshot: 1 to 64 of A-Z, a-z, 0-9, ., _ and -.
             label: String,
@@ -61,6 +70,8 @@ actions! {
 
     /// Tell what was added, removed and changed between two snapshots, or since one.
     diff_snapshots: ANYONE, read;
+        at Get "/snapshots/{from}/diff" -> 200;
+        rejects SnapshotNotFound;
         needs {
             /// The snapshot to compare.
             from: String,
@@ -77,6 +88,8 @@ actions! {
 
     /// Make the store what a snapshot holds, as new versions, in one step.
     restore_snapshot: ORCHESTRATOR, change;
+        at Post "/snapshots/{label}/restore" -> 200;
+        rejects SessionArchived, SnapshotNotFound, StoreFull;
         needs {
             /// The snapshot: 1 to 64 of A-Z, a-z, 0-9, ., _ and -.
             label: String,
@@ -87,6 +100,8 @@ actions! {
 
     /// Remove a snapshot.
     delete_snapshot: ORCHESTRATOR, change;
+        at Delete "/snapshots/{label}" -> 200;
+        rejects SessionArchived, SnapshotNotFound;
         needs {
             /// The snapshot: 1 to 64 of A-Z, a-z, 0-9, ., _ and -.
             label: String,
@@ -97,6 +112,7 @@ actions! {
 
     /// Read what changed since a revision, oldest first; never a value.
     changes: ANYONE, read;
+        rejects InvalidKey, ChangesTruncated;
         needs {}
         takes {
             /// Begin after this revision; with the oldest that is kept when absent.

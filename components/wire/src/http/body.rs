@@ -11,15 +11,12 @@
 
 use std::{borrow::Cow, fmt};
 
-use http::HeaderMap;
 use serde::{
     Deserializer, Serialize, Serializer,
     de::{MapAccess, Visitor},
 };
 use serde_json::{error::Category, value::RawValue};
 use shared_context_codec::Failure;
-
-use super::media;
 
 /// The members of a body, in the order sent.
 pub(crate) struct Members<'b> {
@@ -133,19 +130,6 @@ impl Serialize for Members<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.members.iter().map(|(name, value)| (name, value)))
     }
-}
-
-/// Makes sure that `body` says nothing: it is empty or `{}`.
-///
-/// # Errors
-///
-/// `UNSUPPORTED_MEDIA_TYPE`, `MALFORMED_REQUEST`.
-pub(crate) fn expect_none(headers: &HeaderMap, body: &[u8]) -> Result<(), Failure> {
-    if body.is_empty() {
-        return Ok(());
-    }
-    media::expect_json(headers)?;
-    Members::parse(body, &[], "{}, or no body at all").map(drop)
 }
 
 /// The body as one value of JSON that is passed on unread; `wanted` says what it

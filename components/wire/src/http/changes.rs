@@ -16,7 +16,7 @@ use shared_context_codec::{Failure, Reply};
 
 use super::{
     Body,
-    call::{Call, ToolRequest, part, scope},
+    call::{Call, part, scope},
     cursor::Cursor,
     event::Feed,
     media,
@@ -25,6 +25,7 @@ use super::{
     shares::Share,
     socket::Socket,
     streams::Streams,
+    tool::ToolRequest,
     watch::Watch,
     whole,
 };
@@ -90,18 +91,17 @@ async fn page<E: Engine>(
         )));
     }
     let until = call.engine.monotonic_micros().saturating_add(wait.saturating_mul(1_000_000));
-    let mut request = ToolRequest {
-        action: "changes",
-        since: call.query.number("since")?,
-        limit: call.query.number("limit")?,
-        keys: call.query.text("keys"),
-        ..ToolRequest::default()
-    };
+    let mut since = call.query.number("since")?;
+    let limit = call.query.number("limit")?;
     let scope = scope(&call.session);
     let mut open = None;
     loop {
         let position = call.engine.position(&scope).await;
-        let reply = call.invoke(&request).await?;
+        let request = ToolRequest::new("changes")
+            .with("since", since)
+            .with("limit", limit)
+            .with("keys", call.query.text("keys"));
+        let reply = call.invoke(request).await?;
         let page: Page<'_> = part(&reply)?;
         let left = until.saturating_sub(call.engine.monotonic_micros());
         if left == 0 || !page.changes.is_empty() {
@@ -113,7 +113,7 @@ async fn page<E: Engine>(
             open = Some(streams.open(&scope, &call.caller)?);
         }
         match call.engine.wait_for_change(&scope, page.seen(position), left).await {
-            Woken::Changed => request.since = Some(page.next_since),
+            Woken::Changed => since = Some(page.next_since),
             Woken::TimeUp | Woken::Stopping => return Ok(reply),
         }
     }
@@ -136,8 +136,7 @@ async fn cursor<E: Engine>(call: &Call<'_, E>, others: &str) -> Result<Cursor, F
     let since = if let Some(since) = since {
         since
     } else {
-        let show = ToolRequest { action: "show_session", ..ToolRequest::default() };
-        call.invoke(&show).await?.revision
+        call.invoke(ToolRequest::new("show_session")).await?.revision
     };
     Ok(Cursor {
         keys: Arc::clone(call.keys),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use shared_context_codec::{Caller, Failure, Reply};
 
-use super::call::ToolRequest;
+use super::tool::ToolRequest;
 use crate::{Engine, credential::Keys};
 
 /// How many commits are read at a time: what they did is all that lies in memory
@@ -40,14 +40,11 @@ impl Cursor {
     /// What the session answers to who may not read them, or not from there.
     pub(super) async fn read<E: Engine>(&self, engine: &E) -> Result<Reply, Failure> {
         self.check(engine)?;
-        let request = ToolRequest {
-            action: "changes",
-            since: Some(self.since),
-            limit: Some(COMMITS_READ),
-            keys: self.filter.as_deref(),
-            ..ToolRequest::default()
-        };
-        engine.invoke(&self.scope, &self.caller, &request.to_bytes()?).await
+        let request = ToolRequest::new("changes")
+            .with("since", Some(self.since))
+            .with("limit", Some(COMMITS_READ))
+            .with("keys", self.filter.as_deref());
+        engine.invoke(&self.scope, &self.caller, &request.into_bytes()).await
     }
 
     /// Makes sure that the credential has not expired.

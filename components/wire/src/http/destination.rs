@@ -33,7 +33,7 @@ impl Http {
         now: Timestamp,
     ) -> Option<String> {
         let matched = route::find(path, method)?;
-        let access = matched.route.operation(method)?.access;
+        let access = matched.operation.as_ref()?.access;
         if matches!(access, Access::Open | Access::Admin) {
             return None;
         }
@@ -41,7 +41,7 @@ impl Http {
         let session = match (&identity, access) {
             (Identity::Participant(grant), Access::Credential) => grant.session.as_str().into(),
             (Identity::Admin, Access::Credential) => return None,
-            _ => matched.session().ok()?,
+            _ => matched.value("session").ok()?,
         };
         if let Identity::Participant(grant) = &identity
             && grant.session != session

@@ -2,17 +2,29 @@
 
 use bytes::Bytes;
 use http::{Response, StatusCode, header::ETAG};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use shared_context_codec::{Failure, Reply};
 
 use super::{
     body::{self, Members},
-    call::{Call, ToolRequest, Value, part},
+    call::{Call, part},
     media::{self, Media},
     precondition::{self, Condition, Preconditions, Tags},
     respond,
+    tool::ToolRequest,
 };
 use crate::Engine;
+
+/// What is written to an entry.
+#[derive(Clone, Copy, Serialize)]
+#[serde(untagged)]
+enum Value<'r> {
+    /// Text, as it was sent.
+    Text(&'r str),
+    /// JSON, as it was sent; whether it is a string is the tool's to say.
+    Json(&'r RawValue),
+}
 
 /// How often a change is tried whose conditions take a look at the entry first.
 const ATTEMPTS_MAX: u32 = 16;
@@ -32,11 +44,10 @@ pub(crate) async fn call_tool<E: Engine>(call: &Call<'_, E>) -> Result<Response<
 
 /// `GET …/entries`. Its tag is the session's revision.
 pub(crate) async fn list<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
-    let request = |if_changed_since| ToolRequest {
-        action: "list_keys",
-        prefix: call.query.text("prefix"),
-        if_changed_since,
-        ..ToolRequest::default()
+    let request = |since| {
+        ToolRequest::new("list_keys")
+            .with("prefix", call.query.text("prefix"))
+            .with("if_changed_since", since)
     };
     let known = precondition::known(call.headers);
     let (reply, is_unchanged) = changed_since(call, known.as_ref(), request).await?;
@@ -50,18 +61,15 @@ pub(crate) async fn list<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes
 
 /// `GET …/entries/{key}`. Its tag is the revision it was written at.
 pub(crate) async fn read<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
-    let request = |if_changed_since| ToolRequest {
-        action: "read",
-        key: Some(&call.key),
-        if_changed_since,
-        ..ToolRequest::default()
+    let request = |since| {
+        ToolRequest::new("read").with("key", Some(&call.key)).with("if_changed_since", since)
     };
     let known = precondition::known(call.headers);
     let (mut reply, is_unchanged) = changed_since(call, known.as_ref(), request).await?;
     let is_its = known.as_ref().is_some_and(|it| it.matches_weakly(Some(reply.revision)));
     if is_unchanged && !is_its {
         // It did not change since, but none of the reader's tags is its.
-        reply = call.invoke(&request(None)).await?;
+        reply = call.invoke(request(None)).await?;
     }
     let etag = precondition::etag(reply.revision);
     let has_it = is_its && (is_unchanged || known == Some(Tags::Any));
@@ -71,10 +79,10 @@ pub(crate) async fn read<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes
 /// Asks what there is for a reader who has what is `known`, and whether nothing changed
 /// since: who can change it, and when it expires, included, which only the session can
 /// tell.
-async fn changed_since<'r, E: Engine>(
+async fn changed_since<E: Engine>(
     call: &Call<'_, E>,
     known: Option<&Tags>,
-    request: impl Fn(Option<u64>) -> ToolRequest<'r>,
+    request: impl Fn(Option<u64>) -> ToolRequest,
 ) -> Result<(Reply, bool), Failure> {
     #[derive(Deserialize)]
     struct Answer {
@@ -84,7 +92,7 @@ async fn changed_since<'r, E: Engine>(
     let mut most = u64::MAX;
     loop {
         let since = known.and_then(|it| it.latest(most));
-        let reply = call.invoke(&request(since)).await?;
+        let reply = call.invoke(request(since)).await?;
         let is_unchanged = since.is_some() && part::<Answer>(&reply)?.unchanged;
         if is_unchanged || since <= Some(reply.revision) {
             return Ok((reply, is_unchanged));
@@ -103,51 +111,6 @@ fn unless(has_it: bool, reply: Reply) -> Response<Bytes> {
     }
 }
 
-/// `GET …/entries/{key}/history`.
-pub(crate) async fn read_history<E: Engine>(
-    call: &Call<'_, E>,
-) -> Result<Response<Bytes>, Failure> {
-    let request = ToolRequest {
-        action: "read_history",
-        key: Some(&call.key),
-        versions: call.query.numbers("versions")?,
-        ..ToolRequest::default()
-    };
-    call.answer(&request).await
-}
-
-/// `PUT …/entries/{key}/access`: who may read and write it. A list that is not
-/// sent stays.
-pub(crate) async fn set_access<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
-    let known = ["readable_by", "writable_by"];
-    change(call, "set_access", &known, r#"{"writable_by":["orchestrator"]}"#).await
-}
-
-/// `POST …/entries/{key}/redact`.
-pub(crate) async fn redact<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
-    change(call, "redact", &["reason", "revision"], r#"{"reason":"a password"}"#).await
-}
-
-/// Has the entry changed by `action`, which takes the members `known` of the
-/// body.
-async fn change<E: Engine>(
-    call: &Call<'_, E>,
-    action: &'static str,
-    known: &[&str],
-    example: &'static str,
-) -> Result<Response<Bytes>, Failure> {
-    media::expect_json(call.headers)?;
-    precondition::expect_none(call.headers)?;
-    let members = Members::parse(call.body, known, example)?;
-    let request = ToolRequest {
-        action,
-        key: Some(&call.key),
-        members: Some(&members),
-        ..ToolRequest::default()
-    };
-    call.answer(&request).await
-}
-
 /// `PUT …/entries/{key}`: 201 when the key is new, 200 when it was overwritten.
 pub(crate) async fn write<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     #[derive(Deserialize)]
@@ -162,16 +125,11 @@ pub(crate) async fn write<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byte
         Some(Media::Text) | None => Value::Text(body::text(call.body)?),
     };
     let request_id = precondition::request_id(call.headers)?;
-    let reply = on_condition(call, |Condition { if_version, if_revision }| ToolRequest {
-        action: "write",
-        key: Some(&call.key),
-        value: Some(value),
-        if_version,
-        if_revision,
-        request_id,
-        ..ToolRequest::default()
-    })
-    .await?;
+    let request = ToolRequest::new("write")
+        .with("key", Some(&call.key))
+        .with("value", Some(value))
+        .with("request_id", request_id);
+    let reply = on_condition(call, &request).await?;
     let status = match part(&reply)? {
         Written { version: 1 } => StatusCode::CREATED,
         Written { .. } => StatusCode::OK,
@@ -183,15 +141,9 @@ pub(crate) async fn write<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byte
 /// `DELETE …/entries/{key}`.
 pub(crate) async fn delete<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     let request_id = precondition::request_id(call.headers)?;
-    let reply = on_condition(call, |Condition { if_version, if_revision }| ToolRequest {
-        action: "delete",
-        key: Some(&call.key),
-        if_version,
-        if_revision,
-        request_id,
-        ..ToolRequest::default()
-    })
-    .await?;
+    let request =
+        ToolRequest::new("delete").with("key", Some(&call.key)).with("request_id", request_id);
+    let reply = on_condition(call, &request).await?;
     Ok(respond::json(StatusCode::OK, reply.body))
 }
 
@@ -201,13 +153,16 @@ pub(crate) async fn delete<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
 /// The tool compares one revision. For conditions that take more, the entry is read, and
 /// changed only while it is what was read; when another change comes between, both are
 /// done again.
-async fn on_condition<'r, E: Engine>(
-    call: &Call<'r, E>,
-    change: impl Fn(Condition) -> ToolRequest<'r>,
+async fn on_condition<E: Engine>(
+    call: &Call<'_, E>,
+    change: &ToolRequest,
 ) -> Result<Reply, Failure> {
+    let change = |Condition { if_version, if_revision }| {
+        change.clone().with("if_version", if_version).with("if_revision", if_revision)
+    };
     let conditions = Preconditions::parse(call.headers)?;
     if let Some(condition) = conditions.at_once() {
-        return call.invoke(&change(condition)).await;
+        return call.invoke(change(condition)).await;
     }
     if precondition::request_id(call.headers)?.is_some() {
         return Err(Failure::new(
@@ -218,17 +173,17 @@ async fn on_condition<'r, E: Engine>(
     }
     let mut attempts_left = ATTEMPTS_MAX;
     loop {
-        let read = ToolRequest { action: "read", key: Some(&call.key), ..ToolRequest::default() };
-        let current = match call.invoke(&read).await {
+        let read = ToolRequest::new("read").with("key", Some(&call.key));
+        let current = match call.invoke(read).await {
             Ok(reply) => Some(reply.revision),
             Err(failure) if failure.code == "KEY_NOT_FOUND" => None,
             Err(failure) => return Err(failure),
         };
         let Some(condition) = conditions.at(current) else {
-            return call.invoke(&change(Condition::never())).await;
+            return call.invoke(change(Condition::never())).await;
         };
         attempts_left -= 1;
-        match call.invoke(&change(condition)).await {
+        match call.invoke(change(condition)).await {
             Err(failure) if failure.code == "VERSION_CONFLICT" && attempts_left > 0 => {}
             outcome => return outcome,
         }

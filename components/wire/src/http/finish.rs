@@ -54,7 +54,7 @@ impl Http {
         let request_id = self.request_ids.of(&head.headers);
         let mut response = answer.unwrap_or_else(|failure| {
             let code = code::of(&failure.code);
-            let operation = matched.and_then(|it| it.route.operation(&head.method));
+            let operation = matched.and_then(|it| it.operation.as_ref());
             let status = match operation.map(|it| it.endpoint) {
                 // The condition stood in a header.
                 Some(Endpoint::WriteEntry | Endpoint::DeleteEntry)
@@ -86,7 +86,7 @@ impl Http {
             respond::without_body(&mut response);
         }
         if let Some(kept) = &self.kept {
-            let template = matched.map_or("unknown", |it| it.route.template);
+            let template = matched.map_or("unknown", |it| it.template);
             kept.metrics.answered(template, &head.method, response.status(), micros);
         }
         response

@@ -12,9 +12,10 @@ use shared_context_codec::{Failure, Reply, Time};
 use shared_context_core::time::Timestamp;
 
 use super::{
-    call::{Call, ToolRequest, part},
+    call::{Call, part},
     query::Query,
     respond,
+    tool::ToolRequest,
 };
 use crate::Engine;
 
@@ -43,7 +44,6 @@ pub(crate) async fn list<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes
     let after = after.as_deref();
     let mut ids = call.engine.sessions(after, looked_at_max.saturating_add(1)).await?;
     ids.retain(|it| it.starts_with(wanted.prefix));
-    let show = &ToolRequest { action: "show_session", ..ToolRequest::default() };
     let mut body = b"{\"sessions\":[".to_vec();
     let (mut listed, mut last) = (0, None);
     let mut left = ids.iter().take(looked_at_max);
@@ -53,7 +53,9 @@ pub(crate) async fn list<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes
         while asked.len() < ASKED_AT_ONCE.min(limit.saturating_sub(listed))
             && let Some(id) = left.next()
         {
-            asked.push_back(async move { (id, call.invoke_on(id, show).await) });
+            asked.push_back(async move {
+                (id, call.invoke_on(id, ToolRequest::new("show_session")).await)
+            });
         }
         let Some((id, answer)) = asked.next().await else { break };
         last = Some(id);

@@ -11,6 +11,7 @@
 //! refusal is a problem document that carries the tool's `error` object. So is what is
 //! refused before it is a request: see [`Http::refuse_unread`].
 
+mod act;
 mod body;
 mod call;
 pub(crate) mod changes;
@@ -35,14 +36,13 @@ mod portable;
 mod precondition;
 mod query;
 mod respond;
-pub(crate) mod rounds;
-mod route;
+pub(crate) mod route;
 mod sessions;
 mod shares;
-mod snapshots;
 mod socket;
 mod streams;
 pub(crate) mod table;
+mod tool;
 mod trace;
 mod watch;
 
@@ -62,7 +62,7 @@ use self::{
     origin::Place,
     query::Query,
     route::Matched,
-    table::{Access, Endpoint, Operation, Route},
+    table::{Access, Endpoint, Operation},
     trace::RequestIds,
 };
 use crate::{
@@ -72,7 +72,7 @@ use crate::{
 
 pub(crate) use self::{
     body::Name,
-    call::{ToolRequest, misread, scope},
+    call::{misread, scope},
     changes::revision,
     cursor::Cursor,
     event::Teller,
@@ -80,6 +80,7 @@ pub(crate) use self::{
     precondition::single,
     respond::joined,
     streams::Streams,
+    tool::ToolRequest,
 };
 pub use limit::RateLimit;
 pub use options::{Consistency, Options, parse_public_url, parse_rate};
@@ -161,8 +162,7 @@ impl Http {
     /// in bytes. Much is taken of the operator only, so that nobody else can fill
     /// a host's memory.
     pub fn body_bytes_max(&self, head: &Parts) -> usize {
-        let matched = route::find(head.uri.path(), &head.method);
-        let operation = matched.and_then(|it| it.route.operation(&head.method));
+        let operation = route::find(head.uri.path(), &head.method).and_then(|it| it.operation);
         let takes = operation.map_or(BODY_BYTES_MAX, |it| it.endpoint.body_bytes_max());
         if takes <= BODY_BYTES_MAX {
             return takes;
@@ -176,8 +176,7 @@ impl Http {
     /// Whether the request that begins with `head` is the operator's, or one that asks
     /// how the server is: what a host that is full answers still.
     pub fn is_for_operator(&self, head: &Parts) -> bool {
-        let matched = route::find(head.uri.path(), &head.method);
-        let operation = matched.and_then(|it| it.route.operation(&head.method));
+        let operation = route::find(head.uri.path(), &head.method).and_then(|it| it.operation);
         operation.is_some_and(|it| it.access == Access::Open)
             || single(&head.headers, &AUTHORIZATION)
                 .is_ok_and(|it| it.is_some_and(|it| self.keys.is_admin(it)))
@@ -218,9 +217,9 @@ impl Http {
     ) -> Result<Response<Body>, Failure> {
         origin::expect_host(head)?;
         let Some(matched) = matched else { return Err(route::unknown(head.uri.path())) };
-        let operation = matched.route.operation(&head.method);
+        let operation = matched.operation.as_ref();
         let Some(operation) = operation.filter(|it| self.offers(it.endpoint)) else {
-            return self.not_an_operation(head, matched.route, headers).map(whole);
+            return self.not_an_operation(head, headers).map(whole);
         };
         let too_large = || too_large(operation.endpoint);
         if operation.access == Access::Open {
@@ -257,7 +256,7 @@ impl Http {
                  without the header",
             ));
         }
-        let session = matched.session()?;
+        let session = matched.value("session")?;
         if operation.access == Access::Admin && identity != Identity::Admin {
             return Err(Failure::new(
                 "FORBIDDEN",
@@ -269,9 +268,9 @@ impl Http {
             keys: &self.keys,
             headers: &head.headers,
             body: body.ok_or_else(too_large)?,
-            query: Query::parse(head.uri.query(), operation.query)?,
-            key: matched.key()?,
-            label: matched.label()?,
+            query: Query::parse(head.uri.query(), &operation.takes_in_query())?,
+            key: matched.value("key")?,
+            path: matched,
             caller: identity.caller(&session)?,
             wants_socket,
             session,
@@ -326,20 +325,18 @@ impl Http {
         self.kept.is_some() || !endpoint.needs_memory()
     }
 
-    /// Tells what can be done at the path of `route`, where the method of the request
-    /// cannot; or that the path is for nothing here.
+    /// Tells what can be done at the path of the request, where its method cannot; or that
+    /// the path is for nothing here.
     fn not_an_operation(
         &self,
         head: &Parts,
-        route: &Route,
         headers: &mut HeaderMap,
     ) -> Result<Response<Bytes>, Failure> {
-        if let [only] = route.operations
-            && !self.offers(only.endpoint)
-        {
-            return Err(kept::missing(only.endpoint));
+        let path = head.uri.path();
+        if let Some(only) = route::only(path).filter(|it| !self.offers(*it)) {
+            return Err(kept::missing(only));
         }
-        let allow = route::allow(head.uri.path(), |it| self.offers(it));
+        let allow = route::allow(path, |it| self.offers(it));
         let method: String = head.method.as_str().chars().take(20).collect();
         let message = format!("{method} cannot be used here; use one of {allow}");
         if let Ok(allow) = HeaderValue::try_from(allow) {
@@ -348,7 +345,7 @@ impl Http {
         if head.method == Method::OPTIONS {
             return Ok(respond::empty(StatusCode::NO_CONTENT));
         }
-        Err(match route.operation(&head.method) {
+        Err(match route::find(path, &head.method).and_then(|it| it.operation) {
             Some(operation) => kept::missing(operation.endpoint),
             None => Failure::new("METHOD_NOT_ALLOWED", message),
         })

@@ -5,16 +5,12 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use http::{Response, header::CONTENT_DISPOSITION};
+use http::{Response, StatusCode, header::CONTENT_DISPOSITION};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use shared_context_codec::Failure;
 
-use super::{
-    body,
-    call::{Call, ToolRequest},
-    media, respond, sessions,
-};
+use super::{body, call::Call, media, respond, sessions, tool::ToolRequest};
 use crate::Engine;
 
 /// What an import is sent.
@@ -22,7 +18,8 @@ const WANTED: &str = "the document that GET /v1/sessions/{session}/export answer
 
 /// `GET …/export`: the document, to be kept as a file.
 pub(crate) async fn export<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
-    let response = sessions::act(call, "export_session").await?;
+    let reply = call.invoke(ToolRequest::new("export_session")).await?;
+    let response = respond::json(StatusCode::OK, reply.body);
     let disposition = format!("attachment; filename=\"{}.json\"", call.session);
     Ok(respond::with_text(response, CONTENT_DISPOSITION, disposition))
 }
@@ -36,9 +33,8 @@ pub(crate) async fn import<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
         Some(session) => Cow::from(session),
         None => named_in(document)?.into(),
     };
-    let document = Some(document);
-    let request = ToolRequest { action: "import_session", document, ..ToolRequest::default() };
-    let reply = call.invoke_on(&session, &request).await?;
+    let request = ToolRequest::new("import_session").with("document", Some(document));
+    let reply = call.invoke_on(&session, request).await?;
     sessions::created(call, &session, reply)
 }
 

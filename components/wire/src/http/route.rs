@@ -13,30 +13,35 @@ use http::Method;
 use percent_encoding::percent_decode_str;
 use shared_context_codec::Failure;
 
-use super::table::{Endpoint, ROUTES, Route};
+use super::table::{Endpoint, Operation, operations};
 
-/// A path that matched a route, and what varies in it, still percent-encoded.
+/// A path that is one of ours, and what varies in it, still percent-encoded.
 #[derive(Debug)]
 pub(crate) struct Matched<'p> {
-    pub(crate) route: &'static Route,
-    session: &'p str,
-    key: &'p str,
-    label: &'p str,
+    pub(crate) template: &'static str,
+    /// What the method does there; `None` when it does nothing.
+    pub(crate) operation: Option<Operation>,
+    values: Vec<(&'static str, &'p str)>,
 }
 
-/// Finds the route of `path`: where several have it, the first that knows
-/// `method`, or else the first.
+/// Finds what is at `path`: what `method` does there, or else that there is something.
 pub(crate) fn find<'p>(path: &'p str, method: &Method) -> Option<Matched<'p>> {
-    let knows_it = |it: &Matched<'_>| it.route.operation(method).is_some();
-    matches(path).find(knows_it).or_else(|| matches(path).next())
+    let mut found = None;
+    for (operation, values) in matches(path) {
+        let template = operation.template;
+        if operation.is_meant_by(method) {
+            return Some(Matched { template, operation: Some(operation), values });
+        }
+        found.get_or_insert(Matched { template, operation: None, values });
+    }
+    found
 }
 
-/// The methods that can be used at `path`, of those whose endpoint `is_offered`, as
-/// the `Allow` header lists them.
+/// What is offered at `path` to no method in particular: its operations, of those whose
+/// endpoint `is_offered`, as the `Allow` header lists them.
 pub(crate) fn allow(path: &str, is_offered: impl Fn(Endpoint) -> bool) -> String {
     let mut allow = String::new();
-    let operations = matches(path).flat_map(|it| it.route.operations);
-    for operation in operations.filter(|it| is_offered(it.endpoint)) {
+    for (operation, _) in matches(path).filter(|(it, _)| is_offered(it.endpoint)) {
         allow.push_str(operation.method.as_str());
         allow.push_str(if operation.answers_head() { ", HEAD, " } else { ", " });
     }
@@ -44,52 +49,44 @@ pub(crate) fn allow(path: &str, is_offered: impl Fn(Endpoint) -> bool) -> String
     allow
 }
 
-/// The routes that have `path`.
-fn matches(path: &str) -> impl Iterator<Item = Matched<'_>> {
-    ROUTES.iter().filter_map(|route| {
-        let mut matched = Matched { route, session: "", key: "", label: "" };
+/// The only endpoint at `path`, where there is one only.
+pub(crate) fn only(path: &str) -> Option<Endpoint> {
+    let mut matches = matches(path);
+    let (first, _) = matches.next()?;
+    matches.next().is_none().then_some(first.endpoint)
+}
+
+/// The operations that have `path`, with what varies in it.
+fn matches(path: &str) -> impl Iterator<Item = (Operation, Vec<(&'static str, &str)>)> {
+    operations().filter_map(move |operation| {
+        let mut values = Vec::new();
         let mut given = path.split('/');
-        for expected in route.template.split('/') {
+        for expected in operation.template.split('/') {
             let segment = given.next()?;
-            match expected {
-                "{session}" if !segment.is_empty() => matched.session = segment,
-                "{key}" if !segment.is_empty() => matched.key = segment,
-                "{label}" if !segment.is_empty() => matched.label = segment,
+            match varies(expected) {
+                Some(name) if !segment.is_empty() => values.push((name, segment)),
                 _ if expected == segment => {}
                 _ => return None,
             }
         }
-        given.next().is_none().then_some(matched)
+        given.next().is_none().then_some((operation, values))
     })
 }
 
+/// The name of what varies in the place of `segment` of a template, if anything does.
+pub(crate) fn varies(segment: &str) -> Option<&str> {
+    segment.strip_prefix('{')?.strip_suffix('}')
+}
+
 impl<'p> Matched<'p> {
-    /// The session's id as the path names it; empty where the path names none.
+    /// What the path has in the place of `name`; empty where it has none.
     ///
     /// # Errors
     ///
     /// `MALFORMED_REQUEST`: not UTF-8 when decoded.
-    pub(crate) fn session(&self) -> Result<Cow<'p, str>, Failure> {
-        decoded(self.session)
-    }
-
-    /// The key as the path names it; empty where the path names none.
-    ///
-    /// # Errors
-    ///
-    /// `MALFORMED_REQUEST`: not UTF-8 when decoded.
-    pub(crate) fn key(&self) -> Result<Cow<'p, str>, Failure> {
-        decoded(self.key)
-    }
-
-    /// The snapshot's label as the path names it; empty where the path names
-    /// none.
-    ///
-    /// # Errors
-    ///
-    /// `MALFORMED_REQUEST`: not UTF-8 when decoded.
-    pub(crate) fn label(&self) -> Result<Cow<'p, str>, Failure> {
-        decoded(self.label)
+    pub(crate) fn value(&self, name: &str) -> Result<Cow<'p, str>, Failure> {
+        let found = self.values.iter().find(|(it, _)| *it == name);
+        found.map_or(Ok(Cow::Borrowed("")), |(_, it)| decoded(it))
     }
 }
 
@@ -125,13 +122,13 @@ fn close_templates(path: &str) -> Vec<String> {
     if path.len() > COMPARED_BYTES_MAX {
         return Vec::new();
     }
-    let mut close: Vec<(f64, &'static str)> = ROUTES
-        .iter()
+    let mut close: Vec<(f64, &'static str)> = operations()
         .skip(1)
-        .map(|route| (likeness(path, route.template), route.template))
+        .map(|it| (likeness(path, it.template), it.template))
         .filter(|(likeness, _)| *likeness >= ALIKE)
         .collect();
-    close.sort_by(|a, b| b.0.total_cmp(&a.0));
+    close.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    close.dedup();
     close.truncate(3);
     close.into_iter().map(|(_, template)| template.to_owned()).collect()
 }
@@ -157,10 +154,10 @@ mod tests {
     #[track_caller]
     fn check(path: &str, template: Option<&str>, session: &str, key: &str) {
         let found = find(path, &Method::GET);
-        assert_eq!(found.as_ref().map(|it| it.route.template), template, "{path}");
+        assert_eq!(found.as_ref().map(|it| it.template), template, "{path}");
         if let Some(found) = found {
-            assert_eq!(found.session().unwrap(), session, "{path}");
-            assert_eq!(found.key().unwrap(), key, "{path}");
+            assert_eq!(found.value("session").unwrap(), session, "{path}");
+            assert_eq!(found.value("key").unwrap(), key, "{path}");
         }
     }
 
@@ -186,8 +183,8 @@ mod tests {
     fn a_label_varies_beside_a_key() {
         let path = "/v1/sessions/a/snapshots/v1.0-rc/entries/inv%3Ascope";
         let found = find(path, &Method::GET).unwrap();
-        assert_eq!(found.label().unwrap(), "v1.0-rc");
-        assert_eq!(found.key().unwrap(), "inv:scope");
+        assert_eq!(found.value("label").unwrap(), "v1.0-rc");
+        assert_eq!(found.value("key").unwrap(), "inv:scope");
         check(
             "/v1/sessions/a/entries/inv:scope/history",
             Some("/v1/sessions/{session}/entries/{key}/history"),
@@ -201,15 +198,15 @@ mod tests {
         #[track_caller]
         fn check(method: &Method, template: &str) {
             let found = find("/v1/sessions/import", method).unwrap();
-            assert_eq!(found.route.template, template, "{method}");
+            assert_eq!(found.template, template, "{method}");
         }
         check(&Method::POST, "/v1/sessions/import");
-        for method in [Method::GET, Method::HEAD, Method::DELETE, Method::PATCH] {
+        for method in [Method::GET, Method::HEAD, Method::DELETE] {
             check(&method, "/v1/sessions/{session}");
         }
-        assert_eq!(allow("/v1/sessions/import", |_| true), "GET, HEAD, DELETE, POST, OPTIONS");
-        let is_offered = |it| it != Endpoint::DeleteSession;
-        assert_eq!(allow("/v1/sessions/import", is_offered), "GET, HEAD, POST, OPTIONS");
+        assert_eq!(allow("/v1/sessions/import", |_| true), "POST, GET, HEAD, DELETE, OPTIONS");
+        let is_offered = |it| it != Endpoint::ImportSession;
+        assert_eq!(allow("/v1/sessions/import", is_offered), "GET, HEAD, DELETE, OPTIONS");
     }
 
     #[test]
@@ -238,8 +235,8 @@ mod tests {
     #[test]
     fn a_segment_that_is_no_text_is_malformed() {
         let found = find("/v1/sessions/%ff/entries/%C3", &Method::GET).unwrap();
-        assert_eq!(found.session().unwrap_err().code, "MALFORMED_REQUEST");
-        assert_eq!(found.key().unwrap_err().code, "MALFORMED_REQUEST");
+        assert_eq!(found.value("session").unwrap_err().code, "MALFORMED_REQUEST");
+        assert_eq!(found.value("key").unwrap_err().code, "MALFORMED_REQUEST");
     }
 
     #[test]

@@ -1,17 +1,18 @@
-//! The life of sessions, who takes part in them, and what is told of them.
+//! New sessions, and who takes part in them.
 
 use bytes::Bytes;
 use http::{
     Response, StatusCode,
     header::{AUTHORIZATION, LOCATION},
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use shared_context_codec::{Failure, Reply};
 
 use super::{
-    body::{self, Members},
-    call::{Call, ToolRequest, misread, part},
+    body::Members,
+    call::{Call, misread},
     media, respond,
+    tool::ToolRequest,
 };
 use crate::{
     Engine,
@@ -26,9 +27,8 @@ pub(crate) async fn create<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
     let known = ["session_id", "config"];
     let members = Members::parse(call.body, &known, r#"{"session_id":"ticket-7"}"#)?;
     let session = members.text("session_id")?;
-    let config = members.raw("config");
-    let request = ToolRequest { action: "create_session", config, ..ToolRequest::default() };
-    let reply = call.invoke_on(&session, &request).await?;
+    let request = ToolRequest::new("create_session").with("config", members.raw("config"));
+    let reply = call.invoke_on(&session, request).await?;
     created(call, &session, reply)
 }
 
@@ -72,54 +72,4 @@ pub(crate) async fn mint_credential<E: Engine>(
 
 fn json(it: &impl Serialize) -> Result<Vec<u8>, Failure> {
     serde_json::to_vec(it).map_err(|_| misread())
-}
-
-/// What needs no more to be said than which action it is.
-pub(crate) async fn act<E: Engine>(
-    call: &Call<'_, E>,
-    action: &'static str,
-) -> Result<Response<Bytes>, Failure> {
-    call.answer(&ToolRequest { action, ..ToolRequest::default() }).await
-}
-
-/// As [`act`], for a `POST`, whose body may be empty or `{}`.
-pub(crate) async fn act_by_post<E: Engine>(
-    call: &Call<'_, E>,
-    action: &'static str,
-) -> Result<Response<Bytes>, Failure> {
-    body::expect_none(call.headers, call.body)?;
-    act(call, action).await
-}
-
-/// `GET …/prompt`: text for a system prompt, bare when only text is accepted.
-pub(crate) async fn render_prompt<E: Engine>(
-    call: &Call<'_, E>,
-) -> Result<Response<Bytes>, Failure> {
-    #[derive(Deserialize)]
-    struct Rendered {
-        text: String,
-    }
-    let request = ToolRequest {
-        action: "prompt",
-        participant: call.query.text("participant"),
-        max_tokens: call.query.number("max_tokens")?,
-        ..ToolRequest::default()
-    };
-    let reply = call.invoke(&request).await?;
-    if media::wants_text(call.headers) {
-        let Rendered { text } = part(&reply)?;
-        return Ok(respond::with_body(StatusCode::OK, media::TEXT, text));
-    }
-    Ok(respond::json(StatusCode::OK, reply.body))
-}
-
-/// `GET …/audit`: what was changed by whom.
-pub(crate) async fn read_audit<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
-    let request = ToolRequest {
-        action: "audit",
-        since: call.query.number("since")?,
-        limit: call.query.number("limit")?,
-        ..ToolRequest::default()
-    };
-    call.answer(&request).await
 }

@@ -1,28 +1,26 @@
-//! The routes: one table, read by the router and by the `OpenAPI` document alike.
+//! The operations: one table, read by the router and by the `OpenAPI` document alike.
+//!
+//! Those that pass an action of the tool on come from the declarations of actions; here
+//! stand those that do more.
 //!
 //! Not here: how a path finds its row (`route`), and what is done there.
 
 use http::Method;
-
-/// One path and what can be done there.
-#[derive(Debug)]
-pub(crate) struct Route {
-    /// The path, with `{session}`, `{key}` and `{label}` for what varies.
-    pub(crate) template: &'static str,
-    /// What can be done there, by method; `HEAD` goes where `GET` is.
-    pub(crate) operations: &'static [Operation],
-}
+use shared_context_codec::{self as codec, ActionInfo, Member, Published, published};
 
 /// What one method does at one path.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Operation {
-    /// The method.
+    /// The method; `HEAD` goes where `GET` is.
     pub(crate) method: Method,
+    /// The path, with `{session}`, `{key}` and the like for what varies.
+    pub(crate) template: &'static str,
     /// What is done.
     pub(crate) endpoint: Endpoint,
     /// Whose business it is.
     pub(crate) access: Access,
-    /// The query parameters it knows; any other is refused.
+    /// The query parameters it knows; any other is refused. Those of an action are its own
+    /// members.
     pub(crate) query: &'static [&'static str],
 }
 
@@ -54,40 +52,40 @@ pub(crate) enum Endpoint {
     McpEnd,
     CreateSession,
     ListSessions,
-    ShowSession,
-    DeleteSession,
-    ArchiveSession,
-    RevokeCredentials,
-    MintCredential,
-    Inspect,
-    ExportSession,
     ImportSession,
+    ExportSession,
+    MintCredential,
     CallTool,
     UseMemory,
     ListEntries,
     ReadEntry,
     WriteEntry,
     DeleteEntry,
-    ReadHistory,
-    SetAccess,
-    Redact,
-    ListSnapshots,
-    TakeSnapshot,
-    ReadSnapshot,
-    DeleteSnapshot,
-    ReadSnapshotEntry,
-    DiffSnapshots,
-    RestoreSnapshot,
-    ListRounds,
-    OpenRound,
-    CloseRound,
-    RedactRounds,
-    ReadState,
-    ReadDeltas,
-    ProposeDeltas,
-    RenderPrompt,
     ReadChanges,
-    ReadAudit,
+    /// What an action does, as it was declared.
+    Act(Act),
+}
+
+/// An action, and where it is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Act {
+    pub(crate) action: &'static ActionInfo,
+    pub(crate) published: &'static Published,
+    pub(crate) route: &'static codec::Route,
+}
+
+impl Act {
+    /// The members that stand in the query.
+    pub(crate) fn in_query(self) -> impl Iterator<Item = &'static Member> {
+        let is_read = self.route.method == codec::Method::Get;
+        self.route.rest(self.published.members).filter(move |_| is_read)
+    }
+
+    /// The members that stand in the body.
+    pub(crate) fn in_body(self) -> impl Iterator<Item = &'static Member> {
+        let is_read = self.route.method == codec::Method::Get;
+        self.route.rest(self.published.members).filter(move |_| !is_read)
+    }
 }
 
 /// The longest request body, in bytes, but for the endpoints that take more. The
@@ -114,201 +112,113 @@ impl Endpoint {
     }
 }
 
-/// All routes.
-pub(crate) static ROUTES: [Route; 35] = [
-    Route { template: "/", operations: &[open(Endpoint::Welcome, &[])] },
-    Route { template: "/healthz", operations: &[open(Endpoint::Health, &[])] },
-    Route { template: "/metrics", operations: &[open(Endpoint::Metrics, &[])] },
-    Route { template: "/openapi.json", operations: &[open(Endpoint::OpenApi, &[])] },
-    Route { template: "/v1/tools", operations: &[open(Endpoint::Tools, &["format", "role"])] },
-    Route {
-        template: "/mcp",
-        operations: &[
-            credential(Method::POST, Endpoint::Mcp),
-            credential(Method::GET, Endpoint::McpStream),
-            credential(Method::DELETE, Endpoint::McpEnd),
-        ],
-    },
-    Route {
-        template: "/.well-known/oauth-protected-resource/mcp",
-        operations: &[open(Endpoint::ResourceMetadata, &[])],
-    },
-    Route {
-        template: "/v1/sessions",
-        operations: &[
-            admin(
-                Method::GET,
-                Endpoint::ListSessions,
-                &["after", "limit", "prefix", "status", "changed_after", "changed_before"],
-            ),
-            admin(Method::POST, Endpoint::CreateSession, &[]),
-        ],
-    },
-    Route {
-        template: "/v1/sessions/{session}",
-        operations: &[
-            session(Method::GET, Endpoint::ShowSession, &[]),
-            session(Method::DELETE, Endpoint::DeleteSession, &[]),
-        ],
-    },
-    // A session may have this name, too: the method tells.
-    Route {
-        template: "/v1/sessions/import",
-        operations: &[admin(Method::POST, Endpoint::ImportSession, &["session_id"])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/archive",
-        operations: &[session(Method::POST, Endpoint::ArchiveSession, &[])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/revoke",
-        operations: &[session(Method::POST, Endpoint::RevokeCredentials, &[])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/participants",
-        operations: &[session(Method::POST, Endpoint::MintCredential, &[])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/inspect",
-        operations: &[session(Method::GET, Endpoint::Inspect, &[])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/export",
-        operations: &[session(Method::GET, Endpoint::ExportSession, &[])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/shared_context",
-        operations: &[session(Method::POST, Endpoint::CallTool, &[])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/memory",
-        operations: &[session(Method::POST, Endpoint::UseMemory, &[])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/entries",
-        operations: &[session(Method::GET, Endpoint::ListEntries, &["prefix"])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/entries/{key}",
-        operations: &[
-            session(Method::GET, Endpoint::ReadEntry, &[]),
-            session(Method::PUT, Endpoint::WriteEntry, &[]),
-            session(Method::DELETE, Endpoint::DeleteEntry, &[]),
-        ],
-    },
-    Route {
-        template: "/v1/sessions/{session}/entries/{key}/history",
-        operations: &[session(Method::GET, Endpoint::ReadHistory, &["versions"])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/entries/{key}/access",
-        operations: &[session(Method::PUT, Endpoint::SetAccess, &[])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/entries/{key}/redact",
-        operations: &[session(Method::POST, Endpoint::Redact, &[])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/snapshots",
-        operations: &[
-            session(Method::GET, Endpoint::ListSnapshots, &[]),
-            session(Method::POST, Endpoint::TakeSnapshot, &[]),
-        ],
-    },
-    Route {
-        template: "/v1/sessions/{session}/snapshots/{label}",
-        operations: &[
-            session(Method::GET, Endpoint::ReadSnapshot, &[]),
-            session(Method::DELETE, Endpoint::DeleteSnapshot, &[]),
-        ],
-    },
-    Route {
-        template: "/v1/sessions/{session}/snapshots/{label}/entries/{key}",
-        operations: &[session(Method::GET, Endpoint::ReadSnapshotEntry, &[])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/snapshots/{label}/diff",
-        operations: &[session(Method::GET, Endpoint::DiffSnapshots, &["to"])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/snapshots/{label}/restore",
-        operations: &[session(Method::POST, Endpoint::RestoreSnapshot, &[])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/rounds",
-        operations: &[
-            session(Method::GET, Endpoint::ListRounds, &[]),
-            session(Method::POST, Endpoint::OpenRound, &[]),
-        ],
-    },
-    Route {
-        template: "/v1/sessions/{session}/rounds/close",
-        operations: &[session(Method::POST, Endpoint::CloseRound, &[])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/rounds/redact",
-        operations: &[session(Method::POST, Endpoint::RedactRounds, &[])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/rounds/state",
-        operations: &[session(Method::GET, Endpoint::ReadState, &["round"])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/rounds/deltas",
-        operations: &[
-            session(Method::GET, Endpoint::ReadDeltas, &["path", "round", "after", "limit"]),
-            session(Method::POST, Endpoint::ProposeDeltas, &[]),
-        ],
-    },
-    Route {
-        template: "/v1/sessions/{session}/prompt",
-        operations: &[session(Method::GET, Endpoint::RenderPrompt, &["participant", "max_tokens"])],
-    },
-    Route {
-        template: "/v1/sessions/{session}/changes",
-        operations: &[session(
-            Method::GET,
-            Endpoint::ReadChanges,
-            &["since", "limit", "keys", "wait"],
-        )],
-    },
-    Route {
-        template: "/v1/sessions/{session}/audit",
-        operations: &[session(Method::GET, Endpoint::ReadAudit, &["since", "limit"])],
-    },
-];
-
-const fn open(endpoint: Endpoint, query: &'static [&'static str]) -> Operation {
-    Operation { method: Method::GET, endpoint, access: Access::Open, query }
+/// All operations, those of one path beside each other.
+pub(crate) fn operations() -> impl Iterator<Item = Operation> {
+    let acts = published().flat_map(|(action, published)| {
+        published.routes.iter().map(move |route| Operation {
+            method: method(route.method),
+            template: route.path,
+            endpoint: Endpoint::Act(Act { action, published, route }),
+            access: Access::Session,
+            query: &[],
+        })
+    });
+    OWN.iter().cloned().chain(acts)
 }
 
-const fn credential(method: Method, endpoint: Endpoint) -> Operation {
-    Operation { method, endpoint, access: Access::Credential, query: &[] }
-}
-
-const fn admin(method: Method, endpoint: Endpoint, query: &'static [&'static str]) -> Operation {
-    Operation { method, endpoint, access: Access::Admin, query }
-}
-
-const fn session(method: Method, endpoint: Endpoint, query: &'static [&'static str]) -> Operation {
-    Operation { method, endpoint, access: Access::Session, query }
-}
-
-impl Route {
-    /// What `method` does here.
-    pub(crate) fn operation(&self, method: &Method) -> Option<&'static Operation> {
-        let is_meant = |it: &&Operation| {
-            it.method == *method || (*method == Method::HEAD && it.answers_head())
-        };
-        self.operations.iter().find(is_meant)
+fn method(method: codec::Method) -> Method {
+    match method {
+        codec::Method::Get => Method::GET,
+        codec::Method::Post => Method::POST,
+        codec::Method::Put => Method::PUT,
+        codec::Method::Delete => Method::DELETE,
     }
 }
 
+/// The operations that do more than pass an action on.
+static OWN: [Operation; 21] = [
+    open("/", Endpoint::Welcome, &[]),
+    open("/healthz", Endpoint::Health, &[]),
+    open("/metrics", Endpoint::Metrics, &[]),
+    open("/openapi.json", Endpoint::OpenApi, &[]),
+    open("/v1/tools", Endpoint::Tools, &["format", "role"]),
+    credential(Method::POST, Endpoint::Mcp),
+    credential(Method::GET, Endpoint::McpStream),
+    credential(Method::DELETE, Endpoint::McpEnd),
+    open("/.well-known/oauth-protected-resource/mcp", Endpoint::ResourceMetadata, &[]),
+    admin(
+        Method::GET,
+        "/v1/sessions",
+        Endpoint::ListSessions,
+        &["after", "limit", "prefix", "status", "changed_after", "changed_before"],
+    ),
+    admin(Method::POST, "/v1/sessions", Endpoint::CreateSession, &[]),
+    // A session may have this name, too: the method tells.
+    admin(Method::POST, "/v1/sessions/import", Endpoint::ImportSession, &["session_id"]),
+    session(Method::GET, "/v1/sessions/{session}/export", Endpoint::ExportSession, &[]),
+    session(Method::POST, "/v1/sessions/{session}/participants", Endpoint::MintCredential, &[]),
+    session(Method::POST, "/v1/sessions/{session}/shared_context", Endpoint::CallTool, &[]),
+    session(Method::POST, "/v1/sessions/{session}/memory", Endpoint::UseMemory, &[]),
+    session(Method::GET, "/v1/sessions/{session}/entries", Endpoint::ListEntries, &["prefix"]),
+    session(Method::GET, "/v1/sessions/{session}/entries/{key}", Endpoint::ReadEntry, &[]),
+    session(Method::PUT, "/v1/sessions/{session}/entries/{key}", Endpoint::WriteEntry, &[]),
+    session(Method::DELETE, "/v1/sessions/{session}/entries/{key}", Endpoint::DeleteEntry, &[]),
+    session(
+        Method::GET,
+        "/v1/sessions/{session}/changes",
+        Endpoint::ReadChanges,
+        &["since", "limit", "keys", "wait"],
+    ),
+];
+
+const fn open(
+    template: &'static str,
+    endpoint: Endpoint,
+    query: &'static [&'static str],
+) -> Operation {
+    Operation { method: Method::GET, template, endpoint, access: Access::Open, query }
+}
+
+const fn credential(method: Method, endpoint: Endpoint) -> Operation {
+    Operation { method, template: "/mcp", endpoint, access: Access::Credential, query: &[] }
+}
+
+const fn admin(
+    method: Method,
+    template: &'static str,
+    endpoint: Endpoint,
+    query: &'static [&'static str],
+) -> Operation {
+    Operation { method, template, endpoint, access: Access::Admin, query }
+}
+
+const fn session(
+    method: Method,
+    template: &'static str,
+    endpoint: Endpoint,
+    query: &'static [&'static str],
+) -> Operation {
+    Operation { method, template, endpoint, access: Access::Session, query }
+}
+
 impl Operation {
+    /// The query parameters it knows.
+    pub(crate) fn takes_in_query(&self) -> Vec<&'static str> {
+        match self.endpoint {
+            Endpoint::Act(act) => act.in_query().map(|it| it.name).collect(),
+            _ => self.query.to_vec(),
+        }
+    }
+
     /// Whether `HEAD` is answered by it. It is not where it would take the place of
     /// a stream that is listened to.
     pub(crate) fn answers_head(&self) -> bool {
         self.method == Method::GET && self.endpoint != Endpoint::McpStream
+    }
+
+    /// Whether it is what `method` asks for.
+    pub(crate) fn is_meant_by(&self, method: &Method) -> bool {
+        self.method == *method || (*method == Method::HEAD && self.answers_head())
     }
 }
 
@@ -317,12 +227,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_endpoint_stands_in_the_table_once() {
-        let mut seen = Vec::new();
-        for operation in ROUTES.iter().flat_map(|route| route.operations) {
-            assert!(!seen.contains(&operation.endpoint), "{:?}", operation.endpoint);
-            seen.push(operation.endpoint);
+    fn an_operation_stands_in_the_table_once() {
+        let all: Vec<Operation> = operations().collect();
+        for (nth, one) in all.iter().enumerate() {
+            for other in all.iter().skip(nth + 1) {
+                assert_ne!(one.endpoint, other.endpoint);
+                let is_same = one.template == other.template && one.method == other.method;
+                assert!(!is_same, "{} {}", one.method, one.template);
+            }
         }
-        assert_eq!(seen.len(), Endpoint::ReadAudit as usize + 1);
+        assert!(all.len() > OWN.len());
     }
 }

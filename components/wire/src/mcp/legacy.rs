@@ -190,8 +190,7 @@ fn not_found(uri: &str, identity: &Identity) -> Fault {
 
 /// The revision of `session` now.
 async fn revision_now<E: Engine>(asked: &Asked<'_, E>, session: &str) -> Result<u64, Failure> {
-    let show = ToolRequest { action: "show_session", ..ToolRequest::default() };
-    Ok(asked.invoke(session, &show).await?.revision)
+    Ok(asked.invoke(session, ToolRequest::new("show_session")).await?.revision)
 }
 
 /// Tells the client of a handshake.

@@ -61,8 +61,8 @@ pub(crate) async fn open<E: Engine>(
     let teller = Box::new(Listener { id: id.keep(), filter, wanted });
     if let Some(session) = session {
         // What changes from here on is told, whenever the acknowledgement arrives.
-        let show = ToolRequest { action: "show_session", ..ToolRequest::default() };
-        cursor.since = asked.invoke(&session, &show).await?.revision;
+        let show = ToolRequest::new("show_session");
+        cursor.since = asked.invoke(&session, show).await?.revision;
         cursor.caller = asked.caller(&session)?;
         cursor.scope = scope(&session);
     }

@@ -293,9 +293,9 @@ impl<E: Engine> Asked<'_, E> {
     pub(crate) async fn invoke(
         &self,
         session: &str,
-        request: &ToolRequest<'_>,
+        request: ToolRequest,
     ) -> Result<Reply, Failure> {
-        self.invoke_bytes(session, &request.to_bytes()?).await
+        self.invoke_bytes(session, &request.into_bytes()).await
     }
 
     /// Performs `request`, JSON that is passed on unread, on `session`.

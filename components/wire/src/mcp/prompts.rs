@@ -79,13 +79,9 @@ pub(crate) async fn get<E: Engine>(
     let max_tokens = given("max_tokens")?.map(|it| number(&it)).transpose()?;
     let named = given("session")?;
     let session = asked.session(named.as_deref())?;
-    let request = ToolRequest {
-        action: "prompt",
-        participant: participant.as_deref(),
-        max_tokens,
-        ..ToolRequest::default()
-    };
-    let reply = asked.invoke(session, &request).await?;
+    let request =
+        ToolRequest::new("prompt").with("participant", participant).with("max_tokens", max_tokens);
+    let reply = asked.invoke(session, request).await?;
     let rendered: Rendered = serde_json::from_slice(&reply.body).map_err(|_| misread())?;
     let mut description =
         format!("How to use the session's working memory ({} tokens", rendered.tokens);

@@ -154,8 +154,8 @@ pub(crate) async fn read<E: Engine>(
         }
         ResourceUri::Entry { session, key } => {
             let session = asked.session(Some(&session)).map_err(|_| not_found())?;
-            let request = ToolRequest { action: "read", key: Some(&key), ..ToolRequest::default() };
-            let reply = asked.invoke(session, &request).await.map_err(refused)?;
+            let request = ToolRequest::new("read").with("key", Some(&key));
+            let reply = asked.invoke(session, request).await.map_err(refused)?;
             (text_of(&uri, &reply)?, Cache::Live)
         }
     };
@@ -185,8 +185,7 @@ pub(crate) async fn list_keys<E: Engine>(
     asked: &Asked<'_, E>,
     session: &str,
 ) -> Result<Reply, Failure> {
-    let request = ToolRequest { action: "list_keys", ..ToolRequest::default() };
-    asked.invoke(session, &request).await
+    asked.invoke(session, ToolRequest::new("list_keys")).await
 }
 
 impl<'b> Listing<'b> {

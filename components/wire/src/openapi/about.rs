@@ -4,11 +4,11 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    changes, entries, mcp, memory,
+    acts, changes, entries, mcp, memory,
     parts::{body, response},
-    portable, rounds,
+    portable,
     schemas::reference,
-    sessions, snapshots,
+    sessions,
 };
 use crate::http::table::Endpoint;
 
@@ -57,41 +57,17 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         Endpoint::Mcp | Endpoint::McpStream | Endpoint::McpEnd | Endpoint::ResourceMetadata => {
             mcp::about(endpoint)
         }
-        Endpoint::CreateSession
-        | Endpoint::ListSessions
-        | Endpoint::ShowSession
-        | Endpoint::DeleteSession
-        | Endpoint::ArchiveSession
-        | Endpoint::RevokeCredentials
-        | Endpoint::MintCredential
-        | Endpoint::ReadAudit => sessions::about(endpoint),
-        Endpoint::Inspect | Endpoint::ExportSession | Endpoint::ImportSession => {
-            portable::about(endpoint)
+        Endpoint::CreateSession | Endpoint::ListSessions | Endpoint::MintCredential => {
+            sessions::about(endpoint)
         }
+        Endpoint::ExportSession | Endpoint::ImportSession => portable::about(endpoint),
         Endpoint::CallTool
         | Endpoint::ListEntries
         | Endpoint::ReadEntry
         | Endpoint::WriteEntry
-        | Endpoint::DeleteEntry
-        | Endpoint::ReadHistory
-        | Endpoint::SetAccess
-        | Endpoint::Redact
-        | Endpoint::RenderPrompt => entries::about(endpoint),
+        | Endpoint::DeleteEntry => entries::about(endpoint),
+        Endpoint::Act(act) => acts::about(act),
         Endpoint::UseMemory => memory::about(),
-        Endpoint::ListSnapshots
-        | Endpoint::TakeSnapshot
-        | Endpoint::ReadSnapshot
-        | Endpoint::DeleteSnapshot
-        | Endpoint::ReadSnapshotEntry
-        | Endpoint::DiffSnapshots
-        | Endpoint::RestoreSnapshot => snapshots::about(endpoint),
-        Endpoint::ListRounds
-        | Endpoint::OpenRound
-        | Endpoint::CloseRound
-        | Endpoint::RedactRounds
-        | Endpoint::ReadState
-        | Endpoint::ReadDeltas
-        | Endpoint::ProposeDeltas => rounds::about(endpoint),
         Endpoint::ReadChanges => changes::about(),
     }
 }

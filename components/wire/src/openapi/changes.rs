@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{
     about::About,
+    acts::rejects,
     examples,
     parts::{body, response},
     schemas::reply,
@@ -64,7 +65,7 @@ pub(super) fn about() -> About {
         description: DESCRIPTION,
         headers: &["last_event_id"],
         responses,
-        codes: &["CHANGES_TRUNCATED"],
+        codes: rejects("changes", &[]),
         ..About::default()
     }
 }

@@ -4,9 +4,10 @@ use serde_json::{Map, Value, json};
 
 use super::{
     about::About,
+    acts::{all_rejects, rejects},
     examples,
     parts::{body, request, response, tool_response, with_unchanged},
-    schemas::{body_of, reference, reply},
+    schemas::{reference, reply},
 };
 use crate::http::table::Endpoint;
 
@@ -22,7 +23,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
                           removed yet.",
             headers: &["if_none_match"],
             responses: with_unchanged(tool_response("list_keys", &["ETag"])),
-            codes: &["INVALID_KEY"],
+            codes: rejects("list_keys", &[]),
             ..about
         },
         Endpoint::ReadEntry => About {
@@ -30,83 +31,17 @@ pub(super) fn about(endpoint: Endpoint) -> About {
             summary: "Read the value of one key.",
             headers: &["if_none_match"],
             responses: with_unchanged(tool_response("read", &["ETag"])),
-            codes: &["INVALID_KEY", "FORBIDDEN", "KEY_NOT_FOUND"],
+            codes: rejects("read", &[]),
             ..about
         },
         Endpoint::WriteEntry => write(),
-        Endpoint::DeleteEntry => About {
+        _ => About {
             id: "delete",
             summary: "Remove one key.",
             headers: &["if_match", "if_none_match_change", "idempotency_key"],
             responses: tool_response("delete", &[]),
-            codes: &[
-                "INVALID_KEY",
-                "SESSION_ARCHIVED",
-                "FORBIDDEN",
-                "REQUEST_ID_REUSED",
-                "KEY_NOT_FOUND",
-                "VERSION_CONFLICT",
-            ],
+            codes: rejects("delete", &[]),
             is_conditional: true,
-            ..about
-        },
-        Endpoint::ReadHistory => About {
-            id: "read_history",
-            summary: "Read the versions of a key that are kept, oldest first.",
-            responses: tool_response("read_history", &[]),
-            codes: &["INVALID_KEY", "FORBIDDEN", "KEY_NOT_FOUND"],
-            ..about
-        },
-        Endpoint::SetAccess => About {
-            id: "set_access",
-            summary: "Change who may read and write a key.",
-            description: "For the orchestrator and who wrote the key last. A list that is not \
-                          sent stays.",
-            request: Some(request(body(
-                body_of("set_access", &["readable_by", "writable_by"]),
-                examples::set_access(),
-            ))),
-            responses: tool_response("set_access", &[]),
-            codes: &[
-                "INVALID_KEY",
-                "SESSION_ARCHIVED",
-                "FORBIDDEN",
-                "KEY_NOT_FOUND",
-                "STORE_FULL",
-                "UNSUPPORTED_MEDIA_TYPE",
-            ],
-            ..about
-        },
-        Endpoint::Redact => About {
-            id: "redact",
-            summary: "Replace the values of a key by their digests, everywhere they are kept.",
-            description: "For the orchestrator and the admin. Current value, history and \
-                          snapshots, in one step; with revision only the value written there.",
-            request: Some(request(body(
-                body_of("redact", &["reason", "revision"]),
-                examples::redact(),
-            ))),
-            responses: tool_response("redact", &[]),
-            codes: &[
-                "INVALID_KEY",
-                "SESSION_ARCHIVED",
-                "FORBIDDEN",
-                "KEY_NOT_FOUND",
-                "TOKENIZER_UNAVAILABLE",
-                "UNSUPPORTED_MEDIA_TYPE",
-            ],
-            ..about
-        },
-        _ => About {
-            id: "render_prompt",
-            tag: "tool",
-            summary: "Render text for a participant's system prompt.",
-            description: "Bare text when Accept names text/plain and not application/json.",
-            responses: {
-                let mut content = body(reply("prompt"), examples::answer("prompt"));
-                content["text/plain"] = json!({"schema": {"type": "string"}});
-                response("200", "The prompt.", content, &[])
-            },
             ..about
         },
     }
@@ -145,25 +80,7 @@ fn call_tool() -> About {
                       by request_id in the body.",
         request: Some(request(content)),
         responses: response("200", "What the action answers.", replies, &[]),
-        codes: &[
-            "INVALID_KEY",
-            "FORMAT_TOO_NEW",
-            "DOCUMENT_ALTERED",
-            "SESSION_ARCHIVED",
-            "FORBIDDEN",
-            "SESSION_EXISTS",
-            "REQUEST_ID_REUSED",
-            "CHANGES_TRUNCATED",
-            "SNAPSHOT_NOT_FOUND",
-            "SNAPSHOT_EXISTS",
-            "SNAPSHOT_LIMIT",
-            "KEY_NOT_FOUND",
-            "TOKENIZER_UNAVAILABLE",
-            "VALUE_TOO_LARGE",
-            "VERSION_CONFLICT",
-            "STORE_FULL",
-            "UNSUPPORTED_MEDIA_TYPE",
-        ],
+        codes: all_rejects(&["UNSUPPORTED_MEDIA_TYPE"]),
         ..About::default()
     }
 }
@@ -184,17 +101,7 @@ fn write() -> About {
         headers: &["if_match", "if_none_match_change", "idempotency_key"],
         request: Some(request(content)),
         responses,
-        codes: &[
-            "INVALID_KEY",
-            "SESSION_ARCHIVED",
-            "FORBIDDEN",
-            "REQUEST_ID_REUSED",
-            "TOKENIZER_UNAVAILABLE",
-            "VALUE_TOO_LARGE",
-            "VERSION_CONFLICT",
-            "STORE_FULL",
-            "UNSUPPORTED_MEDIA_TYPE",
-        ],
+        codes: rejects("write", &["UNSUPPORTED_MEDIA_TYPE"]),
         is_conditional: true,
         ..About::default()
     }

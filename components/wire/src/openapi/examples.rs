@@ -12,6 +12,8 @@ use shared_context_core::{
     time::Timestamp,
 };
 
+use crate::http::table::Act;
+
 const ORCHESTRATOR: &str = "orchestrator";
 const ANALYSIS: &str = "subagent:analysis";
 const LEGAL: &str = "subagent:legal";
@@ -95,6 +97,16 @@ pub(super) fn answer(action: &str) -> Value {
     ANSWERS[action].clone()
 }
 
+/// The body of a request for `act`.
+pub(super) fn body(act: Act) -> Value {
+    let asked = play().into_iter().find(|(_, it)| it["action"] == act.action.name);
+    let mut body = asked.map_or(Value::Null, |(_, request)| request);
+    if let Some(members) = body.as_object_mut() {
+        members.retain(|name, _| act.in_body().any(|it| it.name == name));
+    }
+    body
+}
+
 /// What the creation of a session answers over HTTP, by import or not.
 pub(super) fn created_session() -> Value {
     let mut created = answer("create_session");
@@ -122,22 +134,22 @@ fn credential() -> Value {
 }
 
 /// The request to take a snapshot.
-pub(super) fn take_snapshot() -> Value {
+fn take_snapshot() -> Value {
     json!({"action": "snapshot", "label": "pre_approval", "note": "as shown to the user"})
 }
 
 /// The body of a request to change who may read and write an entry.
-pub(super) fn set_access() -> Value {
+fn set_access() -> Value {
     json!({"writable_by": ["orchestrator", "subagent:analysis*"]})
 }
 
 /// The body of a request to redact an entry.
-pub(super) fn redact() -> Value {
+fn redact() -> Value {
     json!({"reason": "a password"})
 }
 
 /// The body of a request to open a round.
-pub(super) fn open_round() -> Value {
+fn open_round() -> Value {
     json!({
         "query": "Who is the customer of this contract?",
         "weights": [
@@ -151,7 +163,7 @@ pub(super) fn open_round() -> Value {
 }
 
 /// The body of a request to propose deltas.
-pub(super) fn propose_deltas() -> Value {
+fn propose_deltas() -> Value {
     json!({"deltas": [
         {
             "operation": "add", "path": "$.bindings.customer", "value": "sea:customer:001",
@@ -174,12 +186,12 @@ fn other_deltas() -> Value {
 }
 
 /// The body of a request to close the round.
-pub(super) fn close_round() -> Value {
+fn close_round() -> Value {
     json!({"clip": "lowest-weight-first"})
 }
 
 /// The body of a request to redact rounds.
-pub(super) fn redact_rounds() -> Value {
+fn redact_rounds() -> Value {
     json!({"text": "sea:customer:007", "reason": "a customer who must not be named"})
 }
 

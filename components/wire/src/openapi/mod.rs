@@ -11,6 +11,7 @@
 //! No route is described that does not exist, and none exists undescribed.
 
 mod about;
+mod acts;
 mod changes;
 mod entries;
 mod examples;
@@ -19,17 +20,16 @@ mod memory;
 mod parameters;
 mod parts;
 mod portable;
-mod rounds;
 mod schemas;
 mod sessions;
-mod snapshots;
 
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use crate::http::{
     code::{self, CODES},
-    table::{Access, Endpoint, Operation, ROUTES, Route},
+    route,
+    table::{Access, Operation, operations},
 };
 
 /// What every caller of a session's route may be told.
@@ -63,8 +63,11 @@ const OPEN_CODES: [&str; 2] = ["MALFORMED_REQUEST", "REQUEST_TOO_LARGE"];
 
 /// The document.
 fn document() -> Value {
-    let paths: Map<String, Value> =
-        ROUTES.iter().map(|it| (it.template.to_owned(), path_item(it))).collect();
+    let mut paths = Map::new();
+    for operation in operations() {
+        let item = paths.entry(operation.template).or_insert_with(|| path_item(&operation));
+        item[operation.method.as_str().to_ascii_lowercase()] = described(&operation);
+    }
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -86,29 +89,18 @@ fn document() -> Value {
     })
 }
 
-fn path_item(route: &Route) -> Value {
-    let mut item: Map<String, Value> = route
-        .operations
-        .iter()
-        .map(|it| (it.method.as_str().to_ascii_lowercase(), operation(it)))
-        .collect();
-    let parameters: Vec<Value> = route
-        .template
-        .split('/')
-        .filter_map(|it| it.strip_prefix('{')?.strip_suffix('}'))
-        .map(parameter)
-        .collect();
-    if !parameters.is_empty() {
-        item.insert("parameters".to_owned(), parameters.into());
-    }
-    item.into()
+/// What is said of the path of `operation`.
+fn path_item(operation: &Operation) -> Value {
+    let varying = operation.template.split('/').filter_map(route::varies);
+    let parameters: Vec<Value> = varying.map(parameter).collect();
+    if parameters.is_empty() { json!({}) } else { json!({ "parameters": parameters }) }
 }
 
-fn operation(operation: &Operation) -> Value {
+fn described(operation: &Operation) -> Value {
     let about = about::about(operation.endpoint);
-    let query = operation.query.iter().map(|it| match (operation.endpoint, *it) {
-        (Endpoint::ListEntries, "prefix") => "key_prefix",
-        (Endpoint::ReadDeltas, "after") => "delta_after",
+    let query = operation.takes_in_query().into_iter().map(|it| match (about.id, it) {
+        ("list_keys", "prefix") => "key_prefix",
+        ("read_deltas", "after") => "delta_after",
         (_, name) => name,
     });
     let parameters: Vec<Value> =
@@ -207,7 +199,7 @@ mod tests {
         }
     }
 
-    fn operations(document: &Value) -> Vec<(String, &Value)> {
+    fn described_in(document: &Value) -> Vec<(String, &Value)> {
         let mut operations = Vec::new();
         for (path, item) in document["paths"].as_object().unwrap() {
             for (method, operation) in item.as_object().unwrap() {
@@ -266,7 +258,7 @@ mod tests {
     fn every_operation_is_described_once_with_its_refusals() {
         let document = document();
         let mut ids: Vec<&str> = Vec::new();
-        for (name, operation) in operations(&document) {
+        for (name, operation) in described_in(&document) {
             let id = operation["operationId"].as_str().unwrap();
             assert!(!ids.contains(&id), "{id}");
             ids.push(id);
@@ -287,7 +279,7 @@ mod tests {
             let is_open = operation["security"].as_array().unwrap().is_empty();
             assert_eq!(responses.contains_key("401"), !is_open, "{name}");
         }
-        assert_eq!(ids.len(), ROUTES.iter().map(|it| it.operations.len()).sum::<usize>());
+        assert_eq!(ids.len(), crate::http::table::operations().count());
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(super) fn all() -> Map<String, Value> {
 
 type Parameter = (String, Value);
 
-fn paths() -> [Parameter; 3] {
+fn paths() -> [Parameter; 4] {
     let path = |name: &str, pattern: &str, example: &str| {
         let parameter = json!({
             "name": name, "in": "path", "required": true, "example": example,
@@ -31,6 +31,7 @@ fn paths() -> [Parameter; 3] {
         path("session", SESSION_ID, "ticket-7"),
         path("key", KEY, "problem_summary"),
         path("label", LABEL, "pre_approval"),
+        path("from", LABEL, "pre_approval"),
     ]
 }
 

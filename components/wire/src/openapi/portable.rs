@@ -1,8 +1,8 @@
-//! What is said of the routes that show a whole session, take it out and bring it
-//! in.
+//! What is said of the routes that take a whole session out and bring it in.
 
 use super::{
     about::About,
+    acts::rejects,
     examples,
     parts::{body, request, response, tool_response},
     schemas::{reference, reply},
@@ -13,20 +13,13 @@ use crate::http::table::Endpoint;
 pub(super) fn about(endpoint: Endpoint) -> About {
     let about = About { tag: "sessions", is_admins: true, ..About::default() };
     match endpoint {
-        Endpoint::Inspect => About {
-            id: "inspect",
-            summary: "Show everything about a session, values included.",
-            responses: tool_response("inspect", &[]),
-            codes: &["FORBIDDEN"],
-            ..about
-        },
         Endpoint::ExportSession => About {
             id: "export_session",
             summary: "Take a whole session out as one document with digests.",
             description: "Its configuration, entries, their history and snapshots; no \
                           credentials, no audit trail. The same session gives the same bytes.",
             responses: tool_response("export_session", &["Content-Disposition"]),
-            codes: &["FORBIDDEN"],
+            codes: rejects("export_session", &[]),
             ..about
         },
         _ => About {
@@ -46,12 +39,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
                 body(reference("created_session"), examples::created_session()),
                 &["Location"],
             ),
-            codes: &[
-                "FORMAT_TOO_NEW",
-                "DOCUMENT_ALTERED",
-                "SESSION_EXISTS",
-                "UNSUPPORTED_MEDIA_TYPE",
-            ],
+            codes: rejects("import_session", &["UNSUPPORTED_MEDIA_TYPE"]),
             ..about
         },
     }

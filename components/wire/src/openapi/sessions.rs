@@ -4,8 +4,9 @@ use serde_json::json;
 
 use super::{
     about::About,
+    acts::rejects,
     examples,
-    parts::{body, request, response, tool_response},
+    parts::{body, request, response},
     schemas::reference,
 };
 use crate::http::table::Endpoint;
@@ -27,7 +28,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
                 body(reference("created_session"), examples::created_session()),
                 &["Location"],
             ),
-            codes: &["SESSION_EXISTS", "UNSUPPORTED_MEDIA_TYPE"],
+            codes: rejects("create_session", &["UNSUPPORTED_MEDIA_TYPE"]),
             ..about
         },
         Endpoint::ListSessions => About {
@@ -47,35 +48,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
             ),
             ..about
         },
-        Endpoint::ShowSession => About {
-            id: "show_session",
-            summary: "Show a session's status, totals and configuration.",
-            responses: tool_response("show_session", &[]),
-            is_admins: false,
-            ..about
-        },
-        Endpoint::DeleteSession => About {
-            id: "delete_session",
-            summary: "Remove a session and all it holds.",
-            responses: tool_response("delete_session", &[]),
-            codes: &["FORBIDDEN"],
-            ..about
-        },
-        Endpoint::ArchiveSession => About {
-            id: "archive_session",
-            summary: "Make a session read-only, for good.",
-            responses: tool_response("archive_session", &[]),
-            codes: &["FORBIDDEN", "UNSUPPORTED_MEDIA_TYPE"],
-            ..about
-        },
-        Endpoint::RevokeCredentials => About {
-            id: "revoke_credentials",
-            summary: "Make every credential issued so far for a session void.",
-            responses: tool_response("revoke_credentials", &[]),
-            codes: &["FORBIDDEN", "UNSUPPORTED_MEDIA_TYPE"],
-            ..about
-        },
-        Endpoint::MintCredential => About {
+        _ => About {
             id: "mint_credential",
             summary: "Get a credential for a participant.",
             description: "The admin mints any participant's, the orchestrator subagents'. A \
@@ -89,13 +62,6 @@ pub(super) fn about(endpoint: Endpoint) -> About {
             ),
             codes: &["FORBIDDEN", "UNSUPPORTED_MEDIA_TYPE"],
             is_admins: false,
-            ..about
-        },
-        _ => About {
-            id: "read_audit",
-            summary: "Read who changed what and when, oldest first; never a value.",
-            responses: tool_response("audit", &[]),
-            codes: &["FORBIDDEN"],
             ..about
         },
     }

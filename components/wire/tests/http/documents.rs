@@ -122,6 +122,7 @@ fn the_described_examples_are_what_the_server_takes_and_gives() {
             let body =
                 operation.get("requestBody").map_or_else(String::new, |_| example(&operation));
             let rest = rest.replace("{key}", "problem_summary").replace("{label}", "pre_approval");
+            let rest = rest.replace("{from}", "pre_approval");
             let path = format!("/v1/sessions/ticket-7{rest}");
             check(token, &method.to_uppercase(), &path, &body, &operation);
         }
@@ -149,7 +150,7 @@ fn the_described_examples_are_what_the_server_takes_and_gives() {
             ("get", "/entries/{key}/history"),
             ("get", "/snapshots/{label}"),
             ("get", "/snapshots/{label}/entries/{key}"),
-            ("get", "/snapshots/{label}/diff"),
+            ("get", "/snapshots/{from}/diff"),
             ("post", "/snapshots/{label}/restore"),
             ("delete", "/snapshots/{label}"),
             ("put", "/entries/{key}/access"),

@@ -1,0 +1,116 @@
+//! Routes that do what one action does: its members are carried over from the path, the
+//! query and the body.
+//!
+//! Not here: which routes these are, which the declarations of the actions tell.
+//!
+//! # Invariant
+//!
+//! A body is passed on unread, and read here only to say better what is wrong with it.
+
+use bytes::Bytes;
+use http::{Response, StatusCode, header::LOCATION};
+use shared_context_codec::{Failure, Kind, Method, Reply, text_in};
+
+use super::{body::Members, call::Call, media, precondition, respond, route, table::Act};
+use crate::{Engine, http::ToolRequest};
+
+/// Answers as the action does.
+pub(crate) async fn answer<E: Engine>(
+    call: &Call<'_, E>,
+    act: Act,
+) -> Result<Response<Bytes>, Failure> {
+    let request = request(call, act)?;
+    let outcome = call.invoke_bytes(&call.session, &request).await;
+    let reply = outcome.map_err(|failure| match &*failure.code {
+        "MALFORMED_REQUEST" => looked_into(call, act).unwrap_or_else(|| with_example(failure, act)),
+        _ => failure,
+    })?;
+    if let Some(text) = text_alone(call, act, &reply) {
+        return Ok(respond::with_body(StatusCode::OK, media::TEXT, text));
+    }
+    let status = StatusCode::from_u16(act.route.status).unwrap_or(StatusCode::OK);
+    let response = respond::json(status, reply.body);
+    Ok(match act.route.location {
+        Some(template) => {
+            respond::with_text(response, LOCATION, location(call, template, &request))
+        }
+        None => response,
+    })
+}
+
+/// The request of the tool that `call` makes.
+fn request<E>(call: &Call<'_, E>, act: Act) -> Result<Vec<u8>, Failure> {
+    let mut request = ToolRequest::new(act.action.name);
+    for member in act.published.members.iter().filter(|it| act.route.has_in_path(it.name)) {
+        request = request.with(member.name, Some(call.path.value(member.name)?));
+    }
+    if act.route.method == Method::Get {
+        return Ok(from_query(call, act, request)?.into_bytes());
+    }
+    precondition::expect_none(call.headers)?;
+    if act.action.takes("request_id") {
+        request = request.with("request_id", precondition::request_id(call.headers)?);
+    }
+    if call.body.is_empty() && act.in_body().all(|it| !it.is_needed) {
+        return Ok(request.into_bytes());
+    }
+    media::expect_json(call.headers)?;
+    match call.body.trim_ascii_start().strip_prefix(b"{") {
+        Some(members) => Ok(request.with_all_of(members)),
+        None => Err(looked_into(call, act).unwrap_or_else(super::misread)),
+    }
+}
+
+/// Adds what stands in the query.
+fn from_query<E>(
+    call: &Call<'_, E>,
+    act: Act,
+    mut request: ToolRequest,
+) -> Result<ToolRequest, Failure> {
+    for member in act.in_query() {
+        let name = member.name;
+        request = match member.kind {
+            Kind::Text => request.with(name, call.query.text(name)),
+            Kind::Number => request.with(name, call.query.number(name)?),
+            Kind::Numbers => request.with(name, call.query.numbers(name)?),
+            Kind::Structure => request,
+        };
+    }
+    Ok(request)
+}
+
+/// What is wrong with the body, if it is wrong already as a body of this route.
+fn looked_into<E>(call: &Call<'_, E>, act: Act) -> Option<Failure> {
+    if call.body.is_empty() && act.in_body().all(|it| !it.is_needed) {
+        return None;
+    }
+    let known: Vec<&str> = act.in_body().map(|it| it.name).collect();
+    let example = act.route.example.unwrap_or("{}, or no body at all");
+    Members::parse(call.body, &known, example).err()
+}
+
+/// `failure`, with a body that would be right, where one is needed.
+fn with_example(failure: Failure, act: Act) -> Failure {
+    match act.route.example {
+        Some(example) => {
+            Failure { message: format!("{}; for example {example}", failure.message), ..failure }
+        }
+        None => failure,
+    }
+}
+
+/// The text of `reply` alone, where the caller would rather read that.
+fn text_alone<E>(call: &Call<'_, E>, act: Act, reply: &Reply) -> Option<String> {
+    let member = act.route.text.filter(|_| media::wants_text(call.headers))?;
+    text_in(&reply.body, member)
+}
+
+/// The path of what was created by `request`.
+fn location<E>(call: &Call<'_, E>, template: &'static str, request: &[u8]) -> String {
+    let segments = template.split('/').map(|segment| match route::varies(segment) {
+        Some("session") => call.session.to_string(),
+        Some(name) => text_in(request, name).unwrap_or_default(),
+        None => segment.to_owned(),
+    });
+    segments.collect::<Vec<_>>().join("/")
+}

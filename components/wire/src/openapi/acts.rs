@@ -1,0 +1,136 @@
+//! What is said of the routes that do what an action does: mostly what its declaration
+//! says.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+use shared_context_codec::{Code, Method, published};
+use shared_context_core::Role;
+
+use super::{
+    about::About,
+    examples,
+    parts::{body, optional_request, request, response},
+    schemas::{body_of, reply},
+};
+use crate::http::table::Act;
+
+/// What is said of `act`.
+pub(super) fn about(act: Act) -> About {
+    let Act { action, route, .. } = act;
+    let id = route.name.unwrap_or(action.name);
+    let (summary, rest) = summary(action.description);
+    let may_have_body = matches!(route.method, Method::Post | Method::Put);
+    let more: &[_] = if may_have_body { &["UNSUPPORTED_MEDIA_TYPE"] } else { &[] };
+    About {
+        id,
+        tag: tag(route.path),
+        summary: summary.leak(),
+        description: description(&[&rest, only_for(action.roles), remark(id)]),
+        headers: if action.takes("request_id") { &["idempotency_key"] } else { &[] },
+        request: body_of_request(act),
+        responses: responses(act),
+        codes: rejects(action.name, more),
+        is_admins: action.roles == [Role::Admin],
+        ..About::default()
+    }
+}
+
+/// What the action called `name` may be refused for by its own rules, and `more`.
+pub(super) fn rejects(name: &str, more: &[&'static str]) -> &'static [&'static str] {
+    let found = published().filter(|(it, _)| it.name == name);
+    let codes = found.flat_map(|(action, it)| it.rejects(action));
+    codes.map(Code::as_str).chain(more.iter().copied()).collect::<Vec<_>>().leak()
+}
+
+/// What any action may be refused for by its own rules, and `more`.
+pub(super) fn all_rejects(more: &[&'static str]) -> &'static [&'static str] {
+    let codes = published().flat_map(|(action, it)| it.rejects(action));
+    codes.map(Code::as_str).chain(more.iter().copied()).collect::<Vec<_>>().leak()
+}
+
+/// What is said of all `parts`. This is built for tests only, so what is made here may stay.
+fn description(parts: &[&str]) -> &'static str {
+    let said: Vec<&str> = parts.iter().copied().filter(|it| !it.is_empty()).collect();
+    said.join(" ").leak()
+}
+
+/// The first thing that `description` says, and the rest.
+fn summary(description: &str) -> (String, String) {
+    let breaks = [". ", "; ", ": "].iter().filter_map(|it| description.find(it));
+    let Some(end) = breaks.min() else { return (description.to_owned(), String::new()) };
+    let (first, rest) = description.split_at(end);
+    let mut rest = rest[2..].chars();
+    let capital = rest.next().into_iter().flat_map(char::to_uppercase);
+    (format!("{first}."), capital.chain(rest).collect())
+}
+
+/// The group that an operation at `path` is shown in.
+fn tag(path: &str) -> &'static str {
+    match path.split('/').nth(4) {
+        Some("entries") => "entries",
+        Some("snapshots") => "snapshots",
+        Some("rounds") => "rounds",
+        Some("prompt") => "tool",
+        _ => "sessions",
+    }
+}
+
+/// Whose it is, where that is worth a word beside the ways to show who calls.
+fn only_for(roles: &[Role]) -> &'static str {
+    match roles {
+        [Role::Orchestrator] => "For the orchestrator.",
+        [Role::Orchestrator, Role::Admin] => "For the orchestrator and the operator.",
+        _ => "",
+    }
+}
+
+/// What only callers over HTTP need to be told.
+fn remark(id: &str) -> &'static str {
+    match id {
+        "propose_deltas" => {
+            "A refusal names the delta. A delta is about one place of the state as the round \
+             began with, a JSONPath (RFC 9535) below query, bindings, entities or rules. Its \
+             value is any JSON, null included."
+        }
+        "redact_rounds" => {
+            "What was equal stays equal, so a round that is open goes on. Documents that were \
+             exported keep it."
+        }
+        "read_state" => {
+            "While a round is open its state stands still; open_round tells that there is one."
+        }
+        "redact" => {
+            "Current value, history and snapshots, in one step; with revision only the value \
+             written there."
+        }
+        "set_access" => "A list that is not sent stays.",
+        "render_prompt" => "Bare text when Accept names text/plain and not application/json.",
+        _ => "",
+    }
+}
+
+fn body_of_request(act: Act) -> Option<Value> {
+    let members: Vec<&str> = act.in_body().map(|it| it.name).collect();
+    if members.iter().all(|it| *it == "request_id") {
+        return None;
+    }
+    let content = body(body_of(act.action.name, &members), examples::body(act));
+    // Where one of several members has to be there, the schema says so.
+    let schema = &content["application/json"]["schema"];
+    let is_needed = act.in_body().any(|it| it.is_needed) || schema.get("anyOf").is_some();
+    Some(if is_needed { request(content) } else { optional_request(content) })
+}
+
+fn responses(act: Act) -> serde_json::Map<String, Value> {
+    let id = act.route.name.unwrap_or(act.action.name);
+    // One key of a snapshot is answered as an entry is.
+    let answered = if id == "read_snapshot_entry" { "read" } else { act.action.name };
+    let mut content = body(reply(answered), examples::answer(answered));
+    if act.route.text.is_some() {
+        content["text/plain"] = json!({"schema": {"type": "string"}});
+    }
+    let headers: &[&str] = if act.route.location.is_some() { &["Location"] } else { &[] };
+    let status = act.route.status;
+    let described = if status == StatusCode::CREATED { "Created." } else { "As asked." };
+    response(&status.to_string(), described, content, headers)
+}
