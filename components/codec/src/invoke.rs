@@ -18,9 +18,48 @@ pub struct Reply {
     pub revision: u64,
     /// The answer as JSON.
     pub body: Vec<u8>,
+    /// What became of what the request is about, so that nobody has to read the
+    /// answer for it.
+    pub effect: Effect,
     /// When the next of the session's entries expires, or earlier, in
     /// milliseconds since the epoch: a host with a timer calls [`wake`] then.
     pub next_expiry_ms: Option<u64>,
+}
+
+/// What became of what a request is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// What the action says.
+    Done,
+    /// A write created the entry.
+    Created,
+    /// Nothing changed after the revision that the request names.
+    Unchanged,
+}
+
+impl Effect {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Created => "created",
+            Self::Unchanged => "unchanged",
+        }
+    }
+
+    /// Finds the effect that is called `name`.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Done, Self::Created, Self::Unchanged].into_iter().find(|it| it.as_str() == name)
+    }
+
+    /// The effect that `reply` tells of.
+    fn of(reply: &core::Reply) -> Self {
+        match reply {
+            core::Reply::Written(it) if it.entry.version == 1 => Self::Created,
+            core::Reply::Unchanged => Self::Unchanged,
+            _ => Self::Done,
+        }
+    }
 }
 
 /// Who calls, as the host knows it; never taken from the request.
@@ -72,6 +111,7 @@ pub fn invoke<K: Kv, C: Clock, L: Log, T: Tokenizer>(
     Ok(Reply {
         revision: outcome.revision.0,
         body: reply::encode(&outcome),
+        effect: Effect::of(&outcome.reply),
         next_expiry_ms: outcome.next_expiry.map(|it| it.0),
     })
 }

@@ -22,8 +22,8 @@ pub use action::{
 };
 pub use failure::Failure;
 pub use invoke::{
-    Caller, Credential, Reply, config_to_json, invoke, parse_config, parse_document, perform,
-    to_json, wake,
+    Caller, Credential, Effect, Reply, config_to_json, invoke, parse_config, parse_document,
+    perform, to_json, wake,
 };
 pub use json::Time;
 pub use reply::{AuditForm, audit_line};

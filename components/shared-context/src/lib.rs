@@ -26,8 +26,13 @@ impl tool::Guest for Component {
     ) -> Result<tool::Reply, tool::Error> {
         let caller = ports::caller(caller);
         let reply = codec::invoke(&PORTS, &scope, &caller, &request).map_err(ports::error)?;
-        let codec::Reply { revision, body, next_expiry_ms } = reply;
-        Ok(tool::Reply { revision, body, next_expiry_ms })
+        let codec::Reply { revision, body, effect, next_expiry_ms } = reply;
+        let effect = match effect {
+            codec::Effect::Done => tool::Effect::Done,
+            codec::Effect::Created => tool::Effect::Created,
+            codec::Effect::Unchanged => tool::Effect::Unchanged,
+        };
+        Ok(tool::Reply { revision, body, effect, next_expiry_ms })
     }
 
     fn wake(scope: String) -> Result<Option<u64>, tool::Error> {

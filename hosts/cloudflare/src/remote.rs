@@ -4,7 +4,7 @@
 
 use js_sys::{Array, Uint8Array};
 use serde::{Deserialize, Serialize};
-use shared_context_codec::{Caller, Credential, Failure, Reply};
+use shared_context_codec::{Caller, Credential, Effect, Failure, Reply};
 use shared_context_core::{SessionId, port::KvError};
 use wasm_bindgen::prelude::*;
 use worker::Env;
@@ -70,12 +70,17 @@ pub(crate) fn read_caller(text: &str) -> Result<Caller, JsError> {
 }
 
 /// What an object answered, as the entry reads it: the revision, when something
-/// expires next, the body; or a refusal's text alone.
+/// expires next, the body, the effect; or a refusal's text alone.
 pub(crate) fn written(answer: Result<Reply, Failure>) -> Array {
     match answer {
-        Ok(Reply { revision, body, next_expiry_ms }) => {
+        Ok(Reply { revision, body, effect, next_expiry_ms }) => {
             let next = next_expiry_ms.map_or(JsValue::NULL, |it| js::number(it).into());
-            Array::of3(&js::number(revision).into(), &next, &Uint8Array::from(&body[..]).into())
+            Array::of4(
+                &js::number(revision).into(),
+                &next,
+                &Uint8Array::from(&body[..]).into(),
+                &effect.as_str().into(),
+            )
         }
         Err(Failure { code, message, details }) => {
             let form = FailureForm { code: code.into_owned(), message, details };
@@ -95,7 +100,8 @@ fn read(answer: &JsValue) -> Option<Result<Reply, Failure>> {
     let revision = js::whole(answer.get(0).as_f64()?)?;
     let next_expiry_ms = answer.get(1).as_f64().and_then(js::whole);
     let body = Uint8Array::new(&answer.get(2)).to_vec();
-    Some(Ok(Reply { revision, body, next_expiry_ms }))
+    let effect = Effect::named(&answer.get(3).as_string()?)?;
+    Some(Ok(Reply { revision, body, effect, next_expiry_ms }))
 }
 
 /// All objects, from the entry.

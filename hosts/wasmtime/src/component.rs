@@ -24,7 +24,7 @@ use self::{
     slots::Slots,
 };
 use crate::{
-    Caller, Failure, Host, Reply, StartError, State,
+    Caller, Effect, Failure, Host, Reply, StartError, State,
     bindings::{
         SharedContext, SharedContextIndices, exports::shared_context::core::tool,
         shared_context::core::types,
@@ -241,8 +241,13 @@ impl Instance {
                 .get_typed_func::<InvokeArguments<'_>, InvokeResults>(&mut *store, invoke)?;
             invoke.call(store, (scope, &caller, request)).map(|(reply,)| reply)
         })?;
-        let tool::Reply { revision, body, next_expiry_ms } = reply;
-        Ok(Reply { revision, body, next_expiry_ms })
+        let tool::Reply { revision, body, effect, next_expiry_ms } = reply;
+        let effect = match effect {
+            tool::Effect::Done => Effect::Done,
+            tool::Effect::Created => Effect::Created,
+            tool::Effect::Unchanged => Effect::Unchanged,
+        };
+        Ok(Reply { revision, body, effect, next_expiry_ms })
     }
 
     /// As [`Component::wake`], in this instance.

@@ -126,7 +126,7 @@ pub use error::StartError;
 pub use host::{Host, State};
 pub use log::TracingLog;
 pub use server::{Server, ServerOptions};
-pub use shared_context_codec::{Caller, Credential, Failure, Reply};
+pub use shared_context_codec::{Caller, Credential, Effect, Failure, Reply};
 pub use sqlite::{Contents, Examined, SqliteBucket, SqliteKv, SqliteOptions};
 #[cfg(feature = "tokenizer")]
 pub use tokenizer::BpeTokenizer;

@@ -54,6 +54,11 @@ fn outcome(
     shared_context_codec::perform(&PORTS, session, &caller, command).map_err(ports::error)
 }
 
+/// What was answered, as the JSON tool tells it.
+fn answer(outcome: &Outcome) -> types::Answer {
+    types::Answer { json: shared_context_codec::to_json(outcome), revision: outcome.revision.0 }
+}
+
 /// Each command has one kind of reply; another one would be a bug of ours.
 fn another_kind() -> types::Error {
     ports::error(Error::malformed("the reply is of another kind"))

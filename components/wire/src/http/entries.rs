@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 use http::{Response, StatusCode, header::ETAG};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
-use shared_context_codec::{Failure, Reply};
+use shared_context_codec::{Effect, Failure, Reply};
 
 use super::{
     body::{self, Members},
-    call::{Call, part},
+    call::Call,
     media::{self, Media},
     precondition::{self, Condition, Preconditions, Tags},
     respond,
@@ -84,16 +84,11 @@ async fn changed_since<E: Engine>(
     known: Option<&Tags>,
     request: impl Fn(Option<u64>) -> ToolRequest,
 ) -> Result<(Reply, bool), Failure> {
-    #[derive(Deserialize)]
-    struct Answer {
-        #[serde(default)]
-        unchanged: bool,
-    }
     let mut most = u64::MAX;
     loop {
         let since = known.and_then(|it| it.latest(most));
         let reply = call.invoke(request(since)).await?;
-        let is_unchanged = since.is_some() && part::<Answer>(&reply)?.unchanged;
+        let is_unchanged = reply.effect == Effect::Unchanged;
         if is_unchanged || since <= Some(reply.revision) {
             return Ok((reply, is_unchanged));
         }
@@ -113,10 +108,6 @@ fn unless(has_it: bool, reply: Reply) -> Response<Bytes> {
 
 /// `PUT …/entries/{key}`: 201 when the key is new, 200 when it was overwritten.
 pub(crate) async fn write<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
-    #[derive(Deserialize)]
-    struct Written {
-        version: u64,
-    }
     let value = match media::of_body(call.headers)? {
         Some(Media::Json) => {
             let members = Members::parse(call.body, &["value"], r#"{"value":"analysis"}"#)?;
@@ -130,10 +121,8 @@ pub(crate) async fn write<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byte
         .with("value", Some(value))
         .with("request_id", request_id);
     let reply = on_condition(call, &request).await?;
-    let status = match part(&reply)? {
-        Written { version: 1 } => StatusCode::CREATED,
-        Written { .. } => StatusCode::OK,
-    };
+    let is_new = reply.effect == Effect::Created;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     let etag = precondition::etag(reply.revision);
     Ok(respond::with_header(respond::json(status, reply.body), ETAG, etag))
 }

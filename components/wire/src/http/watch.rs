@@ -223,7 +223,7 @@ mod tests {
     };
 
     use serde_json::value::RawValue;
-    use shared_context_codec::{Caller, Reply};
+    use shared_context_codec::{Caller, Effect, Reply};
     use shared_context_core::time::Timestamp;
 
     use super::*;
@@ -244,7 +244,7 @@ mod tests {
         async fn invoke(&self, _: &str, _: &Caller, _: &[u8]) -> Result<Reply, Failure> {
             assert!(!self.has_left.load(Ordering::SeqCst), "nothing is read for who has left");
             let body = br#"{"changes":[],"next_since":1,"has_more":false,"revision":1}"#.to_vec();
-            Ok(Reply { body, revision: 1, next_expiry_ms: None })
+            Ok(Reply { body, revision: 1, effect: Effect::Done, next_expiry_ms: None })
         }
 
         async fn sessions(&self, _: Option<&str>, _: usize) -> Result<Vec<String>, Failure> {

@@ -98,14 +98,19 @@ fn a_reply_the_wire_cannot_read_is_a_failure_of_the_server() {
 
     use bytes::Bytes;
     use http::Request;
-    use shared_context_codec::{Caller, Reply};
+    use shared_context_codec::{Caller, Effect, Reply};
     use shared_context_core::time::Timestamp;
     use shared_context_wire::{Engine, Woken};
 
     struct Odd;
     impl Engine for Odd {
         async fn invoke(&self, _: &str, _: &Caller, _: &[u8]) -> Result<Reply, Failure> {
-            Ok(Reply { revision: 1, body: b"not json".to_vec(), next_expiry_ms: None })
+            Ok(Reply {
+                revision: 1,
+                body: b"not json".to_vec(),
+                effect: Effect::Done,
+                next_expiry_ms: None,
+            })
         }
         async fn sessions(&self, _: Option<&str>, _: usize) -> Result<Vec<String>, Failure> {
             Ok(vec!["a\"b".to_owned()])

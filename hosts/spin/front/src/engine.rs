@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use shared_context_codec::{Caller, Failure, Reply};
+use shared_context_codec::{Caller, Effect, Failure, Reply};
 use shared_context_core::{Error, port::KvError, time::Timestamp};
 use shared_context_wire::Woken;
 
@@ -70,8 +70,13 @@ impl shared_context_wire::Engine for Engine<'_> {
             keys: keys.clone(),
         };
         match tool::invoke(scope, &caller, request) {
-            Ok(tool::Reply { revision, body, next_expiry_ms }) => {
-                Ok(Reply { revision, body, next_expiry_ms })
+            Ok(tool::Reply { revision, body, effect, next_expiry_ms }) => {
+                let effect = match effect {
+                    tool::Effect::Done => Effect::Done,
+                    tool::Effect::Created => Effect::Created,
+                    tool::Effect::Unchanged => Effect::Unchanged,
+                };
+                Ok(Reply { revision, body, effect, next_expiry_ms })
             }
             Err(types::Error { code, message, details }) => {
                 let failure = Failure { code: code.into(), message, details };

@@ -2,7 +2,7 @@
 //! makes these mistakes.
 
 use serde_json::Value;
-use shared_context_codec::{self as codec, Caller, Failure, Reply};
+use shared_context_codec::{self as codec, Caller, Effect, Failure, Reply};
 use shared_context_core::{self as core, Key, Outcome, reply::Written};
 
 use super::World;
@@ -117,6 +117,11 @@ impl World {
         let (entry, revision) = (held.entry.clone(), held.entry.revision);
         let reply = core::Reply::Written(Written { entry, advices: Vec::new() });
         let body = codec::to_json(&Outcome { revision, reply, next_expiry: None }).into_bytes();
-        Some(Reply { revision: revision.0, body, next_expiry_ms: place.first_expiry() })
+        Some(Reply {
+            revision: revision.0,
+            body,
+            effect: Effect::Done,
+            next_expiry_ms: place.first_expiry(),
+        })
     }
 }
