@@ -158,7 +158,7 @@ fn the_demo_keeps_what_it_claims() {
     let demo = run(home.path(), &[], &["demo"], "");
     assert_eq!(demo.code, 0, "{}{}", demo.out, demo.err);
     assert!(demo.out.contains("restart") || demo.out.contains("stopped"), "{}", demo.out);
-    let demo = run(home.path(), &[], &["demo", "--long", "--json"], "");
+    let demo = run(home.path(), &[], &["demo", "--json"], "");
     assert_eq!(demo.code, 0, "{}{}", demo.out, demo.err);
     let document: Value = serde_json::from_str(&demo.out).unwrap();
     assert!(!document["claims"].as_array().unwrap().is_empty(), "{document}");

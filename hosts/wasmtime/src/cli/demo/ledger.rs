@@ -3,7 +3,7 @@
 //!
 //! # Invariant
 //!
-//! Only what a reply said is in it; a refused change left no trace.
+//! Only what a reply said is in it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +11,6 @@ use std::{
 };
 
 use serde_json::Value;
-use shared_context_codec::Failure;
 
 use super::transcript::Request;
 use crate::cli::output::{Output, counted};
@@ -25,26 +24,14 @@ pub(super) struct Ledger {
     pub(super) revisions: BTreeSet<u64>,
     /// Calls by participant.
     pub(super) calls: BTreeMap<&'static str, u64>,
-    /// Refusals by code.
-    pub(super) refused: BTreeMap<String, u64>,
     /// Advices by code.
     pub(super) advices: BTreeMap<String, u64>,
 }
 
 impl Ledger {
     /// Takes down the answer to a call of `who`.
-    pub(super) fn take(
-        &mut self,
-        who: &'static str,
-        request: &Request<'_>,
-        refusal: Option<&Failure>,
-        reply: &Value,
-    ) {
+    pub(super) fn take(&mut self, who: &'static str, request: &Request<'_>, reply: &Value) {
         count(self.calls.entry(who).or_default());
-        if let Some(failure) = refusal {
-            count(self.refused.entry(failure.code.to_string()).or_default());
-            return;
-        }
         let number = |name| reply.get(name).and_then(Value::as_u64);
         let (Some(key), Some(revision)) = (request.key, number("revision")) else { return };
         match (request.action, request.value) {
@@ -91,7 +78,6 @@ impl Ledger {
                 "{} stored durably",
                 counted(self.revisions.len().try_into().unwrap_or(0), "change")
             ),
-            format!("refused: {}", listed(&self.refused)),
             format!("advices: {}", listed(&self.advices)),
         ];
         lines

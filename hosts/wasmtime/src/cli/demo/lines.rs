@@ -7,10 +7,9 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
-use shared_context_codec::Failure;
 
 use super::transcript::{Participant, Request};
-use crate::cli::output::{BOLD, DIMMED, GREEN, Output, RED, YELLOW, counted, grouped, plain};
+use crate::cli::output::{BOLD, DIMMED, GREEN, Output, YELLOW, counted, grouped, plain};
 
 /// How much of a value is shown, in characters.
 const VALUE_CHARS_MAX: usize = 180;
@@ -43,13 +42,7 @@ pub(super) fn request(
 ) -> String {
     let mut text = request.action.to_owned();
     let value = request.value.map(|it| format!("“{}”", shown(it)));
-    let conditions = [
-        request.if_version.map(|it| format!("if_version {it}")),
-        request.id.map(|it| format!("request_id {it}")),
-        request.written_by.map(|it| format!("written_by {it}")),
-    ];
-    let parts = request.key.map(str::to_owned).into_iter();
-    for part in parts.chain(conditions.into_iter().flatten()).chain(value) {
+    for part in request.key.map(str::to_owned).into_iter().chain(value) {
         text.push(' ');
         text.push_str(&part);
     }
@@ -63,13 +56,8 @@ pub(super) fn reply(
     output: Output,
     names_width: usize,
     request: &Request<'_>,
-    refusal: Option<&Failure>,
     reply: &Value,
 ) -> String {
-    if let Some(Failure { code, message, .. }) = refusal {
-        let text = block(output, names_width, "", &format!("✗ {code}: {}", plain(message)));
-        return format!("{RED}{text}{RED:#}");
-    }
     let number = |name| reply.get(name).and_then(Value::as_u64).unwrap_or_default();
     let text = |name| reply.get(name).and_then(Value::as_str).unwrap_or_default();
     let tokens = || counted(number("value_size_tokens"), "token");

@@ -47,19 +47,12 @@ pub(super) struct Request<'a> {
     pub(super) key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) value: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) if_version: Option<u64>,
-    #[serde(rename = "request_id", skip_serializing_if = "Option::is_none")]
-    pub(super) id: Option<&'a str>,
-    /// No request may have it: who writes is the server's to say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) written_by: Option<&'a str>,
 }
 
 impl<'a> Request<'a> {
     /// A write without conditions.
     pub(super) fn write(key: &'a str, value: &'a str) -> Self {
-        Self { action: "write", key: Some(key), value: Some(value), ..Self::default() }
+        Self { action: "write", key: Some(key), value: Some(value) }
     }
 }
 
@@ -146,12 +139,12 @@ impl Transcript {
         Participant { name, nth, bearer: Bearer(credential) }
     }
 
-    /// Makes a call that may be refused.
-    pub(super) fn call<T: DeserializeOwned>(
+    /// Makes a call that has to succeed.
+    fn done<T: DeserializeOwned>(
         &mut self,
         who: &Participant,
         request: Request<'_>,
-    ) -> Result<Result<T, Failure>, Problem> {
+    ) -> Result<T, Problem> {
         check_interrupted()?;
         let written = |error: serde_json::Error| Problem::check(error.to_string());
         let body = serde_json::to_vec(&request).map_err(written)?;
@@ -159,50 +152,19 @@ impl Transcript {
         let path = ["v1", "sessions", self.session, "shared_context"];
         let call = self.process.client.post(&path, body);
         let answer = self.process.client.send(&call, Some(&who.bearer))?;
-        let reply: Value = parse(&answer.body, &self.process.client)?;
-        let shown = reply.get("error").unwrap_or(&reply).clone();
-        self.steps.push(json!({
-            "participant": who.name, "request": request, "status": answer.status, "reply": shown,
-        }));
-        let refusal = refusal(&answer.body).filter(|_| answer.status >= 400);
-        self.ledger.take(who.name, &request, refusal.as_ref(), &reply);
-        let text = lines::reply(self.output, self.names_width, &request, refusal.as_ref(), &reply);
-        self.output.text(&text)?;
-        match refusal {
-            Some(failure) => Ok(Err(failure)),
-            None => parse(&answer.body, &self.process.client).map(Ok),
-        }
-    }
-
-    /// Makes a call that has to succeed.
-    pub(super) fn done<T: DeserializeOwned>(
-        &mut self,
-        who: &Participant,
-        request: Request<'_>,
-    ) -> Result<T, Problem> {
-        self.call(who, request)?.map_err(|failure| {
-            let Failure { code, message, .. } = failure;
+        if let Some(Failure { code, message, .. }) = refusal(&answer.body) {
             let (name, action) = (who.name, request.action);
-            Problem::check(format!("the {action} of {name} was refused as {code}: {message}"))
-        })
-    }
-
-    /// Makes a call that has to be refused with `code`.
-    pub(super) fn refused(
-        &mut self,
-        who: &Participant,
-        request: Request<'_>,
-        code: &str,
-    ) -> Result<Failure, Problem> {
-        let (name, action) = (who.name, request.action);
-        match self.call::<Value>(who, request)? {
-            Err(failure) if failure.code == code => Ok(failure),
-            Err(failure) => Err(Problem::check(format!(
-                "the {action} of {name} was refused as {}, not as {code}",
-                failure.code
-            ))),
-            Ok(_) => Err(Problem::check(format!("the {action} of {name} was not refused"))),
+            let told = format!("the {action} of {name} was refused as {code}: {message}");
+            return Err(Problem::check(told));
         }
+        let reply: Value = parse(&answer.body, &self.process.client)?;
+        self.ledger.take(who.name, &request, &reply);
+        self.output.text(&lines::reply(self.output, self.names_width, &request, &reply))?;
+        let told = parse(&answer.body, &self.process.client);
+        self.steps.push(json!({
+            "participant": who.name, "request": request, "status": answer.status, "reply": reply,
+        }));
+        told
     }
 
     /// Lists the keys.
@@ -307,7 +269,7 @@ impl Transcript {
         let Self { output, ledger, claims, steps, restarts, .. } = self;
         let calls: u64 = ledger.calls.values().sum();
         let document = json!({
-            "calls": calls, "participants": ledger.calls, "refused": ledger.refused,
+            "calls": calls, "participants": ledger.calls,
             "advices": ledger.advices, "restarts": restarts, "claims": claims, "facts": facts,
             "total_tokens": listing.total_tokens, "max_tokens": listing.max_tokens,
             "steps": steps,
