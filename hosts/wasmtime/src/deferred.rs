@@ -8,13 +8,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use shared_context_core::{
-    audit::AuditRecord,
-    port::{Bucket, Change, CommitError, Kv, KvError, Log, ReadError, Revision, Row},
+use shared_context_core::port::{
+    Bucket, Change, CommitError, Kv, KvError, ReadError, Revision, Row,
 };
 use tokio::sync::mpsc;
 
-use crate::{SqliteBucket, SqliteKv};
+use crate::{
+    SqliteBucket, SqliteKv,
+    log::{AuditLog, AuditRecord},
+};
 
 /// The storage and the log of one attempt at one request. Clones share it.
 #[derive(Debug, Clone)]
@@ -60,9 +62,10 @@ impl Kv for Attempt {
     }
 }
 
-impl Log for Attempt {
-    fn record(&self, record: &AuditRecord) {
-        self.said().records.push(record.clone());
+impl AuditLog for Attempt {
+    /// Keeps `done`. An attempt is about one session, as all that is told in it.
+    fn record(&self, _: &str, done: &AuditRecord) {
+        self.said().records.push(done.clone());
     }
 }
 

@@ -27,8 +27,7 @@ use std::{
 
 use shared_context_core::{
     Error,
-    audit::AuditRecord,
-    port::{Bucket as _, Clock, CommitError, Kv as _, KvError, Log},
+    port::{Bucket as _, Clock, CommitError, Kv as _, KvError},
     time::Timestamp,
 };
 use shared_context_wire::Woken;
@@ -40,6 +39,7 @@ use crate::{
     deferred::{Attempt, Said},
     failures,
     hub::Hub,
+    log::{AuditLog, AuditRecord},
     onlooker,
     turn::Turns,
 };
@@ -72,7 +72,7 @@ struct Inner {
     component: Component,
     kv: SqliteKv,
     clock: Arc<dyn Clock + Send + Sync>,
-    log: Arc<dyn Log + Send + Sync>,
+    log: Arc<dyn AuditLog + Send + Sync>,
     turns: Arc<Turns>,
     /// A permit for each byte of the changes under way.
     changes: Arc<Semaphore>,
@@ -88,7 +88,7 @@ impl Engine {
         component: Component,
         kv: SqliteKv,
         clock: Arc<dyn Clock + Send + Sync>,
-        log: Arc<dyn Log + Send + Sync>,
+        log: Arc<dyn AuditLog + Send + Sync>,
     ) -> Self {
         let bytes_max = usize::try_from(CHANGES_BYTES_MAX).unwrap_or(Semaphore::MAX_PERMITS);
         let changes = Arc::new(Semaphore::new(bytes_max));
@@ -286,8 +286,9 @@ impl Inner {
 
     /// Tells the log and those who wait for it of a change that was made.
     fn tell(&self, scope: &str, records: &[AuditRecord]) {
+        let session = scope.strip_prefix("session/").unwrap_or(scope);
         for record in records {
-            self.log.record(record);
+            self.log.record(session, record);
         }
         self.hub.tell(scope);
     }

@@ -124,7 +124,7 @@ pub use component::{Cache, Called, Component, ComponentOptions, Instance};
 pub use engine::Engine;
 pub use error::StartError;
 pub use host::{Host, State};
-pub use log::TracingLog;
+pub use log::{AuditLog, AuditRecord, TracingLog};
 pub use server::{Server, ServerOptions};
 pub use shared_context_codec::{Caller, Credential, Effect, Failure, Reply};
 pub use sqlite::{Contents, Examined, SqliteBucket, SqliteKv, SqliteOptions};

@@ -3,8 +3,17 @@
 //! Invariant: an event says who did what to which key and when; there is no
 //! value in it, as there is none in the record.
 
-use shared_context_codec::AuditForm;
-use shared_context_core::{audit::AuditRecord, port::Log};
+use shared_context_codec::{AuditForm, Time};
+use shared_context_core::time::Timestamp;
+
+pub use crate::bindings::shared_context::core::types::AuditRecord;
+
+/// Where a host tells operators what was changed.
+pub trait AuditLog {
+    /// Takes one record of what a committed change did in the session `session`. Its
+    /// action may be one that this host does not know. A record never holds a value.
+    fn record(&self, session: &str, done: &AuditRecord);
+}
 
 /// Tells each committed change as an event of target `shared_context::audit`,
 /// level `INFO`. Its fields are `session`, `revision`, `action`, `written_by`,
@@ -13,8 +22,8 @@ use shared_context_core::{audit::AuditRecord, port::Log};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TracingLog;
 
-impl Log for TracingLog {
-    fn record(&self, record: &AuditRecord) {
+impl AuditLog for TracingLog {
+    fn record(&self, session: &str, done: &AuditRecord) {
         let AuditForm {
             revision,
             action,
@@ -26,10 +35,10 @@ impl Log for TracingLog {
             label,
             reason,
             round,
-        } = AuditForm::from(record);
+        } = form(done);
         tracing::info!(
             target: "shared_context::audit",
-            session = record.session,
+            session,
             revision,
             action,
             written_by,
@@ -44,6 +53,23 @@ impl Log for TracingLog {
     }
 }
 
+/// What the log says of `done`.
+fn form(done: &AuditRecord) -> AuditForm<'_> {
+    let AuditRecord { revision, action, participant, at_ms, entry, label, reason, round } = done;
+    AuditForm {
+        revision: *revision,
+        action,
+        written_by: participant,
+        written_at: Time(Timestamp(*at_ms)),
+        key: entry.as_ref().map(|it| it.key.as_str()),
+        version: entry.as_ref().map(|it| it.version),
+        value_size_tokens: entry.as_ref().map(|it| it.value_tokens),
+        label: label.as_deref(),
+        reason: reason.as_deref(),
+        round: *round,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::{
@@ -52,15 +78,9 @@ mod tests {
     };
 
     use shared_context_codec::audit_line;
-    use shared_context_core::{
-        Key, Label, Line, Participant,
-        audit::{AuditAction, AuditEntry},
-        port::Revision,
-        time::Timestamp,
-        tokens::Tokens,
-    };
 
     use super::*;
+    use crate::bindings::shared_context::core::types::AuditEntry;
 
     /// What was logged.
     #[derive(Clone, Default)]
@@ -87,30 +107,29 @@ mod tests {
             .without_time()
             .with_writer(move || writer.clone())
             .finish();
-        tracing::subscriber::with_default(subscriber, || TracingLog.record(record));
-        let line = audit_line(&record.session, &record.into());
+        tracing::subscriber::with_default(subscriber, || TracingLog.record("ticket-7", record));
+        let line = audit_line("ticket-7", &form(record));
         assert_eq!(String::from_utf8(logged.0.lock().unwrap().clone()).unwrap().trim_end(), line);
     }
 
     #[test]
     fn an_event_reads_like_the_line_of_the_other_hosts() {
         let session_archived = AuditRecord {
-            session: "ticket-7".to_owned(),
-            revision: Revision(9),
-            action: AuditAction::ArchiveSession,
-            participant: Participant::parse("subagent:analysis").unwrap(),
-            at: Timestamp(1_771_597_800_000),
+            revision: 9,
+            action: "archive_session".to_owned(),
+            participant: "subagent:analysis".to_owned(),
+            at_ms: 1_771_597_800_000,
             entry: None,
             label: None,
             reason: None,
             round: None,
         };
         check(&session_archived);
-        let key = Key::parse("scope").unwrap();
+        check(&AuditRecord { action: "of_tomorrow".to_owned(), ..session_archived.clone() });
         check(&AuditRecord {
-            entry: Some(AuditEntry { key, version: 3, value_tokens: Tokens(180) }),
-            label: Some(Label::parse("before").unwrap()),
-            reason: Some(Line::parse("reason", "an API \"key\"").unwrap()),
+            entry: Some(AuditEntry { key: "scope".to_owned(), version: 3, value_tokens: 180 }),
+            label: Some("before".to_owned()),
+            reason: Some("an API \"key\"".to_owned()),
             round: Some(4),
             ..session_archived
         });

@@ -1,19 +1,22 @@
 //! The component under its limits, driven by storage and clocks that misbehave.
 
 use std::{
-    sync::LazyLock,
+    sync::{LazyLock, Mutex},
     thread,
     time::{Duration, Instant},
 };
 
 use shared_context_core::{
-    audit::AuditRecord,
     memory::{MemoryBucket, MemoryKv},
-    port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, ReadError, Revision, Row},
+    port::{Bucket, Change, Clock, CommitError, Kv, KvError, ReadError, Revision, Row},
     time::Timestamp,
 };
 
 use super::*;
+use crate::{
+    bindings::shared_context::core::log::Host as _,
+    log::{AuditLog, AuditRecord},
+};
 
 static COMPONENT: LazyLock<Component> = LazyLock::new(|| Component::new(&uncached()).unwrap());
 
@@ -23,8 +26,8 @@ fn uncached() -> ComponentOptions {
 
 struct Silent;
 
-impl Log for Silent {
-    fn record(&self, _: &AuditRecord) {}
+impl AuditLog for Silent {
+    fn record(&self, _: &str, _: &AuditRecord) {}
 }
 
 struct Still;
@@ -237,8 +240,8 @@ fn a_bucket_that_always_conflicts_ends_the_request() {
 #[test]
 fn a_request_stopped_after_its_commit_does_not_say_that_nothing_was_changed() {
     struct Stuck;
-    impl Log for Stuck {
-        fn record(&self, _: &AuditRecord) {
+    impl AuditLog for Stuck {
+        fn record(&self, _: &str, _: &AuditRecord) {
             panic!("the log is broken");
         }
     }
@@ -248,6 +251,40 @@ fn a_request_stopped_after_its_commit_does_not_say_that_nothing_was_changed() {
     // A host's own panic is not caught on its behalf; the change is there.
     assert!(answer.is_err());
     assert_eq!(ask(&COMPONENT, &host(&kv), READ).unwrap().revision, 2);
+}
+
+/// A component may be newer than its host and do what the host has no name for. Such a
+/// record stopped the instance, so that a change that was made was answered as a failure.
+#[test]
+fn a_change_is_told_by_whatever_name_it_has() {
+    #[derive(Clone, Default)]
+    struct Names(Arc<Mutex<Vec<String>>>);
+    impl AuditLog for Names {
+        fn record(&self, session: &str, done: &AuditRecord) {
+            self.0.lock().unwrap().push(format!("{} in {session}", done.action));
+        }
+    }
+    let record = |action: &str| AuditRecord {
+        revision: 2,
+        action: action.to_owned(),
+        participant: "of_tomorrow:7".to_owned(),
+        at_ms: 0,
+        entry: None,
+        label: None,
+        reason: None,
+        round: None,
+    };
+    let names = Names::default();
+    let host = Host::new(MemoryKv::default(), Still, names.clone());
+    let mut state = State::new(host, wasmtime::StoreLimits::default());
+    state.begin_call(Some("session/s"));
+    let mut tell = |session: &str, action| state.audit(session.to_owned(), record(action)).unwrap();
+    tell("s", "write");
+    tell("s", "of_tomorrow");
+    tell("other", "write");
+    assert_eq!(*names.0.lock().unwrap(), ["write in s", "of_tomorrow in s"]);
+    (0..=RECORDS_MAX).for_each(|_| tell("s", "write"));
+    assert_eq!(names.0.lock().unwrap().len(), RECORDS_MAX - 1);
 }
 
 #[test]

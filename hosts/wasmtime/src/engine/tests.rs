@@ -24,9 +24,9 @@ use crate::{Cache, ComponentOptions, SqliteOptions};
 #[derive(Debug, Default)]
 struct Records(Mutex<Vec<AuditRecord>>);
 
-impl Log for Records {
-    fn record(&self, record: &AuditRecord) {
-        self.0.lock().unwrap().push(record.clone());
+impl AuditLog for Records {
+    fn record(&self, _: &str, done: &AuditRecord) {
+        self.0.lock().unwrap().push(done.clone());
     }
 }
 
@@ -185,7 +185,7 @@ async fn writers_of_one_session_leave_no_gap_and_no_repeat() {
     revisions.sort_unstable();
     assert_eq!(revisions, (2..258).collect::<Vec<_>>());
     let records = bench.records.0.lock().unwrap();
-    assert!(records.iter().map(|it| it.revision.0).eq(1..258), "records come in order");
+    assert!(records.iter().map(|it| it.revision).eq(1..258), "records come in order");
 }
 
 #[tokio::test(flavor = "multi_thread")]

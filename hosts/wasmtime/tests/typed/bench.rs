@@ -3,14 +3,9 @@
 use std::{fmt::Debug, sync::LazyLock};
 
 use serde_json::{Value, json};
-use shared_context_core::{
-    audit::AuditRecord,
-    memory::MemoryKv,
-    port::{Clock, Log},
-    time::Timestamp,
-};
+use shared_context_core::{memory::MemoryKv, port::Clock, time::Timestamp};
 use shared_context_wasmtime::{
-    Caller, Component, ComponentOptions, Failure, Host,
+    AuditLog, AuditRecord, Caller, Component, ComponentOptions, Failure, Host,
     bindings::{
         exports::shared_context::core::store::{WriteOptions, Written},
         shared_context::core::types,
@@ -31,8 +26,8 @@ impl Clock for Still {
     }
 }
 
-impl Log for Still {
-    fn record(&self, _: &AuditRecord) {}
+impl AuditLog for Still {
+    fn record(&self, _: &str, _: &AuditRecord) {}
 }
 
 /// Calls a typed function on the session `typed`:
