@@ -5,7 +5,7 @@
 //! includes it is not built again for nothing; no path of the machine that built
 //! it is in it.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use crate::{
     console,
@@ -24,10 +24,23 @@ const COMPONENT: Crate = Crate {
 };
 const CONTRACT: Contract = Contract { folder: "wit/", imports: &["shared-context:core/"] };
 
+/// The most bytes the component may have: what it has, and a little for the next change.
+/// A new system may raise this by [`SYSTEM_BYTES_MAX`].
+const BYTES_MAX: usize = 960_000 + SPARE_BYTES;
+/// What changes may add together before somebody has to look.
+const SPARE_BYTES: usize = 16 * 1024;
+/// What a system may add without a record in docs/decisions that says why it is more.
+const SYSTEM_BYTES_MAX: usize = 60 * 1024;
+
 /// Builds the component into [`Workspace::component`].
+///
+/// # Errors
+///
+/// It does not build, or is larger than it may be.
 pub(crate) fn build(workspace: &Workspace) -> Result<()> {
     let module = COMPONENT.compile(workspace)?;
     let component = CONTRACT.wrap(&COMPONENT, &module)?;
+    check_size(component.len())?;
     let is_new = wasm_build::write_if_changed(&workspace.component(), &component)?;
     console::done(&format!(
         "component: {}, {}",
@@ -35,4 +48,29 @@ pub(crate) fn build(workspace: &Workspace) -> Result<()> {
         if is_new { "written to target/component/shared-context.wasm" } else { "unchanged" },
     ));
     Ok(())
+}
+
+/// Makes sure that a component of `bytes` is no larger than it may be.
+fn check_size(bytes: usize) -> Result<()> {
+    ensure!(
+        bytes <= BYTES_MAX,
+        "the component has {bytes} bytes, {} more than it may have.\n\
+         Find out what is new in it (docs/decisions/0020 tells how). For a new system raise \
+         BYTES_MAX in xtask/src/component.rs by what it adds, at most {SYSTEM_BYTES_MAX}; for \
+         more write a record in docs/decisions that says why.",
+        bytes.saturating_sub(BYTES_MAX),
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_component_that_grew_is_refused() {
+        assert!(check_size(BYTES_MAX).is_ok());
+        let told = check_size(BYTES_MAX + 1).unwrap_err().to_string();
+        assert!(told.contains(", 1 more than it may have"), "{told}");
+    }
 }
