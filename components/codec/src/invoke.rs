@@ -8,7 +8,7 @@ use shared_context_core::{
     refuse,
 };
 
-use crate::{Failure, reply, request};
+use crate::{Failure, actions, json::to_vec, reply, session};
 
 /// What was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,7 +107,7 @@ pub fn invoke<K: Kv, C: Clock, L: Log, T: Tokenizer>(
     caller: &Caller,
     request: &[u8],
 ) -> Result<Reply, Failure> {
-    let outcome = perform(ports, session_of(scope), caller, request::command(request))?;
+    let outcome = perform(ports, session_of(scope), caller, actions::command(request))?;
     Ok(Reply {
         revision: outcome.revision.0,
         body: reply::encode(&outcome),
@@ -182,12 +182,12 @@ fn session_for(id: &str, command: &Command) -> Result<SessionId, Error> {
 ///
 /// `MALFORMED_REQUEST`.
 pub fn parse_config(text: &str) -> Result<Config, Error> {
-    request::config_document(text)
+    session::config::document(text)
 }
 
 /// A configuration in force as a JSON document, every member present.
 pub fn config_to_json(config: &Config) -> String {
-    String::from_utf8(reply::encode_config(config)).unwrap_or_default()
+    String::from_utf8(to_vec(&session::replies::config(config))).unwrap_or_default()
 }
 
 /// Reads a session out of a document: JSON of the schema `session_document`.
@@ -196,7 +196,7 @@ pub fn config_to_json(config: &Config) -> String {
 ///
 /// `MALFORMED_REQUEST`, `INVALID_KEY`, `FORMAT_TOO_NEW`, `DOCUMENT_ALTERED`.
 pub fn parse_document(text: &str) -> Result<Portable, Error> {
-    request::parse_document(text)
+    session::document::parse(text)
 }
 
 /// What was answered as the JSON tool tells it.

@@ -9,6 +9,11 @@ use shared_context_core::time::Timestamp;
 #[derive(Debug)]
 pub(crate) struct ParseError(pub(crate) String);
 
+/// The JSON of `form`. Every form is plain data, which always has a JSON form.
+pub(crate) fn to_vec(form: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(form).unwrap_or_default()
+}
+
 /// An instant as RFC 3339 in UTC; milliseconds are shown when there are any, so
 /// that whole seconds look as in 000 §3.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

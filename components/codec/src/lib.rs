@@ -8,27 +8,46 @@
 //! [`Command`]: shared_context_core::Command
 
 mod action;
+mod actions;
+mod checks;
 mod failure;
+mod feed;
 mod form;
 mod invoke;
 mod json;
+mod refusal;
 mod reply;
-mod request;
+mod rounds;
 #[cfg(feature = "schema")]
 pub mod schema;
+mod session;
+mod store;
+mod values;
 
 pub use action::{
-    ActionInfo, Kind, Member, Method, Published, Route, System, actions, may_change, published,
+    ActionInfo, System,
+    route::{Kind, Member, Method, Published, Route},
 };
+pub use actions::{actions, may_change, published};
 pub use failure::Failure;
+pub use feed::{AuditForm, audit_line};
 pub use invoke::{
     Caller, Credential, Effect, Reply, config_to_json, invoke, parse_config, parse_document,
     perform, to_json, wake,
 };
 pub use json::Time;
-pub use reply::{AuditForm, audit_line};
-pub use request::parts;
 pub use shared_context_core::Code;
+
+/// Commands of what the typed interfaces are sent, checked as requests of the JSON tool
+/// are, so that both refuse the same.
+pub mod parts {
+    pub use crate::{checks::limit, store::sent::*};
+
+    /// Commands of rounds.
+    pub mod rounds {
+        pub use crate::rounds::sent::*;
+    }
+}
 
 /// Returns the text of the member `name` of the JSON object `json`, and looks at nothing
 /// behind it; `None` when there is none.

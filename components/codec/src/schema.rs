@@ -10,11 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, js
 use serde_json::{Map, Value, json};
 use shared_context_core::Code;
 
-use crate::{
-    ActionInfo,
-    action::{Form, forms},
-    json::Time,
-};
+use crate::{ActionInfo, action::Form, actions::forms, json::Time};
 
 impl JsonSchema for Time {
     fn schema_name() -> std::borrow::Cow<'static, str> {

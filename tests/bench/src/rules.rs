@@ -10,13 +10,12 @@ use anyhow::{Result, anyhow};
 use rustix::time::{ClockId, clock_gettime};
 use shared_context_codec::Caller;
 use shared_context_core::{
-    self as core, Command, Key, SessionId, Write,
-    audit::AuditRecord,
+    self as core, Command, Key, SessionId, Write, audit,
     memory::MemoryKv,
     port::{Clock, Log, NoTokenizer, Ports},
     time::Timestamp,
 };
-use shared_context_wasmtime::{Component, ComponentOptions, Host};
+use shared_context_wasmtime::{AuditLog, AuditRecord, Component, ComponentOptions, Host};
 
 use crate::report::Report;
 
@@ -35,7 +34,11 @@ impl Clock for Quiet {
 }
 
 impl Log for Quiet {
-    fn record(&self, _: &AuditRecord) {}
+    fn record(&self, _: &audit::AuditRecord) {}
+}
+
+impl AuditLog for Quiet {
+    fn record(&self, _: &str, _: &AuditRecord) {}
 }
 
 /// The CPU time of `run`, in microseconds.

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 use shared_context_core::{
-    audit::AuditRecord,
+    audit,
     memory::{MemoryBucket, MemoryKv},
     port::{
         Bucket, Change, Clock, CommitError, Kv, KvError, Log, Ports, ReadError, Revision, Row,
@@ -18,7 +18,9 @@ use shared_context_core::{
     time::Timestamp,
 };
 
-use shared_context_wasmtime::BpeTokenizer;
+use shared_context_wasmtime::{
+    AuditLog, AuditRecord, BpeTokenizer, bindings::shared_context::core::types::AuditEntry,
+};
 
 use crate::case::Storage;
 
@@ -119,25 +121,46 @@ impl Tokenizer for World {
 }
 
 impl Log for World {
-    fn record(&self, record: &AuditRecord) {
+    fn record(&self, record: &audit::AuditRecord) {
+        let entry = record.entry.as_ref().map(|it| AuditEntry {
+            key: it.key.as_str().to_owned(),
+            version: it.version,
+            value_tokens: it.value_tokens.0,
+        });
+        let done = AuditRecord {
+            revision: record.revision.0,
+            action: record.action.as_str().to_owned(),
+            participant: record.participant.as_str().to_owned(),
+            at_ms: record.at.0,
+            entry,
+            label: record.label.as_ref().map(|it| it.as_str().to_owned()),
+            reason: record.reason.as_ref().map(|it| it.as_str().to_owned()),
+            round: record.round,
+        };
+        AuditLog::record(self, &record.session, &done);
+    }
+}
+
+impl AuditLog for World {
+    fn record(&self, session: &str, done: &AuditRecord) {
         let mut shown = json!({
-            "session": record.session,
-            "revision": record.revision.0,
-            "action": record.action.as_str(),
-            "participant": record.participant.as_str(),
-            "at_ms": record.at.0,
+            "session": session,
+            "revision": done.revision,
+            "action": done.action,
+            "participant": done.participant,
+            "at_ms": done.at_ms,
         });
         let Some(members) = shown.as_object_mut() else { return };
         let mut tell = |name: &str, value: Value| members.insert(name.to_owned(), value);
-        if let Some(entry) = &record.entry {
+        if let Some(entry) = &done.entry {
             tell("key", entry.key.as_str().into());
             tell("version", entry.version.into());
-            tell("value_tokens", entry.value_tokens.0.into());
+            tell("value_tokens", entry.value_tokens.into());
         }
-        if let Some(label) = &record.label {
+        if let Some(label) = &done.label {
             tell("label", label.as_str().into());
         }
-        if let Some(reason) = &record.reason {
+        if let Some(reason) = &done.reason {
             tell("reason", reason.as_str().into());
         }
         self.state().records.push(shown);

@@ -36,7 +36,7 @@ macro_rules! actions {
         answers $($reply:ty),+;
         |$request:ident| $command:expr;
     )+) => {
-        pub(super) const ACTIONS: &[ActionInfo] = &[$(ActionInfo {
+        pub(crate) const ACTIONS: &[ActionInfo] = &[$(ActionInfo {
             name: stringify!($name),
             system: System::$system,
             roles: $roles,
@@ -46,7 +46,7 @@ macro_rules! actions {
             optional: &[$(stringify!($takes)),*],
         }),+];
 
-        pub(super) const PUBLISHED: &[Published] = &[$(Published {
+        pub(crate) const PUBLISHED: &[Published] = &[$(Published {
             routes: &[$(Route {
                 method: Method::$method,
                 path: concat!("/v1/sessions/{session}", $path),
@@ -72,7 +72,7 @@ macro_rules! actions {
             ],
         }),+];
 
-        pub(super) const FORMS: &[Form] = &[$({
+        pub(crate) const FORMS: &[Form] = &[$({
             #[derive(Debug, Default)]
             #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
             struct Request {
@@ -81,12 +81,12 @@ macro_rules! actions {
                 $($(#[doc = $takes_doc])+ $takes: Option<$takes_type>,)*
             }
 
-            form! { Request: action $(, $needs)* $(, $takes)*; or null $crate::action::is_member }
+            form! { Request: action $(, $needs)* $(, $takes)* }
 
             Form {
-                command: |sent| {
+                command: |sent, may_be_null| {
                     let make = |$request: Request| -> Result<Command, Error> { $command };
-                    form::parse(sent).map(make)
+                    form::parse_or_null(sent, may_be_null).map(make)
                 },
                 #[cfg(feature = "schema")]
                 request_schema: <Request as schemars::JsonSchema>::json_schema,
@@ -117,4 +117,4 @@ macro_rules! optional {
     };
 }
 
-pub(super) use {actions, kind, optional};
+pub(crate) use {actions, kind, optional};

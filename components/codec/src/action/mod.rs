@@ -1,18 +1,12 @@
-//! The actions: their names, who may ask for them, what they are for, what their requests
-//! have and which commands they make. Each is declared in the list of its system.
+//! What an action is: its name, who may ask for it, what it is for, what its requests have
+//! and which command they make. Each is declared in the list of its system.
 
-mod declare;
-mod entries;
-mod rounds;
-mod route;
-mod session;
-mod snapshots;
+pub(crate) mod declare;
+pub(crate) mod route;
 
 use shared_context_core::{Command, Error, Role};
 
-use crate::{form, json::ParseError};
-
-pub use route::{Kind, Member, Method, Published, Route, published};
+use crate::json::ParseError;
 
 /// What is known of an action without performing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,8 +40,9 @@ pub(crate) struct Form {
     pub(crate) reply_schemas: fn(&mut schemars::SchemaGenerator) -> Vec<schemars::Schema>,
 }
 
-/// Reads a request, and makes the command of it.
-type ToCommand = fn(&[u8]) -> Result<Result<Command, Error>, ParseError>;
+/// Reads a request, in which members that the function knows may be null, and makes the
+/// command of it.
+type ToCommand = fn(&[u8], fn(&str) -> bool) -> Result<Result<Command, Error>, ParseError>;
 
 /// What an action is about: agents may be offered each by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,42 +65,8 @@ impl ActionInfo {
     }
 }
 
-const ANYONE: &[Role] = &[Role::Agent, Role::Orchestrator, Role::Admin];
-const PARTICIPANTS: &[Role] = &[Role::Agent, Role::Orchestrator];
-const ORCHESTRATOR: &[Role] = &[Role::Orchestrator];
-const REDACTORS: &[Role] = &[Role::Orchestrator, Role::Admin];
-const ADMIN: &[Role] = &[Role::Admin];
-
-/// Every action, those of 000 §3 first.
-pub fn actions() -> impl Iterator<Item = &'static ActionInfo> {
-    [entries::ACTIONS, snapshots::ACTIONS, rounds::ACTIONS, session::ACTIONS].into_iter().flatten()
-}
-
-/// Every action with its form.
-pub(crate) fn forms() -> impl Iterator<Item = (&'static ActionInfo, &'static Form)> {
-    let forms = [entries::FORMS, snapshots::FORMS, rounds::FORMS, session::FORMS];
-    actions().zip(forms.into_iter().flatten())
-}
-
-/// Whether `request` may change anything: a hint for hosts that let changes of
-/// one bucket queue. It looks at the action only; what is not understood may
-/// change everything.
-pub fn may_change(request: &[u8]) -> bool {
-    let Ok(name) = named_in(request) else { return true };
-    actions().find(|it| it.name == name).is_none_or(|it| it.is_change)
-}
-
-/// The name of the action that `request` asks for.
-///
-/// # Errors
-///
-/// Why there is none.
-pub(crate) fn named_in(request: &[u8]) -> Result<String, ParseError> {
-    form::text(request, "action")
-}
-
-/// Whether an action takes a member `name`: where another is asked for it may be null,
-/// which callers in strict mode send for all that they leave out.
-pub(crate) fn is_member(name: &str) -> bool {
-    actions().any(|it| it.takes(name))
-}
+pub(crate) const ANYONE: &[Role] = &[Role::Agent, Role::Orchestrator, Role::Admin];
+pub(crate) const PARTICIPANTS: &[Role] = &[Role::Agent, Role::Orchestrator];
+pub(crate) const ORCHESTRATOR: &[Role] = &[Role::Orchestrator];
+pub(crate) const REDACTORS: &[Role] = &[Role::Orchestrator, Role::Admin];
+pub(crate) const ADMIN: &[Role] = &[Role::Admin];

@@ -4,7 +4,7 @@
 
 use shared_context_core::Code;
 
-use super::{ANYONE, ActionInfo, entries, rounds, session, snapshots};
+use super::{ANYONE, ActionInfo};
 
 /// What is published of an action besides its description.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Published {
     /// or it has none.
     pub routes: &'static [Route],
     /// What it may be refused for by its own rules.
-    pub(super) rejects: &'static [Code],
+    pub(crate) rejects: &'static [Code],
     /// The members of its request.
     pub members: &'static [Member],
 }
@@ -77,13 +77,6 @@ pub enum Kind {
     Structure,
 }
 
-/// Every action with what is published of it.
-pub fn published() -> impl Iterator<Item = (&'static ActionInfo, &'static Published)> {
-    let published =
-        [entries::PUBLISHED, snapshots::PUBLISHED, rounds::PUBLISHED, session::PUBLISHED];
-    super::actions().zip(published.into_iter().flatten())
-}
-
 impl Published {
     /// What `action` may be refused for, besides what every request may be.
     pub fn rejects(&self, action: &ActionInfo) -> impl Iterator<Item = Code> {
@@ -109,48 +102,12 @@ impl Route {
 
 impl Kind {
     /// How a member of the type `name` is written.
-    pub(super) const fn of(name: &str) -> Self {
+    pub(crate) const fn of(name: &str) -> Self {
         match name.as_bytes() {
             b"String" => Self::Text,
             b"u64" | b"u32" => Self::Number,
             b"Vec<u64>" => Self::Numbers,
             _ => Self::Structure,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A route is made of what its action declares, so a slip of the pen in a row would
-    /// make one that can never be asked for.
-    #[test]
-    fn a_row_fits_its_action() {
-        let mut seen = Vec::new();
-        for (action, published) in published() {
-            let members = published.members;
-            assert!(members.iter().map(|it| it.name).eq(action.members()), "{}", action.name);
-            for route in published.routes {
-                let name = (route.method, route.path);
-                assert!(!seen.contains(&name), "{name:?} twice");
-                seen.push(name);
-                let is_read = route.method == Method::Get;
-                assert_eq!(is_read, !action.is_change, "{name:?}");
-                let named = route.path.split('/').filter_map(|it| it.strip_prefix('{'));
-                for member in named.filter_map(|it| it.strip_suffix('}')) {
-                    assert!(member == "session" || action.takes(member), "{name:?} {member}");
-                }
-                assert!(route.without.is_none_or(|it| action.takes(it)), "{name:?}");
-                for member in route.rest(members) {
-                    let is_written = member.kind != Kind::Structure;
-                    assert!(!is_read || is_written, "{name:?} {}", member.name);
-                }
-                let needs_body = !is_read && route.rest(members).any(|it| it.is_needed);
-                assert!(!needs_body || route.example.is_some(), "{name:?} has no example");
-            }
-            assert!(published.rejects(action).all(|it| it != Code::MalformedRequest));
-        }
-        assert!(seen.len() > 20);
     }
 }

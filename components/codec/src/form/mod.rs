@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use crate::json::Time;
-pub(crate) use read::{parse, text};
+pub(crate) use read::{parse, parse_or_null, text};
 
 /// A JSON object whose members are known. The macro `form` implements it.
 pub(crate) trait Form {
@@ -25,11 +25,6 @@ pub(crate) trait Form {
     /// Where its members go, in the same order.
     fn slots(&mut self) -> Vec<Option<Slot<'_>>>;
 
-    /// Tells of a name that is none of its members whether it may be there as null.
-    fn may_be_null(&self) -> fn(&str) -> bool {
-        |_| false
-    }
-
     /// Makes of its members what it is for, when they are all there; says what is
     /// wrong with them.
     fn finish(&mut self) -> Result<(), String> {
@@ -38,10 +33,9 @@ pub(crate) trait Form {
 }
 
 /// Implements [`Form`] for a type, of the members that it names. `name = or_absent`
-/// stands for one that may be absent though its type is not optional; `or null` says of
-/// which others null may be there.
+/// stands for one that may be absent though its type is not optional.
 macro_rules! form {
-    ($form:ident: $($member:ident $(= $how:ident)?),* $(; or null $may_be_null:path)?) => {
+    ($form:ident: $($member:ident $(= $how:ident)?),*) => {
         impl $crate::form::Form for $form {
             fn names(&self) -> &'static [&'static str] {
                 &[$(stringify!($member)),*]
@@ -53,11 +47,6 @@ macro_rules! form {
                 let Self { $($member),* } = self;
                 vec![$(Some($member.slot()$(.$how())?)),*]
             }
-            $(
-                fn may_be_null(&self) -> fn(&str) -> bool {
-                    $may_be_null
-                }
-            )?
         }
     };
 }

@@ -12,15 +12,28 @@ use crate::json::{ParseError, Time};
 
 /// Reads `bytes` as one form.
 pub(crate) fn parse<F: Form + Default>(bytes: &[u8]) -> Result<F, ParseError> {
+    parse_or_null(bytes, |_| false)
+}
+
+/// Reads `bytes` as one form, in which members of other names may be null if
+/// `may_be_null` says so.
+pub(crate) fn parse_or_null<F: Form + Default>(
+    bytes: &[u8],
+    may_be_null: fn(&str) -> bool,
+) -> Result<F, ParseError> {
     let mut form = F::default();
-    fill(&mut form, bytes)?;
+    fill(&mut form, bytes, may_be_null)?;
     Ok(form)
 }
 
-fn fill(form: &mut dyn Form, bytes: &[u8]) -> Result<(), ParseError> {
+fn fill(
+    form: &mut dyn Form,
+    bytes: &[u8],
+    may_be_null: fn(&str) -> bool,
+) -> Result<(), ParseError> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let mut place = Place::default();
-    let read = read(To::Form(form), &mut place, &mut json);
+    let read = read_form(form, may_be_null, &mut place, &mut json);
     read.map_err(|err| ParseError(format!("{place}{err}")))?;
     json.end().map_err(|err| ParseError(err.to_string()))
 }
@@ -47,14 +60,22 @@ fn read<'de, D: Deserializer<'de>>(to: To<'_>, place: &mut Place, from: D) -> Re
         To::Raw(it) => *it = Box::deserialize(from)?,
         To::Sent(it) => *it = Some(Box::deserialize(from)?),
         To::Named(it) => from.deserialize_map(ReadNamed(it, place))?,
-        To::Form(it) => {
-            from.deserialize_map(ReadForm(it, place))?;
-            it.finish().map_err(D::Error::custom)?;
-        }
+        To::Form(it) => read_form(it, |_| false, place, from)?,
         To::List(it) => from.deserialize_seq(ReadList(it, place))?,
         To::Optional(it) => from.deserialize_option(ReadOptional(it, place))?,
     }
     Ok(())
+}
+
+/// Reads one form, in which members of other names may be null if `may_be_null` says so.
+fn read_form<'de, D: Deserializer<'de>>(
+    form: &mut dyn Form,
+    may_be_null: fn(&str) -> bool,
+    place: &mut Place,
+    from: D,
+) -> Result<(), D::Error> {
+    from.deserialize_map(ReadForm(form, may_be_null, place))?;
+    form.finish().map_err(D::Error::custom)
 }
 
 /// Where something is wrong: the way to it, from inside.
@@ -151,7 +172,7 @@ fn next_name<'de, A: MapAccess<'de>>(
     })
 }
 
-struct ReadForm<'a, 'b>(&'a mut (dyn Form + 'b), &'a mut Place);
+struct ReadForm<'a, 'b>(&'a mut (dyn Form + 'b), fn(&str) -> bool, &'a mut Place);
 
 impl<'de> Visitor<'de> for ReadForm<'_, '_> {
     type Value = ();
@@ -161,8 +182,8 @@ impl<'de> Visitor<'de> for ReadForm<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Self(form, place) = self;
-        let (names, may_be_null) = (form.names(), form.may_be_null());
+        let Self(form, may_be_null, place) = self;
+        let names = form.names();
         let mut slots = form.slots();
         while let Some((nth, name)) = next_name(&mut map, Some(names), may_be_null, place)? {
             let Some(nth) = nth else {

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use shared_context_core::Error;
 
-use super::parts::rounds::{SentDelta, SentStrategy, SentWeight};
+use super::sent::{SentDelta, SentStrategy, SentWeight};
 use crate::form::{AsSent, form};
 
 /// How much the deltas of some participants count.

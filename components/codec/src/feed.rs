@@ -70,7 +70,7 @@ pub(crate) struct ChangesReply<'a> {
     revision: u64,
 }
 
-pub(super) fn audit(it: &AuditPage) -> AuditReply<'_> {
+pub(crate) fn audit(it: &AuditPage) -> AuditReply<'_> {
     AuditReply {
         records: it.records.iter().map(AuditForm::from).collect(),
         oldest: it.oldest.map(|it| it.0),
@@ -112,7 +112,7 @@ pub fn audit_line(session: &str, done: &AuditForm<'_>) -> String {
     serde_json::to_string(&line).unwrap_or_default()
 }
 
-pub(super) fn changes(it: &ChangesPage, revision: u64) -> ChangesReply<'_> {
+pub(crate) fn changes(it: &ChangesPage, revision: u64) -> ChangesReply<'_> {
     ChangesReply {
         changes: it.changes.iter().map(AuditForm::from).collect(),
         next_since: it.next_since.0,

@@ -5,20 +5,25 @@ use shared_context_core::{
 };
 
 use super::{
-    ADMIN, ANYONE, ActionInfo, Form, REDACTORS, System,
-    declare::{actions, kind, optional},
-    route::{Kind, Member, Method, Published, Route},
+    config::{self, ConfigForm},
+    document::{self, SentDocument},
 };
 #[cfg(feature = "schema")]
-use crate::reply::{
-    AuditReply, DeleteSessionReply, InspectReply, PromptReply, RedactReply, SessionReply,
+use super::{
+    document::DocumentForm,
+    replies::{DeleteSessionReply, InspectReply, PromptReply, SessionReply},
 };
-#[cfg(feature = "schema")]
-use crate::request::DocumentForm;
 use crate::{
+    action::{
+        ADMIN, ANYONE, ActionInfo, Form, REDACTORS, System,
+        declare::{actions, kind, optional},
+        route::{Kind, Member, Method, Published, Route},
+    },
+    checks::limit,
     form::{self, form},
-    request::{ConfigForm, SentDocument, config, parse_document, parts},
 };
+#[cfg(feature = "schema")]
+use crate::{feed::AuditReply, store::entry_replies::RedactReply};
 
 actions! {
     of Store:
@@ -134,7 +139,7 @@ actions! {
         }
         takes {}
         answers SessionReply<'_>;
-        |it| Ok(Command::Import(Box::new(parse_document(it.document.0.get())?)));
+        |it| Ok(Command::Import(Box::new(document::parse(it.document.0.get())?)));
 
     /// Read who changed what and when, oldest first; never a value.
     audit: ADMIN, read;
@@ -148,7 +153,7 @@ actions! {
         }
         answers AuditReply<'_>;
         |it| Ok(Command::Audit {
-            limit: parts::limit(it.limit)?,
+            limit: limit(it.limit)?,
             since: Revision(it.since.unwrap_or(0)),
         });
 }

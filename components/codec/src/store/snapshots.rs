@@ -4,19 +4,23 @@ use shared_context_core::{
     Code, Command, Error, Key, Label, Line, pattern::KeyPattern, port::Revision,
 };
 
+#[cfg(feature = "schema")]
 use super::{
-    ANYONE, ActionInfo, Form, ORCHESTRATOR, System,
-    declare::{actions, kind, optional},
-    route::{Kind, Member, Method, Published, Route},
+    entry_replies::ReadReply,
+    snapshot_replies::{
+        DeleteSnapshotReply, DiffReply, RestoreReply, SnapshotForm, SnapshotReply, SnapshotsReply,
+    },
 };
 #[cfg(feature = "schema")]
-use crate::reply::{
-    ChangesReply, DeleteSnapshotReply, DiffReply, ReadReply, RestoreReply, SnapshotForm,
-    SnapshotReply, SnapshotsReply,
-};
+use crate::feed::ChangesReply;
 use crate::{
+    action::{
+        ANYONE, ActionInfo, Form, ORCHESTRATOR, System,
+        declare::{actions, kind, optional},
+        route::{Kind, Member, Method, Published, Route},
+    },
+    checks::limit,
     form::{self, form},
-    request::parts,
 };
 
 actions! {
@@ -127,6 +131,6 @@ actions! {
         |it| Ok(Command::Changes {
             keys: it.keys.as_deref().map(KeyPattern::parse).transpose()?,
             since: it.since.map(Revision),
-            limit: parts::limit(it.limit)?,
+            limit: limit(it.limit)?,
         });
 }

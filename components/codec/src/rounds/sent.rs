@@ -10,7 +10,7 @@ use shared_context_core::{
     },
 };
 
-use super::{all_but_later, limit, participants};
+use crate::checks::{all_but_later, limit, participants};
 
 /// What a round is to be opened with.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -209,11 +209,11 @@ pub(crate) struct RedactRoundsReply<'a> {
     revision: u64,
 }
 
-pub(super) fn redacted(it: &RoundsRedacted, revision: u64) -> RedactRoundsReply<'_> {
+pub(crate) fn redacted(it: &RoundsRedacted, revision: u64) -> RedactRoundsReply<'_> {
     RedactRoundsReply { places: it.places, markers: &it.markers, revision }
 }
 
-pub(super) fn round(it: &Round, revision: u64) -> RoundReply<'_> {
+pub(crate) fn round(it: &Round, revision: u64) -> RoundReply<'_> {
     RoundReply { round: it.into(), revision }
 }
 
@@ -292,7 +292,7 @@ impl From<Convergence> for ConvergenceForm {
     }
 }
 
-pub(super) fn state(it: &StateRead, revision: u64) -> StateReply<'_> {
+pub(crate) fn state(it: &StateRead, revision: u64) -> StateReply<'_> {
     StateReply {
         round: it.round,
         state: raw(&it.document),
@@ -303,7 +303,7 @@ pub(super) fn state(it: &StateRead, revision: u64) -> StateReply<'_> {
     }
 }
 
-pub(super) fn convergence(rounds: &[Round], revision: u64) -> ConvergenceReply {
+pub(crate) fn convergence(rounds: &[Round], revision: u64) -> ConvergenceReply {
     let ended = rounds.iter().filter_map(|it| Some((it.number, it.ended.as_ref()?)));
     let rounds = ended.map(|(round, it)| RoundConvergence {
         round,

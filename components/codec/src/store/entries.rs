@@ -2,23 +2,24 @@
 
 use shared_context_core::{Code, Command, Delete, Error, Key, Prefix, Write, port::Revision};
 
-use super::{
-    ANYONE, ActionInfo, Form, PARTICIPANTS, System,
-    declare::{actions, kind, optional},
-    route::{Kind, Member, Method, Published, Route},
-};
 #[cfg(feature = "schema")]
-use crate::reply::{
+use super::entry_replies::{
     BatchReadReply, BatchReply, DeleteReply, EntryForm, HistoryReply, ListReply, ReadReply,
     UnchangedReply, WriteReply,
 };
+use super::{
+    members::{DeleteForm, WriteForm},
+    sent::{self as parts, SentDelete, SentOptions, SentWrite},
+};
 use crate::{
+    action::{
+        ANYONE, ActionInfo, Form, PARTICIPANTS, System,
+        declare::{actions, kind, optional},
+        route::{Kind, Member, Method, Published, Route},
+    },
+    checks::request_id,
     form::{self, form},
     json::Time,
-    request::{
-        DeleteForm, WriteForm,
-        parts::{self, SentDelete, SentOptions, SentWrite, request_id},
-    },
 };
 
 actions! {

@@ -14,8 +14,7 @@ use shared_context_core::{
     tokens::Tokens,
 };
 
-use super::{super::parts::participants, wrong};
-use crate::{form::form, json::Time};
+use crate::{checks::participants, form::form, json::Time, values::wrong};
 
 /// One version of an entry.
 #[derive(Debug, Default, Serialize)]

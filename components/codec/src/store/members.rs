@@ -1,6 +1,6 @@
 //! Members of requests that have members of their own.
 
-use super::parts::{SentDelete, SentOptions, SentWrite};
+use super::sent::{SentDelete, SentOptions, SentWrite};
 use crate::{form::form, json::Time};
 
 /// One write of a batch.

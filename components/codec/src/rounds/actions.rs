@@ -2,25 +2,23 @@
 
 use shared_context_core::{Code, Command, Error, Line, RedactRounds};
 
-use super::{
-    ANYONE, ActionInfo, Form, ORCHESTRATOR, PARTICIPANTS, REDACTORS, System,
-    declare::{actions, kind, optional},
-    route::{Kind, Member, Method, Published, Route},
-};
 #[cfg(feature = "schema")]
-use crate::reply::{
-    ConvergenceReply, DeltasReply, ProposedReply, RedactRoundsReply, RoundReply, StateReply,
+use super::{
+    deltas::{DeltasReply, ProposedReply},
+    replies::{ConvergenceReply, RedactRoundsReply, RoundReply, StateReply},
+};
+use super::{
+    forms::{DeltaForm, StrategyForm, WeightForm, position},
+    sent::{self as parts, SentPlan},
 };
 use crate::{
-    form::{self, form},
-    request::{
-        DeltaForm, StrategyForm, WeightForm,
-        parts::{
-            request_id,
-            rounds::{self as parts, SentPlan},
-        },
-        position,
+    action::{
+        ANYONE, ActionInfo, Form, ORCHESTRATOR, PARTICIPANTS, REDACTORS, System,
+        declare::{actions, kind, optional},
+        route::{Kind, Member, Method, Published, Route},
     },
+    checks::request_id,
+    form::{self, form},
 };
 
 actions! {

@@ -12,12 +12,8 @@ use shared_context_core::{
     },
 };
 
-use super::{super::parts::participants, Values};
-use crate::{
-    form::form,
-    json::Time,
-    request::{StrategyForm, WeightForm},
-};
+use super::forms::{StrategyForm, WeightForm};
+use crate::{checks::participants, form::form, json::Time, values::Values};
 
 /// A round.
 #[derive(Debug, Default, Serialize)]
@@ -25,10 +21,10 @@ use crate::{
 #[cfg_attr(feature = "schema", schemars(rename = "document_round"))]
 #[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 pub(crate) struct RoundItem {
-    pub(super) round: u64,
+    pub(crate) round: u64,
     /// What it was opened with, for the first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) query: Option<String>,
+    pub(crate) query: Option<String>,
     opened_at: Time,
     opened_by: String,
     weights: Vec<WeightForm>,
@@ -147,7 +143,7 @@ form! { MarkItem: round, weight }
 
 impl RoundItem {
     /// The item of a round; `query` is what the first was opened with.
-    pub(super) fn new(it: &KeptRound, query: Option<&String>, values: &mut Values) -> Self {
+    pub(crate) fn new(it: &KeptRound, query: Option<&String>, values: &mut Values) -> Self {
         let KeptRound { round, deltas, fates, state } = it;
         let weights = round.plan.weights.iter();
         let strategies = round.plan.strategies.iter();
@@ -169,7 +165,7 @@ impl RoundItem {
         }
     }
 
-    pub(super) fn kept(&self, values: &Values) -> Result<KeptRound, Error> {
+    pub(crate) fn kept(&self, values: &Values) -> Result<KeptRound, Error> {
         let weight = |it: &WeightForm| {
             let participants = ParticipantPattern::parse(&it.participant)?;
             Ok(WeightRule { participants, weight: Weight::parse(it.weight)? })

@@ -10,7 +10,7 @@ use shared_context_core::{
     },
 };
 
-use super::entries::ReadReply;
+use super::entry_replies::ReadReply;
 use crate::json::Time;
 
 /// What is known of a snapshot, without its entries.
@@ -161,9 +161,9 @@ pub(crate) struct RestoredForm<'a> {
 #[cfg_attr(feature = "schema", schemars(rename = "delete_snapshot_reply"))]
 pub(crate) struct DeleteSnapshotReply<'a> {
     /// The snapshot that is gone.
-    pub(super) deleted_snapshot: &'a str,
+    pub(crate) deleted_snapshot: &'a str,
     /// The session's revision after it.
-    pub(super) revision: u64,
+    pub(crate) revision: u64,
 }
 
 impl<'a> From<&'a SnapshotInfo> for AboutSnapshot<'a> {
@@ -185,7 +185,7 @@ impl<'a> From<&'a SnapshotInfo> for SnapshotForm<'a> {
     }
 }
 
-pub(super) fn snapshots(it: &Snapshots, revision: u64) -> SnapshotsReply<'_> {
+pub(crate) fn snapshots(it: &Snapshots, revision: u64) -> SnapshotsReply<'_> {
     SnapshotsReply {
         snapshots: it.snapshots.iter().map(SnapshotForm::from).collect(),
         max_snapshots: it.snapshots_max,
@@ -193,7 +193,7 @@ pub(super) fn snapshots(it: &Snapshots, revision: u64) -> SnapshotsReply<'_> {
     }
 }
 
-pub(super) fn snapshot(it: &SnapshotRead, revision: u64) -> SnapshotReply<'_> {
+pub(crate) fn snapshot(it: &SnapshotRead, revision: u64) -> SnapshotReply<'_> {
     SnapshotReply {
         about: (&it.info).into(),
         entries: it.entries.iter().map(ReadReply::from).collect(),
@@ -201,7 +201,7 @@ pub(super) fn snapshot(it: &SnapshotRead, revision: u64) -> SnapshotReply<'_> {
     }
 }
 
-pub(super) fn diff(DiffRead { from, to, diff }: &DiffRead, revision: u64) -> DiffReply<'_> {
+pub(crate) fn diff(DiffRead { from, to, diff }: &DiffRead, revision: u64) -> DiffReply<'_> {
     let later = i64::from(Totals::of(diff.changed.iter().map(|(_, it)| it)).tokens.0);
     let earlier = i64::from(Totals::of(diff.changed.iter().map(|(it, _)| it)).tokens.0);
     DiffReply {
@@ -232,7 +232,7 @@ fn diff_change<'a>(from: &'a Entry, to: &'a Entry) -> DiffChange<'a> {
     }
 }
 
-pub(super) fn restored(it: &Restored, revision: u64) -> RestoreReply<'_> {
+pub(crate) fn restored(it: &Restored, revision: u64) -> RestoreReply<'_> {
     let written = it
         .written
         .iter()

@@ -95,9 +95,9 @@ pub(crate) struct ListReply<'a> {
 #[cfg_attr(feature = "schema", schemars(rename = "unchanged_reply"))]
 pub(crate) struct UnchangedReply {
     /// True.
-    pub(super) unchanged: bool,
+    pub(crate) unchanged: bool,
     /// The revision it is of.
-    pub(super) revision: u64,
+    pub(crate) revision: u64,
 }
 
 /// Several entries and their values.
@@ -245,7 +245,7 @@ pub(crate) struct RedactReply<'a> {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes members so")]
-pub(super) fn is_false(it: &bool) -> bool {
+pub(crate) fn is_false(it: &bool) -> bool {
     !it
 }
 
@@ -288,7 +288,7 @@ impl<'a> From<&'a EntryRead> for ReadReply<'a> {
     }
 }
 
-pub(super) fn listing(it: &Listing, revision: u64) -> ListReply<'_> {
+pub(crate) fn listing(it: &Listing, revision: u64) -> ListReply<'_> {
     ListReply {
         keys: it.entries.iter().map(EntryForm::from).collect(),
         total_tokens: it.total_tokens.0,
@@ -298,7 +298,7 @@ pub(super) fn listing(it: &Listing, revision: u64) -> ListReply<'_> {
     }
 }
 
-pub(super) fn batch_read(it: &EntriesRead, revision: u64) -> BatchReadReply<'_> {
+pub(crate) fn batch_read(it: &EntriesRead, revision: u64) -> BatchReadReply<'_> {
     BatchReadReply {
         entries: it.entries.iter().map(ReadReply::from).collect(),
         missing: it.missing.iter().map(Key::as_str).collect(),
@@ -325,11 +325,11 @@ fn advice(it: &Advice) -> AdviceForm<'_> {
     AdviceForm { code: it.code.as_str(), message: &it.message }
 }
 
-pub(super) fn deleted(it: &Deleted, revision: u64) -> DeleteReply<'_> {
+pub(crate) fn deleted(it: &Deleted, revision: u64) -> DeleteReply<'_> {
     DeleteReply { deleted: it.key.as_str(), previous_version: it.previous_version, revision }
 }
 
-pub(super) fn batch_written(it: &BatchWritten, revision: u64) -> BatchReply<'_> {
+pub(crate) fn batch_written(it: &BatchWritten, revision: u64) -> BatchReply<'_> {
     let deleted = it
         .deleted
         .iter()
@@ -338,7 +338,7 @@ pub(super) fn batch_written(it: &BatchWritten, revision: u64) -> BatchReply<'_> 
     BatchReply { written, deleted: deleted.collect(), revision }
 }
 
-pub(super) fn history(it: &History, revision: u64) -> HistoryReply<'_> {
+pub(crate) fn history(it: &History, revision: u64) -> HistoryReply<'_> {
     let past = it.past.iter().map(|PastVersion { version, value, is_deleted }| VersionForm {
         status: version.ended.how.as_str(),
         ended_at: Some(Time(version.ended.at)),
@@ -365,6 +365,6 @@ fn current<'a>(entry: &'a Entry, value: &'a str) -> VersionForm<'a> {
     }
 }
 
-pub(super) fn redacted(it: &Redacted, revision: u64) -> RedactReply<'_> {
+pub(crate) fn redacted(it: &Redacted, revision: u64) -> RedactReply<'_> {
     RedactReply { redacted: it.key.as_str(), digests: &it.digests, revision }
 }

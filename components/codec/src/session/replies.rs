@@ -3,12 +3,15 @@
 use serde::Serialize;
 use shared_context_core::{
     Config,
+    prompt::Rendered,
     reply::{Inspection, SessionInfo},
     store::{access::AccessRule, expiry::Ttl},
 };
 
-use super::{entries::ReadReply, snapshots::SnapshotForm};
-use crate::json::Time;
+use crate::{
+    json::Time,
+    store::{entry_replies::ReadReply, snapshot_replies::SnapshotForm},
+};
 
 /// What is known of a session without its entries.
 #[derive(Serialize)]
@@ -118,9 +121,9 @@ pub(crate) struct ConventionReply<'a> {
 #[cfg_attr(feature = "schema", schemars(rename = "delete_session_reply"))]
 pub(crate) struct DeleteSessionReply<'a> {
     /// The id of the session that is gone.
-    pub(super) deleted_session: &'a str,
+    pub(crate) deleted_session: &'a str,
     /// The revision after its removal.
-    pub(super) revision: u64,
+    pub(crate) revision: u64,
 }
 
 /// Everything about a session, values included.
@@ -168,7 +171,7 @@ pub(crate) struct ChangesUseForm {
     count: u64,
 }
 
-pub(super) fn session(it: &SessionInfo, revision: u64) -> SessionReply<'_> {
+pub(crate) fn session(it: &SessionInfo, revision: u64) -> SessionReply<'_> {
     SessionReply {
         session_id: it.session.as_str(),
         status: if it.is_archived { "archived" } else { "active" },
@@ -184,7 +187,7 @@ pub(super) fn session(it: &SessionInfo, revision: u64) -> SessionReply<'_> {
     }
 }
 
-pub(super) fn config(it: &Config) -> ConfigReply<'_> {
+pub(crate) fn config(it: &Config) -> ConfigReply<'_> {
     let namespace = it.namespace.as_ref().map(|it| NamespaceReply {
         keys: it
             .keys
@@ -222,7 +225,7 @@ fn rule(it: &AccessRule) -> RuleReply<'_> {
     }
 }
 
-pub(super) fn inspection(it: &Inspection, revision: u64) -> InspectReply<'_> {
+pub(crate) fn inspection(it: &Inspection, revision: u64) -> InspectReply<'_> {
     InspectReply {
         session: session(&it.session, revision),
         entries: it.entries.iter().map(ReadReply::from).collect(),
@@ -235,5 +238,29 @@ pub(super) fn inspection(it: &Inspection, revision: u64) -> InspectReply<'_> {
         changes: ChangesUseForm { oldest: it.oldest_change.map(|it| it.0), count: it.changes },
         next_expiry: it.next_expiry.map(Time),
         revision,
+    }
+}
+
+/// Text for a system prompt.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "prompt_reply"))]
+pub(crate) struct PromptReply<'a> {
+    /// The text.
+    text: &'a str,
+    /// Its size.
+    tokens: u32,
+    /// The budget it was given.
+    max_tokens: u32,
+    /// What did not fit the budget, in the order it was left out.
+    left_out: &'a [&'static str],
+}
+
+pub(crate) fn prompt(it: &Rendered) -> PromptReply<'_> {
+    PromptReply {
+        text: &it.text,
+        tokens: it.tokens.0,
+        max_tokens: it.max_tokens.0,
+        left_out: &it.left_out,
     }
 }

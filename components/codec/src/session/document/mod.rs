@@ -6,7 +6,6 @@
 //! forge a document can compute them anew.
 
 mod items;
-mod rounds;
 
 use std::{borrow::Cow, collections::BTreeMap, mem};
 
@@ -17,14 +16,18 @@ use shared_context_core::{
     store::Entry,
 };
 
-use super::{ConfigForm, config, malformed};
+use super::{
+    config::{self, ConfigForm},
+    replies,
+};
 use crate::{
     form::{self, Form, Member, Slot, form},
-    json::{ParseError, Time},
-    reply::config_reply,
+    json::Time,
+    refusal::malformed,
+    rounds::document::RoundItem,
+    values::{Values, wrong},
 };
 use items::{EntryItem, SnapshotItem, VersionItem};
-use rounds::RoundItem;
 
 /// The latest format, of a session that has rounds; this version reads those before.
 pub(crate) const FORMAT: &str = "shared-context/session/2";
@@ -107,33 +110,6 @@ pub(crate) struct Digests {
 
 form! { Digests: config, entries, history, snapshots, rounds = or_absent }
 
-/// The values of a document, by their digests.
-#[derive(Debug, Default, Serialize)]
-struct Values(BTreeMap<String, String>);
-
-impl Member for Values {
-    fn slot(&mut self) -> Slot<'_> {
-        self.0.slot()
-    }
-}
-
-impl Values {
-    /// Puts a value in; tells its digest.
-    fn add(&mut self, value: String) -> String {
-        let digest = sha256(&value);
-        self.0.insert(digest.clone(), value);
-        digest
-    }
-
-    /// The value of this digest.
-    fn named(&self, digest: &str) -> Result<&str, Error> {
-        self.0.get(digest).map(String::as_str).ok_or_else(|| {
-            let shown: String = digest.chars().take(80).collect();
-            wrong(&format!("values.{shown} is missing"))
-        })
-    }
-}
-
 /// A configuration: every member present when it is told.
 #[derive(Debug, Default)]
 struct ConfigItem {
@@ -144,7 +120,7 @@ struct ConfigItem {
 
 impl Serialize for ConfigItem {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        config_reply(&self.config).serialize(serializer)
+        replies::config(&self.config).serialize(serializer)
     }
 }
 
@@ -370,10 +346,6 @@ pub(crate) fn parse(document: &str) -> Result<Portable, Error> {
     let form: DocumentForm = form::parse(document.as_bytes()).map_err(malformed)?;
     form.check()?;
     form.into_portable()
-}
-
-fn wrong(what: &str) -> Error {
-    malformed(ParseError(format!("document: {what}")))
 }
 
 /// The digest of the canonical JSON (RFC 8785) of `item`.

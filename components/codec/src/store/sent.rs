@@ -1,12 +1,9 @@
 //! Parts of commands as the JSON tool and the typed interfaces are sent them:
 //! checked in one place, so that both refuse the same.
 
-pub mod rounds;
-
 use shared_context_core::{
-    Batch, Code, Command, Condition, Delete, Error, Key, RequestId, Write, WriteOptions,
+    Batch, Command, Condition, Delete, Error, Key, RequestId, Write, WriteOptions,
     command::check_keys,
-    pattern::{ParticipantPattern, Participants},
     port::Revision,
     store::{
         access::AccessChange,
@@ -15,13 +12,11 @@ use shared_context_core::{
     time::Timestamp,
 };
 
-use super::malformed;
-use crate::json::ParseError;
-
-/// How many commits or deltas are told when the request does not say.
-const LIMIT_DEFAULT: u32 = 100;
-/// How many commits or deltas are told at most.
-const LIMIT_MAX: u32 = 1_000;
+use crate::{
+    checks::{access_change, all_but_later},
+    json::ParseError,
+    refusal::malformed,
+};
 
 /// What a write sets besides the value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -114,15 +109,6 @@ impl SentDelete {
     }
 }
 
-/// The name that a request was given, so that it can be sent again.
-///
-/// # Errors
-///
-/// `MALFORMED_REQUEST`.
-pub(crate) fn request_id(sent: Option<&str>) -> Result<Option<RequestId>, Error> {
-    sent.map(RequestId::parse).transpose()
-}
-
 /// The command to change who may read and write `key`.
 ///
 /// # Errors
@@ -153,19 +139,6 @@ pub fn read_batch(keys: &[String], if_changed_since: Option<Revision>) -> Result
     Ok(Command::ReadBatch { keys, if_changed_since })
 }
 
-/// How many commits or deltas are to be told.
-///
-/// # Errors
-///
-/// `MALFORMED_REQUEST`.
-pub fn limit(limit: Option<u32>) -> Result<u32, Error> {
-    let limit = limit.unwrap_or(LIMIT_DEFAULT);
-    if (1..=LIMIT_MAX).contains(&limit) {
-        return Ok(limit);
-    }
-    Err(Error::malformed(format!("limit is {limit}; it must be 1 to {LIMIT_MAX}")))
-}
-
 /// The command to write and remove several entries.
 ///
 /// # Errors
@@ -185,37 +158,4 @@ pub fn write_batch(
         Some(error) => Err(error),
         None => Batch::new(writes, deletes, request_id).map(Command::WriteBatch),
     }
-}
-
-/// All of `parsed`; the first of them that is refused for something else than that
-/// it is malformed, such as a key that is none, goes to `later`, since whatever is
-/// malformed comes before it.
-fn all_but_later<T>(
-    parsed: impl Iterator<Item = Result<T, Error>>,
-    later: &mut Option<Error>,
-) -> Result<Vec<T>, Error> {
-    let mut all = Vec::new();
-    for it in parsed {
-        match it {
-            Ok(it) => all.push(it),
-            Err(error) if error.code() == Code::MalformedRequest => return Err(error),
-            Err(error) => drop(later.get_or_insert(error)),
-        }
-    }
-    Ok(all)
-}
-
-pub(super) fn access_change(
-    readable_by: Option<&[String]>,
-    writable_by: Option<&[String]>,
-) -> Result<AccessChange, Error> {
-    Ok(AccessChange {
-        readable_by: readable_by.map(participants).transpose()?,
-        writable_by: writable_by.map(participants).transpose()?,
-    })
-}
-
-pub(super) fn participants(patterns: &[String]) -> Result<Participants, Error> {
-    let patterns = patterns.iter().map(|it| ParticipantPattern::parse(it));
-    Participants::new(patterns.collect::<Result<_, _>>()?)
 }

@@ -13,8 +13,11 @@ use shared_context_core::{
     tokens::{Estimator, Tokens},
 };
 
-use super::{malformed, parts::access_change};
-use crate::form::{self, form};
+use crate::{
+    checks::access_change,
+    form::{self, form},
+    refusal::malformed,
+};
 
 /// The configuration of a session. What is absent has its default.
 #[derive(Debug, Default)]

@@ -1,0 +1,53 @@
+//! What is answered, as JSON. Members that 000 §3 shows come first, in its order; what is
+//! ours follows.
+
+use shared_context_core::{Outcome, Reply, port::Revision};
+
+use crate::{
+    feed,
+    json::to_vec,
+    rounds, session,
+    store::{entry_replies, snapshot_replies},
+};
+
+/// The JSON of what was answered.
+pub(crate) fn encode(outcome: &Outcome) -> Vec<u8> {
+    let Revision(revision) = outcome.revision;
+    match &outcome.reply {
+        Reply::Session(it) => to_vec(&session::replies::session(it, revision)),
+        Reply::SessionDeleted(it) => {
+            to_vec(&session::replies::DeleteSessionReply { deleted_session: it.as_str(), revision })
+        }
+        Reply::Unchanged => to_vec(&entry_replies::UnchangedReply { unchanged: true, revision }),
+        Reply::Listing(it) => to_vec(&entry_replies::listing(it, revision)),
+        Reply::Entry(it) => to_vec(&entry_replies::ReadReply::from(it)),
+        Reply::Entries(it) => to_vec(&entry_replies::batch_read(it, revision)),
+        Reply::Written(it) => to_vec(&entry_replies::WriteReply::from(it)),
+        Reply::Deleted(it) => to_vec(&entry_replies::deleted(it, revision)),
+        Reply::BatchWritten(it) => to_vec(&entry_replies::batch_written(it, revision)),
+        Reply::History(it) => to_vec(&entry_replies::history(it, revision)),
+        Reply::Access(it) => to_vec(&entry_replies::EntryForm::from(it)),
+        Reply::Snapshot(it) => to_vec(&snapshot_replies::SnapshotForm::from(it)),
+        Reply::Snapshots(it) => to_vec(&snapshot_replies::snapshots(it, revision)),
+        Reply::SnapshotRead(it) => to_vec(&snapshot_replies::snapshot(it, revision)),
+        Reply::Diff(it) => to_vec(&snapshot_replies::diff(it, revision)),
+        Reply::Restored(it) => to_vec(&snapshot_replies::restored(it, revision)),
+        Reply::SnapshotDeleted(it) => to_vec(&snapshot_replies::DeleteSnapshotReply {
+            deleted_snapshot: it.as_str(),
+            revision,
+        }),
+        Reply::Changes(it) => to_vec(&feed::changes(it, revision)),
+        Reply::Round(it) => to_vec(&rounds::replies::round(it, revision)),
+        Reply::Proposed(it) => to_vec(&rounds::deltas::proposed(*it, revision)),
+        Reply::State(it) => to_vec(&rounds::replies::state(it, revision)),
+        Reply::Deltas(it) => to_vec(&rounds::deltas::deltas(it, revision)),
+        Reply::Convergence(it) => to_vec(&rounds::replies::convergence(it, revision)),
+        Reply::RoundsRedacted(it) => to_vec(&rounds::replies::redacted(it, revision)),
+        Reply::Redacted(it) => to_vec(&entry_replies::redacted(it, revision)),
+        Reply::Inspection(it) => to_vec(&session::replies::inspection(it, revision)),
+        Reply::Portable(it) => to_vec(&session::document::DocumentForm::new(it)),
+        Reply::Swept => b"{}".to_vec(),
+        Reply::Prompt(it) => to_vec(&session::replies::prompt(it)),
+        Reply::Audit(it) => to_vec(&feed::audit(it)),
+    }
+}

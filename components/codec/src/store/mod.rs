@@ -1,0 +1,8 @@
+//! The entries of a session, and what is kept of them: 000's system.
+
+pub(crate) mod entries;
+pub(crate) mod entry_replies;
+mod members;
+pub(crate) mod sent;
+pub(crate) mod snapshot_replies;
+pub(crate) mod snapshots;
