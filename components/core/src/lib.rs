@@ -8,7 +8,7 @@
 //! ```
 //! use shared_context_core::{
 //!     Caller, Command, Config, Reply, SessionId, Write, execute,
-//!     memory::MemoryKv,
+//!     memory_kv::MemoryKv,
 //!     port::{Clock, Log, NoTokenizer, Ports},
 //!     audit::AuditRecord,
 //!     time::Timestamp,
@@ -43,6 +43,7 @@
 
 pub mod code;
 pub mod error;
+pub mod kv;
 pub mod port;
 
 pub mod key;
@@ -65,7 +66,7 @@ pub mod weight;
 pub mod rounds;
 pub mod store;
 
-pub mod memory;
+pub mod memory_kv;
 
 mod order;
 mod record;

@@ -12,7 +12,7 @@ use shared_context_codec::Caller;
 use shared_context_core::{
     self as core, Command, Key, SessionId, Write,
     audit::AuditRecord,
-    memory::MemoryKv,
+    memory_kv::MemoryKv,
     port::{Clock, Log, NoTokenizer, Ports},
     time::Timestamp,
 };

@@ -10,8 +10,8 @@ use crate::{
     Error,
     audit::{AuditAction, AuditEntry, AuditRecord},
     key::SessionId,
+    kv::Revision,
     pattern::Participants,
-    port::Revision,
     time::Timestamp,
     tokens::Tokens,
 };

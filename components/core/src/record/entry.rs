@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Error,
     key::Key,
-    port::Revision,
+    kv::Revision,
     store::{Entry, access::Access},
     time::Timestamp,
     tokens::Tokens,

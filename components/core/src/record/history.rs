@@ -9,7 +9,7 @@ use super::{FORMAT, HISTORY, damaged, entry::EntryRecord, stored_key, stored_par
 use crate::{
     Error,
     key::Key,
-    port::Revision,
+    kv::Revision,
     store::history::{self, Ended, EndedHow, Version},
     time::Timestamp,
 };

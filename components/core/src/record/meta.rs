@@ -6,7 +6,7 @@ use super::{damaged, decode_either, format_1, whole};
 use crate::{
     Error,
     config::{Config, Retention},
-    port::Revision,
+    kv::Revision,
     store::{Limits, Totals, expiry::Ttl},
     time::Timestamp,
     tokens::{Estimator, Tokens},

@@ -31,9 +31,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     Error,
     key::{Key, Label, Line, Prefix, RequestId},
+    kv::{KvError, Revision},
     participant::Participant,
     pattern::{ParticipantPattern, Participants},
-    port::{KvError, Revision},
     rounds::Share,
 };
 

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     Error,
     command::{Batch, Condition, Delete, Write, WriteOptions},
-    port::Revision,
+    kv::Revision,
     reply::{BatchWritten, Deleted, Proposed, Reply, Written},
     rounds::Round,
     store::{

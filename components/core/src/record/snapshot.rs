@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     Error,
-    port::Revision,
+    kv::Revision,
     store::{Entry, Totals, snapshot::SnapshotInfo},
     time::Timestamp,
     tokens::Tokens,

@@ -27,7 +27,6 @@ mod check;
 mod claim;
 mod clip;
 mod close;
-mod error;
 mod history;
 mod json;
 mod merge;
@@ -42,12 +41,12 @@ mod state;
 
 use crate::{Error, participant::Participant, time::Timestamp};
 
+pub use crate::error::{RoundError, RoundLimit};
 pub(crate) use check::check;
 pub(crate) use clip::check_size;
 pub use clip::{Clipped, PARTS_MAX};
 pub use close::{Closing, Fate, Loss, Status};
 pub(crate) use close::{close, discard};
-pub use error::{RoundError, RoundLimit};
 pub use history::{KeptRound, RoundHistory};
 pub use json::{DEPTH_MAX, Json};
 pub use merge::Why;

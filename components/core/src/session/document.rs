@@ -11,7 +11,8 @@ use super::{opened, rounds};
 use crate::{
     Error,
     key::Key,
-    port::{Revision, Tokenizer},
+    kv::Revision,
+    port::Tokenizer,
     portable::Portable,
     store::{
         Entry, Totals,

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Error,
     audit::AuditAction,
-    port::Bucket,
+    kv::Bucket,
     portable::Portable,
     reply::Reply,
     store::{history::Version, snapshot::Snapshot},

@@ -7,7 +7,7 @@ use crate::{
     Error,
     audit::AuditAction,
     key::{Key, Label, Line},
-    port::{Bucket, Revision},
+    kv::{Bucket, Revision},
     record,
     reply::{DiffRead, Reply, SnapshotRead, Snapshots},
     store::{

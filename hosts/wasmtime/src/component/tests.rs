@@ -8,7 +8,7 @@ use std::{
 
 use shared_context_core::{
     audit::AuditRecord,
-    memory::{MemoryBucket, MemoryKv},
+    memory_kv::{MemoryBucket, MemoryKv},
     port::{Bucket, Change, Clock, CommitError, Kv, KvError, Log, ReadError, Revision, Row},
     time::Timestamp,
 };

@@ -5,7 +5,7 @@ use std::{fmt::Debug, sync::LazyLock};
 use serde_json::{Value, json};
 use shared_context_core::{
     audit::AuditRecord,
-    memory::MemoryKv,
+    memory_kv::MemoryKv,
     port::{Clock, Log},
     time::Timestamp,
 };

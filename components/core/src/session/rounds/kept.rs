@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::{
     Error,
-    port::{Bucket, Change},
+    kv::{Bucket, Change},
     record,
     rounds::{Delta, Fate, Json, KEPT_BYTES_MAX, ROUNDS_KEPT, Round, Rounds, Share, State},
     session::{Draft, Opened, put},

@@ -14,7 +14,7 @@ use crate::{
     Error,
     audit::AuditAction,
     command::{CloseRound, OpenRound, Proposal, ReadDeltas},
-    port::{Bucket, Change},
+    kv::{Bucket, Change},
     record,
     reply::{DeltaRead, DeltasPage, PAGE_BYTES_MAX, Proposed, Reply, StateRead},
     rounds::{

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::{
     Error,
+    kv::{Bucket, Change},
     participant::{Participant, Role},
-    port::{Bucket, Change},
     record,
     rounds::{
         self, BYTES_MAX, BYTES_MAX_DEFAULT, DELTAS_BYTES_MAX, DELTAS_MAX, Ended, Fate, KeptRound,

@@ -5,7 +5,7 @@ use crate::{
     Error,
     audit::AuditAction,
     command::RedactRounds,
-    port::{Bucket, Change},
+    kv::{Bucket, Change},
     record,
     reply::{Reply, RoundsRedacted},
     rounds::{Redaction, Rounds},

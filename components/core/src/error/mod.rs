@@ -3,16 +3,19 @@
 //! The text of an error is for agents: what is wrong, and what to do next. What
 //! only operators should read (why storage failed) is not in it.
 
+mod round;
+
 use std::fmt;
 
 use crate::{
     code::Code,
     key::{Key, Label},
+    kv::{KvError, ReadError, Revision},
     pattern::KeyPatterns,
-    port::{KvError, ReadError, Revision},
-    rounds::RoundError,
     tokens::Tokens,
 };
+
+pub use round::{RoundError, RoundLimit};
 
 /// Why an operation was refused.
 ///
