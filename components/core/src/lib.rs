@@ -70,6 +70,7 @@ pub mod memory_kv;
 
 mod order;
 mod record;
+mod row;
 mod session;
 
 pub use code::Code;

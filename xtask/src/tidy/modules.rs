@@ -21,8 +21,9 @@ const RESERVED: &[Reserved] = &[
     Reserved {
         words: &["postcard", "serde", "Serialize", "Deserialize"],
         path: CORE,
-        modules: &["record"],
-        why: "only record knows the stored form: give record a type of its own and convert",
+        modules: &["record", "row", "rows"],
+        why: "only record and a system's `rows` know the stored form: give them a type of their \
+              own and convert",
     },
     Reserved {
         words: &["Kv", "Bucket", "Clock", "Log"],

@@ -37,7 +37,9 @@ mod plan;
 mod redaction;
 mod request;
 mod round;
+pub(crate) mod rows;
 mod state;
+pub(crate) mod weight;
 
 use crate::{Error, participant::Participant, time::Timestamp};
 

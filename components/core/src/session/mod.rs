@@ -33,6 +33,7 @@ use crate::{
     port::{Clock, Log, Ports, Tokenizer},
     record::{self, Meta},
     reply::{Outcome, Reply},
+    row,
     store::access::Gate,
     time::Timestamp,
 };
@@ -174,7 +175,7 @@ impl<B: Bucket> Request<'_, B> {
         let meta = load(self.bucket, self.session, self.caller)?;
         let rules = if meta.has_rules {
             let bytes = self.bucket.get(record::RULES)?;
-            record::decode_rules(&bytes.ok_or_else(|| record::damaged("access is missing"))?)?
+            record::decode_rules(&bytes.ok_or_else(|| row::damaged("access is missing"))?)?
         } else {
             Vec::new()
         };

@@ -5,27 +5,27 @@ use std::collections::VecDeque;
 use crate::{
     Error,
     kv::{Bucket, Change},
-    record,
-    rounds::{Delta, Fate, Json, KEPT_BYTES_MAX, ROUNDS_KEPT, Round, Rounds, Share, State},
+    rounds::{Delta, Fate, Json, KEPT_BYTES_MAX, ROUNDS_KEPT, Round, Rounds, Share, State, rows},
+    row,
     session::{Draft, Opened, put},
 };
 
 impl<B: Bucket> Opened<'_, B> {
     pub(super) fn rounds(&self) -> Result<Rounds, Error> {
-        let bytes = self.bucket.get(record::ROUNDS)?;
-        bytes.map_or_else(|| Ok(Rounds::default()), |it| record::decode_rounds(&it))
+        let bytes = self.bucket.get(rows::ROUNDS)?;
+        bytes.map_or_else(|| Ok(Rounds::default()), |it| rows::decode_rounds(&it))
     }
 
     /// What the caller has proposed to the open round.
     pub(super) fn own_share(&self) -> Result<Share, Error> {
-        let bytes = self.bucket.get(&record::share_row(&self.caller.participant))?;
-        bytes.map_or_else(|| Ok(Share::default()), |it| record::decode_share(&it))
+        let bytes = self.bucket.get(&rows::share_row(&self.caller.participant))?;
+        bytes.map_or_else(|| Ok(Share::default()), |it| rows::decode_share(&it))
     }
 
     /// The state that `round` made, which is kept.
     pub(super) fn state(&self, round: u64) -> Result<State, Error> {
         match self.state_row(round)? {
-            Some(bytes) => record::decode_state(&bytes),
+            Some(bytes) => rows::decode_state(&bytes),
             None => State::new(""),
         }
     }
@@ -33,16 +33,16 @@ impl<B: Bucket> Opened<'_, B> {
     /// The document of that state.
     pub(super) fn document(&self, round: u64) -> Result<Json, Error> {
         match self.state_row(round)? {
-            Some(bytes) => record::decode_document(&bytes),
+            Some(bytes) => rows::decode_document(&bytes),
             None => Ok(State::new("")?.text),
         }
     }
 
     /// What is stored of it; nothing where nobody said what the rounds begin with.
     pub(super) fn state_row(&self, round: u64) -> Result<Option<Vec<u8>>, Error> {
-        let bytes = self.bucket.get(&record::state_row(round))?;
+        let bytes = self.bucket.get(&rows::state_row(round))?;
         if bytes.is_none() && round > 0 {
-            return Err(record::damaged("the state of a round is missing"));
+            return Err(row::damaged("the state of a round is missing"));
         }
         Ok(bytes)
     }
@@ -50,16 +50,16 @@ impl<B: Bucket> Opened<'_, B> {
     /// The deltas of `round`.
     pub(super) fn deltas(&self, round: u64) -> Result<Vec<Delta>, Error> {
         let mut deltas = Vec::new();
-        for (row, bytes) in self.bucket.scan(&record::delta_rows(round), None, u32::MAX)? {
-            deltas.extend(record::decode_deltas(&row, &bytes)?);
+        for (row, bytes) in self.bucket.scan(&rows::delta_rows(round), None, u32::MAX)? {
+            deltas.extend(rows::decode_deltas(&row, &bytes)?);
         }
         Ok(deltas)
     }
 
     pub(super) fn ended(&self, round: u64) -> Result<(Round, Vec<Fate>), Error> {
-        let bytes = self.bucket.get(&record::ended_row(round))?;
-        let bytes = bytes.ok_or_else(|| record::damaged("the end of a round is missing"))?;
-        record::decode_ended(&bytes)
+        let bytes = self.bucket.get(&rows::ended_row(round))?;
+        let bytes = bytes.ok_or_else(|| row::damaged("the end of a round is missing"))?;
+        rows::decode_ended(&bytes)
     }
 
     /// Forgets the oldest rounds when there are more than are kept; the last one takes
@@ -70,8 +70,8 @@ impl<B: Bucket> Opened<'_, B> {
         rounds: &mut Rounds,
         bytes: u64,
     ) -> Result<(), Error> {
-        let sizes = self.bucket.get(record::ROUND_SIZES)?;
-        let sizes = sizes.map_or_else(|| Ok(Vec::new()), |it| record::decode_sizes(&it))?;
+        let sizes = self.bucket.get(rows::ROUND_SIZES)?;
+        let sizes = sizes.map_or_else(|| Ok(Vec::new()), |it| rows::decode_sizes(&it))?;
         let mut sizes = VecDeque::from(sizes);
         sizes.push_back(u32::try_from(bytes).unwrap_or(u32::MAX));
         while rounds.oldest < rounds.last {
@@ -83,17 +83,15 @@ impl<B: Bucket> Opened<'_, B> {
                 break;
             }
             let gone = rounds.oldest;
-            draft.changes.push(Change::Delete(record::state_row(gone)));
-            draft.changes.push(Change::Delete(record::ended_row(gone)));
-            draft.changes.push(Change::DeletePrefix(record::delta_rows(gone)));
+            draft.changes.push(Change::Delete(rows::state_row(gone)));
+            draft.changes.push(Change::Delete(rows::ended_row(gone)));
+            draft.changes.push(Change::DeletePrefix(rows::delta_rows(gone)));
             rounds.oldest = gone.saturating_add(1);
             if gone > 0 {
                 sizes.pop_front();
             }
         }
-        draft
-            .changes
-            .push(put(record::ROUND_SIZES, record::encode_sizes(sizes.make_contiguous())?));
+        draft.changes.push(put(rows::ROUND_SIZES, rows::encode_sizes(sizes.make_contiguous())?));
         Ok(())
     }
 }

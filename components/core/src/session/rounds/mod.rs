@@ -15,18 +15,16 @@ use crate::{
     audit::AuditAction,
     command::{CloseRound, OpenRound, Proposal, ReadDeltas},
     kv::{Bucket, Change},
-    record,
     reply::{DeltaRead, DeltasPage, PAGE_BYTES_MAX, Proposed, Reply, StateRead},
     rounds::{
         self, Closing, Delta, Ended, Json, KeptRound, Path, Round, RoundError, Rounds, SentDelta,
-        Share, State, Status,
+        Share, State, Status, rows,
     },
-    weight,
 };
 
 impl<B: Bucket> Opened<'_, B> {
     pub(super) fn open_round(&self, open: &OpenRound) -> Result<Decision, Error> {
-        let asked = self.asked(open.request_id.as_ref(), || record::open_digest(open))?;
+        let asked = self.asked(open.request_id.as_ref(), || rows::open_digest(open))?;
         if let Some(first) = self.first_of_rounds(asked.as_ref(), self.require_orchestrator())? {
             return Ok(first);
         }
@@ -45,7 +43,7 @@ impl<B: Bucket> Opened<'_, B> {
         if let Some(query) = &open.query {
             let state = State::new(query)?;
             rounds::check_size(&state, bytes_max)?;
-            draft.changes.push(put(record::state_row(0), record::encode_state(&state)?));
+            draft.changes.push(put(rows::state_row(0), rows::encode_state(&state)?));
         }
         let round = Round {
             number: rounds.last.saturating_add(1),
@@ -62,8 +60,7 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     pub(super) fn propose_deltas(&self, proposal: &Proposal) -> Result<Decision, Error> {
-        let asked =
-            self.asked(proposal.request_id.as_ref(), || record::proposal_digest(proposal))?;
+        let asked = self.asked(proposal.request_id.as_ref(), || rows::proposal_digest(proposal))?;
         if let Some(first) = self.first_of_rounds(asked.as_ref(), self.require_participant())? {
             return Ok(first);
         }
@@ -88,10 +85,10 @@ impl<B: Bucket> Opened<'_, B> {
         (round.deltas, rounds.open_bytes) = (all.deltas, all.bytes);
         let number = round.number;
         let mut draft = Draft::new(self)?;
-        let row = record::delta_row(number, first);
-        draft.changes.push(put(row, record::encode_deltas(&deltas)?));
-        let row = record::share_row(&self.caller.participant);
-        draft.changes.push(put(row, record::encode_share(own)?));
+        let row = rows::delta_row(number, first);
+        draft.changes.push(put(row, rows::encode_deltas(&deltas)?));
+        let row = rows::share_row(&self.caller.participant);
+        draft.changes.push(put(row, rows::encode_share(own)?));
         let reply = Reply::Proposed(Proposed { round: number, first, count });
         finish(draft, &rounds, AuditAction::ProposeDeltas, number, asked, reply)
     }
@@ -119,7 +116,7 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     pub(super) fn close_round(&self, close: &CloseRound) -> Result<Decision, Error> {
-        let asked = self.asked(close.request_id.as_ref(), || record::close_digest(close))?;
+        let asked = self.asked(close.request_id.as_ref(), || rows::close_digest(close))?;
         if let Some(first) = self.first_of_rounds(asked.as_ref(), self.require_orchestrator())? {
             return Ok(first);
         }
@@ -150,13 +147,13 @@ impl<B: Bucket> Opened<'_, B> {
         let number = round.number;
         rounds.last = number;
         rounds.bytes_max = round.bytes_max;
-        draft.changes.push(put(record::state_row(number), record::encode_state(&state)?));
-        draft.changes.push(put(record::ended_row(number), record::encode_ended(&round, &fates)?));
+        draft.changes.push(put(rows::state_row(number), rows::encode_state(&state)?));
+        draft.changes.push(put(rows::ended_row(number), rows::encode_ended(&round, &fates)?));
         if !fates.is_empty() {
-            draft.changes.push(Change::DeletePrefix(record::SHARES.to_owned()));
+            draft.changes.push(Change::DeletePrefix(rows::SHARES.to_owned()));
         }
         let kept = KeptRound { round, deltas, fates, state: Some(state) };
-        self.forget_rounds(&mut draft, &mut rounds, weight::of_round(&kept))?;
+        self.forget_rounds(&mut draft, &mut rounds, rounds::weight::of_round(&kept))?;
         let round = kept.round;
         let reply = Reply::Round(Box::new(round));
         finish(draft, &rounds, AuditAction::CloseRound, number, asked, reply)
@@ -270,7 +267,7 @@ fn finish<B: Bucket>(
     asked: Option<Asked>,
     reply: Reply,
 ) -> Result<Decision, Error> {
-    draft.changes.push(put(record::ROUNDS, record::encode_rounds(rounds)?));
+    draft.changes.push(put(rows::ROUNDS, rows::encode_rounds(rounds)?));
     draft.tell(action, About { round: Some(round), ..About::default() });
     let request = answer_row(asked, draft.revision, &reply)?;
     draft.commit(reply, request)

@@ -10,10 +10,10 @@ use crate::{
     Error,
     kv::{Bucket, Change},
     participant::{Participant, Role},
-    record,
     rounds::{
         self, BYTES_MAX, BYTES_MAX_DEFAULT, DELTAS_BYTES_MAX, DELTAS_MAX, Ended, Fate, KeptRound,
         Operation, PROPOSAL_DELTAS_MAX, ROUNDS_KEPT, RoundHistory, Rounds, Share, State, Status,
+        rows,
     },
     session::{
         Opened,
@@ -21,7 +21,6 @@ use crate::{
         put,
     },
     time::Timestamp,
-    weight,
 };
 
 /// By how much a redaction may make longer what it leaves: a marker has 25 bytes and
@@ -43,7 +42,7 @@ impl<B: Bucket> Opened<'_, B> {
             rounds.push(KeptRound { round, deltas, fates: Vec::new(), state: None });
         }
         let first = if it.oldest == 0 { self.state_row(0)? } else { None };
-        let first = first.map(|it| record::decode_state(&it)).transpose()?;
+        let first = first.map(|it| rows::decode_state(&it)).transpose()?;
         Ok(RoundHistory { query: first.as_ref().map(State::query), rounds })
     }
 }
@@ -58,29 +57,29 @@ pub(in crate::session) fn store(
     }
     let mut sizes: Vec<u32> = Vec::new();
     if let Some(query) = &history.query {
-        changes.push(put(record::state_row(0), record::encode_state(&State::new(query)?)?));
+        changes.push(put(rows::state_row(0), rows::encode_state(&State::new(query)?)?));
     }
     for kept in &history.rounds {
         let KeptRound { round, deltas, fates, state } = kept;
         for chunk in deltas.chunks(PROPOSAL_DELTAS_MAX) {
             let first = chunk.first().map_or(1, |it| it.sequence);
-            let row = record::delta_row(round.number, first);
-            changes.push(put(row, record::encode_deltas(chunk)?));
+            let row = rows::delta_row(round.number, first);
+            changes.push(put(row, rows::encode_deltas(chunk)?));
         }
         if let Some(state) = state {
-            changes.push(put(record::state_row(round.number), record::encode_state(state)?));
-            let ended = record::encode_ended(round, fates)?;
-            changes.push(put(record::ended_row(round.number), ended));
-            sizes.push(u32::try_from(weight::of_round(kept)).unwrap_or(u32::MAX));
+            changes.push(put(rows::state_row(round.number), rows::encode_state(state)?));
+            let ended = rows::encode_ended(round, fates)?;
+            changes.push(put(rows::ended_row(round.number), ended));
+            sizes.push(u32::try_from(rounds::weight::of_round(kept)).unwrap_or(u32::MAX));
         }
     }
     let (rounds, shares) = rounds_of(history)?;
-    changes.push(put(record::ROUNDS, record::encode_rounds(&rounds)?));
+    changes.push(put(rows::ROUNDS, rows::encode_rounds(&rounds)?));
     for (participant, share) in shares {
-        changes.push(put(record::share_row(participant), record::encode_share(share)?));
+        changes.push(put(rows::share_row(participant), rows::encode_share(share)?));
     }
     if rounds.last > 0 {
-        changes.push(put(record::ROUND_SIZES, record::encode_sizes(&sizes)?));
+        changes.push(put(rows::ROUND_SIZES, rows::encode_sizes(&sizes)?));
     }
     Ok(())
 }

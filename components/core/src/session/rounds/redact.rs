@@ -8,7 +8,7 @@ use crate::{
     kv::{Bucket, Change},
     record,
     reply::{Reply, RoundsRedacted},
-    rounds::{Redaction, Rounds},
+    rounds::{Redaction, Rounds, rows},
     session::{Decision, Draft, Opened, draft::About, put},
 };
 
@@ -47,18 +47,18 @@ impl<B: Bucket> Opened<'_, B> {
             if number <= rounds.last
                 && let Some(bytes) = self.state_row(number)?
             {
-                rows.row(record::state_row(number), |redaction| {
-                    let mut state = record::decode_state(&bytes)?;
+                rows.row(rows::state_row(number), |redaction| {
+                    let mut state = rows::decode_state(&bytes)?;
                     redaction.state(&mut state)?;
                     bytes_now = Some(state.bytes());
-                    record::encode_state(&state)
+                    rows::encode_state(&state)
                 })?;
             }
-            for (row, bytes) in self.bucket.scan(&record::delta_rows(number), None, u32::MAX)? {
+            for (row, bytes) in self.bucket.scan(&rows::delta_rows(number), None, u32::MAX)? {
                 rows.row(row.clone(), |redaction| {
-                    let mut deltas = record::decode_deltas(&row, &bytes)?;
+                    let mut deltas = rows::decode_deltas(&row, &bytes)?;
                     deltas.iter_mut().try_for_each(|it| redaction.delta(it))?;
-                    record::encode_deltas(&deltas)
+                    rows::encode_deltas(&deltas)
                 })?;
             }
             if (1..=rounds.last).contains(&number) {
@@ -73,14 +73,14 @@ impl<B: Bucket> Opened<'_, B> {
                     ended.bytes = bytes;
                 }
                 if is_resized || rows.redaction.places > places {
-                    let bytes = record::encode_ended(&round, &fates)?;
-                    rows.changes.push(put(record::ended_row(number), bytes));
+                    let bytes = rows::encode_ended(&round, &fates)?;
+                    rows.changes.push(put(rows::ended_row(number), bytes));
                 }
             }
         }
-        rows.row(record::ROUNDS.to_owned(), |redaction| {
+        rows.row(rows::ROUNDS.to_owned(), |redaction| {
             rounds.open.as_mut().map_or(Ok(()), |it| redaction.round(it))?;
-            record::encode_rounds(&rounds)
+            rows::encode_rounds(&rounds)
         })?;
         for (row, bytes) in self.bucket.scan(record::REQUESTS, None, u32::MAX)? {
             let places = rows.redaction.places;
