@@ -82,6 +82,13 @@ pub enum Change {
     DeletePrefix(String),
 }
 
+impl Change {
+    /// Returns the change that sets `row`.
+    pub(crate) fn put(row: impl Into<String>, value: Vec<u8>) -> Self {
+        Self::Put(row.into(), value)
+    }
+}
+
 /// The host could not read. The text is for the log, not for agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KvError(pub String);

@@ -3,7 +3,8 @@
 //! A *session* holds what its agents share. The core decides what an operation
 //! means; a host brings durable rows ([`port::Kv`]), the time ([`port::Clock`]),
 //! a place to tell operators what happened ([`port::Log`]) and, if it has one, a
-//! tokenizer ([`port::Tokenizer`]). The core knows no wasm, no HTTP and no JSON.
+//! tokenizer ([`port::Tokenizer`]). The core knows no wasm and no HTTP, and no JSON but
+//! the state of rounds.
 //!
 //! ```
 //! use shared_context_core::{
@@ -39,7 +40,8 @@
 //!
 //! # Map, in reading order
 //!
-//! A file here is shared by all systems; a directory is one system.
+//! `store` and `rounds` are the systems: one folder each. `session` stands above all,
+//! the rest is shared. Which module may name which is a line in docs/ARCHITECTURE.md.
 
 pub mod code;
 pub mod error;

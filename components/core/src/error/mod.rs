@@ -191,6 +191,11 @@ impl Error {
         Self::Malformed { message: message.into() }
     }
 
+    /// Returns the error for a session document that no export can have written.
+    pub(crate) fn invalid_document(what: impl AsRef<str>) -> Self {
+        Self::malformed(format!("the document is none: {}", what.as_ref()))
+    }
+
     /// The name of this error.
     pub fn code(&self) -> Code {
         match self {

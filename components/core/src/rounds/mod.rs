@@ -20,7 +20,8 @@
 //! with, `state` what it begins with. `check` tells whether a delta fits; `claim`
 //! takes deltas apart, `merge` settles what they claim, `nesting` keeps of that what can
 //! hold together, `apply` makes the next state of it, and `clip` makes that fit its limit. `close` puts these in a row. `redaction` takes
-//! a text out of all of them. `request` is what can be asked of rounds.
+//! a text out of all of them. `request` is what can be asked of rounds. `rows` is what
+//! is stored of rounds, `stored` reads it, and carries and redacts it; `weight` counts what a round takes in a document.
 
 mod apply;
 mod check;
@@ -39,6 +40,7 @@ mod request;
 mod round;
 pub(crate) mod rows;
 mod state;
+pub(crate) mod stored;
 pub(crate) mod weight;
 
 use crate::{Error, participant::Participant, time::Timestamp};

@@ -1,45 +1,19 @@
-//! Redaction of rounds: the answer to a secret that slipped into a delta. Row by row,
-//! so that no more than one of them is in memory, and all in one commit.
+//! Redaction of stored rounds: the answer to a secret that slipped into a delta. Row by
+//! row, so that no more than one of them is in memory.
 
+use super::{
+    super::{Redaction, rows},
+    Stored,
+};
 use crate::{
     Error,
-    audit::AuditAction,
-    command::RedactRounds,
     kv::{Bucket, Change},
-    record,
-    reply::{Reply, RoundsRedacted},
-    rounds::{Redaction, Rounds, rows},
-    session::{Decision, Draft, Opened, draft::About, put},
 };
 
-impl<B: Bucket> Opened<'_, B> {
-    pub(in crate::session) fn redact_rounds(
-        &self,
-        RedactRounds { text, reason }: &RedactRounds,
-    ) -> Result<Decision, Error> {
-        self.require_redactor()?;
-        let mut redaction = Redaction::new(text);
-        let changes = self.redacted_rows(self.rounds()?, &mut redaction)?;
-        let reply = Reply::RoundsRedacted(RoundsRedacted {
-            places: redaction.places,
-            markers: redaction.markers.into_iter().collect(),
-        });
-        if changes.is_empty() {
-            return Ok(self.answer(reply));
-        }
-        let mut draft = Draft::new(self)?;
-        draft.changes.extend(changes);
-        let about = About { reason: Some(reason), ..About::default() };
-        draft.tell(AuditAction::RedactRounds, about);
-        draft.commit(reply, None)
-    }
-
-    /// What is to be stored of rounds after `redaction`.
-    fn redacted_rows(
-        &self,
-        mut rounds: Rounds,
-        redaction: &mut Redaction<'_>,
-    ) -> Result<Vec<Change>, Error> {
+impl<B: Bucket> Stored<'_, B> {
+    /// Returns what is to be stored of rounds after `redaction`.
+    pub(crate) fn redacted(&self, redaction: &mut Redaction<'_>) -> Result<Vec<Change>, Error> {
+        let mut rounds = self.rounds()?;
         let mut rows = Rows { redaction, changes: Vec::new() };
         let newest = rounds.open.as_ref().map_or(rounds.last, |it| it.number);
         for number in rounds.oldest..=newest {
@@ -54,7 +28,7 @@ impl<B: Bucket> Opened<'_, B> {
                     rows::encode_state(&state)
                 })?;
             }
-            for (row, bytes) in self.bucket.scan(&rows::delta_rows(number), None, u32::MAX)? {
+            for (row, bytes) in self.0.scan(&rows::delta_rows(number), None, u32::MAX)? {
                 rows.row(row.clone(), |redaction| {
                     let mut deltas = rows::decode_deltas(&row, &bytes)?;
                     deltas.iter_mut().try_for_each(|it| redaction.delta(it))?;
@@ -74,7 +48,7 @@ impl<B: Bucket> Opened<'_, B> {
                 }
                 if is_resized || rows.redaction.places > places {
                     let bytes = rows::encode_ended(&round, &fates)?;
-                    rows.changes.push(put(rows::ended_row(number), bytes));
+                    rows.changes.push(Change::put(rows::ended_row(number), bytes));
                 }
             }
         }
@@ -82,14 +56,6 @@ impl<B: Bucket> Opened<'_, B> {
             rounds.open.as_mut().map_or(Ok(()), |it| redaction.round(it))?;
             rows::encode_rounds(&rounds)
         })?;
-        for (row, bytes) in self.bucket.scan(record::REQUESTS, None, u32::MAX)? {
-            let places = rows.redaction.places;
-            let change = |round: &mut _| rows.redaction.round(round);
-            let answer = record::change_round_of_answer(&bytes, change)?;
-            if let Some(answer) = answer.filter(|_| rows.redaction.places > places) {
-                rows.changes.push(put(row, answer));
-            }
-        }
         Ok(rows.changes)
     }
 }
@@ -110,7 +76,7 @@ impl<'s> Rows<'_, 's> {
         let places = self.redaction.places;
         let bytes = redacted(self.redaction)?;
         if self.redaction.places > places {
-            self.changes.push(put(row, bytes));
+            self.changes.push(Change::put(row, bytes));
         }
         Ok(())
     }

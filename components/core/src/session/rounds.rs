@@ -1,9 +1,5 @@
 //! Delta rounds (003): open, propose, close; the state, the deltas, convergence.
 
-mod kept;
-pub(super) mod portable;
-mod redact;
-
 use super::{
     Decision, Draft, Opened,
     draft::About,
@@ -13,12 +9,13 @@ use super::{
 use crate::{
     Error,
     audit::AuditAction,
-    command::{CloseRound, OpenRound, Proposal, ReadDeltas},
+    command::{CloseRound, OpenRound, Proposal, ReadDeltas, RedactRounds},
     kv::{Bucket, Change},
-    reply::{DeltaRead, DeltasPage, PAGE_BYTES_MAX, Proposed, Reply, StateRead},
+    record,
+    reply::{DeltaRead, DeltasPage, PAGE_BYTES_MAX, Proposed, Reply, RoundsRedacted, StateRead},
     rounds::{
-        self, Closing, Delta, Ended, Json, KeptRound, Path, Round, RoundError, Rounds, SentDelta,
-        Share, State, Status, rows,
+        self, Closing, Delta, Ended, Json, KeptRound, Path, Redaction, Round, RoundError, Rounds,
+        SentDelta, Share, State, Status, rows, stored::Stored,
     },
 };
 
@@ -28,7 +25,7 @@ impl<B: Bucket> Opened<'_, B> {
         if let Some(first) = self.first_of_rounds(asked.as_ref(), self.require_orchestrator())? {
             return Ok(first);
         }
-        let mut rounds = self.rounds()?;
+        let mut rounds = self.stored().rounds()?;
         if open.query.is_some() && rounds.last > 0 {
             return Err(Error::malformed(
                 "query is for the first round of a session; change it by a delta that modifies \
@@ -64,11 +61,11 @@ impl<B: Bucket> Opened<'_, B> {
         if let Some(first) = self.first_of_rounds(asked.as_ref(), self.require_participant())? {
             return Ok(first);
         }
-        let mut rounds = self.rounds()?;
+        let mut rounds = self.stored().rounds()?;
         let last = rounds.last;
         let round = rounds.open.as_mut().ok_or(RoundError::NotOpen { last })?;
-        let state = self.state(last)?;
-        let (mut own, mut all) = (self.own_share()?, Share::default());
+        let state = self.stored().state(last)?;
+        let (mut own, mut all) = (self.stored().share(&self.caller.participant)?, Share::default());
         (all.deltas, all.bytes) = (round.deltas, rounds.open_bytes);
         let (mut deltas, first) = (Vec::new(), round.deltas.saturating_add(1));
         for ((nth, sent), sequence) in (1..).zip(&proposal.deltas).zip(first..) {
@@ -120,10 +117,10 @@ impl<B: Bucket> Opened<'_, B> {
         if let Some(first) = self.first_of_rounds(asked.as_ref(), self.require_orchestrator())? {
             return Ok(first);
         }
-        let mut rounds = self.rounds()?;
+        let mut rounds = self.stored().rounds()?;
         let last = rounds.last;
         let mut round = rounds.open.take().ok_or(RoundError::NotOpen { last })?;
-        let (state, deltas) = (self.state(last)?, self.deltas(round.number)?);
+        let (state, deltas) = (self.stored().state(last)?, self.stored().deltas(round.number)?);
         let clip = close.clip.unwrap_or(round.plan.clip);
         let Closing { state, fates, clipped, convergence } = if close.discards {
             rounds::discard(&state, &deltas)
@@ -153,7 +150,7 @@ impl<B: Bucket> Opened<'_, B> {
             draft.changes.push(Change::DeletePrefix(rows::SHARES.to_owned()));
         }
         let kept = KeptRound { round, deltas, fates, state: Some(state) };
-        self.forget_rounds(&mut draft, &mut rounds, rounds::weight::of_round(&kept))?;
+        self.stored().forget(&mut draft.changes, &mut rounds, rounds::weight::of_round(&kept))?;
         let round = kept.round;
         let reply = Reply::Round(Box::new(round));
         finish(draft, &rounds, AuditAction::CloseRound, number, asked, reply)
@@ -161,13 +158,13 @@ impl<B: Bucket> Opened<'_, B> {
 
     pub(super) fn read_state(&self, round: Option<u64>) -> Result<Decision, Error> {
         self.require_whole()?;
-        let rounds = self.rounds()?;
+        let rounds = self.stored().rounds()?;
         let number = round.unwrap_or(rounds.last);
         check_kept(&rounds, number, rounds.last)?;
         let open = if round.is_none() { rounds.open } else { None };
         Ok(self.answer(Reply::State(Box::new(StateRead {
             round: number,
-            document: self.document(number)?,
+            document: self.stored().document(number)?,
             bytes_max: open.as_ref().map_or(rounds.bytes_max, |it| it.bytes_max),
             open,
         }))))
@@ -175,12 +172,13 @@ impl<B: Bucket> Opened<'_, B> {
 
     pub(super) fn read_deltas(&self, read: &ReadDeltas) -> Result<Decision, Error> {
         self.require_whole()?;
-        let rounds = self.rounds()?;
+        let rounds = self.stored().rounds()?;
         let newest = rounds.open.as_ref().map_or(rounds.last, |it| it.number);
         if let Some(round) = read.round {
             check_kept(&rounds, round, newest)?;
         }
-        let path = read.path.as_ref().map(|it| self.state(rounds.last)?.place(it)).transpose()?;
+        let path =
+            read.path.as_ref().map(|it| self.stored().state(rounds.last)?.place(it)).transpose()?;
         let from = read.after.map_or(rounds.oldest, |(round, _)| round.max(rounds.oldest));
         let limit = usize::try_from(read.limit).unwrap_or(usize::MAX);
         let mut page = DeltasPage { deltas: Vec::new(), next_after: None };
@@ -210,19 +208,53 @@ impl<B: Bucket> Opened<'_, B> {
 
     pub(super) fn read_convergence(&self) -> Result<Decision, Error> {
         self.require_whole()?;
-        let rounds = self.rounds()?;
-        let all = (rounds.oldest.max(1)..=rounds.last).map(|it| Ok(self.ended(it)?.0));
+        let rounds = self.stored().rounds()?;
+        let all = (rounds.oldest.max(1)..=rounds.last).map(|it| Ok(self.stored().ended(it)?.0));
         Ok(self.answer(Reply::Convergence(all.collect::<Result<_, Error>>()?)))
+    }
+
+    pub(super) fn redact_rounds(
+        &self,
+        RedactRounds { text, reason }: &RedactRounds,
+    ) -> Result<Decision, Error> {
+        self.require_redactor()?;
+        let mut redaction = Redaction::new(text);
+        let mut changes = self.stored().redacted(&mut redaction)?;
+        for (row, bytes) in self.bucket.scan(record::REQUESTS, None, u32::MAX)? {
+            let places = redaction.places;
+            let change = |round: &mut _| redaction.round(round);
+            let answer = record::change_round_of_answer(&bytes, change)?;
+            if let Some(answer) = answer.filter(|_| redaction.places > places) {
+                changes.push(put(row, answer));
+            }
+        }
+        let reply = Reply::RoundsRedacted(RoundsRedacted {
+            places: redaction.places,
+            markers: redaction.markers.into_iter().collect(),
+        });
+        if changes.is_empty() {
+            return Ok(self.answer(reply));
+        }
+        let mut draft = Draft::new(self)?;
+        draft.changes.extend(changes);
+        let about = About { reason: Some(reason), ..About::default() };
+        draft.tell(AuditAction::RedactRounds, about);
+        draft.commit(reply, None)
+    }
+
+    /// Returns the stored rounds of the session.
+    fn stored(&self) -> Stored<'_, B> {
+        Stored(self.bucket)
     }
 
     /// The deltas of a round, with what became of them.
     fn round_deltas(&self, rounds: &Rounds, number: u64) -> Result<Vec<DeltaRead>, Error> {
         let (round, mut fates) = match &rounds.open {
             Some(open) if open.number == number => (open.clone(), Vec::new()),
-            _ => self.ended(number)?,
+            _ => self.stored().ended(number)?,
         };
         fates.reverse();
-        let deltas = self.deltas(number)?.into_iter();
+        let deltas = self.stored().deltas(number)?.into_iter();
         Ok(deltas
             .map(|delta| DeltaRead {
                 round: number,
