@@ -26,10 +26,22 @@ const RESERVED: &[Reserved] = &[
               own and convert",
     },
     Reserved {
-        words: &["Kv", "Bucket", "Clock", "Log"],
+        words: &["Kv", "Clock", "Log", "Ports"],
         path: CORE,
         modules: &["session", "port", "kv", "memory_kv"],
         why: "only session uses the ports: take the value it read as an argument",
+    },
+    Reserved {
+        words: &["Bucket"],
+        path: CORE,
+        modules: &["session", "port", "kv", "memory_kv", "stored"],
+        why: "only session and a system's `stored` read rows: take the value as an argument",
+    },
+    Reserved {
+        words: &["serde_json"],
+        path: CORE,
+        modules: &["canonical", "rounds"],
+        why: "the core knows no JSON but the state of rounds: that is the codec's",
     },
     Reserved {
         words: &["http", "StatusCode"],
@@ -130,6 +142,9 @@ mod tests {
         assert!(!is_refused("components/core/src/session.rs", text));
         assert!(!is_refused("components/core/src/session/change.rs", text));
         assert!(is_refused("components/core/src/prompt.rs", text));
+        let stored = "components/core/src/rounds/stored/mod.rs";
+        assert!(!is_refused(stored, "use crate::kv::Bucket;"));
+        assert!(is_refused(stored, "use crate::port::Ports;"));
     }
 
     #[test]
@@ -137,6 +152,12 @@ mod tests {
         assert!(!is_refused("components/core/src/record.rs", "use serde::Serialize;"));
         assert!(!is_refused("components/codec/src/lib.rs", "use serde::Serialize;"));
         assert!(is_refused("components/core/src/key.rs", "#[derive(serde::Serialize)] struct A;"));
+    }
+
+    #[test]
+    fn the_core_knows_the_json_of_rounds_only() {
+        assert!(!is_refused("components/core/src/rounds/json.rs", "use serde_json::Value;"));
+        assert!(is_refused("components/core/src/reply.rs", "use serde_json::Value;"));
     }
 
     #[test]
