@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use shared_context_codec::{Caller, Failure, invoke};
 use shared_context_core::{
     audit::AuditRecord,
-    memory::MemoryKv,
+    memory_kv::MemoryKv,
     port::{Clock, Log, NoTokenizer, Ports},
     time::Timestamp,
     weight::CARRIED_BYTES_MAX,

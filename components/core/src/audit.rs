@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, fmt};
 
 use crate::{
     key::{Key, Label, Line},
+    kv::Revision,
     participant::Participant,
-    port::Revision,
     time::Timestamp,
     tokens::Tokens,
 };

@@ -108,6 +108,16 @@ fn write_number(it: &Number, text: &mut String) {
     };
 }
 
+/// Returns the bytes of `text` as a JSON string: as many, or more.
+pub(crate) fn string_bytes_max(text: &str) -> u64 {
+    let bytes = text.bytes().map(|byte| match byte {
+        b'"' | b'\\' | 8 | b'\t' | b'\n' | 12 | b'\r' => 2,
+        0..32 => 6,
+        _ => 1,
+    });
+    bytes.fold(2, u64::saturating_add)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! The names of errors, in their order of precedence (000 §5).
 
 #[cfg(doc)]
-use crate::{Error, rounds::RoundError};
+use crate::error::{Error, RoundError};
 
 /// The name of an error, as agents see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,12 +3,13 @@
 //! A *session* holds what its agents share. The core decides what an operation
 //! means; a host brings durable rows ([`port::Kv`]), the time ([`port::Clock`]),
 //! a place to tell operators what happened ([`port::Log`]) and, if it has one, a
-//! tokenizer ([`port::Tokenizer`]). The core knows no wasm, no HTTP and no JSON.
+//! tokenizer ([`port::Tokenizer`]). The core knows no wasm and no HTTP, and no JSON but
+//! the state of rounds.
 //!
 //! ```
 //! use shared_context_core::{
 //!     Caller, Command, Config, Reply, SessionId, Write, execute,
-//!     memory::MemoryKv,
+//!     memory_kv::MemoryKv,
 //!     port::{Clock, Log, NoTokenizer, Ports},
 //!     audit::AuditRecord,
 //!     time::Timestamp,
@@ -39,10 +40,12 @@
 //!
 //! # Map, in reading order
 //!
-//! A file here is shared by all systems; a directory is one system.
+//! `store` and `rounds` are the systems: one folder each. `session` stands above all,
+//! the rest is shared. Which module may name which is a line in docs/ARCHITECTURE.md.
 
 pub mod code;
 pub mod error;
+pub mod kv;
 pub mod port;
 
 pub mod key;
@@ -65,10 +68,11 @@ pub mod weight;
 pub mod rounds;
 pub mod store;
 
-pub mod memory;
+pub mod memory_kv;
 
 mod order;
 mod record;
+mod row;
 mod session;
 
 pub use code::Code;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::{
     config::Config,
     key::{Key, SessionId},
-    port::Revision,
+    kv::Revision,
     rounds::RoundHistory,
     store::{Entry, history::Version, snapshot::Snapshot},
     time::Timestamp,

@@ -4,7 +4,7 @@ use crate::{
     audit::AuditRecord,
     config::Config,
     key::{Key, Label, SessionId},
-    port::Revision,
+    kv::Revision,
     portable::Portable,
     prompt::Rendered,
     rounds::{Delta, Fate, Json, Round, Weight},

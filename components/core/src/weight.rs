@@ -9,11 +9,11 @@
 
 use crate::{
     Error,
+    canonical::string_bytes_max as string,
     key::Line,
     pattern::Participants,
     portable::Portable,
     record::Meta,
-    rounds::{Delta, Fate, KeptRound, Marks, Path, Plan, StrategyRule},
     store::{Entry, access::Access, history::Version, snapshot::SnapshotInfo},
 };
 
@@ -31,27 +31,6 @@ const VERSION: u64 = 160;
 const SNAPSHOT: u64 = 320;
 /// What a value takes besides its text: its digest. There is room for a placeholder.
 const VALUE: u64 = 192;
-
-/// What a round takes besides its texts.
-const ROUND: u64 = 960;
-/// What a rule of a plan takes besides its texts.
-const RULE: u64 = 96;
-/// What a delta takes besides its texts, with the digest of its value, twice.
-const DELTA: u64 = 400;
-/// What a place takes besides its path at which a delta lost, or of a part that went.
-const PLACE: u64 = 128;
-/// What is known of a part of a state.
-const MARK: u64 = 48;
-
-/// Returns the bytes of `text` as a JSON string.
-fn string(text: &str) -> u64 {
-    let bytes = text.bytes().map(|byte| match byte {
-        b'"' | b'\\' | 8 | b'\t' | b'\n' | 12 | b'\r' => 2,
-        0..32 => 6,
-        _ => 1,
-    });
-    bytes.fold(2, u64::saturating_add)
-}
 
 fn list(access: &Access) -> u64 {
     let lists = [&access.readable_by, &access.writable_by];
@@ -96,50 +75,6 @@ pub(crate) fn of_snapshot(it: &SnapshotInfo, entries: &[Entry]) -> u64 {
         [it.label.as_str(), it.note.as_ref().map_or("", Line::as_str), it.taken_by.as_str()];
     let about = texts.into_iter().map(string).fold(SNAPSHOT, u64::saturating_add);
     entries.iter().map(of_entry).fold(about, u64::saturating_add)
-}
-
-/// Returns the bytes of a round that ended, with the state that it made.
-pub(crate) fn of_round(it: &KeptRound) -> u64 {
-    let KeptRound { round, deltas, fates, state } = it;
-    let clipped = round.ended.iter().flat_map(|it| &it.clipped).map(|it| of_place(&it.path));
-    let of_delta = |it: &Delta| {
-        let value = it.value.as_ref().map_or(0, |it| string(it.as_str()));
-        let texts = [string(it.participant.as_str()), string(it.provenance.as_str())];
-        texts
-            .into_iter()
-            .fold(DELTA, u64::saturating_add)
-            .saturating_add(value)
-            .saturating_add(of_place(&it.path))
-    };
-    let of_fate = |it: &Fate| {
-        let places = it.losses.iter().map(|it| &it.path).chain(&it.clipped);
-        places.map(of_place).fold(0, u64::saturating_add)
-    };
-    let state = state.as_ref().map_or(0, |it| {
-        let Marks { bindings, entities, rules } = &it.marks;
-        let parts = bindings.len().saturating_add(entities.len()).saturating_add(rules.len());
-        let marks = u64::try_from(parts).unwrap_or(u64::MAX).saturating_mul(MARK);
-        string(it.text.as_str()).saturating_add(marks)
-    });
-    let about = [ROUND, of_plan(&round.plan), state].into_iter().chain(clipped);
-    let all = about.chain(deltas.iter().map(of_delta)).chain(fates.iter().map(of_fate));
-    all.fold(0, u64::saturating_add)
-}
-
-fn of_plan(it: &Plan) -> u64 {
-    let weights = it.weights.iter().map(|it| string(it.participants.as_str()));
-    let strategies = it.strategies.iter().map(|StrategyRule { paths, strategy }| {
-        let experts = strategy.experts().into_iter().flat_map(Participants::patterns);
-        experts.fold(string(paths.as_str()), |sum, it| {
-            sum.saturating_add(string(it)).saturating_add(1)
-        })
-    });
-    let rules = weights.chain(strategies).map(|it| it.saturating_add(RULE));
-    rules.fold(0, u64::saturating_add)
-}
-
-fn of_place(path: &Path) -> u64 {
-    PLACE.saturating_add(string(&path.to_string()))
 }
 
 /// Returns the bytes of a value.

@@ -17,7 +17,7 @@ use shared_context_core::{
     Batch, Command, Condition, Config, Delete, Key, Label, Line, Outcome, Reply, RequestId, Write,
     WriteOptions,
     config::Retention,
-    memory::MemoryKv,
+    memory_kv::MemoryKv,
     namespace::{Convention, Namespace},
     pattern::{KeyPattern, ParticipantPattern, Participants},
     port::Revision,

@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use serde_json::{Map, Value, json};
 use shared_context_codec::Caller;
 use shared_context_core::{
-    memory::{MemoryBucket, MemoryKv},
+    memory_kv::{MemoryBucket, MemoryKv},
     port::{Bucket, Change, CommitError, Kv, KvError, ReadError, Revision, Row},
 };
 use shared_context_wasmtime::{Component, ComponentOptions, Host};

@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow};
 use serde_json::json;
 use shared_context_codec::Caller;
 use shared_context_core::{
-    memory::MemoryKv,
+    memory_kv::MemoryKv,
     port::{NoTokenizer, Ports},
 };
 use shared_context_wasmtime::{Component, ComponentOptions, Host};

@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 use shared_context_codec::Caller;
 use shared_context_core::{
     self as core, Command, Key, SessionId, Write, audit,
-    memory::MemoryKv,
+    memory_kv::MemoryKv,
     port::{Clock, Log, NoTokenizer, Ports},
     time::Timestamp,
 };

@@ -5,7 +5,7 @@ use std::{env, path::Path, process::Command, time::Instant};
 
 use anyhow::{Context, Result, bail};
 use shared_context_codec::Caller;
-use shared_context_core::memory::MemoryKv;
+use shared_context_core::memory_kv::MemoryKv;
 use shared_context_wasmtime::{Cache, Component, ComponentOptions, Host};
 
 use crate::{report::Report, rules::Quiet};

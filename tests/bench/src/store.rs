@@ -7,7 +7,7 @@
 use anyhow::{Result, anyhow};
 use shared_context_codec::{Caller, Reply};
 use shared_context_core::{
-    memory::MemoryKv,
+    memory_kv::MemoryKv,
     port::{Bucket, Kv},
 };
 use shared_context_wasmtime::{Component, ComponentOptions, Host};

@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 use shared_context_core::{
     audit,
-    memory::{MemoryBucket, MemoryKv},
+    memory_kv::{MemoryBucket, MemoryKv},
     port::{
         Bucket, Change, Clock, CommitError, Kv, KvError, Log, Ports, ReadError, Revision, Row,
         Tokenizer,

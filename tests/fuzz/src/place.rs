@@ -15,7 +15,7 @@ use std::{
 use shared_context_codec::{Caller, Failure, Reply, invoke};
 use shared_context_core::{
     audit::AuditRecord,
-    memory::MemoryKv,
+    memory_kv::MemoryKv,
     port::{Bucket as _, Change, Clock, Kv as _, Log, NoTokenizer, Ports, Row},
     time::Timestamp,
 };

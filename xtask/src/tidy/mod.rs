@@ -6,6 +6,7 @@
 mod crates;
 mod links;
 mod modules;
+mod order;
 mod paths;
 mod rust_files;
 mod tokens;
@@ -63,6 +64,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let files = files(workspace)?;
     let mut findings = crates::check(&workspace.packages, &files);
     findings.extend(modules::check(&files));
+    findings.extend(order::check(&files));
     findings.extend(files.iter().flat_map(|file| {
         let mut findings = paths::check(file);
         if file.is_of("rs") {

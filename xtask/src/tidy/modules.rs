@@ -1,23 +1,11 @@
-//! Who may name whom inside of a crate: the layers of the core, and words that
-//! would carry a layer's business into another.
+//! Words that would carry a layer's business into another, and the modules that may
+//! use them.
 //!
-//! In the core a directory is one system and a file is shared by all. Systems
-//! stand side by side: what needs two of them is done by `session`.
-
-use std::collections::BTreeSet;
+//! It leaves out which module of a crate may name which: that is [`super::order`].
 
 use super::{File, Finding, tokens::Tokens};
 
 const CORE: &str = "components/core/src/";
-
-/// The arrows between systems: (system, the one it may name).
-const ARROWS: &[(&str, &str)] = &[("packet", "context")];
-
-/// Shared files that stand above the systems, not below.
-const ABOVE_SYSTEMS: &[(&str, &str)] = &[
-    ("session", "session calls the systems; a system knows nothing of who calls it"),
-    ("record", "only session turns what a system holds into rows"),
-];
 
 /// Words that stand in some files only; tests may use them anywhere.
 struct Reserved {
@@ -33,14 +21,27 @@ const RESERVED: &[Reserved] = &[
     Reserved {
         words: &["postcard", "serde", "Serialize", "Deserialize"],
         path: CORE,
-        modules: &["record"],
-        why: "only record knows the stored form: give record a type of its own and convert",
+        modules: &["record", "row", "rows"],
+        why: "only record and a system's `rows` know the stored form: give them a type of their \
+              own and convert",
     },
     Reserved {
-        words: &["Kv", "Bucket", "Clock", "Log"],
+        words: &["Kv", "Clock", "Log", "Ports"],
         path: CORE,
-        modules: &["session", "port", "memory"],
+        modules: &["session", "port", "kv", "memory_kv"],
         why: "only session uses the ports: take the value it read as an argument",
+    },
+    Reserved {
+        words: &["Bucket"],
+        path: CORE,
+        modules: &["session", "port", "kv", "memory_kv", "stored"],
+        why: "only session and a system's `stored` read rows: take the value as an argument",
+    },
+    Reserved {
+        words: &["serde_json"],
+        path: CORE,
+        modules: &["canonical", "rounds"],
+        why: "the core knows no JSON but the state of rounds: that is the codec's",
     },
     Reserved {
         words: &["http", "StatusCode"],
@@ -92,24 +93,16 @@ const RESERVED: &[Reserved] = &[
 
 /// Checks every Rust file of the components and of the host for Spin.
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
-    let systems: BTreeSet<&str> = files.iter().filter_map(|file| system_of(&file.path)).collect();
-    files.iter().flat_map(|file| check_file(file, &systems)).collect()
+    files.iter().flat_map(check_file).collect()
 }
 
-fn check_file(file: &File, systems: &BTreeSet<&str>) -> Vec<Finding> {
+fn check_file(file: &File) -> Vec<Finding> {
     let Some(module) = module_of(&file.path) else { return Vec::new() };
     let tokens = match Tokens::read(&file.text, &module) {
         Ok(tokens) => tokens,
         Err(error) => return vec![Finding::fault(&file.path, 1, format!("is no Rust: {error}"))],
     };
     let mut findings = Vec::new();
-    if let Some(system) = system_of(&file.path) {
-        findings.extend(tokens.modules.iter().filter_map(|(named, line)| {
-            let why = why_not(system, named, systems)?;
-            let message = format!("{system} may not name {named}: {why}");
-            Some(Finding::fault(&file.path, *line, message))
-        }));
-    }
     for rule in RESERVED.iter().filter(|rule| file.path.starts_with(rule.path)) {
         if module.iter().any(|part| rule.modules.contains(&part.as_str())) {
             continue;
@@ -120,23 +113,6 @@ fn check_file(file: &File, systems: &BTreeSet<&str>) -> Vec<Finding> {
         }));
     }
     findings
-}
-
-/// Why a file of `system` may not name the module `named`; `None` when it may.
-fn why_not(system: &str, named: &str, systems: &BTreeSet<&str>) -> Option<&'static str> {
-    if let Some((_, why)) = ABOVE_SYSTEMS.iter().find(|(module, _)| *module == named) {
-        return Some(why);
-    }
-    let is_other = systems.contains(named) && named != system;
-    (is_other && !ARROWS.contains(&(system, named))).then_some(
-        "systems stand side by side: let session ask both, or move what both need to a shared file",
-    )
-}
-
-/// The core's system that the file at `path` is part of.
-fn system_of(path: &str) -> Option<&str> {
-    let (directory, _) = path.strip_prefix(CORE)?.split_once('/')?;
-    ABOVE_SYSTEMS.iter().all(|(module, _)| *module != directory).then_some(directory)
 }
 
 /// The module the file at `path` is, from its crate's root; `None` when it is
@@ -156,47 +132,19 @@ fn module_of(path: &str) -> Option<Vec<String>> {
 mod tests {
     use super::{super::file, *};
 
-    /// The findings in the file at `path` beside the systems store, rounds,
-    /// packet and context.
-    fn check_one(path: &str, text: &str) -> Vec<String> {
-        let beside = ["store", "rounds", "packet", "context"]
-            .map(|system| file(&format!("{CORE}{system}/mod.rs"), ""));
-        let files: Vec<File> = beside.into_iter().chain([file(path, text)]).collect();
-        check(&files).iter().map(ToString::to_string).collect()
-    }
-
     fn is_refused(path: &str, text: &str) -> bool {
-        !check_one(path, text).is_empty()
+        !check(&[file(path, text)]).is_empty()
     }
 
     #[test]
-    fn systems_do_not_name_each_other() {
-        let found =
-            check_one("components/core/src/store/entry.rs", "\nuse crate::{key, rounds::Round};");
-        assert_eq!(found.len(), 1);
-        assert!(found.concat().starts_with(
-            "components/core/src/store/entry.rs:2: store may not name rounds: systems stand"
-        ));
-        assert!(is_refused("components/core/src/store/mod.rs", "use super::rounds;"));
-        assert!(is_refused("components/core/src/store/mod.rs", "use crate::session::execute;"));
-    }
-
-    #[test]
-    fn what_a_system_may_name() {
-        assert!(!is_refused(
-            "components/core/src/store/mod.rs",
-            "use crate::{Error, store::entry};"
-        ));
-        assert!(!is_refused("components/core/src/packet/mod.rs", "use crate::context::Item;"));
-        assert!(is_refused("components/core/src/context/mod.rs", "use crate::packet::Packet;"));
-    }
-
-    #[test]
-    fn session_names_all() {
-        let text = "use crate::{port::{Clock, Kv, Log}, rounds, store};";
+    fn only_session_uses_the_ports() {
+        let text = "use crate::{port::{Clock, Kv, Log}, Ports};";
         assert!(!is_refused("components/core/src/session.rs", text));
         assert!(!is_refused("components/core/src/session/change.rs", text));
         assert!(is_refused("components/core/src/prompt.rs", text));
+        let stored = "components/core/src/rounds/stored/mod.rs";
+        assert!(!is_refused(stored, "use crate::kv::Bucket;"));
+        assert!(is_refused(stored, "use crate::port::Ports;"));
     }
 
     #[test]
@@ -204,6 +152,12 @@ mod tests {
         assert!(!is_refused("components/core/src/record.rs", "use serde::Serialize;"));
         assert!(!is_refused("components/codec/src/lib.rs", "use serde::Serialize;"));
         assert!(is_refused("components/core/src/key.rs", "#[derive(serde::Serialize)] struct A;"));
+    }
+
+    #[test]
+    fn the_core_knows_the_json_of_rounds_only() {
+        assert!(!is_refused("components/core/src/rounds/json.rs", "use serde_json::Value;"));
+        assert!(is_refused("components/core/src/reply.rs", "use serde_json::Value;"));
     }
 
     #[test]

@@ -3,15 +3,19 @@
 
 use std::str::FromStr;
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
+
+/// Stands for everything in a crate's root.
+const WHOLE: &str = "*";
 
 /// What a file uses, each with its line.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     /// Every identifier and keyword outside of modules called `tests`.
     pub(super) words: Vec<(String, usize)>,
-    /// The modules right below the crate's root that it names by a path from
-    /// `crate` or `super`.
+    /// The modules and names right below the crate's root that it names by a path from
+    /// `crate` or `super`, outside of modules called `tests`; [`WHOLE`] when it takes in
+    /// the root itself.
     pub(super) modules: Vec<(String, usize)>,
     /// Words before `!` and a group: macros that are called, and `if !(…)`.
     pub(super) macros: Vec<(String, usize)>,
@@ -58,8 +62,8 @@ impl Tokens {
                     {
                         self.macros.push((name.clone(), line));
                     }
-                    self.name_modules(&name, after, module);
                     if !is_test {
+                        self.name_modules(ident, after, module);
                         self.words.push((name, line));
                     }
                 }
@@ -68,32 +72,50 @@ impl Tokens {
         }
     }
 
-    /// Takes the module named by the path that starts with `first` and goes on
-    /// with `rest`, if it leads to one.
-    fn name_modules(&mut self, first: &str, mut rest: &[TokenTree], module: &[String]) {
-        let mut place = match (first, module) {
+    /// Notes the modules that the path starting with `first` and going on with `rest`
+    /// names, if it leads to the crate's root or from there.
+    fn name_modules(&mut self, first: &Ident, rest: &[TokenTree], module: &[String]) {
+        let place = match (first.to_string().as_str(), module) {
             ("crate", _) => &[],
             ("super", [parents @ .., _]) => parents,
             _ => return,
         };
-        while let [colon, _, next, after @ ..] = rest
-            && is_punctuation(colon, ':')
-        {
-            match (next, place) {
-                (TokenTree::Ident(ident), [parents @ .., _]) if ident == "super" => place = parents,
-                (TokenTree::Ident(ident), []) => {
-                    self.modules.push((ident.to_string(), ident.span().start().line));
-                    return;
-                }
-                (TokenTree::Group(group), []) => {
-                    let listed: Vec<TokenTree> = group.stream().into_iter().collect();
-                    let parts = listed.split(|tree| is_punctuation(tree, ','));
-                    self.modules.extend(parts.filter_map(|part| word(part.first()?.clone())));
-                    return;
-                }
-                _ => return,
+        self.follow(first.span().start().line, rest, place);
+    }
+
+    /// Follows the path that has led to the module `place` and goes on with `rest`.
+    fn follow(&mut self, line: usize, rest: &[TokenTree], place: &[String]) {
+        match rest {
+            [colon, _, TokenTree::Group(group), ..] if is_punctuation(colon, ':') => {
+                let listed: Vec<TokenTree> = group.stream().into_iter().collect();
+                let parts = listed.split(|tree| is_punctuation(tree, ','));
+                parts.for_each(|part| self.enter(part, place, line));
             }
-            rest = after;
+            [colon, _, next @ ..] if is_punctuation(colon, ':') => self.enter(next, place, line),
+            [as_word, ..] if place.is_empty() && is_word(as_word, "as") => {
+                self.modules.push((WHOLE.to_owned(), line));
+            }
+            _ => {}
+        }
+    }
+
+    /// Follows a path that starts with the first of `trees` inside of the module `place`.
+    fn enter(&mut self, trees: &[TokenTree], place: &[String], line: usize) {
+        let Some((first, rest)) = trees.split_first() else { return };
+        match (first, place) {
+            (TokenTree::Ident(it), [parents @ .., _]) if it == "super" => {
+                self.follow(it.span().start().line, rest, parents);
+            }
+            (TokenTree::Ident(it), _) if it == "self" => {
+                self.follow(it.span().start().line, rest, place);
+            }
+            (TokenTree::Ident(it), []) => {
+                self.modules.push((it.to_string(), it.span().start().line));
+            }
+            (TokenTree::Punct(it), []) if it.as_char() == '*' => {
+                self.modules.push((WHOLE.to_owned(), line));
+            }
+            _ => {}
         }
     }
 }

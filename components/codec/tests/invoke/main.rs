@@ -10,7 +10,7 @@ use std::cell::Cell;
 use shared_context_codec::{Caller, invoke};
 use shared_context_core::{
     audit::AuditRecord,
-    memory::MemoryKv,
+    memory_kv::MemoryKv,
     port::{Clock, Log, NoTokenizer, Ports},
     time::Timestamp,
 };

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{damaged, decode, encode, list_to_store, stored_list};
 use crate::{
     Error,
     pattern::KeyPattern,
+    row::{damaged, decode, encode, list_to_store, stored_list},
     store::access::{Access, AccessRule},
 };
 

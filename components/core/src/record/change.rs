@@ -2,16 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    damaged, decode_either, encode, format_1, list_to_store, stored_key, stored_label, stored_line,
-    stored_list, stored_participant,
-};
+use super::format_1;
 use crate::{
     Error,
     audit::{AuditAction, AuditEntry, AuditRecord},
     key::SessionId,
+    kv::Revision,
     pattern::Participants,
-    port::Revision,
+    row::{
+        damaged, decode_either, encode, list_to_store, stored_key, stored_label, stored_line,
+        stored_list, stored_participant,
+    },
     time::Timestamp,
     tokens::Tokens,
 };

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    ENTRIES, damaged, decode_either, encode, format_1, list_to_store, stored_key, stored_list,
-    stored_participant,
-};
+use super::{ENTRIES, format_1};
 use crate::{
     Error,
     key::Key,
-    port::Revision,
+    kv::Revision,
+    row::{
+        damaged, decode_either, encode, list_to_store, stored_key, stored_list, stored_participant,
+    },
     store::{Entry, access::Access},
     time::Timestamp,
     tokens::Tokens,

@@ -5,11 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{FORMAT, HISTORY, damaged, entry::EntryRecord, stored_key, stored_participant, whole};
+use super::{HISTORY, entry::EntryRecord};
 use crate::{
     Error,
     key::Key,
-    port::Revision,
+    kv::Revision,
+    row::{FORMAT, damaged, stored_key, stored_participant, whole},
     store::history::{self, Ended, EndedHow, Version},
     time::Timestamp,
 };

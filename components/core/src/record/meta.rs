@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{damaged, decode_either, format_1, whole};
+use super::format_1;
 use crate::{
     Error,
     config::{Config, Retention},
-    port::Revision,
+    kv::Revision,
+    row::{damaged, decode_either, whole},
     store::{Limits, Totals, expiry::Ttl},
     time::Timestamp,
     tokens::{Estimator, Tokens},

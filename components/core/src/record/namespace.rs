@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{decode, encode, stored_key};
 use crate::{
     Error,
     namespace::{Convention, Namespace},
+    row::{decode, encode, stored_key},
     tokens::Tokens,
 };
 

@@ -2,18 +2,15 @@
 //! asked, by which the same request is known again.
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-use super::{
-    damaged, decode_either, encode, entry::EntryRecord, format_1, list_to_store,
-    round::RoundRecord, stored_key,
-};
+use super::{entry::EntryRecord, format_1};
 use crate::{
     Error,
     command::{Batch, Condition, Delete, Write, WriteOptions},
-    port::Revision,
+    kv::Revision,
     reply::{BatchWritten, Deleted, Proposed, Reply, Written},
-    rounds::Round,
+    rounds::{Round, rows::RoundRecord},
+    row::{damaged, decode_either, digest, encode, list_to_store, stored_key},
     store::{
         advice::{Advice, AdviceCode},
         expiry::Expiry,
@@ -181,10 +178,4 @@ fn options(it: &WriteOptions) -> impl Serialize {
     let readable_by = it.access.readable_by.as_ref().map(list_to_store);
     let writable_by = it.access.writable_by.as_ref().map(list_to_store);
     (expiry, readable_by, writable_by, it.keeps_history)
-}
-
-pub(super) fn digest(content: &impl Serialize) -> Result<[u8; 16], Error> {
-    let bytes = postcard::to_allocvec(content).map_err(damaged)?;
-    let whole: [u8; 32] = Sha256::digest(bytes).into();
-    whole.first_chunk().copied().ok_or_else(|| damaged("a digest is shorter than it can be"))
 }

@@ -2,12 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    decode, encode, entry::EntryRecord, stored_key, stored_label, stored_line, stored_participant,
-};
+use super::entry::EntryRecord;
 use crate::{
     Error,
-    port::Revision,
+    kv::Revision,
+    row::{decode, encode, stored_key, stored_label, stored_line, stored_participant},
     store::{Entry, Totals, snapshot::SnapshotInfo},
     time::Timestamp,
     tokens::Tokens,

@@ -20,14 +20,14 @@
 //! with, `state` what it begins with. `check` tells whether a delta fits; `claim`
 //! takes deltas apart, `merge` settles what they claim, `nesting` keeps of that what can
 //! hold together, `apply` makes the next state of it, and `clip` makes that fit its limit. `close` puts these in a row. `redaction` takes
-//! a text out of all of them. `request` is what can be asked of rounds.
+//! a text out of all of them. `request` is what can be asked of rounds. `rows` is what
+//! is stored of rounds, `stored` reads it, and carries and redacts it; `weight` counts what a round takes in a document.
 
 mod apply;
 mod check;
 mod claim;
 mod clip;
 mod close;
-mod error;
 mod history;
 mod json;
 mod merge;
@@ -38,16 +38,19 @@ mod plan;
 mod redaction;
 mod request;
 mod round;
+pub(crate) mod rows;
 mod state;
+pub(crate) mod stored;
+pub(crate) mod weight;
 
 use crate::{Error, participant::Participant, time::Timestamp};
 
+pub use crate::error::{RoundError, RoundLimit};
 pub(crate) use check::check;
 pub(crate) use clip::check_size;
 pub use clip::{Clipped, PARTS_MAX};
 pub use close::{Closing, Fate, Loss, Status};
 pub(crate) use close::{close, discard};
-pub use error::{RoundError, RoundLimit};
 pub use history::{KeptRound, RoundHistory};
 pub use json::{DEPTH_MAX, Json};
 pub use merge::Why;

@@ -11,8 +11,8 @@ use super::{Decision, Opened, require_admin};
 use crate::{
     Error,
     key::Key,
+    kv::{Bucket, Revision},
     pattern::KeyPattern,
-    port::{Bucket, Revision},
     record::{self, StoredChange, StoredEvent},
     reply::{AuditPage, ChangesPage, PAGE_BYTES_MAX, Reply},
     store::access::Access,

@@ -7,12 +7,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{opened, rounds};
+use super::opened;
 use crate::{
     Error,
     key::Key,
-    port::{Revision, Tokenizer},
+    kv::Revision,
+    port::Tokenizer,
     portable::Portable,
+    rounds::stored::portable,
     store::{
         Entry, Totals,
         history::Version,
@@ -43,13 +45,13 @@ pub(super) fn check(it: &Portable, now: Timestamp, tokenizer: &dyn Tokenizer) ->
     it.config.check()?;
     check_versions(it, &check_snapshots(it)?)?;
     if latest_revision(it).0 > NUMBER_MAX {
-        return Err(wrong("its revisions are higher than any can be"));
+        return Err(Error::invalid_document("its revisions are higher than any can be"));
     }
     if latest_time(it).0 > now.0.saturating_add(AHEAD_MS_MAX) {
-        return Err(wrong("it tells of the future; set the clock of this host"));
+        return Err(Error::invalid_document("it tells of the future; set the clock of this host"));
     }
     check_values(it, tokenizer)?;
-    rounds::portable::check(&it.rounds)?;
+    portable::check(&it.rounds, NUMBER_MAX)?;
     check_limits(it)
 }
 
@@ -60,7 +62,9 @@ fn check_snapshots(it: &Portable) -> Result<Vec<BTreeSet<Address<'_>>>, Error> {
     for Snapshot { info, entries } in &it.snapshots {
         let SnapshotInfo { label, revision, totals, .. } = info;
         if !labels.insert(label) || *revision <= last {
-            return Err(wrong(format!("snapshot {label} is there twice, or not in its place")));
+            return Err(Error::invalid_document(format!(
+                "snapshot {label} is there twice, or not in its place"
+            )));
         }
         // Filled one by one: collecting would bring a sort of its own for each type.
         let (mut keys, mut held) = (BTreeSet::new(), BTreeSet::new());
@@ -72,10 +76,12 @@ fn check_snapshots(it: &Portable) -> Result<Vec<BTreeSet<Address<'_>>>, Error> {
         };
         let was_there = |it: &Address<'_>| it.1 <= *revision && is_new(it);
         if keys.len() < entries.len() || !held.iter().all(was_there) {
-            return Err(wrong(format!("snapshot {label} holds what was not there")));
+            return Err(Error::invalid_document(format!(
+                "snapshot {label} holds what was not there"
+            )));
         }
         if Totals::of(entries) != *totals {
-            return Err(wrong(format!("snapshot {label} does not add up")));
+            return Err(Error::invalid_document(format!("snapshot {label} does not add up")));
         }
         last = *revision;
         all.push(held);
@@ -90,7 +96,10 @@ fn check_versions(it: &Portable, held: &[BTreeSet<Address<'_>>]) -> Result<(), E
         if let [a, b] = pair
             && (&a.entry.key, a.ended.revision) > (&b.entry.key, b.entry.revision)
         {
-            return Err(wrong(format!("the history of {} is not in order", b.entry.key)));
+            return Err(Error::invalid_document(format!(
+                "the history of {} is not in order",
+                b.entry.key
+            )));
         }
     }
     let mut past = BTreeMap::new();
@@ -98,7 +107,9 @@ fn check_versions(it: &Portable, held: &[BTreeSet<Address<'_>>]) -> Result<(), E
     let mut keys = BTreeSet::new();
     for Entry { key, revision, .. } in &it.entries {
         if !keys.insert(key) || past.get(key).is_some_and(|ended| ended > revision) {
-            return Err(wrong(format!("the entry {key} is there twice, or before its past")));
+            return Err(Error::invalid_document(format!(
+                "the entry {key} is there twice, or before its past"
+            )));
         }
     }
     let current = it.entries.iter().map(|it| (it, Revision(u64::MAX)));
@@ -106,14 +117,16 @@ fn check_versions(it: &Portable, held: &[BTreeSet<Address<'_>>]) -> Result<(), E
     for (entry, ended) in all {
         let Entry { key, version, revision, .. } = entry;
         if ended <= *revision {
-            return Err(wrong(format!("version {version} of {key} ended before it was written")));
+            return Err(Error::invalid_document(format!(
+                "version {version} of {key} ended before it was written"
+            )));
         }
         for (SnapshotInfo { label, revision: taken, .. }, held) in
             it.snapshots.iter().map(|it| &it.info).zip(held)
         {
             let was_there = revision <= taken && *taken < ended;
             if was_there != held.contains(&address(entry)) {
-                return Err(wrong(format!(
+                return Err(Error::invalid_document(format!(
                     "version {version} of {key} does not fit snapshot {label}"
                 )));
             }
@@ -128,13 +141,19 @@ fn check_values(it: &Portable, tokenizer: &dyn Tokenizer) -> Result<(), Error> {
     for entry in all_entries(&it.entries, &it.history, &it.snapshots) {
         let Entry { key, version, revision, .. } = entry;
         if key.prefix().is_some() && !it.config.allows_prefixes {
-            return Err(wrong(format!("the key {key} has a prefix, the session allows none")));
+            return Err(Error::invalid_document(format!(
+                "the key {key} has a prefix, the session allows none"
+            )));
         }
         if *version == 0 || revision.0 == 0 || entry.created > *revision {
-            return Err(wrong(format!("version {version} of {key} was not written")));
+            return Err(Error::invalid_document(format!(
+                "version {version} of {key} was not written"
+            )));
         }
         let Some(value) = it.values.get(&(key.clone(), *revision)) else {
-            return Err(wrong(format!("the value of version {version} of {key} is missing")));
+            return Err(Error::invalid_document(format!(
+                "the value of version {version} of {key} is missing"
+            )));
         };
         // A host without the tokenizer says so where the session begins, and counts
         // what it redacts as well as it can.
@@ -142,12 +161,14 @@ fn check_values(it: &Portable, tokenizer: &dyn Tokenizer) -> Result<(), Error> {
         let is_other = tokens.is_ok_and(|it| it != entry.value_tokens)
             && !(entry.is_redacted && approximate(value) == entry.value_tokens);
         if is_other || u32::try_from(value.len()) != Ok(entry.value_bytes) {
-            return Err(wrong(format!("the size of version {version} of {key} is not its size")));
+            return Err(Error::invalid_document(format!(
+                "the size of version {version} of {key} is not its size"
+            )));
         }
         known.insert(address(entry));
     }
     if known.len() < it.values.len() {
-        return Err(wrong("it has values that no version of it has"));
+        return Err(Error::invalid_document("it has values that no version of it has"));
     }
     Ok(())
 }
@@ -164,13 +185,9 @@ fn check_limits(it: &Portable) -> Result<(), Error> {
         || histories.any(|it| is_over(it.len(), kept.history_versions_max))
         || it.entries.iter().any(is_too_large)
     {
-        return Err(wrong("it is over its own limits"));
+        return Err(Error::invalid_document("it is over its own limits"));
     }
     Ok(())
-}
-
-pub(super) fn wrong(what: impl AsRef<str>) -> Error {
-    Error::malformed(format!("the document is none: {}", what.as_ref()))
 }
 
 fn address(entry: &Entry) -> Address<'_> {
@@ -201,7 +218,7 @@ pub(super) fn latest_time(it: &Portable) -> Timestamp {
     let written = all_entries(&it.entries, &it.history, &it.snapshots).map(|it| it.written_at);
     let ended = it.history.iter().map(|it| it.ended.at);
     let taken = it.snapshots.iter().map(|it| it.info.taken_at);
-    let rounds = rounds::portable::latest_time(&it.rounds);
+    let rounds = portable::latest_time(&it.rounds);
     let last = written.chain(ended).chain(taken).max().unwrap_or_default();
     last.max(it.created_at).max(rounds)
 }

@@ -14,9 +14,9 @@ use crate::{
     Error,
     audit::{AuditAction, AuditEntry, AuditRecord},
     key::{Key, Label, Line, SessionId},
+    kv::{Bucket, Change, Revision},
     participant::Participant,
     pattern::Participants,
-    port::{Bucket, Change, Revision},
     record::{self, Meta, StoredChange, StoredEvent},
     reply::{Outcome, Reply},
     store::{

@@ -7,10 +7,11 @@ use crate::{
     audit::AuditAction,
     config::Config,
     key::SessionId,
+    kv::{Bucket, Change},
     namespace::Namespace,
-    port::{Bucket, Change},
     record::{self, Meta},
     reply::{Outcome, Reply, SessionInfo},
+    row,
     store::Totals,
 };
 
@@ -133,7 +134,7 @@ impl<B: Bucket> Opened<'_, B> {
             return Ok(None);
         }
         let bytes = self.bucket.get(record::NAMESPACE)?;
-        let bytes = bytes.ok_or_else(|| record::damaged("namespace is missing"))?;
+        let bytes = bytes.ok_or_else(|| row::damaged("namespace is missing"))?;
         record::decode_namespace(&bytes).map(Some)
     }
 }

@@ -28,10 +28,12 @@ use crate::{
     audit::AuditRecord,
     command::Command,
     key::{Key, SessionId},
+    kv::{Bucket, Change, CommitError, Kv, Revision},
     participant::{Caller, Role},
-    port::{Bucket, Change, Clock, CommitError, Kv, Log, Ports, Revision, Tokenizer},
+    port::{Clock, Log, Ports, Tokenizer},
     record::{self, Meta},
     reply::{Outcome, Reply},
+    row,
     store::access::Gate,
     time::Timestamp,
 };
@@ -173,7 +175,7 @@ impl<B: Bucket> Request<'_, B> {
         let meta = load(self.bucket, self.session, self.caller)?;
         let rules = if meta.has_rules {
             let bytes = self.bucket.get(record::RULES)?;
-            record::decode_rules(&bytes.ok_or_else(|| record::damaged("access is missing"))?)?
+            record::decode_rules(&bytes.ok_or_else(|| row::damaged("access is missing"))?)?
         } else {
             Vec::new()
         };

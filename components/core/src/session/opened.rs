@@ -8,11 +8,13 @@ use crate::{
     Error,
     command::Command,
     key::{Key, Prefix, SessionId},
+    kv::{Bucket, Revision},
     order::sorted,
     participant::{Caller, Role},
-    port::{Bucket, Revision, Tokenizer},
+    port::Tokenizer,
     record::{self, Meta},
     reply::{EntryRead, Reply, Shown},
+    row,
     store::{Entry, Totals, access::Gate, history::Version},
     time::Timestamp,
     tokens::{Estimator, Tokens, approximate},
@@ -182,7 +184,7 @@ impl<B: Bucket> Opened<'_, B> {
         let row = record::value_row(&entry.key, entry.revision);
         match self.bucket.get(&row)? {
             Some(bytes) => record::decode_value(bytes),
-            None => Err(record::damaged(format!("{row} is missing"))),
+            None => Err(row::damaged(format!("{row} is missing"))),
         }
     }
 

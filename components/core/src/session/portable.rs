@@ -6,15 +6,14 @@
 
 use std::collections::{BTreeMap, btree_map};
 
-use super::{
-    Decision, Draft, Opened, Request, document, draft::About, life, require_admin, rounds,
-};
+use super::{Decision, Draft, Opened, Request, document, draft::About, life, require_admin};
 use crate::{
     Error,
     audit::AuditAction,
-    port::Bucket,
+    kv::Bucket,
     portable::Portable,
     reply::Reply,
+    rounds::stored::{self, Stored},
     store::{history::Version, snapshot::Snapshot},
 };
 
@@ -47,7 +46,7 @@ impl<B: Bucket> Opened<'_, B> {
             entries,
             history,
             snapshots,
-            rounds: self.round_history()?,
+            rounds: Stored(self.bucket).history()?,
             values,
         }))))
     }
@@ -81,7 +80,7 @@ impl<B: Bucket> Request<'_, B> {
         for ((key, revision), value) in &it.values {
             draft.put_value(key, *revision, value.clone());
         }
-        rounds::portable::store(&it.rounds, &mut draft.changes)?;
+        stored::portable::store(&it.rounds, &mut draft.changes)?;
         // A document of an earlier version comes in, however much it takes.
         draft.weight_before = u64::MAX;
         let totals = draft.meta.totals;

@@ -7,8 +7,8 @@ use super::{Decision, Opened, answer, not_found};
 use crate::{
     Error,
     key::{Key, Prefix},
+    kv::{Bucket, Revision},
     participant::Role,
-    port::{Bucket, Revision},
     reply::{EntriesRead, History, Listing, PastVersion, Reply},
     store::{Entry, history::Version},
 };

@@ -4,9 +4,9 @@
 use super::{Decision, Opened, require_admin};
 use crate::{
     Error,
+    kv::Bucket,
     namespace::Namespace,
     participant::Participant,
-    port::Bucket,
     prompt,
     reply::{Inspection, Reply},
     store::history::HistoryUse,

@@ -5,7 +5,7 @@ use super::{Decision, Opened, answer};
 use crate::{
     Error,
     key::RequestId,
-    port::{Bucket, Revision},
+    kv::{Bucket, Revision},
     record,
     reply::Reply,
 };

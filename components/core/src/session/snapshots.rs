@@ -7,9 +7,10 @@ use crate::{
     Error,
     audit::AuditAction,
     key::{Key, Label, Line},
-    port::{Bucket, Revision},
+    kv::{Bucket, Revision},
     record,
     reply::{DiffRead, Reply, SnapshotRead, Snapshots},
+    row,
     store::{
         Entry,
         snapshot::{Diff, Restored, SnapshotInfo},
@@ -214,7 +215,7 @@ impl<B: Bucket> Opened<'_, B> {
     pub(super) fn snapshot_entries(&self, revision: Revision) -> Result<Vec<Entry>, Error> {
         let row = record::snapshot_entries_row(revision);
         let bytes = self.bucket.get(&row)?;
-        let bytes = bytes.ok_or_else(|| record::damaged(format!("{row} is missing")))?;
+        let bytes = bytes.ok_or_else(|| row::damaged(format!("{row} is missing")))?;
         record::decode_snapshot_entries(&bytes)
     }
 

@@ -5,7 +5,7 @@ use super::{Draft, Opened};
 use crate::{
     Error,
     error::StoreLimit,
-    port::Bucket,
+    kv::Bucket,
     record,
     weight::{self, CARRIED_BYTES_MAX},
 };

@@ -11,9 +11,9 @@ use crate::{
     Code, Error,
     command::{Batch, Delete, Write},
     key::Key,
+    kv::Bucket,
     namespace::Namespace,
     participant::Role,
-    port::Bucket,
     record,
     reply::{BatchWritten, Deleted, Reply, Written},
     store::{

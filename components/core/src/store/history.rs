@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Entry;
-use crate::{key::Key, participant::Participant, port::Revision, time::Timestamp};
+use crate::{key::Key, kv::Revision, participant::Participant, time::Timestamp};
 
 /// What a kept version takes besides its value, in bytes, so that many versions
 /// of no length are limited as well.

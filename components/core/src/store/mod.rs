@@ -12,7 +12,7 @@ mod sensitive;
 pub mod snapshot;
 
 use crate::{
-    Error, error::StoreLimit, key::Key, participant::Participant, port::Revision, time::Timestamp,
+    Error, error::StoreLimit, key::Key, kv::Revision, participant::Participant, time::Timestamp,
     tokens::Tokens,
 };
 use access::Access;

@@ -8,8 +8,8 @@
 use super::{Entry, Totals};
 use crate::{
     key::{Key, Label, Line},
+    kv::Revision,
     participant::Participant,
-    port::Revision,
     time::Timestamp,
 };
 

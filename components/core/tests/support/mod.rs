@@ -7,7 +7,7 @@ use shared_context_core::{
     Caller, Command, Error, Outcome, SessionId,
     audit::AuditRecord,
     execute,
-    memory::{MemoryBucket, MemoryKv},
+    memory_kv::{MemoryBucket, MemoryKv},
     pattern::KeyPatterns,
     port::{
         Bucket, Change, Clock, CommitError, Kv, KvError, Log, NoTokenizer, Ports, ReadError,

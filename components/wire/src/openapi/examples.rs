@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use shared_context_codec::{Caller, invoke};
 use shared_context_core::{
     audit::AuditRecord,
-    memory::MemoryKv,
+    memory_kv::MemoryKv,
     port::{Clock, Log, NoTokenizer, Ports},
     time::Timestamp,
 };

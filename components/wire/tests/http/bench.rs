@@ -18,7 +18,7 @@ use serde_json::Value;
 use shared_context_codec::{Caller, Failure, Reply, invoke};
 use shared_context_core::{
     audit::AuditRecord,
-    memory::MemoryKv,
+    memory_kv::MemoryKv,
     port::{Bucket as _, Clock, Kv as _, Log, NoTokenizer, Ports},
     time::Timestamp,
 };

@@ -4,7 +4,7 @@
 use std::{num::NonZeroU32, sync::atomic::Ordering};
 
 use serde_json::{Value, json};
-use shared_context_core::memory::MemoryKv;
+use shared_context_core::memory_kv::MemoryKv;
 use shared_context_wire::http::{Options, RateLimit, Watch};
 
 use crate::{

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use rusqlite::{Connection, params_from_iter, types::ValueRef};
-use shared_context_core::memory::MemoryKv;
+use shared_context_core::memory_kv::MemoryKv;
 
 use super::*;
 

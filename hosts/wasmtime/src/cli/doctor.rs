@@ -12,7 +12,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use shared_context_core::memory::MemoryKv;
+use shared_context_core::memory_kv::MemoryKv;
 use shared_context_wasmtime::{
     Caller, Component, ComponentOptions, Contents, Examined, Host, SqliteKv, SystemClock,
     TracingLog,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use shared_context_core::{
-    memory::{MemoryBucket, MemoryKv},
+    memory_kv::{MemoryBucket, MemoryKv},
     port::{Bucket, Change, Clock, CommitError, Kv, KvError, ReadError, Revision, Row},
     time::Timestamp,
 };

@@ -3,7 +3,7 @@
 use std::{fmt::Debug, sync::LazyLock};
 
 use serde_json::{Value, json};
-use shared_context_core::{memory::MemoryKv, port::Clock, time::Timestamp};
+use shared_context_core::{memory_kv::MemoryKv, port::Clock, time::Timestamp};
 use shared_context_wasmtime::{
     AuditLog, AuditRecord, Caller, Component, ComponentOptions, Failure, Host,
     bindings::{

@@ -4,7 +4,7 @@ use std::{cell::Cell, panic::resume_unwind, rc::Rc};
 
 use shared_context_core::{
     Command,
-    memory::MemoryBucket,
+    memory_kv::MemoryBucket,
     port::{Bucket, Change, CommitError, Kv, KvError, ReadError, Revision, Row},
 };
 

@@ -6,7 +6,7 @@ use shared_context_core::{
     Caller as CoreCaller, Command, Reply, SessionId,
     audit::AuditRecord,
     execute,
-    memory::MemoryKv,
+    memory_kv::MemoryKv,
     port::{Bucket, Clock, Kv, Log, NoTokenizer, Ports},
     time::Timestamp,
     weight,

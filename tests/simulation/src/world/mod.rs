@@ -30,7 +30,7 @@ use sha2::{Digest as _, Sha256};
 use shared_context_codec::{self as codec, Caller, Credential, Reply};
 use shared_context_core::{
     Command,
-    memory::{MemoryBucket, MemoryKv},
+    memory_kv::{MemoryBucket, MemoryKv},
     port::{Bucket as _, Change, Kv as _, NoTokenizer, Ports},
 };
 

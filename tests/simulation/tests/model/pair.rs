@@ -6,7 +6,7 @@ use shared_context_core::{
     Caller, Code, Command, Config, Credential, Error, Key, Outcome, Prefix, Reply, SessionId,
     audit::{AuditAction, AuditRecord},
     execute,
-    memory::MemoryKv,
+    memory_kv::MemoryKv,
     pattern::KeyPattern,
     port::{NoTokenizer, Ports, Revision},
     portable::Portable,

@@ -6,7 +6,7 @@ use crate::{
     Error,
     audit::{self, AUDIT_COMMITS_MAX, AUDIT_PRUNED_EVERY, Commit},
     config::REQUESTS_REMEMBERED,
-    port::{Bucket, Change, Revision},
+    kv::{Bucket, Change, Revision},
     record::{self, StoredChange},
     store::history,
 };

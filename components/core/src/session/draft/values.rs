@@ -4,7 +4,7 @@ use super::{super::put, Draft};
 use crate::{
     Error,
     key::Key,
-    port::{Bucket, Change, ReadError, Revision},
+    kv::{Bucket, Change, ReadError, Revision},
     record,
     store::{Entry, snapshot},
     weight,

@@ -2,7 +2,7 @@
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use shared_context_core::{
-    memory::{MemoryBucket, MemoryKv},
+    memory_kv::{MemoryBucket, MemoryKv},
     port::{Bucket, Change, Kv, KvError, ReadError, Revision, Row},
 };
 use shared_context_spin_storage::{key_value::KeyValueKv, sqlite::SqliteKv};

@@ -5,7 +5,7 @@ use std::thread;
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use shared_context_core::{
-    memory::MemoryKv,
+    memory_kv::MemoryKv,
     port::{Bucket, Change, CommitError, Kv, Revision},
 };
 use tempfile::tempdir;

@@ -3,16 +3,19 @@
 //! The text of an error is for agents: what is wrong, and what to do next. What
 //! only operators should read (why storage failed) is not in it.
 
+mod round;
+
 use std::fmt;
 
 use crate::{
     code::Code,
     key::{Key, Label},
+    kv::{KvError, ReadError, Revision},
     pattern::KeyPatterns,
-    port::{KvError, ReadError, Revision},
-    rounds::RoundError,
     tokens::Tokens,
 };
+
+pub use round::{RoundError, RoundLimit};
 
 /// Why an operation was refused.
 ///
@@ -186,6 +189,11 @@ impl Error {
     /// A request that says something no request may say.
     pub fn malformed(message: impl Into<String>) -> Self {
         Self::Malformed { message: message.into() }
+    }
+
+    /// Returns the error for a session document that no export can have written.
+    pub(crate) fn invalid_document(what: impl AsRef<str>) -> Self {
+        Self::malformed(format!("the document is none: {}", what.as_ref()))
     }
 
     /// The name of this error.

@@ -6,31 +6,28 @@
 
 use std::collections::BTreeMap;
 
+use super::{
+    super::{
+        BYTES_MAX, BYTES_MAX_DEFAULT, DELTAS_BYTES_MAX, DELTAS_MAX, Ended, Fate, Json, KeptRound,
+        Loss, Operation, PROPOSAL_DELTAS_MAX, ROUNDS_KEPT, RoundHistory, Rounds, Share, State,
+        Status, check as check_delta, rows, weight,
+    },
+    Stored,
+};
 use crate::{
     Error,
+    kv::{Bucket, Change},
     participant::{Participant, Role},
-    port::{Bucket, Change},
-    record,
-    rounds::{
-        self, BYTES_MAX, BYTES_MAX_DEFAULT, DELTAS_BYTES_MAX, DELTAS_MAX, Ended, Fate, KeptRound,
-        Operation, PROPOSAL_DELTAS_MAX, ROUNDS_KEPT, RoundHistory, Rounds, Share, State, Status,
-    },
-    session::{
-        Opened,
-        document::{NUMBER_MAX, wrong},
-        put,
-    },
     time::Timestamp,
-    weight,
 };
 
 /// By how much a redaction may make longer what it leaves: a marker has 25 bytes and
 /// quotes, what it replaces 4 or more, and numbers have no quotes.
 const GROWTH: u32 = 7;
 
-impl<B: Bucket> Opened<'_, B> {
-    /// What is kept of the session's rounds.
-    pub(in crate::session) fn round_history(&self) -> Result<RoundHistory, Error> {
+impl<B: Bucket> Stored<'_, B> {
+    /// Returns what is kept of the session's rounds.
+    pub(crate) fn history(&self) -> Result<RoundHistory, Error> {
         let it = self.rounds()?;
         let mut rounds = Vec::new();
         for number in it.oldest.max(1)..=it.last {
@@ -43,49 +40,46 @@ impl<B: Bucket> Opened<'_, B> {
             rounds.push(KeptRound { round, deltas, fates: Vec::new(), state: None });
         }
         let first = if it.oldest == 0 { self.state_row(0)? } else { None };
-        let first = first.map(|it| record::decode_state(&it)).transpose()?;
+        let first = first.map(|it| rows::decode_state(&it)).transpose()?;
         Ok(RoundHistory { query: first.as_ref().map(State::query), rounds })
     }
 }
 
 /// Stores `history` in a session that has no rounds.
-pub(in crate::session) fn store(
-    history: &RoundHistory,
-    changes: &mut Vec<Change>,
-) -> Result<(), Error> {
+pub(crate) fn store(history: &RoundHistory, changes: &mut Vec<Change>) -> Result<(), Error> {
     if history.is_empty() {
         return Ok(());
     }
     let mut sizes: Vec<u32> = Vec::new();
     if let Some(query) = &history.query {
-        changes.push(put(record::state_row(0), record::encode_state(&State::new(query)?)?));
+        changes.push(Change::put(rows::state_row(0), rows::encode_state(&State::new(query)?)?));
     }
     for kept in &history.rounds {
         let KeptRound { round, deltas, fates, state } = kept;
         for chunk in deltas.chunks(PROPOSAL_DELTAS_MAX) {
             let first = chunk.first().map_or(1, |it| it.sequence);
-            let row = record::delta_row(round.number, first);
-            changes.push(put(row, record::encode_deltas(chunk)?));
+            let row = rows::delta_row(round.number, first);
+            changes.push(Change::put(row, rows::encode_deltas(chunk)?));
         }
         if let Some(state) = state {
-            changes.push(put(record::state_row(round.number), record::encode_state(state)?));
-            let ended = record::encode_ended(round, fates)?;
-            changes.push(put(record::ended_row(round.number), ended));
+            changes.push(Change::put(rows::state_row(round.number), rows::encode_state(state)?));
+            let ended = rows::encode_ended(round, fates)?;
+            changes.push(Change::put(rows::ended_row(round.number), ended));
             sizes.push(u32::try_from(weight::of_round(kept)).unwrap_or(u32::MAX));
         }
     }
     let (rounds, shares) = rounds_of(history)?;
-    changes.push(put(record::ROUNDS, record::encode_rounds(&rounds)?));
+    changes.push(Change::put(rows::ROUNDS, rows::encode_rounds(&rounds)?));
     for (participant, share) in shares {
-        changes.push(put(record::share_row(participant), record::encode_share(share)?));
+        changes.push(Change::put(rows::share_row(participant), rows::encode_share(share)?));
     }
     if rounds.last > 0 {
-        changes.push(put(record::ROUND_SIZES, record::encode_sizes(&sizes)?));
+        changes.push(Change::put(rows::ROUND_SIZES, rows::encode_sizes(&sizes)?));
     }
     Ok(())
 }
 
-/// What is known of the rounds in `history`, and what each has proposed to the open one.
+/// Returns the row of the rounds in `history`, and what each has proposed to the open one.
 fn rounds_of(history: &RoundHistory) -> Result<(Rounds, BTreeMap<&Participant, Share>), Error> {
     let open = history.rounds.last().filter(|it| it.state.is_none());
     let ended = history.rounds.iter().rfind(|it| it.state.is_some());
@@ -96,7 +90,7 @@ fn rounds_of(history: &RoundHistory) -> Result<(Rounds, BTreeMap<&Participant, S
         last = last.saturating_sub(1);
         let before = state_before(history, history.rounds.len())?;
         for delta in &open.deltas {
-            let bytes = rounds::check(delta, &before, &open.round.plan)?;
+            let bytes = check_delta(delta, &before, &open.round.plan)?;
             shares.entry(&delta.participant).or_default().add(bytes);
         }
     }
@@ -110,7 +104,7 @@ fn rounds_of(history: &RoundHistory) -> Result<(Rounds, BTreeMap<&Participant, S
     Ok((rounds, shares))
 }
 
-/// The state that the last of the first `count` rounds began with.
+/// Returns the state that the last of the first `count` rounds began with.
 fn state_before(history: &RoundHistory, count: usize) -> Result<State, Error> {
     let before = count.checked_sub(2).and_then(|it| history.rounds.get(it));
     match before.and_then(|it| it.state.as_ref()) {
@@ -119,26 +113,29 @@ fn state_before(history: &RoundHistory, count: usize) -> Result<State, Error> {
     }
 }
 
-/// Refuses rounds that no session can have left.
-pub(in crate::session) fn check(history: &RoundHistory) -> Result<(), Error> {
+/// Rejects rounds that no session can have left; `number_max` is the highest number a
+/// round can have.
+pub(crate) fn check(history: &RoundHistory, number_max: u64) -> Result<(), Error> {
     let first = history.rounds.first().map_or(0, |it| it.round.number);
     let count = u64::try_from(history.rounds.len()).unwrap_or(u64::MAX);
     // Earlier versions kept one more; and one may be open.
-    if count > ROUNDS_KEPT.saturating_add(2) || first > NUMBER_MAX {
-        return Err(wrong("its rounds are over their limits"));
+    if count > ROUNDS_KEPT.saturating_add(2) || first > number_max {
+        return Err(Error::invalid_document("its rounds are over their limits"));
     }
     if history.query.is_some() && first != 1 {
-        return Err(wrong("it has a query that none of its rounds was opened with"));
+        return Err(Error::invalid_document(
+            "it has a query that none of its rounds was opened with",
+        ));
     }
     for (nth, kept) in history.rounds.iter().enumerate() {
         let number = kept.round.number;
         let is_last = nth + 1 == history.rounds.len();
         let is_next = Some(number) == u64::try_from(nth).ok().and_then(|it| first.checked_add(it));
         if first == 0 || !is_next {
-            return Err(wrong(format!("round {number} is not in its place")));
+            return Err(Error::invalid_document(format!("round {number} is not in its place")));
         }
         if let Err(what) = check_round(kept) {
-            return Err(wrong(format!("round {number} {what}")));
+            return Err(Error::invalid_document(format!("round {number} {what}")));
         }
         match (&kept.state, &kept.round.ended) {
             // The state before the first that is kept is not known.
@@ -146,21 +143,24 @@ pub(in crate::session) fn check(history: &RoundHistory) -> Result<(), Error> {
             (Some(state), Some(ended))
                 if state.convergence(&state_before(history, nth + 1)?) == ended.convergence => {}
             (Some(_), Some(_)) => {
-                return Err(wrong(format!("round {number} did not change so much")));
+                return Err(Error::invalid_document(format!(
+                    "round {number} did not change so much"
+                )));
             }
             // Without the state it began with nobody can close it.
             _ if !is_last || (nth == 0 && number > 1) => {
-                return Err(wrong(format!("round {number} has no end")));
+                return Err(Error::invalid_document(format!("round {number} has no end")));
             }
             _ => {}
         }
     }
-    rounds_of(history)
-        .map_err(|err| wrong(format!("a delta of its open round fits no more: {err}")))?;
+    rounds_of(history).map_err(|err| {
+        Error::invalid_document(format!("a delta of its open round fits no more: {err}"))
+    })?;
     Ok(())
 }
 
-/// What of a round cannot be.
+/// Rejects a round that no session can have left.
 fn check_round(kept: &KeptRound) -> Result<(), &'static str> {
     let KeptRound { round, deltas, fates, state } = kept;
     let bytes_max = |bytes: u32| bytes.saturating_mul(GROWTH);
@@ -179,7 +179,7 @@ fn check_round(kept: &KeptRound) -> Result<(), &'static str> {
         {
             return Err("has a delta that is none, or not in its place");
         }
-        said = said.saturating_add(it.value.as_ref().map_or(0, rounds::Json::bytes));
+        said = said.saturating_add(it.value.as_ref().map_or(0, Json::bytes));
     }
     let is_too_long = u32::try_from(said).is_ok_and(|it| it > bytes_max(DELTAS_BYTES_MAX));
     if u32::try_from(deltas.len()) != Ok(round.deltas) || round.deltas > DELTAS_MAX || is_too_long {
@@ -202,10 +202,10 @@ fn check_round(kept: &KeptRound) -> Result<(), &'static str> {
     check_fates(kept, ended)
 }
 
-/// What cannot have become of the deltas of a round.
+/// Rejects outcomes that the deltas of a round cannot have had.
 fn check_fates(kept: &KeptRound, ended: &Ended) -> Result<(), &'static str> {
     let KeptRound { deltas, fates, .. } = kept;
-    let is_loss = |it: &rounds::Loss| {
+    let is_loss = |it: &Loss| {
         let place = it.to.checked_sub(1).and_then(|it| usize::try_from(it).ok());
         place.and_then(|it| deltas.get(it)).is_some_and(|to| to.participant == it.by)
     };
@@ -223,8 +223,8 @@ fn check_fates(kept: &KeptRound, ended: &Ended) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// The last instant that `history` tells of.
-pub(in crate::session) fn latest_time(history: &RoundHistory) -> Timestamp {
+/// Returns the latest instant in `history`.
+pub(crate) fn latest_time(history: &RoundHistory) -> Timestamp {
     let times = history.rounds.iter().flat_map(|KeptRound { round, deltas, .. }| {
         let ended = round.ended.iter().map(|it| it.at);
         deltas.iter().map(|it| it.proposed_at).chain([round.opened_at]).chain(ended)

@@ -1,12 +1,12 @@
 //! The storage contract executed in memory: for tests, for embedders that need
-//! no durability, and as the plainest reading of [`crate::port::Bucket`].
+//! no durability, and as the plainest reading of [`crate::kv::Bucket`].
 
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::port::{Bucket, Change, CommitError, Kv, KvError, ReadError, Revision, Row};
+use crate::kv::{Bucket, Change, CommitError, Kv, KvError, ReadError, Revision, Row};
 
 /// Buckets in memory. Clones share them.
 #[derive(Debug, Clone, Default)]

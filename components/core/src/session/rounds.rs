@@ -1,9 +1,5 @@
 //! Delta rounds (003): open, propose, close; the state, the deltas, convergence.
 
-mod kept;
-pub(super) mod portable;
-mod redact;
-
 use super::{
     Decision, Draft, Opened,
     draft::About,
@@ -13,24 +9,23 @@ use super::{
 use crate::{
     Error,
     audit::AuditAction,
-    command::{CloseRound, OpenRound, Proposal, ReadDeltas},
-    port::{Bucket, Change},
+    command::{CloseRound, OpenRound, Proposal, ReadDeltas, RedactRounds},
+    kv::{Bucket, Change},
     record,
-    reply::{DeltaRead, DeltasPage, PAGE_BYTES_MAX, Proposed, Reply, StateRead},
+    reply::{DeltaRead, DeltasPage, PAGE_BYTES_MAX, Proposed, Reply, RoundsRedacted, StateRead},
     rounds::{
-        self, Closing, Delta, Ended, Json, KeptRound, Path, Round, RoundError, Rounds, SentDelta,
-        Share, State, Status,
+        self, Closing, Delta, Ended, Json, KeptRound, Path, Redaction, Round, RoundError, Rounds,
+        SentDelta, Share, State, Status, rows, stored::Stored,
     },
-    weight,
 };
 
 impl<B: Bucket> Opened<'_, B> {
     pub(super) fn open_round(&self, open: &OpenRound) -> Result<Decision, Error> {
-        let asked = self.asked(open.request_id.as_ref(), || record::open_digest(open))?;
+        let asked = self.asked(open.request_id.as_ref(), || rows::open_digest(open))?;
         if let Some(first) = self.first_of_rounds(asked.as_ref(), self.require_orchestrator())? {
             return Ok(first);
         }
-        let mut rounds = self.rounds()?;
+        let mut rounds = self.stored().rounds()?;
         if open.query.is_some() && rounds.last > 0 {
             return Err(Error::malformed(
                 "query is for the first round of a session; change it by a delta that modifies \
@@ -45,7 +40,7 @@ impl<B: Bucket> Opened<'_, B> {
         if let Some(query) = &open.query {
             let state = State::new(query)?;
             rounds::check_size(&state, bytes_max)?;
-            draft.changes.push(put(record::state_row(0), record::encode_state(&state)?));
+            draft.changes.push(put(rows::state_row(0), rows::encode_state(&state)?));
         }
         let round = Round {
             number: rounds.last.saturating_add(1),
@@ -62,16 +57,15 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     pub(super) fn propose_deltas(&self, proposal: &Proposal) -> Result<Decision, Error> {
-        let asked =
-            self.asked(proposal.request_id.as_ref(), || record::proposal_digest(proposal))?;
+        let asked = self.asked(proposal.request_id.as_ref(), || rows::proposal_digest(proposal))?;
         if let Some(first) = self.first_of_rounds(asked.as_ref(), self.require_participant())? {
             return Ok(first);
         }
-        let mut rounds = self.rounds()?;
+        let mut rounds = self.stored().rounds()?;
         let last = rounds.last;
         let round = rounds.open.as_mut().ok_or(RoundError::NotOpen { last })?;
-        let state = self.state(last)?;
-        let (mut own, mut all) = (self.own_share()?, Share::default());
+        let state = self.stored().state(last)?;
+        let (mut own, mut all) = (self.stored().share(&self.caller.participant)?, Share::default());
         (all.deltas, all.bytes) = (round.deltas, rounds.open_bytes);
         let (mut deltas, first) = (Vec::new(), round.deltas.saturating_add(1));
         for ((nth, sent), sequence) in (1..).zip(&proposal.deltas).zip(first..) {
@@ -88,10 +82,10 @@ impl<B: Bucket> Opened<'_, B> {
         (round.deltas, rounds.open_bytes) = (all.deltas, all.bytes);
         let number = round.number;
         let mut draft = Draft::new(self)?;
-        let row = record::delta_row(number, first);
-        draft.changes.push(put(row, record::encode_deltas(&deltas)?));
-        let row = record::share_row(&self.caller.participant);
-        draft.changes.push(put(row, record::encode_share(own)?));
+        let row = rows::delta_row(number, first);
+        draft.changes.push(put(row, rows::encode_deltas(&deltas)?));
+        let row = rows::share_row(&self.caller.participant);
+        draft.changes.push(put(row, rows::encode_share(own)?));
         let reply = Reply::Proposed(Proposed { round: number, first, count });
         finish(draft, &rounds, AuditAction::ProposeDeltas, number, asked, reply)
     }
@@ -119,14 +113,14 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     pub(super) fn close_round(&self, close: &CloseRound) -> Result<Decision, Error> {
-        let asked = self.asked(close.request_id.as_ref(), || record::close_digest(close))?;
+        let asked = self.asked(close.request_id.as_ref(), || rows::close_digest(close))?;
         if let Some(first) = self.first_of_rounds(asked.as_ref(), self.require_orchestrator())? {
             return Ok(first);
         }
-        let mut rounds = self.rounds()?;
+        let mut rounds = self.stored().rounds()?;
         let last = rounds.last;
         let mut round = rounds.open.take().ok_or(RoundError::NotOpen { last })?;
-        let (state, deltas) = (self.state(last)?, self.deltas(round.number)?);
+        let (state, deltas) = (self.stored().state(last)?, self.stored().deltas(round.number)?);
         let clip = close.clip.unwrap_or(round.plan.clip);
         let Closing { state, fates, clipped, convergence } = if close.discards {
             rounds::discard(&state, &deltas)
@@ -150,13 +144,13 @@ impl<B: Bucket> Opened<'_, B> {
         let number = round.number;
         rounds.last = number;
         rounds.bytes_max = round.bytes_max;
-        draft.changes.push(put(record::state_row(number), record::encode_state(&state)?));
-        draft.changes.push(put(record::ended_row(number), record::encode_ended(&round, &fates)?));
+        draft.changes.push(put(rows::state_row(number), rows::encode_state(&state)?));
+        draft.changes.push(put(rows::ended_row(number), rows::encode_ended(&round, &fates)?));
         if !fates.is_empty() {
-            draft.changes.push(Change::DeletePrefix(record::SHARES.to_owned()));
+            draft.changes.push(Change::DeletePrefix(rows::SHARES.to_owned()));
         }
         let kept = KeptRound { round, deltas, fates, state: Some(state) };
-        self.forget_rounds(&mut draft, &mut rounds, weight::of_round(&kept))?;
+        self.stored().forget(&mut draft.changes, &mut rounds, rounds::weight::of_round(&kept))?;
         let round = kept.round;
         let reply = Reply::Round(Box::new(round));
         finish(draft, &rounds, AuditAction::CloseRound, number, asked, reply)
@@ -164,13 +158,13 @@ impl<B: Bucket> Opened<'_, B> {
 
     pub(super) fn read_state(&self, round: Option<u64>) -> Result<Decision, Error> {
         self.require_whole()?;
-        let rounds = self.rounds()?;
+        let rounds = self.stored().rounds()?;
         let number = round.unwrap_or(rounds.last);
         check_kept(&rounds, number, rounds.last)?;
         let open = if round.is_none() { rounds.open } else { None };
         Ok(self.answer(Reply::State(Box::new(StateRead {
             round: number,
-            document: self.document(number)?,
+            document: self.stored().document(number)?,
             bytes_max: open.as_ref().map_or(rounds.bytes_max, |it| it.bytes_max),
             open,
         }))))
@@ -178,12 +172,13 @@ impl<B: Bucket> Opened<'_, B> {
 
     pub(super) fn read_deltas(&self, read: &ReadDeltas) -> Result<Decision, Error> {
         self.require_whole()?;
-        let rounds = self.rounds()?;
+        let rounds = self.stored().rounds()?;
         let newest = rounds.open.as_ref().map_or(rounds.last, |it| it.number);
         if let Some(round) = read.round {
             check_kept(&rounds, round, newest)?;
         }
-        let path = read.path.as_ref().map(|it| self.state(rounds.last)?.place(it)).transpose()?;
+        let path =
+            read.path.as_ref().map(|it| self.stored().state(rounds.last)?.place(it)).transpose()?;
         let from = read.after.map_or(rounds.oldest, |(round, _)| round.max(rounds.oldest));
         let limit = usize::try_from(read.limit).unwrap_or(usize::MAX);
         let mut page = DeltasPage { deltas: Vec::new(), next_after: None };
@@ -213,19 +208,53 @@ impl<B: Bucket> Opened<'_, B> {
 
     pub(super) fn read_convergence(&self) -> Result<Decision, Error> {
         self.require_whole()?;
-        let rounds = self.rounds()?;
-        let all = (rounds.oldest.max(1)..=rounds.last).map(|it| Ok(self.ended(it)?.0));
+        let rounds = self.stored().rounds()?;
+        let all = (rounds.oldest.max(1)..=rounds.last).map(|it| Ok(self.stored().ended(it)?.0));
         Ok(self.answer(Reply::Convergence(all.collect::<Result<_, Error>>()?)))
+    }
+
+    pub(super) fn redact_rounds(
+        &self,
+        RedactRounds { text, reason }: &RedactRounds,
+    ) -> Result<Decision, Error> {
+        self.require_redactor()?;
+        let mut redaction = Redaction::new(text);
+        let mut changes = self.stored().redacted(&mut redaction)?;
+        for (row, bytes) in self.bucket.scan(record::REQUESTS, None, u32::MAX)? {
+            let places = redaction.places;
+            let change = |round: &mut _| redaction.round(round);
+            let answer = record::change_round_of_answer(&bytes, change)?;
+            if let Some(answer) = answer.filter(|_| redaction.places > places) {
+                changes.push(put(row, answer));
+            }
+        }
+        let reply = Reply::RoundsRedacted(RoundsRedacted {
+            places: redaction.places,
+            markers: redaction.markers.into_iter().collect(),
+        });
+        if changes.is_empty() {
+            return Ok(self.answer(reply));
+        }
+        let mut draft = Draft::new(self)?;
+        draft.changes.extend(changes);
+        let about = About { reason: Some(reason), ..About::default() };
+        draft.tell(AuditAction::RedactRounds, about);
+        draft.commit(reply, None)
+    }
+
+    /// Returns the stored rounds of the session.
+    fn stored(&self) -> Stored<'_, B> {
+        Stored(self.bucket)
     }
 
     /// The deltas of a round, with what became of them.
     fn round_deltas(&self, rounds: &Rounds, number: u64) -> Result<Vec<DeltaRead>, Error> {
         let (round, mut fates) = match &rounds.open {
             Some(open) if open.number == number => (open.clone(), Vec::new()),
-            _ => self.ended(number)?,
+            _ => self.stored().ended(number)?,
         };
         fates.reverse();
-        let deltas = self.deltas(number)?.into_iter();
+        let deltas = self.stored().deltas(number)?.into_iter();
         Ok(deltas
             .map(|delta| DeltaRead {
                 round: number,
@@ -270,7 +299,7 @@ fn finish<B: Bucket>(
     asked: Option<Asked>,
     reply: Reply,
 ) -> Result<Decision, Error> {
-    draft.changes.push(put(record::ROUNDS, record::encode_rounds(rounds)?));
+    draft.changes.push(put(rows::ROUNDS, rows::encode_rounds(rounds)?));
     draft.tell(action, About { round: Some(round), ..About::default() });
     let request = answer_row(asked, draft.revision, &reply)?;
     draft.commit(reply, request)

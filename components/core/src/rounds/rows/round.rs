@@ -2,19 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    damaged, decode, encode, list_to_store, request::digest, stored_list, stored_participant,
+use super::super::{
+    Clip, Clipped, CloseRound, Convergence, Delta, Ended, Fate, Json, Loss, Mark, Marks, OpenRound,
+    Operation, Path, PathPattern, Plan, Proposal, Provenance, Round, Rounds, State, Status, Step,
+    Strategy, StrategyRule, Weight, WeightRule, Why,
 };
 use crate::{
     Error,
-    command::{CloseRound, OpenRound, Proposal},
     order::map,
     pattern::ParticipantPattern,
-    rounds::{
-        Clip, Clipped, Convergence, Delta, Ended, Fate, Json, Loss, Mark, Marks, Operation, Path,
-        PathPattern, Plan, Provenance, Round, Rounds, State, Status, Step, Strategy, StrategyRule,
-        Weight, WeightRule, Why,
-    },
+    row::{damaged, decode, digest, encode, list_to_store, stored_list, stored_participant},
     time::Timestamp,
 };
 
@@ -27,7 +24,7 @@ struct RoundsRecord {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct RoundRecord {
+pub(crate) struct RoundRecord {
     number: u64,
     opened_at_ms: u64,
     opened_by: String,
@@ -235,7 +232,7 @@ pub(crate) fn decode_ended(bytes: &[u8]) -> Result<(Round, Vec<Fate>), Error> {
 }
 
 impl RoundRecord {
-    pub(super) fn new(it: &Round, deltas_bytes: u32) -> Self {
+    pub(crate) fn new(it: &Round, deltas_bytes: u32) -> Self {
         Self {
             number: it.number,
             opened_at_ms: it.opened_at.0,
@@ -248,7 +245,7 @@ impl RoundRecord {
         }
     }
 
-    pub(super) fn into_round(self) -> Result<Round, Error> {
+    pub(crate) fn into_round(self) -> Result<Round, Error> {
         Ok(Round {
             number: self.number,
             opened_at: Timestamp(self.opened_at_ms),

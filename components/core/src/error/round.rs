@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::{Code, Error};
+use super::Error;
+use crate::code::Code;
 
 /// Why what was asked does not fit the rounds of the session.
 #[derive(Debug, Clone, PartialEq, Eq)]

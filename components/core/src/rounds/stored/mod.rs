@@ -1,0 +1,108 @@
+//! The stored rounds of a session: reading them, and forgetting the oldest.
+//!
+//! It leaves out what is decided of them; session commits.
+
+pub(crate) mod portable;
+mod redact;
+
+use std::collections::VecDeque;
+
+use super::{Delta, Fate, Json, KEPT_BYTES_MAX, ROUNDS_KEPT, Round, Rounds, Share, State, rows};
+use crate::{
+    Error,
+    kv::{Bucket, Change},
+    participant::Participant,
+    row::damaged,
+};
+
+/// The rounds in a bucket, read row by row.
+#[derive(Debug)]
+pub(crate) struct Stored<'a, B>(pub(crate) &'a B);
+
+impl<B: Bucket> Stored<'_, B> {
+    /// Returns which rounds there are.
+    pub(crate) fn rounds(&self) -> Result<Rounds, Error> {
+        let bytes = self.0.get(rows::ROUNDS)?;
+        bytes.map_or_else(|| Ok(Rounds::default()), |it| rows::decode_rounds(&it))
+    }
+
+    /// Returns what `participant` has proposed to the open round.
+    pub(crate) fn share(&self, participant: &Participant) -> Result<Share, Error> {
+        let bytes = self.0.get(&rows::share_row(participant))?;
+        bytes.map_or_else(|| Ok(Share::default()), |it| rows::decode_share(&it))
+    }
+
+    /// Returns the state that `round` made, which is kept.
+    pub(crate) fn state(&self, round: u64) -> Result<State, Error> {
+        match self.state_row(round)? {
+            Some(bytes) => rows::decode_state(&bytes),
+            None => State::new(""),
+        }
+    }
+
+    /// Returns the document of that state.
+    pub(crate) fn document(&self, round: u64) -> Result<Json, Error> {
+        match self.state_row(round)? {
+            Some(bytes) => rows::decode_document(&bytes),
+            None => Ok(State::new("")?.text),
+        }
+    }
+
+    /// Returns the row of that state; `None` for round 0 where the rounds began with nothing.
+    pub(crate) fn state_row(&self, round: u64) -> Result<Option<Vec<u8>>, Error> {
+        let bytes = self.0.get(&rows::state_row(round))?;
+        if bytes.is_none() && round > 0 {
+            return Err(damaged("the state of a round is missing"));
+        }
+        Ok(bytes)
+    }
+
+    /// Returns the deltas of `round`.
+    pub(crate) fn deltas(&self, round: u64) -> Result<Vec<Delta>, Error> {
+        let mut deltas = Vec::new();
+        for (row, bytes) in self.0.scan(&rows::delta_rows(round), None, u32::MAX)? {
+            deltas.extend(rows::decode_deltas(&row, &bytes)?);
+        }
+        Ok(deltas)
+    }
+
+    /// Returns how `round` ended, and what became of its deltas.
+    pub(crate) fn ended(&self, round: u64) -> Result<(Round, Vec<Fate>), Error> {
+        let bytes = self.0.get(&rows::ended_row(round))?;
+        let bytes = bytes.ok_or_else(|| damaged("the end of a round is missing"))?;
+        rows::decode_ended(&bytes)
+    }
+
+    /// Forgets the oldest rounds when there are more than are kept; the last one takes
+    /// `bytes` of a document.
+    pub(crate) fn forget(
+        &self,
+        changes: &mut Vec<Change>,
+        rounds: &mut Rounds,
+        bytes: u64,
+    ) -> Result<(), Error> {
+        let sizes = self.0.get(rows::ROUND_SIZES)?;
+        let sizes = sizes.map_or_else(|| Ok(Vec::new()), |it| rows::decode_sizes(&it))?;
+        let mut sizes = VecDeque::from(sizes);
+        sizes.push_back(u32::try_from(bytes).unwrap_or(u32::MAX));
+        while rounds.oldest < rounds.last {
+            // Round 0 is what the first begins with, and none of them.
+            let before = rounds.oldest.max(1).saturating_sub(1);
+            let kept = rounds.last.saturating_sub(before);
+            let sum = sizes.iter().fold(0_u64, |sum, it| sum.saturating_add((*it).into()));
+            if kept <= ROUNDS_KEPT && sum <= KEPT_BYTES_MAX {
+                break;
+            }
+            let gone = rounds.oldest;
+            changes.push(Change::Delete(rows::state_row(gone)));
+            changes.push(Change::Delete(rows::ended_row(gone)));
+            changes.push(Change::DeletePrefix(rows::delta_rows(gone)));
+            rounds.oldest = gone.saturating_add(1);
+            if gone > 0 {
+                sizes.pop_front();
+            }
+        }
+        changes.push(Change::put(rows::ROUND_SIZES, rows::encode_sizes(sizes.make_contiguous())?));
+        Ok(())
+    }
+}

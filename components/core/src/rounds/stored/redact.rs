@@ -1,0 +1,83 @@
+//! Redaction of stored rounds: the answer to a secret that slipped into a delta. Row by
+//! row, so that no more than one of them is in memory.
+
+use super::{
+    super::{Redaction, rows},
+    Stored,
+};
+use crate::{
+    Error,
+    kv::{Bucket, Change},
+};
+
+impl<B: Bucket> Stored<'_, B> {
+    /// Returns what is to be stored of rounds after `redaction`.
+    pub(crate) fn redacted(&self, redaction: &mut Redaction<'_>) -> Result<Vec<Change>, Error> {
+        let mut rounds = self.rounds()?;
+        let mut rows = Rows { redaction, changes: Vec::new() };
+        let newest = rounds.open.as_ref().map_or(rounds.last, |it| it.number);
+        for number in rounds.oldest..=newest {
+            let mut bytes_now = None;
+            if number <= rounds.last
+                && let Some(bytes) = self.state_row(number)?
+            {
+                rows.row(rows::state_row(number), |redaction| {
+                    let mut state = rows::decode_state(&bytes)?;
+                    redaction.state(&mut state)?;
+                    bytes_now = Some(state.bytes());
+                    rows::encode_state(&state)
+                })?;
+            }
+            for (row, bytes) in self.0.scan(&rows::delta_rows(number), None, u32::MAX)? {
+                rows.row(row.clone(), |redaction| {
+                    let mut deltas = rows::decode_deltas(&row, &bytes)?;
+                    deltas.iter_mut().try_for_each(|it| redaction.delta(it))?;
+                    rows::encode_deltas(&deltas)
+                })?;
+            }
+            if (1..=rounds.last).contains(&number) {
+                let (mut round, mut fates) = self.ended(number)?;
+                let is_resized = round.ended.as_ref().map(|it| it.bytes) != bytes_now;
+                let places = rows.redaction.places;
+                rows.redaction.round(&mut round)?;
+                for it in &mut fates {
+                    rows.redaction.fate(it);
+                }
+                if let (Some(ended), Some(bytes)) = (&mut round.ended, bytes_now) {
+                    ended.bytes = bytes;
+                }
+                if is_resized || rows.redaction.places > places {
+                    let bytes = rows::encode_ended(&round, &fates)?;
+                    rows.changes.push(Change::put(rows::ended_row(number), bytes));
+                }
+            }
+        }
+        rows.row(rows::ROUNDS.to_owned(), |redaction| {
+            rounds.open.as_mut().map_or(Ok(()), |it| redaction.round(it))?;
+            rows::encode_rounds(&rounds)
+        })?;
+        Ok(rows.changes)
+    }
+}
+
+/// The rows that a redaction changes.
+struct Rows<'r, 's> {
+    redaction: &'r mut Redaction<'s>,
+    changes: Vec<Change>,
+}
+
+impl<'s> Rows<'_, 's> {
+    /// Stores `row` as `redacted` makes it, if that replaces something.
+    fn row(
+        &mut self,
+        row: String,
+        redacted: impl FnOnce(&mut Redaction<'s>) -> Result<Vec<u8>, Error>,
+    ) -> Result<(), Error> {
+        let places = self.redaction.places;
+        let bytes = redacted(self.redaction)?;
+        if self.redaction.places > places {
+            self.changes.push(Change::put(row, bytes));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! How a record becomes the bytes of a row: the encoding, its format number, and the
+//! values that records hold as text.
+//!
+//! It leaves out which rows there are and what is in them: that is `record`, and the
+//! `rows` of a system.
+//!
+//! # Invariant
+//!
+//! Every row starts with its format number. Rows of an unknown format are rejected;
+//! rows of older formats stay readable for ever.
+
+use serde::{Serialize, de::DeserializeOwned};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    Error,
+    key::{Key, Label, Line},
+    kv::KvError,
+    participant::Participant,
+    pattern::{ParticipantPattern, Participants},
+};
+
+/// The format written by this version.
+pub(crate) const FORMAT: u8 = 2;
+
+/// Encodes a record in the format of this version.
+pub(crate) fn encode(record: &impl Serialize) -> Result<Vec<u8>, Error> {
+    postcard::to_extend(record, vec![FORMAT]).map_err(damaged)
+}
+
+/// Decodes a record that every format wrote in the same way.
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    decode_either::<T, T>(bytes)
+}
+
+/// Decodes a row that format 1 wrote in another way.
+pub(crate) fn decode_either<T, Old>(bytes: &[u8]) -> Result<T, Error>
+where
+    T: DeserializeOwned,
+    Old: DeserializeOwned + Into<T>,
+{
+    match bytes.split_first() {
+        Some((&FORMAT, rest)) => whole(rest),
+        Some((1, rest)) => whole::<Old>(rest).map(Into::into),
+        Some((format, _)) => Err(damaged(format!("format {format} is not known to this version"))),
+        None => Err(damaged("an empty row")),
+    }
+}
+
+/// Decodes a record that has nothing behind it.
+pub(crate) fn whole<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    match postcard::take_from_bytes(bytes).map_err(damaged)? {
+        (record, []) => Ok(record),
+        (_, behind) => Err(damaged(format!("{} bytes behind its end", behind.len()))),
+    }
+}
+
+/// Returns a key as it was stored.
+pub(crate) fn stored_key(text: &str) -> Result<Key, Error> {
+    Key::parse(text).map_err(damaged)
+}
+
+/// Returns a label as it was stored.
+pub(crate) fn stored_label(text: &str) -> Result<Label, Error> {
+    Label::parse(text).map_err(damaged)
+}
+
+/// Returns a line as it was stored.
+pub(crate) fn stored_line(text: &str) -> Result<Line, Error> {
+    Line::parse("a stored line", text).map_err(damaged)
+}
+
+/// Returns a participant as it was stored.
+pub(crate) fn stored_participant(text: &str) -> Result<Participant, Error> {
+    Participant::parse(text).map_err(damaged)
+}
+
+/// Returns a list of participants as it is stored. Empty stands for everyone, which no
+/// list can be.
+pub(crate) fn list_to_store(it: &Participants) -> Vec<String> {
+    if it.is_everyone() { Vec::new() } else { it.patterns().map(str::to_owned).collect() }
+}
+
+/// Returns a list of participants as it was stored.
+pub(crate) fn stored_list(texts: &[String]) -> Result<Participants, Error> {
+    if texts.is_empty() {
+        return Ok(Participants::default());
+    }
+    let patterns = texts.iter().map(|it| ParticipantPattern::parse(it));
+    patterns.collect::<Result<_, _>>().and_then(Participants::new).map_err(damaged)
+}
+
+/// Returns the error for bytes that are not what was stored.
+pub(crate) fn damaged(why: impl std::fmt::Display) -> Error {
+    Error::Unread(KvError(format!("stored record: {why}")))
+}
+
+/// Returns a digest of `content`: the first half of the SHA-256 of its encoding.
+pub(crate) fn digest(content: &impl Serialize) -> Result<[u8; 16], Error> {
+    let bytes = postcard::to_allocvec(content).map_err(damaged)?;
+    let whole: [u8; 32] = Sha256::digest(bytes).into();
+    whole.first_chunk().copied().ok_or_else(|| damaged("a digest is shorter than it can be"))
+}
