@@ -21,6 +21,8 @@ use crate::StartError;
 pub const DATABASE_FILE: &str = "shared-context.db";
 /// What tells up to which commit the database is acknowledged.
 pub const MARK_FILE: &str = "shared-context.mark";
+/// Room that is set aside for deletions on a full disk. It holds nothing.
+pub const RESERVE_FILE: &str = "shared-context.reserve";
 /// The [`Secrets`].
 pub const SECRETS_FILE: &str = "keys.json";
 const LOCK_FILE: &str = "lock";

@@ -124,10 +124,11 @@ impl SmallDisk {
         self.folder.path()
     }
 
-    /// Fills it to the last byte with a file; returns that file.
+    /// Fills it to the last byte with a file, which may be there already; returns that
+    /// file.
     pub fn fill(&self) -> PathBuf {
         let path = self.path().join("ballast");
-        let mut file = File::create(&path).unwrap();
+        let mut file = File::options().create(true).append(true).open(&path).unwrap();
         let chunk = [0; 4096];
         loop {
             match file.write_all(&chunk) {

@@ -150,6 +150,64 @@ fn a_server_killed_on_a_full_disk_has_all_when_there_is_room() {
     check_stored(&start().admin(), "a", count);
 }
 
+/// On a full disk a deletion takes some pages as well, so that the way out was closed with
+/// it. Some room is set aside, and given to what makes room.
+#[test]
+fn on_a_full_file_system_entries_snapshots_and_sessions_can_be_deleted() {
+    let Some(disk) = SmallDisk::new(16) else { return };
+    let folder = disk.path().join("data");
+    let server = Setup::new(&folder).without_rate_limit().start();
+    let admin = server.admin();
+    let orchestrator = admin.create_session("a", &large());
+    let _ = admin.create_session("b", &large());
+    for nth in 0..200 {
+        orchestrator.write("a", &format!("key_{nth}"), &value(nth)).expect(200);
+    }
+    for label in ["one", "two"] {
+        orchestrator.tool("a", &json!({"action": "snapshot", "label": label})).expect(200);
+    }
+    let ballast = disk.fill();
+    // Also what the log had room for.
+    for nth in 0..100 {
+        orchestrator.write("a", &format!("more_{nth}"), &value(nth));
+    }
+    disk.fill();
+    let delete = |nth: usize| {
+        let key = format!("key_{nth}");
+        orchestrator.tool("a", &json!({"action": "delete", "key": key})).expect(200);
+    };
+    (0..100).for_each(delete);
+    disk.fill();
+    let refused = orchestrator.write("a", "grows", &value(0));
+    check_refusal(&refused.refused(503, "STORAGE_UNAVAILABLE"));
+    let health = server.stranger().get("/healthz");
+    assert!(health.status == 503 && health.text.contains("full"), "{}", health.text);
+    server.stop();
+    disk.fill();
+    // Started on the full disk, it goes on so.
+    let server = Setup::new(&folder).without_rate_limit().start();
+    let (admin, orchestrator) = (server.admin(), server.admin().mint("a", "orchestrator"));
+    assert_eq!(orchestrator.read("a", "key_150").expect(200)["value"], value(150));
+    for nth in 100..110 {
+        let request = json!({"action": "delete", "key": format!("key_{nth}")});
+        orchestrator.tool("a", &request).expect(200);
+    }
+    let request = json!({"action": "delete_snapshot", "label": "one"});
+    orchestrator.tool("a", &request).expect(200);
+    admin.send("DELETE", "/v1/sessions/b", None).expect(200);
+    fs::remove_file(&ballast).unwrap();
+    orchestrator.write("a", "after", "y").expect(200);
+    assert_eq!(server.stranger().get("/healthz").status, 200);
+    server.stop();
+    let server = Server::start(&folder);
+    let client = server.admin();
+    for nth in 0..200 {
+        let status = client.read("a", &format!("key_{nth}")).status;
+        assert_eq!(status, if nth < 110 { 404 } else { 200 }, "key_{nth}");
+    }
+    assert_eq!(client.read("a", "after").expect(200)["value"], "y");
+}
+
 /// The log of a busy server grows before it is copied into the database. It must
 /// not grow with the number of writes: here all writes together are several
 /// times the disk.

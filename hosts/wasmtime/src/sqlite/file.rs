@@ -60,11 +60,16 @@ pub(super) fn connect_writer(path: &Path, options: &SqliteOptions) -> rusqlite::
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "cache_size", WRITER_CACHE_KIB)?;
     connection.pragma_update(None, "trusted_schema", false)?;
-    if let Some(bytes) = options.bytes_max {
-        let pages = i64::try_from(bytes / u64::from(PAGE_BYTES)).unwrap_or(i64::MAX).max(1);
+    if let Some(pages) = pages_max(options) {
         connection.pragma_update(None, "max_page_count", pages)?;
     }
     Ok(connection)
+}
+
+/// The most pages the database may have, if there is a limit.
+pub(super) fn pages_max(options: &SqliteOptions) -> Option<i64> {
+    let pages = options.bytes_max? / u64::from(PAGE_BYTES);
+    Some(i64::try_from(pages).unwrap_or(i64::MAX).max(1))
 }
 
 /// Opens a connection that reads.

@@ -23,6 +23,7 @@ mod health;
 mod mark;
 mod read;
 mod rebuild;
+mod reserve;
 mod start;
 #[cfg(test)]
 mod tests;
@@ -42,9 +43,13 @@ use self::{
     format::DatabaseId,
     health::Health,
     read::Readers,
+    reserve::Reserve,
     write::{Commit, Writer},
 };
-use crate::{StartError, folder::Lock};
+use crate::{
+    StartError,
+    folder::{Lock, RESERVE_FILE},
+};
 
 /// Buckets in the database of a data folder. Clones share them.
 ///
@@ -77,10 +82,11 @@ impl SqliteKv {
     pub fn open(folder: impl AsRef<Path>, options: &SqliteOptions) -> Result<Self, StartError> {
         let folder = folder.as_ref();
         let lock = Lock::take(folder)?;
+        let reserve = Reserve::find(folder.join(RESERVE_FILE));
         let opened = start::open(folder, options)?;
         let (path, database) = (opened.path.clone(), opened.mark.database());
         let health = Arc::new(Health::new(&path)?);
-        let writer = Writer::start(opened, options.clone(), Arc::clone(&health), lock)?;
+        let writer = Writer::start(opened, reserve, options.clone(), Arc::clone(&health), lock)?;
         let readers = Readers::new(path, Arc::clone(&health));
         Ok(Self { shared: Arc::new(Shared { readers, writer, health, database }) })
     }
@@ -172,6 +178,13 @@ impl Fault {
 }
 
 impl Fault {
+    /// There is no room on the disk but what is set aside.
+    fn full() -> Self {
+        let full = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
+        let what = "the disk is full: only what makes room is stored";
+        Self::Sqlite(rusqlite::Error::SqliteFailure(full, Some(what.to_owned())))
+    }
+
     /// Whether there was no room on the disk.
     fn is_full(&self) -> bool {
         let Self::Sqlite(error) = self else { return false };

@@ -10,7 +10,7 @@
 //!   anything else is written.
 
 use std::{
-    fmt, fs,
+    fmt,
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -31,6 +31,7 @@ use super::{
     format::{Line, State, Tally, row_checksum},
     health::Health,
     mark::Mark,
+    reserve::Reserve,
     start::Opened,
 };
 use crate::{StartError, failures, folder::Lock};
@@ -51,9 +52,13 @@ const READERS_TIME_MAX: Duration = Duration::from_millis(250);
 /// How long to wait for a commit while the storage fails, before it is tried.
 const PROBE_PAUSE: Duration = Duration::from_secs(1);
 
-/// How much room there must be, that a full disk counts as one no longer.
-const ROOM_BYTES: usize = 1 << 20;
+/// How many pages there must be room for, that a full database counts as one no longer.
 const ROOM_PAGES: i64 = 16;
+/// By how many pages a database at its limit may exceed it, for what makes room.
+const SPARE_PAGES: i64 = 64;
+/// How many bytes a commit may write that makes room: what a deletion leaves in the
+/// history, the feed and the totals.
+const FREEING_BYTES_MAX: usize = 32 << 10;
 
 /// Changes to one bucket, and who wants to know what became of them.
 pub(super) struct Commit {
@@ -83,16 +88,19 @@ impl Writer {
     /// Starts the thread; it keeps `lock` until it ends.
     pub(super) fn start(
         opened: Opened,
+        mut reserve: Reserve,
         options: SqliteOptions,
         health: Arc<Health>,
         lock: Lock,
     ) -> Result<Self, StartError> {
         let (queue, commits) = mpsc::sync_channel(QUEUE_MAX);
         let Opened { path, connection, mark } = opened;
+        reserve.set_aside();
         let connection = Some(connection);
         let copy_at = LOG_PAGES;
         let doubt = None;
-        let mut database = Database { path, options, health, connection, mark, copy_at, doubt };
+        let mut database =
+            Database { path, options, health, connection, mark, copy_at, doubt, reserve };
         let run = move || {
             database.serve(&commits);
             drop(database);
@@ -139,6 +147,7 @@ struct Database {
     /// The length of the log at which it is to be copied.
     copy_at: i32,
     doubt: Option<Doubt>,
+    reserve: Reserve,
 }
 
 /// Commits that were answered as in doubt.
@@ -211,21 +220,20 @@ impl Database {
 
     /// Returns whether the database may grow by what a few commits take, and the disk
     /// has room for that.
-    fn has_room(&self) -> bool {
+    fn has_room(&mut self) -> bool {
         let Some(connection) = &self.connection else { return true };
         let number = |name| connection.pragma_query_value(None, name, |it| it.get::<_, i64>(0));
         let pages = || -> rusqlite::Result<i64> {
-            Ok(number("max_page_count")? - number("page_count")? + number("freelist_count")?)
+            let most = file::pages_max(&self.options).unwrap_or(i64::MAX);
+            Ok(most.saturating_sub(number("page_count")?).saturating_add(number("freelist_count")?))
         };
-        let scratch = file::with_suffix(&self.path, "-room");
-        let written = fs::write(&scratch, vec![1; ROOM_BYTES]);
-        drop(fs::remove_file(&scratch));
-        written.is_ok() && pages().is_ok_and(|it| it >= ROOM_PAGES)
+        pages().is_ok_and(|it| it >= ROOM_PAGES) && self.reserve.restore()
     }
 
     /// Performs the commits of `batch`, in one transaction if all goes well, and
     /// answers each. A batch of none only tries whether the storage takes writes.
     fn perform(&mut self, batch: Vec<Commit>) {
+        let batch = self.without_growth(batch);
         let broken = match self.transact(&batch) {
             Ok(outcomes) => {
                 for (mut commit, outcome) in batch.into_iter().zip(outcomes) {
@@ -244,6 +252,17 @@ impl Database {
                 for commit in batch {
                     self.perform(vec![commit]);
                 }
+            }
+            // What makes room may have what is set aside for it.
+            Broken::Whole(ref fault) if fault.is_full() && batch.len() > 1 => {
+                for commit in batch {
+                    self.perform(vec![commit]);
+                }
+            }
+            Broken::Whole(ref fault) | Broken::One(ref fault)
+                if fault.is_full() && batch.iter().any(Commit::makes_room) && self.make_room() =>
+            {
+                self.perform(batch);
             }
             Broken::Whole(fault) | Broken::One(fault) => {
                 self.health.note_failure(&fault);
@@ -266,6 +285,33 @@ impl Database {
                 self.doubt = Some(Doubt { commits, of });
             }
         }
+    }
+
+    /// Rejects what would grow while only what makes room may be stored; returns the rest.
+    fn without_growth(&mut self, batch: Vec<Commit>) -> Vec<Commit> {
+        if !self.reserve.is_in_use() || batch.is_empty() {
+            return batch;
+        }
+        let (freeing, growing): (Vec<_>, Vec<_>) = batch.into_iter().partition(Commit::makes_room);
+        if growing.is_empty() || self.has_room() {
+            return freeing.into_iter().chain(growing).collect();
+        }
+        let full = Fault::full();
+        self.health.note_failure(&full);
+        for mut commit in growing {
+            (commit.done)(Err(CommitError::Unchanged(failed("commit", &self.path, &full))));
+        }
+        freeing
+    }
+
+    /// Gives up some of what is set aside. Returns whether there was any.
+    fn make_room(&mut self) -> bool {
+        if let (Some(connection), Some(pages)) = (&self.connection, file::pages_max(&self.options))
+        {
+            let more = pages.saturating_add(SPARE_PAGES);
+            drop(connection.pragma_update(None, "max_page_count", more));
+        }
+        self.reserve.give_up()
     }
 
     fn transact(&mut self, batch: &[Commit]) -> Result<Vec<Outcome>, Broken> {
@@ -303,7 +349,9 @@ impl Database {
             if let Err(fault) = self.health.check_files() {
                 return Err(Broken::InDoubt(fault, outcomes, state.commits));
             }
-            self.health.note_success();
+            if !self.reserve.is_in_use() {
+                self.health.note_success();
+            }
             self.mark.tell(state.commits);
         }
         Ok(outcomes)
@@ -353,6 +401,12 @@ impl Database {
     /// begins anew when all of it is copied and no reader is in it.
     fn copy_log(&mut self) {
         let Some(connection) = &self.connection else { return };
+        if self.reserve.is_in_use() {
+            // So that the log takes no more of it. If there is no room even for that, the log
+            // stays as it is, and what is set aside holds out for some commits less.
+            drop(copy(connection, CheckpointMode::TRUNCATE));
+            return;
+        }
         let look = || -> rusqlite::Result<i32> {
             let (pages, _) = connection.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::NOOP)?;
             if pages < LOG_PAGES {
@@ -499,6 +553,12 @@ pub(super) fn end_of(prefix: &str) -> Option<String> {
 }
 
 impl Commit {
+    /// Whether it makes room: it removes rows, and writes little.
+    fn makes_room(&self) -> bool {
+        let removes = |it: &Change| matches!(it, Change::Delete(_) | Change::DeletePrefix(_));
+        self.changes.iter().any(removes) && self.bytes() <= FREEING_BYTES_MAX
+    }
+
     fn bytes(&self) -> usize {
         let bytes = |change: &Change| match change {
             Change::Put(row, value) => row.len() + value.len(),
