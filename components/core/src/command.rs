@@ -4,7 +4,6 @@
 //! other. What is in a command has been checked where it entered. What is
 //! answered is in [`crate::reply`].
 
-pub use crate::rounds::{CloseRound, OpenRound, Proposal, ReadDeltas, RedactRounds, check_deltas};
 use crate::{
     Error,
     config::Config,
@@ -13,6 +12,7 @@ use crate::{
     participant::Participant,
     pattern::KeyPattern,
     portable::Portable,
+    rounds,
     store::{Entry, access::AccessChange, expiry::Expiry},
     tokens::Tokens,
 };
@@ -107,24 +107,8 @@ pub enum Command {
         /// Only changes of these keys.
         keys: Option<KeyPattern>,
     },
-    /// Opens a round.
-    OpenRound(Box<OpenRound>),
-    /// Proposes deltas to the open round, all or none.
-    ProposeDeltas(Proposal),
-    /// Closes the open round.
-    CloseRound(CloseRound),
-    /// Reads the round state.
-    ReadState {
-        /// As it was after this round; as it is when `None`.
-        round: Option<u64>,
-    },
-    /// Reads deltas and what became of them, oldest first.
-    ReadDeltas(ReadDeltas),
-    /// Tells of the rounds that ended how much each changed, oldest first.
-    ReadConvergence,
-    /// Replaces every text in rounds that has this in it by a marker, everywhere it is
-    /// kept.
-    RedactRounds(RedactRounds),
+    /// Does something with the rounds of the session.
+    Rounds(rounds::Command),
     /// Replaces the values of a key by their digests, everywhere they are kept.
     Redact {
         /// The key.

@@ -76,13 +76,14 @@ mod row;
 mod session;
 
 pub use code::Code;
-pub use command::{
-    Batch, CloseRound, Command, Condition, Delete, OpenRound, Proposal, ReadDeltas, RedactRounds,
-    Write, WriteOptions,
-};
+pub use command::{Batch, Command, Condition, Delete, Write, WriteOptions};
 pub use config::Config;
 pub use error::Error;
 pub use key::{Key, Label, Line, Prefix, RequestId, SessionId};
 pub use participant::{Caller, Credential, Participant, Role};
 pub use reply::{Outcome, Reply};
+pub use rounds::{
+    CloseRound, Command as RoundsCommand, OpenRound, Proposal, ReadDeltas, RedactRounds,
+    Reply as RoundsReply,
+};
 pub use session::{execute, refuse};

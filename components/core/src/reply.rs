@@ -7,7 +7,7 @@ use crate::{
     kv::Revision,
     portable::Portable,
     prompt::Rendered,
-    rounds::{Delta, Fate, Json, Round, Weight},
+    rounds,
     store::{
         Entry,
         advice::Advice,
@@ -70,18 +70,8 @@ pub enum Reply {
     SnapshotDeleted(Label),
     /// To `Changes`.
     Changes(ChangesPage),
-    /// To `OpenRound` and `CloseRound`.
-    Round(Box<Round>),
-    /// To `ProposeDeltas`.
-    Proposed(Proposed),
-    /// To `ReadState`.
-    State(Box<StateRead>),
-    /// To `ReadDeltas`.
-    Deltas(DeltasPage),
-    /// To `ReadConvergence`: the rounds that ended and are kept.
-    Convergence(Vec<Round>),
-    /// To `RedactRounds`.
-    RoundsRedacted(RoundsRedacted),
+    /// To a command on rounds.
+    Rounds(rounds::Reply),
     /// To `Redact`.
     Redacted(Redacted),
     /// To `Inspect`.
@@ -255,60 +245,6 @@ pub struct ChangesPage {
     pub has_more: bool,
 }
 
-/// Where proposed deltas stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Proposed {
-    /// The round.
-    pub round: u64,
-    /// The sequence of the first of them; the others follow.
-    pub first: u32,
-    /// How many they are.
-    pub count: u32,
-}
-
-impl Proposed {
-    /// The sequence of the last of them.
-    pub fn last(self) -> u32 {
-        self.first.saturating_add(self.count).saturating_sub(1)
-    }
-}
-
-/// The round state, as it is or was.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StateRead {
-    /// The round that made it; 0 before the first.
-    pub round: u64,
-    /// The document: `query`, `bindings`, `entities` and `rules`.
-    pub document: Json,
-    /// The limit of its size, in bytes.
-    pub bytes_max: u32,
-    /// The round that is open, if the state is that as it is.
-    pub open: Option<Round>,
-}
-
-/// Some of a session's deltas.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeltasPage {
-    /// The deltas, oldest first.
-    pub deltas: Vec<DeltaRead>,
-    /// Ask again after this one for more, by round and sequence; `None` when there
-    /// is no more.
-    pub next_after: Option<(u64, u32)>,
-}
-
-/// A delta and what became of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeltaRead {
-    /// Its round.
-    pub round: u64,
-    /// The delta.
-    pub delta: Delta,
-    /// How much it counts.
-    pub weight: Weight,
-    /// What became of it; `None` while its round is open.
-    pub fate: Option<Fate>,
-}
-
 /// What a redaction did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted {
@@ -316,16 +252,6 @@ pub struct Redacted {
     pub key: Key,
     /// The digests of the values that are gone, each once.
     pub digests: Vec<String>,
-}
-
-/// What a redaction in rounds did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RoundsRedacted {
-    /// How many texts are gone.
-    pub places: u32,
-    /// What stands in their place, each once: `redacted:` and the first 16 hexadecimal
-    /// digits of the SHA-256 of the text that was there.
-    pub markers: Vec<String>,
 }
 
 /// Everything about a session.

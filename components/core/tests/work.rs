@@ -16,7 +16,7 @@ use std::{
 use proptest::{prelude::*, sample::select, strategy::Strategy as Generated};
 use serde_json::{Value, json};
 use shared_context_core::{
-    CloseRound, Code, Command, OpenRound, Proposal, Reply,
+    CloseRound, Code, Command, OpenRound, Proposal, Reply, RoundsCommand,
     rounds::{Clip, PathPattern, Plan, RULES_MAX, SentDelta, Strategy, StrategyRule},
 };
 use support::TestHost;
@@ -68,7 +68,7 @@ fn session() -> TestHost {
 fn open(host: &TestHost, plan: Plan) {
     let plan = Plan { bytes_max: Some(262_144), clip: Clip::LargestFirst, ..plan };
     let open = OpenRound { plan, query: None, request_id: None };
-    host.ask("orchestrator", &Command::OpenRound(Box::new(open))).unwrap();
+    host.ask("orchestrator", &Command::Rounds(RoundsCommand::Open(Box::new(open)))).unwrap();
 }
 
 /// Operation, path and value.
@@ -83,12 +83,13 @@ fn propose(host: &TestHost, who: &str, deltas: &[Delta]) -> Result<(), Code> {
         SentDelta::new(operation, path, Some(value), "seen").unwrap()
     };
     let proposal = Proposal::new(deltas.iter().map(sent).collect(), None).unwrap();
-    let done = host.ask(who, &Command::ProposeDeltas(proposal));
+    let done = host.ask(who, &Command::Rounds(RoundsCommand::Propose(proposal)));
     done.map(drop).map_err(|error| error.code())
 }
 
 fn close(host: &TestHost) {
-    host.ask("orchestrator", &Command::CloseRound(CloseRound::default())).unwrap();
+    host.ask("orchestrator", &Command::Rounds(RoundsCommand::Close(CloseRound::default())))
+        .unwrap();
 }
 
 /// `value` below so many objects.

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use shared_context_codec::{self as codec, Time};
 use shared_context_core::{
     Batch, CloseRound, Command, Condition, Config, Delete, Key, Label, Line, OpenRound,
-    Participant, Prefix, Proposal, ReadDeltas, RedactRounds, RequestId, Write, WriteOptions,
+    Participant, Prefix, Proposal, ReadDeltas, RedactRounds, RequestId, RoundsCommand, Write,
+    WriteOptions,
     pattern::{KeyPattern, ParticipantPattern, Participants},
     port::Revision,
     rounds::{
@@ -129,9 +130,9 @@ pub fn request_id(command: &Command) -> Option<&RequestId> {
         Command::Write(it) => it.request_id.as_ref(),
         Command::Delete(it) => it.request_id.as_ref(),
         Command::WriteBatch(it) => it.request_id.as_ref(),
-        Command::OpenRound(it) => it.request_id.as_ref(),
-        Command::ProposeDeltas(it) => it.request_id.as_ref(),
-        Command::CloseRound(it) => it.request_id.as_ref(),
+        Command::Rounds(RoundsCommand::Open(it)) => it.request_id.as_ref(),
+        Command::Rounds(RoundsCommand::Propose(it)) => it.request_id.as_ref(),
+        Command::Rounds(RoundsCommand::Close(it)) => it.request_id.as_ref(),
         _ => None,
     }
 }
@@ -157,27 +158,33 @@ impl<'a> Members<'a> {
     /// The command of a request about rounds.
     fn rounds(&self) -> Option<Command> {
         Some(match self.text("action")? {
-            "open_round" => Command::OpenRound(Box::new(OpenRound {
+            "open_round" => Command::Rounds(RoundsCommand::Open(Box::new(OpenRound {
                 plan: self.plan()?,
                 query: self.text("query").map(str::to_owned),
                 request_id: self.request_id()?,
-            })),
+            }))),
             "propose_deltas" => {
                 let deltas = self.objects("deltas").into_iter().map(|it| it.delta_of_round());
                 let deltas = deltas.collect::<Option<_>>()?;
-                Command::ProposeDeltas(Proposal::new(deltas, self.request_id()?).ok()?)
+                Command::Rounds(RoundsCommand::Propose(
+                    Proposal::new(deltas, self.request_id()?).ok()?,
+                ))
             }
-            "close_round" => Command::CloseRound(CloseRound {
+            "close_round" => Command::Rounds(RoundsCommand::Close(CloseRound {
                 clip: self.maybe("clip", |it| Clip::parse(it).ok())?,
                 discards: self.0.get("discard").and_then(Value::as_bool).unwrap_or_default(),
                 request_id: self.request_id()?,
-            }),
+            })),
             "redact_rounds" => {
                 let reason = Line::parse("reason", self.text("reason")?).ok()?;
-                Command::RedactRounds(RedactRounds::new(self.text("text")?, reason).ok()?)
+                Command::Rounds(RoundsCommand::Redact(
+                    RedactRounds::new(self.text("text")?, reason).ok()?,
+                ))
             }
-            "read_state" => Command::ReadState { round: self.number("round") },
-            "read_deltas" => Command::ReadDeltas(ReadDeltas {
+            "read_state" => {
+                Command::Rounds(RoundsCommand::ReadState { round: self.number("round") })
+            }
+            "read_deltas" => Command::Rounds(RoundsCommand::ReadDeltas(ReadDeltas {
                 path: self.maybe("path", |it| SentPath::parse(it).ok())?,
                 round: self.number("round"),
                 after: self.maybe("after", |it| {
@@ -185,8 +192,8 @@ impl<'a> Members<'a> {
                     Some((round.parse().ok()?, sequence.parse().ok()?))
                 })?,
                 limit: u32::try_from(self.number("limit").unwrap_or(LIMIT_DEFAULT)).ok()?,
-            }),
-            "convergence" => Command::ReadConvergence,
+            })),
+            "convergence" => Command::Rounds(RoundsCommand::ReadConvergence),
             _ => return None,
         })
     }

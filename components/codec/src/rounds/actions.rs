@@ -1,6 +1,6 @@
 //! The actions of rounds (003).
 
-use shared_context_core::{Code, Command, Error, Line, RedactRounds};
+use shared_context_core::{Code, Command, Error, Line, RedactRounds, RoundsCommand};
 
 #[cfg(feature = "schema")]
 use super::{
@@ -116,7 +116,7 @@ actions! {
             round: u64,
         }
         answers StateReply<'_>;
-        |it| Ok(Command::ReadState { round: it.round });
+        |it| Ok(Command::Rounds(RoundsCommand::ReadState { round: it.round }));
 
     /// Read who proposed what and why, and what became of it, oldest first; of all places, or
     /// of one and what is below it.
@@ -148,7 +148,7 @@ actions! {
         needs {}
         takes {}
         answers ConvergenceReply;
-        |_it| Ok(Command::ReadConvergence);
+        |_it| Ok(Command::Rounds(RoundsCommand::ReadConvergence));
 
     /// Replace every text of states and deltas that has this text in it by a marker, everywhere
     /// it is kept. For a secret that slipped in.
@@ -166,6 +166,6 @@ actions! {
         answers RedactRoundsReply<'_>;
         |it| {
             let reason = Line::parse("reason", &it.reason)?;
-            Ok(Command::RedactRounds(RedactRounds::new(&it.text, reason)?))
+            Ok(Command::Rounds(RoundsCommand::Redact(RedactRounds::new(&it.text, reason)?)))
         };
 }

@@ -2,10 +2,7 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use shared_context_core::{
-    reply::{DeltaRead, DeltasPage, Proposed},
-    rounds::{Fate, Json, Loss, Status},
-};
+use shared_context_core::rounds::{DeltaRead, DeltasPage, Fate, Json, Loss, Proposed, Status};
 
 use crate::json::Time;
 
@@ -96,15 +93,15 @@ struct LossForm<'a> {
 }
 
 /// A value as it is kept: canonical text is JSON.
-pub(crate) fn raw(it: &Json) -> &RawValue {
+pub(super) fn raw(it: &Json) -> &RawValue {
     serde_json::from_slice(it.as_str().as_bytes()).unwrap_or(RawValue::NULL)
 }
 
-pub(crate) fn proposed(it: Proposed, revision: u64) -> ProposedReply {
+pub(super) fn proposed(it: Proposed, revision: u64) -> ProposedReply {
     ProposedReply { round: it.round, first_sequence: it.first, last_sequence: it.last(), revision }
 }
 
-pub(crate) fn deltas(it: &DeltasPage, revision: u64) -> DeltasReply<'_> {
+pub(super) fn deltas(it: &DeltasPage, revision: u64) -> DeltasReply<'_> {
     DeltasReply {
         deltas: it.deltas.iter().map(delta).collect(),
         next_after: it.next_after.map(|(round, sequence)| format!("{round}.{sequence}")),

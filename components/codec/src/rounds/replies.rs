@@ -3,13 +3,12 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use shared_context_core::{
-    reply::{RoundsRedacted, StateRead},
-    rounds::{Clipped, Convergence, Ended, Round, StrategyRule},
+use shared_context_core::rounds::{
+    Clipped, Convergence, Ended, Reply, Round, RoundsRedacted, StateRead, StrategyRule,
 };
 
-use super::deltas::raw;
-use crate::json::Time;
+use super::deltas::{self, raw};
+use crate::json::{Time, to_vec};
 
 /// A round.
 #[derive(Serialize)]
@@ -209,11 +208,23 @@ pub(crate) struct RedactRoundsReply<'a> {
     revision: u64,
 }
 
-pub(crate) fn redacted(it: &RoundsRedacted, revision: u64) -> RedactRoundsReply<'_> {
+/// The JSON of what was answered of rounds.
+pub(crate) fn encode(reply: &Reply, revision: u64) -> Vec<u8> {
+    match reply {
+        Reply::Round(it) => to_vec(&round(it, revision)),
+        Reply::Proposed(it) => to_vec(&deltas::proposed(*it, revision)),
+        Reply::State(it) => to_vec(&state(it, revision)),
+        Reply::Deltas(it) => to_vec(&deltas::deltas(it, revision)),
+        Reply::Convergence(it) => to_vec(&convergence(it, revision)),
+        Reply::Redacted(it) => to_vec(&redacted(it, revision)),
+    }
+}
+
+fn redacted(it: &RoundsRedacted, revision: u64) -> RedactRoundsReply<'_> {
     RedactRoundsReply { places: it.places, markers: &it.markers, revision }
 }
 
-pub(crate) fn round(it: &Round, revision: u64) -> RoundReply<'_> {
+fn round(it: &Round, revision: u64) -> RoundReply<'_> {
     RoundReply { round: it.into(), revision }
 }
 
@@ -292,7 +303,7 @@ impl From<Convergence> for ConvergenceForm {
     }
 }
 
-pub(crate) fn state(it: &StateRead, revision: u64) -> StateReply<'_> {
+fn state(it: &StateRead, revision: u64) -> StateReply<'_> {
     StateReply {
         round: it.round,
         state: raw(&it.document),
@@ -303,7 +314,7 @@ pub(crate) fn state(it: &StateRead, revision: u64) -> StateReply<'_> {
     }
 }
 
-pub(crate) fn convergence(rounds: &[Round], revision: u64) -> ConvergenceReply {
+fn convergence(rounds: &[Round], revision: u64) -> ConvergenceReply {
     let ended = rounds.iter().filter_map(|it| Some((it.number, it.ended.as_ref()?)));
     let rounds = ended.map(|(round, it)| RoundConvergence {
         round,

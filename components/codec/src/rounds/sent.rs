@@ -1,12 +1,11 @@
 //! Parts of commands on rounds (003).
 
 use shared_context_core::{
-    Command, Error, RequestId,
-    command::{CloseRound, OpenRound, Proposal, ReadDeltas, check_deltas},
+    Command, Error, RequestId, RoundsCommand,
     pattern::ParticipantPattern,
     rounds::{
-        Clip, PathPattern, Plan, RoundError, SentDelta as Delta, SentPath, Strategy, StrategyRule,
-        Weight, WeightRule,
+        Clip, CloseRound, OpenRound, PathPattern, Plan, Proposal, ReadDeltas, RoundError,
+        SentDelta as Delta, SentPath, Strategy, StrategyRule, Weight, WeightRule, check_deltas,
     },
 };
 
@@ -69,7 +68,7 @@ pub fn open_round(
     request_id: Option<RequestId>,
 ) -> Result<Command, Error> {
     let plan = plan.check()?;
-    Ok(Command::OpenRound(Box::new(OpenRound { plan, query, request_id })))
+    Ok(Command::Rounds(RoundsCommand::Open(Box::new(OpenRound { plan, query, request_id }))))
 }
 
 /// The command to propose `deltas`.
@@ -91,7 +90,9 @@ pub fn propose_deltas(
     let deltas = all_but_later(deltas, &mut later)?;
     match later {
         Some(error) => Err(error),
-        None => Proposal::new(deltas, request_id).map(Command::ProposeDeltas),
+        None => {
+            Proposal::new(deltas, request_id).map(|it| Command::Rounds(RoundsCommand::Propose(it)))
+        }
     }
 }
 
@@ -106,7 +107,7 @@ pub fn close_round(
     request_id: Option<RequestId>,
 ) -> Result<Command, Error> {
     let clip = clip.map(Clip::parse).transpose()?;
-    Ok(Command::CloseRound(CloseRound { clip, discards, request_id }))
+    Ok(Command::Rounds(RoundsCommand::Close(CloseRound { clip, discards, request_id })))
 }
 
 /// The command to read deltas, those after `after` by round and sequence.
@@ -122,7 +123,7 @@ pub fn read_deltas(
 ) -> Result<Command, Error> {
     let limit = limit(at_most)?;
     let path = path.map(SentPath::parse).transpose()?;
-    Ok(Command::ReadDeltas(ReadDeltas { path, round, after, limit }))
+    Ok(Command::Rounds(RoundsCommand::ReadDeltas(ReadDeltas { path, round, after, limit })))
 }
 
 impl SentPlan {

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{entry::EntryRecord, format_1};
 use crate::{
-    Error,
+    Error, RoundsReply,
     command::{Batch, Condition, Delete, Write, WriteOptions},
     kv::Revision,
-    reply::{BatchWritten, Deleted, Proposed, Reply, Written},
+    reply::{BatchWritten, Deleted, Reply, Written},
+    rounds::Proposed,
     rounds::{Round, rows::RoundRecord},
     row::{damaged, decode_either, digest, encode, list_to_store, stored_key},
     store::{
@@ -94,8 +95,10 @@ pub(crate) fn encode_answer(
             it.written.iter().map(WrittenRecord::new).collect(),
             it.deleted.iter().map(DeletedRecord::new).collect(),
         ),
-        Reply::Round(it) => AnswerRecord::Round(RoundRecord::new(it, 0)),
-        Reply::Proposed(it) => AnswerRecord::Proposed(it.round, it.first, it.count),
+        Reply::Rounds(RoundsReply::Round(it)) => AnswerRecord::Round(RoundRecord::new(it, 0)),
+        Reply::Rounds(RoundsReply::Proposed(it)) => {
+            AnswerRecord::Proposed(it.round, it.first, it.count)
+        }
         _ => return Err(damaged("this kind of answer is not remembered")),
     };
     encode(&RequestRecord { digest, revision: revision.0, answer })
@@ -128,9 +131,9 @@ pub(crate) fn decode_answer(bytes: &[u8], digest: [u8; 16]) -> Result<(Revision,
     let reply = match it.answer {
         AnswerRecord::Written(it) => Reply::Written(it.into_written()?),
         AnswerRecord::Deleted(it) => Reply::Deleted(it.into_deleted()?),
-        AnswerRecord::Round(it) => Reply::Round(Box::new(it.into_round()?)),
+        AnswerRecord::Round(it) => Reply::Rounds(RoundsReply::Round(Box::new(it.into_round()?))),
         AnswerRecord::Proposed(round, first, count) => {
-            Reply::Proposed(Proposed { round, first, count })
+            Reply::Rounds(RoundsReply::Proposed(Proposed { round, first, count }))
         }
         AnswerRecord::Batch(written, deleted) => {
             let written = written.into_iter().map(WrittenRecord::into_written);

@@ -20,7 +20,8 @@
 //! with, `state` what it begins with. `check` tells whether a delta fits; `claim`
 //! takes deltas apart, `merge` settles what they claim, `nesting` keeps of that what can
 //! hold together, `apply` makes the next state of it, and `clip` makes that fit its limit. `close` puts these in a row. `redaction` takes
-//! a text out of all of them. `request` is what can be asked of rounds. `rows` is what
+//! a text out of all of them. `commands` is what can be asked of rounds
+//! and what is answered, `request` what is sent with it. `rows` is what
 //! is stored of rounds, `stored` reads it, and carries and redacts it; `weight` counts what a round takes in a document.
 
 mod apply;
@@ -28,6 +29,7 @@ mod check;
 mod claim;
 mod clip;
 mod close;
+mod commands;
 mod history;
 mod json;
 mod merge;
@@ -51,6 +53,7 @@ pub(crate) use clip::check_size;
 pub use clip::{Clipped, PARTS_MAX};
 pub use close::{Closing, Fate, Loss, Status};
 pub(crate) use close::{close, discard};
+pub use commands::{Command, DeltaRead, DeltasPage, Proposed, Reply, RoundsRedacted, StateRead};
 pub use history::{KeptRound, RoundHistory};
 pub use json::{DEPTH_MAX, Json};
 pub use merge::Why;

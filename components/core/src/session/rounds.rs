@@ -9,18 +9,32 @@ use super::{
 use crate::{
     Error,
     audit::AuditAction,
-    command::{CloseRound, OpenRound, Proposal, ReadDeltas, RedactRounds},
     kv::{Bucket, Change},
     record,
-    reply::{DeltaRead, DeltasPage, PAGE_BYTES_MAX, Proposed, Reply, RoundsRedacted, StateRead},
+    reply::{self, PAGE_BYTES_MAX},
     rounds::{
-        self, Closing, Delta, Ended, Json, KeptRound, Path, Redaction, Round, RoundError, Rounds,
-        SentDelta, Share, State, Status, rows, stored::Stored,
+        self, CloseRound, Closing, Command, Delta, DeltaRead, DeltasPage, Ended, Json, KeptRound,
+        OpenRound, Path, Proposal, Proposed, ReadDeltas, RedactRounds, Redaction, Reply, Round,
+        RoundError, Rounds, RoundsRedacted, SentDelta, Share, State, StateRead, Status, rows,
+        stored::Stored,
     },
 };
 
 impl<B: Bucket> Opened<'_, B> {
-    pub(super) fn open_round(&self, open: &OpenRound) -> Result<Decision, Error> {
+    /// Does what `command` asks of the rounds.
+    pub(super) fn rounds(&self, command: &Command) -> Result<Decision, Error> {
+        match command {
+            Command::Open(open) => self.open_round(open),
+            Command::Propose(proposal) => self.propose_deltas(proposal),
+            Command::Close(close) => self.close_round(close),
+            Command::ReadState { round } => self.read_state(*round),
+            Command::ReadDeltas(read) => self.read_deltas(read),
+            Command::ReadConvergence => self.read_convergence(),
+            Command::Redact(redact) => self.redact_rounds(redact),
+        }
+    }
+
+    fn open_round(&self, open: &OpenRound) -> Result<Decision, Error> {
         let asked = self.asked(open.request_id.as_ref(), || rows::open_digest(open))?;
         if let Some(first) = self.first_of_rounds(asked.as_ref(), self.require_orchestrator())? {
             return Ok(first);
@@ -56,7 +70,7 @@ impl<B: Bucket> Opened<'_, B> {
         finish(draft, &rounds, AuditAction::OpenRound, round.number, asked, reply)
     }
 
-    pub(super) fn propose_deltas(&self, proposal: &Proposal) -> Result<Decision, Error> {
+    fn propose_deltas(&self, proposal: &Proposal) -> Result<Decision, Error> {
         let asked = self.asked(proposal.request_id.as_ref(), || rows::proposal_digest(proposal))?;
         if let Some(first) = self.first_of_rounds(asked.as_ref(), self.require_participant())? {
             return Ok(first);
@@ -112,7 +126,7 @@ impl<B: Bucket> Opened<'_, B> {
         Ok((delta, bytes))
     }
 
-    pub(super) fn close_round(&self, close: &CloseRound) -> Result<Decision, Error> {
+    fn close_round(&self, close: &CloseRound) -> Result<Decision, Error> {
         let asked = self.asked(close.request_id.as_ref(), || rows::close_digest(close))?;
         if let Some(first) = self.first_of_rounds(asked.as_ref(), self.require_orchestrator())? {
             return Ok(first);
@@ -156,13 +170,13 @@ impl<B: Bucket> Opened<'_, B> {
         finish(draft, &rounds, AuditAction::CloseRound, number, asked, reply)
     }
 
-    pub(super) fn read_state(&self, round: Option<u64>) -> Result<Decision, Error> {
+    fn read_state(&self, round: Option<u64>) -> Result<Decision, Error> {
         self.require_whole()?;
         let rounds = self.stored().rounds()?;
         let number = round.unwrap_or(rounds.last);
         check_kept(&rounds, number, rounds.last)?;
         let open = if round.is_none() { rounds.open } else { None };
-        Ok(self.answer(Reply::State(Box::new(StateRead {
+        Ok(self.told(Reply::State(Box::new(StateRead {
             round: number,
             document: self.stored().document(number)?,
             bytes_max: open.as_ref().map_or(rounds.bytes_max, |it| it.bytes_max),
@@ -170,7 +184,7 @@ impl<B: Bucket> Opened<'_, B> {
         }))))
     }
 
-    pub(super) fn read_deltas(&self, read: &ReadDeltas) -> Result<Decision, Error> {
+    fn read_deltas(&self, read: &ReadDeltas) -> Result<Decision, Error> {
         self.require_whole()?;
         let rounds = self.stored().rounds()?;
         let newest = rounds.open.as_ref().map_or(rounds.last, |it| it.number);
@@ -197,23 +211,23 @@ impl<B: Bucket> Opened<'_, B> {
                 let last = page.deltas.last().map(|it| (it.round, it.delta.sequence));
                 if last.is_some() && (page.deltas.len() == limit || bytes > room) {
                     page.next_after = last;
-                    return Ok(self.answer(Reply::Deltas(page)));
+                    return Ok(self.told(Reply::Deltas(page)));
                 }
                 room = room.saturating_sub(bytes);
                 page.deltas.push(it);
             }
         }
-        Ok(self.answer(Reply::Deltas(page)))
+        Ok(self.told(Reply::Deltas(page)))
     }
 
-    pub(super) fn read_convergence(&self) -> Result<Decision, Error> {
+    fn read_convergence(&self) -> Result<Decision, Error> {
         self.require_whole()?;
         let rounds = self.stored().rounds()?;
         let all = (rounds.oldest.max(1)..=rounds.last).map(|it| Ok(self.stored().ended(it)?.0));
-        Ok(self.answer(Reply::Convergence(all.collect::<Result<_, Error>>()?)))
+        Ok(self.told(Reply::Convergence(all.collect::<Result<_, Error>>()?)))
     }
 
-    pub(super) fn redact_rounds(
+    fn redact_rounds(
         &self,
         RedactRounds { text, reason }: &RedactRounds,
     ) -> Result<Decision, Error> {
@@ -228,18 +242,23 @@ impl<B: Bucket> Opened<'_, B> {
                 changes.push(put(row, answer));
             }
         }
-        let reply = Reply::RoundsRedacted(RoundsRedacted {
+        let reply = Reply::Redacted(RoundsRedacted {
             places: redaction.places,
             markers: redaction.markers.into_iter().collect(),
         });
         if changes.is_empty() {
-            return Ok(self.answer(reply));
+            return Ok(self.told(reply));
         }
         let mut draft = Draft::new(self)?;
         draft.changes.extend(changes);
         let about = About { reason: Some(reason), ..About::default() };
         draft.tell(AuditAction::RedactRounds, about);
-        draft.commit(reply, None)
+        draft.commit(reply::Reply::Rounds(reply), None)
+    }
+
+    /// Answers a read.
+    fn told(&self, reply: Reply) -> Decision {
+        self.answer(reply::Reply::Rounds(reply))
     }
 
     /// Returns the stored rounds of the session.
@@ -301,6 +320,7 @@ fn finish<B: Bucket>(
 ) -> Result<Decision, Error> {
     draft.changes.push(put(rows::ROUNDS, rows::encode_rounds(rounds)?));
     draft.tell(action, About { round: Some(round), ..About::default() });
+    let reply = reply::Reply::Rounds(reply);
     let request = answer_row(asked, draft.revision, &reply)?;
     draft.commit(reply, request)
 }

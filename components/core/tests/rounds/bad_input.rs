@@ -1,7 +1,8 @@
 //! What is refused: with which code, and that nothing has changed.
 
 use shared_context_core::{
-    CloseRound, Code, Command, Error, OpenRound, Proposal, ReadDeltas, Reply,
+    CloseRound, Code, Command, Error, OpenRound, Proposal, ReadDeltas, Reply, RoundsCommand,
+    RoundsReply,
     rounds::{Clip, DELTAS_MAX, Plan, SentDelta, Strategy, Weight},
 };
 
@@ -87,7 +88,7 @@ fn what_does_not_fit_the_state_is_refused_when_it_is_proposed() {
 fn a_query_for_a_later_round_is_malformed_before_all() {
     let host = begun();
     let open = OpenRound { query: Some("again".to_owned()), ..OpenRound::default() };
-    let open = Command::OpenRound(Box::new(open));
+    let open = Command::Rounds(RoundsCommand::Open(Box::new(open)));
     assert_eq!(code(host.ask(CHIEF, &open)), Code::MalformedRequest);
 }
 
@@ -152,9 +153,9 @@ fn weights_are_shares_and_strategies_known() {
 fn one_round_is_open_at_a_time_and_numbers_only_rise() {
     let host = session();
     assert_eq!(code(propose(&host, A, "add $.rules [1]")), Code::RoundNotOpen);
-    let close_it = Command::CloseRound(CloseRound::default());
+    let close_it = Command::Rounds(RoundsCommand::Close(CloseRound::default()));
     assert_eq!(code(host.ask(CHIEF, &close_it)), Code::RoundNotOpen);
-    let open_it = Command::OpenRound(Box::default());
+    let open_it = Command::Rounds(RoundsCommand::Open(Box::default()));
     assert_eq!(code(host.ask(A, &open_it)), Code::Forbidden);
     assert_eq!(code(host.ask("admin", &open_it)), Code::Forbidden);
     assert_eq!(open(&host, Plan::default()), 1);
@@ -174,7 +175,7 @@ fn the_query_is_given_once_and_changed_by_deltas() {
     let host = session();
     let ask = |query: &str| {
         let open = OpenRound { query: Some(query.to_owned()), ..OpenRound::default() };
-        host.ask(CHIEF, &Command::OpenRound(Box::new(open)))
+        host.ask(CHIEF, &Command::Rounds(RoundsCommand::Open(Box::new(open))))
     };
     assert_eq!(code(ask(&"why ".repeat(15_000))), Code::StateTooLarge, "more than a state holds");
     ask("Which customers churned?").unwrap();
@@ -274,7 +275,7 @@ fn what_is_kept_of_a_round_is_little_more_than_it_took_whatever_its_deltas_say()
         worst = worst.max(largest);
         let discard = CloseRound { discards: true, ..CloseRound::default() };
         open(&host, Plan::default());
-        host.ask(CHIEF, &Command::CloseRound(discard)).unwrap();
+        host.ask(CHIEF, &Command::Rounds(RoundsCommand::Close(discard))).unwrap();
     }
     assert!((200_000..2_000_000).contains(&worst), "{worst} bytes");
 }
@@ -295,29 +296,34 @@ fn of_ten_thousand_deltas_the_first_two_thousand_are_taken() {
 #[test]
 fn a_retry_is_answered_as_the_first_time_and_another_request_refused() {
     let host = session();
-    let open_it = Command::OpenRound(Box::new(OpenRound {
+    let open_it = Command::Rounds(RoundsCommand::Open(Box::new(OpenRound {
         plan: plan(&[("*", 0.5)], &[("$.bindings", "expert-override:subagent:a")]),
         query: Some("q".to_owned()),
         request_id: Some(request_id("open")),
-    }));
+    })));
     let first = host.ask(CHIEF, &open_it).unwrap();
     assert_eq!(host.ask(CHIEF, &open_it).unwrap(), first);
     let proposal = |delta| {
         let deltas = vec![sent(delta).unwrap()];
-        Command::ProposeDeltas(Proposal { deltas, request_id: Some(request_id("propose")) })
+        Command::Rounds(RoundsCommand::Propose(Proposal {
+            deltas,
+            request_id: Some(request_id("propose")),
+        }))
     };
     let first = host.ask(A, &proposal("add $.rules [1]")).unwrap();
     assert_eq!(host.ask(A, &proposal("add $.rules [1]")).unwrap(), first);
     assert_eq!(code(host.ask(A, &proposal("add $.rules [2]"))), Code::RequestIdReused);
     assert_eq!(deltas(&host, None).len(), 1);
-    let close_it = Command::CloseRound(CloseRound {
+    let close_it = Command::Rounds(RoundsCommand::Close(CloseRound {
         request_id: Some(request_id("close")),
         ..CloseRound::default()
-    });
+    }));
     let first = host.ask(CHIEF, &close_it).unwrap();
     assert_eq!(host.ask(CHIEF, &close_it).unwrap(), first);
     // The answer to a proposal stays what it was, though its round has ended.
-    let Reply::Proposed(again) = host.ask(A, &proposal("add $.rules [1]")).unwrap().reply else {
+    let Reply::Rounds(RoundsReply::Proposed(again)) =
+        host.ask(A, &proposal("add $.rules [1]")).unwrap().reply
+    else {
         panic!()
     };
     assert_eq!((again.round, again.first, again.count), (1, 1, 1));
@@ -329,7 +335,7 @@ fn a_round_can_be_discarded_and_says_so_of_every_delta() {
     propose(&host, A, r#"add $.bindings.order "o:1""#).unwrap();
     let before = state(&host);
     let discard = CloseRound { discards: true, ..CloseRound::default() };
-    let it = round(host.ask(CHIEF, &Command::CloseRound(discard)).unwrap().reply);
+    let it = round(host.ask(CHIEF, &Command::Rounds(RoundsCommand::Close(discard))).unwrap().reply);
     let ended = it.ended.unwrap();
     assert!(ended.is_discarded && ended.refused == 1 && ended.applied == 0);
     assert_eq!(state(&host), before);
@@ -343,13 +349,14 @@ fn a_round_whose_state_would_be_too_large_stays_open_where_nothing_may_be_clippe
     open(&host, clipping(Clip::Reject, 1_000));
     propose(&host, A, &format!("add $.entities [{:?},1]", "x".repeat(2_000))).unwrap();
     let before = host.rows("");
-    let refused = host.ask(CHIEF, &Command::CloseRound(CloseRound::default()));
+    let refused = host.ask(CHIEF, &Command::Rounds(RoundsCommand::Close(CloseRound::default())));
     let Err(Error::Round(error)) = refused else { panic!("{refused:?}") };
     assert_eq!(error.code(), Code::StateTooLarge);
     assert!(error.to_string().contains("$['entities'][0]"), "{error}");
     assert_eq!(host.rows(""), before);
     let clip = Some(Clip::LargestFirst);
-    let close_it = Command::CloseRound(CloseRound { clip, ..CloseRound::default() });
+    let close_it =
+        Command::Rounds(RoundsCommand::Close(CloseRound { clip, ..CloseRound::default() }));
     let ended = round(host.ask(CHIEF, &close_it).unwrap().reply).ended.unwrap();
     assert_eq!(ended.clipped.len(), 1);
     assert_eq!(at(&host, "/entities"), serde_json::json!([1]));
@@ -362,9 +369,14 @@ fn who_is_limited_to_some_keys_takes_no_part_and_sees_nothing() {
     let limited = "subagent:a only inv_*";
     assert_eq!(code(propose(&host, limited, "add $.rules [1]")), Code::Forbidden);
     for read in [
-        Command::ReadState { round: None },
-        Command::ReadConvergence,
-        Command::ReadDeltas(ReadDeltas { path: None, round: None, after: None, limit: 1 }),
+        Command::Rounds(RoundsCommand::ReadState { round: None }),
+        Command::Rounds(RoundsCommand::ReadConvergence),
+        Command::Rounds(RoundsCommand::ReadDeltas(ReadDeltas {
+            path: None,
+            round: None,
+            after: None,
+            limit: 1,
+        })),
     ] {
         assert_eq!(code(host.ask(limited, &read)), Code::Forbidden);
     }

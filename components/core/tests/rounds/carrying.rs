@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use shared_context_core::{
-    Code, Command, Error, Line, Participant, RedactRounds, Reply,
+    Code, Command, Error, Line, Participant, RedactRounds, Reply, RoundsCommand,
     portable::Portable,
     rounds::{Clip, KeptRound, Mark, Marks, Operation, Plan, State, Status, Weight},
     time::Timestamp,
@@ -38,11 +38,13 @@ fn restored(document: &str, marks: Marks) -> State {
 
 /// All that can be read of rounds.
 fn told(host: &TestHost) -> impl PartialEq + std::fmt::Debug + use<> {
-    let convergence = host.ask(A, &Command::ReadConvergence).unwrap().reply;
+    let convergence = host.ask(A, &Command::Rounds(RoundsCommand::ReadConvergence)).unwrap().reply;
     let last = read(host, None);
     let states: Vec<_> = (0..=last.round)
         .filter_map(|it| {
-            host.ask(A, &Command::ReadState { round: Some(it) }).ok().map(|it| it.reply)
+            host.ask(A, &Command::Rounds(RoundsCommand::ReadState { round: Some(it) }))
+                .ok()
+                .map(|it| it.reply)
         })
         .collect();
     (last, deltas(host, None), convergence, states)
@@ -149,7 +151,7 @@ fn what_a_redaction_of_numbers_left_can_be_carried_too() {
     propose(&here, A, &numbers).unwrap();
     close(&here);
     let text = RedactRounds::new("1234", Line::parse("reason", "a PIN").unwrap()).unwrap();
-    here.ask(CHIEF, &Command::RedactRounds(text)).unwrap();
+    here.ask(CHIEF, &Command::Rounds(RoundsCommand::Redact(text))).unwrap();
     let there = import(export(&here)).unwrap();
     assert_eq!(told(&there), told(&here));
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use shared_context_core::{
-    CloseRound, Code, Command,
+    CloseRound, Code, Command, RoundsCommand,
     rounds::{Clip, PARTS_MAX, Plan},
 };
 
@@ -91,7 +91,7 @@ fn what_was_bound_before_is_never_clipped() {
     // What stays for certain is too large by itself.
     open(&host, Plan::default());
     propose(&host, HEAVY, &format!("modify $.query {:?}", "x".repeat(2_000))).unwrap();
-    let close_it = Command::CloseRound(CloseRound::default());
+    let close_it = Command::Rounds(RoundsCommand::Close(CloseRound::default()));
     assert_eq!(code(host.ask(CHIEF, &close_it)), Code::StateTooLarge);
     propose(&host, HEAVY, r#"modify $.query "shorter""#).unwrap();
     close(&host);
@@ -129,12 +129,13 @@ fn a_state_has_so_many_parts_however_small() {
     }
     open(&host, reject());
     propose(&host, LIGHT, &items(1_001)).unwrap();
-    let close_it = Command::CloseRound(CloseRound::default());
+    let close_it = Command::Rounds(RoundsCommand::Close(CloseRound::default()));
     let refused = host.ask(CHIEF, &close_it).unwrap_err();
     assert_eq!(refused.code(), Code::StateTooLarge);
     assert!(refused.to_string().contains("10001 bindings, entities and rules"), "{refused}");
     let clip = Some(Clip::LowestWeightFirst);
-    let close_it = Command::CloseRound(CloseRound { clip, ..CloseRound::default() });
+    let close_it =
+        Command::Rounds(RoundsCommand::Close(CloseRound { clip, ..CloseRound::default() }));
     let ended = crate::round(host.ask(CHIEF, &close_it).unwrap().reply).ended.unwrap();
     assert_eq!((ended.clipped.len(), ended.applied), (1, 1));
     assert_eq!(at(&host, "/entities").as_array().unwrap().len(), PARTS_MAX);

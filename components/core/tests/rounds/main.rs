@@ -21,11 +21,11 @@ mod support;
 use serde_json::Value;
 use shared_context_core::{
     CloseRound, Code, Command, Error, OpenRound, Proposal, ReadDeltas, Reply, RequestId,
+    RoundsCommand, RoundsReply,
     pattern::{ParticipantPattern, Participants},
-    reply::{DeltaRead, DeltasPage, Proposed, StateRead},
     rounds::{
-        Clip, PathPattern, Plan, Round, SentDelta, SentPath, Status, Strategy, StrategyRule,
-        Weight, WeightRule,
+        Clip, DeltaRead, DeltasPage, PathPattern, Plan, Proposed, Round, SentDelta, SentPath,
+        StateRead, Status, Strategy, StrategyRule, Weight, WeightRule,
     },
 };
 use support::TestHost;
@@ -68,11 +68,12 @@ fn plan(weights: &[(&str, f64)], strategies: &[(&str, &str)]) -> Plan {
 
 fn open(host: &TestHost, plan: Plan) -> u64 {
     let open = OpenRound { plan, query: None, request_id: None };
-    round(host.ask(CHIEF, &Command::OpenRound(Box::new(open))).unwrap().reply).number
+    round(host.ask(CHIEF, &Command::Rounds(RoundsCommand::Open(Box::new(open)))).unwrap().reply)
+        .number
 }
 
 fn round(reply: Reply) -> Round {
-    let Reply::Round(round) = reply else { panic!("{reply:?}") };
+    let Reply::Rounds(RoundsReply::Round(round)) = reply else { panic!("{reply:?}") };
     *round
 }
 
@@ -89,13 +90,19 @@ fn propose(host: &TestHost, who: &str, delta: &str) -> Result<Proposed, Error> {
 
 fn propose_all(host: &TestHost, who: &str, deltas: &[&str]) -> Result<Proposed, Error> {
     let deltas = deltas.iter().map(|it| sent(it)).collect::<Result<_, _>>()?;
-    let proposal = Command::ProposeDeltas(Proposal::new(deltas, None)?);
-    let Reply::Proposed(proposed) = host.ask(who, &proposal)?.reply else { panic!() };
+    let proposal = Command::Rounds(RoundsCommand::Propose(Proposal::new(deltas, None)?));
+    let Reply::Rounds(RoundsReply::Proposed(proposed)) = host.ask(who, &proposal)?.reply else {
+        panic!()
+    };
     Ok(proposed)
 }
 
 fn close(host: &TestHost) -> Round {
-    round(host.ask(CHIEF, &Command::CloseRound(CloseRound::default())).unwrap().reply)
+    round(
+        host.ask(CHIEF, &Command::Rounds(RoundsCommand::Close(CloseRound::default())))
+            .unwrap()
+            .reply,
+    )
 }
 
 /// A round of these deltas, each `(who, delta)`.
@@ -108,8 +115,9 @@ fn play(host: &TestHost, plan: Plan, deltas: &[(&str, &str)]) -> Round {
 }
 
 fn read(host: &TestHost, round: Option<u64>) -> StateRead {
-    let read = host.ask("subagent:reader", &Command::ReadState { round }).unwrap();
-    let Reply::State(state) = read.reply else { panic!() };
+    let read =
+        host.ask("subagent:reader", &Command::Rounds(RoundsCommand::ReadState { round })).unwrap();
+    let Reply::Rounds(RoundsReply::State(state)) = read.reply else { panic!() };
     *state
 }
 
@@ -128,7 +136,9 @@ fn deltas(host: &TestHost, path: Option<&str>) -> Vec<DeltaRead> {
 }
 
 fn page(host: &TestHost, read: ReadDeltas) -> DeltasPage {
-    let Reply::Deltas(page) = host.ask("admin", &Command::ReadDeltas(read)).unwrap().reply else {
+    let Reply::Rounds(RoundsReply::Deltas(page)) =
+        host.ask("admin", &Command::Rounds(RoundsCommand::ReadDeltas(read))).unwrap().reply
+    else {
         panic!()
     };
     page

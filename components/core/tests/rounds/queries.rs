@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use shared_context_core::{
-    Code, Command, ReadDeltas, Reply,
+    Code, Command, ReadDeltas, Reply, RoundsCommand, RoundsReply,
     audit::AuditAction,
     rounds::{Clip, Plan, ROUNDS_KEPT, SentPath},
 };
@@ -116,7 +116,7 @@ fn every_state_can_be_read_again_as_long_as_it_is_kept() {
         assert_eq!(query(round), json!(round.to_string()));
     }
     for round in [0, rounds - ROUNDS_KEPT, rounds + 1, u64::MAX] {
-        let asked = host.ask(A, &Command::ReadState { round: Some(round) });
+        let asked = host.ask(A, &Command::Rounds(RoundsCommand::ReadState { round: Some(round) }));
         assert_eq!(code(asked), Code::RoundNotFound, "{round}");
     }
     assert_eq!(deltas(&host, None).len(), usize::try_from(ROUNDS_KEPT).unwrap());
@@ -147,7 +147,7 @@ fn of_large_rounds_fewer_are_kept() {
     assert!((4..10).contains(kept.last().unwrap()), "{kept:?}");
     let oldest = deltas(&host, None)[0].round;
     assert_eq!(usize::try_from(12 - oldest).unwrap() + 1, *kept.last().unwrap());
-    let asked = host.ask(A, &Command::ReadState { round: Some(oldest - 1) });
+    let asked = host.ask(A, &Command::Rounds(RoundsCommand::ReadState { round: Some(oldest - 1) }));
     assert_eq!(code(asked), Code::RoundNotFound);
     // Small ones take little: of those many are kept again.
     for _ in 0..70 {
@@ -169,8 +169,8 @@ fn the_first_state_can_be_read_before_any_round() {
 fn convergence_is_the_share_of_single_values_that_stayed() {
     let host = session();
     let tell = || {
-        let asked = host.ask(A, &Command::ReadConvergence).unwrap();
-        let Reply::Convergence(rounds) = asked.reply else { panic!() };
+        let asked = host.ask(A, &Command::Rounds(RoundsCommand::ReadConvergence)).unwrap();
+        let Reply::Rounds(RoundsReply::Convergence(rounds)) = asked.reply else { panic!() };
         let told = rounds.into_iter().map(|it| it.ended.unwrap().convergence);
         told.map(|it| (it.unchanged, it.paths)).collect::<Vec<_>>()
     };
@@ -217,7 +217,14 @@ fn a_path_that_was_asked_for_is_one_of_the_state_as_it_is() {
     let host = session();
     play(&host, Plan::default(), &[(A, "add $.entities [1,2,3]")]);
     let path = Some(SentPath::parse("$.entities[-4]").unwrap());
-    let asked =
-        host.ask(A, &Command::ReadDeltas(ReadDeltas { path, round: None, after: None, limit: 1 }));
+    let asked = host.ask(
+        A,
+        &Command::Rounds(RoundsCommand::ReadDeltas(ReadDeltas {
+            path,
+            round: None,
+            after: None,
+            limit: 1,
+        })),
+    );
     assert_eq!(code(asked), Code::PathNotFound);
 }

@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared_context_core::{
-    CloseRound, Code, Command, Line, OpenRound, Proposal, RedactRounds, Reply,
+    CloseRound, Code, Command, Line, OpenRound, Proposal, RedactRounds, Reply, RoundsCommand,
+    RoundsReply,
     audit::AuditAction,
-    reply::RoundsRedacted,
-    rounds::{Clip, Plan, SentDelta},
+    rounds::{Clip, Plan, RoundsRedacted, SentDelta},
 };
 
 use crate::{
@@ -23,11 +23,13 @@ const SECRET: &str = "s3cr3t";
 
 fn asking(text: &str) -> Command {
     let reason = Line::parse("reason", "an API key").unwrap();
-    Command::RedactRounds(RedactRounds::new(text, reason).unwrap())
+    Command::Rounds(RoundsCommand::Redact(RedactRounds::new(text, reason).unwrap()))
 }
 
 pub(crate) fn redact(host: &TestHost, who: &str) -> RoundsRedacted {
-    let Reply::RoundsRedacted(redacted) = host.ask(who, &asking(SECRET)).unwrap().reply else {
+    let Reply::Rounds(RoundsReply::Redacted(redacted)) =
+        host.ask(who, &asking(SECRET)).unwrap().reply
+    else {
         panic!()
     };
     redacted
@@ -47,11 +49,11 @@ pub(crate) fn leaking() -> TestHost {
         &[(A, 0.5), ("subagent:b", 0.2)],
         &[("$.entities[*].s3cr3t", "union"), ("$..b", "majority-vote")],
     );
-    let open_it = Command::OpenRound(Box::new(OpenRound {
+    let open_it = Command::Rounds(RoundsCommand::Open(Box::new(OpenRound {
         plan: Plan { bytes_max: Some(1_000), clip: Clip::LargestFirst, ..plan.clone() },
         query: Some("Who has s3cr3t?".to_owned()),
         request_id: Some(request_id("open")),
-    }));
+    })));
     host.ask(CHIEF, &open_it).unwrap();
     for (who, delta) in [
         (A, r#"add $.bindings {"is s3cr3t":"c:1","plain":"s3cr3t"}"#.to_owned()),
@@ -64,9 +66,10 @@ pub(crate) fn leaking() -> TestHost {
     }
     let why = SentDelta::new("add", "$.rules", Some("1"), "Read s3cr3t in a file").unwrap();
     let proposal = Proposal::new(vec![why], None).unwrap();
-    host.ask(A, &Command::ProposeDeltas(proposal)).unwrap();
+    host.ask(A, &Command::Rounds(RoundsCommand::Propose(proposal))).unwrap();
     let request_id = Some(request_id("close"));
-    let close_it = Command::CloseRound(CloseRound { request_id, ..CloseRound::default() });
+    let close_it =
+        Command::Rounds(RoundsCommand::Close(CloseRound { request_id, ..CloseRound::default() }));
     host.ask(CHIEF, &close_it).unwrap();
     play(&host, Plan::default(), &[(A, r#"modify $.query "asked""#)]);
     open(&host, plan);
@@ -101,7 +104,9 @@ fn a_secret_goes_from_every_row_in_one_commit() {
 
     // What is told of sizes is told of what is there.
     let told = read(&host, Some(2)).document.bytes();
-    let Reply::Convergence(rounds) = host.ask(A, &Command::ReadConvergence).unwrap().reply else {
+    let Reply::Rounds(RoundsReply::Convergence(rounds)) =
+        host.ask(A, &Command::Rounds(RoundsCommand::ReadConvergence)).unwrap().reply
+    else {
         panic!()
     };
     assert_eq!(usize::try_from(rounds[1].ended.as_ref().unwrap().bytes).unwrap(), told);
@@ -213,7 +218,7 @@ proptest! {
             close(&host);
             redact(&host, CHIEF);
             prop_assert_eq!(leaks(&host), [""; 0]);
-            Ok((state(&host), deltas(&host, None), host.ask(A, &Command::ReadConvergence).unwrap().reply))
+            Ok((state(&host), deltas(&host, None), host.ask(A, &Command::Rounds(RoundsCommand::ReadConvergence)).unwrap().reply))
         };
         let (first, then) = (play(true)?, play(false)?);
         prop_assert_eq!(first, then);

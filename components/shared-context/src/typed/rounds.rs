@@ -3,7 +3,9 @@
 use shared_context_codec::parts::rounds::{
     self as parts, SentDelta, SentPlan, SentStrategy, SentWeight,
 };
-use shared_context_core::{Command, Error, Line, Outcome, RedactRounds, Reply};
+use shared_context_core::{
+    Command, Error, Line, Outcome, RedactRounds, Reply, RoundsCommand, RoundsReply,
+};
 
 use super::{answer, perform, store::parse_request_id, types};
 use crate::{
@@ -55,7 +57,12 @@ impl Guest for Component {
         caller: types::Caller,
         round: Option<u64>,
     ) -> Result<RoundAnswer, types::Error> {
-        perform(&session, caller, Ok(Command::ReadState { round }), about_a_round)
+        perform(
+            &session,
+            caller,
+            Ok(Command::Rounds(RoundsCommand::ReadState { round })),
+            about_a_round,
+        )
     }
 
     fn read_deltas(
@@ -70,7 +77,7 @@ impl Guest for Component {
         let command = parts::read_deltas(path.as_deref(), round, after, limit);
         perform(&session, caller, command, |outcome| {
             let types::Answer { json, revision } = answer(&outcome);
-            let Reply::Deltas(it) = outcome.reply else { return None };
+            let Reply::Rounds(RoundsReply::Deltas(it)) = outcome.reply else { return None };
             let next_after = it.next_after.map(|(round, sequence)| Position { round, sequence });
             Some(Page { json, next_after, revision })
         })
@@ -84,13 +91,13 @@ impl Guest for Component {
     ) -> Result<types::Answer, types::Error> {
         let command = || -> Result<Command, Error> {
             let reason = Line::parse("reason", &reason)?;
-            Ok(Command::RedactRounds(RedactRounds::new(&text, reason)?))
+            Ok(Command::Rounds(RoundsCommand::Redact(RedactRounds::new(&text, reason)?)))
         };
         perform(&session, caller, command(), |outcome| Some(answer(&outcome)))
     }
 
     fn convergence(session: String, caller: types::Caller) -> Result<types::Answer, types::Error> {
-        let command = Ok(Command::ReadConvergence);
+        let command = Ok(Command::Rounds(RoundsCommand::ReadConvergence));
         perform(&session, caller, command, |outcome| Some(answer(&outcome)))
     }
 }
@@ -98,9 +105,9 @@ impl Guest for Component {
 fn about_a_round(outcome: Outcome) -> Option<RoundAnswer> {
     let types::Answer { json, revision } = answer(&outcome);
     let round = match outcome.reply {
-        Reply::Round(it) => it.number,
-        Reply::Proposed(it) => it.round,
-        Reply::State(it) => it.round,
+        Reply::Rounds(RoundsReply::Round(it)) => it.number,
+        Reply::Rounds(RoundsReply::Proposed(it)) => it.round,
+        Reply::Rounds(RoundsReply::State(it)) => it.round,
         _ => return None,
     };
     Some(RoundAnswer { round, json, revision })

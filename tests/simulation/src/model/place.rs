@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use shared_context_core::{
-    Caller, Code, Command, Config, Credential, Key, Prefix, Reply, SessionId,
+    Caller, Code, Command, Config, Credential, Key, Prefix, Reply, RoundsCommand, SessionId,
     audit::{AuditAction, AuditRecord},
     namespace::Namespace,
     pattern::KeyPatterns,
@@ -144,9 +144,11 @@ impl Place {
             Command::Audit { since, limit } => {
                 only_admin().map(|()| (revision, Reply::Audit(view.audited(since.0, *limit))))
             }
-            Command::ReadState { .. } | Command::ReadDeltas(_) | Command::ReadConvergence => {
-                view.read_rounds(who, command)
-            }
+            Command::Rounds(
+                RoundsCommand::ReadState { .. }
+                | RoundsCommand::ReadDeltas(_)
+                | RoundsCommand::ReadConvergence,
+            ) => view.read_rounds(who, command),
             other => panic!("{other:?} is no read"),
         }
     }

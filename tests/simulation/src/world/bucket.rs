@@ -3,7 +3,7 @@
 use std::{cell::Cell, panic::resume_unwind, rc::Rc};
 
 use shared_context_core::{
-    Command,
+    Command, RoundsCommand,
     memory_kv::MemoryBucket,
     port::{Bucket, Change, CommitError, Kv, KvError, ReadError, Revision, Row},
 };
@@ -148,8 +148,7 @@ impl SimBucket<'_> {
 
     /// Whether it closes a round in which something nests deep.
     fn closes_what_is_deep(&self) -> bool {
-        let closes =
-            matches!(&self.instance.command, Some(Command::CloseRound(it)) if !it.discards);
+        let closes = matches!(&self.instance.command, Some(Command::Rounds(RoundsCommand::Close(it))) if !it.discards);
         closes && self.opened.session.as_ref().is_some_and(|it| it.rounds.nests_deeper(20))
     }
 

@@ -14,11 +14,14 @@ mod redacted;
 
 use serde_json::json;
 use shared_context_core::{
-    CloseRound, Code, Command, OpenRound, Proposal, ReadDeltas, Reply, RequestId,
+    CloseRound, Code, Command, OpenRound, Proposal, ReadDeltas, Reply, RequestId, RoundsCommand,
+    RoundsReply,
     audit::AuditAction,
     port::Revision,
-    reply::{DeltaRead, DeltasPage, Proposed, StateRead},
-    rounds::{Clip, Delta, Ended, Json, ROUNDS_KEPT, Round, Status},
+    rounds::{
+        Clip, Delta, DeltaRead, DeltasPage, Ended, Json, Proposed, ROUNDS_KEPT, Round, StateRead,
+        Status,
+    },
 };
 
 use super::{
@@ -35,10 +38,18 @@ impl Model {
     /// rounds.
     pub fn change_rounds(&self, clock: u64, who: &str, command: &Command) -> Option<Done> {
         let (id, action, may) = match command {
-            Command::OpenRound(it) => (&it.request_id, AuditAction::OpenRound, "orchestrator"),
-            Command::CloseRound(it) => (&it.request_id, AuditAction::CloseRound, "orchestrator"),
-            Command::ProposeDeltas(it) => (&it.request_id, AuditAction::ProposeDeltas, who),
-            Command::RedactRounds(it) => return Some(self.redact_rounds(clock, who, it)),
+            Command::Rounds(RoundsCommand::Open(it)) => {
+                (&it.request_id, AuditAction::OpenRound, "orchestrator")
+            }
+            Command::Rounds(RoundsCommand::Close(it)) => {
+                (&it.request_id, AuditAction::CloseRound, "orchestrator")
+            }
+            Command::Rounds(RoundsCommand::Propose(it)) => {
+                (&it.request_id, AuditAction::ProposeDeltas, who)
+            }
+            Command::Rounds(RoundsCommand::Redact(it)) => {
+                return Some(self.redact_rounds(clock, who, it));
+            }
             _ => return None,
         };
         let id = id.as_ref();
@@ -47,9 +58,9 @@ impl Model {
         }
         let mut next = self.begun(clock);
         let done = match command {
-            Command::OpenRound(it) => next.open_round(who, it),
-            Command::CloseRound(it) => next.close_round(who, it),
-            Command::ProposeDeltas(it) => next.propose(who, it),
+            Command::Rounds(RoundsCommand::Open(it)) => next.open_round(who, it),
+            Command::Rounds(RoundsCommand::Close(it)) => next.close_round(who, it),
+            Command::Rounds(RoundsCommand::Propose(it)) => next.propose(who, it),
             _ => return None,
         };
         Some(match done {
@@ -118,7 +129,7 @@ impl Model {
             fates: Vec::new(),
             state: rounds.now().clone(),
         });
-        Ok((round.number, Reply::Round(Box::new(round))))
+        Ok((round.number, Reply::Rounds(RoundsReply::Round(Box::new(round)))))
     }
 
     fn propose(&mut self, who: &str, asked: &Proposal) -> Result<(u64, Reply), Code> {
@@ -144,7 +155,7 @@ impl Model {
         open.proposals.push(first);
         open.deltas.extend(deltas);
         let round = open.round.number;
-        Ok((round, Reply::Proposed(Proposed { round, first, count })))
+        Ok((round, Reply::Rounds(RoundsReply::Proposed(Proposed { round, first, count }))))
     }
 
     fn close_round(&mut self, who: &str, asked: &CloseRound) -> Result<(u64, Reply), Code> {
@@ -180,7 +191,7 @@ impl Model {
             rounds.first = None;
             rounds.ended.retain(|it, _| *it + ROUNDS_KEPT > round.number);
         }
-        Ok((round.number, Reply::Round(Box::new(round))))
+        Ok((round.number, Reply::Rounds(RoundsReply::Round(Box::new(round)))))
     }
 
     /// The answer to `read_state`, `read_deltas` and `convergence`.
@@ -190,21 +201,25 @@ impl Model {
         }
         let rounds = &self.rounds;
         let reply = match command {
-            Command::ReadState { round } => {
+            Command::Rounds(RoundsCommand::ReadState { round }) => {
                 let number = round.unwrap_or(rounds.last());
                 let state = rounds.state(number).ok_or(Code::RoundNotFound)?;
                 let open = rounds.open.as_ref().map(|it| it.round.clone());
                 let open = open.filter(|_| round.is_none());
-                Reply::State(Box::new(StateRead {
+                Reply::Rounds(RoundsReply::State(Box::new(StateRead {
                     round: number,
                     document: Json::restore(&text(state)).unwrap(),
                     bytes_max: open.as_ref().map_or(rounds.bytes_max, |it| it.bytes_max),
                     open,
-                }))
+                })))
             }
-            Command::ReadDeltas(asked) => Reply::Deltas(self.read_deltas(asked)?),
-            Command::ReadConvergence => {
-                Reply::Convergence(rounds.ended.values().map(|it| it.round.clone()).collect())
+            Command::Rounds(RoundsCommand::ReadDeltas(asked)) => {
+                Reply::Rounds(RoundsReply::Deltas(self.read_deltas(asked)?))
+            }
+            Command::Rounds(RoundsCommand::ReadConvergence) => {
+                Reply::Rounds(RoundsReply::Convergence(
+                    rounds.ended.values().map(|it| it.round.clone()).collect(),
+                ))
             }
             other => panic!("{other:?} reads no round"),
         };

@@ -3,12 +3,11 @@
 
 use serde_json::{Map, Value};
 use shared_context_core::{
-    RedactRounds, Reply,
+    RedactRounds, Reply, RoundsReply,
     audit::AuditAction,
     digest::sha256,
     port::Revision,
-    reply::RoundsRedacted,
-    rounds::{Json, Path, Provenance, Step},
+    rounds::{Json, Path, Provenance, RoundsRedacted, Step},
 };
 
 use super::{
@@ -46,7 +45,8 @@ impl Model {
         let places = found.markers.len() as u32;
         found.markers.sort();
         found.markers.dedup();
-        let reply = Reply::RoundsRedacted(RoundsRedacted { places, markers: found.markers });
+        let reply =
+            Reply::Rounds(RoundsReply::Redacted(RoundsRedacted { places, markers: found.markers }));
         if places == 0 {
             return (Ok((Revision(self.revision), reply)), None);
         }
