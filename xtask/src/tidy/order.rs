@@ -29,8 +29,10 @@ struct Ordered {
     label: &'static str,
 }
 
-const ORDERED: &[Ordered] =
-    &[Ordered { source: "components/core/src/", label: "Order in core: `" }];
+const ORDERED: &[Ordered] = &[
+    Ordered { source: "components/core/src/", label: "Order in core: `" },
+    Ordered { source: "components/codec/src/", label: "Order in codec: `" },
+];
 
 /// Checks the modules of every crate that has an order.
 pub(super) fn check(files: &[File]) -> Vec<Finding> {

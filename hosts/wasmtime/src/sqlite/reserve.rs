@@ -4,12 +4,13 @@
 //! Not here: which commits may use it.
 
 use std::{
-    fs::{self, File},
+    fs,
     io::{self, Write as _},
     path::PathBuf,
 };
 
 use super::file::with_suffix;
+use crate::folder::private;
 
 /// What is set aside. A deletion writes some dozen pages, and the log is emptied after
 /// each while the disk is full.
@@ -72,7 +73,7 @@ impl Reserve {
 
     /// Makes the file longer. What is announced only is no room yet, so it is written.
     fn append(&self, bytes: usize) -> io::Result<()> {
-        let mut file = File::options().create(true).append(true).open(&self.path)?;
+        let mut file = private().create(true).append(true).open(&self.path)?;
         file.write_all(&vec![1; bytes])
     }
 
@@ -93,7 +94,7 @@ impl Reserve {
 
     /// Shortens the file to `bytes`.
     fn shorten(&self, bytes: u64) -> bool {
-        let file = File::options().write(true).open(&self.path);
+        let file = private().open(&self.path);
         file.and_then(|it| it.set_len(bytes)).is_ok()
     }
 }
