@@ -238,7 +238,7 @@ mod tests {
         files.push(file(&format!("{CORE}lib.rs"), root));
         files.retain(|it| it.path != format!("{CORE}{path}"));
         files.push(file(&format!("{CORE}{path}"), text));
-        check(&files).iter().map(ToString::to_string).collect()
+        check_crate(&ORDERED[0], &files).iter().map(ToString::to_string).collect()
     }
 
     fn check_one(path: &str, text: &str) -> Vec<String> {
@@ -330,7 +330,10 @@ mod tests {
 
     #[test]
     fn a_document_without_the_line_is_reported() {
-        let found = check(&[file(DOCUMENT, "# Parts\n"), file(&format!("{CORE}key.rs"), "")]);
+        let found = check_crate(
+            &ORDERED[0],
+            &[file(DOCUMENT, "# Parts\n"), file(&format!("{CORE}key.rs"), "")],
+        );
         assert_eq!(found.len(), 1);
         assert!(found.iter().all(|it| it.message.starts_with("states no order of the modules")));
     }
