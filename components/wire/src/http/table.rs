@@ -81,10 +81,11 @@ impl Act {
         self.route.rest(self.published.members).filter(move |_| is_read)
     }
 
-    /// The members that stand in the body.
+    /// The members that stand in the body. The name of a request stands in a header.
     pub(crate) fn in_body(self) -> impl Iterator<Item = &'static Member> {
         let is_read = self.route.method == codec::Method::Get;
-        self.route.rest(self.published.members).filter(move |_| !is_read)
+        let members = self.route.rest(self.published.members);
+        members.filter(move |it| !is_read && it.name != "request_id")
     }
 }
 

@@ -69,6 +69,7 @@ fn what_is_no_request_on_rounds_is_refused() {
     post(&bench, "/deltas", "", 400, "the body is empty, it must be a JSON object; for example");
     post(&bench, "/deltas", "{}", 400, "missing field `deltas`");
     post(&bench, "/deltas", r#"{"deltas":[],"round":1}"#, 400, "no member");
+    post(&bench, "/close", r#"{"request_id":"a"}"#, 400, r#"no member \"request_id\""#);
     post(&bench, "/deltas", r#"{"deltas":{}}"#, 400, "deltas: invalid type");
     let nowhere = BIND.replace("$.bindings", "bindings");
     let told = post(&bench, "/deltas", &nowhere, 400, "INVALID_PATH").json();
