@@ -45,6 +45,8 @@ pub enum Canary {
     HidesFromTheOrchestrator,
     /// The history of an entry leaves out what others wrote before.
     ForgetsOthersVersions,
+    /// The audit trail leaves out the first record of who has a later one in it.
+    ForgetsTheFirst,
     /// An audit record tells the value.
     LogsValues,
     /// Every change is logged twice.
@@ -69,7 +71,7 @@ pub enum Canary {
 
 impl Canary {
     /// Every canary.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::IgnoresExpected,
         Self::DropsAChange,
         Self::LosesDeletes,
@@ -87,6 +89,7 @@ impl Canary {
         Self::SettlesConditions,
         Self::HidesFromTheOrchestrator,
         Self::ForgetsOthersVersions,
+        Self::ForgetsTheFirst,
         Self::LogsValues,
         Self::LogsTwice,
         Self::TellsValues,
@@ -119,6 +122,7 @@ impl Canary {
             Self::SettlesConditions => "settles_conditions",
             Self::HidesFromTheOrchestrator => "hides_from_the_orchestrator",
             Self::ForgetsOthersVersions => "forgets_others_versions",
+            Self::ForgetsTheFirst => "forgets_the_first",
             Self::LogsValues => "logs_values",
             Self::LogsTwice => "logs_twice",
             Self::TellsValues => "tells_values",

@@ -74,6 +74,17 @@ impl World {
                 }
                 Ok(reply)
             }
+            (Some(Canary::ForgetsTheFirst), Ok(mut reply)) if ask.action() == "audit" => {
+                if let Ok(mut body) = serde_json::from_slice::<Value>(&reply.body)
+                    && let Some(all) = body.get_mut("records").and_then(Value::as_array_mut)
+                    && let Some(who) = all.first().and_then(|it| it.get("written_by")).cloned()
+                    && all.iter().skip(1).any(|it| it.get("written_by") == Some(&who))
+                {
+                    all.remove(0);
+                    reply.body = body.to_string().into_bytes();
+                }
+                Ok(reply)
+            }
             (Some(Canary::SettlesConditions), Err(failure)) => {
                 self.settled(ask, &failure).ok_or(failure)
             }
