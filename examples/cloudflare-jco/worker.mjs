@@ -17,12 +17,12 @@ const MODULES = {
   "shared-context.core3.wasm": core3,
 };
 
-/** The session that its object is named after: `session/main`. */
+/** What its object is named after: the session `session/main`, the project `project/webshop`. */
 export class Session extends DurableObject {
   #component = new Component(MODULES, {
     kv: kv(this.ctx.storage),
     clock: { nowMs: () => BigInt(Date.now()) },
-    log: { audit: (session, done) => this.#audit({ session, ...done }) },
+    log: { audit: (scope, done) => this.#audit({ [scope.tag]: scope.val, ...done }) },
     tokenizer: { encodings: () => [], count: () => undefined },
   });
 
@@ -62,31 +62,32 @@ export class Session extends DurableObject {
 }
 
 /**
- * `POST /{session}` with a request of the JSON tool. It believes the header `caller`,
+ * `POST /{session}` or `POST /projects/{project}` with a request of the JSON tool. It believes the header `caller`,
  * which says as JSON who calls: put your own authentication in front.
  */
 export default {
   async fetch(request, env) {
-    const session = sessionOf(request);
-    if (session === undefined) {
-      return refuse(404, { code: "NOT_FOUND", message: "there is POST /{session}, and nothing else" });
+    const scope = scopeOf(request);
+    if (scope === undefined) {
+      const message = "there is POST /{session} and POST /projects/{project}, and nothing else";
+      return refuse(404, { code: "NOT_FOUND", message });
     }
     const caller = callerOf(request);
     if (caller === undefined) {
       const message = 'the header `caller` says who calls, such as {"participant":"orchestrator"}';
       return refuse(401, { code: "UNAUTHENTICATED", message });
     }
-    const { ok, error } = await ask(env, session, caller, await request.bytes());
+    const { ok, error } = await ask(env, scope, caller, await request.bytes());
     if (error) return refuse(STATUSES[error.code] ?? 400, error);
     const headers = { "content-type": "application/json", revision: String(ok.revision) };
     return new Response(ok.body, { headers });
   },
 };
 
-/** Has the session's object perform a request. */
-async function ask(env, session, caller, request) {
+/** Has the object named `scope` perform a request. */
+async function ask(env, scope, caller, request) {
   try {
-    return await env.SESSION.getByName(`session/${session}`).invoke(caller, request);
+    return await env.SESSION.getByName(scope).invoke(caller, request);
   } catch (error) {
     // The object was ended under the request: its storage failed, or it was moved.
     console.error(error.stack ?? String(error));
@@ -106,10 +107,14 @@ function refuse(status, { code, message, details }) {
   return Response.json({ error }, { status });
 }
 
-/** The session that is asked for; nothing if it is not asked as it should be. */
-function sessionOf({ method, url }) {
+/** The session or project that is asked for; nothing if it is not asked as it should be. */
+function scopeOf({ method, url }) {
+  if (method !== "POST") return undefined;
   try {
-    return method === "POST" ? decodeURIComponent(new URL(url).pathname.slice(1)) : undefined;
+    const { pathname } = new URL(url);
+    const project = pathname.match(/^\/projects\/([^/]*)$/)?.[1];
+    if (project !== undefined) return `project/${decodeURIComponent(project)}`;
+    return `session/${decodeURIComponent(pathname.slice(1))}`;
   } catch {
     return undefined;
   }

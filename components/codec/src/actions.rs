@@ -3,26 +3,38 @@
 //! What each takes is declared with it. A member that it does not take is rejected by
 //! name, unless it is another action's and `null`; one that may be absent may be `null`.
 
-use shared_context_core::{Command, Error};
+use shared_context_core::{Command, Error, ScopeKind};
 
 use crate::{
     action::{ActionInfo, Form, route::Published},
     form,
     json::ParseError,
+    project,
     refusal::malformed,
     rounds, session, store,
 };
 
 /// Every action, those of 000 §3 first.
 pub fn actions() -> impl Iterator<Item = &'static ActionInfo> {
-    let systems =
-        [store::entries::ACTIONS, store::snapshots::ACTIONS, rounds::ACTIONS, session::ACTIONS];
+    let systems = [
+        store::entries::ACTIONS,
+        store::snapshots::ACTIONS,
+        rounds::ACTIONS,
+        session::ACTIONS,
+        project::ACTIONS,
+    ];
     systems.into_iter().flatten()
 }
 
 /// Every action with its form.
 pub(crate) fn forms() -> impl Iterator<Item = (&'static ActionInfo, &'static Form)> {
-    let forms = [store::entries::FORMS, store::snapshots::FORMS, rounds::FORMS, session::FORMS];
+    let forms = [
+        store::entries::FORMS,
+        store::snapshots::FORMS,
+        rounds::FORMS,
+        session::FORMS,
+        project::FORMS,
+    ];
     actions().zip(forms.into_iter().flatten())
 }
 
@@ -33,6 +45,7 @@ pub fn published() -> impl Iterator<Item = (&'static ActionInfo, &'static Publis
         store::snapshots::PUBLISHED,
         rounds::PUBLISHED,
         session::PUBLISHED,
+        project::PUBLISHED,
     ];
     actions().zip(published.into_iter().flatten())
 }
@@ -60,16 +73,19 @@ fn is_member(name: &str) -> bool {
     actions().any(|it| it.takes(name))
 }
 
-/// Reads the command out of `request`.
+/// Reads the command out of `request`, which is about a `kind` of scope.
 ///
 /// # Errors
 ///
 /// `MALFORMED_REQUEST`, `INVALID_KEY`, `INVALID_PATH`, `FORMAT_TOO_NEW`,
 /// `DOCUMENT_ALTERED`.
-pub(crate) fn command(request: &[u8]) -> Result<Command, Error> {
+pub(crate) fn command(kind: ScopeKind, request: &[u8]) -> Result<Command, Error> {
     let name = named_in(request).map_err(malformed)?;
     let found = forms().find(|(it, _)| it.name == name);
-    let (action, form) = found.ok_or_else(|| unknown_action(&name))?;
+    let (action, form) = found.ok_or_else(|| unknown_action(kind, &name))?;
+    if action.scope != kind {
+        return Err(misdirected(action, kind));
+    }
     (form.command)(request, is_member)
         .map_err(|ParseError(what)| malformed(ParseError(of(action, what))))?
 }
@@ -87,10 +103,19 @@ fn of(action: &ActionInfo, what: String) -> String {
     }
 }
 
-/// A refusal of an action that is not there.
-fn unknown_action(name: &str) -> Error {
+/// Returns the error for an action that is done to another kind of scope.
+fn misdirected(action: &ActionInfo, kind: ScopeKind) -> Error {
+    let (name, about, named) = (action.name, action.scope.as_str(), kind.as_str());
+    Error::malformed(format!(
+        "action {name} is about a {about}, and the request names a {named}; ask for it at \
+         /v1/{about}s/{{{about}}}"
+    ))
+}
+
+/// Returns the error for an action that does not exist.
+fn unknown_action(kind: ScopeKind, name: &str) -> Error {
     let shown: String = name.chars().take(40).collect();
-    let names: Vec<&str> = actions().map(|it| it.name).collect();
+    let names: Vec<&str> = actions().filter(|it| it.scope == kind).map(|it| it.name).collect();
     let known = names.join(", ");
     Error::malformed(format!("action {shown:?} is not known; known are {known}"))
 }
@@ -118,7 +143,8 @@ mod tests {
                 assert_eq!(is_read, !action.is_change, "{name:?}");
                 let named = route.path.split('/').filter_map(|it| it.strip_prefix('{'));
                 for member in named.filter_map(|it| it.strip_suffix('}')) {
-                    assert!(member == "session" || action.takes(member), "{name:?} {member}");
+                    let is_scope = member == action.scope.as_str();
+                    assert!(is_scope || action.takes(member), "{name:?} {member}");
                 }
                 assert!(route.without.is_none_or(|it| action.takes(it)), "{name:?}");
                 for member in route.rest(members) {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use shared_context_core::{
-    Label, Line,
+    Label, Line, ScopeKind,
     audit::AuditRecord,
     reply::{AuditPage, ChangesPage},
 };
@@ -97,18 +97,23 @@ impl<'a> From<&'a AuditRecord> for AuditForm<'a> {
     }
 }
 
-/// Writes the line of a host's log that reports what was done in `session`
-/// (000 §8.5), without a line break.
-pub fn audit_line(session: &str, done: &AuditForm<'_>) -> String {
+/// Writes the line of a host's log that reports what was done to the session or project
+/// `id` (000 §8.5), without a line break.
+pub fn audit_line(kind: ScopeKind, id: &str, done: &AuditForm<'_>) -> String {
     #[derive(Serialize)]
     struct LogLine<'a> {
         level: &'static str,
-        session: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        session: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        project: Option<&'a str>,
         #[serde(flatten)]
         done: &'a AuditForm<'a>,
         target: &'static str,
     }
-    let line = LogLine { level: "INFO", session, done, target: "shared_context::audit" };
+    let of_kind = |it| (kind == it).then_some(id);
+    let (session, project) = (of_kind(ScopeKind::Session), of_kind(ScopeKind::Project));
+    let line = LogLine { level: "INFO", session, project, done, target: "shared_context::audit" };
     serde_json::to_string(&line).unwrap_or_default()
 }
 

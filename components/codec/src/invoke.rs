@@ -1,7 +1,7 @@
 //! One request of the JSON tool, from bytes to bytes.
 
 use shared_context_core::{
-    self as core, Command, Config, Error, Outcome, SessionId, execute,
+    self as core, Command, Config, Error, Outcome, ProjectCommand, Scope, ScopeKind, execute,
     pattern::KeyPatterns,
     port::{Clock, Kv, Log, Ports, Tokenizer},
     portable::Portable,
@@ -96,7 +96,7 @@ impl Caller {
     }
 }
 
-/// Performs `request` on the session named by `scope` (`session/{id}`).
+/// Performs `request` on `scope` (`session/{id}` or `project/{id}`).
 ///
 /// # Errors
 ///
@@ -107,7 +107,8 @@ pub fn invoke<K: Kv, C: Clock, L: Log, T: Tokenizer>(
     caller: &Caller,
     request: &[u8],
 ) -> Result<Reply, Failure> {
-    let outcome = perform(ports, session_of(scope), caller, actions::command(request))?;
+    let (kind, id) = split(scope);
+    let outcome = perform(ports, kind, id, caller, actions::command(kind, request))?;
     Ok(Reply {
         revision: outcome.revision.0,
         body: reply::encode(&outcome),
@@ -116,8 +117,8 @@ pub fn invoke<K: Kv, C: Clock, L: Log, T: Tokenizer>(
     })
 }
 
-/// Removes what has expired in the session named by `scope`, and tells when the
-/// next of its entries expires, or earlier, in milliseconds since the epoch.
+/// Removes what has expired in `scope`, and returns when the next of its entries expires,
+/// or earlier, in milliseconds since the epoch. Nothing expires in a project.
 ///
 /// # Errors
 ///
@@ -126,53 +127,66 @@ pub fn wake<K: Kv, C: Clock, L: Log, T: Tokenizer>(
     ports: &Ports<'_, K, C, L, T>,
     scope: &str,
 ) -> Result<Option<u64>, Failure> {
-    let caller = Caller::trusted("admin");
-    let outcome = perform(ports, session_of(scope), &caller, Ok(Command::Sweep))?;
-    Ok(outcome.next_expiry.map(|it| it.0))
+    match split(scope) {
+        (ScopeKind::Project, _) => Ok(None),
+        (kind, id) => {
+            let caller = Caller::trusted("admin");
+            let outcome = perform(ports, kind, id, &caller, Ok(Command::Sweep))?;
+            Ok(outcome.next_expiry.map(|it| it.0))
+        }
+    }
 }
 
-fn session_of(scope: &str) -> &str {
-    scope.strip_prefix("session/").unwrap_or_default()
+/// Splits `scope` into kind and id. What has no known kind is a session of no valid id.
+fn split(scope: &str) -> (ScopeKind, &str) {
+    ScopeKind::split(scope).unwrap_or((ScopeKind::Session, ""))
 }
 
-/// Performs `command`, or refuses what was no command, on `session`.
+/// Performs `command`, or rejects what was no command, on the `kind` of scope that is
+/// called `id`.
 ///
 /// # Errors
 ///
 /// As [`invoke`].
 pub fn perform<K: Kv, C: Clock, L: Log, T: Tokenizer>(
     ports: &Ports<'_, K, C, L, T>,
-    session: &str,
+    kind: ScopeKind,
+    id: &str,
     caller: &Caller,
     command: Result<Command, Error>,
 ) -> Result<Outcome, Error> {
     let caller = caller.check()?;
     match command {
         Ok(command) => {
-            let session = session_for(session, &command)?;
-            execute(ports, &session, &caller, &command)
+            let scope = scope_for(kind, id, &command)?;
+            execute(ports, &scope, &caller, &command)
         }
-        Err(error) => Err(match SessionId::new(session) {
-            Some(session) => refuse(ports.kv, &session, &caller, error),
+        Err(error) => Err(match Scope::new(kind, id) {
+            Some(scope) => refuse(ports.kv, &scope, &caller, error),
             None => error,
         }),
     }
 }
 
-/// The session that `command` is for.
+/// Returns the scope that `command` is for.
 ///
 /// # Errors
 ///
-/// `MALFORMED_REQUEST` when it is to be created under a name that no session can
-/// have, `SESSION_NOT_FOUND` when it is not.
-fn session_for(id: &str, command: &Command) -> Result<SessionId, Error> {
-    match (SessionId::new(id), command) {
-        (Some(session), _) => Ok(session),
-        (None, Command::CreateSession(_) | Command::Import(_)) => Err(Error::malformed(
-            "session_id must be 1 to 128 of A-Z, a-z, 0-9, ., _ and -, \
+/// `MALFORMED_REQUEST` when it is to be created under an id that it cannot have,
+/// `SESSION_NOT_FOUND` or `PROJECT_NOT_FOUND` when it is not to be created.
+fn scope_for(kind: ScopeKind, id: &str, command: &Command) -> Result<Scope, Error> {
+    let is_new = matches!(
+        command,
+        Command::CreateSession(_) | Command::Import(_) | Command::Project(ProjectCommand::Create)
+    );
+    match Scope::new(kind, id) {
+        None if is_new => Err(Error::malformed(format!(
+            "{}_id must be 1 to 128 of A-Z, a-z, 0-9, ., _ and -, \
              the first a letter or digit; for example CAPA-2026-014",
-        )),
-        (None, _) => SessionId::parse(id),
+            kind.as_str()
+        ))),
+        Some(scope) => Ok(scope),
+        None => Scope::parse(kind, id),
     }
 }
 

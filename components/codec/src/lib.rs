@@ -15,6 +15,7 @@ mod feed;
 mod form;
 mod invoke;
 mod json;
+mod project;
 mod refusal;
 mod reply;
 mod rounds;

@@ -6,7 +6,7 @@ use shared_context_core::{Outcome, Reply, port::Revision};
 use crate::{
     feed,
     json::to_vec,
-    rounds, session,
+    project, rounds, session,
     store::{entry_replies, snapshot_replies},
 };
 
@@ -44,5 +44,9 @@ pub(crate) fn encode(outcome: &Outcome) -> Vec<u8> {
         Reply::Swept => b"{}".to_vec(),
         Reply::Prompt(it) => to_vec(&session::replies::prompt(it)),
         Reply::Audit(it) => to_vec(&feed::audit(it)),
+        Reply::Project(it) => to_vec(&project::project(it, revision)),
+        Reply::ProjectDeleted(it) => {
+            to_vec(&project::DeleteProjectReply { deleted_project: it.as_str(), revision })
+        }
     }
 }

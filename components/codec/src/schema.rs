@@ -38,6 +38,7 @@ pub fn document() -> Value {
                 "description": it.description,
                 "roles": roles,
                 "is_change": it.is_change,
+                "scope": it.scope.as_str(),
                 "request": request(it, form, &mut requests),
                 "reply": reply(form, &mut replies),
             });

@@ -4,7 +4,7 @@
 
 use shared_context_codec::audit_line;
 use shared_context_core::{
-    Key, Label, Line, Participant,
+    Key, Label, Line, Participant, Scope, ScopeKind,
     audit::{AuditAction, AuditEntry, AuditRecord},
     port::Revision,
     time::Timestamp,
@@ -13,7 +13,7 @@ use shared_context_core::{
 
 fn archived() -> AuditRecord {
     AuditRecord {
-        session: "ticket-7".to_owned(),
+        scope: Scope::new(ScopeKind::Session, "ticket-7").unwrap(),
         revision: Revision(9),
         action: AuditAction::ArchiveSession,
         participant: Participant::parse("orchestrator").unwrap(),
@@ -27,7 +27,7 @@ fn archived() -> AuditRecord {
 
 #[track_caller]
 fn check(record: &AuditRecord, line: &str) {
-    assert_eq!(audit_line(&record.session, &record.into()), line);
+    assert_eq!(audit_line(record.scope.kind(), record.scope.id(), &record.into()), line);
 }
 
 #[test]
@@ -35,6 +35,18 @@ fn a_step_in_a_sessions_life_has_no_key() {
     check(
         &archived(),
         r#"{"level":"INFO","session":"ticket-7","revision":9,"action":"archive_session","written_by":"orchestrator","written_at":"2026-02-20T14:30:00Z","target":"shared_context::audit"}"#,
+    );
+}
+
+#[test]
+fn a_line_names_the_project_that_was_changed() {
+    check(
+        &AuditRecord {
+            scope: Scope::new(ScopeKind::Project, "webshop").unwrap(),
+            action: AuditAction::CreateProject,
+            ..archived()
+        },
+        r#"{"level":"INFO","project":"webshop","revision":9,"action":"create_project","written_by":"orchestrator","written_at":"2026-02-20T14:30:00Z","target":"shared_context::audit"}"#,
     );
 }
 

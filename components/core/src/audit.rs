@@ -7,17 +7,18 @@ use crate::{
     key::{Key, Label, Line},
     kv::Revision,
     participant::Participant,
+    scope::Scope,
     time::Timestamp,
     tokens::Tokens,
 };
 
-/// The record of one thing that a committed change of a session did. Records of
+/// The record of one thing that a committed change did. Records of
 /// one commit have the same revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditRecord {
-    /// The session's id.
-    pub session: String,
-    /// The session's revision after the change.
+    /// What was changed.
+    pub scope: Scope,
+    /// Its revision after the change.
     pub revision: Revision,
     /// What was done.
     pub action: AuditAction,
@@ -25,7 +26,7 @@ pub struct AuditRecord {
     pub participant: Participant,
     /// When.
     pub at: Timestamp,
-    /// The entry it was done to; `None` for what concerns the whole session.
+    /// The entry it was done to; `None` for what concerns the whole scope.
     pub entry: Option<AuditEntry>,
     /// The snapshot it was done to or with.
     pub label: Option<Label>,
@@ -46,89 +47,110 @@ pub struct AuditEntry {
     pub value_tokens: Tokens,
 }
 
-/// What a change did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AuditAction {
+/// Declares what a change can do: each with its name in logs and on the wire, its level,
+/// and what it touches.
+macro_rules! audit_actions {
+    ($($(#[$doc:meta])+ $action:ident $name:literal: $level:ident, $touches:ident;)+) => {
+        /// What a change did.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum AuditAction {
+            $($(#[$doc])+ $action,)+
+        }
+
+        impl AuditAction {
+            /// Every action.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$action),+];
+
+            /// Returns the action's name, in logs and on the wire.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$action => $name,)+
+                }
+            }
+
+            /// Returns how much it should draw an operator's attention.
+            pub fn level(self) -> AuditLevel {
+                match self {
+                    $(Self::$action => AuditLevel::$level,)+
+                }
+            }
+
+            /// Returns what readers have to read again after it.
+            pub fn touches(self) -> Touches {
+                match self {
+                    $(Self::$action => Touches::$touches,)+
+                }
+            }
+        }
+    };
+}
+
+audit_actions! {
     /// Created or overwrote an entry.
-    Write,
+    Write "write": Info, Entry;
     /// Removed an entry.
-    Delete,
+    Delete "delete": Info, Keys;
     /// Removed an entry whose time had come.
-    Expire,
+    Expire "expire": Info, Keys;
     /// Replaced values of an entry by their digests.
-    Redact,
+    Redact "redact": Notice, Entry;
     /// Changed who may read and write an entry.
-    SetAccess,
+    SetAccess "set_access": Info, Keys;
     /// Took a snapshot.
-    Snapshot,
+    Snapshot "snapshot": Info, Entry;
     /// Made the store what a snapshot holds.
-    RestoreSnapshot,
+    RestoreSnapshot "restore_snapshot": Notice, Keys;
     /// Removed a snapshot.
-    DeleteSnapshot,
+    DeleteSnapshot "delete_snapshot": Info, Entry;
     /// Opened a round.
-    OpenRound,
+    OpenRound "open_round": Info, Entry;
     /// Proposed deltas to a round.
-    ProposeDeltas,
+    ProposeDeltas "propose_deltas": Info, Entry;
     /// Closed a round.
-    CloseRound,
+    CloseRound "close_round": Info, Entry;
     /// Replaced texts in rounds by markers.
-    RedactRounds,
+    RedactRounds "redact_rounds": Notice, Entry;
     /// Created the session.
-    CreateSession,
+    CreateSession "create_session": Notice, Everything;
     /// Created the session from an exported document.
-    ImportSession,
+    ImportSession "import_session": Notice, Everything;
     /// Made the session read-only.
-    ArchiveSession,
+    ArchiveSession "archive_session": Notice, Entry;
     /// Removed the session.
-    DeleteSession,
+    DeleteSession "delete_session": Notice, Everything;
     /// Made every credential of the session issued before void.
-    RevokeCredentials,
+    RevokeCredentials "revoke_credentials": Notice, Entry;
+    /// Created the project.
+    CreateProject "create_project": Notice, Everything;
+    /// Removed the project.
+    DeleteProject "delete_project": Notice, Everything;
 }
 
 impl AuditAction {
-    /// Every action.
-    pub const ALL: [Self; 17] = [
-        Self::Write,
-        Self::Delete,
-        Self::Expire,
-        Self::Redact,
-        Self::SetAccess,
-        Self::Snapshot,
-        Self::RestoreSnapshot,
-        Self::DeleteSnapshot,
-        Self::OpenRound,
-        Self::ProposeDeltas,
-        Self::CloseRound,
-        Self::RedactRounds,
-        Self::CreateSession,
-        Self::ImportSession,
-        Self::ArchiveSession,
-        Self::DeleteSession,
-        Self::RevokeCredentials,
-    ];
-
-    /// The action's name, in logs and on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Write => "write",
-            Self::Delete => "delete",
-            Self::Expire => "expire",
-            Self::Redact => "redact",
-            Self::SetAccess => "set_access",
-            Self::Snapshot => "snapshot",
-            Self::RestoreSnapshot => "restore_snapshot",
-            Self::DeleteSnapshot => "delete_snapshot",
-            Self::OpenRound => "open_round",
-            Self::ProposeDeltas => "propose_deltas",
-            Self::CloseRound => "close_round",
-            Self::RedactRounds => "redact_rounds",
-            Self::CreateSession => "create_session",
-            Self::ImportSession => "import_session",
-            Self::ArchiveSession => "archive_session",
-            Self::DeleteSession => "delete_session",
-            Self::RevokeCredentials => "revoke_credentials",
-        }
+    /// Finds the action that is called `name`.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == name)
     }
+}
+
+/// How much a change should draw an operator's attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuditLevel {
+    /// Agents do it day by day.
+    Info,
+    /// It changes more than that.
+    Notice,
+}
+
+/// What readers have to read again after a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Touches {
+    /// The entry it was done to, if any.
+    Entry,
+    /// That entry, and the list of keys.
+    Keys,
+    /// All they know.
+    Everything,
 }
 
 impl fmt::Display for AuditAction {

@@ -20,12 +20,16 @@ pub enum Code {
     DocumentAltered,
     /// See [`Error::SessionNotFound`].
     SessionNotFound,
+    /// See [`Error::ProjectNotFound`].
+    ProjectNotFound,
     /// See [`Error::SessionArchived`].
     SessionArchived,
     /// See [`Error::Forbidden`].
     Forbidden,
     /// See [`Error::SessionExists`].
     SessionExists,
+    /// See [`Error::ProjectExists`].
+    ProjectExists,
     /// See [`Error::RequestIdReused`].
     RequestIdReused,
     /// See [`Error::ChangesTruncated`].
@@ -69,7 +73,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in order of precedence.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 31] = [
         Self::Unauthenticated,
         Self::MalformedRequest,
         Self::InvalidKey,
@@ -77,9 +81,11 @@ impl Code {
         Self::FormatTooNew,
         Self::DocumentAltered,
         Self::SessionNotFound,
+        Self::ProjectNotFound,
         Self::SessionArchived,
         Self::Forbidden,
         Self::SessionExists,
+        Self::ProjectExists,
         Self::RequestIdReused,
         Self::ChangesTruncated,
         Self::SnapshotNotFound,
@@ -110,6 +116,8 @@ impl Code {
             Self::InvalidPath => "INVALID_PATH",
             Self::SessionNotFound => "SESSION_NOT_FOUND",
             Self::SessionExists => "SESSION_EXISTS",
+            Self::ProjectNotFound => "PROJECT_NOT_FOUND",
+            Self::ProjectExists => "PROJECT_EXISTS",
             Self::SessionArchived => "SESSION_ARCHIVED",
             Self::Forbidden => "FORBIDDEN",
             Self::RequestIdReused => "REQUEST_ID_REUSED",
@@ -149,6 +157,8 @@ impl Code {
             Self::DocumentAltered => "the document is not as it was exported",
             Self::SessionNotFound => "there is no such session, or no longer",
             Self::SessionExists => "a session of this name exists already",
+            Self::ProjectNotFound => "there is no such project, or no longer",
+            Self::ProjectExists => "a project of this name exists already",
             Self::SessionArchived => "the session is archived: it can be read, not changed",
             Self::Forbidden => "the caller may not do this",
             Self::RequestIdReused => "another request was made under this request_id before",

@@ -1,4 +1,4 @@
-//! The closed list of operations: what can be asked of a session.
+//! The closed list of operations: what can be asked of a session or a project.
 //!
 //! Every interface (typed WIT, JSON tool, HTTP, MCP) speaks this list and no
 //! other. What is in a command has been checked where it entered. What is
@@ -17,7 +17,7 @@ use crate::{
     tokens::Tokens,
 };
 
-/// What is asked of a session.
+/// What is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Creates the session.
@@ -140,6 +140,19 @@ pub enum Command {
         /// How many commits at most.
         limit: u32,
     },
+    /// Does something with a project; every other command is about a session.
+    Project(ProjectCommand),
+}
+
+/// What is asked of a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProjectCommand {
+    /// Creates the project.
+    Create,
+    /// Returns what is known of the project.
+    Show,
+    /// Removes the project and every row of it.
+    Delete,
 }
 
 /// A write of one entry.

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use crate::{
     Error,
     namespace::Namespace,
+    scope::ProjectId,
     store::{
         Limits,
         access::{AccessRule, RULES_MAX},
@@ -31,6 +32,8 @@ pub struct Config {
     pub allows_prefixes: bool,
     /// Who may read and write which keys; everyone every key when empty.
     pub access: Vec<AccessRule>,
+    /// The project that it belongs to.
+    pub project: Option<ProjectId>,
 }
 
 /// How much of its past a session keeps.

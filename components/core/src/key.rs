@@ -10,8 +10,6 @@ pub const KEY_BYTES_MAX: usize = 64;
 pub const LABEL_BYTES_MAX: usize = 64;
 /// The longest remark, in characters.
 pub const LINE_CHARS_MAX: usize = 200;
-/// The longest session id, in bytes.
-pub const SESSION_ID_BYTES_MAX: usize = 128;
 /// The longest request id, in characters.
 pub const REQUEST_ID_CHARS_MAX: usize = 64;
 
@@ -152,52 +150,9 @@ impl Line {
     }
 }
 
-/// The name of a session: 1 to 128 of `A-Z`, `a-z`, `0-9`, `.`, `_` and `-`,
-/// the first a letter or digit.
-///
-/// # Invariant
-///
-/// Every `SessionId` is valid, so it can stand in a URL path and in a bucket's
-/// name as it is.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SessionId(String);
-
-impl SessionId {
-    /// Checks `text` and takes it as a session id; `None` when it cannot be one.
-    pub fn new(text: &str) -> Option<Self> {
-        is_name(text, SESSION_ID_BYTES_MAX).then(|| Self(text.to_owned()))
-    }
-
-    /// Like [`SessionId::new`], for naming a session that should exist.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::SessionNotFound`]: no session can have this name (000 §5).
-    pub fn parse(text: &str) -> Result<Self, Error> {
-        Self::new(text).ok_or_else(|| Error::SessionNotFound { session: text.to_owned() })
-    }
-
-    /// The id as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// The name of the bucket that holds the session; also its scope in the
-    /// JSON tool.
-    pub fn bucket_name(&self) -> String {
-        format!("session/{}", self.0)
-    }
-}
-
-impl fmt::Display for SessionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 /// Whether `text` can stand in a URL path as it is: `A-Z`, `a-z`, `0-9`, `.`, `_`
 /// and `-`, the first a letter or digit, at most `bytes_max` of them.
-fn is_name(text: &str, bytes_max: usize) -> bool {
+pub(crate) fn is_name(text: &str, bytes_max: usize) -> bool {
     text.len() <= bytes_max
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
@@ -249,16 +204,6 @@ mod tests {
         assert_eq!(Key::parse("inv:findings").unwrap().prefix(), Some("inv"));
         for bad in [":a", "a:", ":", "a:b:c", "A:b"] {
             assert!(Key::parse(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_session_id_fits_a_path_segment() {
-        for good in ["a", "CAPA-2026.7", "0_x", &"a".repeat(128)] {
-            assert!(SessionId::new(good).is_some(), "{good}");
-        }
-        for bad in ["", ".", "..", "-a", "a/b", "a b", "ä", "a%20", &"a".repeat(129)] {
-            assert!(SessionId::new(bad).is_none(), "{bad}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Working memory for multi-agent systems: the rules, and nothing else.
 //!
-//! A *session* holds what its agents share. The core decides what an operation
+//! A *session* holds what its agents share; a *project* outlives its sessions. The core decides what an operation
 //! means; a host brings durable rows ([`port::Kv`]), the time ([`port::Clock`]),
 //! a place to tell operators what happened ([`port::Log`]) and, if it has one, a
 //! tokenizer ([`port::Tokenizer`]). The core knows no wasm and no HTTP, and no JSON but
@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use shared_context_core::{
-//!     Caller, Command, Config, Reply, SessionId, Write, execute,
+//!     Caller, Command, Config, Reply, Scope, ScopeKind, Write, execute,
 //!     memory_kv::MemoryKv,
 //!     port::{Clock, Log, NoTokenizer, Ports},
 //!     audit::AuditRecord,
@@ -26,7 +26,7 @@
 //!
 //! let kv = MemoryKv::default();
 //! let ports = Ports { kv: &kv, clock: &Noon, log: &Silent, tokenizer: &NoTokenizer };
-//! let session = SessionId::parse("ticket-7")?;
+//! let session = Scope::parse(ScopeKind::Session, "ticket-7")?;
 //! let admin = Caller::trusted("admin")?;
 //! let orchestrator = Caller::trusted("orchestrator")?;
 //! let create = Command::CreateSession(Box::new(Config::default()));
@@ -40,8 +40,8 @@
 //!
 //! # Map, in reading order
 //!
-//! `store` and `rounds` are the systems: one folder each. `session` stands above all,
-//! the rest is shared. Which module may name which is a line in docs/ARCHITECTURE.md.
+//! `store` and `rounds` are the systems: one folder each. `session` and `project` decide
+//! the commands of their scope, `execute` opens it and commits, the rest is shared. Which module may name which is a line in docs/ARCHITECTURE.md.
 
 pub mod code;
 pub mod error;
@@ -51,6 +51,7 @@ pub mod port;
 pub mod key;
 pub mod participant;
 pub mod pattern;
+pub mod scope;
 pub mod time;
 pub mod tokens;
 
@@ -70,20 +71,24 @@ pub mod store;
 
 pub mod memory_kv;
 
+mod decision;
+mod execute;
 mod order;
+mod project;
 mod record;
 mod row;
 mod session;
 
 pub use code::Code;
-pub use command::{Batch, Command, Condition, Delete, Write, WriteOptions};
+pub use command::{Batch, Command, Condition, Delete, ProjectCommand, Write, WriteOptions};
 pub use config::Config;
 pub use error::Error;
-pub use key::{Key, Label, Line, Prefix, RequestId, SessionId};
+pub use execute::{execute, refuse};
+pub use key::{Key, Label, Line, Prefix, RequestId};
 pub use participant::{Caller, Credential, Participant, Role};
 pub use reply::{Outcome, Reply};
 pub use rounds::{
     CloseRound, Command as RoundsCommand, OpenRound, Proposal, ReadDeltas, RedactRounds,
     Reply as RoundsReply,
 };
-pub use session::{execute, refuse};
+pub use scope::{ProjectId, Scope, ScopeKind, SessionId};

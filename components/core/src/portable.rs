@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 
 use crate::{
     config::Config,
-    key::{Key, SessionId},
+    key::Key,
     kv::Revision,
     rounds::RoundHistory,
+    scope::SessionId,
     store::{Entry, history::Version, snapshot::Snapshot},
     time::Timestamp,
 };

@@ -3,11 +3,12 @@
 use crate::{
     audit::AuditRecord,
     config::Config,
-    key::{Key, Label, SessionId},
+    key::{Key, Label},
     kv::Revision,
     portable::Portable,
     prompt::Rendered,
     rounds,
+    scope::{ProjectId, SessionId},
     store::{
         Entry,
         advice::Advice,
@@ -84,6 +85,26 @@ pub enum Reply {
     Prompt(Rendered),
     /// To `Audit`.
     Audit(AuditPage),
+    /// To `ProjectCommand::Create` and `ProjectCommand::Show`.
+    Project(ProjectInfo),
+    /// To `ProjectCommand::Delete`.
+    ProjectDeleted(ProjectId),
+}
+
+/// What is known of a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectInfo {
+    /// Its id.
+    pub project: ProjectId,
+    /// Differs for each project that ever had this id.
+    pub incarnation: u64,
+    /// Credentials of another epoch are void. The first is the time of the creation in
+    /// milliseconds.
+    pub credential_epoch: u64,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub changed_at: Timestamp,
 }
 
 /// What is known of a session without its entries.

@@ -2,7 +2,7 @@
 
 use shared_context_codec::{Caller, Credential, Failure};
 use shared_context_core::{
-    audit,
+    Scope, audit,
     port::{
         Bucket, Change, Clock, CommitError, Kv, KvError, Log, Ports, ReadError, Revision, Row,
         Tokenizer,
@@ -82,7 +82,7 @@ pub(crate) struct HostLog;
 
 impl Log for HostLog {
     fn record(&self, record: &audit::AuditRecord) {
-        log::audit(&record.session, &audit_record(record));
+        log::audit(&scope(&record.scope), &audit_record(record));
     }
 }
 
@@ -110,6 +110,14 @@ pub(crate) fn caller(it: types::Caller) -> Caller {
 pub(crate) fn error(it: impl Into<Failure>) -> types::Error {
     let Failure { code, message, details } = it.into();
     types::Error { code: code.into_owned(), message, details }
+}
+
+/// A scope, as the host reads it.
+fn scope(it: &Scope) -> types::Scope {
+    match it {
+        Scope::Session(id) => types::Scope::Session(id.to_string()),
+        Scope::Project(id) => types::Scope::Project(id.to_string()),
+    }
 }
 
 /// A record, as the host and the caller read it.

@@ -2,8 +2,8 @@
 //!
 //! A participant's credential is a JSON Web Token, signed with HS256 and the
 //! server's secret. It names the database that has the session, where the host
-//! tells one from another, the session, its incarnation and credential epoch, the
-//! participant, the only keys it is for, if it is not for all, and when it expires. The operator's admin key is a second,
+//! tells one from another, the session or project, its incarnation and credential epoch,
+//! the participant, the only keys it is for, if it is not for all, and when it expires. The operator's admin key is a second,
 //! opaque secret. Not here: whether the session still has that incarnation and
 //! epoch; only the core, which has the session, can tell.
 //!
@@ -25,7 +25,7 @@ use jwt_compact::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use shared_context_codec::{Caller, Credential, Failure, Time};
-use shared_context_core::time::Timestamp;
+use shared_context_core::{Scope, ScopeKind, time::Timestamp};
 use subtle::ConstantTimeEq;
 
 use crate::verified::Verified;
@@ -54,6 +54,8 @@ pub const ORCHESTRATOR_TTL_SECONDS: u64 = 30 * DAY_SECONDS;
 const TOKEN_BYTES_MAX: usize = 4096;
 const DAY_SECONDS: u64 = 86_400;
 const AUDIENCE: &str = "shared-context";
+const NO_CREDENTIAL: &str = "the token is signed with this server's secret but is no credential \
+     of a session or project; use one that this server issued";
 
 /// The secrets of a server: what credentials are signed with, and what proves
 /// the operator.
@@ -69,11 +71,11 @@ pub struct Keys {
 /// Who a credential is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
-    /// The session's id.
-    pub session: String,
+    /// The session or project.
+    pub scope: Scope,
     /// The participant.
     pub participant: String,
-    /// Which session of that id, and which of its credentials.
+    /// Which of those that ever had its id, and which of its credentials.
     pub credential: Credential,
     /// The only keys it is for: patterns. Empty: all keys.
     pub keys: Vec<String>,
@@ -92,7 +94,7 @@ pub struct Minted {
 pub enum Identity {
     /// The operator: showed the admin key.
     Admin,
-    /// A participant of one session.
+    /// A participant of one session or project.
     Participant(Grant),
 }
 
@@ -117,7 +119,12 @@ struct GrantClaims {
     /// Absent where the host has no identity for its database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     dbi: Option<String>,
-    ses: String,
+    /// The session, if it is for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ses: Option<String>,
+    /// The project, if it is for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prj: Option<String>,
     inc: u64,
     epo: u64,
     sub: String,
@@ -195,10 +202,12 @@ impl Keys {
             .and_then(|ttl| issued_at.checked_add_signed(ttl))
             .ok_or_else(unclear)?;
         let expires_at = at_most.map_or(expires_at, |it| expires_at.min(instant(it)));
+        let of_kind = |kind| (grant.scope.kind() == kind).then(|| grant.scope.id().to_owned());
         let mut claims = Claims::new(GrantClaims {
             aud: AUDIENCE.to_owned(),
             dbi: self.database.clone(),
-            ses: grant.session.clone(),
+            ses: of_kind(ScopeKind::Session),
+            prj: of_kind(ScopeKind::Project),
             inc: grant.credential.incarnation,
             epo: grant.credential.epoch,
             sub: grant.participant.clone(),
@@ -302,10 +311,7 @@ impl Keys {
                         "the credential is not signed with HS256, the only algorithm accepted; \
                          use one that this server issued"
                     }
-                    ValidationError::MalformedClaims(_) => {
-                        "the token is signed with this server's secret but is no credential of \
-                         a session; use one that this server issued"
-                    }
+                    ValidationError::MalformedClaims(_) => NO_CREDENTIAL,
                     _ => {
                         "this server did not sign this credential: it was changed on the way or \
                          issued by another server; send it exactly as it was given, or ask for a \
@@ -348,9 +354,14 @@ fn unexpired(claims: &Claims<GrantClaims>, now: Timestamp) -> Result<Grant, Fail
                 .to_owned(),
         }));
     }
-    let GrantClaims { ses, inc, epo, sub, keys, .. } = &claims.custom;
+    let GrantClaims { ses, prj, inc, epo, sub, keys, .. } = &claims.custom;
+    let scope = match (ses, prj) {
+        (Some(id), None) => Scope::new(ScopeKind::Session, id),
+        (None, Some(id)) => Scope::new(ScopeKind::Project, id),
+        _ => None,
+    };
     Ok(Grant {
-        session: ses.clone(),
+        scope: scope.ok_or_else(|| refused(NO_CREDENTIAL))?,
         participant: sub.clone(),
         credential: Credential { incarnation: *inc, epoch: *epo },
         keys: keys.clone(),
@@ -364,31 +375,41 @@ pub(crate) fn bearer(header: &str) -> Option<&str> {
 }
 
 impl Identity {
-    /// The session it belongs to; `None` for the operator.
-    pub(crate) fn session(&self) -> Option<&str> {
+    /// Returns what it is for; `None` for the operator, who may reach everything.
+    pub(crate) fn scope(&self) -> Option<&Scope> {
         match self {
             Self::Admin => None,
-            Self::Participant(grant) => Some(&grant.session),
+            Self::Participant(grant) => Some(&grant.scope),
         }
     }
 
-    /// The caller this identity is on the session `session`.
+    /// Returns the caller this identity is on the `kind` of scope that is called `id`.
     ///
     /// # Errors
     ///
-    /// `UNAUTHENTICATED`: the credential is for another session.
-    pub fn caller(&self, session: &str) -> Result<Caller, Failure> {
+    /// `UNAUTHENTICATED`: the credential is for another one.
+    pub fn caller(&self, kind: ScopeKind, id: &str) -> Result<Caller, Failure> {
         match self {
             Self::Admin => Ok(Caller::trusted("admin")),
-            Self::Participant(grant) if grant.session == session => Ok(Caller {
+            Self::Participant(Grant { scope, .. }) if scope.kind() != kind => {
+                Err(refused(format!(
+                    "the credential is for {scope}, and this is about a {}; call \
+                     /v1/{}s/{} with it",
+                    kind.as_str(),
+                    scope.kind().as_str(),
+                    scope.id()
+                )))
+            }
+            Self::Participant(grant) if grant.scope.id() == id => Ok(Caller {
                 participant: grant.participant.clone(),
                 credential: Some(grant.credential),
                 keys: grant.keys.clone(),
             }),
-            Self::Participant(grant) => Err(refused(format!(
-                "the credential is for session {}, not for the one in the path; \
-                 call /v1/sessions/{} with it, or get a credential for the other session",
-                grant.session, grant.session
+            Self::Participant(Grant { scope, .. }) => Err(refused(format!(
+                "the credential is for {scope}, not for the one in the path; \
+                 call /v1/{kind}s/{} with it, or get a credential for the other {kind}",
+                scope.id(),
+                kind = kind.as_str()
             ))),
         }
     }

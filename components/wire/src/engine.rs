@@ -7,15 +7,15 @@
 use std::{future::Future, time::Duration};
 
 use shared_context_codec::{Caller, Failure, Reply};
-use shared_context_core::time::Timestamp;
+use shared_context_core::{ScopeKind, time::Timestamp};
 
 /// The rules and the clocks, as a host gives them.
 ///
 /// The futures are not required to be [`Send`]; where an engine's are, the
 /// future of [`Http::handle`](crate::http::Http::handle) is too.
 pub trait Engine {
-    /// Performs one request of the JSON tool on `scope` (`session/{id}`, not yet
-    /// checked) for `caller`. When the reply tells of a change, the change is
+    /// Performs one request of the JSON tool on `scope` (`session/{id}` or
+    /// `project/{id}`, not yet checked) for `caller`. When the reply tells of a change, the change is
     /// durable.
     ///
     /// # Errors
@@ -29,14 +29,15 @@ pub trait Engine {
         request: &[u8],
     ) -> impl Future<Output = Result<Reply, Failure>>;
 
-    /// The ids of the sessions that exist, those after `after`, in bytewise
-    /// order, at most `limit`.
+    /// Returns the ids of the sessions or projects that exist, those after `after`, in
+    /// bytewise order, at most `limit`.
     ///
     /// # Errors
     ///
     /// `STORAGE_UNAVAILABLE`.
-    fn sessions(
+    fn ids(
         &self,
+        kind: ScopeKind,
         after: Option<&str>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<String>, Failure>>;

@@ -10,7 +10,7 @@
 //! ```
 //! use bytes::Bytes;
 //! use shared_context_codec::{Caller, Failure, Reply};
-//! use shared_context_core::time::Timestamp;
+//! use shared_context_core::{ScopeKind, time::Timestamp};
 //! use shared_context_wire::{Engine, Woken, credential::Keys, http::{Http, Options}};
 //! use std::time::Duration;
 //!
@@ -20,7 +20,7 @@
 //!     async fn invoke(&self, _: &str, _: &Caller, _: &[u8]) -> Result<Reply, Failure> {
 //!         Err(Failure::new("STORAGE_UNAVAILABLE", "the disk is away; try again later"))
 //!     }
-//!     async fn sessions(&self, _: Option<&str>, _: usize) -> Result<Vec<String>, Failure> {
+//!     async fn ids(&self, _: ScopeKind, _: Option<&str>, _: usize) -> Result<Vec<String>, Failure> {
 //!         Ok(Vec::new())
 //!     }
 //!     async fn position(&self, _: &str) -> u64 { 0 }

@@ -11,7 +11,7 @@
 
 use serde::{Deserialize, Serialize};
 use shared_context_codec::{Caller, Credential, Failure, Reply};
-use shared_context_core::{Participant, Role, pattern::KeyPatterns};
+use shared_context_core::{Participant, Role, Scope, ScopeKind, pattern::KeyPatterns};
 
 use crate::{
     Engine,
@@ -157,15 +157,17 @@ fn grant(
     keys: Vec<String>,
     reply: &Reply,
 ) -> Result<Grant, Failure> {
-    let Ok(Epoch { incarnation, credential_epoch: epoch }) = serde_json::from_slice(&reply.body)
-    else {
-        return Err(Failure::new(
+    let unwritten = || {
+        Failure::new(
             "INTERNAL",
             "the credential could not be written down; ask for one again, and tell the operator",
-        ));
+        )
     };
+    let Epoch { incarnation, credential_epoch: epoch } =
+        serde_json::from_slice(&reply.body).map_err(|_| unwritten())?;
     let credential = Credential { incarnation, epoch };
-    Ok(Grant { session: session.to_owned(), participant, credential, keys })
+    let scope = Scope::new(ScopeKind::Session, session).ok_or_else(unwritten)?;
+    Ok(Grant { scope, participant, credential, keys })
 }
 
 fn malformed(message: impl Into<String>) -> Failure {

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use js_sys::Array;
+use shared_context_core::Scope;
 use wasm_bindgen::prelude::*;
 use worker::{Env, State, web_sys, worker_sys::DurableObjectState};
 
@@ -30,14 +31,15 @@ impl Bucket {
     ///
     /// # Errors
     ///
-    /// The object has no name, or no `SQLite` storage.
+    /// No bucket has the object's name, or it has no `SQLite` storage.
     #[wasm_bindgen(constructor)]
     pub fn new(state: DurableObjectState, env: Env) -> Result<Self, JsError> {
         let state = State::from(state);
-        let name = state.id().name().ok_or_else(|| JsError::new("the object has no name"))?;
+        let scope = state.id().name().and_then(|it| Scope::of_bucket(&it));
+        let scope = scope.ok_or_else(|| JsError::new("no bucket has the name of this object"))?;
         let storage = Storage::of(&state).map_err(|error| JsError::new(&error.0))?;
         let sockets = Sockets::wake(state, &*http()?);
-        let object = Object::new(name, storage, FarDirectory::new(env), sockets);
+        let object = Object::new(scope, storage, FarDirectory::new(env), sockets);
         Ok(Self { engine: Rc::new(Engine::of(Rc::clone(&object))), object })
     }
 

@@ -1,16 +1,19 @@
-//! The directory: which sessions there are, and how far those were that are no
-//! more. One Durable Object for all.
+//! The directories: which sessions there are, and which projects, and how far those
+//! were that are no more. One Durable Object for each kind.
 //!
-//! It stands in for what a host with one database reads from it. A session is
-//! entered before it is created and struck out after it was deleted, so what is
-//! listed may not exist, and what exists is listed; who lists asks each session.
+//! They stand in for what a host with one database reads from it. An id is entered
+//! before its bucket is begun and struck out after that was deleted, so what is
+//! listed may not exist, and what exists is listed; who lists asks each.
 //!
 //! # Invariant
 //!
-//! A deleted session's revision is kept for good: the next session of that name
-//! begins after it, or an old credential would open it (000 §8.3).
+//! A deleted bucket's revision is kept for good: the next one of that name begins
+//! after it, or an old credential would open it (000 §8.3).
 
-use shared_context_core::port::{CommitError, KvError, Revision};
+use shared_context_core::{
+    Scope, ScopeKind,
+    port::{CommitError, KvError, Revision},
+};
 use wasm_bindgen::prelude::*;
 use worker::{Env, State, worker_sys::DurableObjectState};
 
@@ -19,9 +22,16 @@ use crate::{
     kv::{Sql, SqlCell, Value},
 };
 
-/// The binding of the class, and the name of the one object.
+/// The binding of the class.
 const BINDING: &str = "DIRECTORY";
-const NAME: &str = "directory";
+
+/// The name of the object for this kind.
+fn name(kind: ScopeKind) -> &'static str {
+    match kind {
+        ScopeKind::Session => "directory",
+        ScopeKind::Project => "projects",
+    }
+}
 
 const CREATE: [&str; 2] = [
     "CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY) WITHOUT ROWID",
@@ -47,7 +57,7 @@ impl<S: Sql> Entries<S> {
         Ok(Self(sql))
     }
 
-    /// Enters the session `id`; returns the revision it begins after.
+    /// Enters `id`; returns the revision it begins after.
     pub(crate) fn enter(&self, id: &str) -> Result<Revision, KvError> {
         self.0.query(ENTER, &[Value::Text(id)])?;
         let deleted_at = self.0.query(DELETED_AT, &[Value::Text(id)])?;
@@ -55,7 +65,7 @@ impl<S: Sql> Entries<S> {
         Ok(Revision(deleted_at.unwrap_or_default()))
     }
 
-    /// Strikes out the session `id`, which was deleted at `revision`.
+    /// Strikes out `id`, which was deleted at `revision`.
     pub(crate) fn strike_out(&self, id: &str, revision: Revision) -> Result<(), KvError> {
         let done = self.0.transaction(&mut || {
             let run = |statement, values: &[Value<'_>]| self.0.query(statement, values).map(drop);
@@ -69,7 +79,7 @@ impl<S: Sql> Entries<S> {
         })
     }
 
-    /// The sessions after `after`, at most `limit`.
+    /// The ids after `after`, at most `limit`.
     pub(crate) fn list(&self, after: &str, limit: u32) -> Result<Vec<String>, KvError> {
         let rows = self.0.query(LIST, &[Value::Text(after), Value::Integer(limit.into())])?;
         let ids = rows.into_iter().flatten().filter_map(|it| match it {
@@ -166,8 +176,9 @@ impl FarDirectory {
     }
 
     /// As [`Entries::enter`].
-    pub(crate) async fn enter(&self, id: &str) -> Result<Revision, KvError> {
-        let begins_after = self.stub()?.enter_far(id).await.map_err(|it| js::failed(&it))?;
+    pub(crate) async fn enter(&self, scope: &Scope) -> Result<Revision, KvError> {
+        let begins_after =
+            self.stub(scope.kind())?.enter_far(scope.id()).await.map_err(|it| js::failed(&it))?;
         let begins_after = begins_after.as_f64().and_then(js::whole);
         begins_after
             .map(Revision)
@@ -175,21 +186,31 @@ impl FarDirectory {
     }
 
     /// As [`Entries::strike_out`].
-    pub(crate) async fn strike_out(&self, id: &str, revision: Revision) -> Result<(), KvError> {
-        let done = self.stub()?.strike_out_far(id, js::number(revision.0)).await;
+    pub(crate) async fn strike_out(
+        &self,
+        scope: &Scope,
+        revision: Revision,
+    ) -> Result<(), KvError> {
+        let stub = self.stub(scope.kind())?;
+        let done = stub.strike_out_far(scope.id(), js::number(revision.0)).await;
         done.map(drop).map_err(|it| js::failed(&it))
     }
 
     /// As [`Entries::list`].
-    pub(crate) async fn list(&self, after: &str, limit: u32) -> Result<Vec<String>, KvError> {
-        let ids = self.stub()?.list_far(after, limit).await.map_err(|it| js::failed(&it))?;
+    pub(crate) async fn list(
+        &self,
+        kind: ScopeKind,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<String>, KvError> {
+        let ids = self.stub(kind)?.list_far(after, limit).await.map_err(|it| js::failed(&it))?;
         let ids = js_sys::Array::from(&ids);
         Ok(ids.iter().filter_map(|it| it.as_string()).collect())
     }
 
-    fn stub(&self) -> Result<DirectoryStub, KvError> {
+    fn stub(&self, kind: ScopeKind) -> Result<DirectoryStub, KvError> {
         let namespace = self.env.durable_object(BINDING);
-        let stub = namespace.and_then(|it| it.get_by_name(NAME));
+        let stub = namespace.and_then(|it| it.get_by_name(name(kind)));
         stub.map(worker::Stub::into_rpc).map_err(|error| KvError(error.to_string()))
     }
 }

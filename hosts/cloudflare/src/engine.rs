@@ -3,7 +3,7 @@
 use std::{rc::Rc, time::Duration};
 
 use shared_context_codec::{Caller, Failure, Reply};
-use shared_context_core::time::Timestamp;
+use shared_context_core::{ScopeKind, time::Timestamp};
 use shared_context_wire::Woken;
 
 use crate::{
@@ -60,9 +60,15 @@ impl shared_context_wire::Engine for Engine {
         }
     }
 
-    async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
+    async fn ids(
+        &self,
+        kind: ScopeKind,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, Failure> {
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        self.directory.list(after.unwrap_or_default(), limit).await.map_err(unavailable)
+        let ids = self.directory.list(kind, after.unwrap_or_default(), limit).await;
+        ids.map_err(unavailable)
     }
 
     async fn position(&self, _: &str) -> u64 {

@@ -28,5 +28,5 @@ pub(crate) fn failure(error: &KvError) {
 
 /// Logs a committed change (000 §8.5).
 pub(crate) fn record(record: &AuditRecord) {
-    js::log(&audit_line(&record.session, &record.into()));
+    js::log(&audit_line(record.scope.kind(), record.scope.id(), &record.into()));
 }

@@ -21,7 +21,7 @@ use std::{
 use futures_util::lock::Mutex;
 use shared_context_codec::{Caller, Failure, Reply};
 use shared_context_core::{
-    Error,
+    Error, Scope,
     audit::AuditRecord,
     port::{Clock, KvError, Log, NoTokenizer, Ports},
     time::Timestamp,
@@ -39,13 +39,13 @@ use crate::{
 
 /// When what could not be done is tried again.
 const RETRY: Duration = Duration::from_secs(30);
-/// Where the sessions are among the buckets.
-const SESSIONS: &str = "session/";
 
 /// An object, as it is while it lives.
 pub(crate) struct Object {
+    /// Whose bucket it has.
+    scope: Scope,
     /// The bucket's name.
-    scope: String,
+    name: String,
     storage: Storage,
     kv: ObjectKv<Storage>,
     pub(crate) directory: FarDirectory,
@@ -79,13 +79,14 @@ pub(crate) fn invoke_nowhere(
 impl Object {
     /// The object of the bucket `scope`, over `storage`.
     pub(crate) fn new(
-        scope: String,
+        scope: Scope,
         storage: Storage,
         directory: FarDirectory,
         sockets: Sockets,
     ) -> Rc<Self> {
         let kv = ObjectKv::new(storage.handle());
         Rc::new(Self {
+            name: scope.bucket_name(),
             scope,
             storage,
             kv,
@@ -106,7 +107,7 @@ impl Object {
     pub(crate) async fn wake(self: &Rc<Self>) {
         self.alarm.take();
         self.clear_away().await;
-        let scope = &self.scope;
+        let scope = &self.name;
         let ask = |ports: &ObjectPorts<'_>| {
             shared_context_codec::wake(ports, scope).map(|next| (next, next))
         };
@@ -128,11 +129,11 @@ impl Object {
             return answer;
         }
         let _turn = self.turn.lock().await;
-        let begins_after = self.directory.enter(self.id()).await.map_err(|error| {
+        let begins_after = self.directory.enter(&self.scope).await.map_err(|error| {
             log::failure(&error);
             Failure::new(
                 "STORAGE_UNAVAILABLE",
-                "the directory of sessions does not answer, nothing was changed; try again soon",
+                "the directory does not answer, nothing was changed; try again soon",
             )
         })?;
         self.kv.begin_after(begins_after);
@@ -195,8 +196,8 @@ impl Object {
         caller: &Caller,
         request: &[u8],
     ) -> Result<Reply, Failure> {
-        if scope != self.scope {
-            return Err(Failure::new("INTERNAL", "the request came to another session's object"));
+        if scope != self.name {
+            return Err(Failure::new("INTERNAL", "the request came to another object"));
         }
         let ask = |ports: &ObjectPorts<'_>| {
             let reply = shared_context_codec::invoke(ports, scope, caller, request)?;
@@ -228,7 +229,7 @@ impl Object {
         if !self.is_left_over() {
             return;
         }
-        if let Err(error) = self.directory.strike_out(self.id(), revision).await {
+        if let Err(error) = self.directory.strike_out(&self.scope, revision).await {
             log::failure(&error);
             return self.set_alarm(Some(later()));
         }
@@ -258,11 +259,6 @@ impl Object {
                 log::failure(&error);
             }
         });
-    }
-
-    /// The session's id.
-    fn id(&self) -> &str {
-        self.scope.strip_prefix(SESSIONS).unwrap_or_default()
     }
 }
 

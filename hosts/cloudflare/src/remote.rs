@@ -5,7 +5,7 @@
 use js_sys::{Array, Uint8Array};
 use serde::{Deserialize, Serialize};
 use shared_context_codec::{Caller, Credential, Effect, Failure, Reply};
-use shared_context_core::{SessionId, port::KvError};
+use shared_context_core::{Scope, port::KvError};
 use wasm_bindgen::prelude::*;
 use worker::Env;
 
@@ -122,7 +122,7 @@ impl Remote {
         caller: &Caller,
         request: &[u8],
     ) -> Result<Reply, Failure> {
-        if scope.strip_prefix("session/").and_then(SessionId::new).is_none() {
+        if Scope::of_bucket(scope).is_none() {
             // No object is woken for a name that none has.
             return object::invoke_nowhere(scope, caller, request);
         }

@@ -8,6 +8,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use shared_context_core::ScopeKind;
 use shared_context_core::port::{
     Bucket, Change, CommitError, Kv, KvError, ReadError, Revision, Row,
 };
@@ -63,8 +64,8 @@ impl Kv for Attempt {
 }
 
 impl AuditLog for Attempt {
-    /// Keeps `done`. An attempt is about one session, as all that is told in it.
-    fn record(&self, _: &str, done: &AuditRecord) {
+    /// Keeps `done`. An attempt is about one scope, as all that is told in it.
+    fn record(&self, _: ScopeKind, _: &str, done: &AuditRecord) {
         self.said().records.push(done.clone());
     }
 }

@@ -26,7 +26,7 @@ use std::{
 };
 
 use shared_context_core::{
-    Error,
+    Error, ScopeKind,
     port::{Bucket as _, Clock, CommitError, Kv as _, KvError},
     time::Timestamp,
 };
@@ -59,8 +59,6 @@ const _: () = assert!((CHANGES_BYTES_MAX / CHANGE_BYTES_MIN) as usize <= crate::
 /// How often a request is looked at anew because another commit came first. Only
 /// a writer outside of this engine can be the cause.
 const ATTEMPTS_MAX: u32 = 16;
-/// Where the sessions are among the buckets.
-const SESSIONS: &str = "session/";
 
 /// Performs requests of the JSON tool over [`SqliteKv`]. Clones share it.
 #[derive(Clone)]
@@ -172,11 +170,17 @@ impl shared_context_wire::Engine for Engine {
         if hub.is_stopping() { Woken::Stopping } else { woken }
     }
 
-    async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
-        let after = format!("{SESSIONS}{}", after.unwrap_or_default());
+    async fn ids(
+        &self,
+        kind: ScopeKind,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, Failure> {
+        let after = kind.bucket_name(after.unwrap_or_default());
         let names = self.inner.kv.names(Some(&after), limit);
         let names = names.map_err(|it| failed(it, Error::Unread))?;
-        Ok(names.iter().map_while(|it| it.strip_prefix(SESSIONS)).map(str::to_owned).collect())
+        let ids = names.iter().map_while(|it| it.strip_prefix(kind.prefix()));
+        Ok(ids.map(str::to_owned).collect())
     }
 
     fn failure(&self) -> Option<&'static str> {
@@ -286,9 +290,10 @@ impl Inner {
 
     /// Tells the log and those who wait for it of a change that was made.
     fn tell(&self, scope: &str, records: &[AuditRecord]) {
-        let session = scope.strip_prefix("session/").unwrap_or(scope);
-        for record in records {
-            self.log.record(session, record);
+        if let Some((kind, id)) = ScopeKind::split(scope) {
+            for record in records {
+                self.log.record(kind, id, record);
+            }
         }
         self.hub.tell(scope);
     }

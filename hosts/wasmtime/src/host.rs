@@ -11,8 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use shared_context_core::port::{
-    Bucket, Change, Clock, CommitError, Kv, KvError, ReadError, Revision, Tokenizer,
+use shared_context_core::{
+    ScopeKind,
+    port::{Bucket, Change, Clock, CommitError, Kv, KvError, ReadError, Revision, Tokenizer},
 };
 use wasmtime::{
     StoreLimits, bail,
@@ -298,22 +299,25 @@ impl clock::Host for State {
 }
 
 impl log::Host for State {
-    fn audit(&mut self, session: String, done: types::AuditRecord) -> wasmtime::Result<()> {
+    fn audit(&mut self, scope: types::Scope, done: types::AuditRecord) -> wasmtime::Result<()> {
         self.records = self.records.saturating_add(1);
-        let of = self.scope.as_deref().and_then(|it| it.strip_prefix("session/"));
+        let (kind, id) = match &scope {
+            types::Scope::Session(id) => (ScopeKind::Session, id.as_str()),
+            types::Scope::Project(id) => (ScopeKind::Project, id.as_str()),
+        };
         // The change is made already: whoever asked for it is answered whatever is told.
         let wrong = match self.records {
             it if it == RECORDS_MAX.saturating_add(1) => "more audit records than one request has",
             it if it > RECORDS_MAX => return Ok(()),
-            _ if of != Some(session.as_str()) => {
-                "a record of another session than it was asked about"
+            _ if self.scope.as_deref().and_then(ScopeKind::split) != Some((kind, id)) => {
+                "a record of another session or project than it was asked about"
             }
             _ => {
-                self.work(|state| state.host.log.record(&session, &done));
+                self.work(|state| state.host.log.record(kind, id, &done));
                 return Ok(());
             }
         };
-        tracing::error!(session = of, "the component told of {wrong}, which is left out");
+        tracing::error!(scope = self.scope, "the component told of {wrong}, which is left out");
         Ok(())
     }
 }

@@ -4,26 +4,27 @@
 //! value in it, as there is none in the record.
 
 use shared_context_codec::{AuditForm, Time};
-use shared_context_core::time::Timestamp;
+use shared_context_core::{ScopeKind, time::Timestamp};
 
 pub use crate::bindings::shared_context::core::types::AuditRecord;
 
 /// Where a host tells operators what was changed.
 pub trait AuditLog {
-    /// Takes one record of what a committed change did in the session `session`. Its
+    /// Takes one record of what a committed change did to the session or project `id`. Its
     /// action may be one that this host does not know. A record never holds a value.
-    fn record(&self, session: &str, done: &AuditRecord);
+    fn record(&self, kind: ScopeKind, id: &str, done: &AuditRecord);
 }
 
 /// Tells each committed change as an event of target `shared_context::audit`,
-/// level `INFO`. Its fields are `session`, `revision`, `action`, `written_by`,
+/// level `INFO`. Its fields are `session` or `project`, `revision`, `action`, `written_by`,
 /// `written_at`, for a change of an entry `key`, `version` and
 /// `value_size_tokens`, and `label`, `reason` and `round` where there are any.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TracingLog;
 
 impl AuditLog for TracingLog {
-    fn record(&self, session: &str, done: &AuditRecord) {
+    fn record(&self, kind: ScopeKind, id: &str, done: &AuditRecord) {
+        let of_kind = |it| (kind == it).then_some(id);
         let AuditForm {
             revision,
             action,
@@ -38,7 +39,8 @@ impl AuditLog for TracingLog {
         } = form(done);
         tracing::info!(
             target: "shared_context::audit",
-            session,
+            session = of_kind(ScopeKind::Session),
+            project = of_kind(ScopeKind::Project),
             revision,
             action,
             written_by,
@@ -98,7 +100,7 @@ mod tests {
 
     /// The codec's line is what the other hosts write.
     #[track_caller]
-    fn check(record: &AuditRecord) {
+    fn check(kind: ScopeKind, record: &AuditRecord) {
         let logged = Logged::default();
         let writer = logged.clone();
         let subscriber = tracing_subscriber::fmt()
@@ -107,8 +109,10 @@ mod tests {
             .without_time()
             .with_writer(move || writer.clone())
             .finish();
-        tracing::subscriber::with_default(subscriber, || TracingLog.record("ticket-7", record));
-        let line = audit_line("ticket-7", &form(record));
+        tracing::subscriber::with_default(subscriber, || {
+            TracingLog.record(kind, "ticket-7", record);
+        });
+        let line = audit_line(kind, "ticket-7", &form(record));
         assert_eq!(String::from_utf8(logged.0.lock().unwrap().clone()).unwrap().trim_end(), line);
     }
 
@@ -124,14 +128,18 @@ mod tests {
             reason: None,
             round: None,
         };
-        check(&session_archived);
-        check(&AuditRecord { action: "of_tomorrow".to_owned(), ..session_archived.clone() });
-        check(&AuditRecord {
+        check(ScopeKind::Session, &session_archived);
+        check(ScopeKind::Project, &session_archived);
+        let of_tomorrow =
+            AuditRecord { action: "of_tomorrow".to_owned(), ..session_archived.clone() };
+        check(ScopeKind::Session, &of_tomorrow);
+        let all = AuditRecord {
             entry: Some(AuditEntry { key: "scope".to_owned(), version: 3, value_tokens: 180 }),
             label: Some("before".to_owned()),
             reason: Some("an API \"key\"".to_owned()),
             round: Some(4),
             ..session_archived
-        });
+        };
+        check(ScopeKind::Session, &all);
     }
 }

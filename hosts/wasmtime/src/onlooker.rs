@@ -6,7 +6,7 @@
 
 use std::{num::NonZero, sync::Arc, thread, time::Duration};
 
-use shared_context_core::time::Timestamp;
+use shared_context_core::{ScopeKind, time::Timestamp};
 use shared_context_wire::{Engine, Woken};
 use tokio::sync::Semaphore;
 
@@ -40,8 +40,13 @@ impl<E: Engine> Engine for Onlooker<E> {
         self.engine.wait_for_change(scope, seen, at_most).await
     }
 
-    async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
-        self.engine.sessions(after, limit).await
+    async fn ids(
+        &self,
+        kind: ScopeKind,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, Failure> {
+        self.engine.ids(kind, after, limit).await
     }
 
     fn failure(&self) -> Option<&'static str> {

@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow};
 use rustix::time::{ClockId, clock_gettime};
 use shared_context_codec::Caller;
 use shared_context_core::{
-    self as core, Command, Key, SessionId, Write, audit,
+    self as core, Command, Key, Scope, ScopeKind, Write, audit,
     memory_kv::MemoryKv,
     port::{Clock, Log, NoTokenizer, Ports},
     time::Timestamp,
@@ -38,7 +38,7 @@ impl Log for Quiet {
 }
 
 impl AuditLog for Quiet {
-    fn record(&self, _: &str, _: &AuditRecord) {}
+    fn record(&self, _: ScopeKind, _: &str, _: &AuditRecord) {}
 }
 
 /// The CPU time of `run`, in microseconds.
@@ -76,7 +76,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     };
     native(&admin, create)?;
     native(&who, write.as_bytes())?;
-    let session = SessionId::parse("bench")?;
+    let session = Scope::parse(ScopeKind::Session, "bench")?;
     let caller = who.check()?;
     let read_command =
         Command::Read { key: Key::parse("findings_summary")?, if_changed_since: None };

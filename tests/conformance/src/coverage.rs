@@ -11,12 +11,14 @@ use serde_json::Value;
 use crate::case::{Body, Call, Case, Deed, Expectation};
 
 /// Neighbours in the order of refusals that never apply to one request.
-const NEVER_TOGETHER: [(&str, &str, &str); 20] = [
+const NEVER_TOGETHER: [(&str, &str, &str); 22] = [
     ("INVALID_KEY", "INVALID_PATH", "what names a path names no key"),
     ("INVALID_PATH", "FORMAT_TOO_NEW", "an import names no path"),
     ("DOCUMENT_ALTERED", "SESSION_NOT_FOUND", "an import needs no session to be there"),
-    ("SESSION_NOT_FOUND", "SESSION_ARCHIVED", "a session is there or it is not"),
-    ("SESSION_EXISTS", "REQUEST_ID_REUSED", "a session is not created under a request id"),
+    ("SESSION_NOT_FOUND", "PROJECT_NOT_FOUND", "a request is about a session or a project"),
+    ("PROJECT_NOT_FOUND", "SESSION_ARCHIVED", "a request is about a session or a project"),
+    ("SESSION_EXISTS", "PROJECT_EXISTS", "a request is about a session or a project"),
+    ("PROJECT_EXISTS", "REQUEST_ID_REUSED", "a project is not created under a request id"),
     ("REQUEST_ID_REUSED", "CHANGES_TRUNCATED", "the feed is read without a request id"),
     ("CHANGES_TRUNCATED", "SNAPSHOT_NOT_FOUND", "the feed is not read of a snapshot"),
     ("SNAPSHOT_NOT_FOUND", "SNAPSHOT_EXISTS", "a snapshot is there or it is not"),

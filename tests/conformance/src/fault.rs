@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 use shared_context_core::{
-    audit,
+    ScopeKind, audit,
     memory_kv::{MemoryBucket, MemoryKv},
     port::{
         Bucket, Change, Clock, CommitError, Kv, KvError, Log, Ports, ReadError, Revision, Row,
@@ -80,13 +80,21 @@ impl World {
         mem::take(&mut self.state().records)
     }
 
-    /// The ids of the sessions that exist, those after `after`, at most `limit`.
-    pub fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, KvError> {
-        const PREFIX: &str = "session/";
-        let after = format!("{PREFIX}{}", after.unwrap_or_default());
+    /// The ids of the sessions or projects that exist, those after `after`, at most `limit`.
+    pub fn ids(
+        &self,
+        kind: ScopeKind,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, KvError> {
+        let after = kind.bucket_name(after.unwrap_or_default());
         self.readable()?;
         let names = self.kv.names(Some(&after), limit);
-        Ok(names.iter().filter_map(|it| it.strip_prefix(PREFIX)).map(str::to_owned).collect())
+        Ok(names
+            .iter()
+            .filter_map(|it| it.strip_prefix(kind.prefix()))
+            .map(str::to_owned)
+            .collect())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -137,14 +145,14 @@ impl Log for World {
             reason: record.reason.as_ref().map(|it| it.as_str().to_owned()),
             round: record.round,
         };
-        AuditLog::record(self, &record.session, &done);
+        AuditLog::record(self, record.scope.kind(), record.scope.id(), &done);
     }
 }
 
 impl AuditLog for World {
-    fn record(&self, session: &str, done: &AuditRecord) {
+    fn record(&self, kind: ScopeKind, id: &str, done: &AuditRecord) {
         let mut shown = json!({
-            "session": session,
+            (kind.as_str()): id,
             "revision": done.revision,
             "action": done.action,
             "participant": done.participant,

@@ -88,7 +88,7 @@ fn a_failure_names_step_caller_request_and_difference() {
         "- restart: true\n- each: {n: [7]}\n  steps:\n  - as: orchestrator\n    call: {action: show, n: $n}\n    expect: {changes: $n}",
         &[
             "step 2 (n = 7).1",
-            "orchestrator on main",
+            "orchestrator on session/main",
             r#""n":7"#,
             "-  \"changes\": 7",
             "+  \"changes\": 0",

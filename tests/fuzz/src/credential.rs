@@ -9,7 +9,7 @@ use jwt_compact::{
 };
 use serde_json::json;
 use shared_context_codec::Credential;
-use shared_context_core::time::Timestamp;
+use shared_context_core::{Scope, ScopeKind, time::Timestamp};
 use shared_context_wire::credential::{CLOCK_SKEW, Grant, Identity, Keys};
 
 use crate::{
@@ -20,7 +20,8 @@ use crate::{
 /// A credential, and what is made of it.
 #[derive(Debug, Arbitrary)]
 struct Input<'i> {
-    session: &'i str,
+    is_project: bool,
+    id: &'i str,
     participant: &'i str,
     incarnation: u64,
     epoch: u64,
@@ -60,8 +61,12 @@ pub fn run(input: &[u8]) {
     let Ok(input) = Input::arbitrary_take_rest(Unstructured::new(input)) else { return };
     let keys = Keys::new(SECRET, ADMIN_KEY).expect("the keys are strong");
     let now = Timestamp(START_MS);
+    let kind = if input.is_project { ScopeKind::Project } else { ScopeKind::Session };
+    let Some(scope) = Scope::new(kind, input.id).or_else(|| Scope::new(kind, "main")) else {
+        return;
+    };
     let grant = Grant {
-        session: input.session.to_owned(),
+        scope,
         participant: input.participant.to_owned(),
         credential: Credential { incarnation: input.incarnation, epoch: input.epoch },
         keys: input.keys.iter().map(|it| (*it).to_owned()).collect(),
@@ -169,7 +174,7 @@ mod tests {
     fn minted() -> (Keys, String) {
         let keys = Keys::new(SECRET, ADMIN_KEY).unwrap();
         let grant = Grant {
-            session: "main".to_owned(),
+            scope: Scope::new(ScopeKind::Session, "main").unwrap(),
             participant: "subagent:a".to_owned(),
             credential: Credential { incarnation: 1, epoch: 0 },
             keys: Vec::new(),

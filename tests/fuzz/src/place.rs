@@ -14,6 +14,7 @@ use std::{
 
 use shared_context_codec::{Caller, Failure, Reply, invoke};
 use shared_context_core::{
+    ScopeKind,
     audit::AuditRecord,
     memory_kv::MemoryKv,
     port::{Bucket as _, Change, Clock, Kv as _, Log, NoTokenizer, Ports, Row},
@@ -193,10 +194,19 @@ impl Engine for Place {
         invoke(&ports, scope, caller, request)
     }
 
-    async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
-        let after = after.map(|it| format!("session/{it}"));
-        let names = self.kv.names(after.as_deref(), limit);
-        Ok(names.iter().filter_map(|it| it.strip_prefix("session/")).map(str::to_owned).collect())
+    async fn ids(
+        &self,
+        kind: ScopeKind,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, Failure> {
+        let after = kind.bucket_name(after.unwrap_or_default());
+        let names = self.kv.names(Some(&after), limit);
+        Ok(names
+            .iter()
+            .filter_map(|it| it.strip_prefix(kind.prefix()))
+            .map(str::to_owned)
+            .collect())
     }
 
     async fn position(&self, scope: &str) -> u64 {

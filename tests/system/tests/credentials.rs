@@ -12,7 +12,7 @@ use std::{
 use rusqlite::Connection;
 use serde_json::json;
 use shared_context_codec::Credential;
-use shared_context_core::time::Timestamp;
+use shared_context_core::{Scope, ScopeKind, time::Timestamp};
 use shared_context_system::{Client, Server, Setup};
 use shared_context_wire::credential::{Grant, Keys};
 use tempfile::{TempDir, tempdir};
@@ -43,7 +43,7 @@ impl Place {
     /// Signs a credential of `a` with `keys`, as the server does at that time.
     fn mint(keys: &Keys, incarnation: u64, epoch: u64, ago: Duration) -> String {
         let grant = Grant {
-            session: "a".to_owned(),
+            scope: Scope::new(ScopeKind::Session, "a").unwrap(),
             participant: "orchestrator".to_owned(),
             credential: Credential { incarnation, epoch },
             keys: Vec::new(),

@@ -28,14 +28,14 @@ const RESERVED: &[Reserved] = &[
     Reserved {
         words: &["Kv", "Clock", "Log", "Ports"],
         path: CORE,
-        modules: &["session", "port", "kv", "memory_kv"],
-        why: "only session uses the ports: take the value it read as an argument",
+        modules: &["execute", "port", "kv", "memory_kv"],
+        why: "only execute uses the ports: take the value it read as an argument",
     },
     Reserved {
         words: &["Bucket"],
         path: CORE,
-        modules: &["session", "port", "kv", "memory_kv", "stored"],
-        why: "only session and a system's `stored` read rows: take the value as an argument",
+        modules: &["execute", "session", "project", "port", "kv", "memory_kv", "stored"],
+        why: "only session, project and a system's `stored` read rows: take the value as an argument",
     },
     Reserved {
         words: &["serde_json"],
@@ -137,11 +137,12 @@ mod tests {
     }
 
     #[test]
-    fn only_session_uses_the_ports() {
+    fn only_execute_uses_the_ports() {
         let text = "use crate::{port::{Clock, Kv, Log}, Ports};";
-        assert!(!is_refused("components/core/src/session.rs", text));
-        assert!(!is_refused("components/core/src/session/change.rs", text));
-        assert!(is_refused("components/core/src/prompt.rs", text));
+        assert!(!is_refused("components/core/src/execute.rs", text));
+        assert!(is_refused("components/core/src/session/mod.rs", text));
+        assert!(is_refused("components/core/src/project/mod.rs", text));
+        assert!(!is_refused("components/core/src/project/mod.rs", "use crate::kv::Bucket;"));
         let stored = "components/core/src/rounds/stored/mod.rs";
         assert!(!is_refused(stored, "use crate::kv::Bucket;"));
         assert!(is_refused(stored, "use crate::port::Ports;"));

@@ -36,9 +36,12 @@ macro_rules! actions {
         answers $($reply:ty),+;
         |$request:ident| $command:expr;
     )+) => {
+        use $crate::action::declare::names::*;
+
         pub(crate) const ACTIONS: &[ActionInfo] = &[$(ActionInfo {
             name: stringify!($name),
             system: System::$system,
+            scope: System::$system.scope(),
             roles: $roles,
             is_change: kind!($kind),
             description: concat!($($doc),+).trim_ascii_start(),
@@ -49,12 +52,12 @@ macro_rules! actions {
         pub(crate) const PUBLISHED: &[Published] = &[$(Published {
             routes: &[$(Route {
                 method: Method::$method,
-                path: concat!("/v1/sessions/{session}", $path),
+                path: template!($system, $path),
                 name: optional!($(stringify!($operation))?),
                 without: optional!($(stringify!($without))?),
                 example: optional!($($example)?),
                 status: $status,
-                location: optional!($(concat!("/v1/sessions/{session}", $location))?),
+                location: optional!($(template!($system, $location))?),
                 text: optional!($(stringify!($text))?),
             }),*],
             rejects: &[$($(Code::$code),+)?],
@@ -107,6 +110,16 @@ macro_rules! kind {
     };
 }
 
+/// The template of a path: behind that of the scope which its system is about.
+macro_rules! template {
+    (Projects, $path:literal) => {
+        concat!("/v1/projects/{project}", $path)
+    };
+    ($system:ident, $path:literal) => {
+        concat!("/v1/sessions/{session}", $path)
+    };
+}
+
 /// What is given, if anything is.
 macro_rules! optional {
     () => {
@@ -117,4 +130,18 @@ macro_rules! optional {
     };
 }
 
-pub(crate) use {actions, kind, optional};
+/// The names that [`actions`] writes.
+pub(crate) mod names {
+    pub(crate) use shared_context_core::{Code, Command, Error};
+
+    pub(crate) use super::{kind, optional, template};
+    pub(crate) use crate::{
+        action::{
+            ActionInfo, Form, System,
+            route::{Kind, Member, Method, Published, Route},
+        },
+        form::{self, form},
+    };
+}
+
+pub(crate) use {actions, kind, optional, template};

@@ -4,7 +4,7 @@
 pub(crate) mod declare;
 pub(crate) mod route;
 
-use shared_context_core::{Command, Error, Role};
+use shared_context_core::{Command, Error, Role, ScopeKind};
 
 use crate::json::ParseError;
 
@@ -13,8 +13,10 @@ use crate::json::ParseError;
 pub struct ActionInfo {
     /// Its name in a request.
     pub name: &'static str,
-    /// What it is about.
+    /// The system it belongs to.
     pub system: System,
+    /// What its requests are about: a session or a project.
+    pub scope: ScopeKind,
     /// Who may ask for it.
     pub roles: &'static [Role],
     /// Whether it can change anything.
@@ -51,6 +53,18 @@ pub enum System {
     Store,
     /// The rounds of a session, and the state they agree on (003).
     Rounds,
+    /// The life of projects.
+    Projects,
+}
+
+impl System {
+    /// What the requests of its actions are about.
+    pub(crate) const fn scope(self) -> ScopeKind {
+        match self {
+            Self::Store | Self::Rounds => ScopeKind::Session,
+            Self::Projects => ScopeKind::Project,
+        }
+    }
 }
 
 impl ActionInfo {

@@ -1,6 +1,6 @@
 //! The actions of rounds (003).
 
-use shared_context_core::{Code, Command, Error, Line, RedactRounds, RoundsCommand};
+use shared_context_core::{Line, RedactRounds, RoundsCommand};
 
 #[cfg(feature = "schema")]
 use super::{
@@ -12,13 +12,8 @@ use super::{
     sent::{self as parts, SentPlan},
 };
 use crate::{
-    action::{
-        ANYONE, ActionInfo, Form, ORCHESTRATOR, PARTICIPANTS, REDACTORS, System,
-        declare::{actions, kind, optional},
-        route::{Kind, Member, Method, Published, Route},
-    },
+    action::{ANYONE, ORCHESTRATOR, PARTICIPANTS, REDACTORS, declare::actions},
     checks::request_id,
-    form::{self, form},
 };
 
 actions! {

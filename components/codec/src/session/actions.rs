@@ -1,8 +1,6 @@
 //! The actions of the session around the entries, most of them the operator's.
 
-use shared_context_core::{
-    Code, Command, Error, Key, Line, Participant, port::Revision, tokens::Tokens,
-};
+use shared_context_core::{Key, Line, Participant, port::Revision, tokens::Tokens};
 
 use super::{
     config::{self, ConfigForm},
@@ -14,13 +12,8 @@ use super::{
     replies::{DeleteSessionReply, InspectReply, PromptReply, SessionReply},
 };
 use crate::{
-    action::{
-        ADMIN, ANYONE, ActionInfo, Form, REDACTORS, System,
-        declare::{actions, kind, optional},
-        route::{Kind, Member, Method, Published, Route},
-    },
+    action::{ADMIN, ANYONE, REDACTORS, declare::actions},
     checks::limit,
-    form::{self, form},
 };
 #[cfg(feature = "schema")]
 use crate::{feed::AuditReply, store::entry_replies::RedactReply};

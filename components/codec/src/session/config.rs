@@ -1,7 +1,7 @@
 //! The configuration of a session, as it is sent.
 
 use shared_context_core::{
-    Config, Error, Key,
+    Config, Error, Key, ProjectId,
     config::Retention,
     namespace::{Convention, Namespace},
     pattern::KeyPattern,
@@ -54,12 +54,15 @@ pub(crate) struct ConfigForm {
     /// Who may read and write which keys, at most 32 rules; everyone every key
     /// when absent.
     access: Option<Vec<RuleForm>>,
+    /// The id of the project that the session belongs to; none when absent. It need not exist.
+    project: Option<String>,
 }
 
 form! {
     ConfigForm:
     value_tokens_max, store_tokens_max, keys_max, estimator, namespace, history_versions_max,
-    history_bytes_max, snapshots_max, changes_max, ttl_seconds_default, allows_prefixes, access
+    history_bytes_max, snapshots_max, changes_max, ttl_seconds_default, allows_prefixes, access,
+    project
 }
 
 /// Who may read and write some keys. What is absent is everyone.
@@ -142,6 +145,16 @@ pub(crate) fn parse(form: ConfigForm) -> Result<Config, Error> {
             .transpose()?,
         allows_prefixes: form.allows_prefixes.unwrap_or(false),
         access: form.access.iter().flatten().map(rule).collect::<Result<_, Error>>()?,
+        project: form.project.as_deref().map(project).transpose()?,
+    })
+}
+
+fn project(id: &str) -> Result<ProjectId, Error> {
+    ProjectId::new(id).ok_or_else(|| {
+        Error::malformed(
+            "config.project must be 1 to 128 of A-Z, a-z, 0-9, ., _ and -, the first a letter or \
+             digit; for example webshop",
+        )
     })
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use shared_context_core::{
-    Config,
+    Config, ProjectId,
     prompt::Rendered,
     reply::{Inspection, SessionInfo},
     store::{access::AccessRule, expiry::Ttl},
@@ -72,6 +72,9 @@ pub(crate) struct ConfigReply<'a> {
     allows_prefixes: bool,
     /// Who may read and write which keys.
     access: Vec<RuleReply<'a>>,
+    /// The project that the session belongs to; absent where it belongs to none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project: Option<&'a str>,
 }
 
 /// Who may read and write some keys.
@@ -214,6 +217,7 @@ pub(crate) fn config(it: &Config) -> ConfigReply<'_> {
         ttl_seconds_default: it.ttl_default.map(Ttl::seconds),
         allows_prefixes: it.allows_prefixes,
         access: it.access.iter().map(rule).collect(),
+        project: it.project.as_ref().map(ProjectId::as_str),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The actions of entries (000 §3).
 
-use shared_context_core::{Code, Command, Delete, Error, Key, Prefix, Write, port::Revision};
+use shared_context_core::{Delete, Key, Prefix, Write, port::Revision};
 
 #[cfg(feature = "schema")]
 use super::entry_replies::{
@@ -12,13 +12,8 @@ use super::{
     sent::{self as parts, SentDelete, SentOptions, SentWrite},
 };
 use crate::{
-    action::{
-        ANYONE, ActionInfo, Form, PARTICIPANTS, System,
-        declare::{actions, kind, optional},
-        route::{Kind, Member, Method, Published, Route},
-    },
+    action::{ANYONE, PARTICIPANTS, declare::actions},
     checks::request_id,
-    form::{self, form},
     json::Time,
 };
 

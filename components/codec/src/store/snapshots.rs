@@ -1,8 +1,6 @@
 //! The actions of snapshots and of the change feed (000 §7).
 
-use shared_context_core::{
-    Code, Command, Error, Key, Label, Line, pattern::KeyPattern, port::Revision,
-};
+use shared_context_core::{Key, Label, Line, pattern::KeyPattern, port::Revision};
 
 #[cfg(feature = "schema")]
 use super::{
@@ -14,13 +12,8 @@ use super::{
 #[cfg(feature = "schema")]
 use crate::feed::ChangesReply;
 use crate::{
-    action::{
-        ANYONE, ActionInfo, Form, ORCHESTRATOR, System,
-        declare::{actions, kind, optional},
-        route::{Kind, Member, Method, Published, Route},
-    },
+    action::{ANYONE, ORCHESTRATOR, declare::actions},
     checks::limit,
-    form::{self, form},
 };
 
 actions! {

@@ -60,6 +60,11 @@ pub enum Error {
         /// The id asked for.
         session: String,
     },
+    /// There is no such project, or no longer.
+    ProjectNotFound {
+        /// The id asked for.
+        project: String,
+    },
     /// The session is read-only.
     SessionArchived {
         /// Its id.
@@ -80,6 +85,11 @@ pub enum Error {
     SessionExists {
         /// The id asked for.
         session: String,
+    },
+    /// A project of this name exists already.
+    ProjectExists {
+        /// The id asked for.
+        project: String,
     },
     /// Another request was made under this request id before.
     RequestIdReused,
@@ -204,6 +214,8 @@ impl Error {
             Self::InvalidKey { .. } => Code::InvalidKey,
             Self::SessionNotFound { .. } => Code::SessionNotFound,
             Self::SessionExists { .. } => Code::SessionExists,
+            Self::ProjectNotFound { .. } => Code::ProjectNotFound,
+            Self::ProjectExists { .. } => Code::ProjectExists,
             Self::SessionArchived { .. } => Code::SessionArchived,
             Self::Forbidden { .. } | Self::KeyNotGranted { .. } => Code::Forbidden,
             Self::RequestIdReused => Code::RequestIdReused,
@@ -236,6 +248,12 @@ const UNSTORED: &str = "storage took no change; nothing was changed, try again i
 const IN_DOUBT: &str = "storage is unavailable, and whether the change was made is not known; \
      read before you try again, or retry with the same request_id";
 
+/// Writes that there is no `kind` called `id`.
+fn absent(f: &mut fmt::Formatter<'_>, kind: &str, id: &str) -> fmt::Result {
+    let shown: String = id.chars().take(140).collect();
+    write!(f, "there is no {kind} {shown:?}; ask the operator to create it")
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -254,12 +272,13 @@ impl fmt::Display for Error {
                     "key {shown:?} must be 1 to 64 of a-z, 0-9 and _ (for example open_questions)"
                 )
             }
-            Self::SessionNotFound { session } => {
-                let shown: String = session.chars().take(140).collect();
-                write!(f, "there is no session {shown:?}; ask the operator to create it")
-            }
+            Self::SessionNotFound { session: id } => absent(f, "session", id),
+            Self::ProjectNotFound { project: id } => absent(f, "project", id),
             Self::SessionExists { session } => {
                 write!(f, "session {session} exists already; use it, or choose another session_id")
+            }
+            Self::ProjectExists { project } => {
+                write!(f, "project {project} exists already; use it, or choose another id")
             }
             Self::SessionArchived { session } => write!(
                 f,

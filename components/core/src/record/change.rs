@@ -6,13 +6,13 @@ use super::format_1;
 use crate::{
     Error,
     audit::{AuditAction, AuditEntry, AuditRecord},
-    key::SessionId,
     kv::Revision,
     pattern::Participants,
     row::{
         damaged, decode_either, encode, list_to_store, stored_key, stored_label, stored_line,
         stored_list, stored_participant,
     },
+    scope::{Scope, SessionId},
     time::Timestamp,
     tokens::Tokens,
 };
@@ -101,9 +101,9 @@ impl StoredChange {
                 },
                 None => (None, None),
             };
-            let action = AuditAction::ALL.into_iter().find(|known| known.as_str() == it.action);
+            let action = AuditAction::named(&it.action);
             let record = AuditRecord {
-                session: session.as_str().to_owned(),
+                scope: Scope::Session(session.clone()),
                 revision,
                 action: action
                     .ok_or_else(|| damaged(format!("action {:?} is not known", it.action)))?,

@@ -8,13 +8,17 @@ use crate::{
     config::{Config, Retention},
     kv::Revision,
     row::{damaged, decode_either, whole},
+    scope::ProjectId,
     store::{Limits, Totals, expiry::Ttl},
     time::Timestamp,
     tokens::{Estimator, Tokens},
 };
 
-/// The format of `meta` since it tells what the session takes as a document.
+/// The format of `meta` that holds what the session takes as a document.
 const FORMAT: u8 = 3;
+/// The format of `meta` that also holds the session's project, written only where it has
+/// one: earlier versions read the others.
+const FORMAT_WITH_PROJECT: u8 = 4;
 
 /// What every request on a session needs to know of it.
 #[expect(clippy::struct_excessive_bools, reason = "each says another thing of the session")]
@@ -52,6 +56,7 @@ pub(crate) struct Meta {
     /// How many bytes the session takes as a document, without its rounds; `None` where
     /// an earlier version stored it.
     pub(crate) weight: Option<u64>,
+    pub(crate) project: Option<ProjectId>,
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "as in Meta")]
@@ -146,6 +151,7 @@ impl Meta {
             snapshots: Vec::new(),
             totals: Totals::default(),
             weight: Some(0),
+            project: config.project.clone(),
         }
     }
 
@@ -186,14 +192,31 @@ impl Meta {
             history_bytes: self.history_bytes,
             snapshots: self.snapshots.iter().map(|it| it.0).collect(),
         };
-        postcard::to_extend(&(record, self.weight), vec![FORMAT]).map_err(damaged)
+        match &self.project {
+            None => postcard::to_extend(&(record, self.weight), vec![FORMAT]),
+            Some(project) => postcard::to_extend(
+                &(record, self.weight, project.as_str()),
+                vec![FORMAT_WITH_PROJECT],
+            ),
+        }
+        .map_err(damaged)
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Error> {
-        let (it, weight): (MetaRecord, Option<u64>) = match bytes.split_first() {
-            Some((&FORMAT, rest)) => whole(rest)?,
-            _ => (decode_either::<_, format_1::MetaRecord>(bytes)?, None),
-        };
+        let (it, weight, project): (MetaRecord, Option<u64>, Option<String>) =
+            match bytes.split_first() {
+                Some((&FORMAT, rest)) => {
+                    let (it, weight) = whole(rest)?;
+                    (it, weight, None)
+                }
+                Some((&FORMAT_WITH_PROJECT, rest)) => {
+                    let (it, weight, project) = whole(rest)?;
+                    (it, weight, Some(project))
+                }
+                _ => (decode_either::<_, format_1::MetaRecord>(bytes)?, None, None),
+            };
+        let project_id =
+            |id: String| ProjectId::new(&id).ok_or_else(|| damaged(format!("project {id:?}")));
         let ttl = |seconds: u32| Ttl::parse("ttl", seconds.into()).map_err(damaged);
         Ok(Self {
             is_archived: it.is_archived,
@@ -221,6 +244,7 @@ impl Meta {
             snapshots: it.snapshots.into_iter().map(Revision).collect(),
             totals: Totals { keys: it.key_count, tokens: Tokens(it.total_tokens) },
             weight,
+            project: project.map(project_id).transpose()?,
         })
     }
 }

@@ -9,16 +9,18 @@ mod values;
 
 use std::{collections::BTreeMap, mem};
 
-use super::{Decision, Opened, put};
+use super::{Opened, put};
 use crate::{
     Error,
     audit::{AuditAction, AuditEntry, AuditRecord},
-    key::{Key, Label, Line, SessionId},
+    decision::Decision,
+    key::{Key, Label, Line},
     kv::{Bucket, Change, Revision},
     participant::Participant,
     pattern::Participants,
     record::{self, Meta, StoredChange, StoredEvent},
     reply::{Outcome, Reply},
+    scope::{Scope, SessionId},
     store::{
         Entry,
         history::{Ended, EndedHow, Version},
@@ -297,7 +299,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
             value_tokens: it.value_tokens,
         });
         let record = AuditRecord {
-            session: self.session.to_string(),
+            scope: Scope::Session(self.session.clone()),
             revision: self.revision,
             action,
             participant,

@@ -6,12 +6,12 @@ use crate::{
     Error,
     audit::AuditAction,
     config::Config,
-    key::SessionId,
     kv::{Bucket, Change},
     namespace::Namespace,
     record::{self, Meta},
     reply::{Outcome, Reply, SessionInfo},
     row,
+    scope::SessionId,
     store::Totals,
 };
 
@@ -125,6 +125,7 @@ impl<B: Bucket> Opened<'_, B> {
             ttl_default: self.meta.ttl_default,
             allows_prefixes: self.meta.allows_prefixes,
             access: self.gate.rules().to_vec(),
+            project: self.meta.project.clone(),
         })
     }
 

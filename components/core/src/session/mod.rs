@@ -1,10 +1,7 @@
-//! The façade: loads what a command needs, lets a system decide, commits once.
+//! The façade of a session: loads what a command needs and lets a system decide.
 //!
-//! The only module that talks to the ports; its files hold the commands by what
-//! they are about. Order of refusals: [`Code::ALL`];
-//! the code below checks in that order. Invariants: a command commits at most
-//! once; an error means that nothing changed, except [`Error::InDoubt`]; what is
-//! logged has been committed.
+//! Its files hold the commands by what they are about. Order of refusals: [`Code::ALL`];
+//! the code below checks in that order.
 //!
 //! [`Code::ALL`]: crate::Code::ALL
 
@@ -25,100 +22,34 @@ mod writes;
 
 use crate::{
     Error,
-    audit::AuditRecord,
     command::Command,
-    key::{Key, SessionId},
-    kv::{Bucket, Change, CommitError, Kv, Revision},
-    participant::{Caller, Role},
-    port::{Clock, Log, Ports, Tokenizer},
+    decision::{Decision, check_credential, require_admin},
+    key::Key,
+    kv::{Bucket, Change, Revision},
+    participant::Caller,
+    port::Tokenizer,
     record::{self, Meta},
     reply::{Outcome, Reply},
     row,
+    scope::{ScopeKind, SessionId},
     store::access::Gate,
     time::Timestamp,
 };
 use draft::Draft;
 use opened::Opened;
 
-/// How often a command is decided anew because another one committed meanwhile.
-const ATTEMPTS_MAX: u32 = 16;
-
-/// Performs `command` on `session` as `caller`.
-///
-/// # Errors
-///
-/// The first that applies, in the order of [`Code::ALL`](crate::Code::ALL).
-/// After any but [`Error::InDoubt`] nothing has changed.
-pub fn execute<K: Kv, C: Clock, L: Log, T: Tokenizer>(
-    ports: &Ports<'_, K, C, L, T>,
-    session: &SessionId,
-    caller: &Caller,
-    command: &Command,
-) -> Result<Outcome, Error> {
-    for _ in 0..ATTEMPTS_MAX {
-        let mut bucket = ports.kv.open(&session.bucket_name())?;
-        let read_at = bucket.revision();
-        let now = ports.clock.now();
-        let request = Request { bucket: &bucket, tokenizer: ports.tokenizer, now, session, caller };
-        match request.decide(command) {
-            Err(Error::Overtaken) => {}
-            Err(error) => return Err(error),
-            Ok(Decision::Answer(outcome)) => return Ok(outcome),
-            Ok(Decision::Change { changes, outcome, records }) => {
-                match bucket.commit(read_at, changes) {
-                    Ok(_) => {
-                        for record in &records {
-                            ports.log.record(record);
-                        }
-                        return Ok(outcome);
-                    }
-                    Err(CommitError::Conflict) => {}
-                    Err(CommitError::Unchanged(err)) => return Err(Error::Unstored(err)),
-                    Err(CommitError::Failed(err)) => return Err(Error::InDoubt(err)),
-                }
-            }
-        }
-    }
-    Err(Error::Overtaken)
-}
-
-/// What to answer to a request that makes no command because of `error`: that,
-/// unless the caller's credential is void, which comes first.
-pub fn refuse(kv: &impl Kv, session: &SessionId, caller: &Caller, error: Error) -> Error {
-    if caller.credential.is_none() {
-        return error;
-    }
-    for _ in 0..ATTEMPTS_MAX {
-        let Ok(bucket) = kv.open(&session.bucket_name()) else { break };
-        match load(&bucket, session, caller) {
-            Err(Error::Overtaken) => {}
-            Err(void @ Error::Unauthenticated { .. }) => return void,
-            _ => break,
-        }
-    }
-    error
-}
-
-/// What is to be done for a command.
-enum Decision {
-    /// Nothing but to answer.
-    Answer(Outcome),
-    /// To commit `changes`; then the answer is `outcome`, and `records` are what
-    /// happened.
-    Change { changes: Vec<Change>, outcome: Outcome, records: Vec<AuditRecord> },
-}
-
 /// One attempt at one command, on the rows of one revision.
-struct Request<'a, B> {
-    bucket: &'a B,
-    tokenizer: &'a dyn Tokenizer,
-    now: Timestamp,
-    session: &'a SessionId,
-    caller: &'a Caller,
+pub(crate) struct Request<'a, B> {
+    pub(crate) bucket: &'a B,
+    pub(crate) tokenizer: &'a dyn Tokenizer,
+    pub(crate) now: Timestamp,
+    pub(crate) session: &'a SessionId,
+    pub(crate) caller: &'a Caller,
 }
 
 impl<B: Bucket> Request<'_, B> {
-    fn decide(&self, command: &Command) -> Result<Decision, Error> {
+    /// Decides `command`.
+    pub(crate) fn decide(&self, command: &Command) -> Result<Decision, Error> {
         match command {
             Command::CreateSession(config) => return self.create(config),
             Command::Import(portable) => return self.import(portable),
@@ -161,6 +92,9 @@ impl<B: Bucket> Request<'_, B> {
                 it.prompt(participant.as_ref(), *max_tokens)
             }
             Command::Audit { since, limit } => it.audit(*since, *limit),
+            Command::Project(_) => {
+                Err(Error::malformed("this is done to a project, and the request names a session"))
+            }
         }
     }
 
@@ -188,32 +122,17 @@ impl<B: Bucket> Request<'_, B> {
 
 /// Loads what is known of the session and checks the caller's credential
 /// against it.
-fn load(bucket: &impl Bucket, session: &SessionId, caller: &Caller) -> Result<Meta, Error> {
+pub(crate) fn load(
+    bucket: &impl Bucket,
+    session: &SessionId,
+    caller: &Caller,
+) -> Result<Meta, Error> {
     let Some(bytes) = bucket.get(record::META)? else {
         return Err(Error::SessionNotFound { session: session.to_string() });
     };
     let meta = Meta::decode(&bytes)?;
-    let reason = match &caller.credential {
-        Some(it) if it.incarnation != meta.incarnation => {
-            "this credential was issued for an earlier session of this name; \
-             ask the operator for a new one"
-        }
-        Some(it) if it.epoch != meta.credential_epoch => {
-            "this credential was revoked, or is of a session of this name elsewhere; \
-             ask the operator for a new one"
-        }
-        _ => return Ok(meta),
-    };
-    Err(Error::Unauthenticated { reason })
-}
-
-fn require_admin(caller: &Caller) -> Result<(), Error> {
-    match caller.participant.role() {
-        Role::Admin => Ok(()),
-        Role::Agent | Role::Orchestrator => Err(Error::Forbidden {
-            message: "only the admin may do this; ask the operator of the session",
-        }),
-    }
+    check_credential(caller, ScopeKind::Session, meta.incarnation, meta.credential_epoch)?;
+    Ok(meta)
 }
 
 fn put(row: impl Into<String>, value: Vec<u8>) -> Change {

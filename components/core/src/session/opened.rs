@@ -7,7 +7,7 @@ use super::{Decision, Draft, answer, draft::load_history};
 use crate::{
     Error,
     command::Command,
-    key::{Key, Prefix, SessionId},
+    key::{Key, Prefix},
     kv::{Bucket, Revision},
     order::sorted,
     participant::{Caller, Role},
@@ -15,6 +15,7 @@ use crate::{
     record::{self, Meta},
     reply::{EntryRead, Reply, Shown},
     row,
+    scope::SessionId,
     store::{Entry, Totals, access::Gate, history::Version},
     time::Timestamp,
     tokens::{Estimator, Tokens, approximate},

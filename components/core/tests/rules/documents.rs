@@ -2,7 +2,7 @@
 //! one did. That a document is as it was exported is the codec's to tell.
 
 use shared_context_core::{
-    Caller, Code, Command, Config, Credential, Key, Reply, SessionId, WriteOptions,
+    Caller, Code, Command, Config, Credential, Key, Reply, Scope, ScopeKind, WriteOptions,
     config::Retention,
     execute,
     port::{NoTokenizer, Ports, Revision},
@@ -278,7 +278,7 @@ fn check_void(host: &TestHost, credential: Credential) {
     let mut caller = Caller::trusted(CHIEF).unwrap();
     caller.credential = Some(credential);
     let ports = Ports { kv: &host, clock: host, log: host, tokenizer: &NoTokenizer };
-    let session = SessionId::parse("s").unwrap();
+    let session = Scope::parse(ScopeKind::Session, "s").unwrap();
     let answer = execute(&ports, &session, &caller, &Command::ShowSession);
     assert_eq!(answer.map(|_| ()).map_err(|err| err.code()), Err(Code::Unauthenticated));
 }

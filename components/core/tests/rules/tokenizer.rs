@@ -1,7 +1,7 @@
 //! Sessions that count exactly: with a host's tokenizer, and where it is missing.
 
 use shared_context_core::{
-    Caller, Code, Command, Config, Error, Outcome, Reply, SessionId, WriteOptions, execute,
+    Caller, Code, Command, Config, Error, Outcome, Reply, Scope, ScopeKind, WriteOptions, execute,
     port::{Ports, Tokenizer},
     store::Limits,
     tokens::{Estimator, Tokens},
@@ -28,7 +28,7 @@ impl Tokenizer for Words {
 
 fn ask(host: &TestHost, who: &str, command: &Command) -> Result<Outcome, Error> {
     let ports = Ports { kv: &host, clock: host, log: host, tokenizer: &Words };
-    let session = SessionId::parse("s").unwrap();
+    let session = Scope::parse(ScopeKind::Session, "s").unwrap();
     execute(&ports, &session, &Caller::trusted(who).unwrap(), command)
 }
 

@@ -4,7 +4,7 @@
 use std::cell::{Cell, RefCell};
 
 use shared_context_core::{
-    Caller, Command, Error, Outcome, SessionId,
+    Caller, Command, Error, Outcome, Scope, ScopeKind,
     audit::AuditRecord,
     execute,
     memory_kv::{MemoryBucket, MemoryKv},
@@ -61,7 +61,7 @@ impl TestHost {
     /// Performs `command` on the session `s` as `who`.
     pub fn ask(&self, who: &str, command: &Command) -> Result<Outcome, Error> {
         let ports = Ports { kv: &self, clock: self, log: self, tokenizer: &NoTokenizer };
-        execute(&ports, &SessionId::parse("s")?, &caller(who)?, command)
+        execute(&ports, &Scope::parse(ScopeKind::Session, "s")?, &caller(who)?, command)
     }
 
     /// The stored rows of the session `s` whose names begin with `prefix`.

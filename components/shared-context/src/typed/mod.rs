@@ -4,6 +4,7 @@
 
 mod changes;
 mod history;
+mod projects;
 mod prompt;
 mod rounds;
 mod sessions;
@@ -11,7 +12,7 @@ mod snapshots;
 mod store;
 
 use shared_context_core::{
-    Command, Error, Outcome, Reply,
+    Command, Error, Outcome, Reply, ScopeKind,
     pattern::Participants,
     reply::{EntryRead, Shown},
 };
@@ -28,7 +29,8 @@ fn perform<T>(
     command: Result<Command, Error>,
     pick: impl FnOnce(Outcome) -> Option<T>,
 ) -> Result<T, types::Error> {
-    pick(outcome(session, caller, command)?).ok_or_else(another_kind)
+    let outcome = perform_on(ScopeKind::Session, session, caller, command)?;
+    pick(outcome).ok_or_else(another_kind)
 }
 
 /// As [`perform`], for a read that may be answered by `Unchanged`: then none.
@@ -38,20 +40,22 @@ fn perform_if_changed<T>(
     command: Result<Command, Error>,
     pick: impl FnOnce(Outcome) -> Option<T>,
 ) -> Result<Option<T>, types::Error> {
-    let outcome = outcome(session, caller, command)?;
+    let outcome = perform_on(ScopeKind::Session, session, caller, command)?;
     if matches!(outcome.reply, Reply::Unchanged) {
         return Ok(None);
     }
     pick(outcome).map(Some).ok_or_else(another_kind)
 }
 
-fn outcome(
-    session: &str,
+/// Performs `command` on the `kind` of scope that is called `id`.
+fn perform_on(
+    kind: ScopeKind,
+    id: &str,
     caller: types::Caller,
     command: Result<Command, Error>,
 ) -> Result<Outcome, types::Error> {
     let caller = ports::caller(caller);
-    shared_context_codec::perform(&PORTS, session, &caller, command).map_err(ports::error)
+    shared_context_codec::perform(&PORTS, kind, id, &caller, command).map_err(ports::error)
 }
 
 /// What was answered, as the JSON tool tells it.

@@ -20,7 +20,7 @@ pub(crate) async fn answer<E: Engine>(
     act: Act,
 ) -> Result<Response<Bytes>, Failure> {
     let request = request(call, act)?;
-    let outcome = call.invoke_bytes(&call.session, &request).await;
+    let outcome = call.invoke_bytes(&request).await;
     let reply = outcome.map_err(|failure| match &*failure.code {
         "MALFORMED_REQUEST" => looked_into(call, act).unwrap_or_else(|| with_example(failure, act)),
         _ => failure,
@@ -32,7 +32,7 @@ pub(crate) async fn answer<E: Engine>(
     let response = respond::json(status, reply.body);
     Ok(match act.route.location {
         Some(template) => {
-            respond::with_text(response, LOCATION, location(call, template, &request))
+            respond::with_text(response, LOCATION, location(call, act, template, &request))
         }
         None => response,
     })
@@ -107,9 +107,9 @@ fn text_alone<E>(call: &Call<'_, E>, act: Act, reply: &Reply) -> Option<String> 
 }
 
 /// The path of what was created by `request`.
-fn location<E>(call: &Call<'_, E>, template: &'static str, request: &[u8]) -> String {
+fn location<E>(call: &Call<'_, E>, act: Act, template: &'static str, request: &[u8]) -> String {
     let segments = template.split('/').map(|segment| match route::varies(segment) {
-        Some("session") => call.session.to_string(),
+        Some(name) if name == act.action.scope.as_str() => call.session.to_string(),
         Some(name) => text_in(request, name).unwrap_or_default(),
         None => segment.to_owned(),
     });

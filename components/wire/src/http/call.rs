@@ -4,6 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use http::HeaderMap;
 use shared_context_codec::{Caller, Failure, Reply};
+use shared_context_core::ScopeKind;
 
 use super::{query::Query, route::Matched, tool::ToolRequest};
 use crate::{Engine, credential::Keys};
@@ -15,7 +16,9 @@ pub(crate) struct Call<'r, E> {
     pub(crate) headers: &'r HeaderMap,
     pub(crate) body: &'r [u8],
     pub(crate) query: Query<'r>,
-    /// The session in the path; empty where there is none.
+    /// The bucket of the session or project in the path.
+    pub(crate) scope: String,
+    /// The id of that session or project; empty where the path has none.
     pub(crate) session: Cow<'r, str>,
     /// The key in the path; empty where there is none.
     pub(crate) key: Cow<'r, str>,
@@ -27,37 +30,29 @@ pub(crate) struct Call<'r, E> {
 }
 
 impl<E: Engine> Call<'_, E> {
-    /// Performs `request` on the session in the path.
+    /// Performs `request` on what the path names.
     pub(crate) async fn invoke(&self, request: ToolRequest) -> Result<Reply, Failure> {
-        self.invoke_on(&self.session, request).await
+        self.invoke_on(&self.scope, request).await
     }
 
-    /// Performs `request` on `session`.
+    /// Performs `request` on the bucket `scope`.
     pub(crate) async fn invoke_on(
         &self,
-        session: &str,
+        scope: &str,
         request: ToolRequest,
     ) -> Result<Reply, Failure> {
-        self.invoke_bytes(session, &request.into_bytes()).await
+        self.engine.invoke(scope, &self.caller, &request.into_bytes()).await
     }
 
-    /// Performs `request`, JSON that is passed on unread, on `session`.
-    pub(crate) async fn invoke_bytes(
-        &self,
-        session: &str,
-        request: &[u8],
-    ) -> Result<Reply, Failure> {
-        self.engine.invoke(&scope(session), &self.caller, request).await
+    /// Performs `request`, JSON that is passed on unread, on what the path names.
+    pub(crate) async fn invoke_bytes(&self, request: &[u8]) -> Result<Reply, Failure> {
+        self.engine.invoke(&self.scope, &self.caller, request).await
     }
 }
 
 /// The bucket of `session`.
 pub(crate) fn scope(session: &str) -> String {
-    const PREFIX: &str = "session/";
-    let mut scope = String::with_capacity(PREFIX.len() + session.len());
-    scope.push_str(PREFIX);
-    scope.push_str(session);
-    scope
+    ScopeKind::Session.bucket_name(session)
 }
 
 /// Reads the members it needs from a reply of the tool.

@@ -16,7 +16,7 @@ use shared_context_codec::{Failure, Reply};
 
 use super::{
     Body,
-    call::{Call, part, scope},
+    call::{Call, part},
     cursor::Cursor,
     event::Feed,
     media,
@@ -93,7 +93,7 @@ async fn page<E: Engine>(
     let until = call.engine.monotonic_micros().saturating_add(wait.saturating_mul(1_000_000));
     let mut since = call.query.number("since")?;
     let limit = call.query.number("limit")?;
-    let scope = scope(&call.session);
+    let scope = call.scope.clone();
     let mut open = None;
     loop {
         let position = call.engine.position(&scope).await;
@@ -142,7 +142,7 @@ async fn cursor<E: Engine>(call: &Call<'_, E>, others: &str) -> Result<Cursor, F
         keys: Arc::clone(call.keys),
         authorization: single(call.headers, &AUTHORIZATION)?.unwrap_or_default().to_owned(),
         caller: call.caller.clone(),
-        scope: scope(&call.session),
+        scope: call.scope.clone(),
         filter: call.query.text("keys").map(str::to_owned),
         since,
     })

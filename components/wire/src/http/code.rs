@@ -17,7 +17,7 @@ pub(crate) struct Code {
 }
 
 /// Every code, in order of precedence; those of the wire and of hosts last.
-pub(crate) static CODES: [Code; 36] = [
+pub(crate) static CODES: [Code; 38] = [
     code(
         "UNAUTHENTICATED",
         StatusCode::UNAUTHORIZED,
@@ -33,9 +33,11 @@ pub(crate) static CODES: [Code; 36] = [
         "Document does not match its digests",
     ),
     code("SESSION_NOT_FOUND", StatusCode::NOT_FOUND, "No such session"),
+    code("PROJECT_NOT_FOUND", StatusCode::NOT_FOUND, "No such project"),
     code("SESSION_ARCHIVED", StatusCode::CONFLICT, "Session is read-only"),
     code("FORBIDDEN", StatusCode::FORBIDDEN, "Not the caller's to do"),
     code("SESSION_EXISTS", StatusCode::CONFLICT, "Session exists already"),
+    code("PROJECT_EXISTS", StatusCode::CONFLICT, "Project exists already"),
     code("REQUEST_ID_REUSED", StatusCode::CONFLICT, "Request id was used for another request"),
     code("CHANGES_TRUNCATED", StatusCode::GONE, "Changes from there on are no longer kept"),
     code("SNAPSHOT_NOT_FOUND", StatusCode::NOT_FOUND, "No such snapshot"),

@@ -1,5 +1,5 @@
 //! Which host a request is for, on a server that is made of many: one for each
-//! session.
+//! session and each project.
 //!
 //! Not here: how a request gets there, which is the host's.
 //!
@@ -9,13 +9,12 @@
 //! asks the engine about nothing else.
 
 use http::Method;
-use shared_context_core::{SessionId, time::Timestamp};
+use shared_context_core::{Scope, ScopeKind, time::Timestamp};
 
 use super::{Http, route, table::Access};
-use crate::credential::Identity;
 
 impl Http {
-    /// The scope (`session/{id}`) that the request belongs to whole, which is told
+    /// The scope (`session/{id}` or `project/{id}`) that the request belongs to whole, which is told
     /// without its body: who has that session's [`Engine`](crate::Engine) may
     /// answer it, and nobody else need look at it. `authorization` is the header of
     /// that name, if it was sent once.
@@ -24,7 +23,7 @@ impl Http {
     /// [`handle`](Self::handle). That asks the engine nothing, as for what is open to all
     /// and for most that is refused; or to list sessions, to create or import one,
     /// or what the admin key is used for at `/mcp`; or, for the operator, about a
-    /// session of a name that none can have.
+    /// session or project of an id that none can have.
     pub fn destination(
         &self,
         method: &Method,
@@ -38,16 +37,13 @@ impl Http {
             return None;
         }
         let identity = self.keys.identify(authorization, now).ok()?;
-        let session = match (&identity, access) {
-            (Identity::Participant(grant), Access::Credential) => grant.session.as_str().into(),
-            (Identity::Admin, Access::Credential) => return None,
-            _ => matched.value("session").ok()?,
-        };
-        if let Identity::Participant(grant) = &identity
-            && grant.session != session
-        {
-            return None;
+        if access == Access::Credential {
+            let scope = identity.scope().filter(|it| it.kind() == ScopeKind::Session);
+            return scope.map(Scope::bucket_name);
         }
-        SessionId::new(&session).map(|it| it.bucket_name())
+        let (kind, id) = matched.scope().ok()?;
+        let scope = Scope::new(kind, &id)?;
+        let is_theirs = identity.scope().is_none_or(|it| *it == scope);
+        is_theirs.then(|| scope.bucket_name())
     }
 }

@@ -2,6 +2,7 @@
 
 use http::Response;
 use shared_context_codec::Failure;
+use shared_context_core::ScopeKind;
 
 use super::{
     Body, act, call::Call, changes, entries, listing, memory, portable, sessions, shares::Share,
@@ -21,7 +22,8 @@ pub(super) async fn endpoint<E: Engine>(
         Endpoint::Act(act) => act::answer(call, act).await,
         Endpoint::ReadChanges => return changes::read(call, streams, under_way).await,
         Endpoint::CreateSession => sessions::create(call).await,
-        Endpoint::ListSessions => listing::list(call).await,
+        Endpoint::ListSessions => listing::list(call, ScopeKind::Session).await,
+        Endpoint::ListProjects => listing::list(call, ScopeKind::Project).await,
         Endpoint::MintCredential => sessions::mint_credential(call).await,
         Endpoint::ExportSession => portable::export(call).await,
         Endpoint::ImportSession => portable::import(call).await,

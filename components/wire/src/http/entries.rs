@@ -38,7 +38,7 @@ pub(crate) async fn call_tool<E: Engine>(call: &Call<'_, E>) -> Result<Response<
             r#"the body is empty, it must be a JSON object; for example {"action":"list_keys"}"#,
         ));
     }
-    let reply = call.invoke_bytes(&call.session, call.body).await?;
+    let reply = call.invoke_bytes(call.body).await?;
     Ok(respond::json(StatusCode::OK, reply.body))
 }
 

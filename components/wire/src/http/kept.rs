@@ -82,14 +82,15 @@ impl Kept {
     ///
     /// `RATE_LIMITED`: its session has as many under way as it may.
     pub(super) fn begin(&self, identity: &Identity) -> Result<Option<Share>, Failure> {
-        let Some(session) = identity.session() else { return Ok(None) };
-        let begun = self.under_way.take(session, self.under_way_max);
+        let Some(scope) = identity.scope() else { return Ok(None) };
+        let begun = self.under_way.take(scope.bucket_name(), self.under_way_max);
         begun.map(Some).ok_or_else(|| {
             Failure::new(
                 "RATE_LIMITED",
                 format!(
-                    "this session has {} requests under way, as many as its participants may \
+                    "this {} has {} requests under way, as many as its participants may \
                      have together: wait for answers before you ask for more",
+                    scope.kind().as_str(),
                     self.under_way_max.unwrap_or_default()
                 ),
             )
@@ -119,13 +120,14 @@ mod tests {
     use std::num::NonZeroU32;
 
     use shared_context_codec::Credential;
+    use shared_context_core::{Scope, ScopeKind};
 
     use super::*;
     use crate::credential::Grant;
 
     fn agent(session: &str, nth: u32) -> Identity {
         Identity::Participant(Grant {
-            session: session.to_owned(),
+            scope: Scope::new(ScopeKind::Session, session).unwrap(),
             participant: format!("subagent:{nth}"),
             credential: Credential { incarnation: 1, epoch: 1 },
             keys: Vec::new(),

@@ -1,6 +1,6 @@
-//! The list of sessions: a page of those that are asked for, by id.
+//! The lists of sessions and of projects: a page of those that are asked for, by id.
 //!
-//! Nothing is kept of what sessions are like: each is asked. So a page looks at a
+//! Nothing is kept of what they are like: each is asked. So a page looks at a
 //! bounded number of them; it may come back short, and tells where to go on. On
 //! some hosts a session is far away, so several are asked at once.
 
@@ -9,7 +9,7 @@ use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use http::{Response, StatusCode};
 use serde::Deserialize;
 use shared_context_codec::{Failure, Reply, Time};
-use shared_context_core::time::Timestamp;
+use shared_context_core::{ScopeKind, time::Timestamp};
 
 use super::{
     call::{Call, part},
@@ -34,17 +34,24 @@ struct Wanted<'q> {
     changed_before: Option<Timestamp>,
 }
 
-/// `GET /v1/sessions`.
-pub(crate) async fn list<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
+/// `GET /v1/sessions` and `GET /v1/projects`.
+pub(crate) async fn list<E: Engine>(
+    call: &Call<'_, E>,
+    kind: ScopeKind,
+) -> Result<Response<Bytes>, Failure> {
     let limit = count(call.query.number("limit")?.unwrap_or(LISTED))?;
     let wanted = Wanted::read(&call.query)?;
     // Where each session is listed, no more are looked at.
     let looked_at_max = if wanted.is_any() { limit } else { count(LISTED_MAX)? };
     let after = wanted.begins_after(call.query.text("after"));
     let after = after.as_deref();
-    let mut ids = call.engine.sessions(after, looked_at_max.saturating_add(1)).await?;
+    let mut ids = call.engine.ids(kind, after, looked_at_max.saturating_add(1)).await?;
     ids.retain(|it| it.starts_with(wanted.prefix));
-    let mut body = b"{\"sessions\":[".to_vec();
+    let (show, missing) = match kind {
+        ScopeKind::Session => ("show_session", "SESSION_NOT_FOUND"),
+        ScopeKind::Project => ("show_project", "PROJECT_NOT_FOUND"),
+    };
+    let mut body = format!("{{\"{}s\":[", kind.as_str()).into_bytes();
     let (mut listed, mut last) = (0, None);
     let mut left = ids.iter().take(looked_at_max);
     let mut asked = FuturesOrdered::new();
@@ -54,7 +61,8 @@ pub(crate) async fn list<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes
             && let Some(id) = left.next()
         {
             asked.push_back(async move {
-                (id, call.invoke_on(id, ToolRequest::new("show_session")).await)
+                let scope = kind.bucket_name(id);
+                (id, call.invoke_on(&scope, ToolRequest::new(show)).await)
             });
         }
         let Some((id, answer)) = asked.next().await else { break };
@@ -69,7 +77,7 @@ pub(crate) async fn list<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes
             }
             Ok(_) => {}
             // Deleted since it was listed.
-            Err(failure) if failure.code == "SESSION_NOT_FOUND" => {}
+            Err(failure) if failure.code == missing => {}
             Err(failure) => return Err(failure),
         }
     }

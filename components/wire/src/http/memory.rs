@@ -7,7 +7,7 @@ use shared_context_codec::Failure;
 
 use super::{
     body,
-    call::{Call, misread, scope},
+    call::{Call, misread},
     media, precondition, respond,
 };
 use crate::{Engine, memory_tool};
@@ -29,7 +29,7 @@ pub(crate) async fn answer<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
                 format!("the body is not a JSON object; send {WANTED}"),
             )
         })?;
-    let scope = scope(&call.session);
+    let scope = call.scope.clone();
     let answer = memory_tool::answer(call.engine, &scope, &call.caller, &input).await?;
     if media::wants_text(call.headers) {
         return Ok(respond::with_body(StatusCode::OK, media::TEXT, answer.content));

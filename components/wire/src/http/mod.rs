@@ -55,6 +55,7 @@ use http::{
     request::Parts,
 };
 use shared_context_codec::Failure;
+use shared_context_core::ScopeKind;
 
 use self::{
     call::Call,
@@ -237,6 +238,7 @@ impl Http {
         let identity = self.identify(engine, head, now_micros, headers)?;
         let under_way = self.kept.as_ref().map(|it| it.begin(&identity)).transpose()?.flatten();
         if operation.access == Access::Credential {
+            expect_session(&identity)?;
             Query::parse(head.uri.query(), operation.query)?;
             let arrived = mcp::Arrived {
                 engine,
@@ -256,7 +258,7 @@ impl Http {
                  without the header",
             ));
         }
-        let session = matched.value("session")?;
+        let (kind, session) = matched.scope()?;
         if operation.access == Access::Admin && identity != Identity::Admin {
             return Err(Failure::new(
                 "FORBIDDEN",
@@ -271,8 +273,9 @@ impl Http {
             query: Query::parse(head.uri.query(), &operation.takes_in_query())?,
             key: matched.value("key")?,
             path: matched,
-            caller: identity.caller(&session)?,
+            caller: identity.caller(kind, &session)?,
             wants_socket,
+            scope: kind.bucket_name(&session),
             session,
         };
         dispatch::endpoint(operation.endpoint, &call, &self.streams, under_way).await
@@ -349,6 +352,20 @@ impl Http {
             Some(operation) => kept::missing(operation.endpoint),
             None => Failure::new("METHOD_NOT_ALLOWED", message),
         })
+    }
+}
+
+/// Rejects a credential that is not for a session at `/mcp`, whose tools are about one.
+fn expect_session(identity: &Identity) -> Result<(), Failure> {
+    match identity.scope() {
+        Some(scope) if scope.kind() != ScopeKind::Session => Err(Failure::new(
+            "UNAUTHENTICATED",
+            format!(
+                "the credential is for {scope}, and the tools here are about a session; send the \
+                 credential of a session"
+            ),
+        )),
+        _ => Ok(()),
     }
 }
 

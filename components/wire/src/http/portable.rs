@@ -10,7 +10,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use shared_context_codec::Failure;
 
-use super::{body, call::Call, media, respond, sessions, tool::ToolRequest};
+use super::{
+    body,
+    call::{Call, scope},
+    media, respond, sessions,
+    tool::ToolRequest,
+};
 use crate::Engine;
 
 /// What an import is sent.
@@ -34,7 +39,7 @@ pub(crate) async fn import<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
         None => named_in(document)?.into(),
     };
     let request = ToolRequest::new("import_session").with("document", Some(document));
-    let reply = call.invoke_on(&session, request).await?;
+    let reply = call.invoke_on(&scope(&session), request).await?;
     sessions::created(call, &session, reply)
 }
 

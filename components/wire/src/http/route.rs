@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use http::Method;
 use percent_encoding::percent_decode_str;
 use shared_context_codec::Failure;
+use shared_context_core::ScopeKind;
 
 use super::table::{Endpoint, Operation, operations};
 
@@ -79,6 +80,18 @@ pub(crate) fn varies(segment: &str) -> Option<&str> {
 }
 
 impl<'p> Matched<'p> {
+    /// Returns the session or project that the path names, by its id, which need not be
+    /// valid; a session without an id where it names neither.
+    ///
+    /// # Errors
+    ///
+    /// `MALFORMED_REQUEST`: not UTF-8 when decoded.
+    pub(crate) fn scope(&self) -> Result<(ScopeKind, Cow<'p, str>), Failure> {
+        let is_named = |it: &ScopeKind| self.values.iter().any(|(name, _)| *name == it.as_str());
+        let kind = ScopeKind::ALL.into_iter().find(is_named).unwrap_or(ScopeKind::Session);
+        Ok((kind, self.value(kind.as_str())?))
+    }
+
     /// What the path has in the place of `name`; empty where it has none.
     ///
     /// # Errors

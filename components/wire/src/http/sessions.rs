@@ -10,7 +10,7 @@ use shared_context_codec::{Failure, Reply};
 
 use super::{
     body::Members,
-    call::{Call, misread},
+    call::{Call, misread, scope},
     media, respond,
     tool::ToolRequest,
 };
@@ -28,7 +28,7 @@ pub(crate) async fn create<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
     let members = Members::parse(call.body, &known, r#"{"session_id":"ticket-7"}"#)?;
     let session = members.text("session_id")?;
     let request = ToolRequest::new("create_session").with("config", members.raw("config"));
-    let reply = call.invoke_on(&session, request).await?;
+    let reply = call.invoke_on(&scope(&session), request).await?;
     created(call, &session, reply)
 }
 

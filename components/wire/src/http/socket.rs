@@ -23,7 +23,7 @@ use http::{
 };
 use serde::{Deserialize, Serialize};
 use shared_context_codec::Failure;
-use shared_context_core::time::Timestamp;
+use shared_context_core::{ScopeKind, time::Timestamp};
 
 use super::{
     Http,
@@ -156,7 +156,7 @@ impl Socket {
         let Cursor { authorization, scope, filter, since, .. } = &self.cursor;
         let kept = Kept {
             credential: bearer(authorization).unwrap_or_default().into(),
-            session: scope.strip_prefix("session/").unwrap_or_default().into(),
+            session: ScopeKind::split(scope).map_or("", |(_, id)| id).into(),
             keys: filter.as_deref().map(Cow::from),
             since: *since,
             told: self.told,
@@ -210,7 +210,8 @@ impl Http {
         let kept: Kept<'_> = serde_json::from_str(kept).map_err(|_| misread())?;
         let Kept { credential, session, keys, since, told, is_begun } = kept;
         let authorization = format!("Bearer {credential}");
-        let caller = self.keys.identify(Some(&authorization), now)?.caller(&session)?;
+        let caller = self.keys.identify(Some(&authorization), now)?;
+        let caller = caller.caller(ScopeKind::Session, &session)?;
         let scope = scope(&session);
         let open = self.streams.open(&scope, &caller)?;
         let cursor = Cursor {

@@ -33,9 +33,9 @@ pub(crate) enum Access {
     Credential,
     /// The operator's; decided here, since there is no session yet to ask.
     Admin,
-    /// That of the session's participants and of the operator; what each may do
-    /// is decided by the session.
-    Session,
+    /// That of the participants of the session or project and of the operator; what each
+    /// may do is decided there.
+    Scope,
 }
 
 /// Everything that can be asked for over HTTP.
@@ -52,6 +52,7 @@ pub(crate) enum Endpoint {
     McpEnd,
     CreateSession,
     ListSessions,
+    ListProjects,
     ImportSession,
     ExportSession,
     MintCredential,
@@ -120,7 +121,7 @@ pub(crate) fn operations() -> impl Iterator<Item = Operation> {
             method: method(route.method),
             template: route.path,
             endpoint: Endpoint::Act(Act { action, published, route }),
-            access: Access::Session,
+            access: Access::Scope,
             query: &[],
         })
     });
@@ -137,7 +138,7 @@ fn method(method: codec::Method) -> Method {
 }
 
 /// The operations that do more than pass an action on.
-static OWN: [Operation; 21] = [
+static OWN: [Operation; 22] = [
     open("/", Endpoint::Welcome, &[]),
     open("/healthz", Endpoint::Health, &[]),
     open("/metrics", Endpoint::Metrics, &[]),
@@ -154,6 +155,7 @@ static OWN: [Operation; 21] = [
         &["after", "limit", "prefix", "status", "changed_after", "changed_before"],
     ),
     admin(Method::POST, "/v1/sessions", Endpoint::CreateSession, &[]),
+    admin(Method::GET, "/v1/projects", Endpoint::ListProjects, &["after", "limit", "prefix"]),
     // A session may have this name, too: the method tells.
     admin(Method::POST, "/v1/sessions/import", Endpoint::ImportSession, &["session_id"]),
     session(Method::GET, "/v1/sessions/{session}/export", Endpoint::ExportSession, &[]),
@@ -199,7 +201,7 @@ const fn session(
     endpoint: Endpoint,
     query: &'static [&'static str],
 ) -> Operation {
-    Operation { method, template, endpoint, access: Access::Session, query }
+    Operation { method, template, endpoint, access: Access::Scope, query }
 }
 
 impl Operation {

@@ -224,7 +224,7 @@ mod tests {
 
     use serde_json::value::RawValue;
     use shared_context_codec::{Caller, Effect, Reply};
-    use shared_context_core::time::Timestamp;
+    use shared_context_core::{ScopeKind, time::Timestamp};
 
     use super::*;
     use crate::{
@@ -247,7 +247,12 @@ mod tests {
             Ok(Reply { body, revision: 1, effect: Effect::Done, next_expiry_ms: None })
         }
 
-        async fn sessions(&self, _: Option<&str>, _: usize) -> Result<Vec<String>, Failure> {
+        async fn ids(
+            &self,
+            _: ScopeKind,
+            _: Option<&str>,
+            _: usize,
+        ) -> Result<Vec<String>, Failure> {
             Ok(Vec::new())
         }
 

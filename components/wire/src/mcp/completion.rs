@@ -18,6 +18,7 @@ use super::{
     uri::{ENTRY_TEMPLATE, KEYS_TEMPLATE},
 };
 use crate::{Engine, credential::Identity, http::right_before};
+use shared_context_core::ScopeKind;
 
 /// What is filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,11 +110,11 @@ fn blank(reference: &Params<'_>, name: &str) -> Result<Blank, Fault> {
 /// key the first of all.
 async fn sessions<E: Engine>(asked: &Asked<'_, E>, typed: &str) -> Result<CompletionInfo, Refusal> {
     let found = match asked.identity {
-        Identity::Participant(grant) => vec![grant.session.clone()],
+        Identity::Participant(grant) => vec![grant.scope.id().to_owned()],
         Identity::Admin => {
             let before = right_before(typed);
             let limit = CompletionInfo::MAX_VALUES.saturating_add(1);
-            asked.engine.sessions(before.as_deref(), limit).await?
+            asked.engine.ids(ScopeKind::Session, before.as_deref(), limit).await?
         }
     };
     let found: Vec<String> = found.into_iter().filter(|it| it.starts_with(typed)).collect();

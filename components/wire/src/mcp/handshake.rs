@@ -97,7 +97,7 @@ impl Handshakes {
         table.begun = table.begun.saturating_add(1);
         let parts = [table.begun, now_micros, caller];
         let id = keys.sign("mcp handshake", &parts.map(u64::to_be_bytes).concat());
-        let is_neighbour = |it: &Legacy| it.owner.session() == identity.session();
+        let is_neighbour = |it: &Legacy| it.owner.scope() == identity.scope();
         if table.by_caller.get(&caller).is_some_and(|own| own.len() >= OWN_MAX) {
             table.forget_one(|of, _| of == caller);
         } else if table.count_if(is_neighbour) >= SESSION_MAX {
@@ -146,7 +146,7 @@ impl Handshakes {
             Identity::Admin => self.hasher.hash_one(()),
             Identity::Participant(grant) => {
                 let session = &grant.credential;
-                let session = (&grant.session, session.incarnation, session.epoch);
+                let session = (&grant.scope, session.incarnation, session.epoch);
                 self.hasher.hash_one((session, &grant.participant, &grant.keys))
             }
         }

@@ -95,10 +95,10 @@ pub(crate) async fn stream<E: Engine>(
         ));
     };
     let resumed = last_event_id.map(revision).transpose()?;
-    let now = revision_now(asked, &grant.session).await?;
-    let scope = scope(&grant.session);
+    let now = revision_now(asked, grant.scope.id()).await?;
+    let scope = scope(grant.scope.id());
     // Before the stream that this one takes the place of ends.
-    let caller = asked.caller(&grant.session)?;
+    let caller = asked.caller(grant.scope.id())?;
     let open = asked.streams.open(&scope, &caller)?;
     let (number, told) = legacy.begin_stream();
     let cursor = Cursor {
@@ -117,7 +117,7 @@ pub(crate) async fn stream<E: Engine>(
 /// instead.
 pub(crate) fn without_memory(method: &str, identity: &Identity) -> Fault {
     let session = match identity {
-        Identity::Participant(grant) => &grant.session,
+        Identity::Participant(grant) => grant.scope.id(),
         Identity::Admin => "{session}",
     };
     let message = format!(
@@ -156,7 +156,9 @@ fn meant<'a, E>(
     let legacy = handshake(asked)?;
     let uri = params.required_text("uri")?;
     let own = match (Resource::parse(&uri), asked.identity) {
-        (Some((session, it)), Identity::Participant(grant)) if session == grant.session => Some(it),
+        (Some((session, it)), Identity::Participant(grant)) if session == grant.scope.id() => {
+            Some(it)
+        }
         _ => None,
     };
     match own.filter(|it| it.is_granted(asked.identity)) {
@@ -181,7 +183,7 @@ fn not_found(uri: &str, identity: &Identity) -> Fault {
             format!(
                 "Resource not found: this credential can subscribe to session://{0}/keys and \
                  session://{0}/entries/{{key}}{keys}",
-                grant.session
+                grant.scope.id()
             )
         }
     };

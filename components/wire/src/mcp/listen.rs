@@ -104,7 +104,7 @@ impl Honoured {
     fn of(asked: SubscriptionFilter, identity: &Identity) -> Result<Self, Fault> {
         let mut session = match identity {
             Identity::Admin => None,
-            Identity::Participant(grant) => Some(grant.session.clone()),
+            Identity::Participant(grant) => Some(grant.scope.id().to_owned()),
         };
         let mut wanted = Wanted::default();
         let mut uris = Vec::new();

@@ -12,7 +12,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use shared_context_core::audit::AuditAction;
+use shared_context_core::audit::{AuditAction, AuditLevel};
 
 use super::{notice::notification, params::Params};
 use crate::mcp::Fault;
@@ -49,30 +49,6 @@ impl Level {
         level.ok_or_else(|| Fault::invalid_params(format!("level is missing: it is {LEVELS}")))
     }
 
-    /// How grave it is that `action` was done: what agents do day by day, and what
-    /// changes more than that.
-    fn of(action: AuditAction) -> Self {
-        match action {
-            AuditAction::Write
-            | AuditAction::Delete
-            | AuditAction::Expire
-            | AuditAction::SetAccess
-            | AuditAction::Snapshot
-            | AuditAction::DeleteSnapshot
-            | AuditAction::OpenRound
-            | AuditAction::ProposeDeltas
-            | AuditAction::CloseRound => Self::Info,
-            AuditAction::Redact
-            | AuditAction::RedactRounds
-            | AuditAction::RestoreSnapshot
-            | AuditAction::CreateSession
-            | AuditAction::ImportSession
-            | AuditAction::ArchiveSession
-            | AuditAction::DeleteSession
-            | AuditAction::RevokeCredentials => Self::Notice,
-        }
-    }
-
     /// The messages of this level and graver ones for `changes`, as JSON.
     ///
     /// # Errors
@@ -88,8 +64,10 @@ impl Level {
         let mut messages = Vec::new();
         for data in changes {
             let Change { action } = serde_json::from_str(data.get())?;
-            let known = AuditAction::ALL.into_iter().find(|it| it.as_str() == action);
-            let level = known.map_or(Self::Notice, Self::of);
+            let level = match AuditAction::named(action).map(AuditAction::level) {
+                Some(AuditLevel::Info) => Self::Info,
+                Some(AuditLevel::Notice) | None => Self::Notice,
+            };
             if level >= self {
                 let logged = Logged { level, logger: "changes", data };
                 messages.push(notification("notifications/message", Some(logged)));

@@ -38,6 +38,7 @@ use http::HeaderMap;
 use rmcp::model::{CacheScope, EmptyObject, ErrorCode, ProtocolVersion};
 use serde::Serialize;
 use shared_context_codec::{Caller, Failure, Reply};
+use shared_context_core::ScopeKind;
 
 pub(crate) use self::{
     fault::{Fault, Refusal},
@@ -264,13 +265,13 @@ impl<E: Engine> Asked<'_, E> {
                 "MALFORMED_REQUEST",
                 "the admin key is for every session: say which one with session",
             )),
-            (Identity::Participant(grant), None) => Ok(&grant.session),
-            (Identity::Participant(grant), Some(named)) if grant.session == named => Ok(named),
+            (Identity::Participant(grant), None) => Ok(grant.scope.id()),
+            (Identity::Participant(grant), Some(named)) if grant.scope.id() == named => Ok(named),
             (Identity::Participant(grant), Some(_)) => Err(Failure::new(
                 "FORBIDDEN",
                 format!(
                     "this credential is for the session {}: leave session out, or say that one",
-                    grant.session
+                    grant.scope.id()
                 ),
             )),
         }
@@ -282,7 +283,7 @@ impl<E: Engine> Asked<'_, E> {
     ///
     /// `UNAUTHENTICATED`: the credential is for another session.
     pub(crate) fn caller(&self, session: &str) -> Result<Caller, Failure> {
-        self.identity.caller(session)
+        self.identity.caller(ScopeKind::Session, session)
     }
 
     /// Performs `request` on `session`.

@@ -83,7 +83,7 @@ pub(crate) async fn list<E: Engine>(
             one_page(params)?;
             return listed(vec![skill::resource()], None);
         }
-        Identity::Participant(grant) => &grant.session,
+        Identity::Participant(grant) => grant.scope.id(),
     };
     let after = params.text("cursor")?.map(|it| read_cursor(&it)).transpose()?;
     let reply = list_keys(asked, session).await?;

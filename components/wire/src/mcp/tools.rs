@@ -95,7 +95,7 @@ async fn json_tool<E: Engine>(
 fn check_listed(system: System, arguments: &Params<'_>) -> Result<(), Failure> {
     let Ok(Some(action)) = arguments.text("action") else { return Ok(()) };
     let Some(known) = actions().find(|it| it.name == action) else { return Ok(()) };
-    let (name, tool) = (known.name, tools::name(system));
+    let (name, tool) = (known.name, tools::name(system).unwrap_or_default());
     match tools::listed_by(known) {
         Some(listed_by) if listed_by == tool => Ok(()),
         Some(listed_by) => {

@@ -22,7 +22,11 @@ use std::{
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use shared_context_core::{Key, audit::AuditAction, pattern::KeyPatterns};
+use shared_context_core::{
+    Key,
+    audit::{AuditAction, Touches},
+    pattern::KeyPatterns,
+};
 
 use super::{notice::Notice, uri::ResourceUri};
 use crate::credential::Identity;
@@ -75,17 +79,6 @@ struct Change<'b> {
     action: &'b str,
     key: Option<&'b str>,
     version: Option<u64>,
-}
-
-/// How much a change may have made another than it was, besides the list of keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
-    /// The entry it names, if it names one.
-    Entry,
-    /// That, and which entries the client sees.
-    List,
-    /// All resources.
-    Everything,
 }
 
 impl Resource {
@@ -168,12 +161,12 @@ impl Wanted {
         let mut told = Told::default();
         for change in changes {
             let change: Change<'_> = serde_json::from_str(change.get())?;
-            let reach = change.reach()?;
-            if reach == Reach::Everything {
+            let touches = change.touches()?;
+            if touches == Touches::Everything {
                 told.add(self.everything());
                 continue;
             }
-            if self.is_list && reach == Reach::List {
+            if self.is_list && touches == Touches::Keys {
                 told.add([Notice::ListChanged]);
             }
             told.add(self.uris(&Resource::Keys));
@@ -198,30 +191,12 @@ impl Wanted {
 }
 
 impl Change<'_> {
-    fn reach(&self) -> serde_json::Result<Reach> {
-        let known = AuditAction::ALL.into_iter().find(|it| it.as_str() == self.action);
+    fn touches(&self) -> serde_json::Result<Touches> {
         let unknown = || serde::de::Error::custom("an action that no session has");
-        Ok(match known.ok_or_else(unknown)? {
-            // Later versions of an entry are in the list already.
-            AuditAction::Write if self.version == Some(1) => Reach::List,
-            AuditAction::Delete
-            | AuditAction::Expire
-            | AuditAction::SetAccess
-            | AuditAction::RestoreSnapshot => Reach::List,
-            AuditAction::CreateSession
-            | AuditAction::ImportSession
-            | AuditAction::DeleteSession => Reach::Everything,
-            AuditAction::Write
-            | AuditAction::Redact
-            | AuditAction::Snapshot
-            | AuditAction::DeleteSnapshot
-            | AuditAction::OpenRound
-            | AuditAction::ProposeDeltas
-            | AuditAction::CloseRound
-            | AuditAction::RedactRounds
-            | AuditAction::ArchiveSession
-            | AuditAction::RevokeCredentials => Reach::Entry,
-        })
+        let action = AuditAction::named(self.action).ok_or_else(unknown)?;
+        // Later versions of an entry are in the list already.
+        let is_new = action == AuditAction::Write && self.version == Some(1);
+        Ok(if is_new { Touches::Keys } else { action.touches() })
     }
 }
 

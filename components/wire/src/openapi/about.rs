@@ -57,9 +57,10 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         Endpoint::Mcp | Endpoint::McpStream | Endpoint::McpEnd | Endpoint::ResourceMetadata => {
             mcp::about(endpoint)
         }
-        Endpoint::CreateSession | Endpoint::ListSessions | Endpoint::MintCredential => {
-            sessions::about(endpoint)
-        }
+        Endpoint::CreateSession
+        | Endpoint::ListSessions
+        | Endpoint::ListProjects
+        | Endpoint::MintCredential => sessions::about(endpoint),
         Endpoint::ExportSession | Endpoint::ImportSession => portable::about(endpoint),
         Endpoint::CallTool
         | Endpoint::ListEntries

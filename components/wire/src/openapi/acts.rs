@@ -67,6 +67,7 @@ fn summary(description: &str) -> (String, String) {
 /// The group that an operation at `path` is shown in.
 fn tag(path: &str) -> &'static str {
     match path.split('/').nth(4) {
+        _ if path.starts_with("/v1/projects") => "projects",
         Some("entries") => "entries",
         Some("snapshots") => "snapshots",
         Some("rounds") => "rounds",

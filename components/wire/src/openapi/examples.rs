@@ -27,7 +27,9 @@ static ANSWERS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
         let action = request["action"].as_str().unwrap_or_default().to_owned();
         let ports = Ports { kv: &kv, clock: &Still, log: &Still, tokenizer: &NoTokenizer };
         let caller = Caller::trusted(who);
-        let reply = invoke(&ports, "session/ticket-7", &caller, request.to_string().as_bytes());
+        let is_project = action.ends_with("_project");
+        let scope = if is_project { "project/webshop" } else { "session/ticket-7" };
+        let reply = invoke(&ports, scope, &caller, request.to_string().as_bytes());
         let answer = serde_json::from_slice(&reply.unwrap().body).unwrap();
         answers.entry(action).or_insert(answer);
     }
@@ -89,6 +91,9 @@ fn play() -> Vec<(&'static str, Value)> {
         (ADMIN, json!({"action": "revoke_credentials"})),
         (ADMIN, json!({"action": "archive_session"})),
         (ADMIN, json!({"action": "delete_session"})),
+        (ADMIN, json!({"action": "create_project"})),
+        (ADMIN, json!({"action": "show_project"})),
+        (ADMIN, json!({"action": "delete_project"})),
     ]
 }
 

@@ -32,11 +32,11 @@ use crate::http::{
     table::{Access, Operation, operations},
 };
 
-/// What every caller of a session's route may be told.
-const SESSION_CODES: [&str; 7] = [
+/// What every caller of a route of a session or project may be told, besides that it does
+/// not exist.
+const SCOPE_CODES: [&str; 6] = [
     "UNAUTHENTICATED",
     "MALFORMED_REQUEST",
-    "SESSION_NOT_FOUND",
     "REQUEST_TOO_LARGE",
     "STORAGE_UNAVAILABLE",
     "RATE_LIMITED",
@@ -109,11 +109,16 @@ fn described(operation: &Operation) -> Value {
         Access::Open => (json!([]), &OPEN_CODES[..]),
         Access::Credential => (json!([{"credential": []}, {"admin_key": []}]), &MCP_CODES[..]),
         Access::Admin => (json!([{"admin_key": []}]), &ADMIN_CODES[..]),
-        Access::Session if about.is_admins => (json!([{"admin_key": []}]), &SESSION_CODES[..]),
-        Access::Session => (json!([{"credential": []}, {"admin_key": []}]), &SESSION_CODES[..]),
+        Access::Scope if about.is_admins => (json!([{"admin_key": []}]), &SCOPE_CODES[..]),
+        Access::Scope => (json!([{"credential": []}, {"admin_key": []}]), &SCOPE_CODES[..]),
     };
     let mut responses = about.responses;
-    let codes = common.iter().chain(about.codes).copied();
+    let missing = match operation.access {
+        Access::Scope if operation.template.contains("{project}") => Some("PROJECT_NOT_FOUND"),
+        Access::Scope => Some("SESSION_NOT_FOUND"),
+        _ => None,
+    };
+    let codes = common.iter().chain(about.codes).copied().chain(missing);
     responses.append(&mut refusals(codes, about.is_conditional));
     if operation.access == Access::Credential {
         mcp::add_faults(&mut responses);

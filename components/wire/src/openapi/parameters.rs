@@ -19,7 +19,7 @@ pub(super) fn all() -> Map<String, Value> {
 
 type Parameter = (String, Value);
 
-fn paths() -> [Parameter; 4] {
+fn paths() -> [Parameter; 5] {
     let path = |name: &str, pattern: &str, example: &str| {
         let parameter = json!({
             "name": name, "in": "path", "required": true, "example": example,
@@ -29,6 +29,7 @@ fn paths() -> [Parameter; 4] {
     };
     [
         path("session", SESSION_ID, "ticket-7"),
+        path("project", SESSION_ID, "webshop"),
         path("key", KEY, "problem_summary"),
         path("label", LABEL, "pre_approval"),
         path("from", LABEL, "pre_approval"),
@@ -41,13 +42,13 @@ fn sessions() -> [Parameter; 10] {
         "type": "string", "format": "date-time", "pattern": SINCE_1970,
     });
     [
-        query("after", text(), "List the sessions whose ids come after this one."),
+        query("after", text(), "Only those whose ids come after this one."),
         query(
             "limit",
             json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),
             "How many at most.",
         ),
-        query("prefix", text(), "Only sessions whose ids begin so."),
+        query("prefix", text(), "Only those whose ids begin so."),
         query("status", json!({"enum": ["active", "archived"]}), "Only such sessions."),
         query("changed_after", instant.clone(), "Only sessions that changed after this instant."),
         query("changed_before", instant, "Only sessions that last changed before this instant."),

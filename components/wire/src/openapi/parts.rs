@@ -16,6 +16,7 @@ pub(super) fn tags() -> Value {
         {"name": "changes", "description": "What changed, as it changes."},
         {"name": "mcp", "description": "The Model Context Protocol."},
         {"name": "sessions", "description": "The life of sessions, and who takes part."},
+        {"name": "projects", "description": "What outlives the sessions that name it."},
         {"name": "about", "description": "Open to anyone; tells of no session."},
     ])
 }
@@ -27,7 +28,7 @@ pub(super) fn security_schemes() -> Value {
             "type": "http",
             "scheme": "bearer",
             "bearerFormat": "JWT",
-            "description": "A participant's credential for one session.",
+            "description": "A participant's credential for one session or project.",
         },
         "admin_key": {
             "type": "http",

@@ -215,6 +215,21 @@ fn bodies() -> Value {
                 },
             }],
         },
+        "project_list": {
+            "type": "object",
+            "properties": {
+                "projects": {
+                    "type": "array",
+                    "items": reply("show_project"),
+                    "description": "The projects, in the order of their ids.",
+                },
+                "next_after": {
+                    "type": ["string", "null"],
+                    "description": "Ask again after this id; null when there is no more.",
+                },
+            },
+            "required": ["projects", "next_after"],
+        },
         "session_list": {
             "type": "object",
             "required": ["sessions", "next_after"],

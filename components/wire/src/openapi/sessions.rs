@@ -48,6 +48,21 @@ pub(super) fn about(endpoint: Endpoint) -> About {
             ),
             ..about
         },
+        Endpoint::ListProjects => About {
+            id: "list_projects",
+            tag: "projects",
+            summary: "List projects by id, a page at a time.",
+            responses: response(
+                "200",
+                "A page of projects.",
+                body(
+                    reference("project_list"),
+                    json!({"projects": [examples::answer("show_project")], "next_after": null}),
+                ),
+                &[],
+            ),
+            ..about
+        },
         _ => About {
             id: "mint_credential",
             summary: "Get a credential for a participant.",

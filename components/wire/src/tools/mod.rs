@@ -54,11 +54,12 @@ pub(crate) fn listed(with_subagent: bool) -> &'static str {
     if with_subagent { &FOR_ORCHESTRATORS } else { &FOR_AGENTS }
 }
 
-/// The name of the tool that has the actions of `system`.
-pub(crate) fn name(system: System) -> &'static str {
+/// Returns the name of the tool that has the actions of `system`, if one has.
+pub(crate) fn name(system: System) -> Option<&'static str> {
     match system {
-        System::Store => shared_context::NAME,
-        System::Rounds => delta_rounds::NAME,
+        System::Store => Some(shared_context::NAME),
+        System::Rounds => Some(delta_rounds::NAME),
+        System::Projects => None,
     }
 }
 
@@ -66,7 +67,7 @@ pub(crate) fn name(system: System) -> &'static str {
 /// alone is in none.
 pub(crate) fn listed_by(action: &ActionInfo) -> Option<&'static str> {
     let is_listed = [Role::Agent, Role::Orchestrator].iter().any(|it| action.roles.contains(it));
-    is_listed.then(|| name(action.system))
+    name(action.system).filter(|_| is_listed)
 }
 
 /// `{"tools":[…]}` for an agent or an orchestrator.

@@ -16,7 +16,7 @@ use jwt_compact::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared_context_codec::Credential;
-use shared_context_core::time::Timestamp;
+use shared_context_core::{Scope, ScopeKind, time::Timestamp};
 use shared_context_wire::credential::{Grant, Identity, Keys};
 
 use crate::bench::{ADMIN_KEY, Bench, SECRET, START_MS};
@@ -29,7 +29,7 @@ fn keys() -> Keys {
 
 fn good(keys: &Keys) -> String {
     let grant = Grant {
-        session: "s".to_owned(),
+        scope: Scope::new(ScopeKind::Session, "s").unwrap(),
         participant: "subagent:analysis".to_owned(),
         credential: Credential { incarnation: 1, epoch: 1 },
         keys: vec!["inv_*".to_owned()],

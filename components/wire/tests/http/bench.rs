@@ -17,6 +17,7 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use serde_json::Value;
 use shared_context_codec::{Caller, Failure, Reply, invoke};
 use shared_context_core::{
+    ScopeKind,
     audit::AuditRecord,
     memory_kv::MemoryKv,
     port::{Bucket as _, Clock, Kv as _, Log, NoTokenizer, Ports},
@@ -81,10 +82,19 @@ impl Engine for LocalEngine {
         invoke(&self.ports(), scope, caller, request)
     }
 
-    async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
-        let after = after.map(|it| format!("session/{it}"));
-        let names = self.kv.names(after.as_deref(), limit);
-        Ok(names.iter().filter_map(|it| it.strip_prefix("session/")).map(str::to_owned).collect())
+    async fn ids(
+        &self,
+        kind: ScopeKind,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, Failure> {
+        let after = kind.bucket_name(after.unwrap_or_default());
+        let names = self.kv.names(Some(&after), limit);
+        Ok(names
+            .iter()
+            .filter_map(|it| it.strip_prefix(kind.prefix()))
+            .map(str::to_owned)
+            .collect())
     }
 
     async fn position(&self, scope: &str) -> u64 {

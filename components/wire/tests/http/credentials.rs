@@ -9,10 +9,8 @@ use jwt_compact::{
 use serde_json::{Value, json};
 use shared_context_codec::Credential;
 use shared_context_core::{
-    key::{KEY_BYTES_MAX, SESSION_ID_BYTES_MAX},
-    participant::PARTICIPANT_PART_BYTES_MAX,
-    pattern::PATTERNS_MAX,
-    time::Timestamp,
+    Scope, ScopeKind, key::KEY_BYTES_MAX, participant::PARTICIPANT_PART_BYTES_MAX,
+    pattern::PATTERNS_MAX, scope::ID_BYTES_MAX, time::Timestamp,
 };
 use shared_context_wire::{
     credential::{Grant, Identity, Keys, TTL_SECONDS, WeakKeys},
@@ -25,7 +23,7 @@ const TARGET: &str = "GET /v1/sessions/s/entries";
 
 fn grant(session: &str, participant: &str) -> Grant {
     Grant {
-        session: session.to_owned(),
+        scope: Scope::new(ScopeKind::Session, session).unwrap(),
         participant: participant.to_owned(),
         credential: Credential { incarnation: 1, epoch: 1 },
         keys: Vec::new(),
@@ -95,7 +93,7 @@ fn the_longest_credential_is_let_in() {
     let pattern = format!("{}:{}", "p".repeat(KEY_BYTES_MAX), "k".repeat(KEY_BYTES_MAX));
     let part = "t".repeat(PARTICIPANT_PART_BYTES_MAX);
     let longest = Grant {
-        session: "s".repeat(SESSION_ID_BYTES_MAX),
+        scope: Scope::new(ScopeKind::Session, &"s".repeat(ID_BYTES_MAX)).unwrap(),
         participant: format!("subagent:{part}:{part}"),
         credential: Credential { incarnation: u64::MAX, epoch: u64::MAX },
         keys: vec![pattern; PATTERNS_MAX],
@@ -107,7 +105,9 @@ fn the_longest_credential_is_let_in() {
     let seen = keys.identify(Some(&header), late);
     assert_eq!(seen, Ok(Identity::Participant(longest.clone())), "{}", minted.credential.len());
     assert!((3_000..4_000).contains(&minted.credential.len()), "{}", minted.credential.len());
-    let caller = Identity::Participant(longest.clone()).caller(&longest.session).unwrap();
+    let caller = Identity::Participant(longest.clone())
+        .caller(ScopeKind::Session, longest.scope.id())
+        .unwrap();
     assert_eq!(caller.keys, longest.keys);
     assert!(caller.check().is_ok(), "what the rules take");
     let whole = Grant { keys: Vec::new(), ..longest };

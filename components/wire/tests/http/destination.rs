@@ -11,7 +11,7 @@ use http::{HeaderValue, Method, Request, Uri};
 use proptest::prelude::*;
 use serde_json::Value;
 use shared_context_codec::{Caller, Credential, Failure, Reply};
-use shared_context_core::{SessionId, time::Timestamp};
+use shared_context_core::{Scope, ScopeKind, time::Timestamp};
 use shared_context_wire::{
     Engine, Woken,
     credential::{Grant, Keys},
@@ -50,9 +50,14 @@ impl Engine for Recording<'_> {
         self.engine.invoke(scope, caller, request).await
     }
 
-    async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
+    async fn ids(
+        &self,
+        kind: ScopeKind,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, Failure> {
         self.asked.lock().unwrap().push(Asked::List);
-        self.engine.sessions(after, limit).await
+        self.engine.ids(kind, after, limit).await
     }
 
     async fn position(&self, scope: &str) -> u64 {
@@ -148,7 +153,7 @@ fn no_host_is_woken_by_who_is_not_known() {
     assert_eq!(at(START_MS + 86_400_000 + 30_000).as_deref(), Some("session/s"));
     assert_eq!(at(START_MS + 86_400_000 + 30_001), None, "it has expired");
     let grant = Grant {
-        session: "s".to_owned(),
+        scope: Scope::new(ScopeKind::Session, "s").unwrap(),
         participant: "subagent:analysis".to_owned(),
         credential: Credential { incarnation: 1, epoch: 1 },
         keys: Vec::new(),
@@ -158,22 +163,34 @@ fn no_host_is_woken_by_who_is_not_known() {
     assert_eq!(destination("GET", path, Some(&format!("Bearer {forged}"))), None);
 }
 
-/// A grant cannot be for a session that cannot be; if it were, nobody would be
-/// asked to hold it.
+/// A credential of a project leads to that project's host, and one of a session to its
+/// session's, also where both have the same id.
 #[test]
-fn no_session_that_cannot_be_is_a_destination() {
+fn a_project_and_a_session_of_one_id_are_different_destinations() {
     let keys = Keys::new(SECRET, ADMIN_KEY).unwrap();
-    let grant = |session: &str| Grant {
-        session: session.to_owned(),
-        participant: "orchestrator".to_owned(),
-        credential: Credential { incarnation: 1, epoch: 1 },
-        keys: Vec::new(),
+    let bearer = |kind| {
+        let grant = Grant {
+            scope: Scope::new(kind, "s").unwrap(),
+            participant: "orchestrator".to_owned(),
+            credential: Credential { incarnation: 1, epoch: 1 },
+            keys: Vec::new(),
+        };
+        format!("Bearer {}", keys.mint(&grant, Timestamp(START_MS), 60).unwrap().credential)
     };
-    for (session, scope) in [("s", Some("session/s")), ("..", None), ("", None), ("a/b", None)] {
-        let minted = keys.mint(&grant(session), Timestamp(START_MS), 60).unwrap();
-        let bearer = format!("Bearer {}", minted.credential);
-        assert_eq!(destination("POST", "/mcp", Some(&bearer)).as_deref(), scope, "{session}");
+    let (session, project) = (bearer(ScopeKind::Session), bearer(ScopeKind::Project));
+    for (method, path, of_session, of_project) in [
+        ("GET", "/v1/sessions/s", Some("session/s"), None),
+        ("GET", "/v1/projects/s", None, Some("project/s")),
+        ("DELETE", "/v1/projects/s", None, Some("project/s")),
+        ("GET", "/v1/projects", None, None),
+        ("POST", "/mcp", Some("session/s"), None),
+    ] {
+        assert_eq!(destination(method, path, Some(&session)).as_deref(), of_session, "{path}");
+        assert_eq!(destination(method, path, Some(&project)).as_deref(), of_project, "{path}");
     }
+    let admin = format!("Bearer {ADMIN_KEY}");
+    assert_eq!(destination("PUT", "/v1/projects/s", Some(&admin)).as_deref(), Some("project/s"));
+    assert_eq!(destination("PUT", "/v1/projects/..", Some(&admin)), None);
 }
 
 /// Messages of MCP that ask about sessions, in both kinds of protocol.
@@ -235,7 +252,16 @@ fn mcp() -> impl Strategy<Value = Request<Bytes>> {
 /// Anything below `/v1/sessions`, and anything elsewhere.
 fn request() -> impl Strategy<Value = Request<Bytes>> {
     let elsewhere = prop::sample::select(
-        &["/", "/mcp", "/healthz", "/v1/tools", "/v1/sessions", "/v1/sessions?status=active"][..],
+        &[
+            "/",
+            "/mcp",
+            "/healthz",
+            "/v1/tools",
+            "/v1/sessions",
+            "/v1/sessions?status=active",
+            "/v1/projects",
+            "/v1/projects/s",
+        ][..],
     );
     let target = prop_oneof![
         4 => anything::target(),
@@ -264,9 +290,11 @@ fn authorization(request: &Request<Bytes>) -> Option<&str> {
 /// one that cannot be.
 fn is_for_who_received_it(asked: &Asked, path: &str, is_admin: bool) -> bool {
     let Asked::About(scope, action) = asked else { return is_admin };
-    let session = scope.strip_prefix("session/").unwrap_or_default();
-    let is_possible = SessionId::new(session).is_some();
-    let is_listed = path == "/v1/sessions" && action == "show_session";
+    let is_possible = Scope::of_bucket(scope).is_some();
+    let is_listed = matches!(
+        (path, &**action),
+        ("/v1/sessions", "show_session") | ("/v1/projects", "show_project")
+    );
     let is_creation = action == "create_session" || action == "import_session";
     is_admin && (path == "/mcp" || is_creation || is_listed || !is_possible)
 }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::Request;
 use serde_json::Value;
 use shared_context_codec::{Caller, Failure, Reply};
-use shared_context_core::time::Timestamp;
+use shared_context_core::{ScopeKind, time::Timestamp};
 use shared_context_wire::{Engine, Woken, http::Body};
 
 use crate::bench::{ADMIN_KEY, Bench, LocalEngine, START_MS, Seen};
@@ -225,8 +225,13 @@ impl Engine for Distant<'_> {
         self.engine.invoke(scope, caller, request).await
     }
 
-    async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
-        self.engine.sessions(after, limit).await
+    async fn ids(
+        &self,
+        kind: ScopeKind,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, Failure> {
+        self.engine.ids(kind, after, limit).await
     }
 
     async fn position(&self, scope: &str) -> u64 {

@@ -10,7 +10,6 @@ mod bench;
 #[cfg(test)]
 mod changes;
 #[cfg(test)]
-#[cfg(test)]
 mod credentials;
 #[cfg(test)]
 mod destination;
@@ -38,6 +37,8 @@ mod origins;
 mod paths;
 #[cfg(test)]
 mod portable;
+#[cfg(test)]
+mod projects;
 #[cfg(test)]
 mod rounds;
 #[cfg(test)]

@@ -6,10 +6,8 @@ use std::num::NonZeroU32;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared_context_core::{
-    key::{KEY_BYTES_MAX, SESSION_ID_BYTES_MAX},
-    participant::PARTICIPANT_PART_BYTES_MAX,
-    pattern::PATTERNS_MAX,
-    time::Timestamp,
+    key::KEY_BYTES_MAX, participant::PARTICIPANT_PART_BYTES_MAX, pattern::PATTERNS_MAX,
+    scope::ID_BYTES_MAX, time::Timestamp,
 };
 use shared_context_wire::{
     Engine as _,
@@ -34,7 +32,7 @@ fn what_is_kept_is_small_and_nothing_else_is_taken_for_it() {
     assert_eq!(kept, expected);
     assert!(!format!("{socket:?}").contains(&bench.agent), "{socket:?}");
 
-    let session = "s".repeat(SESSION_ID_BYTES_MAX);
+    let session = "s".repeat(ID_BYTES_MAX);
     bench.create(&session);
     let part = "t".repeat(PARTICIPANT_PART_BYTES_MAX);
     let participant = format!("subagent:{part}:{part}");

@@ -99,7 +99,7 @@ fn a_reply_the_wire_cannot_read_is_a_failure_of_the_server() {
     use bytes::Bytes;
     use http::Request;
     use shared_context_codec::{Caller, Effect, Reply};
-    use shared_context_core::time::Timestamp;
+    use shared_context_core::{ScopeKind, time::Timestamp};
     use shared_context_wire::{Engine, Woken};
 
     struct Odd;
@@ -112,7 +112,12 @@ fn a_reply_the_wire_cannot_read_is_a_failure_of_the_server() {
                 next_expiry_ms: None,
             })
         }
-        async fn sessions(&self, _: Option<&str>, _: usize) -> Result<Vec<String>, Failure> {
+        async fn ids(
+            &self,
+            _: ScopeKind,
+            _: Option<&str>,
+            _: usize,
+        ) -> Result<Vec<String>, Failure> {
             Ok(vec!["a\"b".to_owned()])
         }
         async fn position(&self, _: &str) -> u64 {

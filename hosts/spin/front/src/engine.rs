@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use shared_context_codec::{Caller, Effect, Failure, Reply};
-use shared_context_core::{Error, port::KvError, time::Timestamp};
+use shared_context_core::{Error, ScopeKind, port::KvError, time::Timestamp};
 use shared_context_wire::Woken;
 
 use crate::{
@@ -27,8 +27,6 @@ use crate::{
     wait::{self, WAIT_MAX},
 };
 
-/// Where the sessions are among the buckets.
-const SESSIONS: &str = "session/";
 /// How long a wait for a change sleeps between two looks, at first and at most:
 /// nothing tells one instance of another's commit.
 const LOOK_AFTER: Duration = Duration::from_millis(20);
@@ -88,12 +86,18 @@ impl shared_context_wire::Engine for Engine<'_> {
         }
     }
 
-    async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
-        let after = after.map(|it| format!("{SESSIONS}{it}"));
+    async fn ids(
+        &self,
+        kind: ScopeKind,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, Failure> {
+        let after = after.map(|it| kind.bucket_name(it));
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        let names = buckets::names(SESSIONS, after.as_deref(), limit)
+        let names = buckets::names(kind.prefix(), after.as_deref(), limit)
             .map_err(|why| Failure::from(Error::from(KvError(why))))?;
-        Ok(names.iter().filter_map(|it| it.strip_prefix(SESSIONS)).map(str::to_owned).collect())
+        let ids = names.iter().filter_map(|it| it.strip_prefix(kind.prefix()));
+        Ok(ids.map(str::to_owned).collect())
     }
 
     async fn position(&self, scope: &str) -> u64 {

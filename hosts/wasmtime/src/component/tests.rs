@@ -7,6 +7,7 @@ use std::{
 };
 
 use shared_context_core::{
+    ScopeKind,
     memory_kv::{MemoryBucket, MemoryKv},
     port::{Bucket, Change, Clock, CommitError, Kv, KvError, ReadError, Revision, Row},
     time::Timestamp,
@@ -27,7 +28,7 @@ fn uncached() -> ComponentOptions {
 struct Silent;
 
 impl AuditLog for Silent {
-    fn record(&self, _: &str, _: &AuditRecord) {}
+    fn record(&self, _: ScopeKind, _: &str, _: &AuditRecord) {}
 }
 
 struct Still;
@@ -241,7 +242,7 @@ fn a_bucket_that_always_conflicts_ends_the_request() {
 fn a_request_stopped_after_its_commit_does_not_say_that_nothing_was_changed() {
     struct Stuck;
     impl AuditLog for Stuck {
-        fn record(&self, _: &str, _: &AuditRecord) {
+        fn record(&self, _: ScopeKind, _: &str, _: &AuditRecord) {
             panic!("the log is broken");
         }
     }
@@ -260,8 +261,9 @@ fn a_change_is_told_by_whatever_name_it_has() {
     #[derive(Clone, Default)]
     struct Names(Arc<Mutex<Vec<String>>>);
     impl AuditLog for Names {
-        fn record(&self, session: &str, done: &AuditRecord) {
-            self.0.lock().unwrap().push(format!("{} in {session}", done.action));
+        fn record(&self, kind: ScopeKind, id: &str, done: &AuditRecord) {
+            let told = format!("{} in {} {id}", done.action, kind.as_str());
+            self.0.lock().unwrap().push(told);
         }
     }
     let record = |action: &str| AuditRecord {
@@ -278,13 +280,16 @@ fn a_change_is_told_by_whatever_name_it_has() {
     let host = Host::new(MemoryKv::default(), Still, names.clone());
     let mut state = State::new(host, wasmtime::StoreLimits::default());
     state.begin_call(Some("session/s"));
-    let mut tell = |session: &str, action| state.audit(session.to_owned(), record(action)).unwrap();
-    tell("s", "write");
-    tell("s", "of_tomorrow");
-    tell("other", "write");
-    assert_eq!(*names.0.lock().unwrap(), ["write in s", "of_tomorrow in s"]);
-    (0..=RECORDS_MAX).for_each(|_| tell("s", "write"));
-    assert_eq!(names.0.lock().unwrap().len(), RECORDS_MAX - 1);
+    let session = |id: &str| types::Scope::Session(id.to_owned());
+    let mut tell = |scope, action| state.audit(scope, record(action)).unwrap();
+    tell(session("s"), "write");
+    tell(session("s"), "of_tomorrow");
+    tell(session("other"), "write");
+    tell(types::Scope::Project("s".to_owned()), "write");
+    let told = ["write in session s", "of_tomorrow in session s"];
+    assert_eq!(*names.0.lock().unwrap(), told);
+    (0..=RECORDS_MAX).for_each(|_| tell(session("s"), "write"));
+    assert_eq!(names.0.lock().unwrap().len(), RECORDS_MAX - 2);
 }
 
 #[test]

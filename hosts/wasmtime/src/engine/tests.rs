@@ -25,7 +25,7 @@ use crate::{Cache, ComponentOptions, SqliteOptions};
 struct Records(Mutex<Vec<AuditRecord>>);
 
 impl AuditLog for Records {
-    fn record(&self, _: &str, done: &AuditRecord) {
+    fn record(&self, _: ScopeKind, _: &str, done: &AuditRecord) {
         self.0.lock().unwrap().push(done.clone());
     }
 }
@@ -205,10 +205,13 @@ async fn sessions_do_not_wait_for_each_other() {
         session.await.unwrap();
     }
     assert_eq!(bench.recorded(), 400);
-    let listed = bench.engine.sessions(None, 1000).await.unwrap();
+    let listed = bench.engine.ids(ScopeKind::Session, None, 1000).await.unwrap();
     assert_eq!(listed, (0..100).map(|n| format!("s{n:02}")).collect::<Vec<_>>());
-    assert_eq!(bench.engine.sessions(Some("s97"), 10).await.unwrap(), ["s98", "s99"]);
-    assert_eq!(bench.engine.sessions(None, 1).await.unwrap(), ["s00"]);
+    assert_eq!(
+        bench.engine.ids(ScopeKind::Session, Some("s97"), 10).await.unwrap(),
+        ["s98", "s99"]
+    );
+    assert_eq!(bench.engine.ids(ScopeKind::Session, None, 1).await.unwrap(), ["s00"]);
 }
 
 /// A clock that, once, lets another writer of the same database go first, after

@@ -8,11 +8,11 @@
 
 use std::{future, time::Duration};
 
-use shared_context_core::time::Timestamp;
+use shared_context_core::{ScopeKind, time::Timestamp};
 use shared_context_wire::Engine as _;
 use tokio::{task::JoinSet, time::sleep};
 
-use super::{Engine, SESSIONS};
+use super::Engine;
 use crate::{Failure, failures};
 
 /// How long the clock is left alone while something is to expire.
@@ -36,11 +36,11 @@ impl Engine {
     async fn walk(&self) {
         let mut after = None;
         loop {
-            let sessions = self.sessions(after.as_deref(), WALK).await;
+            let sessions = self.ids(ScopeKind::Session, after.as_deref(), WALK).await;
             // Without a list there is none to walk over; requests tell why.
             let Ok(sessions) = sessions else { return };
             for session in &sessions {
-                self.look_at(&format!("{SESSIONS}{session}")).await;
+                self.look_at(&ScopeKind::Session.bucket_name(session)).await;
             }
             match sessions.last() {
                 Some(last) => after = Some(last.clone()),

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use shared_context_core::time::Timestamp;
+use shared_context_core::{ScopeKind, time::Timestamp};
 use shared_context_wire::Woken;
 
 use super::seats::Seat;
@@ -38,8 +38,13 @@ impl shared_context_wire::Engine for Seated {
         woken
     }
 
-    async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
-        self.engine.sessions(after, limit).await
+    async fn ids(
+        &self,
+        kind: ScopeKind,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, Failure> {
+        self.engine.ids(kind, after, limit).await
     }
 
     fn failure(&self) -> Option<&'static str> {

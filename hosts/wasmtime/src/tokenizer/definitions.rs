@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::Request;
 use serde_json::{Value, value::RawValue};
 use shared_context_codec::{Caller, Credential, Failure, Reply};
-use shared_context_core::{port::Tokenizer, time::Timestamp};
+use shared_context_core::{Scope, ScopeKind, port::Tokenizer, time::Timestamp};
 use shared_context_wire::{
     Engine, Woken,
     credential::{Grant, Keys},
@@ -26,7 +26,7 @@ impl Engine for NoSessions {
         Err(Failure::new("STORAGE_UNAVAILABLE", "there is none"))
     }
 
-    async fn sessions(&self, _: Option<&str>, _: usize) -> Result<Vec<String>, Failure> {
+    async fn ids(&self, _: ScopeKind, _: Option<&str>, _: usize) -> Result<Vec<String>, Failure> {
         Ok(Vec::new())
     }
 
@@ -108,7 +108,7 @@ async fn listed(grant: Option<&Grant>) -> String {
 #[tokio::test]
 async fn all_tools_of_mcp_together_stay_within_their_budget() {
     let agent = Grant {
-        session: "s".to_owned(),
+        scope: Scope::new(ScopeKind::Session, "s").unwrap(),
         participant: "subagent:a".to_owned(),
         credential: Credential { incarnation: 1, epoch: 0 },
         keys: Vec::new(),

@@ -3,7 +3,7 @@
 use std::{fmt::Debug, sync::LazyLock};
 
 use serde_json::{Value, json};
-use shared_context_core::{memory_kv::MemoryKv, port::Clock, time::Timestamp};
+use shared_context_core::{ScopeKind, memory_kv::MemoryKv, port::Clock, time::Timestamp};
 use shared_context_wasmtime::{
     AuditLog, AuditRecord, Caller, Component, ComponentOptions, Failure, Host,
     bindings::{
@@ -27,7 +27,7 @@ impl Clock for Still {
 }
 
 impl AuditLog for Still {
-    fn record(&self, _: &str, _: &AuditRecord) {}
+    fn record(&self, _: ScopeKind, _: &str, _: &AuditRecord) {}
 }
 
 /// Calls a typed function on the session `typed`:
@@ -71,6 +71,7 @@ pub(crate) mod interfaces {
         changes = shared_context_core_changes,
         prompt = shared_context_core_prompt,
         rounds = shared_context_core_rounds,
+        projects = shared_context_core_projects,
     }
 }
 

@@ -45,10 +45,13 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     ("export_session", &["sessions.export-document"]),
     ("import_session", &["sessions.import-document"]),
     ("audit", &["changes.audit"]),
+    ("create_project", &["projects.create"]),
+    ("show_project", &["projects.show"]),
+    ("delete_project", &["projects.delete"]),
 ];
 
 /// The tests of the interfaces.
-const TESTS: [&str; 7] = [
+const TESTS: [&str; 8] = [
     include_str!("sessions.rs"),
     include_str!("store.rs"),
     include_str!("history.rs"),
@@ -56,6 +59,7 @@ const TESTS: [&str; 7] = [
     include_str!("changes.rs"),
     include_str!("prompt.rs"),
     include_str!("rounds.rs"),
+    include_str!("projects.rs"),
 ];
 
 /// The parameters of each typed function, as members of a request.
@@ -80,7 +84,7 @@ fn members(resolve: &Resolve, function: &Function) -> BTreeSet<String> {
     let mut members = BTreeSet::new();
     for param in &function.params {
         match (param.name.as_str(), record(resolve, param.ty)) {
-            ("session" | "caller", _) => {}
+            ("session" | "project" | "caller", _) => {}
             (_, Some(fields)) => members.extend(fields),
             (name, None) => drop(members.insert(member(name))),
         }

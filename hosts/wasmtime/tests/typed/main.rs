@@ -11,6 +11,7 @@ mod changes;
 mod contract;
 mod forms;
 mod history;
+mod projects;
 mod prompt;
 mod rounds;
 mod sessions;

@@ -14,6 +14,7 @@ use std::{
 
 use serde::Deserialize;
 use serde_json::Value;
+use shared_context_core::ScopeKind;
 
 mod written;
 
@@ -46,6 +47,15 @@ pub struct Case {
     pub is_kept: Option<bool>,
     /// What happens, in order.
     pub steps: Vec<Step>,
+}
+
+/// A session or project that a step names.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Which of the two.
+    pub kind: ScopeKind,
+    /// Its id, which may be a variable.
+    pub id: String,
 }
 
 /// How many requests a participant may make.
@@ -88,8 +98,8 @@ pub enum Deed {
         participant: String,
         /// The list of the only keys it is for; all keys when `None`.
         keys: Option<Value>,
-        /// Of which session.
-        session: String,
+        /// Of which session or project.
+        scope: Place,
         /// The variable's name.
         keep: String,
     },
@@ -118,8 +128,8 @@ pub struct Call {
     pub participant: String,
     /// The list of the only keys the new credential is for; all keys when `None`.
     pub keys: Option<Value>,
-    /// On which session.
-    pub session: String,
+    /// On which session or project.
+    pub scope: Place,
     /// The kept credential to show; a new one when `None`.
     pub credential: Option<String>,
     /// What is sent.
@@ -141,8 +151,8 @@ pub struct Http {
     pub participant: Option<String>,
     /// The list of the only keys the new credential is for; all keys when `None`.
     pub keys: Option<Value>,
-    /// Of which session the credential is.
-    pub session: String,
+    /// Of which session or project the credential is.
+    pub scope: Place,
     /// The kept credential to show; a new one when `None`.
     pub credential: Option<String>,
     /// Further request headers; a list of values is a header sent as often.

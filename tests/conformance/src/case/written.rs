@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use shared_context_core::ScopeKind;
 
-use super::{Body, Call, Deed, Expectation, Http, MAIN, Step, Storage};
+use super::{Body, Call, Deed, Expectation, Http, MAIN, Place, Step, Storage};
 
 /// A step as it is written.
 #[derive(Debug, Default, Deserialize)]
@@ -29,6 +30,7 @@ pub(super) struct RawStep {
     participant: Option<String>,
     keys: Option<Value>,
     session: Option<String>,
+    project: Option<String>,
     credential: Option<String>,
     headers: Option<BTreeMap<String, Value>>,
     body: Option<Value>,
@@ -70,7 +72,7 @@ impl RawStep {
             return Ok(Deed::Keep {
                 participant,
                 keys: self.keys.take(),
-                session: self.session(),
+                scope: self.scope(),
                 keep,
             });
         }
@@ -99,7 +101,7 @@ impl RawStep {
         Ok(Call {
             participant: self.participant.take().ok_or("`call` and `raw` need `as`")?,
             keys: self.new_credentials_keys()?,
-            session: self.session(),
+            scope: self.scope(),
             credential: self.credential.take(),
             request,
             expectation: self
@@ -118,7 +120,7 @@ impl RawStep {
                 None => None,
             },
             participant: self.participant.take(),
-            session: self.session(),
+            scope: self.scope(),
             credential: self.credential.take(),
             headers: self.headers.take().unwrap_or_default(),
             body: match (self.body.take(), self.raw.take()) {
@@ -143,8 +145,15 @@ impl RawStep {
         Ok(keys)
     }
 
-    fn session(&mut self) -> String {
-        self.session.take().unwrap_or_else(|| MAIN.to_owned())
+    /// The scope of this step: a project if it names one, or else a session.
+    fn scope(&mut self) -> Place {
+        match self.project.take() {
+            Some(id) => Place { kind: ScopeKind::Project, id },
+            None => Place {
+                kind: ScopeKind::Session,
+                id: self.session.take().unwrap_or_else(|| MAIN.to_owned()),
+            },
+        }
     }
 
     fn expectation(&mut self) -> Result<Option<Expectation>, String> {
@@ -183,6 +192,7 @@ impl RawStep {
             ("as", self.participant.is_some()),
             ("keys", self.keys.is_some()),
             ("session", self.session.is_some()),
+            ("project", self.project.is_some()),
             ("credential", self.credential.is_some()),
             ("headers", self.headers.is_some()),
             ("body", self.body.is_some()),

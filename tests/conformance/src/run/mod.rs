@@ -10,9 +10,10 @@ use std::fmt::Write as _;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use shared_context_core::ScopeKind;
 
 use crate::{
-    case::{ADMIN, Body, Call, Case, Deed, Expectation, Http, Step, Storage},
+    case::{ADMIN, Body, Call, Case, Deed, Expectation, Http, Place, Step, Storage},
     expect,
     target::{Credential, HttpRequest, Start, Stop, Target},
     template::{Variables, fill, fill_bytes, look_up},
@@ -59,7 +60,8 @@ impl Run<'_> {
         if let (Some(config), Some(request)) = (config, request.as_object_mut()) {
             request.insert("config".to_owned(), fill(config, &self.variables)?);
         }
-        match self.send(session, ADMIN, request.to_string().as_bytes()) {
+        let scope = ScopeKind::Session.bucket_name(session);
+        match self.send(&scope, ADMIN, request.to_string().as_bytes()) {
             Ok(_) => Ok(()),
             Err(stop) => Err(format!("before the first step, creating `{session}`: {stop}")),
         }
@@ -101,8 +103,8 @@ impl Run<'_> {
             Deed::Steps(steps) => return self.steps(steps, &format!("{label}.")),
             Deed::Call(call) => self.call(call),
             Deed::Http(http) => self.http(http),
-            Deed::Keep { participant, keys, session, keep } => {
-                self.keep(participant, keys.as_ref(), session, keep)
+            Deed::Keep { participant, keys, scope, keep } => {
+                self.keep(participant, keys.as_ref(), scope, keep)
             }
             Deed::Restart => self.target.restart(),
             Deed::Elsewhere => self.move_on(),
@@ -146,11 +148,12 @@ impl Run<'_> {
         &mut self,
         participant: &str,
         keys: Option<&Value>,
-        session: &str,
+        scope: &Place,
         keep: &str,
     ) -> Result<(), String> {
-        let [participant, session] = self.texts([participant, session])?;
-        let credential = self.credential(&session, &participant, keys, None);
+        let [participant, id] = self.texts([participant, &scope.id])?;
+        let scope = scope.kind.bucket_name(&id);
+        let credential = self.credential(&scope, &participant, keys, None);
         let credential = credential.map_err(|stop| stop.to_string())?;
         let parts: Vec<&str> = credential.token.split('.').collect();
         let variable = json!({"token": credential.token, "parts": parts});
@@ -162,7 +165,7 @@ impl Run<'_> {
     /// The credential kept as `kept`, or a new one for `keys`.
     fn credential(
         &mut self,
-        session: &str,
+        scope: &str,
         participant: &str,
         keys: Option<&Value>,
         kept: Option<&str>,
@@ -171,29 +174,33 @@ impl Run<'_> {
             let keys = keys.map(|it| fill(it, &self.variables)).transpose()?;
             let keys = keys.map(serde_json::from_value::<Vec<String>>).transpose();
             let keys = keys.map_err(|err| format!("`keys` is a list of patterns: {err}"))?;
-            return self.target.credential(session, participant, &keys.unwrap_or_default());
+            return self.target.credential(scope, participant, &keys.unwrap_or_default());
         };
         let found = self.credentials.iter().rev().find(|(name, _)| name == kept);
         let (_, credential) = found.ok_or_else(|| format!("no credential was kept as `{kept}`"))?;
         Ok(credential.clone())
     }
 
-    fn send(&mut self, session: &str, participant: &str, request: &[u8]) -> Result<Vec<u8>, Stop> {
-        let credential = self.credential(session, participant, None, None)?;
-        self.target.invoke(session, &credential, request)
+    fn send(&mut self, scope: &str, participant: &str, request: &[u8]) -> Result<Vec<u8>, Stop> {
+        let credential = self.credential(scope, participant, None, None)?;
+        self.target.invoke(scope, &credential, request)
     }
 
-    /// What the session looks like from outside, when `expectation` is one after
+    /// What the session or project looks like from outside, when `expectation` is one after
     /// which it must look the same. Refusals are a look, too.
     fn look(
         &mut self,
-        session: &str,
+        scope: &str,
         expectation: Option<&Expectation>,
     ) -> Result<Option<String>, String> {
         if !self.can_look || !matches!(expectation, Some(Expectation::Refusal { .. })) {
             return Ok(None);
         }
-        match self.send(session, ADMIN, br#"{"action":"inspect"}"#) {
+        let look = match ScopeKind::split(scope) {
+            Some((ScopeKind::Project, _)) => r#"{"action":"show_project"}"#,
+            _ => r#"{"action":"inspect"}"#,
+        };
+        match self.send(scope, ADMIN, look.as_bytes()) {
             Ok(body) | Err(Stop::Refused(body)) => {
                 Ok(Some(String::from_utf8_lossy(&body).into_owned()))
             }
@@ -203,27 +210,29 @@ impl Run<'_> {
 
     fn call(&mut self, call: &Call) -> Result<(), String> {
         let request = self.body(&call.request)?;
-        let [session, participant] = self.texts([&call.session, &call.participant])?;
-        let before = self.look(&session, Some(&call.expectation))?;
+        let [id, participant] = self.texts([&call.scope.id, &call.participant])?;
+        let scope = call.scope.kind.bucket_name(&id);
+        let before = self.look(&scope, Some(&call.expectation))?;
         let (keys, kept) = (call.keys.as_ref(), call.credential.as_deref());
         let answer = self
-            .credential(&session, &participant, keys, kept)
-            .and_then(|credential| self.target.invoke(&session, &credential, &request));
+            .credential(&scope, &participant, keys, kept)
+            .and_then(|credential| self.target.invoke(&scope, &credential, &request));
         let checked = self.check_answer(&call.expectation, answer).and_then(|(body, text)| {
             for (name, path) in &call.save {
                 self.save(name, path, &body)?;
             }
             self.save_text(call.save_text.as_deref(), &text);
-            unchanged(before.as_deref(), self.look(&session, Some(&call.expectation))?.as_deref())
+            unchanged(before.as_deref(), self.look(&scope, Some(&call.expectation))?.as_deref())
         });
         checked.map_err(|message| {
             let request = expect::shorten(&String::from_utf8_lossy(&request));
-            format!("{participant} on {session}\n  request {request}\n{message}")
+            format!("{participant} on {scope}\n  request {request}\n{message}")
         })
     }
 
     fn http(&mut self, http: &Http) -> Result<(), String> {
-        let [line, session] = self.texts([&http.line, &http.session])?;
+        let [line, id] = self.texts([&http.line, &http.scope.id])?;
+        let scope = http.scope.kind.bucket_name(&id);
         let (method, target) = line.split_once(' ').ok_or("`http` is a method and a target")?;
         let mut request = HttpRequest {
             method: method.to_owned(),
@@ -233,7 +242,7 @@ impl Run<'_> {
         if let Some(participant) = &http.participant {
             let [participant] = self.texts([participant])?;
             let (keys, kept) = (http.keys.as_ref(), http.credential.as_deref());
-            let credential = self.credential(&session, &participant, keys, kept);
+            let credential = self.credential(&scope, &participant, keys, kept);
             let credential = credential.map_err(|stop| format!("no credential: {stop}"))?;
             let value = format!("Bearer {}", credential.token);
             request.headers.push(("Authorization".to_owned(), value));
@@ -255,10 +264,10 @@ impl Run<'_> {
         {
             request.headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
         }
-        let before = self.look(&session, http.expectation.as_ref())?;
+        let before = self.look(&scope, http.expectation.as_ref())?;
         let response = self.target.http(&request)?;
         let checked = self.check_response(http, &response).and_then(|()| {
-            unchanged(before.as_deref(), self.look(&session, http.expectation.as_ref())?.as_deref())
+            unchanged(before.as_deref(), self.look(&scope, http.expectation.as_ref())?.as_deref())
         });
         checked.map_err(|message| {
             let body = request.body.as_deref().map(String::from_utf8_lossy).unwrap_or_default();

@@ -90,23 +90,22 @@ struct Guest {
 impl Target for Guest {
     fn credential(
         &mut self,
-        session: &str,
+        scope: &str,
         participant: &str,
         keys: &[String],
     ) -> Result<Credential, Stop> {
-        token::issue(self, session, participant, keys)
+        token::issue(self, scope, participant, keys)
     }
 
     fn invoke(
         &mut self,
-        session: &str,
+        scope: &str,
         credential: &Credential,
         request: &[u8],
     ) -> Result<Vec<u8>, Stop> {
         let host = self.host.as_ref().ok_or_else(|| "the database is not open".to_owned())?;
-        let scope = format!("session/{session}");
         self.component
-            .invoke(host, &scope, &token::caller(credential)?, request)
+            .invoke(host, scope, &token::caller(credential)?, request)
             .map(|reply| reply.body)
             .map_err(|failure| Stop::Refused(failure.to_json()))
     }

@@ -31,23 +31,22 @@ struct Core(World);
 impl Target for Core {
     fn credential(
         &mut self,
-        session: &str,
+        scope: &str,
         participant: &str,
         keys: &[String],
     ) -> Result<Credential, Stop> {
-        token::issue(self, session, participant, keys)
+        token::issue(self, scope, participant, keys)
     }
 
     fn invoke(
         &mut self,
-        session: &str,
+        scope: &str,
         credential: &Credential,
         request: &[u8],
     ) -> Result<Vec<u8>, Stop> {
-        let scope = format!("session/{session}");
         let caller = token::caller(credential)?;
         let world = &self.0;
-        codec::invoke(&world.ports(), &scope, &caller, request)
+        codec::invoke(&world.ports(), scope, &caller, request)
             .map(|reply| reply.body)
             .map_err(|failure| Stop::Refused(failure.to_json()))
     }

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
+use shared_context_core::ScopeKind;
 
 use crate::{
     case::{ADMIN, Storage},
@@ -21,7 +22,7 @@ pub const SECRET: &str = "conformance: signs the credentials";
 pub const ADMIN_KEY: &str = "conformance-admin-key-0123456789abcdef";
 
 /// The status of each error code in answers of the JSON tool.
-const STATUSES: [(&str, u16); 30] = [
+const STATUSES: [(&str, u16); 32] = [
     ("UNAUTHENTICATED", 401),
     ("MALFORMED_REQUEST", 400),
     ("INVALID_KEY", 400),
@@ -29,7 +30,9 @@ const STATUSES: [(&str, u16); 30] = [
     ("FORMAT_TOO_NEW", 422),
     ("DOCUMENT_ALTERED", 422),
     ("SESSION_NOT_FOUND", 404),
+    ("PROJECT_NOT_FOUND", 404),
     ("SESSION_EXISTS", 409),
+    ("PROJECT_EXISTS", 409),
     ("SESSION_ARCHIVED", 409),
     ("FORBIDDEN", 403),
     ("REQUEST_ID_REUSED", 409),
@@ -116,15 +119,16 @@ impl<S: Server> OverHttp<S> {
     /// Sends `request` to the route of the step it asks for, if it is one.
     fn step(
         &mut self,
-        session: &str,
+        kind: ScopeKind,
+        id: &str,
         token: &str,
         request: &[u8],
     ) -> Option<Result<Vec<u8>, Stop>> {
         let Step { action, config, document } = serde_json::from_slice(request).ok()?;
-        let path = format!("/v1/sessions/{}", segment(session));
+        let path = format!("/v1/{}s/{}", kind.as_str(), segment(id));
         Some(match (action.as_str(), config, document) {
             ("create_session", config, None) => {
-                let body = json!({"session_id": session}).to_string();
+                let body = json!({"session_id": id}).to_string();
                 let config = config.map(|it| format!(",\"config\":{it}}}"));
                 let body = match (body.strip_suffix('}'), config) {
                     (Some(body), Some(config)) => format!("{body}{config}"),
@@ -134,14 +138,17 @@ impl<S: Server> OverHttp<S> {
                 created.and_then(|body| without_credential(&body).map_err(Stop::Broken))
             }
             ("import_session", None, Some(document)) => {
-                let target = format!("/v1/sessions/import?session_id={}", segment(session));
+                let target = format!("/v1/sessions/import?session_id={}", segment(id));
                 let imported = self.post(target, token, document.get().as_bytes().to_vec());
                 imported.and_then(|body| without_credential(&body).map_err(Stop::Broken))
             }
             ("export_session", None, None) => self.ask("GET", path + "/export", token, None),
             ("inspect", None, None) => self.ask("GET", path + "/inspect", token, None),
-            ("show_session", None, None) => self.ask("GET", path, token, None),
-            ("delete_session", None, None) => self.ask("DELETE", path, token, None),
+            ("create_project", None, None) => self.ask("PUT", path, token, None),
+            ("show_session" | "show_project", None, None) => self.ask("GET", path, token, None),
+            ("delete_session" | "delete_project", None, None) => {
+                self.ask("DELETE", path, token, None)
+            }
             ("archive_session", None, None) => self.ask("POST", path + "/archive", token, None),
             ("revoke_credentials", None, None) => self.ask("POST", path + "/revoke", token, None),
             _ => return None,
@@ -152,14 +159,14 @@ impl<S: Server> OverHttp<S> {
 impl<S: Server> Target for OverHttp<S> {
     fn credential(
         &mut self,
-        session: &str,
+        scope: &str,
         participant: &str,
         keys: &[String],
     ) -> Result<Credential, Stop> {
         let token = if participant == ADMIN {
             ADMIN_KEY.to_owned()
         } else {
-            let target = format!("/v1/sessions/{}/participants", segment(session));
+            let target = format!("/v1/sessions/{}/participants", segment(session(scope)?));
             let keys = Some(keys).filter(|it| !it.is_empty());
             let body = json!({"participant": participant, "keys": keys}).to_string();
             let minted = self.post(target, ADMIN_KEY, body.into_bytes())?;
@@ -172,14 +179,16 @@ impl<S: Server> Target for OverHttp<S> {
 
     fn invoke(
         &mut self,
-        session: &str,
+        scope: &str,
         credential: &Credential,
         request: &[u8],
     ) -> Result<Vec<u8>, Stop> {
-        if let Some(answer) = self.step(session, &credential.token, request) {
+        if let Some((kind, id)) = ScopeKind::split(scope)
+            && let Some(answer) = self.step(kind, id, &credential.token, request)
+        {
             return answer;
         }
-        let target = format!("/v1/sessions/{}/shared_context", segment(session));
+        let target = format!("/v1/sessions/{}/shared_context", segment(session(scope)?));
         self.post(target, &credential.token, request.to_vec())
     }
 
@@ -201,6 +210,15 @@ impl<S: Server> Target for OverHttp<S> {
 
     fn http(&mut self, request: &HttpRequest) -> Result<HttpResponse, String> {
         self.0.send(request)
+    }
+}
+
+/// The id in `scope`, which has to be a session's: only those mint credentials and have the
+/// JSON tool over HTTP.
+fn session(scope: &str) -> Result<&str, Stop> {
+    match ScopeKind::split(scope) {
+        Some((ScopeKind::Session, id)) => Ok(id),
+        _ => Err(Stop::Broken(format!("{scope} has no such route"))),
     }
 }
 

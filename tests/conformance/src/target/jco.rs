@@ -12,6 +12,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
+use shared_context_core::ScopeKind;
 use shared_context_workers::{Place, Setup, Workerd};
 use tempfile::TempDir;
 
@@ -105,16 +106,16 @@ impl Example {
 impl Target for Example {
     fn credential(
         &mut self,
-        session: &str,
+        scope: &str,
         participant: &str,
         keys: &[String],
     ) -> Result<Credential, Stop> {
-        token::issue(self, session, participant, keys)
+        token::issue(self, scope, participant, keys)
     }
 
     fn invoke(
         &mut self,
-        session: &str,
+        scope: &str,
         credential: &Credential,
         request: &[u8],
     ) -> Result<Vec<u8>, Stop> {
@@ -125,8 +126,13 @@ impl Target for Example {
             "credential": bound.map(|it| json!({"incarnation": it.incarnation, "epoch": it.epoch})),
             "keys": caller.keys,
         });
+        let path = match ScopeKind::split(scope) {
+            Some((ScopeKind::Project, id)) => format!("/projects/{}", segment(id)),
+            Some((ScopeKind::Session, id)) => format!("/{}", segment(id)),
+            None => return Err(Stop::Broken(format!("there is no scope {scope}"))),
+        };
         let headers = vec![("Caller".to_owned(), in_ascii(&caller.to_string()))];
-        let response = self.post(&format!("/{}", segment(session)), headers, request)?;
+        let response = self.post(&path, headers, request)?;
         match response.status {
             200 => Ok(response.body),
             400 | 503 => Err(Stop::Refused(response.body)),
@@ -188,6 +194,7 @@ fn in_ascii(json: &str) -> String {
 fn record(line: &Value) -> Value {
     let names = [
         ("session", "/session"),
+        ("project", "/project"),
         ("revision", "/revision"),
         ("action", "/action"),
         ("participant", "/participant"),

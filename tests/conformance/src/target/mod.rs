@@ -24,19 +24,20 @@ pub use http::{ADMIN_KEY, SECRET};
 
 /// A system under test. It is made for one case and thrown away after it.
 pub trait Target {
-    /// Takes a credential for `participant` of `session`, which is limited to
+    /// Takes a credential for `participant` of `scope`, which is limited to
     /// `keys` unless there are none.
     fn credential(
         &mut self,
-        session: &str,
+        scope: &str,
         participant: &str,
         keys: &[String],
     ) -> Result<Credential, Stop>;
 
-    /// Sends a request of the JSON tool and answers the reply's body.
+    /// Sends a request of the JSON tool about `scope`, as in `session/main`, and answers the
+    /// reply's body.
     fn invoke(
         &mut self,
-        session: &str,
+        scope: &str,
         credential: &Credential,
         request: &[u8],
     ) -> Result<Vec<u8>, Stop>;

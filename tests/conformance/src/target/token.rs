@@ -20,7 +20,7 @@ struct Claims {
 /// and for a session that is not there none can be bound to it.
 pub(super) fn issue(
     target: &mut dyn Target,
-    session: &str,
+    scope: &str,
     participant: &str,
     keys: &[String],
 ) -> Result<Credential, Stop> {
@@ -32,7 +32,7 @@ pub(super) fn issue(
     if participant == ADMIN {
         return Ok(unbound(ADMIN, keys));
     }
-    let shown = target.invoke(session, &unbound(ADMIN, &[]), br#"{"action":"show_session"}"#);
+    let shown = target.invoke(scope, &unbound(ADMIN, &[]), br#"{"action":"show_session"}"#);
     let body = match shown {
         Ok(body) => body,
         Err(Stop::Refused(_)) => return Ok(unbound(participant, keys)),

@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use shared_context_codec::{self as codec, Caller, Failure, Reply};
-use shared_context_core::{port::Clock, time::Timestamp};
+use shared_context_core::{ScopeKind, port::Clock, time::Timestamp};
 use shared_context_wire::{
     Engine, Woken,
     credential::Keys,
@@ -111,9 +111,14 @@ impl Engine for World {
         codec::invoke(&self.ports(), scope, caller, request)
     }
 
-    async fn sessions(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>, Failure> {
+    async fn ids(
+        &self,
+        kind: ScopeKind,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, Failure> {
         let unavailable = |_| Failure::new("STORAGE_UNAVAILABLE", "the storage was told to fail");
-        Self::sessions(self, after, limit).map_err(unavailable)
+        Self::ids(self, kind, after, limit).map_err(unavailable)
     }
 
     async fn position(&self, _: &str) -> u64 {

@@ -163,7 +163,7 @@ impl Place {
     fn create(&self, clock: u64, name: &str, asker: &Asker, config: &Config) -> Decided {
         let first = self.latest() + 1;
         let about = SessionInfo {
-            session: SessionId::parse(name).unwrap(),
+            session: SessionId::new(name).unwrap(),
             is_archived: false,
             incarnation: first,
             credential_epoch: clock,
@@ -185,7 +185,7 @@ impl Place {
         let offset = revision.saturating_sub(self.revision).max(self.offset);
         let first = self.revision + offset + 1;
         let about = SessionInfo {
-            session: SessionId::parse(name).unwrap(),
+            session: SessionId::new(name).unwrap(),
             is_archived: document.is_archived,
             // A document can be imported in many places under one revision.
             incarnation: clock + first,

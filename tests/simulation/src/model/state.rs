@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, rc::Rc};
 
 use shared_context_core::{
-    Code, Command, Config, Key, Label, Line, Participant, Reply,
+    Code, Command, Config, Key, Label, Line, Participant, Reply, Scope,
     audit::{AuditAction, AuditEntry, AuditRecord},
     pattern::Participants,
     port::Revision,
@@ -215,7 +215,7 @@ impl Model {
     /// Notes what was done, to an entry as it was and is.
     pub fn tell(&mut self, who: &str, action: AuditAction, entry: Option<(&Held, &Held)>) {
         let record = AuditRecord {
-            session: self.about.session.to_string(),
+            scope: Scope::Session(self.about.session.clone()),
             revision: Revision(self.revision),
             action,
             participant: participant(who),

@@ -3,7 +3,7 @@
 
 use shared_context_codec::{self as codec, Caller};
 use shared_context_core::{
-    Caller as CoreCaller, Command, Reply, SessionId,
+    Caller as CoreCaller, Command, Reply, Scope, ScopeKind,
     audit::AuditRecord,
     execute,
     memory_kv::MemoryKv,
@@ -68,7 +68,7 @@ impl World {
         let (kv, now) = (self.kv.borrow(), Now(self.now()));
         let ports = Ports { kv: &*kv, clock: &now, log: &now, tokenizer: &NoTokenizer };
         let admin = CoreCaller::trusted("admin").unwrap();
-        let id = SessionId::parse(session).unwrap();
+        let id = Scope::parse(ScopeKind::Session, session).unwrap();
         let Ok(Reply::Portable(it)) =
             execute(&ports, &id, &admin, &Command::Export).map(|it| it.reply)
         else {

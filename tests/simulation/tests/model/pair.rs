@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use shared_context_core::{
-    Caller, Code, Command, Config, Credential, Error, Key, Outcome, Prefix, Reply, SessionId,
+    Caller, Code, Command, Config, Credential, Error, Key, Outcome, Prefix, Reply, Scope,
+    ScopeKind,
     audit::{AuditAction, AuditRecord},
     execute,
     memory_kv::MemoryKv,
@@ -332,7 +333,7 @@ impl Pair {
                 log: &self.host,
                 tokenizer: &NoTokenizer,
             };
-            let session = SessionId::parse("s").unwrap();
+            let session = Scope::parse(ScopeKind::Session, "s").unwrap();
             let answer = execute(&ports, &session, &caller, &Command::ShowSession);
             let is_void = answer.is_err_and(|it| it.code() == Code::Unauthenticated);
             assert_eq!(is_void, credential != now, "{credential:?} {now:?}");

@@ -89,9 +89,9 @@ impl Limiter {
         }
         let (who, session) = match identity {
             Identity::Admin => (self.hasher.hash_one(()), None),
-            Identity::Participant(Grant { session, participant, .. }) => {
-                let who = self.hasher.hash_one((session, participant));
-                (who, Some(self.hasher.hash_one(session)))
+            Identity::Participant(Grant { scope, participant, .. }) => {
+                let who = self.hasher.hash_one((scope, participant));
+                (who, Some(self.hasher.hash_one(scope)))
             }
         };
         let of_session = |it| self.take_of("session", &self.sessions, it);
@@ -187,6 +187,7 @@ mod tests {
     use std::{num::NonZeroU32, time::Duration};
 
     use shared_context_codec::Credential;
+    use shared_context_core::{Scope, ScopeKind};
 
     use super::*;
     fn limiter(per_second: u32, burst: u32) -> Limiter {
@@ -201,7 +202,7 @@ mod tests {
 
     fn agent(task: &str) -> Identity {
         Identity::Participant(Grant {
-            session: "s".to_owned(),
+            scope: Scope::new(ScopeKind::Session, "s").unwrap(),
             participant: format!("subagent:{task}"),
             credential: Credential { incarnation: 1, epoch: 1 },
             keys: Vec::new(),
@@ -241,7 +242,10 @@ mod tests {
         assert!(refused[0].failure.message.contains("this session makes more"));
         assert!(limiter.take(&Identity::Admin, 1_000_000).is_ok());
         let Identity::Participant(grant) = agent("0") else { unreachable!() };
-        let other = Identity::Participant(Grant { session: "t".to_owned(), ..grant });
+        let other = Identity::Participant(Grant {
+            scope: Scope::new(ScopeKind::Session, "t").unwrap(),
+            ..grant
+        });
         assert!(limiter.take(&other, 1_000_000).is_ok(), "others are not affected");
         assert!(limiter.take(&agent("later"), 1_100_000).is_ok());
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use shared_context_codec::Credential;
+use shared_context_core::{Scope, ScopeKind};
 
 use super::*;
 use crate::credential::Grant;
@@ -11,9 +12,13 @@ fn keys() -> Keys {
     Keys::new(&[7; 32], "admin-key-admin-key-admin-key-admin").unwrap()
 }
 
+fn scope(session: &str) -> Scope {
+    Scope::new(ScopeKind::Session, session).unwrap()
+}
+
 fn grant(task: u64) -> Grant {
     Grant {
-        session: "s".to_owned(),
+        scope: scope("s"),
         participant: format!("subagent:{task}"),
         credential: Credential { incarnation: 1, epoch: 1 },
         keys: Vec::new(),
@@ -67,7 +72,7 @@ fn an_id_is_given_once_and_cannot_be_guessed() {
 fn a_handshake_is_known_to_who_made_it_only() {
     let server = Server::new();
     let id = server.begin(&agent(1), 0);
-    let elsewhere = Grant { session: "t".to_owned(), ..grant(1) };
+    let elsewhere = Grant { scope: scope("t"), ..grant(1) };
     let revoked = Credential { incarnation: 1, epoch: 2 };
     let renewed = Grant { credential: revoked, ..grant(1) };
     let limited = Grant { keys: vec!["a".to_owned()], ..grant(1) };
@@ -109,7 +114,7 @@ fn of_all_handshakes_the_one_unused_longest_goes_first() {
     let server = Server::new();
     let callers = u64::try_from(ALL_MAX / OWN_MAX).unwrap();
     let agent = |task: u64| {
-        Identity::Participant(Grant { session: format!("s-{}", task / 8), ..grant(task) })
+        Identity::Participant(Grant { scope: scope(&format!("s-{}", task / 8)), ..grant(task) })
     };
     let begin = |now: u64| (now % callers, server.begin(&agent(now % callers), now));
     let all: Vec<_> = (0..ALL_MAX).map(|it| begin(u64::try_from(it).unwrap())).collect();
@@ -127,7 +132,7 @@ fn of_all_handshakes_the_one_unused_longest_goes_first() {
 #[test]
 fn a_session_cannot_push_out_the_handshakes_of_another() {
     let server = Server::new();
-    let other = Identity::Participant(Grant { session: "t".to_owned(), ..grant(1) });
+    let other = Identity::Participant(Grant { scope: scope("t"), ..grant(1) });
     let mut kept = vec![(server.begin(&other, 0), other), {
         (server.begin(&Identity::Admin, 0), Identity::Admin)
     }];

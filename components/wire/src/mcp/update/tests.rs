@@ -1,6 +1,7 @@
 //! What is told of which change.
 
 use shared_context_codec::Credential;
+use shared_context_core::{Scope, ScopeKind};
 
 use super::*;
 use crate::credential::Grant;
@@ -45,7 +46,9 @@ fn what_is_told_of_each_action() {
             AuditAction::RestoreSnapshot => &[LIST, "keys"],
             AuditAction::CreateSession
             | AuditAction::ImportSession
-            | AuditAction::DeleteSession => &all,
+            | AuditAction::DeleteSession
+            | AuditAction::CreateProject
+            | AuditAction::DeleteProject => &all,
             AuditAction::Snapshot
             | AuditAction::DeleteSnapshot
             | AuditAction::OpenRound
@@ -150,7 +153,7 @@ fn no_resource_has_a_longer_uri() {
 fn a_credential_for_some_keys_hears_of_those_and_of_the_list() {
     let grant = |keys: &[&str]| {
         Identity::Participant(Grant {
-            session: "s".to_owned(),
+            scope: Scope::new(ScopeKind::Session, "s").unwrap(),
             participant: "subagent:a".to_owned(),
             credential: Credential { incarnation: 1, epoch: 1 },
             keys: keys.iter().map(|it| (*it).to_owned()).collect(),

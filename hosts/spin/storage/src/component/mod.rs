@@ -11,6 +11,7 @@ use std::cell::RefCell;
 
 use shared_context_codec::{AuditForm, Time, audit_line};
 use shared_context_core::{
+    ScopeKind,
     port::{Bucket, Change, CommitError, Kv, KvError, ReadError, Revision},
     time::Timestamp,
 };
@@ -90,12 +91,17 @@ impl clock::Guest for Storage {
 }
 
 impl log::Guest for Storage {
-    fn audit(session: String, done: log::AuditRecord) {
+    fn audit(scope: log::Scope, done: log::AuditRecord) {
+        let (kind, id) = match &scope {
+            log::Scope::Session(id) => (ScopeKind::Session, id),
+            log::Scope::Project(id) => (ScopeKind::Project, id),
+        };
         // A field that the contract gains does not build until it is in the line.
         let log::AuditRecord { revision, action, participant, at_ms, entry, label, reason, round } =
             &done;
         tell(&audit_line(
-            &session,
+            kind,
+            id,
             &AuditForm {
                 revision: *revision,
                 action,

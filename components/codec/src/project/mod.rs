@@ -1,0 +1,52 @@
+//! Projects: their actions, and what is answered to them.
+
+mod actions;
+
+use serde::Serialize;
+use shared_context_core::reply::ProjectInfo;
+
+use crate::json::Time;
+
+pub(crate) use actions::{ACTIONS, FORMS, PUBLISHED};
+
+/// What is known of a project.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "project"))]
+pub(crate) struct ProjectReply<'a> {
+    /// Its id.
+    project_id: &'a str,
+    /// Differs for each project that ever had this id.
+    incarnation: u64,
+    /// Credentials of another epoch are void.
+    credential_epoch: u64,
+    /// When it was created, UTC.
+    created_at: Time,
+    /// When it last changed, UTC.
+    changed_at: Time,
+    /// Its revision.
+    revision: u64,
+}
+
+/// Confirms that a project was removed.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "delete_project_reply"))]
+pub(crate) struct DeleteProjectReply<'a> {
+    /// The id of the project that is gone.
+    pub(crate) deleted_project: &'a str,
+    /// The revision after its removal.
+    pub(crate) revision: u64,
+}
+
+/// Returns the form of `it`, as it was at `revision`.
+pub(crate) fn project(it: &ProjectInfo, revision: u64) -> ProjectReply<'_> {
+    ProjectReply {
+        project_id: it.project.as_str(),
+        incarnation: it.incarnation,
+        credential_epoch: it.credential_epoch,
+        created_at: Time(it.created_at),
+        changed_at: Time(it.changed_at),
+        revision,
+    }
+}

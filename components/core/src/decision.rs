@@ -1,0 +1,54 @@
+//! The outcome of deciding a command, and the checks that every scope makes first.
+
+use crate::{
+    Error,
+    audit::AuditRecord,
+    kv::Change,
+    participant::{Caller, Role},
+    reply::Outcome,
+    scope::ScopeKind,
+};
+
+/// What is to be done for a command.
+pub(crate) enum Decision {
+    /// Nothing but to answer.
+    Answer(Outcome),
+    /// To commit `changes`; then the answer is `outcome`, and `records` are what
+    /// happened.
+    Change { changes: Vec<Change>, outcome: Outcome, records: Vec<AuditRecord> },
+}
+
+/// Rejects every caller but the admin.
+pub(crate) fn require_admin(caller: &Caller) -> Result<(), Error> {
+    match caller.participant.role() {
+        Role::Admin => Ok(()),
+        Role::Agent | Role::Orchestrator => {
+            Err(Error::Forbidden { message: "only the admin may do this; ask the operator" })
+        }
+    }
+}
+
+/// Rejects a credential that was issued for another incarnation or epoch of the scope.
+pub(crate) fn check_credential(
+    caller: &Caller,
+    kind: ScopeKind,
+    incarnation: u64,
+    epoch: u64,
+) -> Result<(), Error> {
+    let reason = match (&caller.credential, kind) {
+        (Some(it), ScopeKind::Session) if it.incarnation != incarnation => {
+            "this credential was issued for an earlier session of this name; \
+             ask the operator for a new one"
+        }
+        (Some(it), ScopeKind::Session) if it.epoch != epoch => {
+            "this credential was revoked, or is of a session of this name elsewhere; \
+             ask the operator for a new one"
+        }
+        (Some(it), ScopeKind::Project) if it.incarnation != incarnation || it.epoch != epoch => {
+            "this credential was issued for an earlier project of this name, or one of this \
+             name elsewhere; ask the operator for a new one"
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::Unauthenticated { reason })
+}

@@ -1,0 +1,93 @@
+//! The entry to the core: opens the bucket of a scope, lets its façade decide, commits once.
+//!
+//! The only module that opens buckets and commits; `session` and `project` read. Invariants:
+//! a command commits at most once; an error means that nothing changed, except
+//! [`Error::InDoubt`]; what is logged has been committed.
+
+use crate::{
+    Error,
+    command::Command,
+    decision::Decision,
+    kv::{Bucket, CommitError, Kv},
+    participant::Caller,
+    port::{Clock, Log, Ports, Tokenizer},
+    project,
+    reply::Outcome,
+    scope::Scope,
+    session,
+};
+
+/// How often a command is decided anew because another one committed meanwhile.
+const ATTEMPTS_MAX: u32 = 16;
+
+/// Performs `command` on `scope` as `caller`.
+///
+/// # Errors
+///
+/// The first that applies, in the order of [`Code::ALL`](crate::Code::ALL).
+/// After any but [`Error::InDoubt`] nothing has changed.
+pub fn execute<K: Kv, C: Clock, L: Log, T: Tokenizer>(
+    ports: &Ports<'_, K, C, L, T>,
+    scope: &Scope,
+    caller: &Caller,
+    command: &Command,
+) -> Result<Outcome, Error> {
+    for _ in 0..ATTEMPTS_MAX {
+        let mut bucket = ports.kv.open(&scope.bucket_name())?;
+        let read_at = bucket.revision();
+        let now = ports.clock.now();
+        let decided = match (scope, command) {
+            (Scope::Session(session), _) => {
+                let tokenizer = ports.tokenizer;
+                session::Request { bucket: &bucket, tokenizer, now, session, caller }
+                    .decide(command)
+            }
+            (Scope::Project(project), Command::Project(command)) => {
+                project::Request { bucket: &bucket, now, project, caller }.decide(*command)
+            }
+            (Scope::Project(_), _) => {
+                Err(Error::malformed("this is done to a session, and the request names a project"))
+            }
+        };
+        match decided {
+            Err(Error::Overtaken) => {}
+            Err(error) => return Err(error),
+            Ok(Decision::Answer(outcome)) => return Ok(outcome),
+            Ok(Decision::Change { changes, outcome, records }) => {
+                match bucket.commit(read_at, changes) {
+                    Ok(_) => {
+                        for record in &records {
+                            ports.log.record(record);
+                        }
+                        return Ok(outcome);
+                    }
+                    Err(CommitError::Conflict) => {}
+                    Err(CommitError::Unchanged(err)) => return Err(Error::Unstored(err)),
+                    Err(CommitError::Failed(err)) => return Err(Error::InDoubt(err)),
+                }
+            }
+        }
+    }
+    Err(Error::Overtaken)
+}
+
+/// Returns what to answer to a request that makes no command because of `error`: that,
+/// unless the caller's credential is void, which comes first.
+pub fn refuse(kv: &impl Kv, scope: &Scope, caller: &Caller, error: Error) -> Error {
+    if caller.credential.is_none() {
+        return error;
+    }
+    for _ in 0..ATTEMPTS_MAX {
+        let Ok(bucket) = kv.open(&scope.bucket_name()) else { break };
+        let loaded = match scope {
+            Scope::Session(session) => session::load(&bucket, session, caller).map(drop),
+            Scope::Project(project) => project::load(&bucket, project, caller).map(drop),
+        };
+        match loaded {
+            Err(Error::Overtaken) => {}
+            Err(void @ Error::Unauthenticated { .. }) => return void,
+            _ => break,
+        }
+    }
+    error
+}

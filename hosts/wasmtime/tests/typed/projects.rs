@@ -1,0 +1,50 @@
+//! The interface `projects`.
+
+use serde_json::{Value, json};
+use shared_context_wasmtime::{Caller, Failure, bindings::shared_context::core::types::Answer};
+
+use crate::bench::{Bench, COMPONENT, call, refused};
+
+/// What the JSON tool answers to `action` on the project `json`.
+fn ask(bench: &Bench, who: &str, action: &str) -> Result<Value, Failure> {
+    let request = json!({"action": action}).to_string();
+    let caller = Caller::trusted(who);
+    let reply = COMPONENT.invoke(&bench.host, "project/json", &caller, request.as_bytes())?;
+    Ok(serde_json::from_slice(&reply.body).unwrap())
+}
+
+/// Compares what was answered on the project `typed` with what the tool answers on `json`.
+#[track_caller]
+fn check(typed: Result<Answer, Failure>, json: Result<Value, Failure>) {
+    let named = |text: &str| text.replace("typed", "json");
+    match (typed, json) {
+        (Ok(typed), Ok(json)) => {
+            assert_eq!(json["revision"], typed.revision);
+            assert_eq!(serde_json::from_str::<Value>(&named(&typed.json)).unwrap(), json);
+        }
+        (typed, json) => {
+            let (typed, json) = (refused(typed), json.unwrap_err());
+            assert_eq!((typed.code, named(&typed.message)), (json.code, json.message));
+        }
+    }
+}
+
+#[test]
+fn projects_live_and_die_the_same() {
+    let it = Bench::new();
+    let show = |it: &Bench| {
+        check(call!(it, projects.call_show("admin")), ask(it, "admin", "show_project"));
+    };
+    show(&it);
+    for who in ["orchestrator", "admin", "admin"] {
+        check(call!(it, projects.call_create(who)), ask(&it, who, "create_project"));
+    }
+    show(&it);
+    for who in ["orchestrator", "admin", "admin"] {
+        check(call!(it, projects.call_delete(who)), ask(&it, who, "delete_project"));
+    }
+    check(call!(it, projects.call_create("admin")), ask(&it, "admin", "create_project"));
+    show(&it);
+    let session = call!(it, sessions.call_show("admin")).unwrap();
+    assert_eq!(session.revision, 1, "the session of that id is another place");
+}
