@@ -8,7 +8,7 @@
 //! # Invariant
 //!
 //! A deleted session's revision is kept for good: the next session of that name
-//! begins after it, or an old credential would open it (000 §8.3).
+//! begins after it, or an old credential would open it (spec 8.3).
 
 use shared_context_core::port::{CommitError, KvError, Revision};
 use wasm_bindgen::prelude::*;
