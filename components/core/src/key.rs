@@ -172,7 +172,7 @@ impl SessionId {
     ///
     /// # Errors
     ///
-    /// [`Error::SessionNotFound`]: no session can have this name (spec 5).
+    /// [`Error::SessionNotFound`]: no session can have this name (spec 5.2).
     pub fn parse(text: &str) -> Result<Self, Error> {
         Self::new(text).ok_or_else(|| Error::SessionNotFound { session: text.to_owned() })
     }

@@ -16,11 +16,11 @@ pub struct Advice {
 /// The kinds of remarks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdviceCode {
-    /// The value or the store is at 80 % or more of its limit (spec 4.1).
+    /// The value or the store is at 80 % or more of its limit (spec 9.1).
     NearLimit,
-    /// The value is at 50 % or more of its limit: is it raw data (spec 6.2)?
+    /// The value is at 50 % or more of its limit: is it raw data (spec 9.1)?
     Distill,
-    /// The key is new and no convention names it (spec 2.4).
+    /// The key is new and no convention names it (spec 9.5).
     OutsideNamespace,
     /// The value looks like raw data (spec 9.2).
     LooksRaw,
@@ -28,7 +28,7 @@ pub enum AdviceCode {
     LooksSensitive,
     /// A key was added while others have not been written for long (spec 9.3).
     StaleKeys,
-    /// The key is new and another is named much like it (spec 6.2).
+    /// The key is new and another is named much like it (spec 9.5).
     SimilarKey,
 }
 
