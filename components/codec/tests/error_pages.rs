@@ -2,7 +2,7 @@
 //! compared with the error it stands for. That each code has a page, also those of hosts,
 //! is checked by `cargo xtask tidy`.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
 use std::{collections::BTreeSet, fs};
 
