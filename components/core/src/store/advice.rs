@@ -33,7 +33,7 @@ pub enum AdviceCode {
 }
 
 impl AdviceCode {
-    /// Every kind, in the order in which they are given.
+    /// Every kind.
     pub const ALL: [Self; 7] = [
         Self::NearLimit,
         Self::Distill,
