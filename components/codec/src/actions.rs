@@ -14,7 +14,7 @@ use crate::{
     rounds, session, store,
 };
 
-/// Every action, those of 000 §3 first.
+/// Every action, those of spec 3 first.
 pub fn actions() -> impl Iterator<Item = &'static ActionInfo> {
     let systems = [
         store::entries::ACTIONS,

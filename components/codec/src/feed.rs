@@ -98,7 +98,7 @@ impl<'a> From<&'a AuditRecord> for AuditForm<'a> {
 }
 
 /// Writes the line of a host's log that reports what was done to the session or project
-/// `id` (000 §8.5), without a line break.
+/// `id` (spec 8.5.1), without a line break.
 pub fn audit_line(kind: ScopeKind, id: &str, done: &AuditForm<'_>) -> String {
     #[derive(Serialize)]
     struct LogLine<'a> {

@@ -15,7 +15,7 @@ pub(crate) fn to_vec(form: &impl Serialize) -> Vec<u8> {
 }
 
 /// An instant as RFC 3339 in UTC; milliseconds are shown when there are any, so
-/// that whole seconds look as in 000 §3.
+/// that whole seconds look as in spec 3.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Time(pub Timestamp);
 
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_seconds_look_as_in_the_seed() {
+    fn whole_seconds_look_as_in_the_specification() {
         let shown = |ms| Time(Timestamp(ms)).to_string();
         assert_eq!(shown(1_771_597_800_000), "2026-02-20T14:30:00Z");
         assert_eq!(shown(1_771_597_800_120), "2026-02-20T14:30:00.120Z");

@@ -1,4 +1,4 @@
-//! The JSON tool (000 §3): bytes in, a [`Command`] to the core, bytes out.
+//! The JSON tool (spec 3): bytes in, a [`Command`] to the core, bytes out.
 //!
 //! One request is one JSON object with an `action`. Hosts and `wire` know no
 //! operation by name: they hand the bytes on, so that adding an operation

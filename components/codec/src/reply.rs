@@ -1,4 +1,4 @@
-//! What is answered, as JSON. Members that 000 §3 shows come first, in its order; what is
+//! What is answered, as JSON. Members that spec 3 shows come first, in its order; what is
 //! ours follows.
 
 use shared_context_core::{Outcome, Reply, port::Revision};

@@ -1,4 +1,4 @@
-//! What is recorded of every committed change (000 §8.5): who did what to which
+//! What is recorded of every committed change (spec 8.5.1): who did what to which
 //! entry when, and never a value.
 
 use std::{collections::BTreeMap, fmt};

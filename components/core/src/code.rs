@@ -1,4 +1,4 @@
-//! The names of errors, in their order of precedence (000 §5).
+//! The names of errors, in their order of precedence (spec 5.2).
 
 #[cfg(doc)]
 use crate::error::{Error, RoundError};

@@ -28,7 +28,7 @@ pub struct Config {
     /// How long an entry lives when its write does not say; `None`: until it is
     /// deleted.
     pub ttl_default: Option<Ttl>,
-    /// Whether keys may have a prefix (000 §7.1).
+    /// Whether keys may have a prefix (spec 7.1).
     pub allows_prefixes: bool,
     /// Who may read and write which keys; everyone every key when empty.
     pub access: Vec<AccessRule>,

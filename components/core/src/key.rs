@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::Error;
 
-/// The longest key, and the longest prefix, in bytes (000 §4.3).
+/// The longest key, and the longest prefix, in bytes (spec 4.3).
 pub const KEY_BYTES_MAX: usize = 64;
 /// The longest label of a snapshot, in bytes.
 pub const LABEL_BYTES_MAX: usize = 64;
@@ -14,7 +14,7 @@ pub const LINE_CHARS_MAX: usize = 200;
 pub const REQUEST_ID_CHARS_MAX: usize = 64;
 
 /// The name of an entry: 1 to 64 of `a-z`, `0-9` and `_`, in sessions that allow
-/// it behind a prefix of the same form, as in `inv:findings` (000 §4.3, §7.1).
+/// it behind a prefix of the same form, as in `inv:findings` (spec 4.3, 7.1).
 ///
 /// # Invariant
 ///

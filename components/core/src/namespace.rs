@@ -1,5 +1,5 @@
 //! Key conventions: what the keys of a session are called and meant for
-//! (000 §2.4, §6.1). A convention never forbids a key.
+//! (spec 2.4, 6.1). A convention never forbids a key.
 
 use crate::{Error, key::Key, tokens::Tokens};
 
@@ -30,7 +30,7 @@ pub struct Convention {
     pub recommended_tokens: Option<Tokens>,
 }
 
-/// The domain-neutral template of 000 §6.1: group, key, purpose.
+/// The domain-neutral template of spec 6.1: group, key, purpose.
 const TEMPLATE: [(&str, &str, &str); 11] = [
     ("State keys", "current_phase", "current workflow phase/stage"),
     ("State keys", "phase_status", "what's done, what's next"),
@@ -46,7 +46,7 @@ const TEMPLATE: [(&str, &str, &str); 11] = [
 ];
 
 impl Namespace {
-    /// The domain-neutral template (000 §6.1).
+    /// The domain-neutral template (spec 6.1).
     pub fn template() -> Self {
         let keys = TEMPLATE.iter().filter_map(|(group, key, purpose)| {
             Some(Convention {
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_template_has_every_key_of_the_seed() {
+    fn the_template_has_every_key_of_the_specification() {
         let template = Namespace::template();
         assert_eq!(template.keys.len(), 11);
         assert!(template.keys.iter().all(|it| Namespace::template_has(&it.key)));

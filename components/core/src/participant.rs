@@ -1,5 +1,5 @@
 //! Who calls: participants, their roles, and what a credential says of them
-//! (000 §8.3).
+//! (spec 8.3).
 
 use std::fmt;
 
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn participants_have_the_three_forms_of_the_seed_and_admin() {
+    fn participants_have_the_three_forms_of_the_spec_and_admin() {
         for good in ["orchestrator", "subagent:analysis", "subagent:analysis:3", "admin"] {
             assert!(Participant::parse(good).is_ok(), "{good}");
         }

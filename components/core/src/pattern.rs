@@ -1,4 +1,4 @@
-//! Patterns over names: `*` stands for any text, also for none (000 §7.2).
+//! Patterns over names: `*` stands for any text, also for none (spec 7.2).
 //!
 //! # Invariant
 //!
@@ -26,7 +26,7 @@ pub struct ParticipantPattern(String);
 pub struct KeyPattern(String);
 
 /// A list of participant patterns: who matches one of them is meant. By default
-/// everyone (000 §7.2).
+/// everyone (spec 7.2).
 ///
 /// # Invariant
 ///

@@ -1,4 +1,4 @@
-//! A whole session as one value that can be carried to another place (000 §8.5).
+//! A whole session as one value that can be carried to another place (spec 8.5.3).
 //!
 //! It holds what the session is, not what was done with it: no credentials, no
 //! audit trail, no request ids.

@@ -1,4 +1,4 @@
-//! Text for a participant's system prompt (000 §6): who it is, key conventions,
+//! Text for a participant's system prompt (spec 6): who it is, key conventions,
 //! write discipline, read pattern.
 //!
 //! Leaves out everything agents stored. Invariant: the text is never over its
@@ -28,7 +28,7 @@ pub struct Rendered {
     pub left_out: Vec<&'static str>,
 }
 
-/// 000 §6.2.
+/// The write discipline (spec 6.2).
 const DISCIPLINE: &str = "\
 When writing to shared_context:
 
@@ -56,14 +56,14 @@ Discipline:
   - Delete keys that are no longer relevant (e.g., resolved open_questions).
 ";
 
-/// 000 §6.2 in short.
+/// The write discipline in short.
 const DISCIPLINE_BRIEF: &str = "\
 When writing to shared_context: store conclusions, decisions, open questions and status;
 never raw data, transcripts, full documents, scratch work, credentials or personal data.
 Update existing keys; delete what is settled. Write deliverables to the formal record too.
 ";
 
-/// 000 §6.3.
+/// The read pattern (spec 6.3).
 const READING: &str = "\
 When reading from shared_context:
 
@@ -81,7 +81,7 @@ When reading from shared_context:
      is a cache of distilled state, not the source of truth.
 ";
 
-/// 000 §6.3 in short.
+/// The read pattern in short.
 const READING_BRIEF: &str = "\
 When reading from shared_context: call list_keys first, read only what your task needs.
 What the user approved is authoritative; drafts are input. It is a cache, not the source of truth.
@@ -183,7 +183,7 @@ fn opening(participant: &Participant, granted: &KeyPatterns) -> String {
     format!("{name}{who}\n{limit}")
 }
 
-/// The conventions for `granted` keys, as 000 §6.1 shows them; empty when there
+/// The conventions for `granted` keys, as spec 6.1 shows them; empty when there
 /// are none.
 fn keys(namespace: &Namespace, granted: &KeyPatterns, conventions: Conventions) -> String {
     let keys = || namespace.keys.iter().filter(|it| granted.has(&it.key));

@@ -38,7 +38,7 @@ impl fmt::Display for Tokens {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Estimator {
     /// A quarter of the characters (Unicode scalar values), rounded up
-    /// (000 §8.2).
+    /// (spec 8.2).
     #[default]
     Approximate,
     /// Exactly as the tokenizer of this name does, which the host brings.
@@ -84,7 +84,7 @@ impl Estimator {
     }
 }
 
-/// A quarter of the characters of `text`, rounded up (000 §8.2).
+/// A quarter of the characters of `text`, rounded up (spec 8.2).
 pub fn approximate(text: &str) -> Tokens {
     let chars = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
     Tokens(chars.div_ceil(4))

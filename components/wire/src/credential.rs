@@ -1,4 +1,4 @@
-//! Who calls: credentials are signed here, and checked here (000 §8.3).
+//! Who calls: credentials are signed here, and checked here (spec 8.3.1).
 //!
 //! A participant's credential is a JSON Web Token, signed with HS256 and the
 //! server's secret. It names the database that has the session, where the host

@@ -8,7 +8,7 @@
 //! # Invariant
 //!
 //! A deleted bucket's revision is kept for good: the next one of that name begins
-//! after it, or an old credential would open it (000 §8.3).
+//! after it, or an old credential would open it (spec 8.3).
 
 use shared_context_core::{
     Scope, ScopeKind,

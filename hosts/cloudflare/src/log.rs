@@ -26,7 +26,7 @@ pub(crate) fn failure(error: &KvError) {
     js::log_error(&serde_json::to_string(&line).unwrap_or_default());
 }
 
-/// Logs a committed change (000 §8.5).
+/// Logs a committed change (spec 8.5.1).
 pub(crate) fn record(record: &AuditRecord) {
     js::log(&audit_line(record.scope.kind(), record.scope.id(), &record.into()));
 }

@@ -1,4 +1,4 @@
-//! The audit log (000 §8.5) as `tracing` events.
+//! The audit log (spec 8.5.1) as `tracing` events.
 //!
 //! Invariant: an event says who did what to which key and when; there is no
 //! value in it, as there is none in the record.

@@ -1,4 +1,4 @@
-// The interaction cycle of 000 §10, played with an official TypeScript client:
+// The interaction cycle of spec 10, played with an official TypeScript client:
 //
 //   node cycle.mjs client|sdk VERSION http|stdio
 //

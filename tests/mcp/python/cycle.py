@@ -1,4 +1,4 @@
-"""The interaction cycle of 000 §10, played with the official Python client:
+"""The interaction cycle of spec 10, played with the official Python client:
 
     python3 cycle.py VERSION http|stdio
 

@@ -1,4 +1,4 @@
-//! The official clients: each plays the interaction cycle of 000 §10 by a script of
+//! The official clients: each plays the interaction cycle of spec 10 by a script of
 //! its own language.
 
 use std::process::Command;

@@ -19,7 +19,7 @@ pub fn conformance_case(script: &Script, title: &str) -> Option<String> {
     let canary = script.canary.as_deref().and_then(Canary::find);
     let world = World::new(script.storage, canary);
     let mut text = format!("title: {}\n", json!(title));
-    text += "cites: [A9]\nsessions: []\nsteps:\n";
+    text += "cites: [spec 5.3]\nsessions: []\nsteps:\n";
     for step in &script.steps {
         if !step.during().is_empty() {
             return None;

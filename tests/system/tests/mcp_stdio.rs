@@ -18,7 +18,7 @@ use tempfile::tempdir;
 const VERSIONS: [&str; 3] = [MODERN, "2025-11-25", "2025-06-18"];
 const UPDATED: &str = "notifications/resources/updated";
 
-/// 000 §10, on a data folder that does not exist before.
+/// spec 10, on a data folder that does not exist before.
 #[track_caller]
 fn check_cycle(version: &str) {
     let folder = tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! Deleting a session leaves nothing behind: no row, no table, no alarm; and whatever
 //! comes in between, the next session of that id is another one, so that no old
-//! credential opens it (000 §8.3).
+//! credential opens it (spec 8.3).
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 

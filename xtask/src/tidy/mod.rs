@@ -3,7 +3,9 @@
 //! One file per kind of rule; each rule is a function from texts to findings and
 //! reads no file itself. A finding names file and line and says what to do.
 
+mod citations;
 mod crates;
+mod errors;
 mod links;
 mod modules;
 mod order;
@@ -65,6 +67,8 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let mut findings = crates::check(&workspace.packages, &files);
     findings.extend(modules::check(&files));
     findings.extend(order::check(&files));
+    findings.extend(citations::check(&files));
+    findings.extend(errors::check(&files));
     findings.extend(files.iter().flat_map(|file| {
         let mut findings = paths::check(file);
         if file.is_of("rs") {

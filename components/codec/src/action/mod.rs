@@ -51,7 +51,7 @@ type ToCommand = fn(&[u8], fn(&str) -> bool) -> Result<Result<Command, Error>, P
 pub enum System {
     /// The entries of a session, and the session around them.
     Store,
-    /// The rounds of a session, and the state they agree on (003).
+    /// The rounds of a session, and the state they agree on (spec 11).
     Rounds,
     /// The life of projects.
     Projects,

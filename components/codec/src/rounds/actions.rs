@@ -1,4 +1,4 @@
-//! The actions of rounds (003).
+//! The actions of rounds (spec 11).
 
 use shared_context_core::{Line, RedactRounds, RoundsCommand};
 

@@ -1,4 +1,4 @@
-//! What is told of deltas (003): where they stand, and what became of them.
+//! What is told of deltas (spec 11): where they stand, and what became of them.
 
 use serde::Serialize;
 use serde_json::value::RawValue;

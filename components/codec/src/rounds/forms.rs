@@ -1,4 +1,4 @@
-//! What requests on rounds (003) have lists of.
+//! What requests on rounds (spec 11) have lists of.
 
 use serde::Serialize;
 use serde_json::value::RawValue;

@@ -1,4 +1,4 @@
-//! The rounds of a session, and the state they agree on: 003's system.
+//! The rounds of a session, and the state they agree on (spec 11).
 
 mod actions;
 mod deltas;

@@ -1,4 +1,4 @@
-//! What is told of rounds (003): the round, the state, convergence. What is told
+//! What is told of rounds (spec 11): the round, the state, convergence. What is told
 //! of deltas is in `deltas`.
 
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Parts of commands on rounds (003).
+//! Parts of commands on rounds (spec 11).
 
 use shared_context_core::{
     Command, Error, RequestId, RoundsCommand,

@@ -1,4 +1,4 @@
-//! The entries of a session, and what is kept of them: 000's system.
+//! The entries of a session, and what is kept of them (spec 3, 7).
 
 pub(crate) mod entries;
 pub(crate) mod entry_replies;

@@ -1,4 +1,4 @@
-//! The tool from bytes to bytes, over memory: the seed's examples to the letter,
+//! The tool from bytes to bytes, over memory: the examples of the specification to the letter,
 //! and what malformed requests are told.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
@@ -53,7 +53,7 @@ impl Session {
 }
 
 #[test]
-fn replies_begin_as_the_examples_of_the_seed() {
+fn replies_begin_as_the_examples_of_the_specification() {
     let it = Session::new();
     let write = r#"{"action":"write","key":"problem_summary","value":"v"}"#;
     it.ask("orchestrator", write);

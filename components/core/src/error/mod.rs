@@ -1,4 +1,4 @@
-//! What can go wrong, in the words of the specification (000 §5).
+//! What can go wrong, in the words of the specification (spec 5).
 //!
 //! The text of an error is for agents: what is wrong, and what to do next. What
 //! only operators should read (why storage failed) is not in it.

@@ -1,4 +1,4 @@
-//! What goes when a state would be over its limit (003, "Size Management").
+//! What goes when a state would be over its limit (spec 11.8).
 
 use std::collections::{BTreeMap, BTreeSet};
 

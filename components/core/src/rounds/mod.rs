@@ -1,4 +1,4 @@
-//! Delta rounds (003): several specialists, one agreed state.
+//! Delta rounds (spec 11): several specialists, one agreed state.
 //!
 //! A session's *round state* changes only by *deltas*. The orchestrator opens a
 //! round with a *plan*: how much each participant weighs, and how disagreements
@@ -69,7 +69,7 @@ pub use round::{Ended, Round};
 pub(crate) use round::{Rounds, Share};
 pub use state::{Convergence, Mark, Marks, State};
 
-/// The members of every round state (003, "Structure").
+/// The members of every round state (spec 11.1).
 pub(crate) const MEMBERS: [&str; 4] = [QUERY, BINDINGS, ENTITIES, RULES];
 /// What the session is about: a text.
 pub(crate) const QUERY: &str = "query";

@@ -13,7 +13,7 @@ use crate::{
 pub const RULES_MAX: usize = 64;
 /// The smallest and the largest limit of a state, in bytes.
 pub const BYTES_MAX: std::ops::RangeInclusive<u32> = 1_000..=262_144;
-/// The limit of a state when nobody said another one (003, "Size Management").
+/// The limit of a state when nobody said another one (spec 11.8).
 pub const BYTES_MAX_DEFAULT: u32 = 50_000;
 
 /// How much a participant's deltas count in a round: 0 to 1 in steps of a
@@ -76,7 +76,7 @@ pub struct WeightRule {
     pub weight: Weight,
 }
 
-/// How a disagreement is settled (003, "Aggregation Strategies").
+/// How a disagreement is settled (spec 11.7).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Strategy {
     /// Objects are merged member by member, items appended; of other values that of
@@ -157,7 +157,7 @@ pub struct StrategyRule {
     pub strategy: Strategy,
 }
 
-/// What goes when the state would be over its limit (003, "Size Management").
+/// What goes when the state would be over its limit (spec 11.8).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Clip {
     /// What was contributed with the lowest weight.

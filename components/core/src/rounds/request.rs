@@ -1,4 +1,4 @@
-//! What can be asked of rounds (003).
+//! What can be asked of rounds (spec 11).
 
 use super::{Clip, PROPOSAL_DELTAS_MAX, Plan, Secret, SentDelta, SentPath};
 use crate::{

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{BINDINGS, DEPTH_MAX, ENTITIES, Json, MEMBERS, Path, QUERY, RULES, SentPath, Weight};
 use crate::{Error, order::map};
 
-/// The state after a round (003, "Structure").
+/// The state after a round (spec 11.1).
 ///
 /// # Invariant
 ///

@@ -1,5 +1,5 @@
 //! The change feed and the audit trail: what commits did, from the same rows
-//! (000 §7.7, §8.5). The audit trail goes back further: of what is older than the feed
+//! (spec 7.7, 8.5.1). The audit trail goes back further: of what is older than the feed
 //! it keeps what [`to_forget`](crate::audit::to_forget) leaves.
 //!
 //! Invariant: the feed tells a participant nothing of a key that was hidden from

@@ -1,4 +1,4 @@
-//! Which documents no session can have left (000 §8.5), whatever their digests
+//! Which documents no session can have left (spec 8.5.3), whatever their digests
 //! say.
 //!
 //! Invariant: what passes can be stored as it is, and then no value is missing or

@@ -1,4 +1,4 @@
-//! The life of a session (000 §8.4): create, show, archive, revoke, delete; and
+//! The life of a session (spec 8.4): create, show, archive, revoke, delete; and
 //! the end of what has expired.
 
 use super::{Decision, Draft, Opened, Request, draft::About, opened, put, require_admin};

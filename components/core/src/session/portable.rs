@@ -1,4 +1,4 @@
-//! Taking a session out as a document, and bringing it in again (000 §8.5).
+//! Taking a session out as a document, and bringing it in again (spec 8.5.3).
 //!
 //! Invariant: what is brought in is shown as it was taken out: versions, writers,
 //! times and revisions are the same. What comes after has higher revisions; the

@@ -1,4 +1,4 @@
-//! Reading entries and their history (000 §3.1, §3.2, §7.3, §7.4).
+//! Reading entries and their history (spec 3.1, 3.2, 7.3, 7.4).
 //!
 //! Invariant: what is hidden from the caller is answered as what does not exist. The
 //! orchestrator sees what it may not read, without values.

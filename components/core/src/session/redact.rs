@@ -1,4 +1,4 @@
-//! Redaction: the answer to a secret that slipped in. A value is replaced by its
+//! Redaction (spec 8.5.4): the answer to a secret that slipped in. A value is replaced by its
 //! digest and a reason everywhere it is kept, in one commit.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Safe retries: a request that its caller named is answered as the first time
+//! Safe retries (spec 3.6): a request that its caller named is answered as the first time
 //! while the session remembers it.
 
 use super::{Decision, Opened, answer};

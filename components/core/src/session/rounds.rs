@@ -1,4 +1,4 @@
-//! Delta rounds (003): open, propose, close; the state, the deltas, convergence.
+//! Delta rounds (spec 11): open, propose, close; the state, the deltas, convergence.
 
 use super::{
     Decision, Draft, Opened,

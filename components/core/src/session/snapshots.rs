@@ -1,4 +1,4 @@
-//! Snapshots (000 §7.6): take, list, read, compare, restore, delete.
+//! Snapshots (spec 7.6): take, list, read, compare, restore, delete.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Changing entries (000 §3.3, §3.4, §7.2, §7.4): decides on what was loaded,
+//! Changing entries (spec 3.3, 3.4, 7.2, 7.4): decides on what was loaded,
 //! and drafts the changes that follow.
 
 use std::slice;

@@ -1,4 +1,4 @@
-//! Who may read and write which entry (000 §7.2).
+//! Who may read and write which entry (spec 7.2).
 //!
 //! # Invariant
 //!

@@ -1,4 +1,4 @@
-//! Remarks on a write: the anti-patterns of 000 §9 that can be seen
+//! Remarks on a write: the anti-patterns of spec 9 that can be seen
 //! mechanically. They come back with the reply and never alter what is stored.
 
 use super::{Entry, Limits, Totals, sensitive};
@@ -16,24 +16,24 @@ pub struct Advice {
 /// The kinds of remarks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdviceCode {
-    /// The value or the store is at 80 % or more of its limit (000 §4.1).
+    /// The value or the store is at 80 % or more of its limit (spec 9.1).
     NearLimit,
-    /// The value is at 50 % or more of its limit: is it raw data (000 §6.2)?
+    /// The value is at 50 % or more of its limit: is it raw data (spec 9.1)?
     Distill,
-    /// The key is new and no convention names it (000 §2.4).
+    /// The key is new and no convention names it (spec 9.5).
     OutsideNamespace,
-    /// The value looks like raw data (000 §9.2).
+    /// The value looks like raw data (spec 9.2).
     LooksRaw,
-    /// The value looks as if it held a credential or personal data (000 §9.6).
+    /// The value looks as if it held a credential or personal data (spec 9.6).
     LooksSensitive,
-    /// A key was added while others have not been written for long (000 §9.3).
+    /// A key was added while others have not been written for long (spec 9.3).
     StaleKeys,
-    /// The key is new and another is named much like it (000 §6.2).
+    /// The key is new and another is named much like it (spec 9.5).
     SimilarKey,
 }
 
 impl AdviceCode {
-    /// Every kind, in the order in which they are given.
+    /// Every kind.
     pub const ALL: [Self; 7] = [
         Self::NearLimit,
         Self::Distill,

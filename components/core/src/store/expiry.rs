@@ -1,4 +1,4 @@
-//! When an entry expires (000 §7.5): from that instant on it does not exist.
+//! When an entry expires (spec 7.5): from that instant on it does not exist.
 
 use crate::{Error, time::Timestamp};
 

@@ -1,4 +1,4 @@
-//! The earlier versions of an entry, and how long they are kept (000 §7.3).
+//! The earlier versions of an entry, and how long they are kept (spec 7.3).
 //!
 //! # Invariant
 //!

@@ -1,7 +1,7 @@
-//! Entries of one session (000 §2 to §5): what a write or delete makes of them.
+//! Entries of one session (spec 2 to 5): what a write or delete makes of them.
 //!
 //! Pure decisions on what was loaded; loading and saving is `session`'s. What
-//! extends an entry (000 §7) has files of its own here.
+//! extends an entry (spec 7) has files of its own here.
 
 pub mod access;
 pub mod advice;
@@ -60,16 +60,16 @@ impl Entry {
 /// How much a store may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest value of one entry (000 §4.1).
+    /// The largest value of one entry (spec 4.1).
     pub value_tokens_max: Tokens,
-    /// The largest sum of all values (000 §4.2).
+    /// The largest sum of all values (spec 4.2).
     pub store_tokens_max: Tokens,
     /// The most keys, so that the listing fits a prompt as well.
     pub keys_max: u32,
 }
 
 impl Default for Limits {
-    /// The limits of 000 §4; 1,000 keys.
+    /// The limits of spec 4; 1,000 keys.
     fn default() -> Self {
         Self { value_tokens_max: Tokens(1_000), store_tokens_max: Tokens(10_000), keys_max: 1_000 }
     }

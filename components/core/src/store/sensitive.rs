@@ -1,4 +1,4 @@
-//! Telling text that probably holds a credential or personal data (000 §9.6).
+//! Telling text that probably holds a credential or personal data (spec 9.6).
 //!
 //! A hint for agents, not a guard: it sees the common shapes of secrets and
 //! knows nothing of names. It tells the kind, never the text.

@@ -1,4 +1,4 @@
-//! Snapshots: the store as it was at a labelled moment (000 §7.6).
+//! Snapshots: the store as it was at a labelled moment (spec 7.6).
 //!
 //! A snapshot copies no value: it points to the version of each entry, and a
 //! version lives on while a snapshot points to it. Since a version is alive from

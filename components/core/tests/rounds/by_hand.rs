@@ -9,7 +9,7 @@ const B: &str = "subagent:b";
 const C: &str = "subagent:c";
 
 #[test]
-fn the_seeds_example_binds_a_term() {
+fn the_first_example_binds_a_term() {
     let host = session();
     let weights = plan(&[("subagent:semantic-mapper", 0.35)], &[]);
     let round = play(

@@ -1,4 +1,4 @@
-//! Delta rounds (003): by hand, against a plain reading of the rules, and in every
+//! Delta rounds (spec 11): by hand, against a plain reading of the rules, and in every
 //! order of arrival.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]

@@ -1,4 +1,4 @@
-//! Prompts: the text of 000 §6 for a participant, as a message that a client puts
+//! Prompts: the text of spec 6 for a participant, as a message that a client puts
 //! into its agent's context.
 //!
 //! Not here: what the text says, and how it is made to fit a budget; the tool's

@@ -1,4 +1,4 @@
-//! The tool `delta_rounds`: how several agents agree on one state (003), beside
+//! The tool `delta_rounds`: how several agents agree on one state (spec 11), beside
 //! `shared_context`, so that who needs no rounds can do without it.
 //!
 //! Only MCP lists it: what a delta sets may be any JSON, which strict modes cannot

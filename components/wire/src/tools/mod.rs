@@ -1,4 +1,4 @@
-//! The definitions of the tools, for agents (000 §3).
+//! The definitions of the tools, for agents (spec 12.1).
 //!
 //! MCP lists `shared_context` with all that agents and orchestrators may do, and
 //! only `action` required; what may be left out has one type, so that clients

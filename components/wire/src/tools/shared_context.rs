@@ -1,5 +1,5 @@
 //! The tool `shared_context`: what of the codec's actions is offered to whom, and
-//! the words that teach an agent their use (000 §6.2, §6.3).
+//! the words that teach an agent their use (spec 6.2, 6.3).
 
 use serde_json::json;
 use shared_context_codec::System;

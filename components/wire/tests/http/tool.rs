@@ -9,7 +9,7 @@ use crate::bench::{ADMIN_KEY, Bench};
 const TOOL: &str = "POST /v1/sessions/s/shared_context";
 
 #[test]
-fn the_examples_of_the_seed_work_as_written() {
+fn the_examples_of_the_specification_work_as_written() {
     let bench = Bench::new();
     let write = r#"{
   "action": "write",

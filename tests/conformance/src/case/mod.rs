@@ -29,7 +29,7 @@ pub const MAIN: &str = "main";
 pub struct Case {
     /// What is promised, as a sentence.
     pub title: String,
-    /// The sections and requirements that promise it: `000 §3.3`, `A3`.
+    /// The sections of the specification that promise it: `spec 3.3`.
     pub cites: Vec<String>,
     /// The sessions that exist at the start.
     #[serde(default = "main_session")]

@@ -1,8 +1,8 @@
 //! Running one case on one target.
 //!
 //! Invariant: a refusal changes nothing. After every `error` that a case
-//! expects, the session is looked at again and must be as it was before (000
-//! §5), without the case saying so.
+//! expects, the session is looked at again and must be as it was before (spec
+//! 5.3), without the case saying so.
 
 mod check;
 

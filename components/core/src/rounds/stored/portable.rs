@@ -1,4 +1,4 @@
-//! Rounds in a session's document (000 §8.5): taking them out, bringing them in, and
+//! Rounds in a session's document (spec 11.10): taking them out, bringing them in, and
 //! which no session can have left.
 //!
 //! Rounds are not played again: what they made is as it was, also where a redaction

@@ -1,4 +1,4 @@
-//! The interaction cycle of 000 §10: an orchestrator, an analysis, a
+//! The interaction cycle of spec 10: an orchestrator, an analysis, a
 //! remediation; and a night in between.
 
 use serde_json::json;

@@ -1,0 +1,125 @@
+//! The pages of docs/errors show errors as they are: each example of a session's code is
+//! compared with the error it stands for. That each code has a page, also those of hosts,
+//! is checked by `cargo xtask tidy`.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test")]
+
+use std::{collections::BTreeSet, fs};
+
+use serde_json::Value;
+use shared_context_codec::{Code, Failure};
+use shared_context_core::{
+    Error, Key, Label,
+    error::{RoundError, RoundLimit, StoreLimit},
+    kv::{KvError, Revision},
+    tokens::Tokens,
+};
+
+const SESSION: &str = "CAPA-2026-014";
+
+/// Returns the last JSON example of the page of `code`.
+fn example(code: &str) -> Value {
+    let path = format!("{}/../../docs/errors/{code}.md", env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let (_, example) = page.rsplit_once("```json\n").unwrap();
+    serde_json::from_str(example.split("```").next().unwrap()).unwrap()
+}
+
+fn key(text: &str) -> Key {
+    Key::parse(text).unwrap()
+}
+
+fn label() -> Label {
+    Label::parse("pre_approval").unwrap()
+}
+
+fn of_delta(nth: usize, error: RoundError) -> Error {
+    RoundError::InProposal { nth, error: Box::new(error.into()) }.into()
+}
+
+fn of_sessions() -> Vec<Error> {
+    let session = SESSION.to_owned();
+    vec![
+        Error::Unauthenticated {
+            reason: "this credential was revoked, or is of a session of this name elsewhere; ask \
+                     the operator for a new one",
+        },
+        Error::malformed("the request is malformed: missing field `value` in write"),
+        Error::InvalidKey { key: "Open Questions".to_owned(), has_prefix: false },
+        Error::FormatTooNew {
+            format: "shared-context/session/9".to_owned(),
+            known: "shared-context/session/2",
+        },
+        Error::DocumentAltered { place: "entries.3 (scope)".to_owned() },
+        Error::SessionNotFound { session: session.clone() },
+        Error::ProjectNotFound { project: "webshop".to_owned() },
+        Error::SessionArchived { session: session.clone() },
+        Error::Forbidden {
+            message: "you may not write this key; use another key, or ask the orchestrator to let \
+                      you with set_access",
+        },
+        Error::SessionExists { session },
+        Error::ProjectExists { project: "webshop".to_owned() },
+        Error::RequestIdReused,
+        Error::ChangesTruncated { oldest: Revision(41), revision: Revision(1_040) },
+        Error::SnapshotNotFound { label: label() },
+        Error::SnapshotExists { label: label() },
+        Error::SnapshotLimit { snapshots_max: 32 },
+        Error::KeyNotFound { key: key("scope") },
+        Error::TokenizerUnavailable { encoding: "o200k_base".to_owned() },
+        Error::ValueTooLarge { tokens: Tokens(1_204), tokens_max: Tokens(1_000) },
+        Error::VersionConflict { key: key("findings"), current_version: 4, current_revision: 31 },
+        Error::StoreFull {
+            over: StoreLimit::Tokens { tokens: Tokens(10_120), tokens_max: Tokens(10_000) },
+            largest: vec![(key("findings_summary"), Tokens(940)), (key("scope"), Tokens(610))],
+        },
+        Error::InDoubt(KvError("for the log".to_owned())),
+    ]
+}
+
+fn of_rounds() -> Vec<Error> {
+    let largest = ["$['entities'][4]", "$['rules'][0]", "$['entities'][1]"];
+    vec![
+        RoundError::InvalidPath { path: "$.other".to_owned(), why: "the state has no such member" }
+            .into(),
+        RoundError::Open { round: 3 }.into(),
+        RoundError::NotOpen { last: 3 }.into(),
+        RoundError::NotFound { round: 2, oldest: 9, newest: 72 }.into(),
+        of_delta(
+            1,
+            RoundError::PathNotFound {
+                path: "$['entities'][7]".to_owned(),
+                why: "there is no such item; add to the list itself, without an index",
+            },
+        ),
+        of_delta(2, RoundError::PathExists { path: "$['entities'][0]['name']".to_owned() }),
+        of_delta(
+            1,
+            RoundError::IdentityConflict {
+                path: "$['bindings']['account']".to_owned(),
+                bound_to: "sea:ledger:account".to_owned(),
+            },
+        ),
+        RoundError::Full { over: RoundLimit::OwnDeltas { deltas: 512, deltas_max: 500 } }.into(),
+        RoundError::StateTooLarge {
+            bytes: 61_240,
+            bytes_max: 50_000,
+            largest: largest.map(str::to_owned).to_vec(),
+        }
+        .into(),
+    ]
+}
+
+#[test]
+fn the_page_of_each_code_shows_the_error_as_it_is() {
+    let mut shown = BTreeSet::new();
+    for error in of_sessions().into_iter().chain(of_rounds()) {
+        let failure = Failure::from(error);
+        let error: Value = serde_json::from_slice(&failure.to_json()).unwrap();
+        assert_eq!(example(&failure.code), error, "docs/errors/{}.md", failure.code);
+        shown.insert(failure.code.into_owned());
+    }
+    let missing: Vec<&str> =
+        Code::ALL.map(Code::as_str).into_iter().filter(|it| !shown.contains(*it)).collect();
+    assert_eq!(missing, [""; 0], "compare an example of these");
+}
