@@ -185,10 +185,11 @@ fn is_shown_as(printed: &str, shown: &str) -> bool {
     true
 }
 
-/// Checks that the lines of `block` are among those of `printed`, in their order.
+/// Checks that the lines of `block` are among those of `printed`, in their order. Empty
+/// lines only separate the output of commands.
 fn check_output(block: &Block, printed: &str) {
     let mut lines = printed.lines();
-    for shown in block.text.lines() {
+    for shown in block.text.lines().filter(|it| !it.trim().is_empty()) {
         let is_found = lines.by_ref().any(|it| is_shown_as(it, shown));
         assert!(is_found, "{}: {shown:?} is not printed here:\n{printed}", block.place());
     }
@@ -199,11 +200,11 @@ fn run(page: &str, scripts: &[String]) -> Option<Vec<String>> {
     let home = tempdir().unwrap();
     let data = home.path().join("data");
     let server = Server::start(&data);
-    let mut whole = format!("shared-context() {{ {:?} \"$@\"; }}\n", program::path());
-    for (index, script) in scripts.iter().enumerate() {
-        whole.push_str(&format!("printf '\\n%s\\n' '<block {index}>'\n"));
-        whole.push_str(&script.replace(URL, server.url()));
-    }
+    let program = format!("shared-context() {{ {:?} \"$@\"; }}\n", program::path());
+    let blocks = scripts.iter().enumerate().map(|(index, script)| {
+        format!("printf '\\n%s\\n' '<block {index}>'\n{}", script.replace(URL, server.url()))
+    });
+    let whole = program + &blocks.collect::<String>();
     let shell = program::command("bash".as_ref())
         .args(["-euo", "pipefail", "-c", &whole])
         .current_dir(home.path())
