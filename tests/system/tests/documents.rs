@@ -6,7 +6,7 @@
 //! Every fenced block is run, is compared with an output, or is listed in [`NOT_RUN`]
 //! with the reason. A new block fails the test until it is one of these.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -202,7 +202,7 @@ fn run(page: &str, scripts: &[String]) -> Option<Vec<String>> {
     let home = tempdir().unwrap();
     let data = home.path().join("data");
     let server = Server::start(&data);
-    let program = format!("shared-context() {{ {:?} \"$@\"; }}\n", program::path());
+    let program = format!("shared-context() {{ '{}' \"$@\"; }}\n", program::path().display());
     let blocks = scripts.iter().enumerate().map(|(index, script)| {
         format!("printf '\\n%s\\n' '<block {index}>'\n{}", script.replace(URL, server.url()))
     });
