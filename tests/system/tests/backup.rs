@@ -1,10 +1,11 @@
-//! Backups of a server that is written to all the while, made as the README says: a
-//! server that starts on one has every write that was acknowledged before it began.
+//! Backups of a server that is written to all the while, made as docs/operate.md says:
+//! a server that starts on one has every write that was acknowledged before it began.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
 use std::{
     fs,
+    os::unix::fs::symlink,
     path::Path,
     process::Command,
     sync::{
@@ -20,48 +21,67 @@ use serde_json::json;
 use shared_context_system::{Client, Server, Setup, tell};
 use tempfile::{TempDir, tempdir};
 
-const README: &str = include_str!("../../../README.md");
+const PAGE: &str = include_str!("../../../docs/operate.md");
 const WRITERS: usize = 8;
 const KEYS: usize = 5;
 const BACKUPS: usize = 4;
 /// How many writes are acknowledged between two backups.
 const WRITES: usize = 100;
 
-/// What runs the statement of the recipe.
+/// What makes the copy.
 #[derive(Debug, Clone, Copy)]
 enum By {
     Program,
     Library,
 }
 
-/// The statement with which the README has the database copied, and before it the
-/// files that are copied first.
-fn recipe() -> (&'static str, Vec<&'static str>) {
-    let while_it_runs = README.split_once("While it runs: ").unwrap().1;
-    let (first, rest) = while_it_runs.split_once("`sqlite3 shared-context.db \"").unwrap();
-    let (statement, _) = rest.split_once("\"`").unwrap();
-    (statement, first.split('`').skip(1).step_by(2).collect())
+/// Returns the commands of the page that make a backup of a running server.
+fn commands() -> &'static str {
+    let (_, block) = PAGE.split_once("```sh\numask 077").unwrap();
+    block.split_once("```").unwrap().0
 }
 
-/// Copies the database in `folder` as the recipe says, and puts the copy to `to` under
-/// its own name.
-fn copy_database(folder: &Path, to: &Path, by: By) {
+/// Returns the statement by which the page copies the database, and before it the
+/// files that are copied first.
+fn recipe() -> (&'static str, Vec<&'static str>) {
+    let (first, rest) = commands().split_once("\nsqlite3 data/shared-context.db \"").unwrap();
+    let (statement, _) = rest.split_once('"').unwrap();
+    let (_, files) = first.split_once("\ncp ").unwrap();
+    let files = files.strip_suffix(" backup/").unwrap();
+    (statement, files.split(' ').map(|it| it.strip_prefix("data/").unwrap()).collect())
+}
+
+/// Runs the commands of the page in `place`, which holds the data folder as `data`.
+fn run_commands(place: &Path) {
+    let commands = format!("umask 077{}", commands());
+    let done = Command::new("bash").args(["-euc", &commands]).current_dir(place).output();
+    let done = done.unwrap();
+    assert!(done.status.success() && done.stderr.is_empty(), "{done:?}");
+}
+
+/// Copies the database in `folder` to `to` by the statement of the page.
+fn copy_database(folder: &Path, to: &Path) {
     let (statement, _) = recipe();
+    let copy = to.join("shared-context.db");
+    let statement = statement.replace("backup/shared-context.db", copy.to_str().unwrap());
+    let database = Connection::open(folder.join("shared-context.db")).unwrap();
+    database.execute_batch(&statement).unwrap();
+}
+
+/// Makes a backup of the data folder `folder` in the folder `backup` of `place`.
+fn copy(folder: &Path, place: &Path, by: By) {
     match by {
         By::Program => {
-            let mut program = Command::new("sqlite3");
-            let done = program.current_dir(folder).args(["shared-context.db", statement]).output();
-            let done = done.unwrap();
-            assert!(done.status.success() && done.stderr.is_empty(), "{done:?}");
+            symlink(folder, place.join("data")).unwrap();
+            run_commands(place);
         }
         By::Library => {
-            let copy = folder.join("copy.db");
-            let statement = statement.replace("copy.db", copy.to_str().unwrap());
-            let database = Connection::open(folder.join("shared-context.db")).unwrap();
-            database.execute_batch(&statement).unwrap();
+            let backup = place.join("backup");
+            fs::create_dir(&backup).unwrap();
+            copy_files(folder, &backup, &recipe().1);
+            copy_database(folder, &backup);
         }
     }
-    fs::rename(folder.join("copy.db"), to.join("shared-context.db")).unwrap();
 }
 
 fn copy_files(folder: &Path, to: &Path, files: &[&str]) {
@@ -129,16 +149,15 @@ fn back_up(by: By) {
         for _ in 0..BACKUPS {
             assert_eq!(acknowledgements.iter().take(WRITES).count(), WRITES);
             let before = acknowledged.lock().unwrap().clone();
-            let backup = tempdir().unwrap();
-            copy_files(folder.path(), backup.path(), &first);
-            copy_database(folder.path(), backup.path(), by);
-            backups.push((backup, before));
+            let place = tempdir().unwrap();
+            copy(folder.path(), place.path(), by);
+            backups.push((place, before));
         }
         is_over.store(true, Ordering::Relaxed);
     });
     let all = acknowledged.into_inner().unwrap();
-    for (backup, before) in &backups {
-        check(&Server::start(backup.path()), &clients, before);
+    for (place, before) in &backups {
+        check(&Server::start(&place.path().join("backup")), &clients, before);
     }
     // The server itself has lost nothing by being copied.
     check(&server, &clients, &all);
@@ -168,7 +187,7 @@ fn without_mark() -> (TempDir, TempDir, Server) {
     let client = server.admin().create_session("a", &json!({}));
     client.write("a", "key", "before").expect(200);
     copy_files(folder.path(), backup.path(), &["keys.json"]);
-    copy_database(folder.path(), backup.path(), By::Library);
+    copy_database(folder.path(), backup.path());
     client.write("a", "key", "after").expect(200);
     (folder, backup, server)
 }

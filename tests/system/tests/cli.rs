@@ -152,40 +152,6 @@ fn doctor_says_what_it_looked_at() {
     assert_eq!(fs::read(&database).unwrap().len(), bytes.len() / 2, "looking changes nothing");
 }
 
-/// A newcomer pastes what the README shows. Its first command was for a session that nobody
-/// had created, and what it printed came from other commands.
-#[test]
-fn what_the_readme_shows_is_what_its_commands_print() {
-    let readme = include_str!("../../../README.md");
-    let (_, part) = readme.split_once("## What agents see").unwrap();
-    let (part, _) = part.split_once("See it happen").unwrap();
-    let blocks = |kind: &str| -> Vec<&str> {
-        let opening = format!("```{kind}\n");
-        part.split(&opening).skip(1).filter_map(|it| it.split("```").next()).collect()
-    };
-    let place = Place::new();
-    let program = shared_context_system::program::path();
-    let script = format!("shared-context() {{ {program:?} \"$@\"; }}\n{}", blocks("sh").join("\n"));
-    let shell = shared_context_system::program::command("bash".as_ref())
-        .args(["-euc", &script])
-        .env("SHARED_CONTEXT_DATA", place.data())
-        .env("HOME", place.folder.path())
-        .env("COLUMNS", "80")
-        .output()
-        .unwrap();
-    let [out, err] = [shell.stdout, shell.stderr].map(|it| String::from_utf8(it).unwrap());
-    assert!(shell.status.success(), "{out}{err}");
-    // Instants differ.
-    let timeless = |line: &str| -> String {
-        line.chars().filter(|it| !it.is_ascii_digit()).collect::<String>().trim().to_owned()
-    };
-    let printed: Vec<String> = out.lines().map(timeless).collect();
-    for line in blocks("text").iter().flat_map(|it| it.lines()) {
-        assert!(printed.contains(&timeless(line)), "{line:?} is not among {out}");
-    }
-    assert!(blocks("sh").len() == 2 && blocks("text").len() == 2, "{part}");
-}
-
 #[test]
 fn the_demo_keeps_what_it_claims() {
     let home = tempdir().unwrap();
