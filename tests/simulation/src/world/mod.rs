@@ -39,7 +39,7 @@ use crate::{
     cast::BEGINNING_MS,
     counts::Counts,
     model::{Asker, Place, rows},
-    panics, request, run,
+    panics, run,
     script::{Ask, Call, Request, Script, Step, Storage},
 };
 use instance::{Instance, Killed};
@@ -222,17 +222,15 @@ impl World {
     fn ask(&self, ask: &Ask) {
         let credential =
             ask.credential.map(|(incarnation, epoch)| Credential { incarnation, epoch });
+        let bytes = ask.bytes();
         let command = match &ask.request {
-            Request::Call(call) => {
-                let Some(command) = request::command(call) else {
-                    return self.fail("script", format!("no request: {call}"));
-                };
-                Some(command)
-            }
+            Request::Call(call) => match codec::command(&bytes) {
+                Ok(command) => Some(command),
+                Err(error) => return self.fail("script", format!("{error}: {call}")),
+            },
             Request::Raw { .. } => None,
         };
         let asker = Asker { who: ask.who(), credential };
-        let bytes = ask.bytes();
         self.note("ask", ask.session.as_bytes());
         self.note(&ask.who(), &bytes);
         if self.is_comparing.get() {
