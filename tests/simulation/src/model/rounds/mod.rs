@@ -17,8 +17,8 @@ use shared_context_core::{
     audit::AuditAction,
     port::Revision,
     rounds::{
-        BYTES_MAX_DEFAULT, Clip, Delta, DeltaRead, DeltasPage, Json, KeptRound, Plan, Proposed,
-        RoundHistory, RoundsRedacted, StateRead, Step, Weight,
+        BYTES_MAX_DEFAULT, Clip, Delta, DeltaRead, DeltasPage, Json, KeptRound, Plan, RoundHistory,
+        RoundsRedacted, StateRead, Step, Weight,
     },
 };
 
@@ -113,16 +113,32 @@ impl Model {
         command: &Command,
     ) -> Option<(Expected, Option<Self>)> {
         let Command::Rounds(asked) = command else { return None };
-        let action = match asked {
-            RoundsCommand::Open(_) => AuditAction::OpenRound,
-            RoundsCommand::Propose(_) => AuditAction::ProposeDeltas,
-            RoundsCommand::Close(_) => AuditAction::CloseRound,
-            RoundsCommand::Redact(_) => AuditAction::RedactRounds,
+        let (action, id) = match asked {
+            RoundsCommand::Open(it) => (AuditAction::OpenRound, &it.request_id),
+            RoundsCommand::Propose(it) => (AuditAction::ProposeDeltas, &it.request_id),
+            RoundsCommand::Close(it) => (AuditAction::CloseRound, &it.request_id),
+            RoundsCommand::Redact(_) => (AuditAction::RedactRounds, &None),
             _ => return None,
         };
         let only = |answer| Some((Expected::Exactly(answer), None));
-        if let Err(answer) = self.check_asker(who, asked, command) {
-            return only(*answer);
+        let is_chiefs = action != AuditAction::ProposeDeltas;
+        let checked = match action {
+            AuditAction::RedactRounds => self.check_redactor(who),
+            _ if self.about.is_archived => Err(Code::SessionArchived),
+            _ if who == "admin" || is_limited(who) => Err(Code::Forbidden),
+            _ if is_chiefs && who != "orchestrator" => Err(Code::Forbidden),
+            _ => Ok(()),
+        };
+        if let Err(code) = checked {
+            return only(Err(code));
+        }
+        let known = id.as_ref().map(|id| (name(who).to_owned(), id.as_str().to_owned()));
+        if let Some((asked, answer)) = known.and_then(|it| self.answers.get(&it)) {
+            return only(if asked == command {
+                answer.clone()
+            } else {
+                Err(Code::RequestIdReused)
+            });
         }
         let (open, last) = (self.rounds.open(), self.rounds.last());
         let number = open.map_or(last + 1, |it| it.round.number);
@@ -167,34 +183,6 @@ impl Model {
         Some((Expected::Refused(codes), next))
     }
 
-    /// Rejects those who may not ask, and answers what was asked before.
-    fn check_asker(
-        &self,
-        who: &str,
-        asked: &RoundsCommand,
-        command: &Command,
-    ) -> Result<(), Box<Answer>> {
-        let (id, is_chiefs) = match asked {
-            RoundsCommand::Open(it) => (&it.request_id, true),
-            RoundsCommand::Propose(it) => (&it.request_id, false),
-            RoundsCommand::Close(it) => (&it.request_id, true),
-            _ => return self.check_redactor(who).map_err(|code| Box::new(Err(code))),
-        };
-        let refuse = |code| Err(Box::new(Err(code)));
-        if self.about.is_archived {
-            return refuse(Code::SessionArchived);
-        }
-        if who == "admin" || is_limited(who) || is_chiefs && who != "orchestrator" {
-            return refuse(Code::Forbidden);
-        }
-        let known = id.as_ref().map(|id| (name(who).to_owned(), id.as_str().to_owned()));
-        match known.and_then(|it| self.answers.get(&it)) {
-            None => Ok(()),
-            Some((asked, answer)) if asked == command => Err(Box::new(answer.clone())),
-            Some(_) => refuse(Code::RequestIdReused),
-        }
-    }
-
     /// Takes in the rounds that a change left in storage; returns what it must answer.
     ///
     /// # Errors
@@ -209,24 +197,7 @@ impl Model {
     ) -> Result<Answer, String> {
         let Command::Rounds(asked) = command else { return Err("no rounds".to_owned()) };
         let after = Rounds::of(after);
-        let markers = change::check(before, &after, asked, who, self.about.changed_at)?;
-        let round = after.history().rounds.last().map(|it| Box::new(it.round.clone()));
-        let reply = match (asked, round) {
-            (RoundsCommand::Propose(it), Some(round)) => {
-                let count = it.deltas.len() as u32;
-                let (round, first) = (round.number, round.deltas + 1 - count);
-                RoundsReply::Proposed(Proposed { round, first, count })
-            }
-            (RoundsCommand::Open(_) | RoundsCommand::Close(_), Some(round)) => {
-                RoundsReply::Round(round)
-            }
-            _ => {
-                let places = markers.len() as u32;
-                let markers = markers.into_iter().collect::<std::collections::BTreeSet<_>>();
-                let markers = markers.into_iter().collect();
-                RoundsReply::Redacted(RoundsRedacted { places, markers })
-            }
-        };
+        let reply = change::check(before, &after, asked, who, self.about.changed_at)?;
         self.rounds = after;
         let answer = Ok((Revision(self.revision), Reply::Rounds(reply)));
         if let Some(id) = crate::request::request_id(command) {
@@ -267,26 +238,24 @@ impl Rounds {
             return Err(Code::RoundNotFound);
         }
         let path = asked.path.as_ref().map(|it| steps(it.as_str()));
-        let mut deltas = Vec::new();
-        for KeptRound { round, deltas: all, fates, .. } in &self.0.rounds {
-            for (nth, delta) in all.iter().enumerate() {
-                let is_asked = asked.round.is_none_or(|it| it == round.number)
-                    && asked.after.is_none_or(|it| (round.number, delta.sequence) > it)
-                    && path.as_ref().is_none_or(|path| touches(delta, path));
-                if is_asked {
-                    deltas.push(DeltaRead {
-                        round: round.number,
-                        delta: delta.clone(),
-                        weight: weight(&round.plan, delta.participant.as_str()),
-                        fate: fates.get(nth).cloned(),
-                    });
-                }
-            }
-        }
+        let all = self.0.rounds.iter().flat_map(|KeptRound { round, deltas, fates, .. }| {
+            deltas.iter().enumerate().map(|(nth, delta)| DeltaRead {
+                round: round.number,
+                delta: delta.clone(),
+                weight: weight(&round.plan, delta.participant.as_str()),
+                fate: fates.get(nth).cloned(),
+            })
+        });
+        let place = |it: &DeltaRead| (it.round, it.delta.sequence);
+        let mut deltas: Vec<DeltaRead> = all
+            .filter(|it| asked.round.is_none_or(|round| it.round == round))
+            .filter(|it| asked.after.is_none_or(|after| place(it) > after))
+            .filter(|it| path.as_ref().is_none_or(|path| touches(&it.delta, path)))
+            .collect();
         let has_more = deltas.len() > asked.limit as usize;
         deltas.truncate(asked.limit as usize);
-        let last = deltas.last().map(|it| (it.round, it.delta.sequence));
-        Ok(DeltasPage { deltas, next_after: last.filter(|_| has_more) })
+        let next_after = deltas.last().filter(|_| has_more).map(place);
+        Ok(DeltasPage { deltas, next_after })
     }
 }
 

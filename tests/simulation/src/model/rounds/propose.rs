@@ -1,4 +1,4 @@
-//! Which deltas do not fit the state that their round began with.
+//! Which proposals are rejected: what must be certain before a round is closed.
 
 use serde_json::Value;
 use shared_context_core::{
@@ -6,67 +6,35 @@ use shared_context_core::{
     rounds::{Operation, SentDelta, Step},
 };
 
-use super::{super::state::name, look, steps, value};
+use super::{super::state::name, look, steps};
 
 /// Returns what a proposal of `who` may be rejected with, and whether it may be accepted.
+///
+/// A term that is bound anew, or to what is no text, is found when the round is closed.
 pub(super) fn misfits(state: &Value, who: &str, deltas: &[SentDelta]) -> (Vec<Code>, bool) {
     let mut codes = Vec::new();
     for it in deltas {
         let path = steps(it.path.as_str());
-        // What is added merges with what is there, or else nothing may be there.
-        let may_exist = it.operation == Operation::Add && look(state, &path).is_some();
-        codes.extend(may_exist.then_some(Code::PathExists));
-        let misfit = misfit(state, who, it.operation, &path, it.value.as_ref().map(value));
-        if let Err(code) = misfit {
-            codes.push(code);
+        let (last, above) = path.split_last().unwrap();
+        let is_there = look(state, &path).is_some();
+        let is_added = it.operation == Operation::Add;
+        let has_room = is_added
+            && matches!(last, Step::Name(_))
+            && look(state, above).is_some_and(Value::is_object);
+        let is_bound = path[0] == Step::Name("bindings".to_owned());
+        let is_removed = is_bound && it.value.is_none() && !above.is_empty();
+        if is_removed && name(who) != "orchestrator" {
+            codes.push(Code::Forbidden);
             return (codes, false);
         }
+        if !is_there && !has_room {
+            codes.push(Code::PathNotFound);
+            return (codes, false);
+        }
+        // What is added merges with what is there, or else nothing may be there.
+        codes.extend((is_there && is_added).then_some(Code::PathExists));
+        codes.extend((is_there && is_bound).then_some(Code::IdentityConflict));
+        codes.extend((is_bound || above.is_empty()).then_some(Code::MalformedRequest));
     }
     (codes, true)
-}
-
-/// Returns what a delta must be rejected with.
-fn misfit(
-    state: &Value,
-    who: &str,
-    operation: Operation,
-    path: &[Step],
-    value: Option<Value>,
-) -> Result<(), Code> {
-    let here = look(state, path);
-    let (last, above) = path.split_last().unwrap();
-    let member = match &path[0] {
-        Step::Name(name) => name.as_str(),
-        Step::Index(_) => "",
-    };
-    let has_room = operation == Operation::Add
-        && look(state, above).is_some_and(Value::is_object)
-        && matches!(last, Step::Name(_));
-    match (operation, path.len(), value) {
-        (Operation::Remove, 1, _) => Err(Code::MalformedRequest),
-        (Operation::Remove, ..) if member == "bindings" && name(who) != "orchestrator" => {
-            Err(Code::Forbidden)
-        }
-        _ if here.is_none() && !has_room => Err(Code::PathNotFound),
-        (_, _, Some(value)) if member == "bindings" => match (path.len(), value.as_object()) {
-            (1, Some(terms)) => {
-                terms.iter().try_for_each(|(term, it)| bind(here.and_then(|all| all.get(term)), it))
-            }
-            _ => bind(here, &value),
-        },
-        (_, 1, Some(Value::String(_))) if member == "query" => Ok(()),
-        (Operation::Modify, 1, Some(Value::Array(_))) if member != "query" => Ok(()),
-        (Operation::Add, 1, _) if member != "query" => Ok(()),
-        (_, 1, _) => Err(Code::MalformedRequest),
-        _ => Ok(()),
-    }
-}
-
-/// A term is bound once, to a text.
-fn bind(here: Option<&Value>, value: &Value) -> Result<(), Code> {
-    match (here, value.as_str()) {
-        (_, None | Some("")) => Err(Code::MalformedRequest),
-        (Some(here), Some(_)) if here != value => Err(Code::IdentityConflict),
-        _ => Ok(()),
-    }
 }
