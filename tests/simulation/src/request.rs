@@ -1,5 +1,6 @@
-//! What a command was asked with.
+//! What a command was asked with, and whether it was read of its request whole.
 
+use serde_json::Value;
 use shared_context_core::{Command, RequestId, RoundsCommand};
 
 /// The revision after which a read was asked for what changed.
@@ -23,4 +24,26 @@ pub fn request_id(command: &Command) -> Option<&RequestId> {
         Command::Rounds(RoundsCommand::Close(it)) => it.request_id.as_ref(),
         _ => None,
     }
+}
+
+/// Returns a text or a number of a request that the command has not which was read of it.
+pub fn missing(call: &Value, command: &Command) -> Option<String> {
+    fn leaves(value: &Value, all: &mut Vec<String>) {
+        match value {
+            Value::Object(members) => {
+                // Names are read as values, times as numbers; documents are long, a secret is hidden.
+                let others = ["action", "document", "expires_at", "text"];
+                let members = members.iter().filter(|(name, _)| !others.contains(&name.as_str()));
+                members.for_each(|(_, it)| leaves(it, all));
+            }
+            Value::Array(items) => items.iter().for_each(|it| leaves(it, all)),
+            Value::String(text) => all.push(text.clone()),
+            Value::Number(it) => all.extend(it.as_u64().map(|it| it.to_string())),
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+    let plain = |text: &str| text.to_lowercase().replace(|it: char| !it.is_alphanumeric(), "");
+    let (mut all, read) = (Vec::new(), plain(&format!("{command:?}")));
+    leaves(call, &mut all);
+    all.into_iter().find(|it| !read.contains(&plain(it)))
 }

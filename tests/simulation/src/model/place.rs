@@ -12,7 +12,6 @@ use shared_context_core::{
     portable::Portable,
     prompt,
     reply::{AuditPage, ChangesPage, SessionInfo},
-    rounds::RoundHistory,
     time::Timestamp,
     tokens::{Estimator, Tokens, approximate},
 };
@@ -225,25 +224,6 @@ impl Place {
         let reply = Reply::SessionDeleted(model.about.session.clone());
         let next = Self { revision: self.revision + 1, session: None, ..*self };
         (Expected::Exactly(Ok((Revision(next.latest()), reply))), Some(next))
-    }
-
-    /// Takes in the rounds that a change of `before` left in storage; returns what must be
-    /// answered.
-    ///
-    /// # Errors
-    ///
-    /// The invariant that they break.
-    pub fn take_rounds(
-        &mut self,
-        before: &Self,
-        asker: &Asker,
-        command: &Command,
-        stored: RoundHistory,
-    ) -> Result<Answer, String> {
-        let (Some(model), Some(before)) = (&mut self.session, &before.session) else {
-            return Err("there is no session".to_owned());
-        };
-        Rc::make_mut(model).take_rounds(&before.rounds, &asker.who, command, stored)
     }
 
     /// What is to be logged of the commit that made this bucket of `before`.

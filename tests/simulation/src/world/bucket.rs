@@ -172,10 +172,10 @@ impl SimBucket<'_> {
             let what = format!("{command:?} was committed, the model answers {:?}", decided.0);
             return world.fail("commit", what);
         };
-        if matches!(expected, Expected::Refused(_)) {
+        if let (Expected::Refused(_), Some(model)) = (&expected, &mut next.session) {
             let stored = world.exported(instance.session).map(|it| it.rounds);
-            match stored.and_then(|it| next.take_rounds(&self.opened, &instance.asker, command, it))
-            {
+            let take = |it| Rc::make_mut(model).take_rounds(&instance.asker.who, command, it);
+            match stored.and_then(take) {
                 Ok(answer) => expected = Expected::Exactly(answer),
                 Err(what) => return world.fail("rounds", format!("{command:?}: {what}")),
             }

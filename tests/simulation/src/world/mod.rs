@@ -7,8 +7,9 @@
 //! hosts that run many, one call at a time.
 //!
 //! Invariant: after every step storage is as the model says, and every answer was
-//! what the model says of the state and the time it was decided on; and each session that
-//! the step changed can be exported and imported to the same bytes.
+//! what the model says of the state and the time it was decided on; each session that the
+//! step changed can be exported and imported to the same bytes; and its rounds keep their
+//! invariants.
 
 mod broken;
 mod bucket;
@@ -39,7 +40,7 @@ use crate::{
     cast::BEGINNING_MS,
     counts::Counts,
     model::{Asker, Place, rows},
-    panics, run,
+    panics, request, run,
     script::{Ask, Call, Request, Script, Step, Storage},
 };
 use instance::{Instance, Killed};
@@ -230,6 +231,12 @@ impl World {
             },
             Request::Raw { .. } => None,
         };
+        if let (Request::Call(call), Some(command), false) =
+            (&ask.request, &command, self.is_comparing.get())
+            && let Some(what) = request::missing(call, command)
+        {
+            self.fail("reading", format!("{what} of {call} is not in {command:?}"));
+        }
         let asker = Asker { who: ask.who(), credential };
         self.note("ask", ask.session.as_bytes());
         self.note(&ask.who(), &bytes);

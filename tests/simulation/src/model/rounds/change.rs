@@ -1,5 +1,5 @@
-//! What a change may make of rounds: history without gaps, in which only the last round is
-//! another; deltas as they were proposed; each with one outcome.
+//! What a change may make of rounds: history has no gaps, only the last round changes, and
+//! deltas are kept as they were proposed.
 
 use shared_context_core::{
     RoundsCommand, RoundsReply,

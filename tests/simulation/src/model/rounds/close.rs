@@ -12,6 +12,7 @@ use std::{
 use serde_json::Value;
 use shared_context_core::{
     CloseRound, Participant,
+    pattern::Participants,
     rounds::{Delta, Ended, Fate, Json, KeptRound, Loss, Operation, Path, Plan, Status, Step, Why},
     time::Timestamp,
 };
@@ -132,7 +133,7 @@ impl Closed<'_> {
     /// Checks the query and each term.
     fn check_single_values(&self) -> Result<(), String> {
         let states = [&self.old, &self.new].into_iter();
-        let terms = states.flat_map(|it| it["bindings"].as_object()).flatten();
+        let terms = states.filter_map(|it| it["bindings"].as_object()).flatten();
         let terms: BTreeSet<&String> = terms.map(|(term, _)| term).collect();
         let step = |it: &str| Step::Name(it.to_owned());
         let terms = terms.into_iter().map(|term| vec![step("bindings"), step(term)]);
@@ -211,7 +212,7 @@ impl Closed<'_> {
     /// Returns the place of `who` among the experts: the scripts have them once.
     fn expert(&self, who: &str) -> usize {
         let experts = self.plan.strategies.iter().find_map(|it| it.strategy.experts());
-        let mut experts = experts.into_iter().flat_map(|it| it.patterns());
+        let mut experts = experts.into_iter().flat_map(Participants::patterns);
         experts.position(|it| is_like(it, who)).unwrap_or(usize::MAX)
     }
 }

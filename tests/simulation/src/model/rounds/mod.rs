@@ -27,7 +27,7 @@ use super::{
     state::{Answer, Model, is_like, name},
 };
 
-/// The rounds of a session.
+/// The rounds of a session, of which storage had these last.
 #[derive(Debug, Clone, Default)]
 pub struct Rounds(Rc<RoundHistory>);
 
@@ -104,8 +104,8 @@ impl Rounds {
 }
 
 impl Model {
-    /// Returns what `command` must be rejected with, or may be, and the session after it if
-    /// it may change its rounds: but for the rounds, which storage has.
+    /// Returns what `command` must be answered, if it changes nothing, or else what it may be
+    /// rejected with, and the session after it but for its rounds, which storage has.
     pub fn change_rounds(
         &self,
         clock: u64,
@@ -134,11 +134,8 @@ impl Model {
         }
         let known = id.as_ref().map(|id| (name(who).to_owned(), id.as_str().to_owned()));
         if let Some((asked, answer)) = known.and_then(|it| self.answers.get(&it)) {
-            return only(if asked == command {
-                answer.clone()
-            } else {
-                Err(Code::RequestIdReused)
-            });
+            let is_again = asked == command;
+            return only(if is_again { answer.clone() } else { Err(Code::RequestIdReused) });
         }
         let (open, last) = (self.rounds.open(), self.rounds.last());
         let number = open.map_or(last + 1, |it| it.round.number);
@@ -190,14 +187,13 @@ impl Model {
     /// The invariant that they break.
     pub fn take_rounds(
         &mut self,
-        before: &Rounds,
         who: &str,
         command: &Command,
         after: RoundHistory,
     ) -> Result<Answer, String> {
         let Command::Rounds(asked) = command else { return Err("no rounds".to_owned()) };
         let after = Rounds::of(after);
-        let reply = change::check(before, &after, asked, who, self.about.changed_at)?;
+        let reply = change::check(&self.rounds, &after, asked, who, self.about.changed_at)?;
         self.rounds = after;
         let answer = Ok((Revision(self.revision), Reply::Rounds(reply)));
         if let Some(id) = crate::request::request_id(command) {
@@ -207,7 +203,7 @@ impl Model {
         Ok(answer)
     }
 
-    /// The answer to `read_state`, `read_deltas` and `convergence`.
+    /// Returns the answer to `read_state`, `read_deltas` and `convergence`.
     pub fn read_rounds(&self, who: &str, command: &RoundsCommand) -> Answer {
         if is_limited(who) {
             return Err(Code::Forbidden);
@@ -263,20 +259,20 @@ fn is_limited(who: &str) -> bool {
     who.contains(" only ")
 }
 
-/// Whether a delta says something of `path` or of what is below it.
+/// Returns whether a delta says something of `path` or of what is below it.
 fn touches(delta: &Delta, path: &[Step]) -> bool {
     let own = delta.path.steps();
     let says = |it: &Json| look(&value(it), &path[own.len()..]).is_some();
     own.starts_with(path) || path.starts_with(own) && delta.value.as_ref().is_none_or(says)
 }
 
-/// How much `who` weighs.
+/// Returns how much `who` weighs.
 fn weight(plan: &Plan, who: &str) -> Weight {
     let rule = plan.weights.iter().find(|it| is_like(it.participants.as_str(), who));
     rule.map_or(Weight::DEFAULT, |it| it.weight)
 }
 
-/// What is at the end of `path`.
+/// Returns what is at the end of `path`.
 fn look<'v>(value: &'v Value, path: &[Step]) -> Option<&'v Value> {
     path.iter().try_fold(value, |at, step| match step {
         Step::Name(name) => at.get(name),
@@ -284,7 +280,7 @@ fn look<'v>(value: &'v Value, path: &[Step]) -> Option<&'v Value> {
     })
 }
 
-/// The steps of a path as scripts write it: `$.entities[0].name`.
+/// Returns the steps of a path as scripts write it: `$.entities[0].name`.
 fn steps(path: &str) -> Vec<Step> {
     let step = |it: &str| match it.strip_suffix(']') {
         Some(nth) => Step::Index(nth.parse().unwrap()),
