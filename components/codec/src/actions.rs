@@ -79,7 +79,7 @@ fn is_member(name: &str) -> bool {
 ///
 /// `MALFORMED_REQUEST`, `INVALID_KEY`, `INVALID_PATH`, `FORMAT_TOO_NEW`,
 /// `DOCUMENT_ALTERED`.
-pub(crate) fn command(kind: ScopeKind, request: &[u8]) -> Result<Command, Error> {
+pub fn command(kind: ScopeKind, request: &[u8]) -> Result<Command, Error> {
     let name = named_in(request).map_err(malformed)?;
     let found = forms().find(|(it, _)| it.name == name);
     let (action, form) = found.ok_or_else(|| unknown_action(kind, &name))?;

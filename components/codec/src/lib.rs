@@ -29,7 +29,7 @@ pub use action::{
     ActionInfo, System,
     route::{Kind, Member, Method, Published, Route},
 };
-pub use actions::{actions, may_change, published};
+pub use actions::{actions, command, may_change, published};
 pub use failure::Failure;
 pub use feed::{AuditForm, audit_line};
 pub use invoke::{

@@ -1,8 +1,5 @@
 //! The rules of merging, read as plainly as they can be: every question is answered
 //! by looking at everything. Slow, and written without the code it is compared with.
-//! The simulation's model has the same.
-
-#![allow(dead_code, reason = "each test that has it asks less than all")]
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -112,22 +109,6 @@ fn apart(
         }
         _ => claim(What::Be(value.clone())),
     }
-}
-
-/// What a delta says is to be at which places, but for what it appends.
-pub(crate) fn sets(
-    operation: &'static str,
-    path: &[Step],
-    value: &Value,
-    state: &Value,
-    rules: &Rules,
-) -> Vec<(Vec<Step>, Value)> {
-    let claims = apart(0, operation, path, value, state, rules).into_iter();
-    let sets = claims.filter_map(|it| match it.what {
-        What::Be(value) => Some((it.path, value)),
-        What::Gone | What::More(_) => None,
-    });
-    sets.collect()
 }
 
 /// What a round makes of its deltas.

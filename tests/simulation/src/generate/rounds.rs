@@ -14,7 +14,7 @@ const TERMS: [&str; 3] = ["customer", "order", "item"];
 impl Generator {
     /// A request about rounds, and who sends it.
     pub(super) fn round(&mut self, model: &Model) -> (usize, Value) {
-        let is_open = model.rounds.is_open();
+        let is_open = model.rounds.open().is_some();
         let chief = self.who(super::requests::ORCHESTRATOR);
         match self.rng.random_range(0..20) {
             0..6 if is_open => (chief, self.close()),

@@ -2,8 +2,9 @@
 //! is used, copies the whole of itself for each change and counts everything anew.
 //!
 //! [`place`] is the way in: a bucket, and what a command must answer and make of
-//! it. Leaves out the advices of writes, exact token counts, and what the audit trail
-//! forgets after 4,096 commits, which tests of the core hold.
+//! it. Of [`rounds`] it has no model: what changes make of them is taken from storage and
+//! held to invariants. Leaves out the advices of writes, exact token counts, and what the
+//! audit trail forgets after 4,096 commits, which tests of the core hold.
 //!
 //! Invariant: it shares no rule with the core, only the types of questions and
 //! answers, and the text of prompts.
@@ -12,8 +13,6 @@ mod changes;
 mod past;
 pub mod place;
 mod reads;
-#[path = "../../../../components/core/tests/rounds/reference.rs"]
-mod reference;
 mod rounds;
 pub mod rows;
 pub mod state;

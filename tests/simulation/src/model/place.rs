@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use shared_context_core::{
-    Caller, Code, Command, Config, Credential, Key, Prefix, Reply, RoundsCommand, SessionId,
+    Caller, Code, Command, Config, Credential, Key, Prefix, Reply, SessionId,
     audit::{AuditAction, AuditRecord},
     namespace::Namespace,
     pattern::KeyPatterns,
@@ -54,6 +54,8 @@ pub enum Expected {
     Exactly(Answer),
     /// Of these changes at least those that are marked, and no others.
     Changes(Revision, ChangesPage, Vec<bool>),
+    /// The refusal of one of these codes; or a commit, if there may be one.
+    Refused(Vec<Code>),
 }
 
 /// What a command must answer, and the bucket after it if it changes.
@@ -82,13 +84,16 @@ impl Place {
             return refused(Code::InvalidKey);
         }
         let who = asker.who.as_str();
-        if let Some((answer, next)) = model.change(clock, who, command) {
+        let changed = model.change(clock, who, command);
+        let changed = changed.map(|(answer, next)| (Expected::Exactly(answer), next));
+        if let Some((expected, next)) = changed.or_else(|| model.change_rounds(clock, who, command))
+        {
             let next = next.map(|it| Self {
                 revision: self.revision + 1,
                 session: Some(Rc::new(pruned(it))),
                 ..*self
             });
-            return (Expected::Exactly(answer), next);
+            return (expected, next);
         }
         match command {
             Command::DeleteSession if who == "admin" => self.delete(model),
@@ -144,11 +149,7 @@ impl Place {
             Command::Audit { since, limit } => {
                 only_admin().map(|()| (revision, Reply::Audit(view.audited(since.0, *limit))))
             }
-            Command::Rounds(
-                RoundsCommand::ReadState { .. }
-                | RoundsCommand::ReadDeltas(_)
-                | RoundsCommand::ReadConvergence,
-            ) => view.read_rounds(who, command),
+            Command::Rounds(asked) => view.read_rounds(who, asked),
             other => panic!("{other:?} is no read"),
         }
     }
@@ -244,6 +245,17 @@ impl Place {
     pub fn first_expiry(&self) -> Option<u64> {
         let entries = self.session.iter().flat_map(|it| it.entries.values());
         entries.filter_map(|it| it.entry.expires_at).min().map(|it| it.0)
+    }
+}
+
+impl Expected {
+    /// The codes of the refusals that it may be.
+    pub fn codes(&self) -> &[Code] {
+        match self {
+            Self::Exactly(Err(code)) => std::slice::from_ref(code),
+            Self::Refused(codes) => codes,
+            _ => &[],
+        }
     }
 }
 

@@ -79,7 +79,7 @@ pub struct Model {
     pub changes: Vec<Rc<Told>>,
     /// What was asked under request ids, and answered first.
     pub answers: BTreeMap<(String, String), (Command, Answer)>,
-    /// The rounds.
+    /// The rounds, as they were found in storage.
     pub rounds: Rounds,
 }
 
@@ -327,7 +327,7 @@ impl Model {
                     entries: it.entries.values().map(entry).collect(),
                 })
                 .collect(),
-            rounds: self.rounds.history(),
+            rounds: self.rounds.history().clone(),
             values: all.map(|it| (address(it), it.value.clone())).collect(),
         }
     }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     canary::Canary,
-    model::Place,
+    model::{Expected, Place},
     request,
     script::{Call, Storage},
 };
@@ -149,7 +149,9 @@ impl SimBucket<'_> {
     /// Whether it closes a round in which something nests deep.
     fn closes_what_is_deep(&self) -> bool {
         let closes = matches!(&self.instance.command, Some(Command::Rounds(RoundsCommand::Close(it))) if !it.discards);
-        closes && self.opened.session.as_ref().is_some_and(|it| it.rounds.nests_deeper(20))
+        let deltas = self.opened.session.iter().filter_map(|it| it.rounds.open());
+        let mut values = deltas.flat_map(|it| &it.deltas).filter_map(|it| it.value.as_ref());
+        closes && values.any(|it| it.as_str().contains(&"[".repeat(20)))
     }
 
     /// Takes the commit in that was made of what this instance read.
@@ -166,10 +168,18 @@ impl SimBucket<'_> {
         };
         let clock = instance.clock.get();
         let decided = self.opened.decide(clock, instance.session, &instance.asker, command);
-        let (expected, Some(next)) = decided else {
+        let (mut expected, Some(mut next)) = decided else {
             let what = format!("{command:?} was committed, the model answers {:?}", decided.0);
             return world.fail("commit", what);
         };
+        if let (Expected::Refused(_), Some(model)) = (&expected, &mut next.session) {
+            let stored = world.exported(instance.session).map(|it| it.rounds);
+            let take = |it| Rc::make_mut(model).take_rounds(&instance.asker.who, command, it);
+            match stored.and_then(take) {
+                Ok(answer) => expected = Expected::Exactly(answer),
+                Err(what) => return world.fail("rounds", format!("{command:?}: {what}")),
+            }
+        }
         if next.revision != revision.0 {
             let what = format!("{revision} after {}", self.opened.revision);
             return world

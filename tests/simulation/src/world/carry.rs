@@ -8,6 +8,7 @@ use shared_context_core::{
     execute,
     memory_kv::MemoryKv,
     port::{Bucket, Clock, Kv, Log, NoTokenizer, Ports},
+    portable::Portable,
     time::Timestamp,
     weight,
 };
@@ -33,7 +34,7 @@ impl World {
         if self.place(session).session.is_none() {
             return;
         }
-        self.check_weight(session);
+        self.check_stored(session);
         let ask = |kv: &MemoryKv, request: &[u8]| {
             let now = Now(self.now());
             let ports = Ports { kv, clock: &now, log: &now, tokenizer: &NoTokenizer };
@@ -62,18 +63,37 @@ impl World {
         }
     }
 
-    /// Checks that the session is stored to take no less than it takes, unless something of
-    /// it has expired and was not swept.
-    fn check_weight(&self, session: &str) {
+    /// Returns the session as it is stored.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be exported.
+    pub(super) fn exported(&self, session: &str) -> Result<Portable, String> {
         let (kv, now) = (self.kv.borrow(), Now(self.now()));
         let ports = Ports { kv: &*kv, clock: &now, log: &now, tokenizer: &NoTokenizer };
         let admin = CoreCaller::trusted("admin").unwrap();
         let id = Scope::parse(ScopeKind::Session, session).unwrap();
-        let Ok(Reply::Portable(it)) =
-            execute(&ports, &id, &admin, &Command::Export).map(|it| it.reply)
-        else {
-            return;
-        };
+        match execute(&ports, &id, &admin, &Command::Export).map(|it| it.reply) {
+            Ok(Reply::Portable(it)) => Ok(*it),
+            Ok(other) => Err(format!("exported as {other:?}")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Checks that the session is stored to take no less than it takes, unless something of
+    /// it has expired and was not swept, and that its rounds are those that changes of them
+    /// left.
+    fn check_stored(&self, session: &str) {
+        let Ok(it) = self.exported(session) else { return };
+        if self
+            .place(session)
+            .session
+            .as_ref()
+            .is_some_and(|model| *model.rounds.history() != it.rounds)
+        {
+            self.fail("rounds", format!("{session} has others: {:?}", it.rounds));
+        }
+        let kv = self.kv.borrow();
         let bucket = kv.open(&format!("session/{session}")).unwrap();
         if bucket.scan("k/", None, u32::MAX).unwrap().len() > it.entries.len() {
             return;

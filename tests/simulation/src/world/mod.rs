@@ -7,8 +7,9 @@
 //! hosts that run many, one call at a time.
 //!
 //! Invariant: after every step storage is as the model says, and every answer was
-//! what the model says of the state and the time it was decided on; and each session that
-//! the step changed can be exported and imported to the same bytes.
+//! what the model says of the state and the time it was decided on; each session that the
+//! step changed can be exported and imported to the same bytes; and its rounds keep their
+//! invariants.
 
 mod broken;
 mod bucket;
@@ -29,7 +30,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use shared_context_codec::{self as codec, Caller, Credential, Reply};
 use shared_context_core::{
-    Command,
+    Command, ScopeKind,
     memory_kv::{MemoryBucket, MemoryKv},
     port::{Bucket as _, Change, Kv as _, NoTokenizer, Ports},
 };
@@ -222,17 +223,21 @@ impl World {
     fn ask(&self, ask: &Ask) {
         let credential =
             ask.credential.map(|(incarnation, epoch)| Credential { incarnation, epoch });
+        let bytes = ask.bytes();
         let command = match &ask.request {
-            Request::Call(call) => {
-                let Some(command) = request::command(call) else {
-                    return self.fail("script", format!("no request: {call}"));
-                };
-                Some(command)
-            }
+            Request::Call(call) => match codec::command(ScopeKind::Session, &bytes) {
+                Ok(command) => Some(command),
+                Err(error) => return self.fail("script", format!("{error}: {call}")),
+            },
             Request::Raw { .. } => None,
         };
+        if let (Request::Call(call), Some(command), false) =
+            (&ask.request, &command, self.is_comparing.get())
+            && let Some(what) = request::missing(call, command)
+        {
+            self.fail("reading", format!("{what} of {call} is not in {command:?}"));
+        }
         let asker = Asker { who: ask.who(), credential };
-        let bytes = ask.bytes();
         self.note("ask", ask.session.as_bytes());
         self.note(&ask.who(), &bytes);
         if self.is_comparing.get() {

@@ -1,6 +1,6 @@
 //! Replies and records as far as the model knows of them, to be compared.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use shared_context_codec as codec;
 use shared_context_core::{
     Outcome, Reply,
@@ -16,6 +16,9 @@ use crate::model::Expected;
 pub(super) fn promise(expected: &Expected) -> Result<Value, String> {
     let (revision, reply) = match expected {
         Expected::Exactly(Err(code)) => return Err(code.as_str().to_owned()),
+        Expected::Refused(codes) => {
+            return Err(codes.first().map_or("a commit", |it| it.as_str()).to_owned());
+        }
         Expected::Exactly(Ok((revision, reply))) => (*revision, reply.clone()),
         Expected::Changes(revision, page, _) => (*revision, Reply::Changes(page.clone())),
     };
@@ -48,31 +51,12 @@ pub(super) fn plain(body: &Value) -> Value {
     if let Some(digests) = members.get_mut("digests").and_then(Value::as_array_mut) {
         digests.sort_by_key(ToString::to_string);
     }
-    if members.contains_key("rounds") && members.contains_key("format") {
-        plain_document(members);
-    }
     for list in ["records", "changes"] {
         if let Some(records) = members.get_mut(list).and_then(Value::as_array_mut) {
             *records = plain_records(records);
         }
     }
     body
-}
-
-/// When the parts of a state changed, and how much they weigh, the model does not know;
-/// so it does not know the digests of that. (Who imports a document checks them.)
-fn plain_document(members: &mut Map<String, Value>) {
-    members.remove("digests");
-    members.remove("digest");
-    for round in members.get_mut("rounds").and_then(Value::as_array_mut).into_iter().flatten() {
-        let ended = round.get_mut("ended").and_then(Value::as_object_mut);
-        for (name, part) in ended.into_iter().flatten() {
-            if let ("bindings" | "entities" | "rules", Value::Array(marks)) = (name.as_str(), part)
-            {
-                marks.fill(Value::Null);
-            }
-        }
-    }
 }
 
 /// What one commit did has no order of its own, and of a redaction it is told which

@@ -1,266 +1,299 @@
-//! What rounds must answer, and what they make of the session: every delta is kept,
-//! and every state as a whole.
+//! The rounds of a session, as they were found in storage after the last change of them:
+//! what reads of them must answer, and which changes are rejected.
 //!
-//! The rules of merging are those of the plain reading that the core's own tests
-//! compare it with. Leaves out what is clipped: the states of scripts are far from
-//! their limit.
-//!
-//! The scripts have strategies for members as a whole, experts of one list, and paths
-//! of plain names and indexes.
+//! The rules of merging do not stand here a second time. What a change made of the rounds
+//! is taken from storage, and must keep the [`change`]'s invariants.
 
-mod kept;
-mod places;
-mod redacted;
+mod change;
+mod close;
+mod propose;
+mod redaction;
 
-use serde_json::json;
+use std::rc::Rc;
+
+use serde_json::{Value, json};
 use shared_context_core::{
-    CloseRound, Code, Command, OpenRound, Proposal, ReadDeltas, Reply, RequestId, RoundsCommand,
-    RoundsReply,
+    Code, Command, ReadDeltas, Reply, RoundsCommand, RoundsReply,
     audit::AuditAction,
     port::Revision,
     rounds::{
-        Clip, Delta, DeltaRead, DeltasPage, Ended, Json, Proposed, ROUNDS_KEPT, Round, StateRead,
-        Status,
+        BYTES_MAX_DEFAULT, Clip, Delta, DeltaRead, DeltasPage, Json, KeptRound, Plan, RoundHistory,
+        RoundsRedacted, StateRead, Step, Weight,
     },
 };
 
 use super::{
-    changes::Done,
-    reference,
-    state::{Answer, Model, name, participant},
+    place::Expected,
+    state::{Answer, Model, is_like, name},
 };
-pub(super) use kept::Rounds;
-use kept::{Played, rules, text, weight};
-use places::{convergence, fits, steps, touches};
+
+/// The rounds of a session, of which storage had these last.
+#[derive(Debug, Clone, Default)]
+pub struct Rounds(Rc<RoundHistory>);
+
+impl Rounds {
+    /// Returns these rounds.
+    pub fn of(history: RoundHistory) -> Self {
+        Self(Rc::new(history))
+    }
+
+    /// Returns all that is kept.
+    pub fn history(&self) -> &RoundHistory {
+        &self.0
+    }
+
+    /// Returns the round that is open.
+    pub fn open(&self) -> Option<&KeptRound> {
+        self.0.rounds.last().filter(|it| it.state.is_none())
+    }
+
+    /// Returns the number of the last round that ended; 0 when none did.
+    pub fn last(&self) -> u64 {
+        self.ended().last().map_or(0, |it| it.round.number)
+    }
+
+    fn ended(&self) -> impl Iterator<Item = &KeptRound> {
+        self.0.rounds.iter().filter(|it| it.state.is_some())
+    }
+
+    /// Returns the number of the earliest round whose state is kept: 0 is what the first
+    /// began with.
+    fn oldest(&self) -> u64 {
+        self.ended().next().map(|it| it.round.number).filter(|it| *it > 1).unwrap_or_default()
+    }
+
+    /// Returns the limit of the state that the last round left.
+    fn bytes_max(&self) -> u32 {
+        self.ended().last().map_or(BYTES_MAX_DEFAULT, |it| it.round.bytes_max)
+    }
+
+    /// Returns the state that a round made, if it is kept.
+    fn state(&self, round: u64) -> Option<Json> {
+        if round == 0 && self.oldest() == 0 {
+            let query = self.0.query.as_deref().unwrap_or_default();
+            let first = json!({"query": query, "bindings": {}, "entities": [], "rules": []});
+            return Json::parse(&first.to_string()).ok();
+        }
+        let made = self.ended().find(|it| it.round.number == round)?;
+        Some(made.state.as_ref()?.text().clone())
+    }
+
+    /// Returns the state that deltas are proposed against.
+    fn now(&self) -> Json {
+        self.state(self.last()).unwrap()
+    }
+
+    /// Returns the rows they take, those of deltas as far as they have the round's number.
+    pub fn rows(&self) -> Vec<String> {
+        let mut rows = Vec::new();
+        rows.extend(self.0.query.iter().map(|_| format!("r/s/{:016x}", 0)));
+        for it in &self.0.rounds {
+            let number = it.round.number;
+            if it.state.is_some() {
+                rows.extend([format!("r/s/{number:016x}"), format!("r/c/{number:016x}")]);
+            } else {
+                rows.extend(it.deltas.iter().map(|it| format!("r/p/{}", it.participant)));
+            }
+            rows.extend((!it.deltas.is_empty()).then(|| format!("r/d/{number:016x}")));
+        }
+        // Nothing else is said there when nobody ever opened one.
+        rows.extend((!self.0.is_empty()).then(|| "r/head".to_owned()));
+        rows.extend((self.last() > 0).then(|| "r/sizes".to_owned()));
+        rows
+    }
+}
 
 impl Model {
-    /// What `command` must answer and what it makes of the session, if it changes its
-    /// rounds.
-    pub fn change_rounds(&self, clock: u64, who: &str, command: &Command) -> Option<Done> {
-        let (id, action, may) = match command {
-            Command::Rounds(RoundsCommand::Open(it)) => {
-                (&it.request_id, AuditAction::OpenRound, "orchestrator")
-            }
-            Command::Rounds(RoundsCommand::Close(it)) => {
-                (&it.request_id, AuditAction::CloseRound, "orchestrator")
-            }
-            Command::Rounds(RoundsCommand::Propose(it)) => {
-                (&it.request_id, AuditAction::ProposeDeltas, who)
-            }
-            Command::Rounds(RoundsCommand::Redact(it)) => {
-                return Some(self.redact_rounds(clock, who, it));
-            }
-            _ => return None,
-        };
-        let id = id.as_ref();
-        if let Err(answer) = self.ask_round(who, may, id, command) {
-            return Some((*answer, None));
-        }
-        let mut next = self.begun(clock);
-        let done = match command {
-            Command::Rounds(RoundsCommand::Open(it)) => next.open_round(who, it),
-            Command::Rounds(RoundsCommand::Close(it)) => next.close_round(who, it),
-            Command::Rounds(RoundsCommand::Propose(it)) => next.propose(who, it),
-            _ => return None,
-        };
-        Some(match done {
-            Err(code) => (Err(code), None),
-            Ok((round, reply)) => {
-                next.tell(who, action, None);
-                next.tell_round(round);
-                next.done(who, id, command.clone(), reply)
-            }
-        })
-    }
-
-    /// What is told before any round is looked at.
-    fn ask_round(
+    /// Returns what `command` must be answered, if it changes nothing, or else what it may be
+    /// rejected with, and the session after it but for its rounds, which storage has.
+    pub fn change_rounds(
         &self,
+        clock: u64,
         who: &str,
-        may: &str,
-        id: Option<&RequestId>,
         command: &Command,
-    ) -> Result<(), Box<Answer>> {
-        let refuse = |code| Err(Box::new(Err(code)));
-        if self.about.is_archived {
-            return refuse(Code::SessionArchived);
-        }
-        if who == "admin"
-            || name(who) != may.split(" only ").next().unwrap_or(may)
-            || is_limited(who)
-        {
-            return refuse(Code::Forbidden);
-        }
-        let known = id.map(|id| (name(who).to_owned(), id.as_str().to_owned()));
-        match known.and_then(|it| self.answers.get(&it)) {
-            None => Ok(()),
-            Some((asked, answer)) if asked == command => Err(Box::new(answer.clone())),
-            Some(_) => refuse(Code::RequestIdReused),
-        }
-    }
-
-    fn open_round(&mut self, who: &str, asked: &OpenRound) -> Result<(u64, Reply), Code> {
-        let (by, at) = (participant(who), self.about.changed_at);
-        let rounds = &mut self.rounds;
-        if asked.query.is_some() && !rounds.ended.is_empty() {
-            return Err(Code::MalformedRequest);
-        }
-        if rounds.open.is_some() {
-            return Err(Code::RoundOpen);
-        }
-        if let Some(query) = &asked.query {
-            let first = rounds.first.as_mut().filter(|_| rounds.ended.is_empty());
-            let (state, is_said) = first.ok_or(Code::MalformedRequest)?;
-            (state["query"], *is_said) = (json!(query), true);
-        }
-        let round = Round {
-            number: rounds.last() + 1,
-            opened_at: at,
-            opened_by: by,
-            plan: asked.plan.clone(),
-            bytes_max: asked.plan.bytes_max.unwrap_or(rounds.bytes_max),
-            deltas: 0,
-            ended: None,
+    ) -> Option<(Expected, Option<Self>)> {
+        let Command::Rounds(asked) = command else { return None };
+        let (action, id) = match asked {
+            RoundsCommand::Open(it) => (AuditAction::OpenRound, &it.request_id),
+            RoundsCommand::Propose(it) => (AuditAction::ProposeDeltas, &it.request_id),
+            RoundsCommand::Close(it) => (AuditAction::CloseRound, &it.request_id),
+            RoundsCommand::Redact(_) => (AuditAction::RedactRounds, &None),
+            _ => return None,
         };
-        rounds.open = Some(Played {
-            round: round.clone(),
-            proposals: Vec::new(),
-            deltas: Vec::new(),
-            fates: Vec::new(),
-            state: rounds.now().clone(),
+        let only = |answer| Some((Expected::Exactly(answer), None));
+        let is_chiefs = action != AuditAction::ProposeDeltas;
+        let checked = match action {
+            AuditAction::RedactRounds => self.check_redactor(who),
+            _ if self.about.is_archived => Err(Code::SessionArchived),
+            _ if who == "admin" || is_limited(who) => Err(Code::Forbidden),
+            _ if is_chiefs && who != "orchestrator" => Err(Code::Forbidden),
+            _ => Ok(()),
+        };
+        if let Err(code) = checked {
+            return only(Err(code));
+        }
+        let known = id.as_ref().map(|id| (name(who).to_owned(), id.as_str().to_owned()));
+        if let Some((asked, answer)) = known.and_then(|it| self.answers.get(&it)) {
+            let is_again = asked == command;
+            return only(if is_again { answer.clone() } else { Err(Code::RequestIdReused) });
+        }
+        let (open, last) = (self.rounds.open(), self.rounds.last());
+        let number = open.map_or(last + 1, |it| it.round.number);
+        let (mut may_be_made, mut codes) = (true, Vec::new());
+        match (asked, open) {
+            (RoundsCommand::Open(it), _) if it.query.is_some() && last > 0 => {
+                return only(Err(Code::MalformedRequest));
+            }
+            (RoundsCommand::Open(_), Some(_)) => return only(Err(Code::RoundOpen)),
+            (RoundsCommand::Propose(_) | RoundsCommand::Close(_), None) => {
+                return only(Err(Code::RoundNotOpen));
+            }
+            (RoundsCommand::Propose(it), _) => {
+                (codes, may_be_made) =
+                    propose::misfits(&value(&self.rounds.now()), who, &it.deltas);
+            }
+            (RoundsCommand::Close(it), Some(open)) => {
+                let is_rejected = it.clip.unwrap_or(open.round.plan.clip) == Clip::Reject;
+                if is_rejected && !it.discards && close::may_be_large(&self.rounds.now(), open) {
+                    codes.push(Code::StateTooLarge);
+                }
+            }
+            (RoundsCommand::Redact(it), _) => {
+                let texts = redaction::texts(self.rounds.history());
+                if !texts.iter().any(|text| text.contains(it.text.as_str())) {
+                    let none = RoundsRedacted { places: 0, markers: Vec::new() };
+                    let reply = Reply::Rounds(RoundsReply::Redacted(none));
+                    return only(Ok((Revision(self.revision), reply)));
+                }
+            }
+            _ => {}
+        }
+        let next = may_be_made.then(|| {
+            let mut next = self.begun(clock);
+            next.tell(who, action, None);
+            match asked {
+                RoundsCommand::Redact(it) => next.tell_more(None, Some(&it.reason)),
+                _ => next.tell_round(number),
+            }
+            next
         });
-        Ok((round.number, Reply::Rounds(RoundsReply::Round(Box::new(round)))))
+        Some((Expected::Refused(codes), next))
     }
 
-    fn propose(&mut self, who: &str, asked: &Proposal) -> Result<(u64, Reply), Code> {
-        let at = self.about.changed_at;
-        let open = self.rounds.open.as_mut().ok_or(Code::RoundNotOpen)?;
-        let rules = rules(&open.round.plan);
-        let first = open.deltas.len() as u32 + 1;
-        let mut deltas = Vec::new();
-        for (it, sequence) in asked.deltas.iter().zip(first..) {
-            let path = fits(&open.state, it, who, &rules)?;
-            deltas.push(Delta {
-                sequence,
-                participant: participant(who),
-                proposed_at: at,
-                operation: it.operation,
-                path,
-                value: it.value.clone(),
-                provenance: it.provenance.clone(),
-            });
+    /// Takes in the rounds that a change left in storage; returns what it must answer.
+    ///
+    /// # Errors
+    ///
+    /// The invariant that they break.
+    pub fn take_rounds(
+        &mut self,
+        who: &str,
+        command: &Command,
+        after: RoundHistory,
+    ) -> Result<Answer, String> {
+        let Command::Rounds(asked) = command else { return Err("no rounds".to_owned()) };
+        let after = Rounds::of(after);
+        let reply = change::check(&self.rounds, &after, asked, who, self.about.changed_at)?;
+        self.rounds = after;
+        let answer = Ok((Revision(self.revision), Reply::Rounds(reply)));
+        if let Some(id) = crate::request::request_id(command) {
+            let asked = (name(who).to_owned(), id.as_str().to_owned());
+            self.answers.insert(asked, (command.clone(), answer.clone()));
         }
-        let count = deltas.len() as u32;
-        open.round.deltas += count;
-        open.proposals.push(first);
-        open.deltas.extend(deltas);
-        let round = open.round.number;
-        Ok((round, Reply::Rounds(RoundsReply::Proposed(Proposed { round, first, count }))))
+        Ok(answer)
     }
 
-    fn close_round(&mut self, who: &str, asked: &CloseRound) -> Result<(u64, Reply), Code> {
-        let (by, at) = (participant(who), self.about.changed_at);
-        let rounds = &mut self.rounds;
-        let mut played = rounds.open.take().ok_or(Code::RoundNotOpen)?;
-        let before = played.state.clone();
-        played.merge(asked.discards);
-        let (bytes, bytes_max) = (text(&played.state).len() as u32, played.round.bytes_max);
-        let clip = asked.clip.unwrap_or(played.round.plan.clip);
-        if bytes > bytes_max && !asked.discards {
-            assert_eq!(clip, Clip::Reject, "scripts let nothing be clipped");
-            return Err(Code::StateTooLarge);
-        }
-        let count = |status| played.fates.iter().filter(|it| it.status == status).count() as u32;
-        let ended = Ended {
-            at,
-            by,
-            is_discarded: asked.discards,
-            bytes,
-            applied: count(Status::Applied),
-            lost: count(Status::Lost),
-            refused: count(Status::Discarded),
-            clipped: Vec::new(),
-            clip,
-            convergence: convergence(&before, &played.state),
-        };
-        played.round.ended = Some(ended);
-        let round = played.round.clone();
-        rounds.bytes_max = round.bytes_max;
-        rounds.ended.insert(round.number, played);
-        if round.number > ROUNDS_KEPT {
-            rounds.first = None;
-            rounds.ended.retain(|it, _| *it + ROUNDS_KEPT > round.number);
-        }
-        Ok((round.number, Reply::Rounds(RoundsReply::Round(Box::new(round)))))
-    }
-
-    /// The answer to `read_state`, `read_deltas` and `convergence`.
-    pub fn read_rounds(&self, who: &str, command: &Command) -> Answer {
+    /// Returns the answer to `read_state`, `read_deltas` and `convergence`.
+    pub fn read_rounds(&self, who: &str, command: &RoundsCommand) -> Answer {
         if is_limited(who) {
             return Err(Code::Forbidden);
         }
         let rounds = &self.rounds;
         let reply = match command {
-            Command::Rounds(RoundsCommand::ReadState { round }) => {
+            RoundsCommand::ReadState { round } => {
                 let number = round.unwrap_or(rounds.last());
-                let state = rounds.state(number).ok_or(Code::RoundNotFound)?;
-                let open = rounds.open.as_ref().map(|it| it.round.clone());
-                let open = open.filter(|_| round.is_none());
-                Reply::Rounds(RoundsReply::State(Box::new(StateRead {
-                    round: number,
-                    document: Json::restore(&text(state)).unwrap(),
-                    bytes_max: open.as_ref().map_or(rounds.bytes_max, |it| it.bytes_max),
-                    open,
-                })))
+                let document = rounds.state(number).ok_or(Code::RoundNotFound)?;
+                let open = rounds.open().filter(|_| round.is_none()).map(|it| it.round.clone());
+                let bytes_max = open.as_ref().map_or(rounds.bytes_max(), |it| it.bytes_max);
+                RoundsReply::State(Box::new(StateRead { round: number, document, bytes_max, open }))
             }
-            Command::Rounds(RoundsCommand::ReadDeltas(asked)) => {
-                Reply::Rounds(RoundsReply::Deltas(self.read_deltas(asked)?))
-            }
-            Command::Rounds(RoundsCommand::ReadConvergence) => {
-                Reply::Rounds(RoundsReply::Convergence(
-                    rounds.ended.values().map(|it| it.round.clone()).collect(),
-                ))
+            RoundsCommand::ReadDeltas(asked) => RoundsReply::Deltas(rounds.read_deltas(asked)?),
+            RoundsCommand::ReadConvergence => {
+                RoundsReply::Convergence(rounds.ended().map(|it| it.round.clone()).collect())
             }
             other => panic!("{other:?} reads no round"),
         };
-        Ok((Revision(self.revision), reply))
+        Ok((Revision(self.revision), Reply::Rounds(reply)))
     }
+}
 
+impl Rounds {
     fn read_deltas(&self, asked: &ReadDeltas) -> Result<DeltasPage, Code> {
-        let rounds = &self.rounds;
-        if let Some(round) = asked.round {
-            let newest = rounds.open.as_ref().map_or(rounds.last(), |it| it.round.number);
-            if !(rounds.oldest()..=newest).contains(&round) {
-                return Err(Code::RoundNotFound);
-            }
+        let newest = self.open().map_or(self.last(), |it| it.round.number);
+        if asked.round.is_some_and(|it| !(self.oldest()..=newest).contains(&it)) {
+            return Err(Code::RoundNotFound);
         }
         let path = asked.path.as_ref().map(|it| steps(it.as_str()));
-        let mut told = Vec::new();
-        for it in rounds.ended.values().chain(&rounds.open) {
-            let number = it.round.number;
-            for (nth, delta) in it.deltas.iter().enumerate() {
-                let place = (number, delta.sequence);
-                let is_asked = asked.round.is_none_or(|it| it == number)
-                    && asked.after.is_none_or(|it| place > it)
-                    && path.as_ref().is_none_or(|path| touches(delta, path));
-                if is_asked {
-                    told.push(DeltaRead {
-                        round: number,
-                        delta: delta.clone(),
-                        weight: weight(&it.round.plan, delta.participant.as_str()),
-                        fate: it.fates.get(nth).cloned(),
-                    });
-                }
-            }
-        }
-        let limit = asked.limit as usize;
-        let has_more = told.len() > limit;
-        told.truncate(limit);
-        let last = told.last().map(|it| (it.round, it.delta.sequence));
-        Ok(DeltasPage { deltas: told, next_after: last.filter(|_| has_more) })
+        let all = self.0.rounds.iter().flat_map(|KeptRound { round, deltas, fates, .. }| {
+            deltas.iter().enumerate().map(|(nth, delta)| DeltaRead {
+                round: round.number,
+                delta: delta.clone(),
+                weight: weight(&round.plan, delta.participant.as_str()),
+                fate: fates.get(nth).cloned(),
+            })
+        });
+        let place = |it: &DeltaRead| (it.round, it.delta.sequence);
+        let mut deltas: Vec<DeltaRead> = all
+            .filter(|it| asked.round.is_none_or(|round| it.round == round))
+            .filter(|it| asked.after.is_none_or(|after| place(it) > after))
+            .filter(|it| path.as_ref().is_none_or(|path| touches(&it.delta, path)))
+            .collect();
+        let has_more = deltas.len() > asked.limit as usize;
+        deltas.truncate(asked.limit as usize);
+        let next_after = deltas.last().filter(|_| has_more).map(place);
+        Ok(DeltasPage { deltas, next_after })
     }
 }
 
 fn is_limited(who: &str) -> bool {
     who.contains(" only ")
+}
+
+/// Returns whether a delta says something of `path` or of what is below it.
+fn touches(delta: &Delta, path: &[Step]) -> bool {
+    let own = delta.path.steps();
+    let says = |it: &Json| look(&value(it), &path[own.len()..]).is_some();
+    own.starts_with(path) || path.starts_with(own) && delta.value.as_ref().is_none_or(says)
+}
+
+/// Returns how much `who` weighs.
+fn weight(plan: &Plan, who: &str) -> Weight {
+    let rule = plan.weights.iter().find(|it| is_like(it.participants.as_str(), who));
+    rule.map_or(Weight::DEFAULT, |it| it.weight)
+}
+
+/// Returns what is at the end of `path`.
+fn look<'v>(value: &'v Value, path: &[Step]) -> Option<&'v Value> {
+    path.iter().try_fold(value, |at, step| match step {
+        Step::Name(name) => at.get(name),
+        Step::Index(nth) => at.get(*nth as usize),
+    })
+}
+
+/// Returns the steps of a path as scripts write it: `$.entities[0].name`.
+fn steps(path: &str) -> Vec<Step> {
+    let step = |it: &str| match it.strip_suffix(']') {
+        Some(nth) => Step::Index(nth.parse().unwrap()),
+        None => Step::Name(it.to_owned()),
+    };
+    path.split(['.', '[']).skip(1).map(step).collect()
+}
+
+fn value(it: &Json) -> Value {
+    serde_json::from_str(it.as_str()).unwrap()
+}
+
+/// Fails with `what` unless `holds`.
+fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(what()) }
 }

@@ -1,0 +1,88 @@
+//! What a change may make of rounds: history has no gaps, only the last round changes, and
+//! deltas are kept as they were proposed.
+
+use shared_context_core::{
+    RoundsCommand, RoundsReply,
+    rounds::{Delta, KeptRound, Path, Proposed, ROUNDS_KEPT, Round},
+    time::Timestamp,
+};
+
+use super::{super::state::participant, Rounds, close, ensure, redaction, steps};
+
+/// Checks the rounds that `asked` of `who` made; returns what it must answer.
+///
+/// # Errors
+///
+/// The invariant that is broken.
+pub(super) fn check(
+    before: &Rounds,
+    after: &Rounds,
+    asked: &RoundsCommand,
+    who: &str,
+    at: Timestamp,
+) -> Result<RoundsReply, String> {
+    if let RoundsCommand::Redact(it) = asked {
+        return redaction::check(before.history(), after.history(), it.text.as_str());
+    }
+    let (old, new) = (before.history(), after.history());
+    let (last, earlier) = new.rounds.split_last().ok_or("no round is left")?;
+    let number = last.round.number;
+    let first = new.rounds.first().map_or(number, |it| it.round.number);
+    ensure(number == first + earlier.len() as u64, || format!("a gap before round {number}"))?;
+    let was = |number: u64| old.rounds.iter().find(|it| it.round.number == number);
+    for it in &old.rounds {
+        let now = earlier.iter().find(|other| other.round.number == it.round.number);
+        let is_kept = now == Some(it) || it.round.number == number;
+        let is_old = now.is_none() && it.round.number + ROUNDS_KEPT <= number;
+        ensure(is_kept || is_old, || format!("round {} is {now:?}", it.round.number))?;
+    }
+    let mut query = old.query.as_ref().filter(|_| first == 1);
+    let by = participant(who);
+    let must = match asked {
+        RoundsCommand::Open(it) => {
+            query = it.query.as_ref().or(query);
+            let round = Round {
+                number: before.last() + 1,
+                opened_at: at,
+                opened_by: by,
+                plan: it.plan.clone(),
+                bytes_max: it.plan.bytes_max.unwrap_or(before.bytes_max()),
+                deltas: 0,
+                ended: None,
+            };
+            KeptRound { round, deltas: Vec::new(), fates: Vec::new(), state: None }
+        }
+        RoundsCommand::Propose(it) => {
+            let mut must = was(number).ok_or("another round is open")?.clone();
+            let first = must.round.deltas + 1;
+            must.deltas.extend(it.deltas.iter().zip(first..).map(|(it, sequence)| Delta {
+                sequence,
+                participant: by.clone(),
+                proposed_at: at,
+                operation: it.operation,
+                path: Path::new(steps(it.path.as_str())).unwrap(),
+                value: it.value.clone(),
+                provenance: it.provenance.clone(),
+            }));
+            must.round.deltas = must.deltas.len() as u32;
+            must
+        }
+        RoundsCommand::Close(it) => {
+            let must = was(number).ok_or("another round was closed")?;
+            close::check(&before.now(), last, it, &by, at)?;
+            let round = Round { ended: last.round.ended.clone(), ..must.round.clone() };
+            KeptRound { round, deltas: must.deltas.clone(), ..last.clone() }
+        }
+        other => return Err(format!("{other:?} is no change")),
+    };
+    ensure(*last == must, || format!("must be {must:?}\n  but is  {last:?}"))?;
+    ensure(new.query.as_ref() == query, || format!("the first query is {:?}", new.query))?;
+    Ok(match asked {
+        RoundsCommand::Propose(it) => {
+            let count = it.deltas.len() as u32;
+            let first = last.round.deltas + 1 - count;
+            RoundsReply::Proposed(Proposed { round: number, first, count })
+        }
+        _ => RoundsReply::Round(Box::new(last.round.clone())),
+    })
+}
