@@ -62,8 +62,10 @@ fn main() -> ExitCode {
     after_help = "Examples:
   cargo xtask serve                     build all and start a durable server
   cargo xtask serve --listen 9000       the same; what follows `serve` goes to the server
+  cargo xtask build spin                the Spin app, without npm
+  cargo xtask check                     a minute's worth of the proof, while you work
   cargo xtask test                      the whole proof, as CI runs it
-  cargo xtask test --only clippy,test   some stages of it; `--list` names them
+  cargo xtask test clippy test          some stages of it; `--list` names them
   cargo xtask fuzz                      a minute of each fuzz target
   cargo xtask fuzz rest --minutes 30    half an hour of one; what it found stays for the next time
   cargo xtask api --max-examples 500    schemathesis, at more length than in CI
@@ -86,8 +88,12 @@ enum Command {
     /// Bring what this repository needs: the wasm target, cargo-deny and cargo-fuzz
     Setup,
     /// Build the component (target/component), the Worker (hosts/cloudflare/build) and the
-    /// Spin app (hosts/spin/build)
-    Build,
+    /// Spin app (hosts/spin/build), or one of them
+    Build {
+        /// What to build; the Worker alone needs npm
+        #[arg(value_enum, default_value_t)]
+        what: Artifact,
+    },
     /// Build all and start the server; arguments go to `shared-context serve`
     Serve(Passed),
     /// Build the Worker and serve it on this machine, under Cloudflare's workerd
@@ -100,6 +106,8 @@ enum Command {
     Bench(Passed),
     /// Simulate worlds against a plain model, seed by seed; arguments go to the simulation
     Sim(Passed),
+    /// Check what takes a minute: formatting, layers, lints, and the tests of the rules
+    Check,
     /// Prove everything, stage by stage
     Test {
         #[command(flatten)]
@@ -126,6 +134,36 @@ enum Command {
     Bless,
 }
 
+/// What `build` builds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Artifact {
+    /// The component
+    Component,
+    /// The Worker
+    Worker,
+    /// The Spin app, and the component in it
+    Spin,
+    /// All of them
+    #[default]
+    All,
+}
+
+impl Artifact {
+    /// Builds it, and what it is made of.
+    fn build(self, workspace: &Workspace) -> Result<()> {
+        if self != Self::Worker {
+            component::build(workspace)?;
+        }
+        if matches!(self, Self::Worker | Self::All) {
+            worker::build(workspace)?;
+        }
+        if matches!(self, Self::Spin | Self::All) {
+            spin::build(workspace)?;
+        }
+        Ok(())
+    }
+}
+
 /// What another program is given, unread.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
@@ -142,11 +180,8 @@ fn run(arguments: Arguments) -> Result<()> {
     let workspace = Workspace::find()?;
     match arguments.command {
         Command::Setup => Stage::Setup.run(&workspace, &Selection::default()),
-        Command::Build => {
-            component::build(&workspace)?;
-            worker::build(&workspace)?;
-            spin::build(&workspace)
-        }
+        Command::Build { what } => what.build(&workspace),
+        Command::Check => stages::check(&workspace),
         Command::Serve(passed) => program::run(&workspace, "serve", &passed.arguments),
         Command::ServeWorker(options) => serve_worker::run(&workspace, &options),
         Command::ServeSpin(options) => serve_spin::run(&workspace, &options),

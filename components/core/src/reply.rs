@@ -11,9 +11,9 @@ use crate::{
     scope::{ProjectId, SessionId},
     store::{
         Entry,
-        advice::Advice,
         history::{HistoryUse, Version},
         snapshot::{Diff, Restored, SnapshotInfo},
+        warning::Warning,
     },
     time::Timestamp,
     tokens::Tokens,
@@ -178,7 +178,7 @@ pub struct Written {
     /// The entry as it is now.
     pub entry: Entry,
     /// Remarks; they never altered what was stored.
-    pub advices: Vec<Advice>,
+    pub warnings: Vec<Warning>,
 }
 
 /// What a delete did.

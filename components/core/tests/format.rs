@@ -246,12 +246,12 @@ fn what_format_1_answered_is_remembered() {
     let done = ask(&host, "subagent:analysis:3", &Command::Write(first));
     assert_eq!(done.revision, Revision(2));
     let Reply::Written(it) = done.reply else { panic!() };
-    assert_eq!((it.entry.version, it.advices.len()), (1, 0));
+    assert_eq!((it.entry.version, it.warnings.len()), (1, 0));
     let second = Write { request_id: Some(request_id("r2")), ..write("draft", "x") };
     let Reply::Written(it) = ask(&host, "orchestrator", &Command::Write(second)).reply else {
         panic!()
     };
-    assert_eq!((it.entry.revision, it.advices.len()), (Revision(3), 1));
+    assert_eq!((it.entry.revision, it.warnings.len()), (Revision(3), 1));
     let third = Delete { request_id: Some(request_id("r3")), ..delete("draft") };
     assert_eq!(ask(&host, "orchestrator", &Command::Delete(third)).revision, Revision(4));
 }

@@ -238,7 +238,7 @@ impl Keys {
                 "this request shows no credential: send it as the header \
                  Authorization: Bearer {credential}; the operator gets an orchestrator's \
                  by creating the session, the orchestrator a subagent's with \
-                 POST /v1/sessions/{session}/participants",
+                 POST /v1/sessions/{session}/credentials",
             ));
         };
         let Some(token) = bearer(header) else {

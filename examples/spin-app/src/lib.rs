@@ -54,14 +54,14 @@ fn receive_report(request: Request, params: Params) -> Result<Response, Refusal>
     }
     let written = ticket::record(ticket(&params), &report)?;
     let written = written.into_iter().flat_map(|batch| batch.written).map(|entry| {
-        // Advices never stopped a write; an agent does well to heed them.
-        let advices =
-            entry.advices.iter().map(|it| json!({"code": it.code, "message": it.message}));
+        // Warnings never stopped a write; an agent does well to heed them.
+        let warnings =
+            entry.warnings.iter().map(|it| json!({"code": it.code, "message": it.message}));
         json!({
             "key": entry.key,
             "version": entry.version,
             "tokens": entry.value_tokens,
-            "advices": advices.collect::<Vec<_>>(),
+            "warnings": warnings.collect::<Vec<_>>(),
         })
     });
     Ok(answer::json(200, &json!({ "written": written.collect::<Vec<_>>() })))

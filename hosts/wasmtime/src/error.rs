@@ -48,7 +48,7 @@ impl StartError {
     /// Something could not be done with the file or folder `path`.
     pub(crate) fn file(doing: &str, path: &Path, error: &std::io::Error) -> Self {
         use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull};
-        let advice = match error.kind() {
+        let warning = match error.kind() {
             PermissionDenied | ReadOnlyFilesystem => {
                 "; the user who starts the server needs to read and write there, \
                  or choose another data folder"
@@ -56,7 +56,7 @@ impl StartError {
             StorageFull => "; make room on that disk, or choose another data folder",
             _ => "",
         };
-        Self::new(format!("cannot {doing} {}: {error}{advice}", path.display()))
+        Self::new(format!("cannot {doing} {}: {error}{warning}", path.display()))
     }
 }
 

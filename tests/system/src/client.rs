@@ -156,7 +156,7 @@ impl Client {
     /// Mints a credential of `session` for `participant`; returns that participant.
     #[must_use]
     pub fn mint(&self, session: &str, participant: &str) -> Self {
-        let path = format!("/v1/sessions/{session}/participants");
+        let path = format!("/v1/sessions/{session}/credentials");
         let minted = self.post(&path, &json!({"participant": participant})).expect(201);
         self.with_credential(minted["credential"].as_str().unwrap())
     }

@@ -106,7 +106,7 @@ fn a_clock_that_jumps_does_not_make_credentials_live_longer_than_they_should() {
     let orchestrator = place.admin.create_session("a", &json!({}));
     orchestrator.write("a", "key", "1").expect(200);
     let body = json!({"participant": "subagent:x", "ttl_seconds": 60});
-    let minted = orchestrator.post("/v1/sessions/a/participants", &body).expect(201);
+    let minted = orchestrator.post("/v1/sessions/a/credentials", &body).expect(201);
     assert_eq!(minted["expires_at"], "2026-02-20T14:31:00Z");
     let agent = place.admin.with_credential(minted["credential"].as_str().unwrap());
     agent.read("a", "key").expect(200);
@@ -118,7 +118,7 @@ fn a_clock_that_jumps_does_not_make_credentials_live_longer_than_they_should() {
     // Who was minted before the jump back is not shut out by it.
     clock.set(START - DAY);
     agent.read("a", "key").expect(200);
-    let early = orchestrator.post("/v1/sessions/a/participants", &body).expect(201);
+    let early = orchestrator.post("/v1/sessions/a/credentials", &body).expect(201);
     let early = place.admin.with_credential(early["credential"].as_str().unwrap());
     clock.set(START);
     early.read("a", "key").refused(401, "UNAUTHENTICATED");

@@ -82,7 +82,7 @@ impl Place {
             ("GET", "/v1/sessions/a", None),
             ("DELETE", "/v1/sessions/a", None),
             ("POST", "/v1/sessions/a/archive", Some(json!({}))),
-            ("POST", "/v1/sessions/a/participants", Some(json!({"participant": "subagent:x"}))),
+            ("POST", "/v1/sessions/a/credentials", Some(json!({"participant": "subagent:x"}))),
         ] {
             let answer = client.send(method, path, body.as_ref());
             let message = answer.refused(401, "UNAUTHENTICATED");
@@ -279,9 +279,9 @@ fn an_accepted_loss_voids_every_credential() {
 fn nobody_gets_more_than_its_role() {
     let place = Place::new();
     let agent = place.orchestrator.mint("a", "subagent:x");
-    let participants = "/v1/sessions/a/participants";
+    let credentials = "/v1/sessions/a/credentials";
     let mint = |client: &Client, participant: &str| {
-        client.post(participants, &json!({"participant": participant}))
+        client.post(credentials, &json!({"participant": participant}))
     };
     mint(&agent, "subagent:y").refused(403, "FORBIDDEN");
     mint(&agent, "orchestrator").refused(403, "FORBIDDEN");

@@ -104,7 +104,7 @@ fn check(log: &str, parts: &[&str]) {
     }
 }
 
-/// The advice did not name the folder, so that whoever pasted it began another database;
+/// The warning did not name the folder, so that whoever pasted it began another database;
 /// and the log said of what was accepted that nothing was changed.
 #[test]
 fn commits_that_are_lost_are_told_and_accepted() {

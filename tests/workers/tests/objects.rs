@@ -52,7 +52,7 @@ const ROUTES: [&str; 24] = [
     "GET /v1/sessions/a/entries/scope",
     "PUT /v1/sessions/a/entries/scope",
     "POST /v1/sessions/a/shared_context",
-    "POST /v1/sessions/a/participants",
+    "POST /v1/sessions/a/credentials",
     "GET /v1/sessions/a/changes",
     "GET /v1/sessions/a/changes?wait=20",
     "GET /v1/sessions/a/export",

@@ -24,7 +24,7 @@ actions! {
     /// Replace the values of a key by their digests everywhere they are kept. For a secret that
     /// slipped in.
     redact: REDACTORS, change;
-        at Post "/entries/{key}/redact", r#"{"reason":"a password"}"# -> 200;
+        at Post "/entries/{key}/redact", r#"{"reason":"a password"}"# -> 200 as redact_entry;
         rejects InvalidKey, SessionArchived, KeyNotFound, TokenizerUnavailable;
         needs {
             /// The key: 1 to 64 of a-z, 0-9 and _; where the session allows prefixes also
@@ -110,7 +110,7 @@ actions! {
 
     /// Show everything about the session, values included.
     inspect: ADMIN, read;
-        at Get "/inspect" -> 200;
+        at Get "/inspect" -> 200 as inspect_session;
         needs {}
         takes {}
         answers InspectReply<'_>;

@@ -8,7 +8,7 @@ use shared_context_core::{
         BatchWritten, Deleted, EntriesRead, EntryRead, History, Listing, PastVersion, Redacted,
         Shown, Written,
     },
-    store::{Entry, advice::Advice},
+    store::{Entry, warning::Warning},
 };
 
 use crate::json::Time;
@@ -135,14 +135,14 @@ pub(crate) struct WriteReply<'a> {
     expires_at: Option<Time>,
     /// Remarks; they never altered what was stored. Absent when there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    advices: Vec<AdviceForm<'a>>,
+    warnings: Vec<WarningForm<'a>>,
 }
 
 /// A remark on a write.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "advice"))]
-pub(crate) struct AdviceForm<'a> {
+#[cfg_attr(feature = "schema", schemars(rename = "warning"))]
+pub(crate) struct WarningForm<'a> {
     /// `NEAR_LIMIT`, `DISTILL`, `OUTSIDE_NAMESPACE`, `LOOKS_RAW`,
     /// `LOOKS_SENSITIVE`, `STALE_KEYS` or `SIMILAR_KEY`.
     code: &'static str,
@@ -307,7 +307,7 @@ pub(crate) fn batch_read(it: &EntriesRead, revision: u64) -> BatchReadReply<'_> 
 }
 
 impl<'a> From<&'a Written> for WriteReply<'a> {
-    fn from(Written { entry, advices }: &'a Written) -> Self {
+    fn from(Written { entry, warnings }: &'a Written) -> Self {
         Self {
             key: entry.key.as_str(),
             version: entry.version,
@@ -316,13 +316,13 @@ impl<'a> From<&'a Written> for WriteReply<'a> {
             value_size_tokens: entry.value_tokens.0,
             revision: entry.revision.0,
             expires_at: entry.expires_at.map(Time),
-            advices: advices.iter().map(advice).collect(),
+            warnings: warnings.iter().map(warning).collect(),
         }
     }
 }
 
-fn advice(it: &Advice) -> AdviceForm<'_> {
-    AdviceForm { code: it.code.as_str(), message: &it.message }
+fn warning(it: &Warning) -> WarningForm<'_> {
+    WarningForm { code: it.code.as_str(), message: &it.message }
 }
 
 pub(crate) fn deleted(it: &Deleted, revision: u64) -> DeleteReply<'_> {

@@ -124,15 +124,15 @@ pub(super) struct RequestRecord {
 
 #[derive(Deserialize)]
 enum AnswerRecord {
-    Written { key: String, entry: EntryRecord, advices: Vec<(String, String)> },
+    Written { key: String, entry: EntryRecord, warnings: Vec<(String, String)> },
     Deleted { key: String, previous_version: u64 },
 }
 
 impl From<RequestRecord> for request::RequestRecord {
     fn from(it: RequestRecord) -> Self {
         let answer = match it.answer {
-            AnswerRecord::Written { key, entry, advices } => {
-                request::AnswerRecord::Written(WrittenRecord { key, entry: entry.into(), advices })
+            AnswerRecord::Written { key, entry, warnings } => {
+                request::AnswerRecord::Written(WrittenRecord { key, entry: entry.into(), warnings })
             }
             AnswerRecord::Deleted { key, previous_version } => {
                 request::AnswerRecord::Deleted(DeletedRecord { key, previous_version })

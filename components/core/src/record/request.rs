@@ -13,8 +13,8 @@ use crate::{
     rounds::{Round, rows::RoundRecord},
     row::{damaged, decode_either, digest, encode, list_to_store, stored_key},
     store::{
-        advice::{Advice, AdviceCode},
         expiry::Expiry,
+        warning::{Warning, WarningCode},
     },
 };
 
@@ -39,7 +39,7 @@ pub(super) enum AnswerRecord {
 pub(super) struct WrittenRecord {
     pub(super) key: String,
     pub(super) entry: EntryRecord,
-    pub(super) advices: Vec<(String, String)>,
+    pub(super) warnings: Vec<(String, String)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -49,23 +49,25 @@ pub(super) struct DeletedRecord {
 }
 
 impl WrittenRecord {
-    fn new(Written { entry, advices }: &Written) -> Self {
-        let advices = advices.iter();
+    fn new(Written { entry, warnings }: &Written) -> Self {
+        let warnings = warnings.iter();
         Self {
             key: entry.key.as_str().to_owned(),
             entry: EntryRecord::new(entry),
-            advices: advices.map(|it| (it.code.as_str().to_owned(), it.message.clone())).collect(),
+            warnings: warnings
+                .map(|it| (it.code.as_str().to_owned(), it.message.clone()))
+                .collect(),
         }
     }
 
     fn into_written(self) -> Result<Written, Error> {
-        let advices = self.advices.into_iter().map(|(code, message)| {
-            let code = AdviceCode::ALL.into_iter().find(|it| it.as_str() == code);
-            let code = code.ok_or_else(|| damaged("advice is not known"))?;
-            Ok::<_, Error>(Advice { code, message })
+        let warnings = self.warnings.into_iter().map(|(code, message)| {
+            let code = WarningCode::ALL.into_iter().find(|it| it.as_str() == code);
+            let code = code.ok_or_else(|| damaged("warning is not known"))?;
+            Ok::<_, Error>(Warning { code, message })
         });
         Ok(Written {
-            advices: advices.collect::<Result<_, _>>()?,
+            warnings: warnings.collect::<Result<_, _>>()?,
             entry: self.entry.into_entry(stored_key(&self.key)?)?,
         })
     }

@@ -19,8 +19,8 @@ use crate::{
     store::{
         self, Entry, Totals,
         access::{Access, AccessChange},
-        advice,
         expiry::Expiry,
+        warning,
     },
     time::Timestamp,
     tokens::Tokens,
@@ -50,9 +50,9 @@ impl<B: Bucket> Opened<'_, B> {
         let mut draft = Draft::new(self)?;
         draft.write(current.as_ref(), &new, write.value.clone())?;
         let others = current.is_none().then(|| self.others(&[])).transpose()?;
-        let advices = self.advices(&write.value, &new, totals, others.as_ref());
+        let warnings = self.warnings(&write.value, &new, totals, others.as_ref());
         let revision = draft.revision;
-        let reply = Reply::Written(Written { entry: new, advices });
+        let reply = Reply::Written(Written { entry: new, warnings });
         let request = answer_row(asked, revision, &reply)?;
         draft.commit(reply, request)
     }
@@ -129,8 +129,8 @@ impl<B: Bucket> Opened<'_, B> {
         for (write, entry, old) in planned {
             draft.write(old.as_ref(), &entry, write.value.clone())?;
             let others = others.as_ref().filter(|_| old.is_none());
-            let advices = self.advices(&write.value, &entry, totals, others);
-            done.written.push(Written { entry, advices });
+            let warnings = self.warnings(&write.value, &entry, totals, others);
+            done.written.push(Written { entry, warnings });
         }
         let (revision, reply) = (draft.revision, Reply::BatchWritten(done));
         let request = answer_row(asked, revision, &reply)?;
@@ -264,22 +264,22 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     /// Remarks on what was written as `entry`; `others` when its key is new.
-    fn advices(
+    fn warnings(
         &self,
         value: &str,
         entry: &Entry,
         totals: Totals,
         others: Option<&Others>,
-    ) -> Vec<advice::Advice> {
-        let mut advices = advice::on_value(&self.meta.limits, totals, entry.value_tokens, value);
+    ) -> Vec<warning::Warning> {
+        let mut warnings = warning::on_value(&self.meta.limits, totals, entry.value_tokens, value);
         if let Some(Others { entries, namespace }) = others {
             let is_convention = match namespace {
                 Some(own) => own.keys.is_empty() || own.has(&entry.key),
                 None => Namespace::template_has(&entry.key),
             };
-            advices.extend(advice::on_new_key(&entry.key, is_convention, entries, self.now));
+            warnings.extend(warning::on_new_key(&entry.key, is_convention, entries, self.now));
         }
-        advices
+        warnings
     }
 }
 

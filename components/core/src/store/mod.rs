@@ -4,12 +4,12 @@
 //! extends an entry (spec 7) has files of its own here.
 
 pub mod access;
-pub mod advice;
 pub mod expiry;
 pub mod history;
 pub mod redaction;
 mod sensitive;
 pub mod snapshot;
+pub mod warning;
 
 use crate::{
     Error, error::StoreLimit, key::Key, kv::Revision, participant::Participant, time::Timestamp,

@@ -8,7 +8,7 @@ use shared_context_core::{
     store::{
         Limits,
         access::{Access, AccessRule},
-        advice::STALE_AFTER_MS,
+        warning::STALE_AFTER_MS,
     },
     tokens::Tokens,
 };
@@ -198,7 +198,7 @@ fn a_full_store_names_only_keys_that_are_there() {
 }
 
 #[test]
-fn advices_name_only_keys_that_are_there() {
+fn warnings_name_only_keys_that_are_there() {
     let host = session(Config::default());
     write(&host, "other_inv", "1");
     write(&host, "inv_old", "1");
@@ -206,7 +206,7 @@ fn advices_name_only_keys_that_are_there() {
     let new = a_write("inv_other", "1", WriteOptions::default());
     for (who, told) in [(LIMITED, vec!["inv_old"]), (WHOLE, vec!["inv_old", "other_inv"])] {
         let Reply::Written(it) = ask(&host, who, &new).reply else { panic!() };
-        let text: Vec<String> = it.advices.into_iter().map(|it| it.message).collect();
+        let text: Vec<String> = it.warnings.into_iter().map(|it| it.message).collect();
         let text = text.join("\n");
         let named = ["inv_old", "other_inv"].into_iter().filter(|it| text.contains(it));
         assert_eq!(named.collect::<Vec<_>>(), told, "{text}");

@@ -5,7 +5,7 @@ use shared_context_core::{
     Command, Delete, Error, Key, Line, Prefix, Reply, RequestId, Write,
     port::Revision,
     reply::{Deleted as DeletedReply, Written as WrittenReply},
-    store::advice::Advice,
+    store::warning::Warning,
     time::Timestamp,
 };
 
@@ -190,7 +190,7 @@ fn sent_delete(it: wit::BatchDelete) -> SentDelete {
     SentDelete { key, if_version, if_revision }
 }
 
-fn written(WrittenReply { entry, advices }: WrittenReply) -> wit::Written {
+fn written(WrittenReply { entry, warnings }: WrittenReply) -> wit::Written {
     wit::Written {
         key: entry.key.as_str().to_owned(),
         version: entry.version,
@@ -199,12 +199,12 @@ fn written(WrittenReply { entry, advices }: WrittenReply) -> wit::Written {
         value_tokens: entry.value_tokens.0,
         revision: entry.revision.0,
         expires_at_ms: entry.expires_at.map(|it| it.0),
-        advices: advices.into_iter().map(advice).collect(),
+        warnings: warnings.into_iter().map(warning).collect(),
     }
 }
 
-fn advice(it: Advice) -> types::Advice {
-    types::Advice { code: it.code.as_str().to_owned(), message: it.message }
+fn warning(it: Warning) -> types::Warning {
+    types::Warning { code: it.code.as_str().to_owned(), message: it.message }
 }
 
 fn deleted(it: &DeletedReply, Revision(revision): Revision) -> wit::Deleted {

@@ -51,7 +51,7 @@ pub(crate) fn created<E: Engine>(
     Ok(respond::with_text(response, LOCATION, format!("/v1/sessions/{session}")))
 }
 
-/// `POST …/participants`: hands out a participant's credential.
+/// `POST …/credentials`: hands out a participant's credential.
 pub(crate) async fn mint_credential<E: Engine>(
     call: &Call<'_, E>,
 ) -> Result<Response<Bytes>, Failure> {

@@ -159,7 +159,7 @@ static OWN: [Operation; 22] = [
     // A session may have this name, too: the method tells.
     admin(Method::POST, "/v1/sessions/import", Endpoint::ImportSession, &["session_id"]),
     session(Method::GET, "/v1/sessions/{session}/export", Endpoint::ExportSession, &[]),
-    session(Method::POST, "/v1/sessions/{session}/participants", Endpoint::MintCredential, &[]),
+    session(Method::POST, "/v1/sessions/{session}/credentials", Endpoint::MintCredential, &[]),
     session(Method::POST, "/v1/sessions/{session}/shared_context", Endpoint::CallTool, &[]),
     session(Method::POST, "/v1/sessions/{session}/memory", Endpoint::UseMemory, &[]),
     session(Method::GET, "/v1/sessions/{session}/entries", Endpoint::ListEntries, &["prefix"]),

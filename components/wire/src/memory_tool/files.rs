@@ -71,11 +71,11 @@ impl Entry {
 #[derive(Deserialize)]
 struct Written {
     #[serde(default)]
-    advices: Vec<Advice>,
+    warnings: Vec<Warning>,
 }
 
 #[derive(Deserialize)]
-struct Advice {
+struct Warning {
     code: String,
     message: String,
 }
@@ -213,12 +213,12 @@ fn yes() -> bool {
 }
 
 /// What there is to remark on a write, a line each.
-fn remarks(Written { advices }: Written) -> String {
+fn remarks(Written { warnings }: Written) -> String {
     let mut remarks = String::new();
     // An agent names files as it likes: no convention is there to be kept.
-    for advice in advices.iter().filter(|it| it.code != "OUTSIDE_NAMESPACE") {
+    for warning in warnings.iter().filter(|it| it.code != "OUTSIDE_NAMESPACE") {
         remarks.push_str("\nNote: ");
-        remarks.push_str(&advice.message);
+        remarks.push_str(&warning.message);
     }
     remarks
 }

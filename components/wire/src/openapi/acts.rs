@@ -100,7 +100,7 @@ fn remark(id: &str) -> &'static str {
         "read_state" => {
             "While a round is open its state stands still; open_round tells that there is one."
         }
-        "redact" => {
+        "redact_entry" => {
             "Current value, history and snapshots, in one step; with revision only the value \
              written there."
         }

@@ -27,7 +27,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
             ..about
         },
         Endpoint::ReadEntry => About {
-            id: "read",
+            id: "read_entry",
             summary: "Read the value of one key.",
             headers: &["if_none_match"],
             responses: with_unchanged(tool_response("read", &["ETag"])),
@@ -36,7 +36,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         },
         Endpoint::WriteEntry => write(),
         _ => About {
-            id: "delete",
+            id: "delete_entry",
             summary: "Remove one key.",
             headers: &["if_match", "if_none_match_change", "idempotency_key"],
             responses: tool_response("delete", &[]),
@@ -92,7 +92,7 @@ fn write() -> About {
     let mut responses = response("201", "Created.", written(), &["ETag"]);
     responses.append(&mut response("200", "Overwritten.", written(), &["ETag"]));
     About {
-        id: "write",
+        id: "write_entry",
         tag: "entries",
         summary: "Create or overwrite one key.",
         description: "A body without Content-Type is text. When the entry expires, who may read \

@@ -246,7 +246,7 @@ proptest! {
 /// part for thirty days: who had stolen it had as long.
 #[test]
 fn no_credential_begets_one_that_outlives_it() {
-    const MINT: &str = "POST /v1/sessions/s/participants";
+    const MINT: &str = "POST /v1/sessions/s/credentials";
     let bench = Bench::new();
     let asked = r#"{"participant":"orchestrator","ttl_seconds":600}"#;
     let minted = bench.check_as(ADMIN_KEY, MINT, &[], asked, 201, "2026-02-20T14:40:00Z").json();
@@ -269,7 +269,7 @@ fn no_credential_begets_one_that_outlives_it() {
 #[test]
 fn no_subagent_begets_a_credential() {
     let bench = Bench::new();
-    let mint = "POST /v1/sessions/s/participants";
+    let mint = "POST /v1/sessions/s/credentials";
     let asked = r#"{"participant":"subagent:a","keys":["inv_*"]}"#;
     let minted = bench.check_as(&bench.orchestrator, mint, &[], asked, 201, "").json();
     let limited = minted["credential"].as_str().unwrap();

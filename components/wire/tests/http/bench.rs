@@ -233,7 +233,7 @@ impl Bench {
     /// Mints a credential as the admin.
     pub(crate) fn mint(&self, session: &str, participant: &str) -> String {
         let body = format!(r#"{{"participant":"{participant}"}}"#);
-        let target = format!("POST /v1/sessions/{session}/participants");
+        let target = format!("POST /v1/sessions/{session}/credentials");
         let seen = self.send(ADMIN_KEY, &target, &[], body);
         assert_eq!(seen.status, 201, "{seen:?}");
         seen.json()["credential"].as_str().unwrap().to_owned()

@@ -291,7 +291,7 @@ fn a_credential_of_another_database_is_void() {
 #[test]
 fn a_credential_within_its_leeway_begets_none_that_outlives_it() {
     let bench = Bench::new();
-    let (mint, body) = ("POST /v1/sessions/s/participants", r#"{"participant":"subagent:a"}"#);
+    let (mint, body) = ("POST /v1/sessions/s/credentials", r#"{"participant":"subagent:a"}"#);
     let expires_at = payload(&bench.orchestrator)["exp"].as_u64().unwrap();
     for after_ms in [0, 999, 29_999] {
         bench.engine.now_ms.store(expires_at * 1_000 + after_ms, Ordering::SeqCst);
@@ -306,7 +306,7 @@ fn a_credential_within_its_leeway_begets_none_that_outlives_it() {
 #[test]
 fn no_subagent_is_named_like_a_role() {
     let bench = Bench::new();
-    let mint = "POST /v1/sessions/s/participants";
+    let mint = "POST /v1/sessions/s/credentials";
     for name in ["orchestrator", "Orchestrator", "orchestrator:1", "ADMIN", "review:admin"] {
         let body = format!(r#"{{"participant":"subagent:{name}"}}"#);
         for token in [ADMIN_KEY, &bench.orchestrator] {
@@ -319,7 +319,7 @@ fn no_subagent_is_named_like_a_role() {
 fn a_void_credential_begets_no_new_one() {
     let bench = Bench::new();
     bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/revoke", &[], "", 200, "");
-    let mint = "POST /v1/sessions/s/participants";
+    let mint = "POST /v1/sessions/s/credentials";
     let body = r#"{"participant":"subagent:a"}"#;
     bench.check_as(&bench.orchestrator, mint, &[], body, 401, "UNAUTHENTICATED");
 }

@@ -136,7 +136,7 @@ fn the_described_examples_are_what_the_server_takes_and_gives() {
             ("get", "/audit"),
             ("get", "/prompt"),
             ("get", "/export"),
-            ("post", "/participants"),
+            ("post", "/credentials"),
         ],
     );
     let import = at("post", "/v1/sessions/import");
@@ -195,7 +195,7 @@ fn members(value: &Value) -> Vec<String> {
             let mut names: Vec<String> = object
                 .iter()
                 // These depend on the values.
-                .filter(|(name, _)| *name != "advices" && !name.starts_with("sha256:"))
+                .filter(|(name, _)| *name != "warnings" && !name.starts_with("sha256:"))
                 .flat_map(|(name, value)| {
                     let inner = members(value).into_iter().map(move |it| format!("{name}.{it}"));
                     std::iter::once(name.clone()).chain(inner)

@@ -97,7 +97,7 @@ fn a_new_credential_is_no_new_allowance() {
             RateLimit { per_second: one, burst: one.saturating_add(2), ..RateLimit::default() };
         Options { rate_limit: Some(limit), ..options }
     });
-    let mint = "POST /v1/sessions/s/participants";
+    let mint = "POST /v1/sessions/s/credentials";
     let body = r#"{"participant":"subagent:analysis"}"#;
     let minted = bench.check_as(&bench.orchestrator, mint, &[], body, 201, "").json();
     let list = "GET /v1/sessions/s/entries";

@@ -319,7 +319,7 @@ fn a_limited_credential_has_a_part_of_the_memory() {
     let mut bench = Bench::new();
     bench.check_memory(&create("/memories/plan", "secret plan"), false, "created");
     let body = r#"{"participant":"subagent:analysis","keys":["inv_*"]}"#;
-    let target = "POST /v1/sessions/s/participants";
+    let target = "POST /v1/sessions/s/credentials";
     let minted = bench.check_as(ADMIN_KEY, target, &[], body, 201, "").json();
     minted["credential"].as_str().unwrap().clone_into(&mut bench.agent);
     bench.check_memory(&create("/memories/inv_cause", "pool size"), false, "created");

@@ -73,7 +73,7 @@ fn a_credential_of_one_scope_opens_nothing_of_the_other() {
         "GET /v1/sessions/s/entries/scope",
         "GET /v1/sessions/s/changes",
         "POST /v1/sessions/s/shared_context",
-        "POST /v1/sessions/s/participants",
+        "POST /v1/sessions/s/credentials",
         "DELETE /v1/sessions/s",
     ] {
         bench.check_as(&project, target, &[], "", 401, "the credential is for project s");

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::bench::{ADMIN_KEY, Bench};
 
-const MINT: &str = "POST /v1/sessions/s/participants";
+const MINT: &str = "POST /v1/sessions/s/credentials";
 
 #[test]
 fn a_created_session_comes_with_its_orchestrators_credential() {

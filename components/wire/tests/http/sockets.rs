@@ -279,7 +279,7 @@ fn a_socket_ends_when_its_credential_expires() {
     let bench = bench();
     let body = r#"{"participant":"subagent:brief","ttl_seconds":60}"#;
     let minted =
-        bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/participants", &[], body, 201, "").json();
+        bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/credentials", &[], body, 201, "").json();
     let (_, mut socket) = bench.socket(minted["credential"].as_str().unwrap(), "");
     bench.catch_up(&mut socket);
     // A minute, and half a minute for clocks that differ.

@@ -40,7 +40,7 @@ fn what_is_kept_is_small_and_nothing_else_is_taken_for_it() {
     let patterns: Vec<_> =
         (0..PATTERNS_MAX).map(|nth| format!("{prefix}:{nth:x}{name}*")).collect();
     let body = json!({"participant": participant, "keys": patterns}).to_string();
-    let target = format!("POST /v1/sessions/{session}/participants");
+    let target = format!("POST /v1/sessions/{session}/credentials");
     let limited = bench.check_as(ADMIN_KEY, &target, &[], &body, 201, "").json();
     let whole = bench.mint(&session, &participant);
     let filter = format!("?since=1&keys={}", patterns[0]);

@@ -273,7 +273,7 @@ fn a_stream_ends_when_its_credential_expires() {
     let bench = Bench::new();
     let body = r#"{"participant":"subagent:brief","ttl_seconds":60}"#;
     let minted =
-        bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/participants", &[], body, 201, "").json();
+        bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/credentials", &[], body, 201, "").json();
     let (_, mut watch) = bench.watch(minted["credential"].as_str().unwrap(), "", None);
     bench.next(&mut watch).unwrap();
     let mut heartbeats = 0;

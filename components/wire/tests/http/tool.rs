@@ -134,7 +134,7 @@ fn a_reply_the_wire_cannot_read_is_a_failure_of_the_server() {
         }
     }
     let bench = Bench::new();
-    let request = Request::post("/v1/sessions/s/participants")
+    let request = Request::post("/v1/sessions/s/credentials")
         .header("host", "localhost")
         .header("authorization", format!("Bearer {ADMIN_KEY}"))
         .body(Bytes::from_static(br#"{"participant":"subagent:a"}"#))

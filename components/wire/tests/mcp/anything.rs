@@ -39,7 +39,7 @@ impl Place {
     pub(crate) fn of(bench: Bench) -> Self {
         let elsewhere = bench.create("t");
         let invitation = r#"{"participant":"subagent:limited","keys":["scope","inv_*"]}"#;
-        let seen = bench.send(ADMIN_KEY, "POST /v1/sessions/s/participants", &[], invitation);
+        let seen = bench.send(ADMIN_KEY, "POST /v1/sessions/s/credentials", &[], invitation);
         let limited = seen.json()["credential"].as_str().unwrap().to_owned();
         for (session, key, value) in
             [("s", "scope", STORED_VALUE), ("s", HIDDEN_KEY, HIDDEN_VALUE), ("t", "scope", "x")]

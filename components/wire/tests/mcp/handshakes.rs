@@ -83,7 +83,7 @@ fn only_resources_of_the_own_session_can_be_subscribed_to() {
 fn a_credential_for_some_keys_subscribes_to_those_alone() {
     let bench = Bench::new();
     let body = r#"{"participant":"subagent:brief","keys":["inv_*"]}"#;
-    let minted = bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/participants", &[], body, 201, "");
+    let minted = bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/credentials", &[], body, 201, "");
     let token = minted.json()["credential"].as_str().unwrap().to_owned();
     let id = bench.initialize(&token);
     let code = |uri: &str| {

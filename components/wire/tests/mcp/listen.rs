@@ -252,7 +252,7 @@ fn what_is_hidden_from_the_caller_is_not_told_until_it_is_shown() {
 fn a_credential_for_some_keys_hears_of_those_alone() {
     let bench = Bench::new();
     let body = r#"{"participant":"subagent:brief","keys":["inv_*"]}"#;
-    let minted = bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/participants", &[], body, 201, "");
+    let minted = bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/credentials", &[], body, 201, "");
     let token = minted.json()["credential"].as_str().unwrap().to_owned();
     let inv = "session://s/entries/inv_1";
     let mut asked = everything();

@@ -27,7 +27,7 @@ fn check_error(bench: &Bench, watch: &mut Watch, code: &str) {
 fn a_stream_ends_with_an_error_when_its_credential_expires() {
     let bench = Bench::new();
     let body = r#"{"participant":"subagent:brief","ttl_seconds":60}"#;
-    let minted = bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/participants", &[], body, 201, "");
+    let minted = bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/credentials", &[], body, 201, "");
     let token = minted.json()["credential"].as_str().unwrap().to_owned();
     let mut watch = bench.listen(&token, &json!(1), &everything());
     bench.next(&mut watch).unwrap();

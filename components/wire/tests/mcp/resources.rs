@@ -286,7 +286,7 @@ fn what_the_caller_may_not_see_is_told_as_what_there_is_not() {
     // Hidden by the credential.
     bench.write("scope");
     let invite = r#"{"participant":"subagent:b","keys":["findings_*"]}"#;
-    let target = "POST /v1/sessions/s/participants";
+    let target = "POST /v1/sessions/s/credentials";
     let minted = bench.check_as(&bench.orchestrator, target, &[], invite, 201, "");
     let limited = minted.json()["credential"].as_str().unwrap().to_owned();
     is_not_found(&bench, &limited, "session://s/entries/scope");

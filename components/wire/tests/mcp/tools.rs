@@ -15,13 +15,13 @@ fn told(result: &Value) -> (Value, bool) {
 }
 
 #[track_caller]
-fn refused(bench: &Bench, token: &str, name: &str, arguments: Value, code: &str, advice: &str) {
+fn refused(bench: &Bench, token: &str, name: &str, arguments: Value, code: &str, warning: &str) {
     let params = json!({"name": name, "arguments": arguments});
     let (told, is_error) = told(&bench.modern_result(token, "tools/call", params));
     assert!(is_error, "{told}");
     assert_eq!(told["error"]["code"], code, "{told}");
     let message = told["error"]["message"].as_str().unwrap();
-    assert!(message.contains(advice), "{message}");
+    assert!(message.contains(warning), "{message}");
 }
 
 #[test]
@@ -251,18 +251,18 @@ fn agents_agree_on_a_state_in_rounds() {
 #[test]
 fn a_tool_takes_no_action_that_it_does_not_list() {
     let bench = Bench::new();
-    let check = |token: &str, tool: &str, action: &str, advice: &str| {
+    let check = |token: &str, tool: &str, action: &str, warning: &str| {
         let arguments = json!({"action": action, "session": "s"});
-        refused(&bench, token, tool, arguments, "MALFORMED_REQUEST", advice);
+        refused(&bench, token, tool, arguments, "MALFORMED_REQUEST", warning);
     };
     for action in ["list_keys", "write", "delete", "redact"] {
-        let advice = "delta_rounds has no action";
-        check(&bench.orchestrator, "delta_rounds", action, advice);
+        let warning = "delta_rounds has no action";
+        check(&bench.orchestrator, "delta_rounds", action, warning);
         check(ADMIN_KEY, "delta_rounds", action, "call the tool shared_context");
     }
     for action in ["open_round", "propose_deltas", "close_round", "read_state", "redact_rounds"] {
-        let advice = "shared_context has no action";
-        check(&bench.orchestrator, "shared_context", action, advice);
+        let warning = "shared_context has no action";
+        check(&bench.orchestrator, "shared_context", action, warning);
         check(&bench.agent, "shared_context", action, "call the tool delta_rounds");
     }
     for tool in ["shared_context", "delta_rounds"] {

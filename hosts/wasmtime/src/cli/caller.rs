@@ -121,7 +121,7 @@ pub(crate) fn mint_for_keys(
 ) -> Result<Vec<u8>, Problem> {
     let keys = Some(keys).filter(|it| !it.is_empty());
     let body = json!({"participant": participant, "ttl_seconds": ttl_seconds, "keys": keys});
-    let path = ["v1", "sessions", session, "participants"];
+    let path = ["v1", "sessions", session, "credentials"];
     let admin = server.admin()?;
     server.send(&server.client.post(&path, body.to_string()), Some(&admin))
 }

@@ -140,7 +140,7 @@ impl Check {
         let mut text = output.wrapped(&first, &indent, &plain(found)) + "\n";
         if let Some(next) = next {
             let first = format!("{indent}{BOLD}next:{BOLD:#} ");
-            text.push_str(&output.advice(&first, &indent, &plain(next)));
+            text.push_str(&output.warning(&first, &indent, &plain(next)));
             text.push('\n');
         }
         text

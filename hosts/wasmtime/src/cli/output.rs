@@ -114,8 +114,8 @@ impl Output {
     }
 
     /// The same for what to do next; commands in it stay as they are pasted.
-    pub(crate) fn advice(self, first: &str, indent: &str, text: &str) -> String {
-        advice(text, &self.indented(first, indent))
+    pub(crate) fn warning(self, first: &str, indent: &str, text: &str) -> String {
+        warning(text, &self.indented(first, indent))
     }
 
     /// A stored value, wrapped and indented; of a longer one its first `lines_max`
@@ -156,7 +156,7 @@ pub(crate) fn problem(problem: &Problem, is_json: bool) {
             let (first, indent) = (" ".repeat(7), " ".repeat(7));
             let options = textwrap::Options::new(width);
             let options = options.initial_indent(&first).subsequent_indent(&indent);
-            advice(text, &options).trim_start().to_owned()
+            warning(text, &options).trim_start().to_owned()
         }
         // A log takes lines as they are.
         None => text.to_owned(),
@@ -174,7 +174,7 @@ pub(crate) fn problem(problem: &Problem, is_json: bool) {
 
 /// Wraps `text`, but for lines that begin with two spaces: those are commands, which
 /// cannot be pasted in pieces.
-fn advice(text: &str, options: &textwrap::Options<'_>) -> String {
+fn warning(text: &str, options: &textwrap::Options<'_>) -> String {
     let mut lines = text.split('\n');
     let mut wrapped = textwrap::fill(lines.next().unwrap_or_default(), options);
     let indent = options.subsequent_indent;

@@ -127,6 +127,26 @@ fn every_action_has_typed_functions_that_take_each_of_its_members() {
     assert!(functions.is_empty(), "no action is {:?}", functions.keys());
 }
 
+/// The table of the glossary that gives the names of each operation in every interface.
+#[test]
+fn the_glossary_has_the_names_of_every_operation() {
+    let glossary = include_str!("../../../../docs/GLOSSARY.md");
+    let api = include_str!("../../../../components/wire/openapi.json");
+    let names = |cell: &str| -> Vec<String> {
+        cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    };
+    for (action, typed) in FUNCTIONS {
+        let row = glossary.lines().find(|it| it.starts_with(&format!("| `{action}` |")));
+        let Some(row) = row else { panic!("the glossary has no row for {action}") };
+        let cells: Vec<&str> = row.split('|').collect();
+        assert_eq!(names(cells[2]), *typed, "{action}");
+        for operation in names(cells[3]) {
+            let named = format!("\"operationId\": \"{operation}\"");
+            assert!(api.contains(&named), "{action}: HTTP has no {operation}");
+        }
+    }
+}
+
 #[test]
 fn every_typed_function_is_called_by_a_test() {
     for name in typed_functions().keys() {

@@ -77,8 +77,8 @@ pub(crate) fn found(it: &store::Found) -> Value {
 }
 
 pub(crate) fn written(it: &store::Written) -> Value {
-    let advices: Vec<Value> =
-        it.advices.iter().map(|it| json!({"code": it.code, "message": it.message})).collect();
+    let warnings: Vec<Value> =
+        it.warnings.iter().map(|it| json!({"code": it.code, "message": it.message})).collect();
     said(json!({
         "key": it.key,
         "version": it.version,
@@ -87,7 +87,7 @@ pub(crate) fn written(it: &store::Written) -> Value {
         "value_size_tokens": it.value_tokens,
         "revision": it.revision,
         "expires_at": it.expires_at_ms.map(time),
-        "advices": (!advices.is_empty()).then_some(advices),
+        "warnings": (!warnings.is_empty()).then_some(warnings),
     }))
 }
 

@@ -25,7 +25,7 @@ fn writes_are_the_same() {
     let typed = call!(it, store.call_write(AGENT, "scope", &long, &plain, Some("once"))).unwrap();
     let request = json!({"action": "write", "key": "scope", "value": long, "request_id": "once"});
     assert_eq!(forms::written(&typed), it.json(AGENT, request.clone()));
-    assert_eq!(typed.advices[0].code, "DISTILL");
+    assert_eq!(typed.warnings[0].code, "DISTILL");
     let again = call!(it, store.call_write(AGENT, "scope", &long, &plain, Some("once"))).unwrap();
     assert_eq!(forms::written(&again), it.json(AGENT, request));
     assert_eq!(again.revision, typed.revision, "a retry changes nothing");

@@ -166,7 +166,7 @@ impl<S: Server> Target for OverHttp<S> {
         let token = if participant == ADMIN {
             ADMIN_KEY.to_owned()
         } else {
-            let target = format!("/v1/sessions/{}/participants", segment(session(scope)?));
+            let target = format!("/v1/sessions/{}/credentials", segment(session(scope)?));
             let keys = Some(keys).filter(|it| !it.is_empty());
             let body = json!({"participant": participant, "keys": keys}).to_string();
             let minted = self.post(target, ADMIN_KEY, body.into_bytes())?;

@@ -64,7 +64,7 @@ impl Model {
             Ok(new) => {
                 let mut next = self.begun(clock);
                 next.put(who, &new);
-                let written = Written { entry: new.entry, advices: Vec::new() };
+                let written = Written { entry: new.entry, warnings: Vec::new() };
                 match view.check_totals(&next) {
                     Err(code) => (Err(code), None),
                     Ok(()) => next.done(who, id, command, Reply::Written(written)),
@@ -118,7 +118,7 @@ impl Model {
         }
         for new in plans.into_iter().flatten() {
             next.put(who, &new);
-            done.written.push(Written { entry: new.entry, advices: Vec::new() });
+            done.written.push(Written { entry: new.entry, warnings: Vec::new() });
         }
         match view.check_totals(&next) {
             Err(code) => (Err(code), None),

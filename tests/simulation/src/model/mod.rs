@@ -3,7 +3,7 @@
 //!
 //! [`place`] is the way in: a bucket, and what a command must answer and make of
 //! it. Of [`rounds`] it has no model: what changes make of them is taken from storage and
-//! held to invariants. Leaves out the advices of writes, exact token counts, and what the
+//! held to invariants. Leaves out the warnings of writes, exact token counts, and what the
 //! audit trail forgets after 4,096 commits, which tests of the core hold.
 //!
 //! Invariant: it shares no rule with the core, only the types of questions and

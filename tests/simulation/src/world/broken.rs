@@ -126,7 +126,7 @@ impl World {
             return None;
         }
         let (entry, revision) = (held.entry.clone(), held.entry.revision);
-        let reply = core::Reply::Written(Written { entry, advices: Vec::new() });
+        let reply = core::Reply::Written(Written { entry, warnings: Vec::new() });
         let body = codec::to_json(&Outcome { revision, reply, next_expiry: None }).into_bytes();
         Some(Reply {
             revision: revision.0,

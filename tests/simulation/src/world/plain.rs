@@ -37,15 +37,15 @@ pub(super) fn is_unchanged(body: &Value) -> bool {
     body.get("unchanged") == Some(&Value::Bool(true))
 }
 
-/// A reply as far as the model knows of it: without advices, and what has no order
+/// A reply as far as the model knows of it: without warnings, and what has no order
 /// of its own in one.
 pub(super) fn plain(body: &Value) -> Value {
     let mut body = body.clone();
     let Some(members) = body.as_object_mut() else { return body };
-    members.remove("advices");
+    members.remove("warnings");
     for written in members.get_mut("written").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Some(written) = written.as_object_mut() {
-            written.remove("advices");
+            written.remove("warnings");
         }
     }
     if let Some(digests) = members.get_mut("digests").and_then(Value::as_array_mut) {

@@ -354,8 +354,8 @@ fn created(host: &TestHost, config: &Config) -> Model {
 fn told(answer: Result<Outcome, Error>) -> Answer {
     let Outcome { revision, mut reply, .. } = answer.map_err(|err| err.code())?;
     match &mut reply {
-        Reply::Written(it) => it.advices.clear(),
-        Reply::BatchWritten(it) => it.written.iter_mut().for_each(|it| it.advices.clear()),
+        Reply::Written(it) => it.warnings.clear(),
+        Reply::BatchWritten(it) => it.written.iter_mut().for_each(|it| it.warnings.clear()),
         Reply::Redacted(it) => it.digests.sort_unstable(),
         _ => {}
     }

@@ -32,7 +32,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// What to do, for operators. There is no value in it.
-    fn advice(&self) -> String {
+    fn warning(&self) -> String {
         let text = match self {
             Self::StoreTableFull => {
                 "too many key-value stores are open in one instance: close those that the app's \
@@ -63,6 +63,6 @@ impl StoreError {
 
 impl From<StoreError> for KvError {
     fn from(error: StoreError) -> Self {
-        Self(error.advice())
+        Self(error.warning())
     }
 }

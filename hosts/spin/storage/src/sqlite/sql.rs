@@ -62,7 +62,7 @@ impl SqlError {
     }
 
     /// What to do, for operators. There is no value in it.
-    fn advice(&self) -> String {
+    fn warning(&self) -> String {
         let text = match self {
             Self::NoSuchDatabase => {
                 "Spin has no SQLite database \"default\": define [sqlite_database.default] in the \
@@ -84,14 +84,14 @@ impl SqlError {
             Self::DatabaseFull => {
                 "the SQLite database \"default\" is full: give it more room, or delete sessions"
             }
-            Self::Io(text) => return Self::advice_on(text),
+            Self::Io(text) => return Self::warning_on(text),
         };
         text.to_owned()
     }
 
-    /// The same, from what `SQLite` says: the advice is a guess, its text is not.
-    fn advice_on(text: &str) -> String {
-        let advices = [
+    /// The same, from what `SQLite` says: the warning is a guess, its text is not.
+    fn warning_on(text: &str) -> String {
+        let warnings = [
             ("disk is full", "free space where the database lies"),
             ("locked", "find out what else holds the database for seconds, or let fewer write"),
             ("readonly", "let Spin write the database's file and the folder it lies in"),
@@ -100,17 +100,17 @@ impl SqlError {
             ("not a database", "stop Spin and restore the database from a backup"),
             ("result exceeds", "delete snapshots of this session, or keep less of its past"),
         ];
-        let advice = advices.iter().find(|(sign, _)| text.contains(sign));
-        let advice = advice.map_or(
+        let warning = warnings.iter().find(|(sign, _)| text.contains(sign));
+        let warning = warning.map_or(
             "look at the disk, or at the server, of [sqlite_database.default]",
-            |(_, advice)| advice,
+            |(_, warning)| warning,
         );
-        format!("SQLite failed: {text}: {advice}")
+        format!("SQLite failed: {text}: {warning}")
     }
 }
 
 impl From<SqlError> for KvError {
     fn from(error: SqlError) -> Self {
-        Self(error.advice())
+        Self(error.warning())
     }
 }

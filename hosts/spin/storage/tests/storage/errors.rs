@@ -13,16 +13,16 @@ fn io(text: &str) -> SqlError {
     SqlError::Io(text.to_owned())
 }
 
-/// Holds that all that can fail fails with `advice` somewhere in its text.
+/// Holds that all that can fail fails with `warning` somewhere in its text.
 #[track_caller]
-fn check(error: &SqlError, advice: &str) {
+fn check(error: &SqlError, warning: &str) {
     let database = Database::in_memory();
     let kv = SqliteKv::new(database.clone());
     commit(&kv, "a", vec![put("meta", "1")]);
     let mut bucket = kv.open("a").unwrap();
     database.fails(Some((When::Before, error.clone())));
     let KvError(text) = kv.open("a").map(drop).unwrap_err();
-    assert!(text.contains(advice), "{text}");
+    assert!(text.contains(warning), "{text}");
     let failed = || KvError(text.clone());
     assert_eq!(bucket.get("k/a"), Err(ReadError::Failed(failed())));
     assert_eq!(bucket.scan("", None, 9), Err(ReadError::Failed(failed())));
@@ -46,7 +46,7 @@ fn what_spin_refuses_tells_what_to_write_into_which_file() {
 
 #[test]
 fn what_sqlite_says_is_told_with_what_to_do() {
-    for (text, advice) in [
+    for (text, warning) in [
         ("database or disk is full", "free space"),
         ("database is locked", "what else holds the database"),
         ("attempt to write a readonly database", "let Spin write"),
@@ -57,7 +57,7 @@ fn what_sqlite_says_is_told_with_what_to_do() {
         ("disk I/O error", "look at the disk, or at the server"),
     ] {
         check(&io(text), text);
-        check(&io(text), advice);
+        check(&io(text), warning);
     }
 }
 
@@ -103,7 +103,7 @@ fn rows_that_others_wrote_are_refused() {
 
 #[test]
 fn what_the_key_value_store_refuses_tells_what_to_do() {
-    for (error, advice) in [
+    for (error, warning) in [
         (StoreError::StoreTableFull, "close those"),
         (StoreError::NoSuchStore, "define [key_value_store.default]"),
         (StoreError::AccessDenied, "key_value_stores = [\"default\"]"),
@@ -115,7 +115,7 @@ fn what_the_key_value_store_refuses_tells_what_to_do() {
         let mut bucket = kv.open("a").unwrap();
         store.fails.replace(Some(error));
         let KvError(text) = kv.open("a").map(drop).unwrap_err();
-        assert!(text.contains(advice), "{text}");
+        assert!(text.contains(warning), "{text}");
         let failed = || KvError(text.clone());
         assert_eq!(kv.names("", None, 9), Err(failed()));
         assert_eq!(kv.revision("a"), Err(failed()));

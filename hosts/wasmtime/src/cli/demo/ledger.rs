@@ -24,8 +24,8 @@ pub(super) struct Ledger {
     pub(super) revisions: BTreeSet<u64>,
     /// Calls by participant.
     pub(super) calls: BTreeMap<&'static str, u64>,
-    /// Advices by code.
-    pub(super) advices: BTreeMap<String, u64>,
+    /// Warnings by code.
+    pub(super) warnings: BTreeMap<String, u64>,
 }
 
 impl Ledger {
@@ -39,9 +39,10 @@ impl Ledger {
                 self.revisions.insert(revision);
                 let version = number("version").unwrap_or_default();
                 self.entries.insert(key.to_owned(), (version, who.to_owned(), value.to_owned()));
-                for advice in reply.get("advices").and_then(Value::as_array).into_iter().flatten() {
-                    let code = advice.get("code").and_then(Value::as_str).unwrap_or_default();
-                    count(self.advices.entry(code.to_owned()).or_default());
+                for warning in reply.get("warnings").and_then(Value::as_array).into_iter().flatten()
+                {
+                    let code = warning.get("code").and_then(Value::as_str).unwrap_or_default();
+                    count(self.warnings.entry(code.to_owned()).or_default());
                 }
             }
             ("delete", _) => {
@@ -78,7 +79,7 @@ impl Ledger {
                 "{} stored durably",
                 counted(self.revisions.len().try_into().unwrap_or(0), "change")
             ),
-            format!("advices: {}", listed(&self.advices)),
+            format!("warnings: {}", listed(&self.warnings)),
         ];
         lines
             .iter()

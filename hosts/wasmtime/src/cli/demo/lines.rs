@@ -83,10 +83,10 @@ pub(super) fn reply(
         _ => "done".to_owned(),
     };
     let mut all = block(output, names_width, "", &format!("→ {answer}"));
-    for advice in reply.get("advices").and_then(Value::as_array).into_iter().flatten() {
-        let member = |name| advice.get(name).and_then(Value::as_str).unwrap_or_default();
-        let advice = format!("! {}: {}", plain(member("code")), plain(member("message")));
-        let text = block(output, names_width, "", &advice);
+    for warning in reply.get("warnings").and_then(Value::as_array).into_iter().flatten() {
+        let member = |name| warning.get(name).and_then(Value::as_str).unwrap_or_default();
+        let warning = format!("! {}: {}", plain(member("code")), plain(member("message")));
+        let text = block(output, names_width, "", &warning);
         let _ = write!(all, "\n{YELLOW}{text}{YELLOW:#}");
     }
     all

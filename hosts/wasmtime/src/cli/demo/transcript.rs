@@ -125,7 +125,7 @@ impl Transcript {
         name: &'static str,
     ) -> Result<Participant, Problem> {
         let body = json!({"participant": name}).to_string();
-        let path = ["v1", "sessions", self.session, "participants"];
+        let path = ["v1", "sessions", self.session, "credentials"];
         let call = self.process.client.post(&path, body);
         let body = self.process.client.send(&call, Some(&orchestrator.bearer))?.accepted()?;
         let issued: Issued = parse(&body, &self.process.client)?;
@@ -270,7 +270,7 @@ impl Transcript {
         let calls: u64 = ledger.calls.values().sum();
         let document = json!({
             "calls": calls, "participants": ledger.calls,
-            "advices": ledger.advices, "restarts": restarts, "claims": claims, "facts": facts,
+            "warnings": ledger.warnings, "restarts": restarts, "claims": claims, "facts": facts,
             "total_tokens": listing.total_tokens, "max_tokens": listing.max_tokens,
             "steps": steps,
         });

@@ -235,14 +235,14 @@ impl Failure {
     pub(super) fn line(&self, message: &Message, id: &Id) -> Vec<u8> {
         match self {
             Self::Unknown(problem) if message.method == "tools/call" => {
-                let advice = if message.is_repeatable() {
+                let warning = if message.is_repeatable() {
                     "Send it again: twice is as good as once"
                 } else {
                     "It may have been done or not: read what it was about first, and send it \
                      again only if it was not"
                 };
                 let problem = problem.message();
-                let text = format!("the server did not answer ({problem}). {advice}");
+                let text = format!("the server did not answer ({problem}). {warning}");
                 let failure = json!({"error": {"code": "OUTCOME_UNKNOWN", "message": text}});
                 message::tool_error(id, message.version().is_some(), &failure)
             }

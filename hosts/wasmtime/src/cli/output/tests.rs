@@ -41,11 +41,11 @@ fn what_turns_writing_around_or_is_not_seen_is_shown() {
 
 /// A command that was wrapped ran in pieces when it was pasted.
 #[test]
-fn a_command_in_an_advice_is_not_wrapped() {
+fn a_command_in_a_warning_is_not_wrapped() {
     let output = Output { is_json: false, width: 40 };
     let command = format!("  shared-context serve --data /{} --accept-loss", "x".repeat(40));
     let text = format!("restore from a backup what was kept together; or begin by:\n{command}");
-    let told = output.advice("next: ", "      ", &text);
+    let told = output.warning("next: ", "      ", &text);
     assert_eq!(told.lines().count(), 3, "{told}");
     assert_eq!(told.lines().last().unwrap(), format!("      {command}"));
     assert!(told.lines().take(2).all(|it| it.chars().count() <= 40), "{told}");

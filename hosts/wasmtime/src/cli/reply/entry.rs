@@ -61,12 +61,12 @@ pub(crate) struct Written {
     #[serde(flatten)]
     pub(crate) entry: Entry,
     #[serde(default)]
-    pub(crate) advices: Vec<Advice>,
+    pub(crate) warnings: Vec<Warning>,
 }
 
 /// A remark on a write.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Advice {
+pub(crate) struct Warning {
     pub(crate) code: String,
     pub(crate) message: String,
 }
@@ -200,7 +200,7 @@ impl Human for Written {
             "{GREEN}✓{GREEN:#} {BOLD}{key}{BOLD:#} version {version} written: {tokens}, \
              revision {revision}\n"
         );
-        for Advice { code, message } in &self.advices {
+        for Warning { code, message } in &self.warnings {
             let _ = writeln!(text, "{YELLOW}! {}{YELLOW:#} {}", plain(code), plain(message));
         }
         text

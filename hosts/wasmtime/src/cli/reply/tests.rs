@@ -29,9 +29,10 @@ fn a_value_is_shown_as_it_is_and_then_whose_it_is() {
 }
 
 #[test]
-fn a_write_shows_its_advices() {
-    let reply =
-        format!(r#"{{{ENTRY},"advices":[{{"code":"DISTILL","message":"value has 180 tokens"}}]}}"#);
+fn a_write_shows_its_warnings() {
+    let reply = format!(
+        r#"{{{ENTRY},"warnings":[{{"code":"DISTILL","message":"value has 180 tokens"}}]}}"#
+    );
     insta::assert_snapshot!(shown(r#"{"action":"write"}"#, &reply));
 }
 
@@ -96,7 +97,7 @@ fn a_batch_is_shown_as_its_parts() {
     );
     insta::assert_snapshot!(shown(r#"{"action":"read_batch"}"#, &reply));
     let reply = format!(
-        r#"{{"written":[{{{ENTRY},"advices":[]}}],
+        r#"{{"written":[{{{ENTRY},"warnings":[]}}],
         "deleted":[{{"deleted":"plan","previous_version":3}}],"revision":9}}"#
     );
     insta::assert_snapshot!(shown(r#"{"action":"write_batch"}"#, &reply));

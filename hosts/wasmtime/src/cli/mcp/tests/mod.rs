@@ -119,7 +119,7 @@ impl Scripted {
                 let Some((head, body)) = request(&stream) else { continue };
                 let reply = if head[0].starts_with("GET /healthz ") {
                     json_answer(&json!({"status": "ok", "version": "0"}))
-                } else if head[0].starts_with("POST /v1/sessions/s/participants ") {
+                } else if head[0].starts_with("POST /v1/sessions/s/credentials ") {
                     minted += 1;
                     json_answer(&json!({"credential": format!("c{minted}"), "expires_at": ""}))
                 } else {

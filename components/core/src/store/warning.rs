@@ -6,16 +6,16 @@ use crate::{key::Key, time::Timestamp, tokens::Tokens};
 
 /// A remark.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Advice {
+pub struct Warning {
     /// Its kind, for programs.
-    pub code: AdviceCode,
+    pub code: WarningCode,
     /// What to consider, for agents. Never repeats the value.
     pub message: String,
 }
 
 /// The kinds of remarks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AdviceCode {
+pub enum WarningCode {
     /// The value or the store is at 80 % or more of its limit (spec 9.1).
     NearLimit,
     /// The value is at 50 % or more of its limit: is it raw data (spec 9.1)?
@@ -32,7 +32,7 @@ pub enum AdviceCode {
     SimilarKey,
 }
 
-impl AdviceCode {
+impl WarningCode {
     /// Every kind.
     pub const ALL: [Self; 7] = [
         Self::NearLimit,
@@ -76,54 +76,59 @@ const WORD_CHARS_MAX: usize = 200;
 const LOG_LINES_MIN: usize = 5;
 
 /// Remarks on the value that was written, and on what it made of the store.
-pub fn on_value(limits: &Limits, totals: Totals, tokens: Tokens, value: &str) -> Vec<Advice> {
-    let mut advices = Vec::new();
-    let mut advise = |code, message| advices.push(Advice { code, message });
+pub fn on_value(limits: &Limits, totals: Totals, tokens: Tokens, value: &str) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let mut advise = |code, message| warnings.push(Warning { code, message });
     if tokens.is_share_of(NEAR_LIMIT_PERCENT, limits.value_tokens_max) {
         let max = limits.value_tokens_max.0;
         advise(
-            AdviceCode::NearLimit,
+            WarningCode::NearLimit,
             format!("value has {tokens} of at most {max}; distill it before it grows further"),
         );
     } else if tokens.is_share_of(DISTILL_PERCENT, limits.value_tokens_max) {
         advise(
-            AdviceCode::Distill,
+            WarningCode::Distill,
             format!("value has {tokens}; if it is raw data, store its conclusions instead"),
         );
     }
     if totals.tokens.is_share_of(NEAR_LIMIT_PERCENT, limits.store_tokens_max) {
         let (tokens, max) = (totals.tokens, limits.store_tokens_max.0);
         advise(
-            AdviceCode::NearLimit,
+            WarningCode::NearLimit,
             format!("the store holds {tokens} of at most {max}; delete what is settled"),
         );
     }
     if let Some(what) = raw_kind(value) {
         advise(
-            AdviceCode::LooksRaw,
+            WarningCode::LooksRaw,
             format!("value looks like {what}; store what follows from it, and where to find it"),
         );
     }
     if let Some(what) = sensitive::kind(value) {
         advise(
-            AdviceCode::LooksSensitive,
+            WarningCode::LooksSensitive,
             format!(
                 "value looks as if it held {what}; every participant can read it: \
                  store a role, a record id or a reference instead"
             ),
         );
     }
-    advices
+    warnings
 }
 
 /// Remarks on a key that was added beside `others`. `is_convention` tells
 /// whether the session's namespace names it.
-pub fn on_new_key(key: &Key, is_convention: bool, others: &[Entry], now: Timestamp) -> Vec<Advice> {
-    let mut advices = Vec::new();
-    let mut advise = |code, message| advices.push(Advice { code, message });
+pub fn on_new_key(
+    key: &Key,
+    is_convention: bool,
+    others: &[Entry],
+    now: Timestamp,
+) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let mut advise = |code, message| warnings.push(Warning { code, message });
     if !is_convention {
         advise(
-            AdviceCode::OutsideNamespace,
+            WarningCode::OutsideNamespace,
             format!("{key} is not among the session's key conventions; others may not look for it"),
         );
     }
@@ -136,7 +141,7 @@ pub fn on_new_key(key: &Key, is_convention: bool, others: &[Entry], now: Timesta
             more => format!(" and {more} more"),
         };
         advise(
-            AdviceCode::StaleKeys,
+            WarningCode::StaleKeys,
             format!(
                 "not written for 7 days: {}{more}; delete those that are no longer relevant",
                 named.join(", ")
@@ -145,11 +150,11 @@ pub fn on_new_key(key: &Key, is_convention: bool, others: &[Entry], now: Timesta
     }
     if let Some(other) = others.iter().find(|it| are_similar(key, &it.key)) {
         advise(
-            AdviceCode::SimilarKey,
+            WarningCode::SimilarKey,
             format!("there is {} already; update it if it means the same", other.key),
         );
     }
-    advices
+    warnings
 }
 
 /// Whether two different keys probably name one concept: the same words in
