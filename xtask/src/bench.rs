@@ -31,7 +31,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[OsString]) -> Result<()> {
     Err(process::replace(&mut cargo))
 }
 
-/// Whether the benchmark is asked for all, or for this among others.
+/// Returns whether the benchmark is asked for all, or for this among others.
 fn measures_the_worker(arguments: &[OsString]) -> bool {
     let mut texts = arguments.iter().map(|it| it.to_string_lossy());
     let is_limited = texts.clone().any(|it| it.starts_with("--only"));

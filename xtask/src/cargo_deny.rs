@@ -49,7 +49,7 @@ pub(crate) fn check(workspace: &Workspace, with_advisories: bool) -> Result<()> 
     if !with_advisories {
         console::warning(
             "known vulnerabilities were not looked up: their database needs the network; \
-             `cargo xtask test --only deny --advisories` asks it",
+             `cargo xtask test deny --advisories` asks it",
         );
     }
     Ok(())

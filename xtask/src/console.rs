@@ -19,7 +19,7 @@ pub(crate) fn headline(title: &str) {
     eprintln!("\n{BOLD}=== {title}{BOLD:#}");
 }
 
-/// What is about to happen, and how long it may take when that is long.
+/// Prints what is about to happen, and how long it may take when that is long.
 pub(crate) fn step(text: &str) {
     eprintln!("{BOLD}{text}{BOLD:#}");
 }
@@ -29,22 +29,22 @@ pub(crate) fn command(line: &str) {
     eprintln!("{DIMMED}$ {line}{DIMMED:#}");
 }
 
-/// How long the command took that was shown last.
+/// Prints how long the command took that was shown last.
 pub(crate) fn took(duration: Duration) {
     eprintln!("{DIMMED}  {}{DIMMED:#}", seconds(duration));
 }
 
-/// What is there now, or was there already.
+/// Prints what is there now, or was there already.
 pub(crate) fn done(text: &str) {
     eprintln!("{GREEN}ok{GREEN:#} {text}");
 }
 
-/// What works but should not stay so.
+/// Prints what works but should not stay so.
 pub(crate) fn warning(text: &str) {
     eprintln!("{YELLOW}warning:{YELLOW:#} {text}");
 }
 
-/// What went wrong and what to do about it.
+/// Prints what went wrong and what to do about it.
 pub(crate) fn failure(text: &str) {
     eprintln!("{RED}error:{RED:#} {text}");
 }
@@ -70,7 +70,7 @@ pub(crate) fn row(name: &str, outcome: Outcome, took: Duration) {
     eprintln!("{name:<8}{style}{word:<8}{style:#}{:>12}", seconds(took).to_string());
 }
 
-/// How long something took, as people say it.
+/// Returns how long something took, as people say it.
 pub(crate) fn seconds(duration: Duration) -> impl fmt::Display {
     let (minutes, seconds) = (duration.as_secs() / 60, duration.as_secs() % 60);
     if minutes == 0 {

@@ -74,7 +74,7 @@ pub(crate) fn ensure(root: &Path, target: Target) -> Result<WasmTarget> {
     Ok(WasmTarget { rustc: Some(RUSTC.into()), flags })
 }
 
-/// The folder of the cache for what the compiler of package version `version`
+/// Returns the folder of the cache for what the compiler of package version `version`
 /// builds.
 fn sysroot_name(target: Target, version: &str) -> String {
     format!("{}-std-{version}-{RECIPE}", target.name())
@@ -125,7 +125,7 @@ fn apt(arguments: &[&str]) -> Command {
     command
 }
 
-/// The version of `package` that is installed.
+/// Returns the version of `package` that is installed.
 fn installed(package: &str) -> Option<String> {
     let format = "--showformat=${db:Status-Status} ${Version}";
     let printed =
@@ -133,14 +133,14 @@ fn installed(package: &str) -> Option<String> {
     printed.strip_prefix("installed ").map(str::to_owned)
 }
 
-/// The version of `package` that apt would install.
+/// Returns the version of `package` that apt would install.
 fn candidate(package: &str) -> Option<String> {
     let printed = process::read(Command::new("apt-cache").args(["policy", package])).ok()?;
     let version = printed.lines().find_map(|line| line.trim().strip_prefix("Candidate: "))?;
     (version != "(none)").then(|| version.to_owned())
 }
 
-/// Whether the package version `version` is of a Rust that builds this
+/// Returns whether the package version `version` is of a Rust that builds this
 /// repository.
 fn is_new_enough(version: &str) -> bool {
     major_minor(version) >= major_minor(RUST_VERSION)
@@ -245,7 +245,7 @@ fn apt_settings(packages: &Path) -> String {
     )
 }
 
-/// What the compiler is told of the linker for `target`: that of the Rust in use,
+/// Returns what the compiler is told of the linker for `target`: that of the Rust in use,
 /// for Debian's compiler brings none.
 fn linker(root: &Path, target: Target) -> Result<Vec<String>> {
     let rustc = |what: &str| process::read(wasm_target::rustc(root).args(["--print", what]));

@@ -107,7 +107,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         .fuzz(if options.targets.is_empty() { all } else { &options.targets }, enough)
 }
 
-/// What CI does of it: always the same inputs, and few.
+/// Runs what CI does of it: always the same inputs, and few.
 pub(crate) fn smoke(workspace: &Workspace) -> Result<()> {
     Bench::build(workspace)?.fuzz(Target::value_variants(), Enough::Runs(RUNS_IN_CI))
 }
@@ -224,7 +224,7 @@ impl Bench {
         Ok(report)
     }
 
-    /// The finding `input` made smaller, as far as a minute goes.
+    /// Returns the finding `input` made smaller, as far as a minute goes.
     fn minimized(&self, target: Target, input: &Path) -> Result<PathBuf> {
         let smaller = input.with_extension("min");
         let mut fuzzer = Command::new(self.program(target));
@@ -255,7 +255,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The machine this runs on, as the compiler names it: for it the targets are built.
+/// Returns the machine this runs on, as the compiler names it: for it the targets are built.
 fn host(workspace: &Workspace) -> Result<String> {
     let mut rustc = Command::new("rustc");
     let said = process::read(rustc.current_dir(&workspace.root).arg("-vV"))?;

@@ -69,7 +69,7 @@ impl HostTests {
         test(workspace, variables, &self.selection(&files, &chosen), &names)
     }
 
-    /// What cargo is told to test of the crate, which has `files`: `chosen`, or all.
+    /// Returns what cargo is told to test of the crate, which has `files`: `chosen`, or all.
     fn selection(&self, files: &[String], chosen: &[String]) -> Vec<String> {
         let (of, all) = match self.built {
             Built::Alone => (vec!["--package", self.package], &[][..]),
@@ -81,7 +81,7 @@ impl HostTests {
         of.chain(files).collect()
     }
 
-    /// The files of tests, by name; a folder with a `main.rs` is one of them.
+    /// Returns the files of tests, by name; a folder with a `main.rs` is one of them.
     fn files(&self, workspace: &Workspace) -> Result<Vec<String>> {
         let folder = workspace.root.join(self.folder).join("tests");
         let entries = fs::read_dir(&folder);

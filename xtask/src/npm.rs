@@ -69,7 +69,7 @@ impl Pins {
     }
 }
 
-/// A Node of version `least` or newer: the one of npm, or the machine's where npm
+/// Returns a Node of version `least` or newer: the one of npm, or the machine's where npm
 /// has none for it.
 pub(crate) fn node(workspace: &Workspace, least: (u32, u32)) -> Result<PathBuf> {
     let node_modules = NODE.ensure(workspace)?;
@@ -85,7 +85,7 @@ pub(crate) fn node(workspace: &Workspace, least: (u32, u32)) -> Result<PathBuf> 
     Ok("node".into())
 }
 
-/// The file `program` of the package for this machine. Each of the packages whose
+/// Returns the file `program` of the package for this machine. Each of the packages whose
 /// names start with `name`, a scope included, is for another machine, and npm
 /// installs only the one that fits.
 pub(crate) fn of_this_machine(node_modules: &Path, name: &str, program: &str) -> Result<PathBuf> {
@@ -106,14 +106,14 @@ pub(crate) fn of_this_machine(node_modules: &Path, name: &str, program: &str) ->
     Ok(found.swap_remove(0))
 }
 
-/// What distinguishes `bytes` from others.
+/// Returns what distinguishes `bytes` from others.
 pub(crate) fn digest(bytes: &[u8]) -> String {
     let first =
         Sha256::digest(bytes).iter().take(6).fold(0, |sum: u64, &byte| sum << 8 | u64::from(byte));
     format!("{first:012x}")
 }
 
-/// The first two numbers of `version`.
+/// Returns the first two numbers of `version`.
 pub(crate) fn major_minor(version: &str) -> Option<(u32, u32)> {
     let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))

@@ -23,7 +23,7 @@ pub(crate) const FLAGS: &str = "CARGO_ENCODED_RUSTFLAGS";
 /// See [`FLAGS`].
 pub(crate) const FLAG_SEPARATOR: &str = "\x1f";
 
-/// The cargo that runs this program, in the folder `directory`.
+/// Returns the cargo that runs this program, in the folder `directory`.
 pub(crate) fn cargo(directory: &Path) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(directory);
@@ -66,7 +66,7 @@ fn not_started(command: &Command) -> String {
     format!("`{}` could not be started: is it installed?", line(command))
 }
 
-/// The command line of `command` with the variables set for it, for people to
+/// Returns the command line of `command` with the variables set for it, for people to
 /// read and to type; but for the secrets among them.
 fn line(command: &Command) -> String {
     let variables = command.get_envs().filter_map(|(name, value)| {

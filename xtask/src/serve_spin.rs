@@ -85,7 +85,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     Err(process::replace(&mut command))
 }
 
-/// What serves the application, and what is said of it.
+/// Returns what serves the application, and what is said of it.
 fn program(workspace: &Workspace) -> Result<(OsString, String)> {
     let named = check::program()?.or_else(|| {
         let folders = env::var_os("PATH")?;
@@ -109,13 +109,13 @@ fn program(workspace: &Workspace) -> Result<(OsString, String)> {
     Ok((workspace.target.join("debug").join(STAND_IN).into(), title))
 }
 
-/// Whether `path` is Spin: a program for checking models is called so too.
+/// Returns whether `path` is Spin: a program for checking models is called so too.
 fn is_spin(path: &Path) -> bool {
     path.is_file()
         && process::read(Command::new(path).arg("--version")).is_ok_and(|it| names_spin(&it))
 }
 
-/// Whether a program that prints `version` is Spin.
+/// Returns whether a program that prints `version` is Spin.
 fn names_spin(version: &str) -> bool {
     let number = version.strip_prefix("spin ").and_then(|it| it.chars().next());
     number.is_some_and(|it| it.is_ascii_digit())

@@ -36,7 +36,7 @@ pub(crate) enum AdminKey<'a> {
 }
 
 impl AdminKey<'_> {
-    /// What is shown, and what is pasted: the key itself on a terminal only.
+    /// Returns what is shown, and what is pasted: the key itself on a terminal only.
     fn shown(&self, is_terminal: bool) -> (String, String) {
         match self {
             Self::Kept { key, file, .. } if is_terminal => {
@@ -84,7 +84,7 @@ credential that comes back.
     }
 }
 
-/// An address such as `127.0.0.1:8787`, or a port alone.
+/// Returns an address such as `127.0.0.1:8787`, or a port alone.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.parse() {
         return Ok((Ipv4Addr::LOCALHOST, port).into());

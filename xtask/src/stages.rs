@@ -112,7 +112,7 @@ impl Stage {
         }
     }
 
-    /// Whether the host's crates are compiled, which hold the component.
+    /// Returns whether the host's crates are compiled, which hold the component.
     fn needs_component(self) -> bool {
         matches!(
             self,
@@ -126,7 +126,7 @@ impl Stage {
         )
     }
 
-    /// Whether nothing after this stage can succeed without it.
+    /// Returns whether nothing after this stage can succeed without it.
     fn is_foundation(self) -> bool {
         matches!(self, Self::Setup | Self::Build)
     }
@@ -166,7 +166,7 @@ impl Selection {
         Stage::value_variants().iter().copied().filter(is_chosen).collect()
     }
 
-    /// Whether what only the stage `user` runs is to be built.
+    /// Returns whether what only the stage `user` runs is to be built.
     fn is_built_for(&self, user: Stage) -> bool {
         let needing = [Stage::Build, user];
         self.only.is_empty() || needing.iter().any(|stage| self.only.contains(stage))
@@ -263,9 +263,6 @@ mod tests {
         let results =
             [(Stage::Fmt, Outcome::Failed, second), (Stage::Doc, Outcome::Passed, second)];
         let error = conclude(&results).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "fmt failed; to repeat just that: cargo xtask test fmt"
-        );
+        assert_eq!(error.to_string(), "fmt failed; to repeat just that: cargo xtask test fmt");
     }
 }

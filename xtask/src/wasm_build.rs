@@ -101,7 +101,7 @@ impl Module {
     }
 }
 
-/// Whether the path `folder` stands in `bytes`.
+/// Returns whether the path `folder` stands in `bytes`.
 fn names(bytes: &[u8], folder: &Path) -> bool {
     let folder = folder.as_os_str().as_encoded_bytes();
     bytes.windows(folder.len()).any(|window| window == folder)
@@ -124,14 +124,14 @@ pub(crate) fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool> {
     Ok(true)
 }
 
-/// How long `bytes` are when they are compressed, as a platform counts them.
+/// Returns how long `bytes` are when they are compressed, as a platform counts them.
 pub(crate) fn gzipped_len(bytes: &[u8]) -> Result<usize> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes)?;
     Ok(encoder.finish()?.len())
 }
 
-/// A number of bytes, as people say it.
+/// Returns a number of bytes, as people say it.
 pub(crate) fn kilobytes(bytes: usize) -> Result<String> {
     Ok(format!("{:.1} KB", f64::from(u32::try_from(bytes)?) / 1024.0))
 }

@@ -42,7 +42,7 @@ pub(crate) fn ensure(workspace: &Workspace) -> Result<WasmTarget> {
 }
 
 impl Target {
-    /// Its name.
+    /// Returns its name.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Bare => "wasm32-unknown-unknown",
@@ -88,7 +88,7 @@ impl Target {
     }
 }
 
-/// The compiler that cargo takes by itself, run in the folder `root` because
+/// Returns the compiler that cargo takes by itself, run in the folder `root` because
 /// rustup chooses by folder.
 pub(crate) fn rustc(root: &Path) -> Command {
     let mut rustc = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
@@ -96,7 +96,7 @@ pub(crate) fn rustc(root: &Path) -> Command {
     rustc
 }
 
-/// Whether the folder `libraries` holds a standard library.
+/// Returns whether the folder `libraries` holds a standard library.
 pub(crate) fn has_std(libraries: &Path) -> bool {
     fs::read_dir(libraries).is_ok_and(|files| {
         files.flatten().any(|file| {
@@ -117,13 +117,13 @@ pub(crate) struct RenamedFolder {
 }
 
 impl RenamedFolder {
-    /// What the compiler is told.
+    /// Returns what the compiler is told.
     pub(crate) fn flag(&self) -> String {
         format!("--remap-path-prefix={}={}", self.path.display(), self.name)
     }
 }
 
-/// The folders to rename when building the workspace at `root`.
+/// Returns the folders to rename when building the workspace at `root`.
 pub(crate) fn renamed_folders(root: &Path) -> Result<Vec<RenamedFolder>> {
     let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let cargo_home = cargo_home.or_else(|| env::home_dir().map(|home| home.join(".cargo")));

@@ -133,7 +133,7 @@ fn bundle(workspace: &Workspace, node_modules: &Path, host: &Path) -> Result<Vec
     Ok(fs::read(bundled)?)
 }
 
-/// The program esbuild.
+/// Returns the program esbuild.
 pub(crate) fn esbuild(node_modules: &Path) -> Result<PathBuf> {
     npm::of_this_machine(node_modules, "@esbuild/", "bin/esbuild")
 }

@@ -42,7 +42,7 @@ pub(crate) fn check(workspace: &Workspace, arguments: &[OsString]) -> Result<()>
     host_tests::conclude(results)
 }
 
-/// Where workerd, the Worker and the example are, as what tests or measures them is
+/// Returns where workerd, the Worker and the example are, as what tests or measures them is
 /// told it. Builds the example, of the component that was built before.
 pub(crate) fn variables(workspace: &Workspace) -> Result<Variables> {
     let node_modules = worker::NPM.ensure(workspace)?;
@@ -93,7 +93,7 @@ fn dry_run(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// The program workerd.
+/// Returns the program workerd.
 pub(crate) fn program(workspace: &Workspace) -> Result<PathBuf> {
     let node_modules = worker::NPM.ensure(workspace)?;
     npm::of_this_machine(&node_modules, "@cloudflare/workerd-", "bin/workerd")

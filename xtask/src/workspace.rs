@@ -76,7 +76,7 @@ impl Workspace {
         process::run(self.cargo().args(["build", "--workspace", "--bins", "--tests"]))
     }
 
-    /// The built component.
+    /// Returns the built component.
     pub(crate) fn component(&self) -> PathBuf {
         self.target.join("component/shared-context.wasm")
     }
@@ -111,7 +111,7 @@ fn list<'a>(value: &'a Value, member: &str) -> Result<&'a Vec<Value>> {
     value.get(member).and_then(Value::as_array).with_context(|| format!("no `{member}`"))
 }
 
-/// The folder for what takes minutes to make and is the same for every clone.
+/// Returns the folder for what takes minutes to make and is the same for every clone.
 /// It may be deleted at any time.
 pub(crate) fn cache() -> Result<PathBuf> {
     let directories = directories::ProjectDirs::from("", "", "shared-context")

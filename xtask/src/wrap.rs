@@ -54,7 +54,7 @@ impl Contract {
             .with_context(|| format!("the module does not fit the contract in {}", self.folder))
     }
 
-    /// What `world` imports besides what it may.
+    /// Returns what `world` imports besides what it may.
     fn foreign_imports(&self, world: &World) -> Vec<String> {
         let may = |name: &str| self.imports.iter().any(|start| name.starts_with(start));
         world.imports().into_iter().filter(|name| !may(name)).collect()
@@ -95,14 +95,14 @@ impl World {
         }
     }
 
-    /// The names of what it imports.
+    /// Returns the names of what it imports.
     pub(crate) fn imports(&self) -> Vec<String> {
         let world = self.resolve.worlds.get(self.id);
         let keys = world.map(|world| world.imports.keys()).into_iter().flatten();
         keys.map(|key| self.resolve.name_world_key(key)).collect()
     }
 
-    /// The names of what it exports.
+    /// Returns the names of what it exports.
     #[cfg(test)]
     pub(crate) fn exports(&self) -> Vec<String> {
         let keys = self.resolve.worlds[self.id].exports.keys();

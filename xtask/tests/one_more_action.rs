@@ -121,7 +121,7 @@ fn one_more_action_takes_four_files_and_its_route_none_more() {
     assert!(told.join("").contains("1 passed"), "{}", told.join("\n"));
 }
 
-/// A workspace of core, codec and wire as they are.
+/// Returns a workspace of core, codec and wire as they are.
 fn copied() -> PathBuf {
     let copy = root().join("target/one-more-action");
     drop(fs::remove_dir_all(&copy));

@@ -14,7 +14,7 @@ use crate::{
     rounds, session, store,
 };
 
-/// Every action, those of spec 3 first.
+/// Returns every action, those of spec 3 first.
 pub fn actions() -> impl Iterator<Item = &'static ActionInfo> {
     let systems = [
         store::entries::ACTIONS,
@@ -26,7 +26,7 @@ pub fn actions() -> impl Iterator<Item = &'static ActionInfo> {
     systems.into_iter().flatten()
 }
 
-/// Every action with its form.
+/// Returns every action with its form.
 pub(crate) fn forms() -> impl Iterator<Item = (&'static ActionInfo, &'static Form)> {
     let forms = [
         store::entries::FORMS,
@@ -38,7 +38,7 @@ pub(crate) fn forms() -> impl Iterator<Item = (&'static ActionInfo, &'static For
     actions().zip(forms.into_iter().flatten())
 }
 
-/// Every action with what is published of it.
+/// Returns every action with what is published of it.
 pub fn published() -> impl Iterator<Item = (&'static ActionInfo, &'static Published)> {
     let published = [
         store::entries::PUBLISHED,
@@ -50,7 +50,7 @@ pub fn published() -> impl Iterator<Item = (&'static ActionInfo, &'static Publis
     actions().zip(published.into_iter().flatten())
 }
 
-/// Whether `request` may change anything: a hint for hosts that let changes of
+/// Returns whether `request` may change anything: a hint for hosts that let changes of
 /// one bucket queue. It looks at the action only; what is not understood may
 /// change everything.
 pub fn may_change(request: &[u8]) -> bool {
@@ -58,7 +58,7 @@ pub fn may_change(request: &[u8]) -> bool {
     actions().find(|it| it.name == name).is_none_or(|it| it.is_change)
 }
 
-/// The name of the action that `request` asks for.
+/// Returns the name of the action that `request` asks for.
 ///
 /// # Errors
 ///
@@ -67,7 +67,7 @@ fn named_in(request: &[u8]) -> Result<String, ParseError> {
     form::text(request, "action")
 }
 
-/// Whether an action takes a member `name`: where another is asked for it may be null,
+/// Returns whether an action takes a member `name`: where another is asked for it may be null,
 /// which callers in strict mode send for all that they leave out.
 fn is_member(name: &str) -> bool {
     actions().any(|it| it.takes(name))

@@ -11,7 +11,7 @@ const LIMIT_DEFAULT: u32 = 100;
 /// How many commits or deltas are told at most.
 const LIMIT_MAX: u32 = 1_000;
 
-/// The name that a request was given, so that it can be sent again.
+/// Returns the name that a request was given, so that it can be sent again.
 ///
 /// # Errors
 ///
@@ -20,7 +20,7 @@ pub(crate) fn request_id(sent: Option<&str>) -> Result<Option<RequestId>, Error>
     sent.map(RequestId::parse).transpose()
 }
 
-/// How many commits or deltas are to be told.
+/// Returns how many commits or deltas are to be told.
 ///
 /// # Errors
 ///
@@ -33,7 +33,7 @@ pub fn limit(limit: Option<u32>) -> Result<u32, Error> {
     Err(Error::malformed(format!("limit is {limit}; it must be 1 to {LIMIT_MAX}")))
 }
 
-/// All of `parsed`; the first of them that is refused for something else than that
+/// Returns all of `parsed`; the first of them that is refused for something else than that
 /// it is malformed, such as a key that is none, goes to `later`, since whatever is
 /// malformed comes before it.
 pub(crate) fn all_but_later<T>(
@@ -51,7 +51,7 @@ pub(crate) fn all_but_later<T>(
     Ok(all)
 }
 
-/// The change of access that these lists ask for.
+/// Returns the change of access that these lists ask for.
 ///
 /// # Errors
 ///
@@ -66,7 +66,7 @@ pub(crate) fn access_change(
     })
 }
 
-/// The participants that `patterns` are of.
+/// Returns the participants that `patterns` are of.
 ///
 /// # Errors
 ///

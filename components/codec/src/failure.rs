@@ -22,12 +22,12 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A refusal without further members.
+    /// Creates a refusal without further members.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into(), details: None }
     }
 
-    /// The refusal as the tool answers it: `{"error": {"code", "message", …}}`.
+    /// Returns the refusal as the tool answers it: `{"error": {"code", "message", …}}`.
     pub fn to_json(&self) -> Vec<u8> {
         #[derive(Serialize)]
         struct Envelope<'a> {
@@ -45,7 +45,7 @@ impl Failure {
         serde_json::to_vec(&Envelope { error }).unwrap_or_default()
     }
 
-    /// The further members, empty when there are none.
+    /// Returns the further members, empty when there are none.
     pub fn details_map(&self) -> Map<String, Value> {
         let details = self.details.as_deref();
         details.and_then(|text| serde_json::from_slice(text.as_bytes()).ok()).unwrap_or_default()
@@ -116,7 +116,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// The further members of a refusal.
+/// Returns the further members of a refusal.
 fn details(error: &Error) -> Option<String> {
     let (key, delta, error) = match error {
         Error::InBatch { key, error } => (Some(key.as_str()), None, &**error),
@@ -167,7 +167,7 @@ fn details(error: &Error) -> Option<String> {
     members.filter(|it| it != "{}")
 }
 
-/// The further members of what does not fit the rounds of a session.
+/// Returns the further members of what does not fit the rounds of a session.
 fn about_round(error: &RoundError) -> Members<'_> {
     let members = Members::default();
     match error {

@@ -38,7 +38,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Its name.
+    /// Returns its name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -52,7 +52,7 @@ impl Effect {
         [Self::Done, Self::Created, Self::Unchanged].into_iter().find(|it| it.as_str() == name)
     }
 
-    /// The effect that `reply` tells of.
+    /// Creates the effect that `reply` tells of.
     fn of(reply: &core::Reply) -> Self {
         match reply {
             core::Reply::Written(it) if it.entry.version == 1 => Self::Created,
@@ -78,12 +78,12 @@ pub struct Caller {
 pub use core::Credential;
 
 impl Caller {
-    /// A caller the host itself vouches for.
+    /// Creates a caller the host itself vouches for.
     pub fn trusted(participant: impl Into<String>) -> Self {
         Self { participant: participant.into(), credential: None, keys: Vec::new() }
     }
 
-    /// The caller as the core knows it.
+    /// Returns the caller as the core knows it.
     ///
     /// # Errors
     ///
@@ -199,7 +199,7 @@ pub fn parse_config(text: &str) -> Result<Config, Error> {
     session::config::document(text)
 }
 
-/// A configuration in force as a JSON document, every member present.
+/// Returns a configuration in force as a JSON document, every member present.
 pub fn config_to_json(config: &Config) -> String {
     String::from_utf8(to_vec(&session::replies::config(config))).unwrap_or_default()
 }
@@ -213,7 +213,7 @@ pub fn parse_document(text: &str) -> Result<Portable, Error> {
     session::document::parse(text)
 }
 
-/// What was answered as the JSON tool tells it.
+/// Returns what was answered as the JSON tool tells it.
 pub fn to_json(outcome: &Outcome) -> String {
     String::from_utf8(reply::encode(outcome)).unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use shared_context_core::time::Timestamp;
 #[derive(Debug)]
 pub(crate) struct ParseError(pub(crate) String);
 
-/// The JSON of `form`. Every form is plain data, which always has a JSON form.
+/// Returns the JSON of `form`. Every form is plain data, which always has a JSON form.
 pub(crate) fn to_vec(form: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(form).unwrap_or_default()
 }

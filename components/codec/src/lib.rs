@@ -56,7 +56,7 @@ pub fn text_in(json: &[u8], name: &'static str) -> Option<String> {
     form::text(json, name).ok()
 }
 
-/// All actions, their requests and replies as JSON Schemas, and all error codes
+/// Returns all actions, their requests and replies as JSON Schemas, and all error codes
 /// in order of precedence: one JSON document. `cargo xtask bless` writes it from
 /// the types; a test holds it against them.
 pub fn describe() -> &'static str {

@@ -7,7 +7,7 @@ use crate::json::ParseError;
 /// How much of what the parser says is told.
 const MESSAGE_CHARS_MAX: usize = 300;
 
-/// A refusal of what could not be parsed, with a word on the mistakes agents
+/// Returns a refusal of what could not be parsed, with a word on the mistakes agents
 /// make most.
 pub(crate) fn malformed(ParseError(what): ParseError) -> Error {
     // A wrong text is repeated in part only: it may be a whole value.
@@ -26,7 +26,7 @@ pub(crate) fn malformed(ParseError(what): ParseError) -> Error {
     Error::malformed(format!("the request is malformed: {what}{hint}"))
 }
 
-/// What the parser says of a member that is not there, and which one reads like it
+/// Returns what the parser says of a member that is not there, and which one reads like it
 /// instead of all that are; `None` when none does.
 fn with_nearest(what: &str) -> Option<String> {
     const ALIKE: f64 = 0.6;

@@ -10,7 +10,7 @@ use crate::{
     store::{entry_replies, snapshot_replies},
 };
 
-/// The JSON of what was answered.
+/// Returns the JSON of what was answered.
 pub(crate) fn encode(outcome: &Outcome) -> Vec<u8> {
     let Revision(revision) = outcome.revision;
     match &outcome.reply {

@@ -26,7 +26,7 @@ impl JsonSchema for Time {
     }
 }
 
-/// The document that [`crate::describe`] returns. Schemas that several actions
+/// Returns the document that [`crate::describe`] returns. Schemas that several actions
 /// share stand in `$defs`.
 pub fn document() -> Value {
     let mut requests = SchemaSettings::draft2020_12().into_generator();
@@ -65,7 +65,7 @@ pub fn document() -> Value {
     })
 }
 
-/// The schema of an action's request.
+/// Returns the schema of an action's request.
 fn request(action: &ActionInfo, form: &Form, generator: &mut SchemaGenerator) -> Value {
     let mut request: Value = (form.request_schema)(generator).into();
     restrict_formats(&mut request);
@@ -88,7 +88,7 @@ fn request(action: &ActionInfo, form: &Form, generator: &mut SchemaGenerator) ->
     request
 }
 
-/// The schema of an action's reply.
+/// Returns the schema of an action's reply.
 fn reply(form: &Form, generator: &mut SchemaGenerator) -> Value {
     let replies = (form.reply_schemas)(generator);
     match replies.as_slice() {

@@ -29,7 +29,7 @@ impl Values {
         digest
     }
 
-    /// The value of this digest.
+    /// Returns the value of this digest.
     pub(crate) fn named(&self, digest: &str) -> Result<&str, Error> {
         self.0.get(digest).map(String::as_str).ok_or_else(|| {
             let shown: String = digest.chars().take(80).collect();

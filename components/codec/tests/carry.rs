@@ -40,7 +40,7 @@ impl Log for Now {
 struct Session(MemoryKv);
 
 impl Session {
-    /// A session of the largest limits.
+    /// Creates a session of the largest limits.
     fn new() -> Self {
         let session = Self::default();
         let config = json!({
@@ -95,7 +95,7 @@ fn write(key: &str, value: &str) -> Value {
     json!({"action": "write", "key": key, "value": value})
 }
 
-/// A batch of entries, as `entry` makes each.
+/// Returns a batch of entries, as `entry` makes each.
 fn batch(nth: usize, entry: impl Fn(usize) -> Value) -> Value {
     let writes: Vec<Value> = (nth * BATCH..(nth + 1) * BATCH).map(entry).collect();
     json!({"action": "write_batch", "writes": writes})
@@ -105,12 +105,12 @@ fn snapshot(nth: usize) -> Value {
     json!({"action": "snapshot", "label": format!("s{nth}")})
 }
 
-/// A key as long as it may be.
+/// Returns a key as long as it may be.
 fn long_key(nth: usize) -> String {
     format!("k{nth:05}_{}", "x".repeat(57))
 }
 
-/// The longest list there is.
+/// Returns the longest list there is.
 fn list() -> Vec<String> {
     (10..26).map(|it| format!("subagent:{it}{}:{}", "t".repeat(62), "u".repeat(64))).collect()
 }

@@ -57,7 +57,7 @@ enum Expected {
     Refused(String),
 }
 
-/// Who asks what, and what is answered, in all transcripts of the text.
+/// Returns who asks what, and what is answered, in all transcripts of the text.
 fn exchanges() -> Vec<(String, Value, Expected)> {
     let mut exchanges = Vec::new();
     let blocks = TEXT.split("```").skip(1).step_by(2);
@@ -81,7 +81,7 @@ fn exchanges() -> Vec<(String, Value, Expected)> {
     exchanges
 }
 
-/// The JSON value that `text` begins with, and what is behind it.
+/// Returns the JSON value that `text` begins with, and what is behind it.
 fn value(text: &str) -> (Value, &str) {
     let mut values = Deserializer::from_str(text).into_iter();
     let value = values.next().unwrap_or_else(|| panic!("no JSON: {text}"));
@@ -89,7 +89,7 @@ fn value(text: &str) -> (Value, &str) {
     (value, &text[values.byte_offset()..])
 }
 
-/// Whether `told` says what is `expected`, and maybe more; its lists are whole.
+/// Returns whether `told` says what is `expected`, and maybe more; its lists are whole.
 fn says(told: &Value, expected: &Value) -> bool {
     match (told, expected) {
         (Value::Object(told), Value::Object(expected)) => {

@@ -211,7 +211,7 @@ mod tests {
 
     const DAY: u64 = BUSY_MS;
 
-    /// The revisions that are left of commits, each by whom and when.
+    /// Returns the revisions that are left of commits, each by whom and when.
     fn left(commits: &[(&str, u64)], commits_max: usize) -> Vec<u64> {
         let commits = (1..).zip(commits).map(|(revision, (who, at))| Commit {
             revision: Revision(revision),

@@ -9,7 +9,7 @@ use serde_json::{Error, Number, Value};
 
 use crate::order::sorted;
 
-/// The canonical text of `value`.
+/// Returns the canonical text of `value`.
 ///
 /// # Errors
 ///

@@ -107,7 +107,7 @@ impl Code {
         Self::StorageUnavailable,
     ];
 
-    /// The name on the wire.
+    /// Returns the name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Unauthenticated => "UNAUTHENTICATED",
@@ -144,7 +144,7 @@ impl Code {
         }
     }
 
-    /// What it means, in one sentence.
+    /// Returns what it means, in one sentence.
     pub fn description(self) -> &'static str {
         match self {
             Self::Unauthenticated => "the credential is missing, void or not for this session",

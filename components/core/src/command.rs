@@ -182,7 +182,7 @@ pub struct WriteOptions {
 }
 
 impl Write {
-    /// An unconditional write.
+    /// Returns an unconditional write.
     ///
     /// # Errors
     ///
@@ -225,7 +225,7 @@ pub struct Batch {
 pub const BATCH_KEYS_MAX: usize = 100;
 
 impl Batch {
-    /// A batch of these.
+    /// Returns a batch of these.
     ///
     /// # Errors
     ///
@@ -283,7 +283,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// A condition of these.
+    /// Returns a condition of these.
     ///
     /// # Errors
     ///
@@ -298,7 +298,7 @@ impl Condition {
         Ok(Self { if_version, if_revision })
     }
 
-    /// Whether it holds for `current`, the entry as it is.
+    /// Returns whether it holds for `current`, the entry as it is.
     pub fn holds_for(&self, current: Option<&Entry>) -> bool {
         let version = current.map_or(0, |it| it.version);
         let revision = current.map(|it| it.revision);

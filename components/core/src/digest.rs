@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
-/// The SHA-256 of `value`: `sha256:` and 64 hexadecimal digits.
+/// Returns the SHA-256 of `value`: `sha256:` and 64 hexadecimal digits.
 pub fn sha256(value: impl AsRef<[u8]>) -> String {
     told(&Sha256::digest(value))
 }

@@ -42,12 +42,12 @@ impl Key {
         }
     }
 
-    /// The key as text.
+    /// Returns the key as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What stands before its colon.
+    /// Returns what stands before its colon.
     pub fn prefix(&self) -> Option<&str> {
         self.0.split_once(':').map(|(prefix, _)| prefix)
     }
@@ -78,7 +78,7 @@ impl Prefix {
         }
     }
 
-    /// The prefix as text, without the colon.
+    /// Returns the prefix as text, without the colon.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -111,7 +111,7 @@ impl Label {
         )))
     }
 
-    /// The label as text.
+    /// Returns the label as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -144,13 +144,13 @@ impl Line {
         }
     }
 
-    /// The line as text.
+    /// Returns the line as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Whether `text` can stand in a URL path as it is: `A-Z`, `a-z`, `0-9`, `.`, `_`
+/// Returns whether `text` can stand in a URL path as it is: `A-Z`, `a-z`, `0-9`, `.`, `_`
 /// and `-`, the first a letter or digit, at most `bytes_max` of them.
 pub(crate) fn is_name(text: &str, bytes_max: usize) -> bool {
     text.len() <= bytes_max
@@ -181,7 +181,7 @@ impl RequestId {
         }
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -17,7 +17,7 @@ use std::fmt;
 pub struct Revision(pub u64);
 
 impl Revision {
-    /// The revision after this one.
+    /// Creates the revision after this one.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
@@ -55,7 +55,7 @@ pub trait Bucket {
     /// The revision these reads are of.
     fn revision(&self) -> Revision;
 
-    /// The row called `row`, or `None`.
+    /// Returns the row called `row`, or `None`.
     fn get(&self, row: &str) -> Result<Option<Vec<u8>>, ReadError>;
 
     /// At most `limit` rows whose names start with `prefix`, in order, those

@@ -31,7 +31,7 @@ pub struct MemoryBucket {
 }
 
 impl MemoryKv {
-    /// The names of the buckets that hold rows, those after `after`, in order,
+    /// Returns the names of the buckets that hold rows, those after `after`, in order,
     /// at most `limit`.
     pub fn names(&self, after: Option<&str>, limit: usize) -> Vec<String> {
         self.lock()

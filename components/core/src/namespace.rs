@@ -46,7 +46,7 @@ const TEMPLATE: [(&str, &str, &str); 11] = [
 ];
 
 impl Namespace {
-    /// The domain-neutral template (spec 6.1).
+    /// Creates the domain-neutral template (spec 6.1).
     pub fn template() -> Self {
         let keys = TEMPLATE.iter().filter_map(|(group, key, purpose)| {
             Some(Convention {
@@ -60,12 +60,12 @@ impl Namespace {
         Self { keys: keys.collect() }
     }
 
-    /// Whether the template names `key`.
+    /// Returns whether the template names `key`.
     pub fn template_has(key: &Key) -> bool {
         TEMPLATE.iter().any(|(_, it, _)| *it == key.as_str())
     }
 
-    /// Whether a convention names `key`.
+    /// Returns whether a convention names `key`.
     pub fn has(&self, key: &Key) -> bool {
         self.keys.iter().any(|it| it.key == *key)
     }

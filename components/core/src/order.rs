@@ -21,14 +21,14 @@ fn sort(places: &mut [usize], compare: &dyn Fn(usize, usize) -> Ordering) {
     places.sort_by(|a, b| compare(*a, *b));
 }
 
-/// A map of these, put in one by one: collecting would sort them.
+/// Returns a map of these, put in one by one: collecting would sort them.
 pub(crate) fn map<K: Ord, V>(items: impl Iterator<Item = (K, V)>) -> BTreeMap<K, V> {
     let mut map = BTreeMap::new();
     map.extend(items);
     map
 }
 
-/// A set of these, put in one by one.
+/// Returns a set of these, put in one by one.
 pub(crate) fn set<T: Ord>(items: impl Iterator<Item = T>) -> BTreeSet<T> {
     let mut set = BTreeSet::new();
     set.extend(items);

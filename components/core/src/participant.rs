@@ -61,12 +61,12 @@ impl Participant {
         }
     }
 
-    /// The participant as text.
+    /// Returns the participant as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What the participant may do.
+    /// Returns what the participant may do.
     pub fn role(&self) -> Role {
         match self.0.as_str() {
             "orchestrator" => Role::Orchestrator,
@@ -75,7 +75,7 @@ impl Participant {
         }
     }
 
-    /// The role that a subagent is named like, in its task or its id, in whatever
+    /// Returns the role that a subagent is named like, in its task or its id, in whatever
     /// case: such a name misleads who reads it.
     pub fn role_in_name(&self) -> Option<Role> {
         let parts = || self.0.strip_prefix("subagent:").unwrap_or_default().split(':');
@@ -91,7 +91,7 @@ impl fmt::Display for Participant {
 }
 
 impl Role {
-    /// The role's name.
+    /// Returns the role's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Agent => "agent",
@@ -126,7 +126,7 @@ pub struct Credential {
 }
 
 impl Caller {
-    /// A caller the host itself vouches for.
+    /// Returns a caller the host itself vouches for.
     ///
     /// # Errors
     ///
@@ -136,7 +136,7 @@ impl Caller {
         Ok(Self { participant, credential: None, keys: KeyPatterns::default() })
     }
 
-    /// The same caller, for whom no keys but these are there.
+    /// Returns the same caller, for whom no keys but these are there.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl Caller {
         )))
     }
 
-    /// The only keys that are there for the caller.
+    /// Returns the only keys that are there for the caller.
     pub fn keys(&self) -> &KeyPatterns {
         &self.keys
     }

@@ -77,12 +77,12 @@ impl ParticipantPattern {
         )))
     }
 
-    /// Whether `participant` is meant.
+    /// Returns whether `participant` is meant.
     pub fn matches(&self, participant: &Participant) -> bool {
         matches(&self.0, participant.as_str())
     }
 
-    /// The pattern as text.
+    /// Returns the pattern as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -114,24 +114,24 @@ impl KeyPattern {
         )))
     }
 
-    /// Whether only keys with a prefix can match it.
+    /// Returns whether only keys with a prefix can match it.
     pub fn has_prefix(&self) -> bool {
         self.0.contains(':')
     }
 
-    /// Whether `key` is meant.
+    /// Returns whether `key` is meant.
     pub fn matches(&self, key: &Key) -> bool {
         matches(&self.0, key.as_str())
     }
 
-    /// The pattern as text.
+    /// Returns the pattern as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl Participants {
-    /// A list of these.
+    /// Returns a list of these.
     ///
     /// # Errors
     ///
@@ -148,12 +148,12 @@ impl Participants {
         )))
     }
 
-    /// Whether `participant` is meant.
+    /// Returns whether `participant` is meant.
     pub fn has(&self, participant: &Participant) -> bool {
         self.position(participant).is_some()
     }
 
-    /// The place in the list of the first pattern that means `participant`.
+    /// Returns the place in the list of the first pattern that means `participant`.
     pub fn position(&self, participant: &Participant) -> Option<usize> {
         if self.is_everyone() {
             return Some(0);
@@ -161,12 +161,12 @@ impl Participants {
         self.0.iter().position(|it| it.matches(participant))
     }
 
-    /// Whether it was not narrowed: `["*"]`.
+    /// Returns whether it was not narrowed: `["*"]`.
     pub fn is_everyone(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The patterns.
+    /// Returns the patterns.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
         let everyone = self.is_everyone().then_some(EVERYONE);
         everyone.into_iter().chain(self.0.iter().map(ParticipantPattern::as_str))
@@ -174,7 +174,7 @@ impl Participants {
 }
 
 impl KeyPatterns {
-    /// The list of these texts; an empty one is every key.
+    /// Returns the list of these texts; an empty one is every key.
     ///
     /// # Errors
     ///
@@ -194,12 +194,12 @@ impl KeyPatterns {
         Ok(Self(if is_every_key { Vec::new() } else { patterns }))
     }
 
-    /// Whether `key` is meant.
+    /// Returns whether `key` is meant.
     pub fn has(&self, key: &Key) -> bool {
         self.is_every_key() || self.0.iter().any(|it| it.matches(key))
     }
 
-    /// Whether it was not narrowed.
+    /// Returns whether it was not narrowed.
     pub fn is_every_key(&self) -> bool {
         self.0.is_empty()
     }
@@ -225,7 +225,7 @@ impl fmt::Display for KeyPattern {
     }
 }
 
-/// Whether `pattern`, in which `*` stands for any text, is all of `text`.
+/// Returns whether `pattern`, in which `*` stands for any text, is all of `text`.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut pieces = pattern.split('*');
     let Some(mut rest) = text.strip_prefix(pieces.next().unwrap_or_default()) else { return false };

@@ -22,10 +22,10 @@ pub trait Log {
 
 /// Counts tokens exactly, for sessions that ask for it.
 pub trait Tokenizer {
-    /// The names of the encodings there are, such as `o200k_base`.
+    /// Returns the names of the encodings there are, such as `o200k_base`.
     fn encodings(&self) -> Vec<String>;
 
-    /// The number of tokens of `text` in `encoding`; `None` when there is no such
+    /// Returns the number of tokens of `text` in `encoding`; `None` when there is no such
     /// encoding. Text that looks like a model's control tokens counts as text.
     fn count(&self, encoding: &str, text: &str) -> Option<u32>;
 }

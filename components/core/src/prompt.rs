@@ -148,7 +148,7 @@ pub fn render(
     )))
 }
 
-/// Who the participant is, and what only its role and its credential have it
+/// Returns who the participant is, and what only its role and its credential have it
 /// know.
 fn opening(participant: &Participant, granted: &KeyPatterns) -> String {
     let who = match participant.role() {
@@ -183,7 +183,7 @@ fn opening(participant: &Participant, granted: &KeyPatterns) -> String {
     format!("{name}{who}\n{limit}")
 }
 
-/// The conventions for `granted` keys, as spec 6.1 shows them; empty when there
+/// Returns the conventions for `granted` keys, as spec 6.1 shows them; empty when there
 /// are none.
 fn keys(namespace: &Namespace, granted: &KeyPatterns, conventions: Conventions) -> String {
     let keys = || namespace.keys.iter().filter(|it| granted.has(&it.key));

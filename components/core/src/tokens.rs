@@ -21,7 +21,7 @@ impl Tokens {
         Self(self.0.saturating_sub(less.0))
     }
 
-    /// Whether this is `percent` or more of `whole`.
+    /// Returns whether this is `percent` or more of `whole`.
     pub fn is_share_of(self, percent: u8, whole: Self) -> bool {
         u64::from(self.0) * 100 >= u64::from(whole.0) * u64::from(percent)
     }
@@ -56,7 +56,7 @@ const APPROXIMATE: &str = "approximate";
 const ENCODING_BYTES_MAX: usize = 32;
 
 impl Estimator {
-    /// The estimator called `name`. Whether the host has that encoding is not
+    /// Returns the estimator called `name`. Whether the host has that encoding is not
     /// known here.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl Estimator {
         }
     }
 
-    /// Its name in a configuration.
+    /// Returns its name in a configuration.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Approximate => APPROXIMATE,
@@ -84,7 +84,7 @@ impl Estimator {
     }
 }
 
-/// A quarter of the characters of `text`, rounded up (spec 8.2).
+/// Returns a quarter of the characters of `text`, rounded up (spec 8.2).
 pub fn approximate(text: &str) -> Tokens {
     let chars = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
     Tokens(chars.div_ceil(4))

@@ -110,7 +110,7 @@ fn export(host: &TestHost) -> Portable {
     *it
 }
 
-/// The earlier versions of all keys, each key asked for by itself.
+/// Returns the earlier versions of all keys, each key asked for by itself.
 fn histories(host: &TestHost) -> Vec<Version> {
     let read = |nth: usize| {
         let key = Key::parse(&format!("key_{nth}")).unwrap();

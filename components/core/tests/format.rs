@@ -78,7 +78,7 @@ fn config() -> Config {
     }
 }
 
-/// A session that has a row of every kind, imported from another place on the
+/// Returns a session that has a row of every kind, imported from another place on the
 /// way.
 fn scripted() -> TestHost {
     let mut host = TestHost::default();
@@ -100,7 +100,7 @@ fn scripted() -> TestHost {
     host
 }
 
-/// A write, a batch and a delete of the orchestrator that are remembered, in the
+/// Returns a write, a batch and a delete of the orchestrator that are remembered, in the
 /// order they are made.
 fn remembered() -> [Command; 3] {
     let options = WriteOptions {
@@ -139,7 +139,7 @@ fn changed(host: &TestHost) {
     ask(host, "orchestrator", &Command::Write(write("plan_a", "kept")));
 }
 
-/// The rows of `host` as text.
+/// Returns the rows of `host` as text.
 fn dump(host: &TestHost) -> String {
     host.rows("").iter().fold(String::new(), |mut text, (row, bytes)| {
         write!(text, "{row} ").unwrap();
@@ -150,7 +150,7 @@ fn dump(host: &TestHost) -> String {
     })
 }
 
-/// All that a session shows, as text.
+/// Returns all that a session shows, as text.
 fn shown(host: &TestHost) -> Vec<String> {
     let mut commands = vec![
         Command::Export,

@@ -51,7 +51,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What `act` makes, and how many bytes it allocates.
+/// Returns what `act` makes, and how many bytes it allocates.
 fn counted<T>(act: impl FnOnce() -> T) -> (T, usize) {
     let before = ALLOCATED.get();
     let made = act();

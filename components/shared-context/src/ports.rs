@@ -99,20 +99,20 @@ impl Tokenizer for HostTokenizer {
     }
 }
 
-/// The caller, as the host named it.
+/// Returns the caller, as the host named it.
 pub(crate) fn caller(it: types::Caller) -> Caller {
     let credential =
         it.credential.map(|it| Credential { incarnation: it.incarnation, epoch: it.epoch });
     Caller { participant: it.participant, credential, keys: it.keys }
 }
 
-/// A refusal, as the host reads it.
+/// Returns a refusal, as the host reads it.
 pub(crate) fn error(it: impl Into<Failure>) -> types::Error {
     let Failure { code, message, details } = it.into();
     types::Error { code: code.into_owned(), message, details }
 }
 
-/// A scope, as the host reads it.
+/// Returns a scope, as the host reads it.
 fn scope(it: &Scope) -> types::Scope {
     match it {
         Scope::Session(id) => types::Scope::Session(id.to_string()),
@@ -120,7 +120,7 @@ fn scope(it: &Scope) -> types::Scope {
     }
 }
 
-/// A record, as the host and the caller read it.
+/// Returns a record, as the host and the caller read it.
 pub(crate) fn audit_record(it: &audit::AuditRecord) -> types::AuditRecord {
     types::AuditRecord {
         revision: it.revision.0,

@@ -259,7 +259,7 @@ impl Keys {
         unexpired(&claims, now).map(Identity::Participant)
     }
 
-    /// When the credential in the `Authorization` header `authorization` expires, which
+    /// Returns when the credential in the `Authorization` header `authorization` expires, which
     /// was identified before; `None` for the admin key, which does not.
     pub(crate) fn good_until(&self, authorization: &str) -> Option<Timestamp> {
         let token = bearer(authorization)?;
@@ -271,7 +271,7 @@ impl Keys {
         Some(Timestamp(at))
     }
 
-    /// Whether the `Authorization` header `authorization` shows the admin key.
+    /// Returns whether the `Authorization` header `authorization` shows the admin key.
     pub(crate) fn is_admin(&self, authorization: &str) -> bool {
         bearer(authorization).is_some_and(|token| self.is_admin_key(token))
     }
@@ -281,7 +281,7 @@ impl Keys {
         digest.ct_eq(&self.admin_digest).into()
     }
 
-    /// A text of 43 ASCII characters that only this server can make of `bytes`, a MAC
+    /// Returns a text of 43 ASCII characters that only this server can make of `bytes`, a MAC
     /// of 256 bits. For another `purpose` it is another one, and it never is part of
     /// a credential.
     pub(crate) fn sign(&self, purpose: &str, bytes: &[u8]) -> String {
@@ -291,7 +291,7 @@ impl Keys {
         BASE64_URL_SAFE_NO_PAD.encode(mac.as_bytes())
     }
 
-    /// What `token` says, if this server signed it.
+    /// Returns what `token` says, if this server signed it.
     fn verify(&self, token: &str) -> Result<Claims<GrantClaims>, Failure> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(refused(
@@ -338,7 +338,7 @@ impl Keys {
     }
 }
 
-/// What `claims` grant, unless that has expired.
+/// Returns what `claims` grant, unless that has expired.
 fn unexpired(claims: &Claims<GrantClaims>, now: Timestamp) -> Result<Grant, Failure> {
     let skew = TimeDelta::from_std(CLOCK_SKEW).unwrap_or_default();
     let now = instant(now);
@@ -368,7 +368,7 @@ fn unexpired(claims: &Claims<GrantClaims>, now: Timestamp) -> Result<Grant, Fail
     })
 }
 
-/// The token in the `Authorization` header `header`.
+/// Returns the token in the `Authorization` header `header`.
 pub(crate) fn bearer(header: &str) -> Option<&str> {
     let (scheme, token) = header.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())

@@ -42,7 +42,7 @@ pub trait Engine {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<String>, Failure>>;
 
-    /// How far the bucket `scope` has come: its revision, which each change raises.
+    /// Returns how far the bucket `scope` has come: its revision, which each change raises.
     /// That of the session may be ahead of it, since it was imported.
     fn position(&self, scope: &str) -> impl Future<Output = u64>;
 

@@ -136,7 +136,7 @@ fn check_keys(role: Role, keys: &[String]) -> Result<(), Failure> {
     KeyPatterns::parse(keys).map(drop).map_err(|error| malformed(format!("keys: {error}")))
 }
 
-/// Who lets whom take part.
+/// Rejects a caller that may not mint credentials of this role.
 fn may_mint(caller: &str, role: Role) -> Result<(), Failure> {
     let message = match (caller, role) {
         (_, Role::Admin) => "the admin has no credential: use the server's admin key",
@@ -150,7 +150,7 @@ fn may_mint(caller: &str, role: Role) -> Result<(), Failure> {
     Err(Failure::new("FORBIDDEN", message))
 }
 
-/// What a credential of `session` says, of which `reply` tells.
+/// Returns what a credential of `session` says, of which `reply` tells.
 fn grant(
     session: &str,
     participant: String,

@@ -32,7 +32,7 @@ impl<T> Verified<T> {
         Self { tokens: Mutex::default(), hasher: RandomState::new() }
     }
 
-    /// What `token` says, if it was verified.
+    /// Returns what `token` says, if it was verified.
     pub(crate) fn get(&self, token: &str) -> Option<Arc<T>> {
         let tokens = self.locked();
         let (known, said) = tokens.get(&self.hasher.hash_one(token))?;

@@ -10,7 +10,7 @@ use crate::shared_context::core::types::Error;
 pub struct Refusal(Error);
 
 impl Refusal {
-    /// A refusal by the app itself.
+    /// Creates a refusal by the app itself.
     pub fn new(code: &str, message: &str) -> Self {
         Self(Error { code: code.to_owned(), message: message.to_owned(), details: None })
     }

@@ -22,7 +22,7 @@ pub fn distil(report: &str) -> Distilled {
     Distilled { findings: lines_of("finding:"), open_questions: lines_of("open:") }
 }
 
-/// The text after `label` in a line that begins with it, its spaces made single.
+/// Returns the text after `label` in a line that begins with it, its spaces made single.
 fn text_after(label: &str, line: &str) -> Option<String> {
     let line = line.trim_start_matches(|c: char| c.is_whitespace() || "-*".contains(c));
     let (start, text) = line.split_at_checked(label.len())?;
@@ -30,7 +30,7 @@ fn text_after(label: &str, line: &str) -> Option<String> {
     start.eq_ignore_ascii_case(label).then(|| words.join(" "))
 }
 
-/// The list `old` with those of `lines` that are not in it yet; `None` when all
+/// Returns the list `old` with those of `lines` that are not in it yet; `None` when all
 /// are.
 pub fn merge(old: &str, lines: &[String]) -> Option<String> {
     let mut list: Vec<String> = old.lines().map(str::to_owned).collect();

@@ -31,7 +31,7 @@ fn orchestrator() -> Caller {
     caller("orchestrator", &[])
 }
 
-/// The agent. No other keys are there for it.
+/// Returns the agent. No other keys are there for it.
 fn analysis() -> Caller {
     caller("subagent:analysis", &[FINDINGS, OPEN_QUESTIONS])
 }
@@ -98,7 +98,7 @@ fn open(ticket: &str) -> Result<(), Error> {
     }
 }
 
-/// Every entry of the session.
+/// Returns every entry of the session.
 pub fn entries(ticket: &str) -> Result<Vec<Entry>, Error> {
     let caller = orchestrator();
     let listed = store::list_keys(ticket, &caller, None, None)?;
@@ -111,14 +111,14 @@ pub fn entries(ticket: &str) -> Result<Vec<Entry>, Error> {
     Ok(entries)
 }
 
-/// Those of `keys` that exist. Without a revision to compare with, the answer is
+/// Returns those of `keys` that exist. Without a revision to compare with, the answer is
 /// never "unchanged".
 fn read(ticket: &str, caller: &Caller, keys: &[String]) -> Result<Vec<Entry>, Error> {
     let found = store::read_batch(ticket, caller, keys, None)?;
     Ok(found.map(|found| found.entries).unwrap_or_default())
 }
 
-/// What belongs into the agent's system prompt while it works on `ticket`.
+/// Returns what belongs into the agent's system prompt while it works on `ticket`.
 pub fn prompt(ticket: &str) -> Result<String, Error> {
     prompt::render(ticket, &analysis(), None, None).map(|rendered| rendered.text)
 }

@@ -13,7 +13,7 @@ use js_sys::Array;
 use wasm_bindgen::JsValue;
 use wasm_bindgen_futures::future_to_promise;
 
-/// What `answering` answers, or a promise of it if it has to wait.
+/// Returns what `answering` answers, or a promise of it if it has to wait.
 pub(crate) fn at_once(answering: impl Future<Output = Array> + 'static) -> JsValue {
     let mut answering: Pin<Box<dyn Future<Output = Array>>> = Box::pin(answering);
     // Whoever is to wake the future keeps the waker it was first seen with; so that

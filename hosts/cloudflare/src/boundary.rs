@@ -27,7 +27,7 @@ pub struct Bucket {
 
 #[wasm_bindgen(js_class = BucketObject)]
 impl Bucket {
-    /// The object with the state `state`, whose name is that of its bucket.
+    /// Returns the object with the state `state`, whose name is that of its bucket.
     ///
     /// # Errors
     ///

@@ -25,7 +25,7 @@ use crate::{
 /// The binding of the class.
 const BINDING: &str = "DIRECTORY";
 
-/// The name of the object for this kind.
+/// Returns the name of the object for this kind.
 fn name(kind: ScopeKind) -> &'static str {
     match kind {
         ScopeKind::Session => "directory",
@@ -49,7 +49,7 @@ const NOTE_DELETED: &str = "INSERT INTO deleted (id, revision) VALUES (?1, ?2) \
 pub(crate) struct Entries<S>(S);
 
 impl<S: Sql> Entries<S> {
-    /// Those in the database behind `sql`.
+    /// Returns those in the database behind `sql`.
     pub(crate) fn open(sql: S) -> Result<Self, KvError> {
         for statement in CREATE {
             sql.query(statement, &[])?;
@@ -79,7 +79,7 @@ impl<S: Sql> Entries<S> {
         })
     }
 
-    /// The ids after `after`, at most `limit`.
+    /// Returns the ids after `after`, at most `limit`.
     pub(crate) fn list(&self, after: &str, limit: u32) -> Result<Vec<String>, KvError> {
         let rows = self.0.query(LIST, &[Value::Text(after), Value::Integer(limit.into())])?;
         let ids = rows.into_iter().flatten().filter_map(|it| match it {
@@ -99,7 +99,7 @@ pub struct Directory {
 
 #[wasm_bindgen(js_class = DirectoryObject)]
 impl Directory {
-    /// The object, over the storage of `state`.
+    /// Returns the object, over the storage of `state`.
     ///
     /// # Errors
     ///
@@ -170,7 +170,7 @@ pub(crate) struct FarDirectory {
 }
 
 impl FarDirectory {
-    /// That of the bindings `env`.
+    /// Creates that of the bindings `env`.
     pub(crate) fn new(env: Env) -> Self {
         Self { env }
     }

@@ -28,12 +28,12 @@ enum Place {
 }
 
 impl Engine {
-    /// That of `object`.
+    /// Creates that of `object`.
     pub(crate) fn of(object: Rc<Object>) -> Self {
         Self { directory: object.directory.clone(), place: Place::Object(object) }
     }
 
-    /// That of the entry.
+    /// Creates that of the entry.
     pub(crate) fn at_entry(remote: Remote, directory: FarDirectory) -> Self {
         Self { place: Place::Entry(remote), directory }
     }
@@ -46,7 +46,7 @@ impl Engine {
         }
     }
 
-    /// The object, if this is one's.
+    /// Returns the object, if this is one's.
     pub(crate) fn object(&self) -> Option<&Rc<Object>> {
         if let Place::Object(object) = &self.place { Some(object) } else { None }
     }

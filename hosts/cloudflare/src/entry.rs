@@ -18,7 +18,7 @@ use crate::{
     remote::Remote,
 };
 
-/// The name of the object that a request goes on to, unread; `None`: it is
+/// Returns the name of the object that a request goes on to, unread; `None`: it is
 /// answered with [`respond`].
 ///
 /// # Errors
@@ -55,7 +55,7 @@ pub fn respond(
     exchange::respond(Rc::new(engine), method, url, headers, body)
 }
 
-/// How many bytes of the body of a request are read.
+/// Returns how many bytes of the body of a request are read.
 ///
 /// # Errors
 ///

@@ -27,7 +27,7 @@ thread_local! {
     static HTTP: RefCell<Option<Rc<Http>>> = const { RefCell::new(None) };
 }
 
-/// The interface.
+/// Returns the interface.
 ///
 /// # Errors
 ///
@@ -87,7 +87,7 @@ pub fn set_up(
 /// The head of a request, and why it is refused, where it holds what no head may.
 pub(crate) type Head = (Parts, Option<Failure>);
 
-/// The head of the request with this method, URL and these headers: each name and
+/// Returns the head of the request with this method, URL and these headers: each name and
 /// each value on a line of its own.
 pub(crate) fn head(method: &str, url: &str, headers: &str) -> Result<Head, JsError> {
     let mut request = Request::new(());
@@ -142,7 +142,7 @@ pub(crate) fn respond(
     }))
 }
 
-/// The path and the query of `url`, as they may stand in a request: browsers let
+/// Returns the path and the query of `url`, as they may stand in a request: browsers let
 /// pass what HTTP does not.
 pub(crate) fn path_and_query(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -166,7 +166,7 @@ pub(crate) fn path_and_query(url: &str) -> String {
     written
 }
 
-/// A response as JavaScript takes it: status, headers as in [`head`], body, and the
+/// Returns a response as JavaScript takes it: status, headers as in [`head`], body, and the
 /// WebSocket that it opens.
 fn answer(http: &Http, head: &Parts, response: Response<Body>, engine: &Rc<Engine>) -> Array {
     let (answered, body) = response.into_parts();
@@ -195,7 +195,7 @@ fn accept(socket: Box<Socket>, engine: &Rc<Engine>) -> Result<JsValue, Failure> 
     Ok(far)
 }
 
-/// The response to a request that the host refuses.
+/// Returns the response to a request that the host refuses.
 pub(crate) fn refusal(http: &Http, head: &Parts, failure: Failure) -> Array {
     let (head, body) = http.refuse(head, failure).into_parts();
     let body = match body {
@@ -218,7 +218,7 @@ fn parts(status: StatusCode, headers: &HeaderMap, body: &JsValue, socket: &JsVal
     Array::of4(&status.as_u16().into(), &text.into(), body, socket)
 }
 
-/// A stream of what `watch` tells. Each piece is sent when all it tells of is
+/// Returns a stream of what `watch` tells. Each piece is sent when all it tells of is
 /// durable; when the client goes, the stream is dropped.
 fn live(watch: Box<Watch>, engine: Rc<Engine>) -> JsValue {
     let pieces = stream::unfold(watch, move |mut watch| {

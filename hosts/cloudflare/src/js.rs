@@ -82,7 +82,7 @@ pub(crate) struct Storage {
 }
 
 impl Storage {
-    /// That of the object with the state `state`.
+    /// Returns that of the object with the state `state`.
     ///
     /// # Errors
     ///
@@ -196,20 +196,20 @@ fn cell(value: &JsValue) -> Result<SqlCell, KvError> {
     })
 }
 
-/// An integer as JavaScript has it.
+/// Returns an integer as JavaScript has it.
 #[expect(clippy::cast_precision_loss, reason = "no more than can be held exactly")]
 pub(crate) fn number(integer: u64) -> f64 {
     integer.min(SAFE_MAX) as f64
 }
 
-/// A JavaScript number as an integer, if it is one that is held exactly.
+/// Returns a JavaScript number as an integer, if it is one that is held exactly.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was looked at")]
 pub(crate) fn whole(number: f64) -> Option<u64> {
     let is_held = number >= 0.0 && number <= self::number(SAFE_MAX) && number.fract() == 0.0;
     is_held.then_some(number as u64)
 }
 
-/// Why JavaScript threw, for the log.
+/// Returns why JavaScript threw, for the log.
 pub(crate) fn failed(thrown: &JsValue) -> KvError {
     let message = thrown.dyn_ref::<js_sys::Error>().map(|it| String::from(it.message()));
     KvError(
@@ -217,7 +217,7 @@ pub(crate) fn failed(thrown: &JsValue) -> KvError {
     )
 }
 
-/// The time of day.
+/// Returns the time of day.
 pub(crate) fn now() -> Timestamp {
     Timestamp(whole(date_now().trunc()).unwrap_or_default())
 }
@@ -259,7 +259,7 @@ pub(crate) fn spawn(task: impl Future<Output = ()> + 'static) {
 #[cfg(target_family = "wasm")]
 const PAGES_MAX: usize = (48 << 20) / 65_536;
 
-/// Whether the instance takes much memory, for an exported document say, and has
+/// Returns whether the instance takes much memory, for an exported document say, and has
 /// nothing under way of its own.
 #[wasm_bindgen(js_name = isBloated)]
 pub fn is_bloated() -> bool {

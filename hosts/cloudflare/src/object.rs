@@ -60,7 +60,7 @@ pub(crate) struct Object {
 /// What the rules get here.
 type ObjectPorts<'o> = Ports<'o, ObjectKv<Storage>, WorkerClock, Records, NoTokenizer>;
 
-/// What the rules say of a request about a session of a name that none can have:
+/// Returns what the rules say of a request about a session of a name that none can have:
 /// they look at no storage for that.
 pub(crate) fn invoke_nowhere(
     scope: &str,
@@ -77,7 +77,7 @@ pub(crate) fn invoke_nowhere(
 }
 
 impl Object {
-    /// The object of the bucket `scope`, over `storage`.
+    /// Creates the object of the bucket `scope`, over `storage`.
     pub(crate) fn new(
         scope: Scope,
         storage: Storage,
@@ -262,13 +262,13 @@ impl Object {
     }
 }
 
-/// The answer when storage failed; why is for the log.
+/// Returns the answer when storage failed; why is for the log.
 pub(crate) fn unavailable(error: KvError) -> Failure {
     log::failure(&error);
     Error::from(error).into()
 }
 
-/// The answer when that of an object to `request` was lost: a change may have been made.
+/// Returns the answer when that of an object to `request` was lost: a change may have been made.
 pub(crate) fn lost(request: &[u8], error: KvError) -> Failure {
     if !shared_context_codec::may_change(request) {
         return unavailable(error);

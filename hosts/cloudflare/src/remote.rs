@@ -69,7 +69,7 @@ pub(crate) fn read_caller(text: &str) -> Result<Caller, JsError> {
     Ok(serde_json::from_str::<CallerForm>(text)?.into())
 }
 
-/// What an object answered, as the entry reads it: the revision, when something
+/// Returns what an object answered, as the entry reads it: the revision, when something
 /// expires next, the body, the effect; or a refusal's text alone.
 pub(crate) fn written(answer: Result<Reply, Failure>) -> Array {
     match answer {
@@ -110,7 +110,7 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    /// Those of the bindings `env`.
+    /// Creates those of the bindings `env`.
     pub(crate) fn new(env: Env) -> Self {
         Self { env }
     }

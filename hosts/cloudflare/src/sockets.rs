@@ -32,7 +32,7 @@ struct Open {
 }
 
 impl Sockets {
-    /// Those of the object with the state `state`, which may have slept.
+    /// Creates those of the object with the state `state`, which may have slept.
     pub(crate) fn wake(state: State, http: &Http) -> Self {
         let mut open = Vec::new();
         for far in state.get_websockets() {
@@ -60,7 +60,7 @@ impl Sockets {
         Ok(AsRef::<worker::web_sys::WebSocket>::as_ref(&client).into())
     }
 
-    /// Whether nobody listens.
+    /// Returns whether nobody listens.
     pub(crate) fn is_empty(&self) -> bool {
         self.open.borrow().is_empty()
     }

@@ -62,7 +62,7 @@ impl Alarm {
         due
     }
 
-    /// The next instant.
+    /// Returns the next instant.
     pub(crate) fn next(&self) -> Option<Timestamp> {
         self.locked().in_order.first().map(|(at, _)| *at)
     }

@@ -70,7 +70,7 @@ const TICK_MAX: Duration = Duration::from_millis(2);
 const GIVE_WAY: Duration = Duration::from_micros(200);
 
 impl Component {
-    /// The component that this library carries, as any component host can run it.
+    /// Returns the component that this library carries, as any component host can run it.
     pub fn bytes() -> &'static [u8] {
         COMPONENT
     }
@@ -299,7 +299,7 @@ impl Instance {
 type InvokeArguments<'a> = (&'a str, &'a types::Caller, &'a [u8]);
 type InvokeResults = (Result<tool::Reply, types::Error>,);
 
-/// The failure of a request whose instance was stopped.
+/// Returns the failure of a request whose instance was stopped.
 fn stopped(error: &wasmtime::Error, has_committed: bool) -> Failure {
     // Where it panicked is worth knowing; where a limit was reached is not.
     let has_panicked = error.downcast_ref() == Some(&Trap::UnreachableCodeReached);
@@ -321,7 +321,7 @@ fn stopped(error: &wasmtime::Error, has_committed: bool) -> Failure {
     )
 }
 
-/// How often an instance is looked at.
+/// Returns how often an instance is looked at.
 fn pace(options: &ComponentOptions) -> Duration {
     (options.time_max / TICKS).min(TICK_MAX)
 }

@@ -81,7 +81,7 @@ struct Inner {
 }
 
 impl Engine {
-    /// An engine of these parts.
+    /// Creates an engine of these parts.
     pub fn new(
         component: Component,
         kv: SqliteKv,
@@ -105,7 +105,7 @@ impl Engine {
         Self { inner: Arc::new(inner) }
     }
 
-    /// A permit for each stream that may read at one time.
+    /// Returns a permit for each stream that may read at one time.
     pub(crate) fn onlookers(&self) -> Arc<Semaphore> {
         Arc::clone(&self.inner.onlookers)
     }
@@ -282,7 +282,7 @@ impl Inner {
         Err(Error::Overtaken.into())
     }
 
-    /// Whether `scope` may be further than `seen`: if storage cannot tell, whoever
+    /// Returns whether `scope` may be further than `seen`: if storage cannot tell, whoever
     /// reads next is told why.
     fn has_changed(&self, scope: &str, seen: u64) -> bool {
         !self.kv.open(scope).is_ok_and(|bucket| bucket.revision().0 <= seen)
@@ -299,24 +299,24 @@ impl Inner {
     }
 }
 
-/// What a change that was asked for in `bytes` takes of [`CHANGES_BYTES_MAX`].
+/// Returns what a change that was asked for in `bytes` takes of [`CHANGES_BYTES_MAX`].
 fn share(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX).clamp(CHANGE_BYTES_MIN, CHANGES_BYTES_MAX)
 }
 
-/// The answer when storage failed, which is the one that `answer` makes of it; why is
+/// Returns the answer when storage failed, which is the one that `answer` makes of it; why is
 /// for the log.
 fn failed(error: KvError, answer: impl FnOnce(KvError) -> Error) -> Failure {
     failures::storage_failure(&error);
     answer(error).into()
 }
 
-/// The answer when it is not known whether a change was made.
+/// Returns the answer when it is not known whether a change was made.
 fn in_doubt(error: KvError) -> Failure {
     failed(error, Error::InDoubt)
 }
 
-/// The answer when a change was not begun.
+/// Returns the answer when a change was not begun.
 fn stopping() -> Failure {
     Failure::new(
         "STORAGE_UNAVAILABLE",

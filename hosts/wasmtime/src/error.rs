@@ -17,18 +17,18 @@ impl StartError {
         Self { message: message.into(), next: None, is_folder_in_use: false }
     }
 
-    /// The same, with what to do about it. A line of it that begins with two spaces is
+    /// Creates the same, with what to do about it. A line of it that begins with two spaces is
     /// a command to paste.
     pub(crate) fn next(self, next: impl Into<String>) -> Self {
         Self { next: Some(next.into()), ..self }
     }
 
-    /// What is wrong.
+    /// Returns what is wrong.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What to do about it, when the message does not say. A line that begins with two
+    /// Returns what to do about it, when the message does not say. A line that begins with two
     /// spaces is a command as a shell takes it.
     pub fn next_step(&self) -> Option<&str> {
         self.next.as_deref()
@@ -39,7 +39,7 @@ impl StartError {
         Self { is_folder_in_use: true, ..Self::new(message) }
     }
 
-    /// Whether another process uses the data folder: its server can be asked
+    /// Returns whether another process uses the data folder: its server can be asked
     /// instead, as soon as it is up.
     pub fn is_folder_in_use(&self) -> bool {
         self.is_folder_in_use

@@ -28,7 +28,7 @@ pub const SECRETS_FILE: &str = "keys.json";
 const LOCK_FILE: &str = "lock";
 const SERVER_FILE: &str = "server.json";
 
-/// The data folder to use when none is named: what the environment variable
+/// Returns the data folder to use when none is named: what the environment variable
 /// `SHARED_CONTEXT_DATA` says, or the platform's place for a user's data.
 ///
 /// # Errors

@@ -41,7 +41,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host of these three, with exact token counts where the feature
+    /// Creates a host of these three, with exact token counts where the feature
     /// `tokenizer` is on, as it is by default.
     pub fn new<K>(
         kv: K,
@@ -66,7 +66,7 @@ impl Host {
         Self { kv, clock, log, tokenizer }
     }
 
-    /// The same host with another tokenizer, such as none:
+    /// Creates the same host with another tokenizer, such as none:
     /// [`NoTokenizer`](shared_context_core::port::NoTokenizer).
     #[must_use]
     pub fn with_tokenizer(self, tokenizer: Arc<dyn Tokenizer + Send + Sync>) -> Self {
@@ -130,12 +130,12 @@ impl Meter {
         self.began.elapsed()
     }
 
-    /// How long the host worked for it.
+    /// Returns how long the host worked for it.
     pub(crate) fn hosted(&self) -> Duration {
         self.hosted
     }
 
-    /// How long it computed itself since this was first asked.
+    /// Returns how long it computed itself since this was first asked.
     pub(crate) fn computed(&mut self) -> Duration {
         let now = thread_time();
         now.saturating_sub(*self.computing_from.get_or_insert(now))
@@ -156,14 +156,14 @@ impl Meter {
     }
 }
 
-/// How long this thread has computed.
+/// Returns how long this thread has computed.
 #[cfg(unix)]
 fn thread_time() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
-/// How long this thread has computed, or waited to.
+/// Returns how long this thread has computed, or waited to.
 #[cfg(not(unix))]
 fn thread_time() -> Duration {
     static BEGAN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
@@ -217,7 +217,7 @@ fn reason(error: KvError) -> String {
     error.0
 }
 
-/// The outcome of a read, as the component reads it.
+/// Returns the outcome of a read, as the component reads it.
 fn read<T>(outcome: Result<T, ReadError>) -> Result<T, kv::ReadError> {
     outcome.map_err(|error| match error {
         ReadError::Moved => kv::ReadError::Moved,
@@ -342,7 +342,7 @@ impl Default for store::Condition {
 }
 
 impl Default for store::WriteOptions {
-    /// The value and nothing else, in any case.
+    /// Creates the value and nothing else, in any case.
     fn default() -> Self {
         Self {
             if_version: None,

@@ -62,7 +62,7 @@ impl Hub {
         bells.of.values().for_each(|it| it.rings.notify_waiters());
     }
 
-    /// Whether nobody is to wait any more.
+    /// Returns whether nobody is to wait any more.
     pub(crate) fn is_stopping(&self) -> bool {
         self.bells().is_stopping
     }

@@ -55,7 +55,7 @@ impl AuditLog for TracingLog {
     }
 }
 
-/// What the log says of `done`.
+/// Returns what the log says of `done`.
 fn form(done: &AuditRecord) -> AuditForm<'_> {
     let AuditRecord { revision, action, participant, at_ms, entry, label, reason, round } = done;
     AuditForm {

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 
 use crate::{Caller, Failure, Reply};
 
-/// How many streams may read at one time.
+/// Returns how many streams may read at one time.
 pub(crate) fn turns() -> Arc<Semaphore> {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     Arc::new(Semaphore::new((processors / 2).max(1)))

@@ -105,7 +105,7 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// A server on `address` over the data folder `folder`, all else as usual.
+    /// Creates a server on `address` over the data folder `folder`, all else as usual.
     pub fn new(folder: impl Into<PathBuf>, address: SocketAddr) -> Self {
         Self {
             folder: folder.into(),
@@ -178,17 +178,17 @@ impl Server {
         Ok(Self { address, admin_key, stop: Some(stop), serving })
     }
 
-    /// Where it listens.
+    /// Returns where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its URL for programs on this machine, such as `http://127.0.0.1:8080`.
+    /// Returns its URL for programs on this machine, such as `http://127.0.0.1:8080`.
     pub fn url(&self) -> String {
         url(self.address)
     }
 
-    /// What proves the operator.
+    /// Returns what proves the operator.
     pub fn admin_key(&self) -> &str {
         &self.admin_key
     }
@@ -201,7 +201,7 @@ impl Server {
     }
 }
 
-/// All of a server that may take a while to get.
+/// Returns all of a server that may take a while to get.
 fn open(options: &ServerOptions) -> Result<(Shared, String), StartError> {
     let kv = SqliteKv::open(&options.folder, &options.storage)?;
     let Secrets { secret, admin_key } = match (&options.secret, &options.admin_key) {
@@ -294,7 +294,7 @@ async fn accept(listener: TcpListener, shared: &Arc<Shared>, stopped: oneshot::R
     }
 }
 
-/// Where a program on this machine finds the server.
+/// Returns where a program on this machine finds the server.
 fn url(mut address: SocketAddr) -> String {
     if address.ip().is_unspecified() {
         address.set_ip(match address.ip() {

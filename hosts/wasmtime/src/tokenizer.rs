@@ -16,7 +16,7 @@ pub struct BpeTokenizer;
 
 const ENCODINGS: [&str; 2] = ["o200k_base", "cl100k_base"];
 
-/// The tables of `encoding`, unpacked.
+/// Returns the tables of `encoding`, unpacked.
 fn tables(encoding: &str) -> Option<&'static Tables> {
     match encoding {
         "o200k_base" => Some(o200k_base()),

@@ -66,7 +66,7 @@ impl Look<'_> {
         Ok(Seen::read(self.who, &told, status.success()))
     }
 
-    /// What it is told.
+    /// Returns what it is told.
     fn config(&self) -> String {
         let common = include_str!("../schemathesis.toml");
         match self.session {
@@ -92,7 +92,7 @@ impl Seen {
     }
 }
 
-/// All that was seen, a line for each who looked.
+/// Returns all that was seen, a line for each who looked.
 pub(crate) fn summary(seen: &[Seen]) -> String {
     let head = format!("{:<14}{:>12}{:>10}{:>10}", "as", "operations", "cases", "failures");
     seen.iter().fold(head, |mut text, it| {

@@ -14,12 +14,12 @@ pub(crate) struct Client {
     buffer: Vec<u8>,
 }
 
-/// A request, ready to be sent.
+/// Returns a request, ready to be sent.
 pub(crate) fn request(method: &str, path: &str, credential: Option<&str>, body: &str) -> Vec<u8> {
     request_with(method, path, credential, &[], body)
 }
 
-/// A request with further headers, ready to be sent.
+/// Returns a request with further headers, ready to be sent.
 pub(crate) fn request_with(
     method: &str,
     path: &str,

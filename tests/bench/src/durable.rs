@@ -99,7 +99,7 @@ impl Measured {
     }
 }
 
-/// How often a second the disk makes a small append durable.
+/// Returns how often a second the disk makes a small append durable.
 fn flushes(folder: &Path) -> Result<f64> {
     let mut file = File::create(folder.join("flushes"))?;
     let (start, mut count) = (Instant::now(), 0_u32);
@@ -181,7 +181,7 @@ fn over_http(folder: &Path) -> Result<Vec<Measured>> {
     results.into_iter().collect()
 }
 
-/// How much all `tasks` did a second.
+/// Returns how much all `tasks` did a second.
 async fn rate(tasks: Vec<tokio::task::JoinHandle<Result<u32>>>) -> Result<f64> {
     let (start, mut count) = (Instant::now(), 0);
     for task in tasks {

@@ -203,7 +203,7 @@ fn nested(depth: usize, value: Value) -> Value {
     (0..depth).fold(value, |it, _| json!({"k": it}))
 }
 
-/// An object of so many members, each of which is `nth`.
+/// Returns an object of so many members, each of which is `nth`.
 fn wide(members: usize, nth: usize) -> Value {
     Value::Object((0..members).map(|it| (it.to_string(), json!(nth))).collect::<Map<_, _>>())
 }

@@ -112,7 +112,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
 const MODERN: &str = "2026-07-28";
 const LEGACY: &str = "2025-11-25";
 
-/// The same read as a call of the tool by MCP, with all that its version asks for.
+/// Returns the same read as a call of the tool by MCP, with all that its version asks for.
 fn mcp_read(credential: &str, is_modern: bool) -> Vec<u8> {
     let version = if is_modern { MODERN } else { LEGACY };
     let meta = format!(
@@ -130,7 +130,7 @@ fn mcp_read(credential: &str, is_modern: bool) -> Vec<u8> {
     request_with("POST", "/mcp", Some(credential), &headers, &body)
 }
 
-/// The median of nanoseconds, in microseconds.
+/// Returns the median of nanoseconds, in microseconds.
 fn median(nanos: &mut [u128]) -> Result<f64> {
     nanos.sort_unstable();
     let median = nanos.get(nanos.len() / 2).context("nothing was measured")?;

@@ -152,7 +152,7 @@ impl Served {
         Ok(Self { process, address, admin_key: keys.admin_key })
     }
 
-    /// Its resident memory in megabytes.
+    /// Returns its resident memory in megabytes.
     pub(crate) fn resident(&self) -> Result<f64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

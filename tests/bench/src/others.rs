@@ -138,7 +138,7 @@ pub(crate) fn redis(folder: &Path) -> Result<Option<Vec<f64>>> {
     rates.into_iter().collect::<Result<_>>().map(Some)
 }
 
-/// The folder of the newest `PostgreSQL` that is installed with its server.
+/// Returns the folder of the newest `PostgreSQL` that is installed with its server.
 fn postgres_programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
     let folders = versions.filter_map(|it| Some(it.ok()?.path().join("bin")));

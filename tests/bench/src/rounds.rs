@@ -53,7 +53,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// The least time that closing takes, in milliseconds, asked by way of `ask`.
+/// Returns the least time that closing takes, in milliseconds, asked by way of `ask`.
 fn least(ask: impl Fn(&MemoryKv, &Caller, &str) -> Result<()>, strategy: &str) -> Result<f64> {
     let mut least = f64::MAX;
     for _ in 0..TIMES {

@@ -41,7 +41,7 @@ impl AuditLog for Quiet {
     fn record(&self, _: ScopeKind, _: &str, _: &AuditRecord) {}
 }
 
-/// The CPU time of `run`, in microseconds.
+/// Returns the CPU time of `run`, in microseconds.
 pub(crate) fn cpu_micros_of(run: impl FnOnce()) -> f64 {
     let now = || {
         let at = clock_gettime(ClockId::ThreadCPUTime);
@@ -54,7 +54,7 @@ pub(crate) fn cpu_micros_of(run: impl FnOnce()) -> f64 {
     f64::from(u32::try_from(spent).unwrap_or(u32::MAX)) / 1_000.0
 }
 
-/// The least CPU time of `run`, in microseconds.
+/// Returns the least CPU time of `run`, in microseconds.
 fn cpu_micros(times: u32, mut run: impl FnMut()) -> f64 {
     let batch =
         |run: &mut dyn FnMut()| cpu_micros_of(|| (0..times).for_each(|_| run())) / f64::from(times);

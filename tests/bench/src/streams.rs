@@ -107,7 +107,7 @@ async fn tell(server: &Served) -> Result<Told> {
     })
 }
 
-/// How many milliseconds a reader takes who missed 1,000 changes.
+/// Returns how many milliseconds a reader takes who missed 1,000 changes.
 async fn catch_up(server: &Served) -> Result<f64> {
     let mut writer = Client::connect(server.address).await?;
     let credential = create(server, &mut writer, "missed").await?;
@@ -201,7 +201,7 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|it| it == part)
 }
 
-/// The median, in milliseconds.
+/// Returns the median, in milliseconds.
 fn middle(mut took: Vec<Duration>) -> Result<f64> {
     took.sort_unstable();
     let median = took.get(took.len() / 2).context("nothing was measured")?;

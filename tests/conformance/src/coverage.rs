@@ -36,7 +36,7 @@ const NEVER_TOGETHER: [(&str, &str, &str); 22] = [
     ("ROUND_FULL", "STATE_TOO_LARGE", "a round that is closed takes no deltas"),
 ];
 
-/// What is missing, one message each; none when the cases are complete.
+/// Returns what is missing, one message each; none when the cases are complete.
 ///
 /// `actions` are all actions, `codes` all error codes in order of precedence.
 pub fn gaps(cases: &[Case], actions: &[&str], codes: &[&str]) -> Vec<String> {
@@ -73,7 +73,7 @@ pub fn gaps(cases: &[Case], actions: &[&str], codes: &[&str]) -> Vec<String> {
     missing_actions.chain(missing_codes).chain(untold).chain(upside_down).collect()
 }
 
-/// The operations of the `OpenAPI` document `api` that no case asks for and gets,
+/// Returns the operations of the `OpenAPI` document `api` that no case asks for and gets,
 /// as `GET /v1/sessions/{session}`. Only lines that stand in a step count. What
 /// answers by a stream alone is not a case's to show: it has no end.
 pub fn untold_operations(cases: &[Case], api: &Value) -> Vec<String> {
@@ -97,13 +97,13 @@ pub fn untold_operations(cases: &[Case], api: &Value) -> Vec<String> {
     untold.map(|(method, template)| format!("{method} {template}")).collect()
 }
 
-/// Whether the operation `about` answers by a stream and nothing else.
+/// Returns whether the operation `about` answers by a stream and nothing else.
 fn is_stream(about: &Value) -> bool {
     let content = about.pointer("/responses/200/content").and_then(Value::as_object);
     content.is_some_and(|it| it.len() == 1 && it.contains_key("text/event-stream"))
 }
 
-/// Whether the path of `target` is one of those that `template` stands for.
+/// Returns whether the path of `target` is one of those that `template` stands for.
 fn is_at(target: &str, template: &str) -> bool {
     let path = target.split_once('?').map_or(target, |(path, _)| path);
     let (path, template) = (path.split('/'), template.split('/'));

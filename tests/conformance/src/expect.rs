@@ -22,7 +22,7 @@ use similar::{ChangeTag, TextDiff};
 /// How much of a long text a message shows, in characters.
 const TEXT_SHOWN_MAX: usize = 400;
 
-/// What `expected` says, in the terms of `got`: equal to `got` if and only if
+/// Returns what `expected` says, in the terms of `got`: equal to `got` if and only if
 /// `got` fits. In a partial comparison members that are not named are taken
 /// over.
 pub fn resolve(expected: &Value, got: &Value, is_partial: bool) -> Value {
@@ -68,7 +68,7 @@ pub fn compare(expected: &Value, got: &Value, is_partial: bool) -> Result<(), St
     Err(difference(&pretty(&resolved), &pretty(got)))
 }
 
-/// The difference of two texts, line by line.
+/// Returns the difference of two texts, line by line.
 pub fn difference(expected: &str, got: &str) -> String {
     let mut shown = "expected (-), got (+):".to_owned();
     for change in TextDiff::from_lines(expected, got).iter_all_changes() {
@@ -110,7 +110,7 @@ fn pretty(value: &Value) -> String {
     format!("{:#}", shortened(value))
 }
 
-/// The matchers that `expected` consists of, if it does; all have to fit.
+/// Returns the matchers that `expected` consists of, if it does; all have to fit.
 fn matchers(expected: &Value) -> Option<&Map<String, Value>> {
     const NAMES: [&str; 9] = [
         "any", "contains", "lacks", "includes", "excludes", "length", "at_most", "at_least",
@@ -126,7 +126,7 @@ fn may_be_missing(expected: &Value) -> bool {
     matchers(expected).is_some_and(all_fit)
 }
 
-/// The matcher, reduced to those of its parts that `got` does not fit.
+/// Returns the matcher, reduced to those of its parts that `got` does not fit.
 fn unfit(name: &str, argument: &Value, got: &Value) -> Option<(String, Value)> {
     let unfit = match argument {
         Value::Array(parts) => {
@@ -139,7 +139,7 @@ fn unfit(name: &str, argument: &Value, got: &Value) -> Option<(String, Value)> {
     (unfit != Value::Array(Vec::new())).then(|| (name.to_owned(), unfit))
 }
 
-/// Whether `got`, nothing when the member is missing, fits one matcher.
+/// Returns whether `got`, nothing when the member is missing, fits one matcher.
 fn fits(name: &str, argument: &Value, got: Option<&Value>) -> bool {
     let parts = argument.as_array().map_or(std::slice::from_ref(argument), Vec::as_slice);
     let text = got.and_then(Value::as_str);
@@ -184,7 +184,7 @@ fn is_of_type(name: &str, got: &Value) -> bool {
     }
 }
 
-/// Whether `text` is an instant as the API writes it: UTC with `Z`, and
+/// Returns whether `text` is an instant as the API writes it: UTC with `Z`, and
 /// milliseconds only when they are not zero.
 fn is_utc_time(text: &str) -> bool {
     let Ok(time) = text.parse::<jiff::Timestamp>() else { return false };

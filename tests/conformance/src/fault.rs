@@ -55,7 +55,7 @@ impl Default for World {
 }
 
 impl World {
-    /// All that the rules may use.
+    /// Returns all that the rules may use.
     pub fn ports(&self) -> Ports<'_, Self, Self, Self, Self> {
         Ports { kv: self, clock: self, log: self, tokenizer: self }
     }
@@ -75,12 +75,13 @@ impl World {
         self.state().now = Timestamp(now_ms);
     }
 
-    /// The records given to the log since the last call.
+    /// Returns the records given to the log since the last call.
     pub fn take_records(&self) -> Vec<Value> {
         mem::take(&mut self.state().records)
     }
 
-    /// The ids of the sessions or projects that exist, those after `after`, at most `limit`.
+    /// Returns the ids of the sessions or projects that exist, those after `after`, at most
+    /// `limit`.
     pub fn ids(
         &self,
         kind: ScopeKind,
@@ -101,7 +102,7 @@ impl World {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether reads succeed.
+    /// Returns whether reads succeed.
     fn readable(&self) -> Result<(), KvError> {
         if self.state().storage == Storage::ReadsFail { Err(told_to_fail()) } else { Ok(()) }
     }

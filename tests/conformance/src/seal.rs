@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 use shared_context_core::digest::sha256;
 
-/// The exported session `document` with the digests that fit its items.
+/// Returns the exported session `document` with the digests that fit its items.
 pub fn sealed(mut document: Value) -> Value {
     let of = |item: &Value| Value::from(sha256(serde_jcs::to_string(item).unwrap_or_default()));
     let mut digests = Map::new();

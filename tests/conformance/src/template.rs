@@ -80,7 +80,7 @@ pub fn fill_bytes(template: &Value, variables: &Variables) -> Result<Vec<u8>, St
     }
 }
 
-/// The value at `path` (`keys.0.version`) inside of `value`; all of it at the
+/// Returns the value at `path` (`keys.0.version`) inside of `value`; all of it at the
 /// empty path.
 pub fn look_up<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').filter(|it| !it.is_empty()).try_fold(value, |value, name| match value {
@@ -89,7 +89,7 @@ pub fn look_up<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     })
 }
 
-/// A value with other members at some places, or without them.
+/// Returns a value with other members at some places, or without them.
 fn edited(members: &Map<String, Value>, variables: &Variables) -> Result<Value, String> {
     let mut value = Value::Null;
     for (name, argument) in members {
@@ -172,7 +172,7 @@ fn text_of(template: &Value, variables: &Variables) -> Result<String, String> {
     }
 }
 
-/// A text that is one variable takes its type; any other stays a text.
+/// Returns a text that is one variable takes its type; any other stays a text.
 fn fill_text(text: &str, variables: &Variables) -> Result<Value, String> {
     match text.strip_prefix('$') {
         Some(rest) if rest.starts_with('$') => Ok(Value::String(rest.to_owned())),

@@ -18,7 +18,7 @@ const PART_BYTES_MAX: usize = 2_048;
 
 type Variables = BTreeMap<String, Value>;
 
-/// A script of each case: what `write` makes of its steps, as far as it makes anything.
+/// Returns a script of each case: what `write` makes of its steps, as far as it makes anything.
 pub(crate) fn scripts(write: impl Fn(&Map<String, Value>) -> Option<Vec<u8>>) -> Vec<Vec<u8>> {
     let mut scripts = Vec::new();
     for path in files() {
@@ -33,7 +33,7 @@ pub(crate) fn scripts(write: impl Fn(&Map<String, Value>) -> Option<Vec<u8>>) ->
     scripts
 }
 
-/// The files of all cases, in order.
+/// Returns the files of all cases, in order.
 fn files() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conformance/cases");
     let list = |folder: &Path| -> Vec<PathBuf> {
@@ -92,7 +92,7 @@ fn inside(text: &str, variables: &Variables) -> String {
     })
 }
 
-/// The request of the JSON tool that `step` makes.
+/// Returns the request of the JSON tool that `step` makes.
 pub(crate) fn tool_request(step: &Map<String, Value>) -> Option<Vec<u8>> {
     match (step.get("call"), step.get("raw").and_then(Value::as_str)) {
         (Some(call), _) => Some(call.to_string().into_bytes()),
@@ -101,7 +101,7 @@ pub(crate) fn tool_request(step: &Map<String, Value>) -> Option<Vec<u8>> {
     }
 }
 
-/// Who asks in `step`, as [`crate::script::Asked`] reads it.
+/// Returns who asks in `step`, as [`crate::script::Asked`] reads it.
 pub(crate) fn asked_by(step: &Map<String, Value>) -> String {
     let text = |name: &str| step.get(name).and_then(Value::as_str);
     let mut line = text("as").unwrap_or("orchestrator").to_owned();
@@ -115,7 +115,7 @@ pub(crate) fn asked_by(step: &Map<String, Value>) -> String {
     }
 }
 
-/// The request of HTTP that `step` makes, as [`crate::script::Sent`] reads it.
+/// Returns the request of HTTP that `step` makes, as [`crate::script::Sent`] reads it.
 pub(crate) fn http_request(step: &Map<String, Value>) -> Option<Vec<u8>> {
     let line = step.get("http")?.as_str()?;
     let mut head = format!("{line}\n");

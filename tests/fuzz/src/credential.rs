@@ -103,7 +103,7 @@ pub fn run(input: &[u8]) {
 }
 
 impl Forgery<'_> {
-    /// What is shown, if it is another than `minted`.
+    /// Returns what is shown, if it is another than `minted`.
     fn shown(&self, minted: &str) -> Option<String> {
         let parts: Vec<&str> = minted.split('.').collect();
         let [head, claims, signature] = parts[..] else { panic!("three parts: {minted}") };

@@ -77,7 +77,7 @@ impl Path {
     }
 }
 
-/// What is known of `method` at `path`; `HEAD` is answered where `GET` is.
+/// Returns what is known of `method` at `path`; `HEAD` is answered where `GET` is.
 pub(crate) fn look_up(method: &Method, path: &str) -> Known {
     let method = if *method == Method::HEAD { &Method::GET } else { method };
     let mut matching = DOCUMENT.iter().filter(|it| it.is(path)).peekable();
@@ -89,7 +89,7 @@ pub(crate) fn look_up(method: &Method, path: &str) -> Known {
 }
 
 impl Operation {
-    /// The types of content that it may answer with under `status`; `None` where it
+    /// Returns the types of content that it may answer with under `status`; `None` where it
     /// never does.
     pub(crate) fn types(&self, status: u16) -> Option<&[String]> {
         let answer = self.answers.iter().find(|(it, _)| *it == status);

@@ -108,7 +108,7 @@ fn forged(mut document: Value) -> Value {
     sealed(document)
 }
 
-/// What can be exported after each case of the conformance suite.
+/// Returns what can be exported after each case of the conformance suite.
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> = Vec::new();
     for script in crate::json_tool::seeds() {

@@ -58,7 +58,7 @@ pub(crate) fn check_failure(failure: &Failure) {
     assert_eq!(told["error"]["code"], *failure.code);
 }
 
-/// The requests of the conformance suite.
+/// Returns the requests of the conformance suite.
 pub fn seeds() -> Vec<Vec<u8>> {
     cases::scripts(|step| {
         let request = cases::tool_request(step)?;

@@ -125,7 +125,7 @@ const METHODS: [(&str, &str); 18] = [
     ("ping", "{}"),
 ];
 
-/// The messages of the conformance suite, and each method in both versions, with the
+/// Returns the messages of the conformance suite, and each method in both versions, with the
 /// headers they ask for.
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = cases::scripts(|step| {

@@ -141,7 +141,7 @@ impl Place {
         bucket.commit(bucket.revision(), changes).expect("memory commits");
     }
 
-    /// The rows of the bucket `name`.
+    /// Returns the rows of the bucket `name`.
     pub fn rows(&self, name: &str) -> Vec<Row> {
         let bucket = self.kv.open(name).expect("memory opens");
         bucket.scan("", None, u32::MAX).expect("memory reads")
@@ -155,7 +155,7 @@ impl Place {
         self.revisions().into_iter().map(rows).collect()
     }
 
-    /// How often each bucket was changed: the same as before means the same rows.
+    /// Returns how often each bucket was changed: the same as before means the same rows.
     pub fn revisions(&self) -> Vec<(String, u64)> {
         let revision = |it: &str| self.kv.open(it).expect("memory opens").revision().0;
         let names = self.kv.names(None, usize::MAX);
@@ -231,7 +231,7 @@ impl Engine for Place {
     }
 }
 
-/// The result of a future that waits for nothing.
+/// Returns the result of a future that waits for nothing.
 pub fn ready<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,

@@ -182,7 +182,7 @@ fn check_told(damage: &Damage) {
     assert_eq!(told.as_deref(), Some(DAMAGED), "{damage:?} of {name}: {request}");
 }
 
-/// Who reads the row `name`, and how; `None` for what nothing points to any more.
+/// Returns who reads the row `name`, and how; `None` for what nothing points to any more.
 fn reads(name: &str) -> Option<(&'static str, String)> {
     let action = |action: &str| Some(("admin", format!(r#"{{"action":"{action}"}}"#)));
     let (kind, rest) = name.split_once('/').unwrap_or((name, ""));
@@ -219,7 +219,7 @@ fn reads(name: &str) -> Option<(&'static str, String)> {
     }
 }
 
-/// Each command alone, on what is not damaged and on what is, in every way that has
+/// Returns each command alone, on what is not damaged and on what is, in every way that has
 /// a short form.
 pub fn seeds() -> Vec<Vec<u8>> {
     let random = |nth: u8| (0..64).map(|at: u8| at.wrapping_mul(37) ^ nth).collect();

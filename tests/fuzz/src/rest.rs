@@ -45,7 +45,7 @@ static CREDENTIALS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
     ]
 });
 
-/// The name of the credential that `who` shows, and the credential. Scripts of the
+/// Returns the name of the credential that `who` shows, and the credential. Scripts of the
 /// conformance suite name participants; those that nobody knows show nothing.
 fn credential(who: &str) -> Option<(&'static str, &'static str)> {
     let found = CREDENTIALS.iter().find(|(name, _)| who.starts_with(name));
@@ -80,7 +80,7 @@ pub fn run(input: &[u8]) {
 }
 
 impl Desk {
-    /// A new one over an inhabited place.
+    /// Creates a new one over an inhabited place.
     pub fn new() -> Self {
         // Minted at another desk, which is made first.
         LazyLock::force(&CREDENTIALS);
@@ -251,7 +251,7 @@ fn check_head(asked: &Request<Bytes>, head: &Seen, get: &Seen) {
     }
 }
 
-/// The requests of the conformance suite.
+/// Returns the requests of the conformance suite.
 pub fn seeds() -> Vec<Vec<u8>> {
     cases::scripts(|step| {
         cases::http_request(step).or_else(|| {

@@ -23,7 +23,7 @@ pub const SEPARATOR: u8 = 0x1E;
 /// How many requests of one input are made: more would tell nothing new, slowly.
 pub const REQUESTS_MAX: usize = 24;
 
-/// The requests of an input.
+/// Returns the requests of an input.
 pub fn requests(input: &[u8]) -> impl Iterator<Item = &[u8]> {
     input.split(|byte| *byte == SEPARATOR).take(REQUESTS_MAX)
 }

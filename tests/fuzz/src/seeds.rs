@@ -32,7 +32,7 @@ fn write(path: &Path, bytes: &[u8]) {
     fs::write(path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }
 
-/// The words that stand in `seeds` more than once, the most frequent ones, in the form
+/// Returns the words that stand in `seeds` more than once, the most frequent ones, in the form
 /// that libFuzzer reads.
 fn dictionary(seeds: &[Vec<u8>]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();

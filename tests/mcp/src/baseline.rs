@@ -50,7 +50,7 @@ impl Baseline {
         Self::parse(&text).map_err(|err| format!("{}: {err}", path.display()))
     }
 
-    /// What is known of one host beside what is known of all: the file at `path`, if
+    /// Returns what is known of one host beside what is known of all: the file at `path`, if
     /// there is one.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl Baseline {
         Ok(self)
     }
 
-    /// All of it as a file for the suite.
+    /// Returns all of it as a file for the suite.
     pub(crate) fn text(&self) -> String {
         self.0.iter().fold("server:\n".to_owned(), |text, it| text + "  - " + it + "\n")
     }
@@ -125,12 +125,12 @@ impl Baseline {
 }
 
 impl Outcome {
-    /// The checks that failed, or gave a warning, and why.
+    /// Returns the checks that failed, or gave a warning, and why.
     fn failed(&self) -> impl Iterator<Item = (&str, &str)> {
         self.checks.iter().filter_map(|(check, wrong)| Some((check.as_str(), wrong.as_deref()?)))
     }
 
-    /// What the suite left in the folder `results`: a folder for each scenario.
+    /// Returns what the suite left in the folder `results`: a folder for each scenario.
     ///
     /// # Errors
     ///
@@ -147,7 +147,7 @@ impl Outcome {
         Ok(outcomes)
     }
 
-    /// What the suite left in `folder`, such as `server-ping-2026-11-20T16-00-00-000Z`.
+    /// Returns what the suite left in `folder`, such as `server-ping-2026-11-20T16-00-00-000Z`.
     fn read(folder: &Path) -> Self {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         let time = "-0000-00-00T00-00-00-000Z".len();

@@ -42,7 +42,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ways.iter().map(test).collect()
 }
 
-/// What is asked; the session holds one entry, `scope`.
+/// Returns what is asked; the session holds one entry, `scope`.
 fn questions(era: &str) -> Vec<Question> {
     let question = |arguments: &[&str], pointer, expected: Value| Question {
         arguments: arguments.iter().map(ToString::to_string).collect(),

@@ -39,7 +39,7 @@ impl Host {
         }
     }
 
-    /// What it is called in `STRANGERS_HOST`, and its folder of baselines.
+    /// Returns what it is called in `STRANGERS_HOST`, and its folder of baselines.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Server => "server",
@@ -48,12 +48,12 @@ impl Host {
         }
     }
 
-    /// What the names of its tests begin with.
+    /// Returns what the names of its tests begin with.
     pub(crate) fn prefix(self) -> String {
         if self == Self::Server { String::new() } else { format!("{}::", self.name()) }
     }
 
-    /// Whether it remembers one request at the next, and so offers what the older
+    /// Returns whether it remembers one request at the next, and so offers what the older
     /// protocols need that for: sessions, subscriptions and the log.
     pub(crate) fn is_kept(self) -> bool {
         self != Self::Spin
@@ -108,7 +108,7 @@ impl Place {
         Self { running, _folder: folder, credential }
     }
 
-    /// Where the host answers, such as `http://127.0.0.1:40001`.
+    /// Returns where the host answers, such as `http://127.0.0.1:40001`.
     pub(crate) fn url(&self) -> &str {
         match &self.running {
             Running::Server(server) => server.url(),
@@ -117,17 +117,17 @@ impl Place {
         }
     }
 
-    /// The same without `http://`.
+    /// Returns the same without `http://`.
     pub(crate) fn address(&self) -> &str {
         self.url().strip_prefix("http://").unwrap()
     }
 
-    /// The session's orchestrator.
+    /// Returns the session's orchestrator.
     pub(crate) fn orchestrator(&self) -> Client {
         Client::new(self.url(), &self.credential)
     }
 
-    /// Where the host is and who asks, as the program's commands are told it.
+    /// Returns where the host is and who asks, as the program's commands are told it.
     pub(crate) fn environment(&self) -> [(&'static str, &str); 2] {
         [("SHARED_CONTEXT_URL", self.url()), ("SHARED_CONTEXT_TOKEN", &self.credential)]
     }

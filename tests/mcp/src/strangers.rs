@@ -94,7 +94,7 @@ impl Strangers {
     }
 }
 
-/// The folder `name` beside this crate's sources.
+/// Returns the folder `name` beside this crate's sources.
 pub(crate) fn here(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
@@ -110,7 +110,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// Its standard output; it must have ended well.
+    /// Returns its standard output; it must have ended well.
     ///
     /// # Errors
     ///
@@ -119,7 +119,7 @@ impl Said {
         if self.status.success() { Ok(self.output) } else { Err(self.in_full()) }
     }
 
-    /// How it ended, and the last lines it said.
+    /// Returns how it ended, and the last lines it said.
     pub(crate) fn in_full(&self) -> String {
         let said: Vec<_> = self.output.lines().chain(self.errors.lines()).collect();
         let skipped = said.len().saturating_sub(LINES_REPEATED);

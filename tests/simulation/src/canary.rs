@@ -102,7 +102,7 @@ impl Canary {
         Self::BindsLists,
     ];
 
-    /// Its name.
+    /// Returns its name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::IgnoresExpected => "ignores_expected",
@@ -136,7 +136,7 @@ impl Canary {
         }
     }
 
-    /// The canary called `name`.
+    /// Returns the canary called `name`.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == name)
     }

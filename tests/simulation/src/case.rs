@@ -11,7 +11,7 @@ use crate::{
     world::World,
 };
 
-/// The case that says what `script` does and what must be answered; `None` where a
+/// Returns the case that says what `script` does and what must be answered; `None` where a
 /// case cannot say it: faults, requests inside of others, timers, credentials by
 /// number, and answers of which there may be several.
 pub fn conformance_case(script: &Script, title: &str) -> Option<String> {

@@ -32,12 +32,12 @@ pub const MARK: &str = "zq";
 /// The beginning: 2026-02-20T14:00:00Z.
 pub const BEGINNING_MS: u64 = 1_771_596_000_000;
 
-/// The nth key.
+/// Returns the nth key.
 pub fn key(nth: usize) -> Key {
     Key::parse(KEYS[nth]).unwrap()
 }
 
-/// The nth label.
+/// Returns the nth label.
 pub fn label(nth: usize) -> Label {
     Label::parse(LABELS[nth]).unwrap()
 }

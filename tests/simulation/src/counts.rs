@@ -48,12 +48,12 @@ impl Counts {
         }
     }
 
-    /// How many requests there were.
+    /// Returns how many requests there were.
     pub fn requests(&self) -> u64 {
         self.requests.values().sum()
     }
 
-    /// How many faults there were.
+    /// Returns how many faults there were.
     pub fn faults(&self) -> u64 {
         self.faults.values().sum()
     }

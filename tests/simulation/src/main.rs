@@ -85,7 +85,7 @@ fn main() -> ExitCode {
 }
 
 impl Options {
-    /// Whether all was as it should be.
+    /// Returns whether all was as it should be.
     fn run(&self) -> Result<bool> {
         if let Some(path) = &self.script {
             return self.play_script(path);
@@ -150,7 +150,7 @@ impl Options {
         is_good
     }
 
-    /// What is told of a seed that failed.
+    /// Returns what is told of a seed that failed.
     fn flaw(&self, outcome: &Outcome, seed: u64) -> report::Found {
         let repeat = format!("cargo xtask sim --seed {seed} --steps {}", self.steps);
         report::Found::new(outcome, repeat)
@@ -176,7 +176,7 @@ impl Options {
         Ok(is_good)
     }
 
-    /// Whether every canary was found out.
+    /// Returns whether every canary was found out.
     fn play_canaries(&self) -> bool {
         let first = self.seed.unwrap_or(1);
         let mut all = Vec::new();

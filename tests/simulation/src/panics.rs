@@ -28,7 +28,7 @@ pub(crate) fn caught<T>(perform: impl FnOnce() -> T) -> Result<T, Box<dyn Any + 
     ended
 }
 
-/// What a panic said.
+/// Returns what a panic said.
 pub(crate) fn text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| payload.downcast_ref::<&str>().copied());

@@ -95,7 +95,7 @@ impl Report {
 }
 
 impl Found {
-    /// The flaw of `outcome`, which `repeat` repeats.
+    /// Creates the flaw of `outcome`, which `repeat` repeats.
     pub(crate) fn new(outcome: &Outcome, repeat: String) -> Self {
         let Some(flaw) = &outcome.flaw else {
             let message = "the same seed made other bytes when it was played again".to_owned();
@@ -120,7 +120,7 @@ impl Found {
 }
 
 impl Caught {
-    /// What is told of `canary`.
+    /// Returns what is told of `canary`.
     pub(crate) fn new(canary: Canary, first: u64, found: Option<(u64, Shrunk)>) -> Self {
         let (seed, shrunk) = found.map_or((None, None), |(seed, it)| (Some(seed), Some(it)));
         let flaw = shrunk.as_ref().map(|it| &it.flaw);
@@ -133,7 +133,7 @@ impl Caught {
         }
     }
 
-    /// Whether it was found out.
+    /// Returns whether it was found out.
     pub(crate) fn is_caught(&self) -> bool {
         self.seeds.is_some()
     }
@@ -179,7 +179,7 @@ fn aligned(mut table: Table) -> Table {
     table
 }
 
-/// A number with its thousands apart.
+/// Returns a number with its thousands apart.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use shared_context_core::{Command, RequestId, RoundsCommand};
 
-/// The revision after which a read was asked for what changed.
+/// Returns the revision after which a read was asked for what changed.
 pub fn since(command: &Command) -> Option<u64> {
     match command {
         Command::ListKeys { if_changed_since, .. }
@@ -13,7 +13,7 @@ pub fn since(command: &Command) -> Option<u64> {
     }
 }
 
-/// The request id of a command.
+/// Returns the request id of a command.
 pub fn request_id(command: &Command) -> Option<&RequestId> {
     match command {
         Command::Write(it) => it.request_id.as_ref(),

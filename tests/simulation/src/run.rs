@@ -62,7 +62,7 @@ pub fn script(script: &Script) -> Outcome {
     }
 }
 
-/// A digest in hexadecimal digits.
+/// Returns a digest in hexadecimal digits.
 pub fn hex(digest: Sha256) -> String {
     digest.finalize().iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

@@ -155,7 +155,7 @@ pub enum Deed {
 }
 
 impl Step {
-    /// What happens during the step.
+    /// Returns what happens during the step.
     pub fn during(&self) -> &[Event] {
         match self {
             Self::Ask(ask) => &ask.during,
@@ -164,7 +164,7 @@ impl Step {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns the same, to be changed.
     pub fn during_mut(&mut self) -> Option<&mut Vec<Event>> {
         match self {
             Self::Ask(ask) => Some(&mut ask.during),
@@ -173,7 +173,7 @@ impl Step {
         }
     }
 
-    /// How many steps it is, with those that happen during it.
+    /// Returns how many steps it is, with those that happen during it.
     pub fn count(&self) -> usize {
         let inner = self.during().iter().map(|it| match &it.deed {
             Deed::Meanwhile(step) => step.count(),
@@ -184,12 +184,12 @@ impl Step {
 }
 
 impl Script {
-    /// How many steps there are, with those that happen during others.
+    /// Returns how many steps there are, with those that happen during others.
     pub fn count(&self) -> usize {
         self.steps.iter().map(Step::count).sum()
     }
 
-    /// How many faults there are in it.
+    /// Returns how many faults there are in it.
     pub fn faults(&self) -> usize {
         fn of(step: &Step) -> usize {
             let faults = step.during().iter().map(|it| match &it.deed {
@@ -203,7 +203,7 @@ impl Script {
 }
 
 impl Ask {
-    /// Who asks, as the model knows it.
+    /// Returns who asks, as the model knows it.
     pub fn who(&self) -> String {
         match self.keys.as_slice() {
             [] => self.participant.clone(),
@@ -211,7 +211,7 @@ impl Ask {
         }
     }
 
-    /// The bytes that are sent.
+    /// Returns the bytes that are sent.
     pub fn bytes(&self) -> Vec<u8> {
         match &self.request {
             Request::Call(call) => call.to_string().into_bytes(),
@@ -222,7 +222,7 @@ impl Ask {
         }
     }
 
-    /// The action that is asked for, if it is one.
+    /// Returns the action that is asked for, if it is one.
     pub fn action(&self) -> &str {
         match &self.request {
             Request::Call(call) => call.get("action").and_then(Value::as_str).unwrap_or_default(),
@@ -241,7 +241,7 @@ impl Call {
     pub const ALL: [Self; 6] =
         [Self::Open, Self::Clock, Self::Read, Self::Commit, Self::Log, Self::Answer];
 
-    /// Its name.
+    /// Returns its name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -280,7 +280,7 @@ impl TryFrom<String> for At {
 }
 
 impl Deed {
-    /// The name it is counted under.
+    /// Returns the name it is counted under.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Fail => "fails",

@@ -143,7 +143,7 @@ impl Shrinking {
         }
     }
 
-    /// Whether a simpler form of a step fails as well; then it is taken.
+    /// Returns whether a simpler form of a step fails as well; then it is taken.
     fn simplify_step(&mut self, nth: usize) -> bool {
         simpler(&self.best.script.steps[nth]).into_iter().any(|simpler| {
             let mut script = self.best.script.clone();
@@ -153,7 +153,7 @@ impl Shrinking {
     }
 }
 
-/// The script with the nth of all events changed; `None` when there are no more.
+/// Returns the script with the nth of all events changed; `None` when there are no more.
 fn edited(
     script: &Script,
     nth: &mut usize,

@@ -12,7 +12,7 @@ const STEPS: usize = 300;
 /// How long what shows a canary may be, with what happens inside of it.
 const SHOWN_STEPS_MAX: usize = 12;
 
-/// The seed that finds `canary` out, and the shortest script.
+/// Returns the seed that finds `canary` out, and the shortest script.
 fn found(canary: Canary) -> (u64, shrink::Shrunk) {
     let found = (1..=SEEDS_MAX).find_map(|seed| {
         let outcome = run::seed(seed, STEPS, Some(canary));

@@ -91,7 +91,7 @@ impl Shared {
 }
 
 impl App {
-    /// That of `manifest`, whose components log to `state` and to `lines`.
+    /// Returns that of `manifest`, whose components log to `state` and to `lines`.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ impl App {
         Ok(Self { router, components })
     }
 
-    /// The component called `name`.
+    /// Returns the component called `name`.
     pub(crate) fn component(&self, name: &str) -> Option<&Served> {
         self.components.get(name)
     }
@@ -202,13 +202,13 @@ fn link(bytes: Vec<u8>) -> anyhow::Result<ProxyPre<Host>> {
         .context("it does not export wasi:http/incoming-handler@0.2.0")
 }
 
-/// An error of wasmtime, which is not one of the standard library.
+/// Returns an error of wasmtime, which is not one of the standard library.
 #[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
 pub(crate) fn explained(error: wasmtime::Error) -> anyhow::Error {
     anyhow!("{error:#}")
 }
 
-/// Where compiled code is kept between processes: beside the program, in the folder
+/// Returns where compiled code is kept between processes: beside the program, in the folder
 /// that cargo builds into. Without it a start takes a second longer.
 fn cache() -> Option<Cache> {
     let program = env::current_exe().ok()?;

@@ -54,7 +54,7 @@ impl<'a> Name<'a> {
         }
     }
 
-    /// Whether a dependency of this name satisfies the import `import`.
+    /// Returns whether a dependency of this name satisfies the import `import`.
     fn satisfies(&self, import: &Name<'_>) -> bool {
         self.package == import.package
             && (self.interface.is_none() || self.interface == import.interface)
@@ -62,7 +62,7 @@ impl<'a> Name<'a> {
     }
 }
 
-/// The component called `name` with the bytes `component`, composed with what
+/// Returns the component called `name` with the bytes `component`, composed with what
 /// `manifest` has for it. `read` gets the file of a dependency.
 ///
 /// # Errors

@@ -81,7 +81,7 @@ struct State {
 }
 
 impl Call {
-    /// What the statement `text` wants, by its first word. One that begins with `WITH`
+    /// Returns what the statement `text` wants, by its first word. One that begins with `WITH`
     /// is taken for a read.
     pub(crate) fn of_statement(text: &str) -> Self {
         let word = text.trim_start().split(|it: char| !it.is_ascii_alphabetic()).next();
@@ -94,7 +94,7 @@ impl Call {
 }
 
 impl Fate {
-    /// What the component is told in place of carrying `call` out.
+    /// Returns what the component is told in place of carrying `call` out.
     pub(crate) fn refusal(self, call: Call) -> Option<&'static str> {
         match (self.storage, call) {
             (Storage::ReadsFail, Call::Read) => Some("a fault that a test asked for: no reads"),
@@ -105,13 +105,13 @@ impl Fate {
         }
     }
 
-    /// What the component is told when `call` was carried out.
+    /// Returns what the component is told when `call` was carried out.
     pub(crate) fn lie(self, call: Call) -> Option<&'static str> {
         let is_lost = self.storage == Storage::AnswersLost && call == Call::Commit;
         is_lost.then_some("a fault that a test asked for: the answer is lost")
     }
 
-    /// Whether another comes first.
+    /// Returns whether another comes first.
     pub(crate) fn has_conflict(self, call: Call) -> bool {
         self.storage == Storage::CommitsConflict && call == Call::Commit
     }
@@ -155,7 +155,7 @@ impl Faults {
 }
 
 impl State {
-    /// Whether the instance of this call ends before it or after it.
+    /// Returns whether the instance of this call ends before it or after it.
     fn ends(&mut self) -> (bool, bool) {
         match &mut self.kill {
             Kill::Never => (false, false),
@@ -181,7 +181,7 @@ impl State {
     }
 }
 
-/// The next number after `state` (splitmix64): even, and the same for the same start.
+/// Returns the next number after `state` (splitmix64): even, and the same for the same start.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut it = *state;

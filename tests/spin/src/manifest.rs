@@ -180,14 +180,14 @@ impl Manifest {
         Ok(Self { folder, variables: file.variables, routes, components: file.component })
     }
 
-    /// Where the file `path` of the manifest is.
+    /// Returns where the file `path` of the manifest is.
     pub(crate) fn path(&self, path: &Path) -> PathBuf {
         self.folder.join(path)
     }
 }
 
 impl Component {
-    /// Its file, as the manifest has it.
+    /// Returns its file, as the manifest has it.
     ///
     /// # Errors
     ///

@@ -74,7 +74,7 @@ impl Lines {
         }
     }
 
-    /// Those kept so far.
+    /// Returns those kept so far.
     pub(crate) fn kept(&self) -> Vec<String> {
         match self {
             Self::Kept(lines) => lock(lines).clone(),
@@ -82,7 +82,7 @@ impl Lines {
         }
     }
 
-    /// Those kept so far, which are kept no longer.
+    /// Returns those kept so far, which are kept no longer.
     pub(crate) fn take(&self) -> Vec<String> {
         match self {
             Self::Kept(lines) => mem::take(&mut *lock(lines)),
@@ -92,7 +92,7 @@ impl Lines {
 }
 
 impl Output {
-    /// That of `component` called `name` (`stderr`), with its file in `folder`.
+    /// Returns that of `component` called `name` (`stderr`), with its file in `folder`.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl StdoutStream for Output {
         Box::new(Writer { output: self.clone(), begun: Vec::new() })
     }
 
-    /// That of WASI 0.3, which no component here has.
+    /// Returns that of WASI 0.3, which no component here has.
     fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
         Box::new(tokio::io::sink())
     }

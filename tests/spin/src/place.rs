@@ -52,7 +52,7 @@ impl Place {
         Ok(place)
     }
 
-    /// The manifest of the application.
+    /// Returns the manifest of the application.
     pub fn manifest(&self, over: Over) -> PathBuf {
         self.folder.join(match over {
             Over::Sqlite => "spin.toml",
@@ -60,7 +60,7 @@ impl Place {
         })
     }
 
-    /// The component that the manifest names.
+    /// Returns the component that the manifest names.
     pub fn component(&self, over: Over) -> PathBuf {
         self.folder.join("build").join(match over {
             Over::Sqlite => "shared-context.wasm",
@@ -68,7 +68,7 @@ impl Place {
         })
     }
 
-    /// The application with keys of tests, over the state in `state_dir`.
+    /// Returns the application with keys of tests, over the state in `state_dir`.
     pub fn setup(&self, over: Over, state_dir: impl Into<PathBuf>) -> Setup {
         Setup::new(self.manifest(over), state_dir).keys(SECRET, ADMIN_KEY)
     }
@@ -82,7 +82,7 @@ impl Setup {
         setup.variable("shared_context_admin_key", admin_key)
     }
 
-    /// The admin key; empty if it has none.
+    /// Returns the admin key; empty if it has none.
     pub fn admin_key(&self) -> &str {
         let is_it = |(name, _): &&(String, String)| name == "shared_context_admin_key";
         self.variables.iter().find(is_it).map_or("", |(_, key)| key)

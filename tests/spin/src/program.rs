@@ -36,7 +36,7 @@ pub enum Runtime {
 }
 
 impl Runtime {
-    /// The Spin that `SPIN_BIN` names.
+    /// Returns the Spin that `SPIN_BIN` names.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl Runtime {
         whole.map(Self::Spin).map_err(|error| format!("SPIN_BIN: {}: {error}", path.display()))
     }
 
-    /// What it is called in the name of a test: `stand-in` or `spin`.
+    /// Returns what it is called in the name of a test: `stand-in` or `spin`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::StandIn => "stand-in",
@@ -118,22 +118,22 @@ impl Program {
         Ok(program)
     }
 
-    /// Where it answers, such as `http://127.0.0.1:40001`.
+    /// Returns where it answers, such as `http://127.0.0.1:40001`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Its process; what it started has the same group.
+    /// Returns its process; what it started has the same group.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it printed so far, on both of its outputs.
+    /// Returns what it printed so far, on both of its outputs.
     pub fn said(&self) -> String {
         self.out.text() + &self.err.text()
     }
 
-    /// The lines that components wrote to their standard error so far, in this start and
+    /// Returns the lines that components wrote to their standard error so far, in this start and
     /// those before it over the same folder.
     pub fn log(&self) -> Vec<String> {
         let mut lines = Vec::new();
@@ -209,7 +209,7 @@ impl Drop for Program {
     }
 }
 
-/// The address in the line that says that it serves, when the line is whole.
+/// Returns the address in the line that says that it serves, when the line is whole.
 fn told_url(said: &str) -> Option<String> {
     let whole = said.rsplit_once('\n').map_or("", |(whole, _)| whole);
     let line = whole.lines().find(|it| it.contains("Serving"))?;

@@ -53,7 +53,7 @@ impl Router {
         Ok(Self { routes: routes.collect::<anyhow::Result<_>>()? })
     }
 
-    /// The route for `path`.
+    /// Returns the route for `path`.
     pub(crate) fn find(&self, path: &str) -> Option<Match<'_>> {
         let asked: Vec<_> = segments(path).collect();
         let fits = |route: &&Route| {
@@ -70,14 +70,14 @@ impl Router {
         Some(Match { route, rest })
     }
 
-    /// All routes.
+    /// Returns all routes.
     pub(crate) fn routes(&self) -> &[Route] {
         &self.routes
     }
 }
 
 impl Route {
-    /// The route without its wildcard.
+    /// Returns the route without its wildcard.
     pub(crate) fn prefix(&self) -> &str {
         self.raw.strip_suffix(WILDCARD).unwrap_or(&self.raw)
     }
@@ -89,7 +89,7 @@ impl Route {
     }
 }
 
-/// The parts of `path` between slashes; slashes at its ends mean nothing.
+/// Returns the parts of `path` between slashes; slashes at its ends mean nothing.
 fn segments(path: &str) -> impl Iterator<Item = &str> {
     path.trim_matches('/').split('/').filter(|it| !it.is_empty())
 }

@@ -39,7 +39,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The application of `manifest` over the state in `state_dir`, on a free port of
+    /// Creates the application of `manifest` over the state in `state_dir`, on a free port of
     /// loopback.
     pub fn new(manifest: impl Into<PathBuf>, state_dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -125,12 +125,12 @@ impl StandIn {
         Ok(Self { url, routes, shared, lines, runtime: Some(runtime) })
     }
 
-    /// Where it answers, such as `http://127.0.0.1:40001`.
+    /// Returns where it answers, such as `http://127.0.0.1:40001`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The routes and the components that serve them.
+    /// Returns the routes and the components that serve them.
     pub(crate) fn routes(&self) -> &[(String, String)] {
         &self.routes
     }
@@ -152,28 +152,28 @@ impl StandIn {
         self.shared.faults.set_kill(kill);
     }
 
-    /// How many calls to storage there were: statements of SQL and operations on
+    /// Returns how many calls to storage there were: statements of SQL and operations on
     /// key-value stores, those that a fault met included. Opening is none.
     pub fn calls(&self) -> u64 {
         self.shared.faults.calls()
     }
 
-    /// How many instances [`StandIn::kill`] ended.
+    /// Returns how many instances [`StandIn::kill`] ended.
     pub fn killed(&self) -> u64 {
         self.shared.faults.killed()
     }
 
-    /// The lines that components wrote to their standard error so far.
+    /// Returns the lines that components wrote to their standard error so far.
     pub fn log(&self) -> Vec<String> {
         self.lines.kept()
     }
 
-    /// The same, each line once.
+    /// Returns the same, each line once.
     pub fn take_log(&self) -> Vec<String> {
         self.lines.take()
     }
 
-    /// Why requests failed so far: traps, those of [`StandIn::kill`] among them, and
+    /// Returns why requests failed so far: traps, those of [`StandIn::kill`] among them, and
     /// components that did not answer.
     pub fn failures(&self) -> Vec<String> {
         self.shared.failures.kept()

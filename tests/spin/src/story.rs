@@ -104,17 +104,17 @@ fn ignored(name: String) -> Trial {
 }
 
 impl Stage {
-    /// Where the application is.
+    /// Returns where the application is.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Whether this is Spin.
+    /// Returns whether this is Spin.
     pub fn is_spin(&self) -> bool {
         self.runtime.is_some()
     }
 
-    /// The application over `over`, with its state in `folder`, and keys of tests.
+    /// Returns the application over `over`, with its state in `folder`, and keys of tests.
     pub fn setup(&self, over: Over, folder: &tempfile::TempDir) -> Setup {
         self.place.setup(over, folder.path().join("state"))
     }
@@ -130,7 +130,7 @@ impl Stage {
         App { running, admin_key: setup.admin_key().to_owned() }
     }
 
-    /// The same as a process, which can be killed.
+    /// Returns the same as a process, which can be killed.
     #[track_caller]
     pub fn program(&self, setup: &Setup) -> Program {
         let runtime = self.runtime.as_ref().unwrap_or(&Runtime::StandIn);
@@ -145,7 +145,7 @@ impl Stage {
 }
 
 impl App {
-    /// Where it answers, such as `http://127.0.0.1:40001`.
+    /// Returns where it answers, such as `http://127.0.0.1:40001`.
     pub fn url(&self) -> &str {
         match &self.running {
             Running::StandIn(it) => it.url(),
@@ -153,22 +153,22 @@ impl App {
         }
     }
 
-    /// The same without `http://`.
+    /// Returns the same without `http://`.
     pub fn address(&self) -> &str {
         self.url().strip_prefix("http://").unwrap_or_default()
     }
 
-    /// A client with the admin key.
+    /// Returns a client with the admin key.
     pub fn admin(&self) -> Client {
         Client::new(self.url(), &self.admin_key)
     }
 
-    /// A client without credential.
+    /// Returns a client without credential.
     pub fn stranger(&self) -> Client {
         Client::new(self.url(), "")
     }
 
-    /// The lines that the application wrote to its log so far.
+    /// Returns the lines that the application wrote to its log so far.
     pub fn log(&self) -> Vec<String> {
         match &self.running {
             Running::StandIn(it) => it.log(),
@@ -176,7 +176,7 @@ impl App {
         }
     }
 
-    /// The stand-in, where this is no Spin.
+    /// Returns the stand-in, where this is no Spin.
     ///
     /// # Panics
     ///

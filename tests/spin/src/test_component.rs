@@ -37,7 +37,7 @@ const PUBLISHED: [&str; 9] = [
 /// The handler's name in a module, and in WIT.
 const HANDLER: &str = "wasi:http/incoming-handler@0.2.0";
 
-/// A component of the world `it` of the package `wit`.
+/// Returns a component of the world `it` of the package `wit`.
 pub(crate) fn component(wit: &str, code: Code<'_>) -> Vec<u8> {
     let mut resolve = Resolve::default();
     let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../hosts/spin/wit/deps");
@@ -52,7 +52,7 @@ pub(crate) fn component(wit: &str, code: Code<'_>) -> Vec<u8> {
     ComponentEncoder::default().module(&module).unwrap().validate(true).encode().unwrap()
 }
 
-/// The module. Its types are `() -> i32`, `(i32, i32) -> ()` and `(i32) -> ()`.
+/// Returns the module. Its types are `() -> i32`, `(i32, i32) -> ()` and `(i32) -> ()`.
 fn module(code: Code<'_>) -> Vec<u8> {
     const UNREACHABLE: u8 = 0x00;
     const END: u8 = 0x0b;

@@ -7,7 +7,7 @@ use std::{fmt, time::Duration};
 pub struct Times(Vec<Duration>);
 
 impl Times {
-    /// The time that `percent` of a hundred requests do not exceed; zero where there were
+    /// Returns the time that `percent` of a hundred requests do not exceed; zero where there were
     /// none.
     pub fn percentile(&self, percent: usize) -> Duration {
         let last = self.0.len().saturating_sub(1);

@@ -31,7 +31,7 @@ pub(crate) enum Missing {
 }
 
 impl Texts {
-    /// The text called `name`.
+    /// Returns the text called `name`.
     pub(crate) fn get(&self, component: &str, name: &str) -> Result<String, Missing> {
         manifest::check_name(name).map_err(|it| Missing::InvalidName(it.to_string()))?;
         let none = || Missing::Undefined(format!("no variable for {component:?}.{name:?}"));
@@ -49,7 +49,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) file: &'a Path,
 }
 
-/// What each component of `manifest` may read, by the component's name.
+/// Returns what each component of `manifest` may read, by the component's name.
 ///
 /// # Errors
 ///
@@ -90,7 +90,7 @@ pub(crate) fn resolve(
     texts.collect()
 }
 
-/// What the environment calls the variable `name`.
+/// Returns what the environment calls the variable `name`.
 pub(crate) fn environment_name(name: &str) -> String {
     format!("{PREFIX}{}", name.to_ascii_uppercase())
 }
@@ -130,7 +130,7 @@ fn fill(template: &str, values: &BTreeMap<&str, String>) -> anyhow::Result<Strin
     Ok(text + rest)
 }
 
-/// The lines of `.env` at `path`; none where there is no such file.
+/// Returns the lines of `.env` at `path`; none where there is no such file.
 fn read_env_file(path: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     let text = match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),

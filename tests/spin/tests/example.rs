@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     )
 }
 
-/// The manifest of the built example, or why there is none.
+/// Returns the manifest of the built example, or why there is none.
 fn example() -> Result<PathBuf, String> {
     let folder = env::var_os("SPIN_EXAMPLE").filter(|it| !it.is_empty()).ok_or(
         "SPIN_EXAMPLE is not set: `cargo xtask spin` builds examples/spin-app, and sets it",

@@ -77,7 +77,7 @@ fn works(stage: &Stage) {
     assert_eq!(client.read("a", "scope").expect(200)["value"], "3");
 }
 
-/// What may be lost is lost between two changes of one session; each session is alone.
+/// Checks that losses stay within one session, between two changes of it.
 fn apart(stage: &Stage) {
     const SESSIONS: usize = 8;
     const WRITES: usize = 25;

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     ])
 }
 
-/// A key as long as it may be.
+/// Returns a key as long as it may be.
 fn long_key(nth: usize) -> String {
     format!("k{nth:05}_{}", "x".repeat(57))
 }

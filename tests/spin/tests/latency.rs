@@ -62,7 +62,7 @@ fn kept_connection(stage: &Stage) {
     stalls("read of 4 kB", &|_| drop(orchestrator.read("a", "scope").expect(200)));
 }
 
-/// What arrives with the first bytes of an answer, each on the connection of the last.
+/// Checks what arrives with the first bytes of an answer, each on the last connection.
 fn one_piece(stage: &Stage) {
     let folder = tempfile::tempdir().unwrap();
     let app = stage.app(&folder);

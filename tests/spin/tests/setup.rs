@@ -108,7 +108,7 @@ fn public_url(stage: &Stage) {
     assert_eq!(told["resource"], "https://memory.example.com/mcp");
 }
 
-/// The application with a manifest of its own in `folder`, whose component has these
+/// Returns the application with a manifest of its own in `folder`, whose component has these
 /// `fields`.
 fn own_manifest(stage: &Stage, folder: &TempDir, over: Over, fields: &str) -> Setup {
     let source = stage.place().component(over);
@@ -130,7 +130,7 @@ fn own_manifest(stage: &Stage, folder: &TempDir, over: Over, fields: &str) -> Se
 const VARIABLES: &str = "[component.own.variables]\n\
     secret = \"{{ shared_context_secret }}\"\nadmin_key = \"{{ shared_context_admin_key }}\"";
 
-/// Who writes a manifest of their own may forget that a component reads its own
+/// Checks a manifest whose author forgot that a component reads its own
 /// variables only.
 fn not_passed_on(stage: &Stage) {
     let folder = tempfile::tempdir().unwrap();

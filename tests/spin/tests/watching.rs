@@ -254,7 +254,7 @@ fn long(stage: &Stage) {
     assert_eq!(watch.event().revision(), 2);
 }
 
-/// The whole answer to `GET path`, by one who has more patience than [`Client`].
+/// Returns the whole answer to `GET path`, by one who has more patience than [`Client`].
 fn patiently(client: &Client, path: &str) -> String {
     let mut stream = TcpStream::connect(client.address()).unwrap();
     stream.set_read_timeout(Some(Duration::from_mins(2))).unwrap();
@@ -303,7 +303,7 @@ fn storage_fails(stage: &Stage) {
     assert_eq!(watch.event().revision(), 2);
 }
 
-/// How many calls to storage there are while nobody sends anything.
+/// Returns how many calls to storage there are while nobody sends anything.
 fn calls_unasked(app: &App) -> u64 {
     let before = app.stand_in().calls();
     thread::sleep(Duration::from_millis(700));

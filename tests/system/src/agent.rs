@@ -55,7 +55,7 @@ impl Agent {
         Self::spawn(folder, version, arguments, &[]).ready()
     }
 
-    /// The same, shown this credential.
+    /// Creates the same, shown this credential.
     #[track_caller]
     pub fn holding(folder: &Path, version: &str, credential: &str) -> Self {
         Self::spawn(folder, version, &[], &[("SHARED_CONTEXT_TOKEN", credential)]).ready()
@@ -82,14 +82,14 @@ impl Agent {
         agent
     }
 
-    /// The same, of a program that closed its end of the standard output.
+    /// Creates the same, of a program that closed its end of the standard output.
     pub fn spawn_deaf(folder: &Path, version: &str, arguments: &[&str]) -> Self {
         let mut agent = Self::new(folder, version, arguments, &[]);
         agent.output = None;
         agent
     }
 
-    /// The same, of a program that does not read what it is told.
+    /// Creates the same, of a program that does not read what it is told.
     pub fn spawn_stalled(folder: &Path, version: &str, arguments: &[&str]) -> Self {
         Self::new(folder, version, arguments, &[])
     }
@@ -133,7 +133,7 @@ impl Agent {
         self
     }
 
-    /// What it said on standard error so far.
+    /// Returns what it said on standard error so far.
     pub fn err(&self) -> String {
         self.err.text()
     }
@@ -203,7 +203,7 @@ impl Agent {
         read["value"].as_str().unwrap().to_owned()
     }
 
-    /// The keys there are, in order.
+    /// Returns the keys there are, in order.
     #[track_caller]
     pub fn keys(&mut self) -> Vec<String> {
         let listed = self.call(&json!({"action": "list_keys"}));
@@ -211,7 +211,7 @@ impl Agent {
         keys.map(|it| it["key"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// The answer to the request `id`.
+    /// Returns the answer to the request `id`.
     #[track_caller]
     pub fn answer(&mut self, id: u64) -> Value {
         loop {
@@ -223,7 +223,7 @@ impl Agent {
         }
     }
 
-    /// The next notification, as `method uri`.
+    /// Returns the next notification, as `method uri`.
     #[track_caller]
     pub fn notification(&mut self) -> String {
         loop {
@@ -248,7 +248,7 @@ impl Agent {
         }
     }
 
-    /// The notifications and answers that came and that nobody asked for.
+    /// Returns the notifications and answers that came and that nobody asked for.
     pub fn rest(&mut self) -> Vec<Value> {
         while let Ok(line) = self.lines.try_recv() {
             self.sort(message(&line));
@@ -263,7 +263,7 @@ impl Agent {
         }
     }
 
-    /// The next message, whatever it is.
+    /// Returns the next message, whatever it is.
     #[track_caller]
     pub fn line(&mut self) -> Value {
         match self.lines.recv_timeout(PATIENCE) {
@@ -328,7 +328,7 @@ impl Agent {
     }
 }
 
-/// What a tool said in `answer`: the same as text and as structure.
+/// Returns what a tool said in `answer`: the same as text and as structure.
 #[track_caller]
 pub fn said(answer: &Value) -> Value {
     let result = &answer["result"];

@@ -46,12 +46,12 @@ impl Client {
         Self { agent, url: url.to_owned(), credential: credential.to_owned() }
     }
 
-    /// Where the server is, without `http://`.
+    /// Returns where the server is, without `http://`.
     pub fn address(&self) -> &str {
         self.url.strip_prefix("http://").unwrap()
     }
 
-    /// The credential this client shows.
+    /// Returns the credential this client shows.
     pub fn credential(&self) -> &str {
         &self.credential
     }
@@ -163,19 +163,19 @@ impl Client {
 }
 
 impl Answer {
-    /// The body as JSON.
+    /// Returns the body as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// The body as JSON; the answer must have the status `status`.
+    /// Returns the body as JSON; the answer must have the status `status`.
     #[track_caller]
     pub fn expect(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.text);
         self.json()
     }
 
-    /// The message of a refusal; the answer must have `status` and `code`.
+    /// Returns the message of a refusal; the answer must have `status` and `code`.
     #[track_caller]
     pub fn refused(&self, status: u16, code: &str) -> String {
         let body = self.expect(status);

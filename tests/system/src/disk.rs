@@ -119,7 +119,7 @@ impl SmallDisk {
         }
     }
 
-    /// Where it is.
+    /// Returns where it is.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -163,7 +163,7 @@ pub struct Commoner {
 }
 
 impl Commoner {
-    /// Who runs this test, or nobody when that is the superuser.
+    /// Returns who runs this test, or nobody when that is the superuser.
     pub fn new() -> Self {
         let it = Self { folder: tempdir().unwrap() };
         if it.is_superuser() {
@@ -180,13 +180,13 @@ impl Commoner {
         self.folder.path()
     }
 
-    /// A server on `folder`, started by this one.
+    /// Returns a server on `folder`, started by this one.
     pub fn setup(&self, folder: &Path) -> Setup {
         let setup = Setup::new(folder);
         if self.is_superuser() { setup.as_user(NOBODY, &self.program()) } else { setup }
     }
 
-    /// Whether the folder was made by the superuser.
+    /// Returns whether the folder was made by the superuser.
     fn is_superuser(&self) -> bool {
         fs::metadata(self.path()).unwrap().uid() == 0
     }

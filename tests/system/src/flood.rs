@@ -41,7 +41,7 @@ impl Flood {
         self.stands.store(true, Ordering::SeqCst);
     }
 
-    /// Whether it is to end.
+    /// Returns whether it is to end.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::SeqCst)
     }
@@ -78,7 +78,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// That which `percent` of all are not above.
+    /// Returns that which `percent` of all are not above.
     pub fn at(&self, percent: usize) -> Duration {
         self.sorted[(self.sorted.len() - 1) * percent / 100]
     }
@@ -129,7 +129,7 @@ pub fn measure(
     Measured { name: name.to_owned(), quiet, flooded, operator, statuses, memory }
 }
 
-/// What each of `clients` waits for its answers, all at once.
+/// Returns what each of `clients` waits for its answers, all at once.
 fn times(clients: &[Client], session: &str, (requests, pause): (usize, Duration)) -> Times {
     let all = thread::scope(|scope| {
         let threads: Vec<_> = clients
@@ -155,7 +155,7 @@ fn times(clients: &[Client], session: &str, (requests, pause): (usize, Duration)
     sorted(all)
 }
 
-/// What the operator waits, who connects anew each time.
+/// Returns what the operator waits, who connects anew each time.
 fn operators_times(server: &Server, (requests, pause): (usize, Duration)) -> Times {
     let ask = |_| {
         thread::sleep(pause);
@@ -165,7 +165,7 @@ fn operators_times(server: &Server, (requests, pause): (usize, Duration)) -> Tim
     sorted((0..requests).map(ask).collect())
 }
 
-/// How long it takes until `ask` is answered, and how often it had to be asked again.
+/// Returns how long it takes until `ask` is answered, and how often it had to be asked again.
 fn answered(ask: impl Fn() -> Option<u16>) -> (Duration, usize) {
     let began = Instant::now();
     for again in 0..TRIES_MAX {
@@ -187,7 +187,7 @@ fn sorted(all: Vec<(Duration, usize)>) -> Times {
     Times { sorted, again }
 }
 
-/// The resident memory of `server`, in MB.
+/// Returns the resident memory of `server`, in MB.
 pub fn memory_mb(server: &Server) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
     let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).unwrap();

@@ -12,7 +12,7 @@ use std::{
 
 const NAME: &str = "shared-context";
 
-/// The program to test: `SHARED_CONTEXT_BIN`, or the one built with the profile
+/// Returns the program to test: `SHARED_CONTEXT_BIN`, or the one built with the profile
 /// of this test.
 pub fn path() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
@@ -40,7 +40,7 @@ pub fn command(program: &Path) -> Command {
     command
 }
 
-/// The program `name` of the workspace's package `package`, built with the profile of
+/// Returns the program `name` of the workspace's package `package`, built with the profile of
 /// this test.
 pub fn built(package: &str, name: &str) -> PathBuf {
     let test = env::current_exe().unwrap();
@@ -65,7 +65,7 @@ pub fn built(package: &str, name: &str) -> PathBuf {
     program
 }
 
-/// Whether the program is there and no source that cargo made it of is newer.
+/// Returns whether the program is there and no source that cargo made it of is newer.
 fn is_current(program: &Path) -> bool {
     let changed = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
     let Some(built) = changed(program) else { return false };

@@ -66,7 +66,7 @@ impl Connection {
         drop(self.stream.shutdown(Shutdown::Write));
     }
 
-    /// The head of the next answer; `None` when the server closed the connection instead.
+    /// Returns the head of the next answer; `None` when the server closed the connection instead.
     pub fn head(&mut self) -> Option<String> {
         let head_end = loop {
             if let Some(at) = self.read.windows(4).position(|it| it == b"\r\n\r\n") {
@@ -80,7 +80,7 @@ impl Connection {
         Some(String::from_utf8(self.read.drain(..head_end).collect()).unwrap())
     }
 
-    /// The next answer; `None` when the server closed the connection instead.
+    /// Returns the next answer; `None` when the server closed the connection instead.
     pub fn answer(&mut self) -> Option<RawAnswer> {
         let head = self.head()?;
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
@@ -93,13 +93,13 @@ impl Connection {
         Some(RawAnswer { status, head, body })
     }
 
-    /// All that comes before the server ends a body that it sends in chunks, as it comes.
+    /// Returns all that comes before the server ends a body that it sends in chunks, as it comes.
     pub fn rest(&mut self) -> String {
         while !self.read.ends_with(b"0\r\n\r\n") && self.read_more() {}
         String::from_utf8(std::mem::take(&mut self.read)).unwrap()
     }
 
-    /// Whether the server closes the connection, rather than answer once more.
+    /// Returns whether the server closes the connection, rather than answer once more.
     pub fn is_closed(&mut self) -> bool {
         self.read.is_empty() && !self.read_more()
     }
@@ -118,13 +118,13 @@ impl Connection {
 }
 
 impl RawAnswer {
-    /// The code of a refusal, if the body is one.
+    /// Returns the code of a refusal, if the body is one.
     pub fn code(&self) -> Option<String> {
         let body: Value = serde_json::from_str(&self.body).ok()?;
         body["error"]["code"].as_str().map(str::to_owned)
     }
 
-    /// The header `name`.
+    /// Returns the header `name`.
     pub fn header(&self, name: &str) -> Option<&str> {
         header(&self.head, name)
     }
@@ -138,7 +138,7 @@ pub fn exchange(server: &Server, bytes: impl AsRef<[u8]>) -> Option<RawAnswer> {
     connection.answer()
 }
 
-/// A request as it goes over the wire, with a body and its length.
+/// Returns a request as it goes over the wire, with a body and its length.
 pub fn request(line: &str, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Vec<u8> {
     let body = body.as_ref();
     let mut bytes = format!("{line}\r\nHost: localhost\r\n");

@@ -156,7 +156,7 @@ pub fn check(log: &str) {
     }
 }
 
-/// Which line shows what.
+/// Returns which line shows what.
 fn found(log: &str) -> Option<String> {
     let known = known();
     let is_name = |text: &str| known.names.iter().any(|name| name.contains(text));

@@ -214,22 +214,22 @@ impl Server {
         Setup::new(folder).start()
     }
 
-    /// Where it answers, such as `http://127.0.0.1:40001`.
+    /// Returns where it answers, such as `http://127.0.0.1:40001`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The same without `http://`.
+    /// Returns the same without `http://`.
     pub fn address(&self) -> &str {
         self.url.strip_prefix("http://").unwrap()
     }
 
-    /// Its process.
+    /// Returns its process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it printed on standard output, whole. It answers a moment before it says
+    /// Returns what it printed on standard output, whole. It answers a moment before it says
     /// that it does, and its first lines come before its last.
     pub fn greeting(&self) -> String {
         loop {
@@ -241,22 +241,22 @@ impl Server {
         }
     }
 
-    /// What it printed on standard error so far.
+    /// Returns what it printed on standard error so far.
     pub fn log(&self) -> String {
         self.log.text()
     }
 
-    /// A client with the admin key.
+    /// Returns a client with the admin key.
     pub fn admin(&self) -> Client {
         Client::new(&self.url, &self.secrets().1)
     }
 
-    /// A client without credential.
+    /// Returns a client without credential.
     pub fn stranger(&self) -> Client {
         Client::new(&self.url, "")
     }
 
-    /// What it signs credentials with, and the admin key, as kept in the folder.
+    /// Returns what it signs credentials with, and the admin key, as kept in the folder.
     pub fn secrets(&self) -> (String, String) {
         let file: Value =
             serde_json::from_slice(&fs::read(self.folder.join("keys.json")).unwrap()).unwrap();
@@ -397,7 +397,7 @@ impl Captured {
         Self { started: Instant::now(), bytes, reader: Some(reader) }
     }
 
-    /// What came so far.
+    /// Returns what came so far.
     pub fn text(&self) -> String {
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()

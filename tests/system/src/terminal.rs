@@ -53,7 +53,7 @@ pub struct Running {
     err: Captured,
 }
 
-/// What a process printed that has ended.
+/// Returns what a process printed that has ended.
 pub fn printed(output: Output) -> Printed {
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Printed {
@@ -91,7 +91,7 @@ impl Place {
         Self { server: Server::start(&folder.path().join(DATA)), folder }
     }
 
-    /// The same with another server on the same folder, at another address.
+    /// Creates the same with another server on the same folder, at another address.
     #[must_use]
     pub fn restarted(self) -> Self {
         let Self { server, folder } = self;
@@ -99,12 +99,12 @@ impl Place {
         Self { server: Server::start(&folder.path().join(DATA)), folder }
     }
 
-    /// The data folder.
+    /// Returns the data folder.
     pub fn data(&self) -> String {
         self.folder.path().join(DATA).to_str().unwrap().to_owned()
     }
 
-    /// A file of its own, for commands to read or write.
+    /// Returns a file of its own, for commands to read or write.
     pub fn file(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
@@ -114,7 +114,7 @@ impl Place {
         self.piped(arguments, "")
     }
 
-    /// The same with `input` on its standard input.
+    /// Returns the same with `input` on its standard input.
     pub fn piped(&self, arguments: &[&str], input: &str) -> Printed {
         let data = self.data();
         run(self.folder.path(), &[("SHARED_CONTEXT_DATA", &data)], arguments, input)
@@ -129,7 +129,7 @@ impl Place {
         out
     }
 
-    /// The same with `--json`: one document and nothing else.
+    /// Returns the same with `--json`: one document and nothing else.
     #[track_caller]
     pub fn json(&self, arguments: &[&str]) -> Value {
         let arguments = [arguments, &["--json"]].concat();
@@ -175,12 +175,12 @@ pub fn check_refused(printed: Printed, exit: i32, parts: &[&str]) {
 }
 
 impl Running {
-    /// What it printed on standard output so far.
+    /// Returns what it printed on standard output so far.
     pub fn out(&self) -> String {
         self.out.text()
     }
 
-    /// What it printed on standard error so far.
+    /// Returns what it printed on standard error so far.
     pub fn err(&self) -> String {
         self.err.text()
     }

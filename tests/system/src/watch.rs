@@ -79,13 +79,13 @@ impl Watch {
         watch
     }
 
-    /// The next event, which must come.
+    /// Returns the next event, which must come.
     #[track_caller]
     pub fn event(&mut self) -> Event {
         self.next_event().unwrap_or_else(|| panic!("the stream is over: {self:?}"))
     }
 
-    /// The next event; `None` when the stream ends before.
+    /// Returns the next event; `None` when the stream ends before.
     pub fn next_event(&mut self) -> Option<Event> {
         loop {
             while let Some(end) = self.text.find("\n\n") {
@@ -101,7 +101,7 @@ impl Watch {
         }
     }
 
-    /// The events up to the end of the stream.
+    /// Returns the events up to the end of the stream.
     pub fn rest(&mut self) -> Vec<Event> {
         std::iter::from_fn(|| self.next_event()).collect()
     }
@@ -144,13 +144,13 @@ impl Watch {
 }
 
 impl Event {
-    /// The revision of a change.
+    /// Returns the revision of a change.
     pub fn revision(&self) -> u64 {
         assert_eq!(self.name, "change", "{self:?}");
         self.data["revision"].as_u64().unwrap()
     }
 
-    /// What was done to which keys, in order: such as `write a`.
+    /// Returns what was done to which keys, in order: such as `write a`.
     pub fn told(&self) -> Vec<String> {
         let changes = self.data["changes"].as_array().unwrap().iter();
         let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
@@ -158,7 +158,7 @@ impl Event {
         changes.map(|it| told(it).trim_end().to_owned()).collect()
     }
 
-    /// The code of the error a stream ended with.
+    /// Returns the code of the error a stream ended with.
     pub fn code(&self) -> &str {
         assert_eq!(self.name, "end", "{self:?}");
         self.data["error"]["code"].as_str().unwrap()

@@ -52,7 +52,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// The `nth` writer of `session`, with a credential minted by `orchestrator`;
+    /// Creates the `nth` writer of `session`, with a credential minted by `orchestrator`;
     /// it writes to `keys` keys that it shares with the session's others.
     pub fn new(orchestrator: &Client, session: &str, nth: usize, keys: usize) -> Self {
         let participant = format!("subagent:writer:{nth}");
@@ -109,7 +109,7 @@ impl Writer {
 }
 
 impl Write {
-    /// How long its writer waited for the answer.
+    /// Returns how long its writer waited for the answer.
     pub fn took(&self) -> Duration {
         self.took
     }
@@ -211,7 +211,7 @@ struct Checked {
 }
 
 impl Account {
-    /// The figures so far.
+    /// Returns the figures so far.
     pub fn figures(&self) -> Figures {
         self.figures
     }
@@ -317,7 +317,7 @@ impl Checked {
     }
 }
 
-/// All audit records of `session` after the revision `since`.
+/// Returns all audit records of `session` after the revision `since`.
 fn audit(admin: &Client, session: &str, mut since: u64) -> Vec<Value> {
     let mut records = Vec::new();
     loop {

@@ -94,7 +94,7 @@ fn session(nth: usize) -> String {
     format!("session-{nth}")
 }
 
-/// The `nth` write to a session.
+/// Returns the `nth` write to a session.
 fn write(nth: usize) -> (String, String) {
     (format!("key_{}", nth % KEYS), format!("{nth} {}", "z".repeat(400)))
 }
@@ -180,7 +180,7 @@ fn so_has_one_that_the_program_sqlite3_makes() {
     back_up(By::Program);
 }
 
-/// A folder whose server was written to, and a backup of its database alone.
+/// Returns a folder whose server was written to, and a backup of its database alone.
 fn without_mark() -> (TempDir, TempDir, Server) {
     let (folder, backup) = (tempdir().unwrap(), tempdir().unwrap());
     let server = Server::start(folder.path());

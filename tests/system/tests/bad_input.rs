@@ -34,13 +34,13 @@ impl Place {
         format!("Bearer {}", self.orchestrator.credential())
     }
 
-    /// A request of the JSON tool with this body.
+    /// Returns a request of the JSON tool with this body.
     fn tool(&self, body: impl AsRef<[u8]>) -> Vec<u8> {
         let headers = [("Authorization", &*self.bearer()), ("Content-Type", "application/json")];
         request(TOOL, &headers, body)
     }
 
-    /// The head of such a request, with these headers and without its end.
+    /// Returns the head of such a request, with these headers and without its end.
     fn head(&self, headers: &str) -> String {
         let bearer = self.bearer();
         format!(

@@ -11,7 +11,7 @@ use shared_context_system::terminal::{Place, Running, check_refused};
 /// Who changes entries in these tests.
 const BY: [&str; 2] = ["--as", "orchestrator"];
 
-/// A place with the session `a`.
+/// Returns a place with the session `a`.
 fn place() -> Place {
     let place = Place::new();
     place.told(&["session", "create", "a"]);
@@ -33,7 +33,7 @@ impl Acts for Place {
     }
 }
 
-/// The arguments of a command of the orchestrator.
+/// Returns the arguments of a command of the orchestrator.
 fn by<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     [arguments, &BY].concat()
 }
@@ -101,7 +101,7 @@ fn a_snapshot_is_taken_compared_restored_and_deleted() {
     place.refused(&forbidden, 1, "FORBIDDEN", &["orchestrator"]);
 }
 
-/// The revisions that a `watch --json` told.
+/// Returns the revisions that a `watch --json` told.
 fn revisions(watching: &Running) -> Vec<u64> {
     let out = watching.out();
     let whole = out.rfind('\n').map_or("", |end| &out[..end]);

@@ -53,7 +53,7 @@ impl Place {
         keys.mint(&grant, at, 60).unwrap().credential
     }
 
-    /// The incarnation and epoch of `a`.
+    /// Returns the incarnation and epoch of `a`.
     fn state(&self) -> (u64, u64) {
         let session = self.admin.get("/v1/sessions/a").expect(200);
         let number = |name: &str| session[name].as_u64().unwrap();
@@ -101,7 +101,7 @@ impl Place {
     }
 }
 
-/// The identity of the database in `folder`.
+/// Returns the identity of the database in `folder`.
 fn identity(folder: &Path) -> String {
     let database = Connection::open(folder.join("shared-context.db")).unwrap();
     database.query_row("SELECT lower(hex(id)) FROM state", [], |row| row.get(0)).unwrap()

@@ -36,7 +36,7 @@ fn value(session: usize, key: usize) -> String {
     format!("{session} {key} {}", "z".repeat(400))
 }
 
-/// A data folder with 100 entries, as a server left it that ended like this:
+/// Returns a data folder with 100 entries, as a server left it that ended like this:
 /// killed, all of it is in the log; stopped, all of it is in the database.
 fn left_by(end: End) -> TempDir {
     let folder = tempdir().unwrap();

@@ -166,7 +166,7 @@ fn without_times(line: &str) -> String {
     line.into_iter().collect()
 }
 
-/// Whether `printed` is the line `shown`, in which `…` stands for any text.
+/// Returns whether `printed` is the line `shown`, in which `…` stands for any text.
 fn is_shown_as(printed: &str, shown: &str) -> bool {
     let (printed, shown) = (without_times(printed), without_times(shown));
     let mut parts = shown.split('…');

@@ -19,7 +19,7 @@ struct Place {
 }
 
 impl Place {
-    /// A server with the session `a`, in which nothing was written.
+    /// Creates a server with the session `a`, in which nothing was written.
     fn new() -> Self {
         let folder = tempdir().unwrap();
         let server = Server::start(folder.path());
@@ -27,7 +27,7 @@ impl Place {
         Self { server, orchestrator, _folder: folder }
     }
 
-    /// A whole request that writes, and would be seen if anyone read it as one.
+    /// Returns a whole request that writes, and would be seen if anyone read it as one.
     fn write(&self) -> String {
         let authorization = format!("Bearer {}", self.orchestrator.credential());
         let headers = [("Authorization", &*authorization), ("Content-Type", "application/json")];

@@ -23,7 +23,7 @@ struct Place {
 }
 
 impl Place {
-    /// A server with the session `a`, in which `key` was written.
+    /// Creates a server with the session `a`, in which `key` was written.
     fn new() -> Self {
         let folder = tempdir().unwrap();
         let server = Server::start(folder.path());
@@ -33,7 +33,7 @@ impl Place {
         Self { server, orchestrator, bearer, _folder: folder }
     }
 
-    /// A request of the orchestrator without a body, with these headers.
+    /// Returns a request of the orchestrator without a body, with these headers.
     fn ask(&self, line: &str, headers: &[(&str, &str)]) -> RawAnswer {
         let headers = [&[("Authorization", &*self.bearer)], headers].concat();
         exchange(&self.server, request(&format!("{line} HTTP/1.1"), &headers, "")).unwrap()

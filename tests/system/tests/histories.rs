@@ -10,7 +10,7 @@ use shared_context_system::history::{
     model::{Answer, Change, Condition, Entry, Key, Request},
 };
 
-/// A history that is written down: each line a client, when it asked, when it was told
+/// Returns a history that is written down: each line a client, when it asked, when it was told
 /// (0: never), what, and the answer.
 fn check(lines: Vec<(usize, u64, u64, Request, Answer)>) -> Result<Figures, Offence> {
     let at = |place| Instant { place, time: Duration::from_millis(place) };

@@ -78,7 +78,7 @@ fn shown(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// What a shell makes of `command`.
+/// Returns what a shell makes of `command`.
 fn words(command: &str) -> Vec<String> {
     let script = format!("set -- {command}\nprintf '%s\\n' \"$@\"");
     let out = Command::new("sh").args(["-c", &script]).output().unwrap().stdout;

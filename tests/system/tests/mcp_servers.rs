@@ -20,7 +20,7 @@ fn has_started(agent: &Agent) -> bool {
     agent.err().contains(STARTED)
 }
 
-/// An agent whose server the others use.
+/// Returns an agent whose server the others use.
 #[track_caller]
 fn serving(folder: &Path, version: &str) -> Agent {
     let agent = Agent::spawn(folder, version, &["s"], &[]);

@@ -131,7 +131,7 @@ fn names_of_any_characters_reach_the_server() {
     assert_eq!(refused["result"]["isError"], true, "{refused}");
 }
 
-/// What comes for a subscription, by its number.
+/// Returns what comes for a subscription, by its number.
 fn of(line: &Value) -> (Option<u64>, &str) {
     let id = line["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].as_u64();
     (id, line["method"].as_str().unwrap_or_default())

@@ -84,7 +84,7 @@ fn one_session_does_all_it_can_and_the_others_notice_little() {
     }
 }
 
-/// The participants of the session, in which there is much to read and to compute.
+/// Returns the participants of the session, in which there is much to read and to compute.
 fn prepare(server: &Server) -> Vec<Client> {
     let keys = size(5_500);
     let limits = json!({"keys_max": keys, "namespace": {"keys": []}});
@@ -144,7 +144,7 @@ fn compute(agent: &Client, flood: &Flood) {
     }
 }
 
-/// A request of `agent` for a part of its session.
+/// Returns a request of `agent` for a part of its session.
 fn head(agent: &Client, part: &str, accept: &str) -> Vec<u8> {
     let credential = agent.credential();
     format!(
@@ -168,7 +168,7 @@ fn open(agent: &Client, head: &[u8], flood: &Flood) -> Option<TcpStream> {
     (status == 200).then_some(stream)
 }
 
-/// Whether the server ended the stream. What it sent so far is read, as little as can be.
+/// Returns whether the server ended the stream. What it sent so far is read, as little as can be.
 fn is_closed(stream: &mut TcpStream) -> bool {
     let mut few = [0; 64];
     match stream.read(&mut few) {

@@ -33,7 +33,7 @@ fn healthy(server: &Server, status: u16) -> String {
     }
 }
 
-/// How many audit lines of the log are about `key`.
+/// Returns how many audit lines of the log are about `key`.
 fn audited(server: &Server, key: &str) -> usize {
     let log = server.log();
     log.lines().filter(|it| it.contains("audit") && it.contains(key)).count()

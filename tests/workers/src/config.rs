@@ -31,7 +31,7 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// What `setup` asks for.
+    /// Returns what `setup` asks for.
     pub(crate) fn of(setup: &Setup) -> Result<Self, String> {
         let built = setup.place.built();
         let mut linked: Vec<_> =

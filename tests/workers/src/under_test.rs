@@ -53,7 +53,7 @@ pub struct Counts {
 }
 
 impl UnderTest {
-    /// That of the Worker that `client` calls.
+    /// Creates that of the Worker that `client` calls.
     pub fn new(client: Client) -> Self {
         Self { client }
     }
@@ -130,7 +130,7 @@ impl UnderTest {
         (result, Counts::of(self.tell("counts", &json!({}))))
     }
 
-    /// How often each object was constructed.
+    /// Returns how often each object was constructed.
     #[track_caller]
     pub fn built(&self) -> Map<String, Value> {
         let told = self.tell("objects", &json!({}));
@@ -138,7 +138,7 @@ impl UnderTest {
         built.map(|(name, it)| (name.clone(), it["times"].clone())).collect()
     }
 
-    /// How many instances of the WebAssembly were made after the first, in place of one
+    /// Returns how many instances of the WebAssembly were made after the first, in place of one
     /// that failed or had grown large.
     #[track_caller]
     pub fn instances(&self) -> u64 {
@@ -151,7 +151,7 @@ impl UnderTest {
         self.tell("look", &json!({"object": object}))
     }
 
-    /// What has happened, and the alarms that are set.
+    /// Returns what has happened, and the alarms that are set.
     #[track_caller]
     pub fn deeds(&self) -> Value {
         self.tell("deeds", &json!({}))
@@ -173,7 +173,7 @@ impl Counts {
 }
 
 impl Storage {
-    /// Its name in the conformance suite's cases, and in the test module.
+    /// Returns its name in the conformance suite's cases, and in the test module.
     pub fn name(self) -> &'static str {
         match self {
             Self::Works => "works",

@@ -66,12 +66,12 @@ impl Place {
         Ok(Self { program: whole(&place.program)?, worker: whole(&place.worker)? })
     }
 
-    /// Where the Worker's modules are.
+    /// Returns where the Worker's modules are.
     pub(crate) fn built(&self) -> PathBuf {
         self.worker.join("build")
     }
 
-    /// What users deploy it with.
+    /// Returns what users deploy it with.
     pub(crate) fn settings(&self) -> PathBuf {
         self.worker.join("wrangler.jsonc")
     }
@@ -197,39 +197,39 @@ pub struct Workerd {
 }
 
 impl Workerd {
-    /// Where it answers, such as `http://127.0.0.1:40001`.
+    /// Returns where it answers, such as `http://127.0.0.1:40001`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The same without `http://`.
+    /// Returns the same without `http://`.
     pub fn address(&self) -> &str {
         self.url.strip_prefix("http://").unwrap()
     }
 
-    /// Its process.
+    /// Returns its process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it printed so far, on both of its outputs.
+    /// Returns what it printed so far, on both of its outputs.
     pub fn log(&self) -> String {
         self.out.text() + &self.err.text()
     }
 
-    /// A client with the admin key.
+    /// Returns a client with the admin key.
     pub fn admin(&self) -> Client {
         let of = |(name, _): &&(String, String)| name == "SHARED_CONTEXT_ADMIN_KEY";
         let key = self.setup.texts.iter().find(of).map_or("", |(_, key)| key);
         Client::new(&self.url, key)
     }
 
-    /// A client without credential.
+    /// Returns a client without credential.
     pub fn stranger(&self) -> Client {
         Client::new(&self.url, "")
     }
 
-    /// What tests tell the module around the Worker; it must have been asked for.
+    /// Returns what tests tell the module around the Worker; it must have been asked for.
     pub fn under_test(&self) -> UnderTest {
         assert!(self.setup.is_under_test, "the test module is not there");
         UnderTest::new(self.stranger())
@@ -314,7 +314,7 @@ impl Drop for Workerd {
     }
 }
 
-/// The port in what workerd prints when it listens.
+/// Returns the port in what workerd prints when it listens.
 fn told_port(out: &str) -> Option<u64> {
     let whole = out.rsplit_once('\n').map_or("", |(whole, _)| whole);
     whole.lines().find_map(|line| {
@@ -323,7 +323,7 @@ fn told_port(out: &str) -> Option<u64> {
     })
 }
 
-/// The names of the files in `folder` that are modules of a Worker, in order.
+/// Returns the names of the files in `folder` that are modules of a Worker, in order.
 ///
 /// # Errors
 ///

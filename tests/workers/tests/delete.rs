@@ -44,7 +44,7 @@ fn emptied(workerd: &Workerd) -> Value {
     }
 }
 
-/// The ids that are listed.
+/// Returns the ids that are listed.
 fn listed(admin: &Client) -> Vec<String> {
     let list = admin.get("/v1/sessions").expect(200);
     let ids = list["sessions"].as_array().unwrap().iter();

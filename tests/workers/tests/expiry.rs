@@ -33,7 +33,7 @@ fn write(client: &Client, key: &str, ttl_seconds: u64) {
     client.tool("a", &request).expect(200);
 }
 
-/// How often an object was woken by its alarm since counting began.
+/// Returns how often an object was woken by its alarm since counting began.
 fn alarms(module: &UnderTest) -> u64 {
     module.tell("counts", &json!({}))["calls"]["Bucket.alarm"].as_u64().unwrap_or_default()
 }
@@ -47,7 +47,7 @@ fn wait_until(what: &str, workerd: &Workerd, is_so: impl Fn() -> bool) {
     }
 }
 
-/// What expired, in order, as the audit trail tells it.
+/// Returns what expired, in order, as the audit trail tells it.
 fn expired(client: &Client) -> Vec<String> {
     let audit = client.tool("a", &json!({"action": "audit"})).expect(200);
     let records = audit["records"].as_array().unwrap().iter();

@@ -37,7 +37,7 @@ fn start(folder: &tempfile::TempDir) -> Workerd {
     Setup::new(folder.path()).without_rate_limit().under_test().start()
 }
 
-/// A key as long as it may be.
+/// Returns a key as long as it may be.
 fn long_key(nth: usize) -> String {
     format!("k{nth:05}_{}", "x".repeat(57))
 }

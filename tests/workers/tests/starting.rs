@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     ])
 }
 
-/// What is said of the setting `name` when its value is `value`.
+/// Returns what is said of the setting `name` when its value is `value`.
 fn said(name: &str, value: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let refused = Setup::new(folder.path()).text(name, value).try_start();

@@ -47,7 +47,7 @@ fn generate(module: &Path, folder: &Path) -> Result<()> {
     Ok(fs::write(&script, adapted(&text)?)?)
 }
 
-/// The generated `script`, as Workers load it and with the invariant kept.
+/// Returns the generated `script`, as Workers load it and with the invariant kept.
 fn adapted(script: &str) -> Result<String> {
     // Workers have modules of wasm since long before the phases of imports, and not
     // all that read this file know those.

@@ -56,13 +56,13 @@ impl Report {
         report
     }
 
-    /// Whether every claim held.
+    /// Returns whether every claim held.
     pub(super) fn is_fine(&self) -> bool {
         self.has_succeeded && self.findings.is_empty()
     }
 }
 
-/// What was said when something went wrong: from the panic on, or libFuzzer's word.
+/// Returns what was said when something went wrong: from the panic on, or libFuzzer's word.
 fn said(printed: &str) -> String {
     let is_first = |line: &&str| line.contains("panicked at") || line.contains("ERROR: libFuzzer");
     let mut lines = printed.lines().skip_while(|line| !is_first(line));

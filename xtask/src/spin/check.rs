@@ -54,7 +54,7 @@ pub(crate) fn check(workspace: &Workspace, arguments: &[OsString]) -> Result<()>
     host_tests::conclude(results)
 }
 
-/// The Spin that the environment names, as a path that means the same in every folder.
+/// Returns the Spin that the environment names, as a path that means the same in every folder.
 pub(crate) fn program() -> Result<Option<OsString>> {
     let Some(named) = env::var_os(SPIN).filter(|it| !it.is_empty()) else { return Ok(None) };
     let whole = Path::new(&named).canonicalize();

@@ -18,7 +18,7 @@ const OURS: &str = "shared-context:";
 /// and Spin, which satisfies imports by name, looks for it where it found the other.
 const TYPES: &str = "shared-context:core/types@";
 
-/// The application: `front`, which asks `component` and `storage`, over them.
+/// Returns the application: `front`, which asks `component` and `storage`, over them.
 pub(crate) fn app(front: &[u8], component: &[u8], storage: &[u8]) -> Result<Vec<u8>> {
     let mut joined = Joined::default();
     joined.add("storage", storage)?;
@@ -28,7 +28,7 @@ pub(crate) fn app(front: &[u8], component: &[u8], storage: &[u8]) -> Result<Vec<
     joined.encode()
 }
 
-/// The component over `storage`, for applications of others: all that it exports, and
+/// Returns the component over `storage`, for applications of others: all that it exports, and
 /// the types.
 pub(crate) fn dependency(component: &[u8], storage: &[u8]) -> Result<Vec<u8>> {
     let mut joined = Joined::default();

@@ -35,7 +35,7 @@ pub(crate) fn ensure(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The admin key in the file.
+/// Returns the admin key in the file.
 pub(crate) fn admin_key(root: &Path) -> Result<String> {
     let text =
         fs::read_to_string(root.join(PATH)).with_context(|| format!("cannot read {PATH}"))?;

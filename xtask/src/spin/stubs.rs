@@ -12,7 +12,7 @@ pub(crate) struct Stubs {
 }
 
 impl Stubs {
-    /// The worlds of this project: those of `hosts/spin/wit` by name.
+    /// Creates the worlds of this project: those of `hosts/spin/wit` by name.
     pub(crate) fn of_spin() -> Self {
         let root = root();
         let mut resolve = Resolve::default();
@@ -21,12 +21,12 @@ impl Stubs {
         Self { resolve, package }
     }
 
-    /// The worlds of the package `package` of `resolve`.
+    /// Creates the worlds of the package `package` of `resolve`.
     pub(crate) fn of(resolve: &Resolve, package: PackageId) -> Self {
         Self { resolve: resolve.clone(), package }
     }
 
-    /// A component of the world called `name`.
+    /// Returns a component of the world called `name`.
     pub(crate) fn component(&self, name: &str) -> Vec<u8> {
         let world = self.resolve.select_world(&[self.package], Some(name)).unwrap();
         let mut module = dummy_module(&self.resolve, world, ManglingAndAbi::Standard32);
@@ -35,7 +35,7 @@ impl Stubs {
         ComponentEncoder::default().validate(true).module(&module).unwrap().encode().unwrap()
     }
 
-    /// A component of the only world in `text`, in which other packages may stand too.
+    /// Returns a component of the only world in `text`, in which other packages may stand too.
     pub(crate) fn component_of(&self, text: &str) -> Vec<u8> {
         let mut resolve = self.resolve.clone();
         let text = format!("package stub:stub;\n{text}");
@@ -45,7 +45,7 @@ impl Stubs {
     }
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub(crate) fn root() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }

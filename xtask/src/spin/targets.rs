@@ -96,7 +96,7 @@ struct Import {
 }
 
 impl Import {
-    /// Whether a host that has this has what `import` asks for: the same, or a later
+    /// Returns whether a host that has this has what `import` asks for: the same, or a later
     /// version of it that is compatible.
     fn satisfies(&self, import: &Self) -> bool {
         let (Some((has, interface)), Some((asked, asked_interface))) =
@@ -112,7 +112,7 @@ impl Import {
         is_same && track(has) == track(asked) && has.version >= asked.version
     }
 
-    /// Its name, and what of `others` is called so but for the version.
+    /// Returns its name, and what of `others` is called so but for the version.
     fn beside(&self, others: &[Self]) -> String {
         let plain = |it: &Self| it.name.split('@').next().map(str::to_owned);
         let others = others.iter().filter(|it| plain(it) == plain(self));
@@ -137,7 +137,7 @@ fn imported(resolve: &Resolve, world: WorldId) -> Vec<Import> {
         .collect()
 }
 
-/// The packages in the folder `folder`, in order.
+/// Returns the packages in the folder `folder`, in order.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let files =
         fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
@@ -146,7 +146,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The package in the folder, or the packages in the file, `path`.
+/// Returns the package in the folder, or the packages in the file, `path`.
 fn parse(path: &Path) -> Result<UnresolvedPackageGroup> {
     if path.is_dir() {
         return UnresolvedPackageGroup::parse_dir(path);
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use crate::spin::stubs::{Stubs, root};
 
-    /// What is said of a component of the only world in `text`.
+    /// Returns what is said of a component of the only world in `text`.
     fn check(text: &str, role: Role) -> Result<String, String> {
         let targets = Targets::read(&root()).unwrap();
         let component = Stubs::of(&targets.resolve, targets.package).component_of(text);

@@ -32,7 +32,7 @@ pub(super) fn check(files: &[File]) -> Vec<Finding> {
     findings
 }
 
-/// Whether `line` has two zeros, a digit, a space and the sign of a section.
+/// Returns whether `line` has two zeros, a digit, a space and the sign of a section.
 fn cites_elsewhere(line: &str) -> bool {
     line.match_indices(" §").any(|(at, _)| {
         let before = line.get(..at).unwrap_or_default();
@@ -71,7 +71,7 @@ fn cited(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether the word at `at` begins there: `spec`, not the end of another word.
+/// Returns whether the word at `at` begins there: `spec`, not the end of another word.
 fn is_word(line: &str, at: usize) -> bool {
     let before = line.get(..at).and_then(|text| text.chars().next_back());
     before.is_none_or(|c| !c.is_alphanumeric() && !"-_/.".contains(c))

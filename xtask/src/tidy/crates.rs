@@ -164,7 +164,7 @@ fn check_package(package: &Package, files: &[File]) -> Vec<Finding> {
     package.dependencies.iter().filter_map(refused).collect()
 }
 
-/// Why the crate of `layer` may not have `dependency`; `None` when it may.
+/// Returns why the crate of `layer` may not have `dependency`; `None` when it may.
 fn why_not(layer: &Layer, dependency: &Dependency) -> Option<String> {
     let (user, used) = (layer.name, dependency.name.as_str());
     if dependency.is_member {

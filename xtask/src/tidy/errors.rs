@@ -61,7 +61,7 @@ fn codes(files: &[File]) -> BTreeMap<&str, (&str, usize)> {
     codes
 }
 
-/// Whether `text` is in capitals and underscores.
+/// Returns whether `text` is in capitals and underscores.
 fn is_code(text: &str) -> bool {
     text.len() > 2 && text.bytes().all(|b| b.is_ascii_uppercase() || b == b'_')
 }
@@ -99,7 +99,7 @@ mod tests {
         file(&format!("{FOLDER}{code}.md"), &text)
     }
 
-    /// A repository of two codes, all of whose pages are there.
+    /// Returns a repository of two codes, all of whose pages are there.
     fn repository() -> Vec<File> {
         vec![
             file(SOURCES[0], "Self::KeyNotFound => \"KEY_NOT_FOUND\",\n"),

@@ -37,7 +37,7 @@ fn is_elsewhere(path: &str) -> bool {
     ["http:", "https:", "mailto:"].iter().any(|scheme| path.starts_with(scheme))
 }
 
-/// Where the links in `line` lead: `[…](here)` and `[…]: here`.
+/// Returns where the links in `line` lead: `[…](here)` and `[…]: here`.
 fn targets(line: &str) -> Vec<&str> {
     let without_code = line.split('`').step_by(2);
     let mut targets: Vec<_> = without_code

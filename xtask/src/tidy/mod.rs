@@ -13,6 +13,7 @@ mod paths;
 mod rust_files;
 mod tokens;
 mod wit;
+mod wording;
 
 use std::{fmt, fs, path::Path, process::Command};
 
@@ -73,7 +74,9 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         let mut findings = paths::check(file);
         if file.is_of("rs") {
             findings.extend(rust_files::check(file));
+            findings.extend(wording::check_functions(file));
         } else if file.is_of("md") {
+            findings.extend(wording::check_words(file));
             findings.extend(links::check(file, |path| workspace.root.join(path).exists()));
         }
         findings
@@ -93,7 +96,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// Every text file of the repository that git knows or would take.
+/// Returns every text file of the repository that git knows or would take.
 fn files(workspace: &Workspace) -> Result<Vec<File>> {
     let listed = process::read(Command::new("git").current_dir(&workspace.root).args([
         "ls-files",
@@ -111,7 +114,7 @@ fn files(workspace: &Workspace) -> Result<Vec<File>> {
     Ok(listed.split_terminator('\0').filter_map(read).collect())
 }
 
-/// The messages of `findings` with their lines, for tests.
+/// Returns the messages of `findings` with their lines, for tests.
 #[cfg(test)]
 fn seen(findings: &[Finding]) -> Vec<(usize, &str)> {
     findings.iter().map(|finding| (finding.line, finding.message.as_str())).collect()

@@ -27,7 +27,7 @@ fn check_with(file: &File, home: Option<&str>) -> Vec<Finding> {
     findings
 }
 
-/// Whether a path in `line` starts with `folder`.
+/// Returns whether a path in `line` starts with `folder`.
 fn names(line: &str, folder: &str) -> bool {
     line.match_indices(folder).any(|(at, _)| {
         let before = line.get(..at).and_then(|text| text.chars().next_back());

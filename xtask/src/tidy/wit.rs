@@ -85,7 +85,7 @@ impl Rule<'_> {
         }
     }
 
-    /// Whether the type was only made known by `use`.
+    /// Returns whether the type was only made known by `use`.
     fn is_use(&self, definition: &TypeDef) -> bool {
         let TypeDefKind::Type(Type::Id(id)) = definition.kind else { return false };
         let original = self.resolve.types.get(id).map(|original| original.owner);

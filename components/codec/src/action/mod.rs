@@ -58,7 +58,7 @@ pub enum System {
 }
 
 impl System {
-    /// What the requests of its actions are about.
+    /// Returns what the requests of its actions are about.
     pub(crate) const fn scope(self) -> ScopeKind {
         match self {
             Self::Store | Self::Rounds => ScopeKind::Session,
@@ -68,7 +68,7 @@ impl System {
 }
 
 impl ActionInfo {
-    /// Whether its request may have the member `name`.
+    /// Returns whether its request may have the member `name`.
     pub fn takes(&self, name: &str) -> bool {
         self.members().any(|it| it == name)
     }

@@ -78,7 +78,7 @@ pub enum Kind {
 }
 
 impl Published {
-    /// What `action` may be refused for, besides what every request may be.
+    /// Returns what `action` may be refused for, besides what every request may be.
     pub fn rejects(&self, action: &ActionInfo) -> impl Iterator<Item = Code> {
         let forbidden = (action.roles != ANYONE).then_some(Code::Forbidden);
         let reused = action.takes("request_id").then_some(Code::RequestIdReused);
@@ -87,21 +87,21 @@ impl Published {
 }
 
 impl Route {
-    /// Whether the member `name` stands in the path.
+    /// Returns whether the member `name` stands in the path.
     pub fn has_in_path(&self, name: &str) -> bool {
         let named =
             |it: &str| it.strip_prefix('{').and_then(|it| it.strip_suffix('}')) == Some(name);
         self.path.split('/').any(named)
     }
 
-    /// Those of `members` that are sent in the query, or else in the body.
+    /// Returns those of `members` that are sent in the query, or else in the body.
     pub fn rest<'m>(&self, members: &'m [Member]) -> impl Iterator<Item = &'m Member> {
         members.iter().filter(|it| !self.has_in_path(it.name) && self.without != Some(it.name))
     }
 }
 
 impl Kind {
-    /// How a member of the type `name` is written.
+    /// Returns how a member of the type `name` is written.
     pub(crate) const fn of(name: &str) -> Self {
         match name.as_bytes() {
             b"String" => Self::Text,

@@ -19,10 +19,10 @@ pub(crate) use read::{parse, parse_or_null, text};
 
 /// A JSON object whose members are known. The macro `form` implements it.
 pub(crate) trait Form {
-    /// The names of its members.
+    /// Returns the names of its members.
     fn names(&self) -> &'static [&'static str];
 
-    /// Where its members go, in the same order.
+    /// Returns where its members go, in the same order.
     fn slots(&mut self) -> Vec<Option<Slot<'_>>>;
 
     /// Makes of its members what it is for, when they are all there; says what is
@@ -55,7 +55,7 @@ pub(crate) use form;
 
 /// What a member of a form can be.
 pub(crate) trait Member {
-    /// Where it goes.
+    /// Returns where it goes.
     fn slot(&mut self) -> Slot<'_>;
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct AsSent(pub(crate) Option<Box<RawValue>>);
 
 /// A list that is being read.
 trait List {
-    /// Where its next item goes.
+    /// Returns where its next item goes.
     fn grow(&mut self) -> Option<To<'_>>;
 
     /// Takes the last item back: there was none.
@@ -96,12 +96,12 @@ trait List {
 
 /// What may be null.
 trait Optional {
-    /// Where it goes when it is not.
+    /// Returns where it goes when it is not.
     fn insert(&mut self) -> To<'_>;
 }
 
 impl Slot<'_> {
-    /// The same, where a form without it is one.
+    /// Creates the same, where a form without it is one.
     pub(crate) fn or_absent(self) -> Self {
         Self { is_needed: false, ..self }
     }

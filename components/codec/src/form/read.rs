@@ -157,7 +157,7 @@ impl Visitor<'_> for Name<'_> {
     }
 }
 
-/// The next name of a map, one of `known` if those are all that there are, or one that
+/// Returns the next name of a map, one of `known` if those are all that there are, or one that
 /// `may_be_other`.
 fn next_name<'de, A: MapAccess<'de>>(
     map: &mut A,

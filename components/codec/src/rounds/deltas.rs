@@ -92,7 +92,7 @@ struct LossForm<'a> {
     to_participant: &'a str,
 }
 
-/// A value as it is kept: canonical text is JSON.
+/// Returns a value as it is kept: canonical text is JSON.
 pub(super) fn raw(it: &Json) -> &RawValue {
     serde_json::from_slice(it.as_str().as_bytes()).unwrap_or(RawValue::NULL)
 }

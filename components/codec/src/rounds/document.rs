@@ -142,7 +142,7 @@ form! { ClippedItem: path, changed, bytes }
 form! { MarkItem: round, weight }
 
 impl RoundItem {
-    /// The item of a round; `query` is what the first was opened with.
+    /// Creates the item of a round; `query` is what the first was opened with.
     pub(crate) fn new(it: &KeptRound, query: Option<&String>, values: &mut Values) -> Self {
         let KeptRound { round, deltas, fates, state } = it;
         let weights = round.plan.weights.iter();
@@ -243,7 +243,7 @@ impl DeltaItem {
         })
     }
 
-    /// What became of the delta, which is one of `deltas`.
+    /// Returns what became of the delta, which is one of `deltas`.
     fn fate(&self, sequence: u32, status: &str, deltas: &[Delta]) -> Result<Fate, Error> {
         let losses = self.losses.iter().map(|it| it.loss(deltas));
         let clipped = self.clipped.iter().map(|it| Path::restore(it));
@@ -308,7 +308,7 @@ impl EndedItem {
         )
     }
 
-    /// How the round ended that made `state`; `fates` became of its deltas.
+    /// Returns how the round ended that made `state`; `fates` became of its deltas.
     fn ended(&self, state: &State, fates: &[Fate]) -> Result<Ended, Error> {
         let clipped = self.clipped.iter().map(|it| {
             let path = Path::restore(&it.path)?;
@@ -357,7 +357,7 @@ impl From<&StrategyRule> for StrategyForm {
     }
 }
 
-/// That of `all` which has this name.
+/// Returns that of `all` which has this name.
 fn known<T: Copy>(all: &[T], name_of: fn(T) -> &'static str, name: &str) -> Result<T, Error> {
     let found = all.iter().copied().find(|it| name_of(*it) == name);
     found.ok_or_else(|| Error::malformed("an operation, a status or a reason is none"))

@@ -89,7 +89,7 @@ impl DeltaForm {
 /// The most digits of a round, and of a sequence in it: each such number fits.
 const POSITION_DIGITS_MAX: (usize, usize) = (19, 9);
 
-/// The round and sequence that `after` names.
+/// Returns the round and sequence that `after` names.
 pub(crate) fn position(after: &str) -> Result<(u64, u32), Error> {
     let is_number = |it: &str, digits: usize| {
         (1..=digits).contains(&it.len()) && it.bytes().all(|b| b.is_ascii_digit())

@@ -208,7 +208,7 @@ pub(crate) struct RedactRoundsReply<'a> {
     revision: u64,
 }
 
-/// The JSON of what was answered of rounds.
+/// Returns the JSON of what was answered of rounds.
 pub(crate) fn encode(reply: &Reply, revision: u64) -> Vec<u8> {
     match reply {
         Reply::Round(it) => to_vec(&round(it, revision)),

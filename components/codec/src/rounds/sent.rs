@@ -57,7 +57,7 @@ pub struct SentDelta<'a> {
     pub provenance: &'a str,
 }
 
-/// The command to open a round.
+/// Returns the command to open a round.
 ///
 /// # Errors
 ///
@@ -71,7 +71,7 @@ pub fn open_round(
     Ok(Command::Rounds(RoundsCommand::Open(Box::new(OpenRound { plan, query, request_id }))))
 }
 
-/// The command to propose `deltas`.
+/// Returns the command to propose `deltas`.
 ///
 /// # Errors
 ///
@@ -96,7 +96,7 @@ pub fn propose_deltas(
     }
 }
 
-/// The command to close the open round.
+/// Returns the command to close the open round.
 ///
 /// # Errors
 ///
@@ -110,7 +110,7 @@ pub fn close_round(
     Ok(Command::Rounds(RoundsCommand::Close(CloseRound { clip, discards, request_id })))
 }
 
-/// The command to read deltas, those after `after` by round and sequence.
+/// Returns the command to read deltas, those after `after` by round and sequence.
 ///
 /// # Errors
 ///

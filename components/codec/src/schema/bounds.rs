@@ -194,7 +194,7 @@ mod tests {
 
     use super::*;
 
-    /// What a pattern says of `text`, for patterns of the few forms that stand above.
+    /// Returns what a pattern says of `text`, for patterns of the few forms that stand above.
     fn fits(pattern: &str, text: &str) -> bool {
         regex_automata::meta::Regex::new(pattern).unwrap().is_match(text)
     }

@@ -109,7 +109,7 @@ impl SentDelete {
     }
 }
 
-/// The command to change who may read and write `key`.
+/// Returns the command to change who may read and write `key`.
 ///
 /// # Errors
 ///
@@ -128,7 +128,7 @@ pub fn set_access(
     Ok(Command::SetAccess { key: Key::parse(key)?, change })
 }
 
-/// The command to read all of `keys`.
+/// Returns the command to read all of `keys`.
 ///
 /// # Errors
 ///
@@ -139,7 +139,7 @@ pub fn read_batch(keys: &[String], if_changed_since: Option<Revision>) -> Result
     Ok(Command::ReadBatch { keys, if_changed_since })
 }
 
-/// The command to write and remove several entries.
+/// Returns the command to write and remove several entries.
 ///
 /// # Errors
 ///

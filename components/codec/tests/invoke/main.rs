@@ -32,7 +32,7 @@ impl Log for Session {
 }
 
 impl Session {
-    /// An active session at 2026-02-20T14:30:00Z.
+    /// Creates an active session at 2026-02-20T14:30:00Z.
     fn new() -> Self {
         let session = Self { kv: MemoryKv::default(), now: Cell::new(1_771_597_800_000) };
         session.ask("admin", r#"{"action":"create_session"}"#);

@@ -196,7 +196,7 @@ pub enum StoreLimit {
 }
 
 impl Error {
-    /// A request that says something no request may say.
+    /// Creates a request that says something no request may say.
     pub fn malformed(message: impl Into<String>) -> Self {
         Self::Malformed { message: message.into() }
     }
@@ -206,7 +206,7 @@ impl Error {
         Self::malformed(format!("the document is none: {}", what.as_ref()))
     }
 
-    /// The name of this error.
+    /// Returns the name of this error.
     pub fn code(&self) -> Code {
         match self {
             Self::Unauthenticated { .. } => Code::Unauthenticated,

@@ -121,7 +121,7 @@ pub enum RoundLimit {
 const PATH_SHOWN_CHARS_MAX: usize = 120;
 
 impl RoundError {
-    /// The name of this error.
+    /// Returns the name of this error.
     pub fn code(&self) -> Code {
         match self {
             Self::InvalidPath { .. } => Code::InvalidPath,

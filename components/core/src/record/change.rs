@@ -120,7 +120,7 @@ impl StoredChange {
         Ok(Self { request_row: it.request_row, events })
     }
 
-    /// The row of the request that the commit in `bytes` answered.
+    /// Returns the row of the request that the commit in `bytes` answered.
     pub(crate) fn decode_request_row(bytes: &[u8]) -> Result<Option<String>, Error> {
         let it: ChangeRecord = decode_either::<_, format_1::AuditRecord>(bytes)?;
         Ok(it.request_row)

@@ -80,7 +80,7 @@ fn push(row: &mut Vec<u8>, Version { entry, ended }: &Version) -> Result<(), Err
     Ok(())
 }
 
-/// The frames of a row. Format 1 had no history.
+/// Returns the frames of a row. Format 1 had no history.
 fn frames(row: &[u8]) -> Result<Vec<&[u8]>, Error> {
     let Some((&FORMAT, mut rest)) = row.split_first() else {
         return Err(damaged("a history of a format that is not known to this version"));

@@ -118,7 +118,7 @@ impl Default for RetentionRecord {
 }
 
 impl Meta {
-    /// The record of a session that is created at `now` with `config`, in a bucket
+    /// Creates the record of a session that is created at `now` with `config`, in a bucket
     /// that will have the revision `bucket` then.
     pub(crate) fn new(
         bucket: Revision,
@@ -155,12 +155,12 @@ impl Meta {
         }
     }
 
-    /// The revision of the session when its bucket has `bucket`.
+    /// Returns the revision of the session when its bucket has `bucket`.
     pub(crate) fn revision(&self, bucket: Revision) -> Revision {
         Revision(bucket.0.saturating_add(self.revision_offset))
     }
 
-    /// The first revision that the change feed goes back to when the session has `now`.
+    /// Returns the first revision that the change feed goes back to when the session has `now`.
     pub(crate) fn first_of_feed(&self, now: Revision) -> Revision {
         let kept = u64::from(self.retention.changes_max);
         Revision(now.next().0.saturating_sub(kept)).max(self.first_revision)

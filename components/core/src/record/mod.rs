@@ -66,48 +66,48 @@ pub(crate) const CHANGES: &str = "c/";
 /// The rows of first answers to requests.
 pub(crate) const REQUESTS: &str = "q/";
 
-/// The row of what is known of the entry `key`.
+/// Returns the row of what is known of the entry `key`.
 pub(crate) fn entry_row(key: &Key) -> String {
     format!("{ENTRIES}{key}")
 }
 
-/// The beginning of the rows of entries with this prefix.
+/// Returns the beginning of the rows of entries with this prefix.
 pub(crate) fn entry_rows(prefix: Option<&Prefix>) -> String {
     prefix.map_or_else(|| ENTRIES.to_owned(), |it| format!("{ENTRIES}{}:", it.as_str()))
 }
 
-/// The row of the value that was written to `key` at `revision`.
+/// Returns the row of the value that was written to `key` at `revision`.
 pub(crate) fn value_row(key: &Key, revision: Revision) -> String {
     format!("{VALUES}{key}/{:016x}", revision.0)
 }
 
-/// The row of the earlier versions of `key`.
+/// Returns the row of the earlier versions of `key`.
 pub(crate) fn history_row(key: &Key) -> String {
     format!("{HISTORY}{key}")
 }
 
-/// The row of the snapshot taken at `revision`.
+/// Returns the row of the snapshot taken at `revision`.
 pub(crate) fn snapshot_row(revision: Revision) -> String {
     format!("{SNAPSHOTS}{:016x}", revision.0)
 }
 
-/// The row of the entries of the snapshot taken at `revision`.
+/// Returns the row of the entries of the snapshot taken at `revision`.
 pub(crate) fn snapshot_entries_row(revision: Revision) -> String {
     format!("e/{:016x}", revision.0)
 }
 
-/// The row of what the commit did that made `revision`.
+/// Returns the row of what the commit did that made `revision`.
 pub(crate) fn change_row(revision: Revision) -> String {
     format!("{CHANGES}{:016x}", revision.0)
 }
 
-/// The revision in the name of a row of [`CHANGES`].
+/// Returns the revision in the name of a row of [`CHANGES`].
 pub(crate) fn revision_of_change(row: &str) -> Result<Revision, Error> {
     let number = row.strip_prefix(CHANGES).unwrap_or(row);
     u64::from_str_radix(number, 16).map(Revision).map_err(damaged)
 }
 
-/// The row of the first answer to `participant`'s request `id`. Each participant
+/// Returns the row of the first answer to `participant`'s request `id`. Each participant
 /// has request ids of its own.
 pub(crate) fn request_row(participant: &Participant, id: &RequestId) -> String {
     format!("{REQUESTS}{participant}/{}", id.as_str())

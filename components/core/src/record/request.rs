@@ -106,7 +106,7 @@ pub(crate) fn encode_answer(
     encode(&RequestRecord { digest, revision: revision.0, answer })
 }
 
-/// What was answered first to a request that opened or closed a round, as `change`
+/// Returns what was answered first to a request that opened or closed a round, as `change`
 /// leaves the round; `None` for other requests.
 pub(crate) fn change_round_of_answer(
     bytes: &[u8],
@@ -120,7 +120,7 @@ pub(crate) fn change_round_of_answer(
     encode(&it).map(Some)
 }
 
-/// What was answered first to a request, if `digest` is of the same request.
+/// Returns what was answered first to a request, if `digest` is of the same request.
 ///
 /// # Errors
 ///
@@ -149,7 +149,7 @@ pub(crate) fn decode_answer(bytes: &[u8], digest: [u8; 16]) -> Result<(Revision,
     Ok((Revision(it.revision), reply))
 }
 
-/// A digest of all that makes a write the same write.
+/// Returns a digest of all that makes a write the same write.
 pub(crate) fn write_digest(it: &Write) -> Result<[u8; 16], Error> {
     let plain = ("write", it.key.as_str(), &it.value, condition(&it.condition));
     if it.options == WriteOptions::default() {
@@ -159,12 +159,12 @@ pub(crate) fn write_digest(it: &Write) -> Result<[u8; 16], Error> {
     digest(&(plain, options(&it.options)))
 }
 
-/// A digest of all that makes a delete the same delete.
+/// Returns a digest of all that makes a delete the same delete.
 pub(crate) fn delete_digest(it: &Delete) -> Result<[u8; 16], Error> {
     digest(&("delete", it.key.as_str(), condition(&it.condition)))
 }
 
-/// A digest of all that makes a batch the same batch.
+/// Returns a digest of all that makes a batch the same batch.
 pub(crate) fn batch_digest(it: &Batch) -> Result<[u8; 16], Error> {
     let writes = it.writes.iter().map(write_digest).collect::<Result<Vec<_>, _>>()?;
     let deletes = it.deletes.iter().map(delete_digest).collect::<Result<Vec<_>, _>>()?;

@@ -46,7 +46,7 @@ impl Parts {
         self.bindings.len().saturating_add(self.entities.len()).saturating_add(self.rules.len())
     }
 
-    /// The parts of the list `member`; `None` where it is none.
+    /// Returns the parts of the list `member`; `None` where it is none.
     pub(super) fn list(&mut self, member: &str) -> Option<&mut Vec<Part>> {
         match member {
             ENTITIES => Some(&mut self.entities),
@@ -55,7 +55,7 @@ impl Parts {
         }
     }
 
-    /// What is to be known of them after the round.
+    /// Returns what is to be known of them after the round.
     pub(super) fn marks(&self) -> Marks {
         let marks = |parts: &[Part]| parts.iter().map(|it| it.mark).collect();
         Marks {
@@ -209,7 +209,7 @@ impl<'a> Making<'a> {
         }
     }
 
-    /// The list at `path`, made where nothing is.
+    /// Returns the list at `path`, made where nothing is.
     fn list_at(&mut self, path: &Path) -> Option<&mut Vec<Value>> {
         let (above, last) = path.split()?;
         let list = match last {
@@ -263,7 +263,7 @@ fn find<'a>(document: &'a mut Value, steps: &[Step]) -> Option<&'a mut Value> {
     })
 }
 
-/// The object at `steps`, made where nothing is: members of an object that was
+/// Returns the object at `steps`, made where nothing is: members of an object that was
 /// added are set one by one.
 fn object_at<'a>(document: &'a mut Value, steps: &[Step]) -> Option<&'a mut Map<String, Value>> {
     let mut here = document;

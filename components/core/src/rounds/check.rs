@@ -44,12 +44,12 @@ pub(crate) fn check(delta: &Delta, state: &State, plan: &Plan) -> Result<u32, Er
     Ok(u32::try_from(bytes).unwrap_or(u32::MAX))
 }
 
-/// What the places of a claim count for.
+/// Returns what the places of a claim count for.
 fn bytes_of_places(claim: &Claim<'_>) -> usize {
     claim.places.saturating_mul(claim.path.to_string().len() + PLACE_BYTES)
 }
 
-/// What is never removed, and what not by everyone.
+/// Rejects removals of what stays, and those the caller may not make.
 fn check_removal(Delta { path, participant, .. }: &Delta) -> Result<(), Error> {
     if MEMBERS.iter().any(|it| path.is_member(it)) {
         return Err(Error::malformed(format!(
@@ -65,7 +65,7 @@ fn check_removal(Delta { path, participant, .. }: &Delta) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the operation needs to be there already.
+/// Rejects an operation whose place is not as it needs it.
 fn check_place(delta: &Delta, state: &State) -> Result<(), Error> {
     let path = &delta.path;
     let missing = |why| Err(RoundError::PathNotFound { path: path.to_string(), why }.into());
@@ -87,7 +87,7 @@ fn check_place(delta: &Delta, state: &State) -> Result<(), Error> {
     }
 }
 
-/// What the members of a state can hold.
+/// Rejects values that the member of the state cannot hold.
 fn check_value(path: &Path, value: &Json) -> Result<(), Error> {
     let expected = if path.is_member(QUERY) && !value.is_string() {
         "the query is a text"
@@ -105,7 +105,7 @@ fn check_value(path: &Path, value: &Json) -> Result<(), Error> {
     Err(Error::malformed(format!("{path} cannot hold this value: {expected}")))
 }
 
-/// What a claim may not do to what is there.
+/// Rejects a claim that does not fit what is there.
 fn check_set(operation: Operation, path: &Path, value: &Json, state: &State) -> Result<(), Error> {
     let Some(here) = path.find(&state.document) else { return Ok(()) };
     // Both are read from canonical text: what is equal has equal numbers.

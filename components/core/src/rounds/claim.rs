@@ -43,7 +43,7 @@ pub(super) enum Change {
 }
 
 impl Change {
-    /// The canonical JSON by which even votes are settled; of a removal there is none.
+    /// Returns the canonical JSON by which even votes are settled; of a removal there is none.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Remove => String::new(),

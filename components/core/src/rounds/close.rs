@@ -49,7 +49,7 @@ impl Status {
     /// Every one.
     pub const ALL: [Self; 4] = [Self::Applied, Self::Lost, Self::Clipped, Self::Discarded];
 
-    /// How many of `fates` were applied, lost and refused.
+    /// Returns how many of `fates` were applied, lost and refused.
     pub fn counts(fates: &[Fate]) -> (u32, u32, u32) {
         let count = |of: &[Self]| {
             let count = fates.iter().filter(|it| of.contains(&it.status)).count();
@@ -58,7 +58,7 @@ impl Status {
         (count(&[Self::Applied]), count(&[Self::Lost]), count(&[Self::Clipped, Self::Discarded]))
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Applied => "applied",

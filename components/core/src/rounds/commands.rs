@@ -56,7 +56,7 @@ pub struct Proposed {
 }
 
 impl Proposed {
-    /// The sequence of the last of them.
+    /// Returns the sequence of the last of them.
     pub fn last(self) -> u32 {
         self.first.saturating_add(self.count).saturating_sub(1)
     }

@@ -27,7 +27,7 @@ pub struct KeptRound {
 }
 
 impl RoundHistory {
-    /// Whether there never was a round.
+    /// Returns whether there never was a round.
     pub fn is_empty(&self) -> bool {
         self.rounds.is_empty()
     }

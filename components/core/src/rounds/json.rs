@@ -79,17 +79,17 @@ impl Json {
         Self(text)
     }
 
-    /// Its canonical text.
+    /// Returns its canonical text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Its size: bytes of its canonical text.
+    /// Returns its size: bytes of its canonical text.
     pub fn bytes(&self) -> usize {
         self.0.len()
     }
 
-    /// The value itself.
+    /// Returns the value itself.
     pub(crate) fn value(&self) -> Value {
         // Canonical text is JSON.
         serde_json::from_slice(self.0.as_bytes()).unwrap_or_default()
@@ -100,7 +100,7 @@ impl Json {
         reaches(self.0.as_bytes(), steps)
     }
 
-    /// How deep it nests.
+    /// Returns how deep it nests.
     pub(crate) fn depth(&self) -> usize {
         Outline::of(&self.0).depth
     }
@@ -120,7 +120,7 @@ impl fmt::Display for Json {
     }
 }
 
-/// The value of `text`, which nests at most so deep, and how many members the text names.
+/// Returns the value of `text`, which nests at most so deep, and how many members the text names.
 fn read(depth_max: usize, text: &str) -> Result<(Value, usize), Error> {
     // Before it is read: reading what nests deep takes a stack as deep.
     let Outline { depth, members } = Outline::of(text);
@@ -215,7 +215,7 @@ impl Outline {
     }
 }
 
-/// How many members the objects in `value` have in all.
+/// Returns how many members the objects in `value` have in all.
 fn count_members(value: &Value) -> usize {
     match value {
         Value::Object(members) => {
@@ -228,7 +228,7 @@ fn count_members(value: &Value) -> usize {
     }
 }
 
-/// Whether canonical JSON writes no integer for it that some reader would not know.
+/// Returns whether canonical JSON writes no integer for it that some reader would not know.
 fn is_exact(value: &Value) -> bool {
     match value {
         Value::Number(it) => it.as_f64().is_none_or(|it| {

@@ -57,7 +57,7 @@ impl Why {
         Self::ChangedBelow,
     ];
 
-    /// Its name.
+    /// Returns its name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Superseded => "superseded",
@@ -225,7 +225,7 @@ impl Place<'_> {
         voices
     }
 
-    /// What becomes of the place, and by which deltas.
+    /// Returns what becomes of the place, and by which deltas.
     fn settle(
         &mut self,
         voices: Vec<Voice>,
@@ -288,7 +288,7 @@ impl Place<'_> {
         Ok(Some((now, deltas)))
     }
 
-    /// Why the delta `lost` lost to `won`, which stands before it in the order of
+    /// Returns why the delta `lost` lost to `won`, which stands before it in the order of
     /// application.
     fn why_lighter(&self, lost: usize, won: usize) -> Why {
         let weight = |it: usize| self.of(it).map(|it| it.weight);
@@ -308,7 +308,7 @@ impl Place<'_> {
         voices.iter().map(of).collect()
     }
 
-    /// The items of all who append, in order.
+    /// Returns the items of all who append, in order.
     fn append(
         &mut self,
         voices: Vec<Voice>,

@@ -123,7 +123,7 @@ impl Operation {
     /// Every operation.
     pub const ALL: [Self; 3] = [Self::Add, Self::Modify, Self::Remove];
 
-    /// Its name.
+    /// Returns its name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Add => "add",
@@ -157,7 +157,7 @@ impl Provenance {
         )))
     }
 
-    /// The provenance as text.
+    /// Returns the provenance as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -177,7 +177,7 @@ pub struct SentDelta {
 }
 
 impl SentDelta {
-    /// A delta of these, as they were sent.
+    /// Returns a delta of these, as they were sent.
     ///
     /// # Errors
     ///

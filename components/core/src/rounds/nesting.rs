@@ -25,12 +25,12 @@ struct Node {
 }
 
 impl Node {
-    /// The first of its deltas in the order of application.
+    /// Returns the first of its deltas in the order of application.
     fn first(&self) -> usize {
         self.settled.by.first().copied().unwrap_or_default()
     }
 
-    /// Whether it cannot hold beside `other`, which is below it.
+    /// Returns whether it cannot hold beside `other`, which is below it.
     fn excludes(&self, other: &Self) -> bool {
         self.replaces && !(self.is_gone() && other.is_gone())
     }

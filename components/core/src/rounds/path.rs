@@ -60,7 +60,7 @@ impl SentPath {
         Ok(Self { text: text.to_owned(), steps })
     }
 
-    /// The place that is meant in `document`: indexes from the end are counted
+    /// Returns the place that is meant in `document`: indexes from the end are counted
     /// there. An index that is not there stays as it is, beyond the end.
     pub(crate) fn resolve(&self, document: &Value) -> Result<Path, Error> {
         let mut here = Some(document);
@@ -84,20 +84,20 @@ impl SentPath {
         Ok(Path(steps))
     }
 
-    /// The path as it was sent.
+    /// Returns the path as it was sent.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 }
 
 impl Path {
-    /// The path of these steps; `None` when the first is no member of the state.
+    /// Returns the path of these steps; `None` when the first is no member of the state.
     pub fn new(steps: Vec<Step>) -> Option<Self> {
         let is_member = |it: &Step| matches!(it, Step::Name(it) if MEMBERS.contains(&it.as_str()));
         steps.first().is_some_and(is_member).then_some(Self(steps))
     }
 
-    /// The path of this text, which was kept: a delta may have spoken of places whose
+    /// Returns the path of this text, which was kept: a delta may have spoken of places whose
     /// paths are longer than any that can be sent.
     ///
     /// # Errors
@@ -112,22 +112,22 @@ impl Path {
         steps.collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether it is the member `name` of the state.
+    /// Returns whether it is the member `name` of the state.
     pub(crate) fn is_member(&self, name: &str) -> bool {
         matches!(self.0.as_slice(), [Step::Name(it)] if it == name)
     }
 
-    /// Whether it is below the member `name` of the state.
+    /// Returns whether it is below the member `name` of the state.
     pub(crate) fn is_in(&self, name: &str) -> bool {
         matches!(self.0.as_slice(), [Step::Name(it), _, ..] if it == name)
     }
 
-    /// Its steps, one or more.
+    /// Returns its steps, one or more.
     pub fn steps(&self) -> &[Step] {
         &self.0
     }
 
-    /// Its steps behind the first, which is a member of the state.
+    /// Returns its steps behind the first, which is a member of the state.
     pub(super) fn steps_below(&mut self) -> impl Iterator<Item = &mut Step> {
         self.0.iter_mut().skip(1)
     }
@@ -144,34 +144,34 @@ impl Path {
         }
     }
 
-    /// Whether it is `other` or above it.
+    /// Returns whether it is `other` or above it.
     pub fn covers(&self, other: &Self) -> bool {
         other.0.starts_with(&self.0)
     }
 
-    /// The steps from it to `other`, which is below it.
+    /// Returns the steps from it to `other`, which is below it.
     pub(crate) fn below<'a>(&self, other: &'a Self) -> Option<&'a [Step]> {
         other.0.strip_prefix(self.0.as_slice())
     }
 
-    /// What is there in `document`.
+    /// Returns what is there in `document`.
     pub(crate) fn find<'a>(&self, document: &'a Value) -> Option<&'a Value> {
         find(document, &self.0)
     }
 
-    /// The steps to what it is in, and the last one.
+    /// Returns the steps to what it is in, and the last one.
     pub(crate) fn split(&self) -> Option<(&[Step], &Step)> {
         let (last, above) = self.0.split_last()?;
         Some((above, last))
     }
 }
 
-/// What is at the end of `steps`.
+/// Returns what is at the end of `steps`.
 pub(super) fn find<'a>(document: &'a Value, steps: &[Step]) -> Option<&'a Value> {
     steps.iter().try_fold(document, child)
 }
 
-/// What is one step below `value`.
+/// Returns what is one step below `value`.
 fn child<'a>(value: &'a Value, step: &Step) -> Option<&'a Value> {
     match step {
         Step::Name(name) => value.as_object()?.get(name),
@@ -215,7 +215,7 @@ pub(super) fn write_name(f: &mut impl fmt::Write, name: &str) -> fmt::Result {
     f.write_str("'")
 }
 
-/// The steps of a query that selects one place below a member of the state.
+/// Returns the steps of a query that selects one place below a member of the state.
 fn singular(query: &JsonPathQuery, text: &str) -> Result<Vec<SentStep>, Error> {
     let refuse = |why| invalid(text, why);
     let mut steps = Vec::new();

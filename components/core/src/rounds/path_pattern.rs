@@ -29,7 +29,7 @@ impl PathPattern {
         Self::parse_to(PATH_BYTES_MAX, text)
     }
 
-    /// The pattern of this text, which was kept: a redaction may have made it longer
+    /// Returns the pattern of this text, which was kept: a redaction may have made it longer
     /// than any that can be sent.
     ///
     /// # Errors
@@ -56,12 +56,12 @@ impl PathPattern {
         Err(invalid(text, "a pattern has names, indexes, * and .. only, at most 32 of them"))
     }
 
-    /// The pattern as text.
+    /// Returns the pattern as text.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The pattern as text, with what `rename` makes of its names; members of the state
+    /// Returns the pattern as text, with what `rename` makes of its names; members of the state
     /// keep theirs.
     pub(super) fn renamed(&self, mut rename: impl FnMut(&str) -> Option<String>) -> String {
         let mut text = "$".to_owned();
@@ -88,7 +88,7 @@ impl PathPattern {
         text
     }
 
-    /// Whether `path` is meant; adds to `comparisons` how many it took to find out.
+    /// Returns whether `path` is meant; adds to `comparisons` how many it took to find out.
     pub(super) fn matches(&self, path: &Path, comparisons: &mut usize) -> bool {
         // Bit n: the first n steps of the path, which has at most 33, are selected by the
         // segments so far.

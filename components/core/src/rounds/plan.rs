@@ -55,7 +55,7 @@ impl Weight {
         self.0
     }
 
-    /// That of so many billionths, at most a whole.
+    /// Creates that of so many billionths, at most a whole.
     pub(crate) fn stored(billionths: u32) -> Self {
         Self(billionths.min(Self::ONE))
     }
@@ -99,7 +99,7 @@ impl Strategy {
     pub const NAMES: [&str; 5] =
         ["weighted-merge", "majority-vote", "highest-weight", "union", "expert-override"];
 
-    /// The strategy of this name; `experts` are for `expert-override` only, which
+    /// Returns the strategy of this name; `experts` are for `expert-override` only, which
     /// needs them.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ impl Strategy {
         }
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &'static str {
         match self {
             Self::WeightedMerge => "weighted-merge",
@@ -134,7 +134,7 @@ impl Strategy {
         }
     }
 
-    /// The experts it names.
+    /// Returns the experts it names.
     pub fn experts(&self) -> Option<&Participants> {
         match self {
             Self::ExpertOverride(experts) => Some(experts),
@@ -142,7 +142,7 @@ impl Strategy {
         }
     }
 
-    /// Whether it looks into values, and takes from several of them.
+    /// Returns whether it looks into values, and takes from several of them.
     pub(super) fn merges(&self) -> bool {
         matches!(self, Self::WeightedMerge | Self::Union)
     }
@@ -176,7 +176,7 @@ impl Clip {
     pub const ALL: [Self; 4] =
         [Self::LowestWeightFirst, Self::OldestFirst, Self::LargestFirst, Self::Reject];
 
-    /// The one of this name.
+    /// Returns the one of this name.
     ///
     /// # Errors
     ///
@@ -188,7 +188,7 @@ impl Clip {
         })
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::LowestWeightFirst => "lowest-weight-first",
@@ -235,13 +235,13 @@ impl Plan {
         }
     }
 
-    /// How much `participant` weighs.
+    /// Returns how much `participant` weighs.
     pub fn weight(&self, participant: &Participant) -> Weight {
         let rule = self.weights.iter().find(|it| it.participants.matches(participant));
         rule.map_or(Weight::DEFAULT, |it| it.weight)
     }
 
-    /// How disagreements about `path` are settled; adds to `comparisons` how many it took
+    /// Returns how disagreements about `path` are settled; adds to `comparisons` how many it took
     /// to find out.
     pub(super) fn strategy(&self, path: &Path, comparisons: &mut usize) -> &Strategy {
         const DEFAULT: &Strategy = &Strategy::WeightedMerge;

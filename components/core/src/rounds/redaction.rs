@@ -57,7 +57,7 @@ impl Secret {
         Ok(Self(text.to_owned()))
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -83,7 +83,7 @@ impl<'a> Redaction<'a> {
         Self { secret, places: 0, markers: BTreeSet::new() }
     }
 
-    /// The marker in the place of `text`, if that has the secret in it.
+    /// Returns the marker in the place of `text`, if that has the secret in it.
     fn marker(&mut self, text: &str) -> Option<String> {
         if !text.contains(self.secret) {
             return None;

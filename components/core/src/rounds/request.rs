@@ -28,7 +28,7 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// A proposal of these.
+    /// Returns a proposal of these.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ pub struct RedactRounds {
 }
 
 impl RedactRounds {
-    /// A redaction of `text`.
+    /// Returns a redaction of `text`.
     ///
     /// # Errors
     ///

@@ -52,20 +52,20 @@ pub struct Convergence {
 }
 
 impl Convergence {
-    /// The share of paths that are unchanged, 0 to 1; 1 where there is none.
+    /// Returns the share of paths that are unchanged, 0 to 1; 1 where there is none.
     pub fn share(self) -> f64 {
         if self.paths == 0 { 1.0 } else { f64::from(self.unchanged) / f64::from(self.paths) }
     }
 }
 
 impl State {
-    /// The state of round 0: the query and nothing else.
+    /// Returns the state of round 0: the query and nothing else.
     pub(crate) fn new(query: &str) -> Result<Self, Error> {
         let document = json!({ QUERY: query, BINDINGS: {}, ENTITIES: [], RULES: [] });
         Ok(Self { text: Json::from_value(&document)?, document, marks: Marks::default() })
     }
 
-    /// The state of this document, and what is known of its bindings (in the order of
+    /// Returns the state of this document, and what is known of its bindings (in the order of
     /// their terms), its entities and its rules.
     ///
     /// # Errors
@@ -104,34 +104,34 @@ impl State {
         Ok(Self { document, text, marks: Marks { bindings, entities, rules } })
     }
 
-    /// Whether none of its parts is of a round after this.
+    /// Returns whether none of its parts is of a round after this.
     pub(crate) fn is_made_until(&self, round: u64) -> bool {
         let Marks { bindings, entities, rules } = &self.marks;
         bindings.values().chain(entities).chain(rules).all(|it| it.round <= round)
     }
 
-    /// What is known of its parts.
+    /// Returns what is known of its parts.
     pub fn marks(&self) -> &Marks {
         &self.marks
     }
 
-    /// What the session is about.
+    /// Returns what the session is about.
     pub(crate) fn query(&self) -> String {
         let query = self.document.get(QUERY).and_then(Value::as_str);
         query.unwrap_or_default().to_owned()
     }
 
-    /// The document in canonical form.
+    /// Returns the document in canonical form.
     pub fn text(&self) -> &Json {
         &self.text
     }
 
-    /// Its size: bytes of the document in canonical form.
+    /// Returns its size: bytes of the document in canonical form.
     pub fn bytes(&self) -> u32 {
         u32::try_from(self.text.bytes()).unwrap_or(u32::MAX)
     }
 
-    /// The place in it that `path` means.
+    /// Returns the place in it that `path` means.
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl State {
         path.resolve(&self.document)
     }
 
-    /// How much of it is as it was in `before`.
+    /// Returns how much of it is as it was in `before`.
     pub(crate) fn convergence(&self, before: &Self) -> Convergence {
         let mut convergence = Convergence::default();
         convergence.compare(&before.document, &self.document);
@@ -194,7 +194,7 @@ impl Convergence {
     }
 }
 
-/// Whether nothing is below it.
+/// Returns whether nothing is below it.
 fn is_single(value: &Value) -> bool {
     match value {
         Value::Object(members) => members.is_empty(),

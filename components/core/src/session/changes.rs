@@ -65,7 +65,7 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(self.answer(Reply::Audit(AuditPage { records, oldest, next_since })))
     }
 
-    /// What at most `limit` commits after `since` did, as much as a page takes, and the
+    /// Returns what at most `limit` commits after `since` did, as much as a page takes, and the
     /// revision of the last of them.
     fn stored_changes(
         &self,
@@ -94,7 +94,7 @@ impl<B: Bucket> Opened<'_, B> {
         Ok((events, last))
     }
 
-    /// Whether `key` is hidden from the caller as it is now; `known` keeps what
+    /// Returns whether `key` is hidden from the caller as it is now; `known` keeps what
     /// was found out.
     fn is_hidden(&self, key: &Key, known: &mut BTreeMap<Key, bool>) -> Result<bool, Error> {
         if self.gate.sees_all() {

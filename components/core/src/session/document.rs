@@ -55,7 +55,7 @@ pub(super) fn check(it: &Portable, now: Timestamp, tokenizer: &dyn Tokenizer) ->
     check_limits(it)
 }
 
-/// The snapshots among themselves; what each of them holds.
+/// Returns the snapshots among themselves; what each of them holds.
 fn check_snapshots(it: &Portable) -> Result<Vec<BTreeSet<Address<'_>>>, Error> {
     let mut labels = BTreeSet::new();
     let (mut last, mut all) = (Revision(0), Vec::<BTreeSet<Address<'_>>>::new());
@@ -173,7 +173,7 @@ fn check_values(it: &Portable, tokenizer: &dyn Tokenizer) -> Result<(), Error> {
     Ok(())
 }
 
-/// What no session lets in. The sum of all sizes is not of that kind: what a
+/// Rejects what no session lets in. The sum of all sizes is not of that kind: what a
 /// redaction leaves may be longer than what was there.
 fn check_limits(it: &Portable) -> Result<(), Error> {
     let (limits, kept) = (&it.config.limits, &it.config.retention);
@@ -194,7 +194,7 @@ fn address(entry: &Entry) -> Address<'_> {
     (&entry.key, entry.revision)
 }
 
-/// Every version that a session keeps, some more than once.
+/// Returns every version that a session keeps, some more than once.
 fn all_entries<'a>(
     entries: &'a [Entry],
     history: &'a [Version],
@@ -204,7 +204,7 @@ fn all_entries<'a>(
     entries.iter().chain(history.iter().map(|it| &it.entry)).chain(kept)
 }
 
-/// The highest revision that a document names.
+/// Returns the highest revision that a document names.
 pub(super) fn latest_revision(it: &Portable) -> Revision {
     let all = all_entries(&it.entries, &it.history, &it.snapshots);
     let touched = all.map(|it| it.revision.max(it.touched));
@@ -213,7 +213,7 @@ pub(super) fn latest_revision(it: &Portable) -> Revision {
     touched.chain(ended).chain(taken).max().unwrap_or_default()
 }
 
-/// The last instant at which a document says that something was done.
+/// Returns the last instant at which a document says that something was done.
 pub(super) fn latest_time(it: &Portable) -> Timestamp {
     let written = all_entries(&it.entries, &it.history, &it.snapshots).map(|it| it.written_at);
     let ended = it.history.iter().map(|it| it.ended.at);

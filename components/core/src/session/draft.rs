@@ -68,7 +68,7 @@ impl Past {
     }
 }
 
-/// The earlier versions of `key` that are stored.
+/// Returns the earlier versions of `key` that are stored.
 pub(super) fn load_history(bucket: &impl Bucket, key: &Key) -> Result<Vec<Version>, Error> {
     match bucket.get(&record::history_row(key))? {
         Some(row) => record::decode_history(key, &row),
@@ -86,7 +86,7 @@ pub(super) struct About<'a> {
 }
 
 impl<'a, B: Bucket> Draft<'a, B> {
-    /// A change of the session `open`, which begins by sweeping what has expired.
+    /// Returns a change of the session `open`, which begins by sweeping what has expired.
     pub(super) fn new(open: &'a Opened<'_, B>) -> Result<Self, Error> {
         let (bucket, session) = (open.bucket, open.session);
         let mut meta = open.meta.clone();
@@ -99,7 +99,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
         Ok(draft)
     }
 
-    /// A change that leaves the session as `meta`, and then as what is added to
+    /// Creates a change that leaves the session as `meta`, and then as what is added to
     /// this.
     pub(super) fn fresh(
         bucket: &'a B,
@@ -248,7 +248,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
         forgotten.iter().try_for_each(|it| self.forget(it))
     }
 
-    /// The earlier versions of `key`, as the commit will leave them.
+    /// Returns the earlier versions of `key`, as the commit will leave them.
     pub(super) fn history(&self, key: &Key) -> Result<Vec<Version>, Error> {
         match self.histories.get(key) {
             Some(past) => past.versions(key),
@@ -314,18 +314,18 @@ impl<'a, B: Bucket> Draft<'a, B> {
         self.events.push(StoredEvent { record, readable_by });
     }
 
-    /// What happened.
+    /// Returns what happened.
     pub(super) fn records(self) -> Vec<AuditRecord> {
         self.events.into_iter().map(|it| it.record).collect()
     }
 
-    /// The earlier versions of `key` that the commit would leave.
+    /// Returns the earlier versions of `key` that the commit would leave.
     pub(super) fn past_of(mut self, key: &Key) -> Result<Vec<Version>, Error> {
         self.keep_to_the_budget()?;
         self.history(key)
     }
 
-    /// The earlier versions that the commit would leave of the keys it loaded.
+    /// Returns the earlier versions that the commit would leave of the keys it loaded.
     pub(super) fn past(mut self) -> Result<Vec<(Key, Vec<Version>)>, Error> {
         self.keep_to_the_budget()?;
         let histories = self.histories.into_iter();

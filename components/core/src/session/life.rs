@@ -115,7 +115,7 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(info(self.session, &self.meta, self.totals()?, self.config()?))
     }
 
-    /// What the session was created with.
+    /// Returns what the session was created with.
     pub(super) fn config(&self) -> Result<Config, Error> {
         Ok(Config {
             limits: self.meta.limits,
@@ -129,7 +129,7 @@ impl<B: Bucket> Opened<'_, B> {
         })
     }
 
-    /// The namespace the session brought along; `None` when it uses the template.
+    /// Returns the namespace the session brought along; `None` when it uses the template.
     pub(super) fn own_namespace(&self) -> Result<Option<Namespace>, Error> {
         if !self.meta.has_own_namespace {
             return Ok(None);
@@ -140,7 +140,7 @@ impl<B: Bucket> Opened<'_, B> {
     }
 }
 
-/// The rows for what a session brought along.
+/// Returns the rows for what a session brought along.
 pub(super) fn brought_along(config: &Config) -> Result<Vec<Change>, Error> {
     let mut changes = Vec::new();
     if let Some(namespace) = &config.namespace {

@@ -122,7 +122,7 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(())
     }
 
-    /// Whether entries have expired that were not swept yet.
+    /// Returns whether entries have expired that were not swept yet.
     pub(super) fn has_expired(&self) -> bool {
         self.meta.next_expiry.is_some_and(|at| at <= self.now)
     }
@@ -134,24 +134,24 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(Totals::of(&self.entries(None)?))
     }
 
-    /// What is stored of an entry, expired or not.
+    /// Returns what is stored of an entry, expired or not.
     fn stored_entry(&self, key: &Key) -> Result<Option<Entry>, Error> {
         let bytes = self.bucket.get(&record::entry_row(key))?;
         bytes.map(|bytes| record::decode_entry(key.clone(), &bytes)).transpose()
     }
 
-    /// What is stored of the entries, expired or not.
+    /// Returns what is stored of the entries, expired or not.
     pub(super) fn stored_entries(&self, prefix: Option<&Prefix>) -> Result<Vec<Entry>, Error> {
         let rows = self.bucket.scan(&record::entry_rows(prefix), None, u32::MAX)?;
         rows.iter().map(|(row, bytes)| record::decode_entry_row(row, bytes)).collect()
     }
 
-    /// The entry `key`, hidden from the caller or not.
+    /// Returns the entry `key`, hidden from the caller or not.
     pub(super) fn entry(&self, key: &Key) -> Result<Option<Entry>, Error> {
         Ok(self.stored_entry(key)?.filter(|it| !it.is_expired(self.now)))
     }
 
-    /// The entries, hidden from the caller or not.
+    /// Returns the entries, hidden from the caller or not.
     pub(super) fn entries(&self, prefix: Option<&Prefix>) -> Result<Vec<Entry>, Error> {
         let mut entries = self.stored_entries(prefix)?;
         entries.retain(|it| !it.is_expired(self.now));
@@ -174,13 +174,13 @@ impl<B: Bucket> Opened<'_, B> {
         Shown { entry, is_readable, is_read_only }
     }
 
-    /// An entry with its value, as the caller is shown it.
+    /// Returns an entry with its value, as the caller is shown it.
     pub(super) fn with_value(&self, entry: Entry) -> Result<EntryRead, Error> {
         let value = self.value(&entry)?;
         Ok(EntryRead { shown: self.shown(entry), value })
     }
 
-    /// The value of a version of an entry.
+    /// Returns the value of a version of an entry.
     pub(super) fn value(&self, entry: &Entry) -> Result<String, Error> {
         let row = record::value_row(&entry.key, entry.revision);
         match self.bucket.get(&row)? {
@@ -189,7 +189,7 @@ impl<B: Bucket> Opened<'_, B> {
         }
     }
 
-    /// The earlier versions of `key`; what has expired is one of them.
+    /// Returns the earlier versions of `key`; what has expired is one of them.
     pub(super) fn history(&self, key: &Key) -> Result<Vec<Version>, Error> {
         if self.has_expired() {
             return Draft::new(self)?.past_of(key);
@@ -197,7 +197,7 @@ impl<B: Bucket> Opened<'_, B> {
         load_history(self.bucket, key)
     }
 
-    /// The earlier versions of all keys; what has expired is one of them.
+    /// Returns the earlier versions of all keys; what has expired is one of them.
     pub(super) fn histories(&self) -> Result<Vec<Version>, Error> {
         let mut all = if self.has_expired() { Draft::new(self)?.past()? } else { Vec::new() };
         for (row, bytes) in self.bucket.scan(record::HISTORY, None, u32::MAX)? {

@@ -111,7 +111,7 @@ impl<B: Bucket> Opened<'_, B> {
         not_found(key)
     }
 
-    /// What the caller may read of `entries`, which are of a snapshot or of now.
+    /// Returns what the caller may read of `entries`, which are of a snapshot or of now.
     pub(super) fn without_hidden(&self, entries: Vec<Entry>) -> Result<Vec<Entry>, Error> {
         if self.caller.participant.role() == Role::Admin {
             return Ok(entries);
@@ -131,14 +131,14 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(shown)
     }
 
-    /// Whether no entry changed since `since`. A revision that the session has
+    /// Returns whether no entry changed since `since`. A revision that the session has
     /// not reached is of another one.
     fn is_unchanged(&self, since: Option<Revision>) -> bool {
         let known = self.meta.entries_revision..=self.revision();
         !self.has_expired() && since.is_some_and(|it| known.contains(&it))
     }
 
-    /// Whether `entry` is as it was at `since`, a revision of this session and not
+    /// Returns whether `entry` is as it was at `since`, a revision of this session and not
     /// of one that had its name before.
     fn is_older(&self, entry: &Entry, since: Option<Revision>) -> bool {
         let known = self.meta.first_revision.max(entry.touched)..=self.revision();
@@ -146,7 +146,7 @@ impl<B: Bucket> Opened<'_, B> {
     }
 }
 
-/// The entry that was `created` then, as it is or as it ended, as far as that is
+/// Returns the entry that was `created` then, as it is or as it ended, as far as that is
 /// kept. Who closed an entry meant its past as well: these lists hold for all its
 /// versions, beside those they had then.
 fn last_of<'e>(

@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl<B: Bucket> Opened<'_, B> {
-    /// What a request is known by again, if its caller named it.
+    /// Returns what a request is known by again, if its caller named it.
     pub(super) fn asked(
         &self,
         request_id: Option<&RequestId>,
@@ -22,7 +22,7 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(Some(Asked { row, digest: digest()? }))
     }
 
-    /// What was answered when the same request was made before.
+    /// Returns what was answered when the same request was made before.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ pub(super) struct Asked {
     digest: [u8; 16],
 }
 
-/// The row that remembers `reply` as the answer to a request, and its bytes.
+/// Returns the row that remembers `reply` as the answer to a request, and its bytes.
 pub(super) fn answer_row(
     asked: Option<Asked>,
     revision: Revision,

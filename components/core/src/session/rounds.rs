@@ -104,7 +104,7 @@ impl<B: Bucket> Opened<'_, B> {
         finish(draft, &rounds, AuditAction::ProposeDeltas, number, asked, reply)
     }
 
-    /// The delta that `sent` makes, if it fits, and what it counts for among the bytes
+    /// Returns the delta that `sent` makes, if it fits, and what it counts for among the bytes
     /// of the round.
     fn fitting(
         &self,
@@ -266,7 +266,7 @@ impl<B: Bucket> Opened<'_, B> {
         Stored(self.bucket)
     }
 
-    /// The deltas of a round, with what became of them.
+    /// Returns the deltas of a round, with what became of them.
     fn round_deltas(&self, rounds: &Rounds, number: u64) -> Result<Vec<DeltaRead>, Error> {
         let (round, mut fates) = match &rounds.open {
             Some(open) if open.number == number => (open.clone(), Vec::new()),
@@ -284,7 +284,7 @@ impl<B: Bucket> Opened<'_, B> {
             .collect())
     }
 
-    /// What was answered when the same request was made before, if the caller `may`
+    /// Returns what was answered when the same request was made before, if the caller `may`
     /// make it.
     fn first_of_rounds(
         &self,
@@ -334,7 +334,7 @@ fn check_kept(rounds: &Rounds, round: u64, newest: u64) -> Result<(), Error> {
     Err(RoundError::NotFound { round, oldest, newest }.into())
 }
 
-/// Whether `delta` says something of `path` or of what is below it.
+/// Returns whether `delta` says something of `path` or of what is below it.
 fn touches(delta: &Delta, path: &Path) -> bool {
     if path.covers(&delta.path) {
         return true;

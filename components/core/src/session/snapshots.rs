@@ -182,7 +182,7 @@ impl<B: Bucket> Opened<'_, B> {
         draft.commit(Reply::SnapshotDeleted(label.clone()), None)
     }
 
-    /// The versions that the snapshots before and after the one taken at
+    /// Returns the versions that the snapshots before and after the one taken at
     /// `revision` hold. A version is alive without interruption, so if any other
     /// snapshot holds one of its versions, one of these two does.
     fn held_elsewhere(&self, revision: Revision) -> Result<BTreeSet<(Key, Revision)>, Error> {
@@ -197,7 +197,7 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(held)
     }
 
-    /// The snapshots, oldest first.
+    /// Returns the snapshots, oldest first.
     pub(super) fn snapshots(&self) -> Result<Vec<SnapshotInfo>, Error> {
         if self.meta.snapshots.is_empty() {
             return Ok(Vec::new());
@@ -211,7 +211,7 @@ impl<B: Bucket> Opened<'_, B> {
         found.ok_or_else(|| Error::SnapshotNotFound { label: label.clone() })
     }
 
-    /// The entries of the snapshot taken at `revision`, by key.
+    /// Returns the entries of the snapshot taken at `revision`, by key.
     pub(super) fn snapshot_entries(&self, revision: Revision) -> Result<Vec<Entry>, Error> {
         let row = record::snapshot_entries_row(revision);
         let bytes = self.bucket.get(&row)?;

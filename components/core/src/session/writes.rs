@@ -164,7 +164,7 @@ impl<B: Bucket> Opened<'_, B> {
         self.entry_of(write, current, value_tokens)
     }
 
-    /// The entry that `write` makes in the place of `current`.
+    /// Returns the entry that `write` makes in the place of `current`.
     fn entry_of(
         &self,
         write: &Write,
@@ -256,7 +256,7 @@ impl<B: Bucket> Opened<'_, B> {
         })
     }
 
-    /// What new keys are compared with, when `deleted` go in the same commit.
+    /// Returns what new keys are compared with, when `deleted` go in the same commit.
     fn others(&self, deleted: &[Delete]) -> Result<Others, Error> {
         let mut entries = self.entries(None)?;
         entries.retain(|it| self.may_see(it) && deleted.iter().all(|gone| gone.key != it.key));

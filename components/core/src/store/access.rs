@@ -53,7 +53,7 @@ pub struct Gate<'a> {
 }
 
 impl Access {
-    /// The lists after `change`.
+    /// Creates the lists after `change`.
     #[must_use]
     pub fn changed(&self, change: &AccessChange) -> Self {
         let new =
@@ -66,24 +66,24 @@ impl Access {
 }
 
 impl<'a> Gate<'a> {
-    /// The gate for `caller` in a session of these rules.
+    /// Creates the gate for `caller` in a session of these rules.
     pub fn new(caller: &'a Caller, rules: Vec<AccessRule>) -> Self {
         Self { caller, rules }
     }
 
-    /// The session's rules.
+    /// Returns the session's rules.
     pub fn rules(&self) -> &[AccessRule] {
         &self.rules
     }
 
-    /// Whether the caller may read what is stored under `key` with the lists
+    /// Returns whether the caller may read what is stored under `key` with the lists
     /// `access`. The admin may read everything.
     pub fn may_read(&self, key: &Key, access: &Access) -> bool {
         let who = &self.caller.participant;
         who.role() == Role::Admin || self.all(key, access, |it| it.readable_by.has(who))
     }
 
-    /// Whether the caller may write what is stored under `key` with the lists
+    /// Returns whether the caller may write what is stored under `key` with the lists
     /// `access`. The admin writes no entries.
     pub fn may_write(&self, key: &Key, access: &Access) -> bool {
         let who = &self.caller.participant;

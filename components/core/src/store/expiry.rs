@@ -19,7 +19,7 @@ pub enum Expiry {
 pub struct Ttl(u32);
 
 impl Ttl {
-    /// A life of `seconds`, the request's `member`.
+    /// Returns a life of `seconds`, the request's `member`.
     ///
     /// # Errors
     ///
@@ -45,7 +45,7 @@ impl Ttl {
 }
 
 impl Expiry {
-    /// The instant, for a write at `now`.
+    /// Returns the instant, for a write at `now`.
     ///
     /// # Errors
     ///

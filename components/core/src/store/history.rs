@@ -52,7 +52,7 @@ impl EndedHow {
     /// Every way.
     pub const ALL: [Self; 3] = [Self::Superseded, Self::Deleted, Self::Expired];
 
-    /// Its name on the wire.
+    /// Returns its name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Superseded => "superseded",
@@ -63,7 +63,7 @@ impl EndedHow {
 }
 
 impl Version {
-    /// What it counts toward the session's budget for history.
+    /// Returns what it counts toward the session's budget for history.
     pub fn bytes(&self) -> u64 {
         VERSION_BYTES.saturating_add(u64::from(self.entry.value_bytes))
     }

@@ -51,7 +51,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Whether it does not exist any more at `now`.
+    /// Returns whether it does not exist any more at `now`.
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|at| at <= now)
     }
@@ -69,7 +69,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// The limits of spec 4; 1,000 keys.
+    /// Creates the limits of spec 4; 1,000 keys.
     fn default() -> Self {
         Self { value_tokens_max: Tokens(1_000), store_tokens_max: Tokens(10_000), keys_max: 1_000 }
     }
@@ -85,7 +85,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// The totals of a store of `entries`.
+    /// Creates the totals of a store of `entries`.
     pub fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
         entries.into_iter().fold(Self::default(), |it, new| it.replace(None, Some(new)))
     }
@@ -133,7 +133,7 @@ pub fn check_totals(limits: &Limits, before: Totals, totals: Totals) -> Result<(
     Ok(())
 }
 
-/// The at most `count` largest of `entries`, largest first, then by key.
+/// Returns the at most `count` largest of `entries`, largest first, then by key.
 pub fn largest(mut entries: Vec<Entry>, count: usize) -> Vec<(Key, Tokens)> {
     let mut largest = Vec::new();
     while largest.len() < count

@@ -3,7 +3,7 @@
 //! A hint for agents, not a guard: it sees the common shapes of secrets and
 //! knows nothing of names. It tells the kind, never the text.
 
-/// What kind of sensitive data `value` probably holds, if any.
+/// Returns what kind of sensitive data `value` probably holds, if any.
 pub(super) fn kind(value: &str) -> Option<&'static str> {
     if value.contains("PRIVATE KEY-----") {
         return Some("a private key");
@@ -29,7 +29,7 @@ pub(super) fn kind(value: &str) -> Option<&'static str> {
     has_card_number(value).then_some("a payment card number")
 }
 
-/// Whether `word` has the shape of a well-known access key, or of a JWT.
+/// Returns whether `word` has the shape of a well-known access key, or of a JWT.
 fn is_access_key(word: &[u8]) -> bool {
     const PREFIXES: [(&[u8], usize); 9] = [
         (b"AKIA", 20),
@@ -52,7 +52,7 @@ fn is_access_key(word: &[u8]) -> bool {
         && (is_jwt() || is_key())
 }
 
-/// Whether a name such as `password` is followed by `:` or `=` and a word that
+/// Returns whether a name such as `password` is followed by `:` or `=` and a word that
 /// looks like a secret: six or more characters, one of them no letter.
 fn has_assigned_secret(value: &str) -> bool {
     const NAMES: [&str; 8] =
@@ -76,12 +76,12 @@ fn has_assigned_secret(value: &str) -> bool {
     })
 }
 
-/// Whether `byte` is of a letter or digit, or of a script beyond ASCII.
+/// Returns whether `byte` is of a letter or digit, or of a script beyond ASCII.
 fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || !byte.is_ascii()
 }
 
-/// Whether `word` is an e-mail address.
+/// Returns whether `word` is an e-mail address.
 fn is_email(word: &[u8]) -> bool {
     let mut parts = word.splitn(2, |it| *it == b'@');
     let (Some(name), Some(domain)) = (parts.next(), parts.next()) else { return false };
@@ -93,7 +93,7 @@ fn is_email(word: &[u8]) -> bool {
     is_part(name, b"._%+-") && is_part(host, b".-") && top.len() >= 2 && is_part(top, b"")
 }
 
-/// Whether `word` is written like a US social security number.
+/// Returns whether `word` is written like a US social security number.
 fn is_us_social_security_number(word: &[u8]) -> bool {
     let mut pairs = word.iter().zip(b"999-99-9999");
     let is_alike =
@@ -101,7 +101,7 @@ fn is_us_social_security_number(word: &[u8]) -> bool {
     word.len() == 11 && pairs.all(|(it, shape)| is_alike(it, shape))
 }
 
-/// Whether 13 to 19 digits, in groups or not, have a valid check digit (Luhn,
+/// Returns whether 13 to 19 digits, in groups or not, have a valid check digit (Luhn,
 /// ISO/IEC 7812-1) and more than one digit among them.
 fn has_card_number(value: &str) -> bool {
     if value.bytes().filter(u8::is_ascii_digit).count() < 13 {

@@ -81,7 +81,7 @@ impl Diff {
     }
 }
 
-/// Whether one of the snapshots taken at `revisions` holds a version that was
+/// Returns whether one of the snapshots taken at `revisions` holds a version that was
 /// written at `written` and ended at `ended`.
 pub fn is_held(revisions: &[Revision], written: Revision, ended: Revision) -> bool {
     revisions.iter().any(|it| written <= *it && *it < ended)

@@ -44,7 +44,7 @@ impl WarningCode {
         Self::SimilarKey,
     ];
 
-    /// The name on the wire.
+    /// Returns the name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NearLimit => "NEAR_LIMIT",
@@ -157,7 +157,7 @@ pub fn on_new_key(
     warnings
 }
 
-/// Whether two different keys probably name one concept: the same words in
+/// Returns whether two different keys probably name one concept: the same words in
 /// another order or number, or nearly the same letters. Keys that differ only
 /// in digits are a numbered series, not similar.
 fn are_similar(a: &Key, b: &Key) -> bool {
@@ -176,7 +176,7 @@ fn are_similar(a: &Key, b: &Key) -> bool {
         || strsim::normalized_levenshtein(a.as_str(), b.as_str()) >= SIMILAR_NAMES_MIN
 }
 
-/// What kind of raw data `value` looks like, if any.
+/// Returns what kind of raw data `value` looks like, if any.
 fn raw_kind(value: &str) -> Option<&'static str> {
     let count = |is_one: fn(&str) -> bool| value.lines().filter(|line| is_one(line)).count();
     if count(is_turn) >= LOG_LINES_MIN {
@@ -194,7 +194,7 @@ fn raw_kind(value: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a line opens a turn of a conversation.
+/// Returns whether a line opens a turn of a conversation.
 fn is_turn(line: &str) -> bool {
     const SPEAKERS: [&str; 6] = ["user:", "assistant:", "human:", "ai:", "system:", "tool:"];
     let line = line.trim_start_matches(['*', '#', ' ', '<', '[']);
@@ -203,7 +203,7 @@ fn is_turn(line: &str) -> bool {
     })
 }
 
-/// Whether a line begins like a line of a log: with a date and a time, or a
+/// Returns whether a line begins like a line of a log: with a date and a time, or a
 /// time of day.
 fn is_log_line(line: &str) -> bool {
     let line = line.trim_start_matches(['[', ' ']);

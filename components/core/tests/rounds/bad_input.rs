@@ -13,7 +13,7 @@ use crate::{
 
 const A: &str = "subagent:a";
 
-/// A session with a state, and a round that is open.
+/// Returns a session with a state, and a round that is open.
 fn begun() -> TestHost {
     let host = session();
     play(

@@ -36,7 +36,7 @@ fn restored(document: &str, marks: Marks) -> State {
     State::restore(document, bindings.into_values().collect(), entities, rules).unwrap()
 }
 
-/// All that can be read of rounds.
+/// Returns all that can be read of rounds.
 fn told(host: &TestHost) -> impl PartialEq + std::fmt::Debug + use<> {
     let convergence = host.ask(A, &Command::Rounds(RoundsCommand::ReadConvergence)).unwrap().reply;
     let last = read(host, None);

@@ -32,7 +32,7 @@ use support::TestHost;
 
 const CHIEF: &str = "orchestrator";
 
-/// A host with a session.
+/// Returns a host with a session.
 fn session() -> TestHost {
     let host = TestHost::default();
     host.now.set(1_000_000);
@@ -41,7 +41,7 @@ fn session() -> TestHost {
     host
 }
 
-/// A plan of `(who, weight)` and `(path, strategy)`, where experts stand behind a
+/// Returns a plan of `(who, weight)` and `(path, strategy)`, where experts stand behind a
 /// colon: `expert-override:subagent:a`.
 fn plan(weights: &[(&str, f64)], strategies: &[(&str, &str)]) -> Plan {
     let weight = |(who, weight): &(&str, f64)| WeightRule {
@@ -105,7 +105,7 @@ fn close(host: &TestHost) -> Round {
     )
 }
 
-/// A round of these deltas, each `(who, delta)`.
+/// Returns a round of these deltas, each `(who, delta)`.
 fn play(host: &TestHost, plan: Plan, deltas: &[(&str, &str)]) -> Round {
     open(host, plan);
     for (who, delta) in deltas {
@@ -125,7 +125,7 @@ fn state(host: &TestHost) -> Value {
     serde_json::from_str(read(host, None).document.as_str()).unwrap()
 }
 
-/// What is at the JSON pointer `at`.
+/// Returns what is at the JSON pointer `at`.
 fn at(host: &TestHost, at: &str) -> Value {
     state(host).pointer(at).cloned().unwrap_or_default()
 }
@@ -144,7 +144,7 @@ fn page(host: &TestHost, read: ReadDeltas) -> DeltasPage {
     page
 }
 
-/// What became of the deltas of the last round: `applied`, or `lost to 2:
+/// Returns what became of the deltas of the last round: `applied`, or `lost to 2:
 /// outweighed` for one that lost at one place.
 fn fates(host: &TestHost) -> Vec<String> {
     let last = read(host, None).round;

@@ -144,7 +144,7 @@ fn canonical(value: &Value) -> Value {
     kept.map(|it| serde_json::from_str(it.as_str()).unwrap()).unwrap_or_default()
 }
 
-/// Whether `document` is what every state is, whatever rules made it.
+/// Returns whether `document` is what every state is, whatever rules made it.
 fn is_a_state(document: &Value) -> bool {
     let is_bound = |it: &Value| it.as_str().is_some_and(|it| !it.is_empty());
     document.as_object().is_some_and(|it| it.len() == 4)
@@ -154,7 +154,7 @@ fn is_a_state(document: &Value) -> bool {
         && document["rules"].is_array()
 }
 
-/// A session with something in its state.
+/// Returns a session with something in its state.
 pub(crate) fn begun() -> TestHost {
     let host = session();
     play(

@@ -35,13 +35,13 @@ pub(crate) fn redact(host: &TestHost, who: &str) -> RoundsRedacted {
     redacted
 }
 
-/// The rows that have the secret in them.
+/// Returns the rows that have the secret in them.
 fn leaks(host: &TestHost) -> Vec<String> {
     let has = |bytes: &[u8]| bytes.windows(SECRET.len()).any(|it| it == SECRET.as_bytes());
     host.rows("").into_iter().filter(|(_, bytes)| has(bytes)).map(|(row, _)| row).collect()
 }
 
-/// A session whose rounds have the secret wherever a text can be: of two that ended
+/// Returns a session whose rounds have the secret wherever a text can be: of two that ended
 /// and one that is open.
 pub(crate) fn leaking() -> TestHost {
     let host = session();
@@ -167,7 +167,7 @@ fn a_state_that_a_redaction_made_too_large_is_clipped_by_the_next_round() {
     assert!(ended.bytes <= 1_000 && !ended.clipped.is_empty(), "{ended:?}");
 }
 
-/// Some of the names and texts get the secret into them.
+/// Returns some of the names and texts get the secret into them.
 fn leak(value: Value) -> Value {
     match value {
         Value::String(text) if text == "x" || text == "c:2" => json!(format!("{text} s3cr3t")),

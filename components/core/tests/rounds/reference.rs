@@ -203,7 +203,7 @@ impl Reading<'_> {
         places
     }
 
-    /// What each participant says, with its claims.
+    /// Returns what each participant says, with its claims.
     fn voices(&self, claims: Vec<Claim>) -> Vec<Voice> {
         let mut voices: Vec<Voice> = Vec::new();
         for it in claims {
@@ -220,7 +220,7 @@ impl Reading<'_> {
         voices
     }
 
-    /// Who wins among `voices`.
+    /// Returns who wins among `voices`.
     fn winner<'v>(&self, strategy: &str, voices: &'v [Voice]) -> &'v Voice {
         let rank = |it: &&Voice| it.claims[0].rank;
         let same = |what: &What| -> Vec<&'v Voice> {
@@ -243,7 +243,7 @@ impl Reading<'_> {
         winner.unwrap()
     }
 
-    /// Why `loser` lost to `winner`.
+    /// Returns why `loser` lost to `winner`.
     fn why(&self, strategy: &str, voices: &[Voice], winner: &Voice, loser: &Voice) -> &'static str {
         let who = |it: &Voice| self.who(it.claims[0].rank);
         let weight = |it: &Voice| self.deltas[it.claims[0].rank].weight;
@@ -261,7 +261,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What becomes of `path`, of which this is claimed.
+    /// Returns what becomes of `path`, of which this is claimed.
     fn settle(&mut self, path: Vec<Step>, claims: Vec<Claim>) -> Outcome {
         let (voices, strategy) = (self.voices(claims), self.rules.of(&path));
         let winner = self.winner(strategy, &voices);
@@ -297,7 +297,7 @@ impl Reading<'_> {
         Outcome { path, what, ranks }
     }
 
-    /// Whether it leaves nothing of what is below it.
+    /// Returns whether it leaves nothing of what is below it.
     fn takes(&self, it: &Outcome) -> bool {
         let is_new = look(self.state, &it.path).is_none();
         match &it.what {
@@ -307,7 +307,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Those that can hold together.
+    /// Returns those that can hold together.
     fn hold(&mut self, mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
         let is_above = |a: &[Step], b: &[Step]| b.len() > a.len() && b.starts_with(a);
         outcomes.sort_by_key(|it| it.ranks[0]);
@@ -364,7 +364,7 @@ fn make(state: &Value, mut held: Vec<(Vec<Step>, What)>) -> Value {
     state
 }
 
-/// The place at the end of `path`, with all that must be above it.
+/// Returns the place at the end of `path`, with all that must be above it.
 fn make_room<'a>(state: &'a mut Value, path: &[Step]) -> &'a mut Value {
     path.iter().fold(state, |at, step| match step {
         Step::Name(name) => {

@@ -17,7 +17,7 @@ use crate::{
     support::TestHost, take_snapshot, ttl, write, write_with,
 };
 
-/// A session with a bit of everything: at 2 `a` is written, at 3 again; snapshot
+/// Returns a session with a bit of everything: at 2 `a` is written, at 3 again; snapshot
 /// `one` at 4; `b` at 5, deleted at 6; `c`, not kept in history, at 7; snapshots
 /// `two` at 8 and `three` at 9; `c` at 10; `d` at 11.
 fn document() -> Portable {
@@ -260,7 +260,7 @@ fn credentials_do_not_open_a_session_made_anew_elsewhere() {
     check_void(&host, good);
 }
 
-/// What a credential of the session would say.
+/// Returns what a credential of the session would say.
 fn credential(host: &TestHost) -> Credential {
     let Reply::Session(it) = ask(host, "admin", &Command::ShowSession).reply else { panic!() };
     Credential { incarnation: it.incarnation, epoch: it.credential_epoch }

@@ -23,7 +23,7 @@ const LIMITED: &str = "subagent:a only inv_*,scope";
 /// The same participant, by a credential for all keys.
 const WHOLE: &str = "subagent:a";
 
-/// What `who` is told when `command` is refused.
+/// Returns what `who` is told when `command` is refused.
 fn refusal(host: &TestHost, who: &str, command: &Command) -> (Code, String) {
     let error = host.ask(who, command).unwrap_err();
     (error.code(), error.to_string())

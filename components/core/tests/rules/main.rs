@@ -33,7 +33,7 @@ use support::TestHost;
 /// Who may do most.
 const CHIEF: &str = "orchestrator";
 
-/// A host with a session.
+/// Returns a host with a session.
 fn session(config: Config) -> TestHost {
     let host = TestHost::default();
     host.now.set(1_000_000);
@@ -116,7 +116,7 @@ fn set_readers(host: &TestHost, key: &str, patterns: &[&str]) {
     ask(host, CHIEF, &Command::SetAccess { key: self::key(key), change });
 }
 
-/// The value of an entry, if it is there for `who`.
+/// Returns the value of an entry, if it is there for `who`.
 fn read(host: &TestHost, who: &str, key: &str) -> Option<String> {
     let command = Command::Read { key: self::key(key), if_changed_since: None };
     match host.ask(who, &command).map(|it| it.reply) {
@@ -126,7 +126,7 @@ fn read(host: &TestHost, who: &str, key: &str) -> Option<String> {
     }
 }
 
-/// The keys that are there for `who`.
+/// Returns the keys that are there for `who`.
 fn keys(host: &TestHost, who: &str) -> Vec<String> {
     let command = Command::ListKeys { prefix: None, if_changed_since: None };
     match ask(host, who, &command).reply {
@@ -135,7 +135,7 @@ fn keys(host: &TestHost, who: &str) -> Vec<String> {
     }
 }
 
-/// The values of earlier versions that are there for `who`, oldest first.
+/// Returns the values of earlier versions that are there for `who`, oldest first.
 fn past(host: &TestHost, who: &str, key: &str) -> Vec<String> {
     let command = Command::ReadHistory { key: self::key(key), versions: Vec::new() };
     match host.ask(who, &command).map(|it| it.reply) {
@@ -145,7 +145,7 @@ fn past(host: &TestHost, who: &str, key: &str) -> Vec<String> {
     }
 }
 
-/// The keys and values of a snapshot that are there for `who`.
+/// Returns the keys and values of a snapshot that are there for `who`.
 fn snapshot(host: &TestHost, who: &str, text: &str) -> Vec<(String, String)> {
     match ask(host, who, &Command::ReadSnapshot { label: label(text), key: None }).reply {
         Reply::SnapshotRead(it) => {
@@ -155,7 +155,7 @@ fn snapshot(host: &TestHost, who: &str, text: &str) -> Vec<(String, String)> {
     }
 }
 
-/// What the feed tells `who`: actions, with the key or the label.
+/// Returns what the feed tells `who`: actions, with the key or the label.
 fn feed(host: &TestHost, who: &str, since: Option<Revision>) -> Vec<String> {
     match ask(host, who, &Command::Changes { since, limit: 1_000, keys: None }).reply {
         Reply::Changes(it) => it
@@ -178,7 +178,7 @@ fn export(host: &TestHost) -> Box<Portable> {
     }
 }
 
-/// The names of the rows of values.
+/// Returns the names of the rows of values.
 fn values(host: &TestHost) -> Vec<String> {
     host.rows("v/").into_iter().map(|(row, _)| row).collect()
 }

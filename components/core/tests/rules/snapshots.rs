@@ -8,7 +8,7 @@ use crate::{
     write_with,
 };
 
-/// A session without history, so that only entries and snapshots hold values.
+/// Returns a session without history, so that only entries and snapshots hold values.
 fn without_history() -> TestHost {
     let retention = Retention { history_versions_max: 0, ..Retention::default() };
     session(Config { retention, ..Config::default() })

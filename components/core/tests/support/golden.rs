@@ -10,12 +10,12 @@ use crate::support::TestHost;
 /// How often the bucket of the session in `format-2.txt` was changed.
 pub(crate) const FORMAT_2_REVISION: u64 = 11;
 
-/// Where the rows that `format` wrote are kept.
+/// Returns where the rows that `format` wrote are kept.
 pub(crate) fn path(format: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{format}.txt"))
 }
 
-/// A host that has the rows that `format` wrote, in a bucket that was changed
+/// Returns a host that has the rows that `format` wrote, in a bucket that was changed
 /// `revision` times.
 pub(crate) fn opened(format: &str, revision: u64) -> TestHost {
     let host = TestHost::default();

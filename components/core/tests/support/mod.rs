@@ -64,13 +64,13 @@ impl TestHost {
         execute(&ports, &Scope::parse(ScopeKind::Session, "s")?, &caller(who)?, command)
     }
 
-    /// The stored rows of the session `s` whose names begin with `prefix`.
+    /// Returns the stored rows of the session `s` whose names begin with `prefix`.
     pub fn rows(&self, prefix: &str) -> Vec<Row> {
         let bucket = self.kv.open("session/s").map_err(ReadError::from);
         bucket.and_then(|it| it.scan(prefix, None, u32::MAX)).unwrap_or_default()
     }
 
-    /// Whether the bucket still is as it was when it was opened, as far as a reader
+    /// Returns whether the bucket still is as it was when it was opened, as far as a reader
     /// is told.
     fn read(&self) -> Result<(), ReadError> {
         match self.moves_after.get() {
@@ -87,7 +87,7 @@ impl TestHost {
     }
 }
 
-/// The caller `who`: a participant, or one that is limited to some keys, as in
+/// Returns the caller `who`: a participant, or one that is limited to some keys, as in
 /// `subagent:a only inv_*,scope`.
 fn caller(who: &str) -> Result<Caller, Error> {
     let Some((participant, keys)) = who.split_once(" only ") else { return Caller::trusted(who) };

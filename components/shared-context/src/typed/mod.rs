@@ -58,7 +58,7 @@ fn perform_on(
     shared_context_codec::perform(&PORTS, kind, id, &caller, command).map_err(ports::error)
 }
 
-/// What was answered, as the JSON tool tells it.
+/// Returns what was answered, as the JSON tool tells it.
 fn answer(outcome: &Outcome) -> types::Answer {
     types::Answer { json: shared_context_codec::to_json(outcome), revision: outcome.revision.0 }
 }

@@ -38,7 +38,7 @@ pub(crate) async fn answer<E: Engine>(
     })
 }
 
-/// The request of the tool that `call` makes.
+/// Returns the request of the tool that `call` makes.
 fn request<E>(call: &Call<'_, E>, act: Act) -> Result<Vec<u8>, Failure> {
     let mut request = ToolRequest::new(act.action.name);
     for member in act.published.members.iter().filter(|it| act.route.has_in_path(it.name)) {
@@ -80,7 +80,7 @@ fn from_query<E>(
     Ok(request)
 }
 
-/// What is wrong with the body, if it is wrong already as a body of this route.
+/// Returns what is wrong with the body, if it is wrong already as a body of this route.
 fn looked_into<E>(call: &Call<'_, E>, act: Act) -> Option<Failure> {
     if call.body.is_empty() && act.in_body().all(|it| !it.is_needed) {
         return None;
@@ -100,13 +100,13 @@ fn with_example(failure: Failure, act: Act) -> Failure {
     }
 }
 
-/// The text of `reply` alone, where the caller would rather read that.
+/// Returns the text of `reply` alone, where the caller would rather read that.
 fn text_alone<E>(call: &Call<'_, E>, act: Act, reply: &Reply) -> Option<String> {
     let member = act.route.text.filter(|_| media::wants_text(call.headers))?;
     text_in(&reply.body, member)
 }
 
-/// The path of what was created by `request`.
+/// Returns the path of what was created by `request`.
 fn location<E>(call: &Call<'_, E>, act: Act, template: &'static str, request: &[u8]) -> String {
     let segments = template.split('/').map(|segment| match route::varies(segment) {
         Some(name) if name == act.action.scope.as_str() => call.session.to_string(),

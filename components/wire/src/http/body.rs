@@ -68,7 +68,7 @@ impl<'b> Members<'b> {
         Ok(Self { example, members })
     }
 
-    /// The member `name` as it was sent; `None` when it is absent or null.
+    /// Returns the member `name` as it was sent; `None` when it is absent or null.
     pub(crate) fn raw(&self, name: &str) -> Option<&'b RawValue> {
         self.members
             .iter()
@@ -77,7 +77,7 @@ impl<'b> Members<'b> {
             .filter(|value| value.get() != "null")
     }
 
-    /// The member `name` as it was sent.
+    /// Returns the member `name` as it was sent.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl<'b> Members<'b> {
         })
     }
 
-    /// The string `name`.
+    /// Returns the string `name`.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl<'b> Members<'b> {
         })
     }
 
-    /// The whole number `name`, when it is given.
+    /// Returns the whole number `name`, when it is given.
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ impl<'b> Members<'b> {
         })
     }
 
-    /// The list of strings `name`, when it is given.
+    /// Returns the list of strings `name`, when it is given.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl Serialize for Members<'_> {
     }
 }
 
-/// The body as one value of JSON that is passed on unread; `wanted` says what it
+/// Returns the body as one value of JSON that is passed on unread; `wanted` says what it
 /// should be.
 ///
 /// # Errors
@@ -147,7 +147,7 @@ pub(crate) fn document<'b>(body: &'b [u8], wanted: &str) -> Result<&'b RawValue,
     serde_json::from_str(body).map_err(|error| refused(&format!("the body is not JSON: {error}")))
 }
 
-/// The body as text.
+/// Returns the body as text.
 ///
 /// # Errors
 ///

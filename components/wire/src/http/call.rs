@@ -50,7 +50,7 @@ impl<E: Engine> Call<'_, E> {
     }
 }
 
-/// The bucket of `session`.
+/// Returns the bucket of `session`.
 pub(crate) fn scope(session: &str) -> String {
     ScopeKind::Session.bucket_name(session)
 }
@@ -60,7 +60,7 @@ pub(crate) fn part<'b, T: serde::Deserialize<'b>>(reply: &'b Reply) -> Result<T,
     serde_json::from_slice(&reply.body).map_err(|_| misread())
 }
 
-/// What the rules and the wire say to each other does not fit.
+/// Returns what the rules and the wire say to each other does not fit.
 pub(crate) fn misread() -> Failure {
     Failure::new(
         "INTERNAL",

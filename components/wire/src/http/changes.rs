@@ -48,7 +48,7 @@ pub(super) struct Page<'b> {
 }
 
 impl Page<'_> {
-    /// The position after which there may be more to read, `position` being from
+    /// Returns the position after which there may be more to read, `position` being from
     /// before this page was read: none at all when there is more already.
     pub(super) fn seen(&self, position: u64) -> u64 {
         if self.has_more { 0 } else { position }
@@ -77,7 +77,7 @@ pub(super) async fn read<E: Engine>(
     Ok(whole(respond::json(StatusCode::OK, page(call, streams, under_way).await?.body)))
 }
 
-/// A page of changes; with `wait`, the first that is not empty. While it waits it is a
+/// Returns a page of changes; with `wait`, the first that is not empty. While it waits it is a
 /// stream like others, and not `under_way`.
 async fn page<E: Engine>(
     call: &Call<'_, E>,
@@ -119,7 +119,7 @@ async fn page<E: Engine>(
     }
 }
 
-/// Where a reader begins that is told live: where it left off, or else now. What
+/// Returns where a reader begins that is told live: where it left off, or else now. What
 /// is not for it is for those who `others`.
 async fn cursor<E: Engine>(call: &Call<'_, E>, others: &str) -> Result<Cursor, Failure> {
     for unfit in ["limit", "wait"] {
@@ -148,7 +148,7 @@ async fn cursor<E: Engine>(call: &Call<'_, E>, others: &str) -> Result<Cursor, F
     })
 }
 
-/// The response that is the stream `watch`.
+/// Returns the response that is the stream `watch`.
 pub(super) fn live(watch: Box<Watch>) -> Response<Body> {
     let mut response = Response::new(Body::Live(watch));
     let headers = response.headers_mut();
@@ -157,14 +157,14 @@ pub(super) fn live(watch: Box<Watch>) -> Response<Body> {
     response
 }
 
-/// The response that turns the connection into `socket`.
+/// Returns the response that turns the connection into `socket`.
 fn upgraded(socket: Box<Socket>) -> Response<Body> {
     let mut response = Response::new(Body::Socket(socket));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     response
 }
 
-/// The revision that an event's id is.
+/// Returns the revision that an event's id is.
 ///
 /// # Errors
 ///

@@ -77,7 +77,7 @@ const fn code(name: &'static str, status: StatusCode, title: &'static str) -> Co
     Code { name, status, title }
 }
 
-/// How the code called `name` is shown. One that is not known here, from a
+/// Returns how the code called `name` is shown. One that is not known here, from a
 /// component newer than this server, is shown as a failure of the server.
 pub(crate) fn of(name: &str) -> &'static Code {
     static UNKNOWN: Code = INTERNAL;

@@ -33,7 +33,7 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// The changes that come next, a page of them.
+    /// Returns the changes that come next, a page of them.
     ///
     /// # Errors
     ///

@@ -14,10 +14,10 @@ use shared_context_core::{Scope, ScopeKind, time::Timestamp};
 use super::{Http, route, table::Access};
 
 impl Http {
-    /// The scope (`session/{id}` or `project/{id}`) that the request belongs to whole, which is told
-    /// without its body: who has that session's [`Engine`](crate::Engine) may
-    /// answer it, and nobody else need look at it. `authorization` is the header of
-    /// that name, if it was sent once.
+    /// Returns the scope (`session/{id}` or `project/{id}`) that the request belongs to whole,
+    /// which is told without its body: who has that session's [`Engine`](crate::Engine) may answer
+    /// it, and nobody else need look at it. `authorization` is the header of that name, if it was
+    /// sent once.
     ///
     /// `None`: it is answered by whoever received it, with
     /// [`handle`](Self::handle). That asks the engine nothing, as for what is open to all

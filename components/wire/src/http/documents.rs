@@ -45,7 +45,7 @@ const CAUTION: &str = "When two requests change one session at the same moment, 
      that they did, and the change of one be lost. Where that matters, give one session one writer \
      at a time, or run the server over SQLite.";
 
-/// The answer of `/healthz`: for programs a word, and for people what it may cost them
+/// Returns the answer of `/healthz`: for programs a word, and for people what it may cost them
 /// where that is something. `failure` is why the storage cannot be relied on.
 pub(crate) fn health(
     consistency: Consistency,
@@ -99,7 +99,7 @@ pub(crate) fn tools(query: &Query<'_>) -> Result<Response<Bytes>, Failure> {
     Ok(respond::json(StatusCode::OK, tools::definition(format, role)))
 }
 
-/// Who guards `/mcp` of the server at `url`, and how (RFC 9728 §2). There is no
+/// Returns who guards `/mcp` of the server at `url`, and how (RFC 9728 §2). There is no
 /// authorization server: credentials come from the operator and from orchestrators.
 pub(crate) fn resource_metadata(url: &str) -> Result<Bytes, Failure> {
     #[derive(Serialize)]

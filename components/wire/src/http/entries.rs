@@ -97,7 +97,7 @@ async fn changed_since<E: Engine>(
     }
 }
 
-/// What was read, unless the reader has it.
+/// Returns what was read, unless the reader has it.
 fn unless(has_it: bool, reply: Reply) -> Response<Bytes> {
     if has_it {
         respond::empty(StatusCode::NOT_MODIFIED)

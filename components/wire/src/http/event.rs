@@ -20,7 +20,7 @@ use shared_context_codec::Failure;
 /// How one kind of reader is told of changes: the text of its stream,
 /// `text/event-stream`.
 pub(crate) trait Teller: Send + Sync {
-    /// The beginning of a stream that tells what comes after the revision `since`.
+    /// Returns the beginning of a stream that tells what comes after the revision `since`.
     fn opening(&mut self, since: u64) -> String;
 
     /// Adds to `text` what is told of `changes`, which are in order and all there
@@ -46,17 +46,17 @@ pub(crate) trait Teller: Send + Sync {
     /// spared changes since it was told something.
     fn heartbeat(&self, id: Option<u64>) -> String;
 
-    /// The end of a stream in good order: the server is stopping, or needs its place.
+    /// Returns the end of a stream in good order: the server is stopping, or needs its place.
     fn farewell(&self, id: Option<u64>) -> String;
 
-    /// The end of a stream that cannot go on.
+    /// Returns the end of a stream that cannot go on.
     fn end(&self, failure: &Failure) -> String;
 
     /// Notes that the reader has taken all that was told up to the revision
     /// `since`.
     fn taken(&self, _since: u64) {}
 
-    /// Whether the reader still waits for this stream, and not for another one.
+    /// Returns whether the reader still waits for this stream, and not for another one.
     fn is_wanted(&self, _now_micros: u64) -> bool {
         true
     }
@@ -69,7 +69,7 @@ pub(super) struct Commit<'c> {
     changes: Vec<&'c RawValue>,
 }
 
-/// The commits that `changes` are of, which are in order.
+/// Returns the commits that `changes` are of, which are in order.
 ///
 /// # Errors
 ///
@@ -119,7 +119,7 @@ impl Teller for Feed {
         Ok(last)
     }
 
-    /// What the reader keeps of the session has a gap: it begins anew.
+    /// Returns what the reader keeps of the session has a gap: it begins anew.
     fn overtaken(&self, _text: &mut String, _now: u64) -> bool {
         false
     }

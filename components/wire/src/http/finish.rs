@@ -92,7 +92,7 @@ impl Http {
         response
     }
 
-    /// The problem document of `failure`, which is counted.
+    /// Returns the problem document of `failure`, which is counted.
     fn refusal(
         &self,
         status: StatusCode,

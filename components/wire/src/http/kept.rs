@@ -38,7 +38,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Nothing yet; everyone is kept to `rate_limit`, on a host of `connections_max`.
+    /// Creates nothing yet; everyone is kept to `rate_limit`, on a host of `connections_max`.
     pub(super) fn new(rate_limit: Option<RateLimit>, connections_max: Option<u32>) -> Self {
         let share = connections_max.map_or(u32::MAX, |it| (it / 4).max(1));
         Self {
@@ -98,7 +98,7 @@ impl Kept {
     }
 }
 
-/// Why `endpoint`, which [needs memory](Endpoint::needs_memory), is not there without.
+/// Returns why `endpoint`, which [needs memory](Endpoint::needs_memory), is not there without.
 pub(super) fn missing(endpoint: Endpoint) -> Failure {
     match endpoint {
         Endpoint::Metrics => Failure::new(

@@ -40,7 +40,7 @@ impl RateLimit {
         }
     }
 
-    /// What a session may have of what a participant may have so much of.
+    /// Returns what a session may have of what a participant may have so much of.
     pub(crate) fn of_session(&self, own: NonZeroU32) -> u32 {
         own.saturating_mul(self.per_session).get()
     }

@@ -95,7 +95,7 @@ fn count(limit: u64) -> Result<usize, Failure> {
     })
 }
 
-/// Where to begin, in the order of ids, so that no session with `prefix` is missed:
+/// Returns where to begin, in the order of ids, so that no session with `prefix` is missed:
 /// what begins with `b` comes after what begins with `a~`, and no id holds a
 /// character as high as `~`. `None`: at the first of all.
 pub(crate) fn right_before(prefix: &str) -> Option<String> {
@@ -120,18 +120,18 @@ impl<'q> Wanted<'q> {
         })
     }
 
-    /// Whether every session of the prefix is asked for.
+    /// Returns whether every session of the prefix is asked for.
     fn is_any(&self) -> bool {
         let Self { status, changed_after, changed_before, .. } = self;
         status.is_none() && changed_after.is_none() && changed_before.is_none()
     }
 
-    /// Where to begin, in the order of ids: no id before has the prefix.
+    /// Returns where to begin, in the order of ids: no id before has the prefix.
     fn begins_after(&self, after: Option<&str>) -> Option<String> {
         right_before(self.prefix).max(after.map(str::to_owned))
     }
 
-    /// Whether `session`, the tool's answer, is asked for.
+    /// Returns whether `session`, the tool's answer, is asked for.
     fn fits(&self, session: &Reply) -> Result<bool, Failure> {
         #[derive(Deserialize)]
         struct Shown<'b> {

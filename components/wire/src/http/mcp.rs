@@ -67,7 +67,7 @@ impl<E: Engine> Arrived<'_, E> {
         }
     }
 
-    /// Who asks, in which version, after which handshake.
+    /// Returns who asks, in which version, after which handshake.
     fn asked(&self, message: &Message<'_>) -> Result<Asked<'_, E>, Fault> {
         let version = mcp::version(self.headers, message)?;
         // Modern requests belong to none, whatever header a proxy left there.
@@ -149,7 +149,7 @@ impl<E: Engine> Arrived<'_, E> {
         })
     }
 
-    /// The handshake that the request names, if it names one.
+    /// Returns the handshake that the request names, if it names one.
     ///
     /// Where nothing is kept no id was ever given: one that comes all the same means
     /// nothing, as in the protocol without sessions (2026-07-28, Streamable HTTP,
@@ -173,7 +173,7 @@ fn json(body: Vec<u8>) -> Response<Bytes> {
     respond::json(StatusCode::OK, body)
 }
 
-/// The response that tells of `fault`, to `id` if that could be read.
+/// Returns the response that tells of `fault`, to `id` if that could be read.
 fn faulty(id: Option<Id<'_>>, fault: &Fault) -> Response<Bytes> {
     respond::json(fault.status, mcp::error(id, &fault.error))
 }

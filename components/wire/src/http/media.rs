@@ -38,7 +38,7 @@ pub(crate) fn expect_json(headers: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
-/// What the body is; `None` when the request does not say.
+/// Returns what the body is; `None` when the request does not say.
 ///
 /// # Errors
 ///
@@ -72,17 +72,17 @@ pub(crate) fn of_body(headers: &HeaderMap) -> Result<Option<Media>, Failure> {
     }
 }
 
-/// Whether the sender would rather read plain text than JSON.
+/// Returns whether the sender would rather read plain text than JSON.
 pub(crate) fn wants_text(headers: &HeaderMap) -> bool {
     accepts(headers, "text/plain") && !accepts(headers, JSON)
 }
 
-/// Whether the sender wants to be told of events as they come.
+/// Returns whether the sender wants to be told of events as they come.
 pub(crate) fn wants_events(headers: &HeaderMap) -> bool {
     accepts(headers, EVENTS)
 }
 
-/// Whether `wanted` is named among what the sender accepts.
+/// Returns whether `wanted` is named among what the sender accepts.
 fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
     let values = headers.get_all(ACCEPT).iter();
     values.filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(',')).any(|range| {

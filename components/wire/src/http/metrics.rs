@@ -92,12 +92,12 @@ impl Metrics {
         self.refusals.get_or_create(&RefusalLabels { code }).inc();
     }
 
-    /// How many live streams are open: for who opens them to tell.
+    /// Returns how many live streams are open: for who opens them to tell.
     pub(crate) fn streams(&self) -> Gauge {
         self.streams.clone()
     }
 
-    /// All metrics, as Prometheus reads them.
+    /// Returns all metrics, as Prometheus reads them.
     pub(crate) fn render(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail; a part of the metrics is better

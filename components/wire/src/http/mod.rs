@@ -119,7 +119,7 @@ pub struct Http {
 }
 
 impl Http {
-    /// An interface with these options.
+    /// Creates an interface with these options.
     pub fn new(options: Options) -> Self {
         let Options {
             keys,
@@ -159,7 +159,7 @@ impl Http {
         self.respond(engine, &head, fits.then_some(&body)).await
     }
 
-    /// How much of the body of the request that begins with `head` a host reads,
+    /// Returns how much of the body of the request that begins with `head` a host reads,
     /// in bytes. Much is taken of the operator only, so that nobody else can fill
     /// a host's memory.
     pub fn body_bytes_max(&self, head: &Parts) -> usize {
@@ -174,7 +174,7 @@ impl Http {
         }
     }
 
-    /// Whether the request that begins with `head` is the operator's, or one that asks
+    /// Returns whether the request that begins with `head` is the operator's, or one that asks
     /// how the server is: what a host that is full answers still.
     pub fn is_for_operator(&self, head: &Parts) -> bool {
         let operation = route::find(head.uri.path(), &head.method).and_then(|it| it.operation);
@@ -323,7 +323,7 @@ impl Http {
         })
     }
 
-    /// Whether there is something to ask for at `endpoint`.
+    /// Returns whether there is something to ask for at `endpoint`.
     fn offers(&self, endpoint: Endpoint) -> bool {
         self.kept.is_some() || !endpoint.needs_memory()
     }

@@ -51,7 +51,7 @@ pub enum Consistency {
 }
 
 impl Options {
-    /// The defaults: rate limit as in [`RateLimit::default`], request ids that
+    /// Creates the defaults: rate limit as in [`RateLimit::default`], request ids that
     /// start with 0, linearizable sessions, reached by everyone under any name,
     /// without sockets, kept from request to request.
     pub fn new(keys: Keys) -> Self {

@@ -32,7 +32,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// A server that is called `public_url`, and reached by this machine only if
+    /// Creates a server that is called `public_url`, and reached by this machine only if
     /// `is_local`.
     pub(crate) fn new(public_url: Option<Uri>, is_local: bool) -> Self {
         Self { public_url, is_local }
@@ -71,7 +71,7 @@ impl Place {
         ))
     }
 
-    /// The server's address as the sender of these headers knows it.
+    /// Returns the server's address as the sender of these headers knows it.
     pub(crate) fn url(&self, headers: &HeaderMap, uri: &Uri) -> String {
         if let Some(url) = &self.public_url {
             return url.to_string().trim_end_matches('/').to_owned();
@@ -103,7 +103,7 @@ pub(super) fn expect_host(head: &Parts) -> Result<(), Failure> {
     }
 }
 
-/// Where the request was sent; `None` when it does not say.
+/// Returns where the request was sent; `None` when it does not say.
 fn host(headers: &HeaderMap, uri: &Uri) -> Result<Option<Authority>, Failure> {
     match uri.authority() {
         Some(authority) => Ok(Some(authority.clone())),
@@ -111,7 +111,7 @@ fn host(headers: &HeaderMap, uri: &Uri) -> Result<Option<Authority>, Failure> {
     }
 }
 
-/// The server that the header `Host` names.
+/// Returns the server that the header `Host` names.
 fn named(headers: &HeaderMap) -> Result<Option<Authority>, Failure> {
     let Some(text) = single(headers, &HOST)? else { return Ok(None) };
     let has_port = |it: &Authority| it.host().len() == text.len() || it.port_u16().is_some();
@@ -119,13 +119,13 @@ fn named(headers: &HeaderMap) -> Result<Option<Authority>, Failure> {
     named.map(Some).ok_or_else(|| malformed("the header Host is no name of a server and its port"))
 }
 
-/// Whether nobody could have pointed the name `host` here who is not here: it is an
+/// Returns whether nobody could have pointed the name `host` here who is not here: it is an
 /// address, or means this machine.
 fn is_unforgeable(host: &str) -> bool {
     address(host).is_some() || is_loopback(host)
 }
 
-/// Whether `host` means this machine.
+/// Returns whether `host` means this machine.
 fn is_loopback(host: &str) -> bool {
     let name = host.to_ascii_lowercase();
     name == "localhost"

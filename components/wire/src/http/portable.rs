@@ -43,7 +43,7 @@ pub(crate) async fn import<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
     sessions::created(call, &session, reply)
 }
 
-/// The id that the session had which `document` is of.
+/// Returns the id that the session had which `document` is of.
 fn named_in(document: &RawValue) -> Result<String, Failure> {
     #[derive(Deserialize)]
     struct Named {

@@ -23,7 +23,7 @@ pub(crate) struct Condition {
     pub(crate) if_version: Option<u64>,
 }
 
-/// The `ETag` of what was last changed at `revision`.
+/// Returns the `ETag` of what was last changed at `revision`.
 pub(crate) fn etag(revision: u64) -> HeaderValue {
     let mut tag = String::with_capacity(22);
     // Writing to a string does not fail.
@@ -31,7 +31,7 @@ pub(crate) fn etag(revision: u64) -> HeaderValue {
     HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static("\"0\""))
 }
 
-/// The header `name` as text, when it is given.
+/// Returns the header `name` as text, when it is given.
 ///
 /// # Errors
 ///
@@ -98,7 +98,7 @@ impl Tags {
         Ok(Some(Self::Listed(tags)))
     }
 
-    /// Whether an entry last written at `current` matches by strong comparison; `None`
+    /// Returns whether an entry last written at `current` matches by strong comparison; `None`
     /// when there is no entry.
     fn matches(&self, current: Option<u64>) -> bool {
         match self {
@@ -109,7 +109,7 @@ impl Tags {
         }
     }
 
-    /// The same by weak comparison.
+    /// Returns the same by weak comparison.
     pub(crate) fn matches_weakly(&self, current: Option<u64>) -> bool {
         match self {
             Self::Any => current.is_some(),
@@ -119,7 +119,7 @@ impl Tags {
         }
     }
 
-    /// The latest revision that is listed, up to `most`: what a reader was told at last.
+    /// Returns the latest revision that is listed, up to `most`: what a reader was told at last.
     pub(crate) fn latest(&self, most: u64) -> Option<u64> {
         match self {
             Self::Any => None,
@@ -130,7 +130,7 @@ impl Tags {
     }
 }
 
-/// The entity tags of `line`, a list (RFC 9110 §5.6.1); `None` when it is none, or
+/// Returns the entity tags of `line`, a list (RFC 9110 §5.6.1); `None` when it is none, or
 /// holds no tag. A tag may hold commas.
 fn listed(line: &str) -> Option<Vec<Tag>> {
     let mut tags = Vec::new();
@@ -148,7 +148,7 @@ fn listed(line: &str) -> Option<Vec<Tag>> {
     (!tags.is_empty()).then_some(tags)
 }
 
-/// The revision that an entity tag holds, if it is one of ours.
+/// Returns the revision that an entity tag holds, if it is one of ours.
 fn revision(opaque: &str) -> Option<u64> {
     opaque.parse().ok().filter(|it: &u64| it.to_string() == opaque)
 }
@@ -200,7 +200,7 @@ impl Preconditions {
         Ok(Self { if_match, if_none_match })
     }
 
-    /// The same in one condition of the tool; `None` when that takes the entry's
+    /// Returns the same in one condition of the tool; `None` when that takes the entry's
     /// revision, see [`Self::at`].
     pub(crate) fn at_once(&self) -> Option<Condition> {
         match (&self.if_match, &self.if_none_match) {
@@ -215,7 +215,7 @@ impl Preconditions {
         }
     }
 
-    /// The condition that an entry last written at `current` still is as it was; `None`
+    /// Returns the condition that an entry last written at `current` still is as it was; `None`
     /// when these conditions do not hold for it.
     pub(crate) fn at(&self, current: Option<u64>) -> Option<Condition> {
         let is_match = self.if_match.as_ref().is_none_or(|it| it.matches(current));
@@ -241,7 +241,7 @@ impl Condition {
     }
 }
 
-/// The request id that makes a retry safe: the header's text, with or without
+/// Returns the request id that makes a retry safe: the header's text, with or without
 /// the quotes of a structured field.
 ///
 /// # Errors

@@ -50,12 +50,12 @@ impl<'q> Query<'q> {
         Ok(Self { parameters })
     }
 
-    /// The parameter `name`, when it is given.
+    /// Returns the parameter `name`, when it is given.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.parameters.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_ref())
     }
 
-    /// The whole number `name`, when it is given.
+    /// Returns the whole number `name`, when it is given.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl<'q> Query<'q> {
         })
     }
 
-    /// The whole numbers `name`, when they are given.
+    /// Returns the whole numbers `name`, when they are given.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl<'q> Query<'q> {
         })
     }
 
-    /// The instant `name`, when it is given.
+    /// Returns the instant `name`, when it is given.
     ///
     /// # Errors
     ///

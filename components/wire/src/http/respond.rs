@@ -12,7 +12,7 @@ use shared_context_codec::Failure;
 
 use super::{Body, code, media};
 
-/// A response whose body is `body`, of the type `content_type`.
+/// Returns a response whose body is `body`, of the type `content_type`.
 pub(crate) fn with_body(
     status: StatusCode,
     content_type: &'static str,
@@ -24,12 +24,12 @@ pub(crate) fn with_body(
     response
 }
 
-/// A response of JSON.
+/// Returns a response of JSON.
 pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<Bytes> {
     with_body(status, media::JSON, body)
 }
 
-/// A response without a body.
+/// Returns a response without a body.
 pub(crate) fn empty(status: StatusCode) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = status;
@@ -68,7 +68,7 @@ struct Problem<'f> {
     instance: &'f str,
 }
 
-/// The response that tells of `failure`.
+/// Returns the response that tells of `failure`.
 pub(crate) fn problem(status: StatusCode, failure: &Failure, request_id: &str) -> Response<Bytes> {
     let problem = Problem {
         r#type: format!("urn:shared-context:error:{}", failure.code),
@@ -124,7 +124,7 @@ pub(crate) fn without_body(response: &mut Response<Body>) {
     }
 }
 
-/// The members of two JSON objects in one, without reading them: both must be
+/// Returns the members of two JSON objects in one, without reading them: both must be
 /// objects with members.
 pub(crate) fn joined(mut first: Vec<u8>, second: &[u8]) -> Vec<u8> {
     if let (Some(b'}'), Some((b'{', members))) = (first.last(), second.split_first()) {

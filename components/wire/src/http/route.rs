@@ -38,7 +38,7 @@ pub(crate) fn find<'p>(path: &'p str, method: &Method) -> Option<Matched<'p>> {
     found
 }
 
-/// What is offered at `path` to no method in particular: its operations, of those whose
+/// Returns what is offered at `path` to no method in particular: its operations, of those whose
 /// endpoint `is_offered`, as the `Allow` header lists them.
 pub(crate) fn allow(path: &str, is_offered: impl Fn(Endpoint) -> bool) -> String {
     let mut allow = String::new();
@@ -50,14 +50,14 @@ pub(crate) fn allow(path: &str, is_offered: impl Fn(Endpoint) -> bool) -> String
     allow
 }
 
-/// The only endpoint at `path`, where there is one only.
+/// Returns the only endpoint at `path`, where there is one only.
 pub(crate) fn only(path: &str) -> Option<Endpoint> {
     let mut matches = matches(path);
     let (first, _) = matches.next()?;
     matches.next().is_none().then_some(first.endpoint)
 }
 
-/// The operations that have `path`, with what varies in it.
+/// Returns the operations that have `path`, with what varies in it.
 fn matches(path: &str) -> impl Iterator<Item = (Operation, Vec<(&'static str, &str)>)> {
     operations().filter_map(move |operation| {
         let mut values = Vec::new();
@@ -74,7 +74,7 @@ fn matches(path: &str) -> impl Iterator<Item = (Operation, Vec<(&'static str, &s
     })
 }
 
-/// The name of what varies in the place of `segment` of a template, if anything does.
+/// Returns the name of what varies in the place of `segment` of a template, if anything does.
 pub(crate) fn varies(segment: &str) -> Option<&str> {
     segment.strip_prefix('{')?.strip_suffix('}')
 }
@@ -92,7 +92,7 @@ impl<'p> Matched<'p> {
         Ok((kind, self.value(kind.as_str())?))
     }
 
-    /// What the path has in the place of `name`; empty where it has none.
+    /// Returns what the path has in the place of `name`; empty where it has none.
     ///
     /// # Errors
     ///
@@ -129,7 +129,7 @@ pub(crate) fn unknown(path: &str) -> Failure {
     Failure::new("NOT_FOUND", message)
 }
 
-/// The templates that read most like `path`, at most three, best first.
+/// Returns the templates that read most like `path`, at most three, best first.
 fn close_templates(path: &str) -> Vec<String> {
     const ALIKE: f64 = 0.6;
     if path.len() > COMPARED_BYTES_MAX {
@@ -146,7 +146,7 @@ fn close_templates(path: &str) -> Vec<String> {
     close.into_iter().map(|(_, template)| template.to_owned()).collect()
 }
 
-/// How much `path` reads like `template`, from 0 to 1: what varies in the
+/// Returns how much `path` reads like `template`, from 0 to 1: what varies in the
 /// template counts as equal.
 fn likeness(path: &str, template: &str) -> f64 {
     let mut meant = String::new();

@@ -116,7 +116,7 @@ impl Socket {
         Ok(Self { cursor, is_begun: false, told, has_more: true, close_code: None, _open: open })
     }
 
-    /// The messages that are to be sent now, each a JSON text; none when there is
+    /// Returns the messages that are to be sent now, each a JSON text; none when there is
     /// nothing to tell. Of many changes it tells the first ones, and then it
     /// [has more](Self::has_more).
     ///
@@ -136,18 +136,18 @@ impl Socket {
         messages
     }
 
-    /// Whether there is more to tell already: then the host asks again.
+    /// Returns whether there is more to tell already: then the host asks again.
     pub fn has_more(&self) -> bool {
         self.has_more
     }
 
-    /// The status code to close the socket with (RFC 6455 §7.4), now that the last
+    /// Returns the status code to close the socket with (RFC 6455 §7.4), now that the last
     /// message was taken; `None` as long as it goes on.
     pub fn close_code(&self) -> Option<u16> {
         self.close_code
     }
 
-    /// What is to be remembered of this socket while it is forgotten: a text of
+    /// Returns what is to be remembered of this socket while it is forgotten: a text of
     /// JSON, with which [`Http::resume`] goes on after the messages that were taken.
     /// It holds the credential, so it is to be kept where secrets are, and no longer
     /// than the socket. It has less than 5,000 bytes, and less than 1,200 for a
@@ -228,7 +228,7 @@ impl Http {
 }
 
 impl Ending {
-    /// The end that `failure` makes.
+    /// Creates the end that `failure` makes.
     pub fn of(failure: &Failure) -> Self {
         let message = respond::joined(br#"{"event":"end"}"#.to_vec(), &failure.to_json());
         let is_ours = code::of(&failure.code).status.is_server_error();
@@ -239,7 +239,7 @@ impl Ending {
     }
 }
 
-/// Whether a request of this method and with these headers asks for a WebSocket
+/// Returns whether a request of this method and with these headers asks for a WebSocket
 /// (RFC 6455 §4.2.1). Whether the rest of its handshake is as it should be, the host
 /// tells when it answers it.
 pub(super) fn is_wanted(method: &Method, headers: &HeaderMap) -> bool {
@@ -248,7 +248,7 @@ pub(super) fn is_wanted(method: &Method, headers: &HeaderMap) -> bool {
     *method == Method::GET && may_upgrade && names(headers, &UPGRADE, "websocket")
 }
 
-/// Whether `wanted` is in the list that the header `name` is.
+/// Returns whether `wanted` is in the list that the header `name` is.
 fn names(headers: &HeaderMap, name: &HeaderName, wanted: &str) -> bool {
     let values = headers.get_all(name).iter().filter_map(|it| it.to_str().ok());
     values.flat_map(|it| it.split(',')).any(|it| it.trim().eq_ignore_ascii_case(wanted))

@@ -79,7 +79,7 @@ impl Drop for OpenStream {
     }
 }
 
-/// Whether `caller` is the operator, who belongs to no session.
+/// Returns whether `caller` is the operator, who belongs to no session.
 fn is_operator(caller: &Caller) -> bool {
     caller.participant == "admin"
 }

@@ -76,13 +76,13 @@ pub(crate) struct Act {
 }
 
 impl Act {
-    /// The members that stand in the query.
+    /// Returns the members that stand in the query.
     pub(crate) fn in_query(self) -> impl Iterator<Item = &'static Member> {
         let is_read = self.route.method == codec::Method::Get;
         self.route.rest(self.published.members).filter(move |_| is_read)
     }
 
-    /// The members that stand in the body. The name of a request stands in a header.
+    /// Returns the members that stand in the body. The name of a request stands in a header.
     pub(crate) fn in_body(self) -> impl Iterator<Item = &'static Member> {
         let is_read = self.route.method == codec::Method::Get;
         let members = self.route.rest(self.published.members);
@@ -99,7 +99,7 @@ pub const BODY_BYTES_MAX: usize = 256 * 1024;
 pub const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 impl Endpoint {
-    /// The longest body of a request for it, in bytes.
+    /// Returns the longest body of a request for it, in bytes.
     pub(crate) fn body_bytes_max(self) -> usize {
         match self {
             Self::ImportSession => DOCUMENT_BYTES_MAX,
@@ -107,14 +107,14 @@ impl Endpoint {
         }
     }
 
-    /// Whether it tells of other requests than the one that is made, so that only who
+    /// Returns whether it tells of other requests than the one that is made, so that only who
     /// remembers those can answer.
     pub(crate) fn needs_memory(self) -> bool {
         matches!(self, Self::Metrics | Self::McpStream | Self::McpEnd)
     }
 }
 
-/// All operations, those of one path beside each other.
+/// Returns all operations, those of one path beside each other.
 pub(crate) fn operations() -> impl Iterator<Item = Operation> {
     let acts = published().flat_map(|(action, published)| {
         published.routes.iter().map(move |route| Operation {
@@ -205,7 +205,7 @@ const fn session(
 }
 
 impl Operation {
-    /// The query parameters it knows.
+    /// Returns the query parameters it knows.
     pub(crate) fn takes_in_query(&self) -> Vec<&'static str> {
         match self.endpoint {
             Endpoint::Act(act) => act.in_query().map(|it| it.name).collect(),
@@ -213,13 +213,13 @@ impl Operation {
         }
     }
 
-    /// Whether `HEAD` is answered by it. It is not where it would take the place of
+    /// Returns whether `HEAD` is answered by it. It is not where it would take the place of
     /// a stream that is listened to.
     pub(crate) fn answers_head(&self) -> bool {
         self.method == Method::GET && self.endpoint != Endpoint::McpStream
     }
 
-    /// Whether it is what `method` asks for.
+    /// Returns whether it is what `method` asks for.
     pub(crate) fn is_meant_by(&self, method: &Method) -> bool {
         self.method == *method || (*method == Method::HEAD && self.answers_head())
     }

@@ -26,7 +26,7 @@ impl RequestIds {
         Self { seed, last: AtomicU64::new(0) }
     }
 
-    /// The id of the request with these headers: its own, or a new one.
+    /// Returns the id of the request with these headers: its own, or a new one.
     pub(crate) fn of(&self, headers: &HeaderMap) -> HeaderValue {
         match headers.get(&X_REQUEST_ID) {
             Some(id) if is_sane(id.as_bytes()) => id.clone(),

@@ -78,7 +78,7 @@ impl Watch {
         Ok(watch)
     }
 
-    /// A stream that tells how it begins, how it ends, and nothing between: there
+    /// Creates a stream that tells how it begins, how it ends, and nothing between: there
     /// is nothing to watch.
     pub(crate) fn of_nothing(cursor: Cursor, teller: Box<dyn Teller>, open: OpenStream) -> Self {
         let mut watch = Self::new(cursor, teller, open);
@@ -103,7 +103,7 @@ impl Watch {
         }
     }
 
-    /// What is to be sent next, as soon as there is something: events, or a
+    /// Returns what is to be sent next, as soon as there is something: events, or a
     /// heartbeat. `None` when the stream is at its end.
     ///
     /// The future may be dropped at any time; nothing is lost by it.
@@ -174,14 +174,14 @@ impl Watch {
         Ok(())
     }
 
-    /// Whether the reader still waits for this stream; if not, it is over.
+    /// Returns whether the reader still waits for this stream; if not, it is over.
     fn is_wanted<E: Engine>(&mut self, engine: &E) -> bool {
         let is_wanted = self.teller.is_wanted(engine.monotonic_micros());
         self.is_over |= !is_wanted;
         is_wanted
     }
 
-    /// Where the reader should come back to, when it does not know yet.
+    /// Returns where the reader should come back to, when it does not know yet.
     fn moved(&mut self) -> Option<u64> {
         let is_moved = self.cursor.since > self.told;
         self.told = self.cursor.since;
@@ -195,7 +195,7 @@ impl Watch {
     }
 }
 
-/// The session's revision, where `failure` says that changes before it are no
+/// Returns the session's revision, where `failure` says that changes before it are no
 /// longer known.
 fn overtaken(failure: &Failure) -> Option<u64> {
     let details = failure.details.as_deref().filter(|_| failure.code == "CHANGES_TRUNCATED")?;

@@ -71,7 +71,7 @@ pub(crate) async fn complete<E: Engine>(
     Told::new(&Completed { completion })
 }
 
-/// The object `name`.
+/// Returns the object `name`.
 fn object<'b>(params: &Params<'b>, name: &str) -> Result<Params<'b>, Fault> {
     match params.get(name) {
         Some(raw) => Params::parse(Some(raw), name),
@@ -79,7 +79,7 @@ fn object<'b>(params: &Params<'b>, name: &str) -> Result<Params<'b>, Fault> {
     }
 }
 
-/// What the argument `name` of `reference` stands for.
+/// Returns what the argument `name` of `reference` stands for.
 fn blank(reference: &Params<'_>, name: &str) -> Result<Blank, Fault> {
     let unknown = |template: &str| {
         let shown: String = name.chars().take(80).collect();
@@ -106,7 +106,7 @@ fn blank(reference: &Params<'_>, name: &str) -> Result<Blank, Fault> {
     }
 }
 
-/// The sessions that begin with `typed`: the credential's own, or with the admin
+/// Returns the sessions that begin with `typed`: the credential's own, or with the admin
 /// key the first of all.
 async fn sessions<E: Engine>(asked: &Asked<'_, E>, typed: &str) -> Result<CompletionInfo, Refusal> {
     let found = match asked.identity {
@@ -123,7 +123,7 @@ async fn sessions<E: Engine>(asked: &Asked<'_, E>, typed: &str) -> Result<Comple
     Ok(suggested(found, total, !is_all))
 }
 
-/// Those of `known` that begin with `typed`, then those that contain it.
+/// Returns those of `known` that begin with `typed`, then those that contain it.
 fn ranked<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> CompletionInfo {
     let fitting = known.into_iter().filter(|it| it.contains(typed));
     let (mut values, others): (Vec<&str>, Vec<&str>) =
@@ -134,7 +134,7 @@ fn ranked<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> Completi
     suggested(values.into_iter().map(str::to_owned).collect(), Some(total), has_more)
 }
 
-/// The first of `values`; `total` is how many there are, where that is known.
+/// Returns the first of `values`; `total` is how many there are, where that is known.
 fn suggested(mut values: Vec<String>, total: Option<usize>, has_more: bool) -> CompletionInfo {
     values.truncate(CompletionInfo::MAX_VALUES);
     let mut suggested = CompletionInfo::default();

@@ -40,7 +40,7 @@ impl Fault {
         Self::in_band(ErrorCode::INVALID_PARAMS, message)
     }
 
-    /// The fault with more that programs may want to know.
+    /// Creates the fault with more that programs may want to know.
     pub(crate) fn with_data(mut self, data: Value) -> Self {
         self.error.data = Some(data);
         self
@@ -72,7 +72,7 @@ impl From<Failure> for Refusal {
     }
 }
 
-/// The fault `code` that tells of what a session answered.
+/// Returns the fault `code` that tells of what a session answered.
 pub(super) fn told(code: ErrorCode, failure: &Failure) -> Fault {
     let fault = Fault::in_band(code, failure.message.clone());
     match serde_json::from_slice(&failure.to_json()) {

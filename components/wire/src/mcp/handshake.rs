@@ -122,7 +122,7 @@ impl Handshakes {
         id
     }
 
-    /// The handshake `id`, when `identity` made it. From now on it counts as used.
+    /// Returns the handshake `id`, when `identity` made it. From now on it counts as used.
     pub(crate) fn find(
         &self,
         id: &str,
@@ -191,7 +191,7 @@ impl Table {
 }
 
 impl Legacy {
-    /// The protocol that was agreed upon.
+    /// Returns the protocol that was agreed upon.
     pub(crate) fn version(&self) -> &ProtocolVersion {
         &self.version
     }
@@ -212,7 +212,7 @@ impl Legacy {
         state.level = Some(level);
     }
 
-    /// How grave what it wants to read in the log is at least.
+    /// Returns how grave what it wants to read in the log is at least.
     pub(super) fn level(&self) -> Option<Level> {
         self.state().level
     }
@@ -232,7 +232,7 @@ impl Legacy {
         (number.unwrap_or_default(), state.told)
     }
 
-    /// Whether the stream `number` is the one that is told; then the handshake is
+    /// Returns whether the stream `number` is the one that is told; then the handshake is
     /// in use.
     pub(super) fn is_told(&self, number: u64, now_micros: u64) -> bool {
         let is_told = self.state().stream == Some(number);

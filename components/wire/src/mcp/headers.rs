@@ -52,7 +52,7 @@ pub(crate) fn agree(
     Ok(())
 }
 
-/// The tools' argument `session` and its header: both or none.
+/// Returns the tools' argument `session` and its header: both or none.
 fn session_agrees(headers: &HeaderMap, params: &Params<'_>) -> Result<(), Fault> {
     const HEADER: &str = "Mcp-Param-Session";
     let arguments = Params::parse(params.get("arguments"), "arguments").unwrap_or_default();
@@ -65,12 +65,12 @@ fn session_agrees(headers: &HeaderMap, params: &Params<'_>) -> Result<(), Fault>
     }
 }
 
-/// The text `name` in the body; what is no text matches no header.
+/// Returns the text `name` in the body; what is no text matches no header.
 fn text<'b>(params: &Params<'b>, name: &str) -> Option<Cow<'b, str>> {
     params.text(name).ok().flatten()
 }
 
-/// The header `name` as text, when it is given.
+/// Returns the header `name` as text, when it is given.
 ///
 /// # Errors
 ///
@@ -82,7 +82,7 @@ pub(crate) fn single<'h>(
     crate::http::single(headers, name).map_err(|failure| mismatch(failure.message))
 }
 
-/// The header `name`, decoded where it is written as `=?base64?…?=`.
+/// Returns the header `name`, decoded where it is written as `=?base64?…?=`.
 fn decoded<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,

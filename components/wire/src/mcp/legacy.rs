@@ -128,7 +128,7 @@ pub(crate) fn without_memory(method: &str, identity: &Identity) -> Fault {
     Fault::in_band(ErrorCode::METHOD_NOT_FOUND, message)
 }
 
-/// The handshake that the request belongs to.
+/// Returns the handshake that the request belongs to.
 ///
 /// # Errors
 ///
@@ -143,7 +143,7 @@ fn handshake<'a, E>(asked: &'a Asked<'_, E>) -> Result<&'a Legacy, Fault> {
     })
 }
 
-/// The handshake, and the resource that `params` name by the URI.
+/// Returns the handshake, and the resource that `params` name by the URI.
 ///
 /// # Errors
 ///
@@ -190,7 +190,7 @@ fn not_found(uri: &str, identity: &Identity) -> Fault {
     Fault::in_band(ErrorCode::RESOURCE_NOT_FOUND, message).with_data(json!({"uri": uri}))
 }
 
-/// The revision of `session` now.
+/// Returns the revision of `session` now.
 async fn revision_now<E: Engine>(asked: &Asked<'_, E>, session: &str) -> Result<u64, Failure> {
     Ok(asked.invoke(session, ToolRequest::new("show_session")).await?.revision)
 }
@@ -274,7 +274,7 @@ impl Teller for Stream {
         self.comment(id, "the server ends this stream; connect again")
     }
 
-    /// The client learns why when it connects again.
+    /// Returns the client learns why when it connects again.
     fn end(&self, failure: &Failure) -> String {
         self.comment(None, &format!("this stream ends: {}", failure.code))
     }
@@ -293,7 +293,7 @@ mod tests {
     use super::*;
     use crate::credential::Keys;
 
-    /// A stream of a client of this version that subscribed to the entry `a`.
+    /// Returns a stream of a client of this version that subscribed to the entry `a`.
     fn stream(version: ProtocolVersion) -> Stream {
         let handshakes = Handshakes::new();
         let keys = Keys::new(&[7; 32], "admin-key-admin-key-admin-key-admin").unwrap();

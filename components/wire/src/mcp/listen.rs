@@ -74,7 +74,7 @@ pub(crate) async fn open<E: Engine>(
     }))
 }
 
-/// What the client asks for.
+/// Returns what the client asks for.
 fn filter(params: &Params<'_>) -> Result<SubscriptionFilter, Fault> {
     let raw = params.get("notifications").filter(|it| it.get().starts_with('{'));
     let filter = raw.and_then(|it| serde_json::from_str(it.get()).ok());
@@ -96,7 +96,7 @@ struct Honoured {
 }
 
 impl Honoured {
-    /// What of `asked` can be told to `identity`; the rest is left out.
+    /// Returns what of `asked` can be told to `identity`; the rest is left out.
     ///
     /// # Errors
     ///
@@ -165,7 +165,7 @@ impl Listener {
     }
 }
 
-/// The last message of a stream.
+/// Returns the last message of a stream.
 fn last(response: &[u8]) -> String {
     let mut text = String::new();
     notice::event(&mut text, None, &String::from_utf8_lossy(response));
@@ -238,7 +238,7 @@ mod tests {
     use super::*;
     use crate::mcp::Message;
 
-    /// A listener of the request with this id, a JSON text, that wants to hear of the
+    /// Returns a listener of the request with this id, a JSON text, that wants to hear of the
     /// list and of the entry `a`.
     fn listener(id: &str) -> Listener {
         let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"x"}}"#);
@@ -258,7 +258,7 @@ mod tests {
         text
     }
 
-    /// The SDK's reading of the one message in `text`, or of its member.
+    /// Returns the SDK's reading of the one message in `text`, or of its member.
     #[track_caller]
     fn read<T: DeserializeOwned>(text: &str, member: Option<&str>) -> T {
         let data = text.strip_prefix("event: message\ndata: ").unwrap();

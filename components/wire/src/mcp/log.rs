@@ -38,7 +38,7 @@ struct Change<'b> {
 }
 
 impl Level {
-    /// The level that `logging/setLevel` asks for.
+    /// Returns the level that `logging/setLevel` asks for.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl Level {
         level.ok_or_else(|| Fault::invalid_params(format!("level is missing: it is {LEVELS}")))
     }
 
-    /// The messages of this level and graver ones for `changes`, as JSON.
+    /// Returns the messages of this level and graver ones for `changes`, as JSON.
     ///
     /// # Errors
     ///

@@ -135,12 +135,12 @@ impl<'b> Id<'b> {
         Err(no_message("the member id must be a string or a whole number; a notification has none"))
     }
 
-    /// The id as JSON.
+    /// Returns the id as JSON.
     pub(crate) fn as_json(self) -> &'b str {
         self.0.get()
     }
 
-    /// The id, to outlive its message.
+    /// Returns the id, to outlive its message.
     pub(super) fn keep(self) -> KeptId {
         KeptId(self.0.to_owned())
     }
@@ -158,14 +158,14 @@ impl KeptId {
     }
 }
 
-/// The answer to `id` whose result is `result`, JSON.
+/// Returns the answer to `id` whose result is `result`, JSON.
 pub(crate) fn response(id: Id<'_>, result: &[u8]) -> Vec<u8> {
     let id = id.as_json().as_bytes();
     let parts: [&[u8]; 5] = [b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"result\":", result, b"}"];
     parts.concat()
 }
 
-/// The answer that tells of `error`, to `id` if that could be read.
+/// Returns the answer that tells of `error`, to `id` if that could be read.
 pub(crate) fn error(id: Option<Id<'_>>, error: &ErrorData) -> Vec<u8> {
     #[derive(Serialize)]
     struct Response<'e> {

@@ -99,7 +99,7 @@ pub(crate) enum Cache {
 const HOUR_MS: u64 = 3_600_000;
 
 impl Told {
-    /// A result that is `result` as JSON.
+    /// Returns a result that is `result` as JSON.
     ///
     /// # Errors
     ///
@@ -109,13 +109,13 @@ impl Told {
         Ok(Self { body, cache: None, refused: None })
     }
 
-    /// The result, to be kept as `cache` says.
+    /// Creates the result, to be kept as `cache` says.
     pub(crate) fn cached(mut self, cache: Cache) -> Self {
         self.cache = Some(cache);
         self
     }
 
-    /// The whole result as the protocol `version` tells it.
+    /// Returns the whole result as the protocol `version` tells it.
     pub(crate) fn finish(self, version: &Version) -> Vec<u8> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
@@ -253,7 +253,7 @@ fn unknown(method: &str, is_modern: bool) -> Fault {
 }
 
 impl<E: Engine> Asked<'_, E> {
-    /// The session that is meant: the one `named`, or else that of the credential.
+    /// Returns the session that is meant: the one `named`, or else that of the credential.
     ///
     /// # Errors
     ///
@@ -312,7 +312,7 @@ impl<E: Engine> Asked<'_, E> {
         self.engine.invoke(&scope(session), &self.caller(session)?, request).await
     }
 
-    /// Whether the caller may let subagents take part.
+    /// Returns whether the caller may let subagents take part.
     pub(crate) fn may_mint(&self) -> bool {
         match self.identity {
             Identity::Admin => true,

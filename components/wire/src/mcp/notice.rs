@@ -19,7 +19,7 @@ pub(super) enum Notice<'w> {
 }
 
 impl Notice<'_> {
-    /// The notification as JSON; for a stream of `subscriptions/listen` with the id
+    /// Returns the notification as JSON; for a stream of `subscriptions/listen` with the id
     /// of that request.
     pub(super) fn to_json(self, subscription: Option<Id<'_>>) -> String {
         #[derive(Serialize)]
@@ -53,13 +53,13 @@ pub(super) struct Meta<'n> {
 }
 
 impl<'n> Meta<'n> {
-    /// What a notification tells that belongs to the request `subscription`.
+    /// Returns what a notification tells that belongs to the request `subscription`.
     pub(super) fn of(subscription: Id<'n>) -> Self {
         Self { subscription, server_info: None }
     }
 }
 
-/// A notification as JSON.
+/// Returns a notification as JSON.
 pub(super) fn notification(method: &str, params: Option<impl Serialize>) -> String {
     #[derive(Serialize)]
     struct Notification<'n, P> {

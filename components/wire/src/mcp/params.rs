@@ -31,13 +31,13 @@ impl<'b> Params<'b> {
         })
     }
 
-    /// The member `name`; `None` when it is absent or null.
+    /// Returns the member `name`; `None` when it is absent or null.
     pub(crate) fn get(&self, name: &str) -> Option<&'b RawValue> {
         let found = self.0.iter().find(|(it, _)| it == name).map(|(_, value)| *value);
         found.filter(|it| it.get() != "null")
     }
 
-    /// The text `name`, when it is given.
+    /// Returns the text `name`, when it is given.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl<'b> Params<'b> {
         }
     }
 
-    /// The text `name`.
+    /// Returns the text `name`.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl<'b> Params<'b> {
         self.text(name)?.ok_or_else(|| Fault::invalid_params(format!("{name} is missing")))
     }
 
-    /// The member `name`, which must be `what`, when it is given.
+    /// Returns the member `name`, which must be `what`, when it is given.
     ///
     /// # Errors
     ///
@@ -75,18 +75,18 @@ impl<'b> Params<'b> {
             .map_err(|_| Fault::invalid_params(format!("{name} must be {what}")))
     }
 
-    /// The same without the member `name`.
+    /// Creates the same without the member `name`.
     pub(crate) fn without(mut self, name: &str) -> Self {
         self.0.retain(|(it, _)| it != name);
         self
     }
 
-    /// Whether it has a member `name`, be it null.
+    /// Returns whether it has a member `name`, be it null.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(it, _)| it == name)
     }
 
-    /// The names of its members.
+    /// Returns the names of its members.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| &**name)
     }

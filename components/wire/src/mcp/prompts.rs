@@ -96,7 +96,7 @@ pub(crate) async fn get<E: Engine>(
     Told::new(&got)
 }
 
-/// Whether the prompt has an argument `name`.
+/// Returns whether the prompt has an argument `name`.
 pub(crate) fn is_argument(name: &str) -> bool {
     ARGUMENTS.iter().any(|(it, _)| *it == name)
 }
@@ -114,7 +114,7 @@ pub(crate) fn unknown_argument(name: &str) -> Fault {
     Fault::invalid_params(format!("{NAME} has no argument {shown:?}, it knows {known}"))
 }
 
-/// The number that `max_tokens` tells.
+/// Returns the number that `max_tokens` tells.
 fn number(text: &str) -> Result<u64, Fault> {
     let is_decimal = text.bytes().all(|it| it.is_ascii_digit());
     text.parse().ok().filter(|_| is_decimal).ok_or_else(|| {

@@ -176,7 +176,7 @@ pub(crate) fn not_found(version: &Version, uri: &str) -> Fault {
     Fault::in_band(code, message).with_data(json!({ "uri": uri }))
 }
 
-/// What `session` answers to `list_keys`.
+/// Returns what `session` answers to `list_keys`.
 ///
 /// # Errors
 ///
@@ -208,7 +208,7 @@ fn listed(resources: Vec<Resource>, next_cursor: Option<String>) -> Result<Told,
     Ok(Told::new(&listed)?.cached(Cache::Live))
 }
 
-/// The keys of `session` as a resource.
+/// Returns the keys of `session` as a resource.
 fn keys(session: &str) -> Resource {
     Resource::new(ResourceUri::keys(session).to_string(), "keys")
         .with_title("Keys of the session")
@@ -233,7 +233,7 @@ pub(crate) fn for_models() -> Annotations {
     Annotations::default().with_audience(vec![Role::Assistant])
 }
 
-/// What `reply`, an answer to `read`, tells of the entry `uri`.
+/// Returns what `reply`, an answer to `read`, tells of the entry `uri`.
 fn text_of(uri: &str, reply: &Reply) -> Result<ResourceContents, Failure> {
     let read: Read = serde_json::from_slice(&reply.body).map_err(|_| misread())?;
     let mut meta = MetaObject::new();
@@ -243,12 +243,12 @@ fn text_of(uri: &str, reply: &Reply) -> Result<ResourceContents, Failure> {
     Ok(ResourceContents::text(read.value, uri).with_mime_type(TEXT).with_meta(meta))
 }
 
-/// The cursor that goes on after `key`.
+/// Returns the cursor that goes on after `key`.
 fn cursor(key: &str) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(format!("{CURSOR}{key}"))
 }
 
-/// The key that `cursor` goes on after.
+/// Returns the key that `cursor` goes on after.
 fn read_cursor(cursor: &str) -> Result<String, Fault> {
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok();
     let text = bytes.and_then(|it| String::from_utf8(it).ok());

@@ -62,7 +62,7 @@ pub(crate) fn initialize(
     Ok((version, Told::new(&result)?))
 }
 
-/// What is offered in `version`; in one with a handshake, whether that `is_kept`.
+/// Returns what is offered in `version`; in one with a handshake, whether that `is_kept`.
 fn capabilities(version: &Version, is_kept: bool) -> ServerCapabilities {
     let mut resources = ResourcesCapability::default();
     if version.is_modern() || is_kept {
@@ -84,7 +84,7 @@ fn capabilities(version: &Version, is_kept: bool) -> ServerCapabilities {
     capabilities
 }
 
-/// A list that has no further pages, asked for by `params`.
+/// Returns a list that has no further pages, asked for by `params`.
 ///
 /// # Errors
 ///

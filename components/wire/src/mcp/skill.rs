@@ -65,7 +65,7 @@ pub(crate) fn get(params: &Params<'_>) -> Result<Told, Refusal> {
     Ok(Told::new(&Got { skill: &SKILL })?.cached(Cache::Static))
 }
 
-/// The skill as it is listed among the resources.
+/// Returns the skill as it is listed among the resources.
 pub(crate) fn resource() -> Resource {
     let SkillFrontmatter { name, description, .. } = &SKILL.frontmatter;
     Resource::new(URI, name)
@@ -76,12 +76,12 @@ pub(crate) fn resource() -> Resource {
         .with_annotations(for_models())
 }
 
-/// The skill as it is read.
+/// Returns the skill as it is read.
 pub(crate) fn contents() -> ResourceContents {
     ResourceContents::text(TEXT, URI).with_mime_type(MARKDOWN)
 }
 
-/// The frontmatter of `text`: lines of `name: value`, where a value is text as it
+/// Returns the frontmatter of `text`: lines of `name: value`, where a value is text as it
 /// stands, or a JSON string where YAML would take it for something else. So much of
 /// YAML is enough for ours; a test compares with all of it.
 fn frontmatter(text: &str) -> Option<SkillFrontmatter> {

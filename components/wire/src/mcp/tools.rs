@@ -155,12 +155,12 @@ async fn subagent<E: Engine>(
     serde_json::to_vec(&Handed { session, issued }).map_err(|_| misread())
 }
 
-/// The argument `session`, when it is given.
+/// Returns the argument `session`, when it is given.
 fn session(arguments: &Params<'_>) -> Result<Option<String>, Failure> {
     arguments.text("session").map(|it| it.map(Into::into)).map_err(mendable)
 }
 
-/// A wrong argument, as an agent is told of it.
+/// Returns a wrong argument, as an agent is told of it.
 fn mendable(fault: Fault) -> Failure {
     malformed(fault.error.message.into_owned())
 }
@@ -169,7 +169,7 @@ fn malformed(message: String) -> Failure {
     Failure::new("MALFORMED_REQUEST", message)
 }
 
-/// The result that tells `reply`, a JSON object: for programs as it is, for
+/// Returns the result that tells `reply`, a JSON object: for programs as it is, for
 /// others as text.
 fn result(reply: &[u8], refused: Option<&Failure>) -> Result<Told, Refusal> {
     #[derive(Serialize)]

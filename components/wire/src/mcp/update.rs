@@ -82,7 +82,7 @@ struct Change<'b> {
 }
 
 impl Resource {
-    /// The session and the resource of it that `uri` names; `None` for what no
+    /// Returns the session and the resource of it that `uri` names; `None` for what no
     /// session could have.
     pub(super) fn parse(uri: &str) -> Option<(Cow<'_, str>, Self)> {
         if uri.len() > URI_BYTES_MAX {
@@ -98,7 +98,7 @@ impl Resource {
         }
     }
 
-    /// Whether it could ever be told of to `identity`, a participant of its
+    /// Returns whether it could ever be told of to `identity`, a participant of its
     /// session or the admin: not what the credential is not for.
     pub(super) fn is_granted(&self, identity: &Identity) -> bool {
         match (self, identity) {
@@ -112,7 +112,7 @@ impl Resource {
 }
 
 impl Wanted {
-    /// That the list of resources changed, and nothing else.
+    /// Creates that the list of resources changed, and nothing else.
     pub(super) fn list() -> Self {
         Self { is_list: true, ..Self::default() }
     }
@@ -146,12 +146,12 @@ impl Wanted {
         }
     }
 
-    /// Whether nothing is wanted.
+    /// Returns whether nothing is wanted.
     pub(super) fn is_empty(&self) -> bool {
         !self.is_list && self.uris.is_empty()
     }
 
-    /// What is told of `changes`, which are in order: each notification once,
+    /// Returns what is told of `changes`, which are in order: each notification once,
     /// where it is due first.
     ///
     /// # Errors
@@ -177,7 +177,7 @@ impl Wanted {
         Ok(told.notices)
     }
 
-    /// What is told to a client that missed changes: all that it wants to hear.
+    /// Returns what is told to a client that missed changes: all that it wants to hear.
     pub(super) fn everything(&self) -> impl Iterator<Item = Notice<'_>> {
         let list = self.is_list.then_some(Notice::ListChanged);
         let uris = self.uris.values().flatten();

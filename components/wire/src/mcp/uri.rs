@@ -58,12 +58,12 @@ impl<'u> ResourceUri<'u> {
         }
     }
 
-    /// The keys of `session`.
+    /// Creates the keys of `session`.
     pub(crate) fn keys(session: &'u str) -> Self {
         Self::Keys { session: session.into() }
     }
 
-    /// The entry `key` of `session`.
+    /// Creates the entry `key` of `session`.
     pub(crate) fn entry(session: &'u str, key: &'u str) -> Self {
         Self::Entry { session: session.into(), key: key.into() }
     }
@@ -84,7 +84,7 @@ impl fmt::Display for ResourceUri<'_> {
     }
 }
 
-/// The text that `segment` stands for; `None` when it is none.
+/// Returns the text that `segment` stands for; `None` when it is none.
 fn decoded(segment: &str) -> Option<Cow<'_, str>> {
     // Where a query or a fragment begins, the path has ended.
     if segment.is_empty() || segment.contains(['?', '#']) {

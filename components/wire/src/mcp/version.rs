@@ -39,7 +39,7 @@ struct Meta<'b> {
     capabilities: Option<&'b RawValue>,
 }
 
-/// Every version that is spoken, newest first.
+/// Returns every version that is spoken, newest first.
 pub(crate) fn supported() -> Vec<ProtocolVersion> {
     let [newer, older] = LEGACY;
     vec![ProtocolVersion::V_2026_07_28, newer, older]
@@ -92,14 +92,14 @@ impl Version {
         Ok(Self::Modern)
     }
 
-    /// The version in which a client that asks for `requested` is served from its
+    /// Returns the version in which a client that asks for `requested` is served from its
     /// handshake on: that one, or else the newest that has a handshake.
     pub(crate) fn negotiated(requested: &str) -> ProtocolVersion {
         let [newest, _] = LEGACY;
         LEGACY.into_iter().find(|it| it.as_str() == requested).unwrap_or(newest)
     }
 
-    /// Whether each request stands for itself.
+    /// Returns whether each request stands for itself.
     pub(crate) fn is_modern(&self) -> bool {
         *self == Self::Modern
     }

@@ -34,14 +34,14 @@ pub(super) fn shown(path: &str, value: &str, range: Option<(i64, i64)>) -> Resul
     Ok(format!("Here's the content of {path} with line numbers:{}", numbered(&lines, first, last)))
 }
 
-/// The lines `first` to `last` of so many, if there are some.
+/// Returns the lines `first` to `last` of so many, if there are some.
 fn between(first: i64, last: i64, lines: usize) -> Option<(usize, usize)> {
     let last = if last == -1 { lines } else { usize::try_from(last).ok()?.min(lines) };
     let first = usize::try_from(first).ok()?;
     (1..=last).contains(&first).then_some((first, last))
 }
 
-/// The lines `first` to `last`, each behind its number and on a line of its own.
+/// Returns the lines `first` to `last`, each behind its number and on a line of its own.
 fn numbered(lines: &[&str], first: usize, last: usize) -> String {
     let mut text = String::new();
     for (number, line) in (1..).zip(lines).take(last).skip(first.saturating_sub(1)) {
@@ -90,7 +90,7 @@ pub(super) fn replaced(path: &str, value: &str, old: &str, new: &str) -> Result<
     Ok(Edited { value, told })
 }
 
-/// The line that the byte `at` of `value` stands in.
+/// Returns the line that the byte `at` of `value` stands in.
 fn line_of(value: &str, at: usize) -> usize {
     let before = value.get(..at).unwrap_or(value);
     before.matches('\n').count().saturating_add(1)

@@ -32,12 +32,12 @@ struct Config {
 }
 
 impl Session {
-    /// Whether it can be read only.
+    /// Returns whether it can be read only.
     pub(super) fn is_archived(&self) -> bool {
         self.status == "archived"
     }
 
-    /// Whether its keys may have a prefix.
+    /// Returns whether its keys may have a prefix.
     pub(super) fn allows_prefixes(&self) -> bool {
         self.config.allows_prefixes
     }
@@ -56,7 +56,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Whether a change of it failed since it is not as it was read.
+    /// Returns whether a change of it failed since it is not as it was read.
     pub(super) fn is_outdated(&self, failure: &Failure) -> bool {
         match failure.code.as_ref() {
             "VERSION_CONFLICT" | "KEY_NOT_FOUND" => true,
@@ -90,17 +90,17 @@ impl<'de> Deserialize<'de> for Done {
 }
 
 impl<'r, E: Engine> Files<'r, E> {
-    /// Those of the session `scope`, for `caller`.
+    /// Creates those of the session `scope`, for `caller`.
     pub(super) fn new(engine: &'r E, scope: &'r str, caller: &'r Caller) -> Self {
         Self { engine, scope, caller }
     }
 
-    /// What is known of the session.
+    /// Returns what is known of the session.
     pub(super) async fn session(&self) -> Result<Session, Failure> {
         self.ask(json!({"action": "show_session"})).await
     }
 
-    /// The keys with `prefix`, or all, of entries that the caller may read.
+    /// Returns the keys with `prefix`, or all, of entries that the caller may read.
     pub(super) async fn keys(&self, prefix: Option<&Prefix>) -> Result<Vec<Key>, Refusal> {
         #[derive(Deserialize)]
         struct Listing {
@@ -119,7 +119,7 @@ impl<'r, E: Engine> Files<'r, E> {
         Ok(keys.map_err(|_| misread())?)
     }
 
-    /// The entry `key`, if it is there.
+    /// Returns the entry `key`, if it is there.
     pub(super) async fn entry(&self, key: &Key) -> Result<Option<Entry>, Refusal> {
         match self.ask(json!({"action": "read", "key": key.as_str()})).await {
             Ok(entry) => Ok(Some(entry)),
@@ -128,7 +128,7 @@ impl<'r, E: Engine> Files<'r, E> {
         }
     }
 
-    /// Those entries of `keys` that are there.
+    /// Returns those entries of `keys` that are there.
     pub(super) async fn entries(&self, keys: &[Key]) -> Result<Vec<Entry>, Refusal> {
         #[derive(Deserialize)]
         struct Found {
@@ -212,7 +212,7 @@ fn yes() -> bool {
     true
 }
 
-/// What there is to remark on a write, a line each.
+/// Returns what there is to remark on a write, a line each.
 fn remarks(Written { warnings }: Written) -> String {
     let mut remarks = String::new();
     // An agent names files as it likes: no convention is there to be kept.

@@ -7,7 +7,7 @@ use super::{
     path::{Place, path_of},
 };
 
-/// What is in `directory`: `entries`, with their directories where it is the
+/// Returns what is in `directory`: `entries`, with their directories where it is the
 /// memory itself. A directory is as large as what is in it.
 pub(super) fn listing(directory: &Place, entries: &[Entry]) -> String {
     // By path: a slash comes before all that names are made of, so that what is
@@ -33,7 +33,7 @@ pub(super) fn listing(directory: &Place, entries: &[Entry]) -> String {
     )
 }
 
-/// A size of so many bytes for people: `812B`, `1.5K`, `2.0M`.
+/// Returns a size of so many bytes for people: `812B`, `1.5K`, `2.0M`.
 fn shown(bytes: usize) -> String {
     if bytes < 1_024 {
         return format!("{bytes}B");

@@ -48,21 +48,21 @@ impl fmt::Display for Place {
     }
 }
 
-/// The path that the entry `key` is told by.
+/// Returns the path that the entry `key` is told by.
 pub(super) fn path_of(key: &str) -> String {
     format!("{ROOT}/{}", key.replace(':', "/"))
 }
 
-/// The key that `key` has when it is moved to `directory`; `None` for one that is
+/// Returns the key that `key` has when it is moved to `directory`; `None` for one that is
 /// in no directory.
 pub(super) fn in_directory(directory: &Prefix, key: &Key) -> Option<Key> {
     let (_, name) = key.as_str().split_once(':')?;
     Key::parse(&format!("{}:{name}", directory.as_str())).ok()
 }
 
-/// What `path` names in a session, which `has_directories` when it allows
-/// prefixes of keys: `/memories/project/notes`, or `/memories/project:notes`, is
-/// `project:notes` there, and `project_notes` elsewhere. Names further below are joined by underscores.
+/// Returns what `path` names in a session, which `has_directories` when it allows prefixes of keys:
+/// `/memories/project/notes`, or `/memories/project:notes`, is `project:notes` there, and
+/// `project_notes` elsewhere. Names further below are joined by underscores.
 ///
 /// Of each name capitals become small letters, and hyphens, spaces and dots
 /// underscores; the ending of a text (`.md`, `.txt` and the like) goes.
@@ -125,12 +125,12 @@ fn refusal(path: &str, what: &str, has_directories: bool) -> String {
     )
 }
 
-/// Whether `c` may stand in a path.
+/// Returns whether `c` may stand in a path.
 fn is_known(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_-. /".contains(c)
 }
 
-/// The part of a key that `name` makes.
+/// Returns the part of a key that `name` makes.
 fn part(name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
     name.chars().map(letter).collect()

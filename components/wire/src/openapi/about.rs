@@ -46,7 +46,7 @@ for subagents by itself. OpenAI's Responses API takes what is in function beside
 const METRICS: &str = "Hosts that keep nothing between requests have none: what is measured there \
 is measured by the platform that runs them.";
 
-/// What is said of `endpoint`.
+/// Returns what is said of `endpoint`.
 pub(super) fn about(endpoint: Endpoint) -> About {
     match endpoint {
         Endpoint::Welcome

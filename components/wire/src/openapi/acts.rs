@@ -14,7 +14,7 @@ use super::{
 };
 use crate::http::table::Act;
 
-/// What is said of `act`.
+/// Returns what is said of `act`.
 pub(super) fn about(act: Act) -> About {
     let Act { action, route, .. } = act;
     let id = route.name.unwrap_or(action.name);
@@ -35,26 +35,27 @@ pub(super) fn about(act: Act) -> About {
     }
 }
 
-/// What the action called `name` may be refused for by its own rules, and `more`.
+/// Returns what the action called `name` may be refused for by its own rules, and `more`.
 pub(super) fn rejects(name: &str, more: &[&'static str]) -> &'static [&'static str] {
     let found = published().filter(|(it, _)| it.name == name);
     let codes = found.flat_map(|(action, it)| it.rejects(action));
     codes.map(Code::as_str).chain(more.iter().copied()).collect::<Vec<_>>().leak()
 }
 
-/// What any action may be refused for by its own rules, and `more`.
+/// Returns what any action may be refused for by its own rules, and `more`.
 pub(super) fn all_rejects(more: &[&'static str]) -> &'static [&'static str] {
     let codes = published().flat_map(|(action, it)| it.rejects(action));
     codes.map(Code::as_str).chain(more.iter().copied()).collect::<Vec<_>>().leak()
 }
 
-/// What is said of all `parts`. This is built for tests only, so what is made here may stay.
+/// Returns what is said of all `parts`. This is built for tests only, so what is made here may
+/// stay.
 fn description(parts: &[&str]) -> &'static str {
     let said: Vec<&str> = parts.iter().copied().filter(|it| !it.is_empty()).collect();
     said.join(" ").leak()
 }
 
-/// The first thing that `description` says, and the rest.
+/// Returns the first thing that `description` says, and the rest.
 fn summary(description: &str) -> (String, String) {
     let breaks = [". ", "; ", ": "].iter().filter_map(|it| description.find(it));
     let Some(end) = breaks.min() else { return (description.to_owned(), String::new()) };
@@ -64,7 +65,7 @@ fn summary(description: &str) -> (String, String) {
     (format!("{first}."), capital.chain(rest).collect())
 }
 
-/// The group that an operation at `path` is shown in.
+/// Returns the group that an operation at `path` is shown in.
 fn tag(path: &str) -> &'static str {
     match path.split('/').nth(4) {
         _ if path.starts_with("/v1/projects") => "projects",
@@ -76,7 +77,7 @@ fn tag(path: &str) -> &'static str {
     }
 }
 
-/// Whose it is, where that is worth a word beside the ways to show who calls.
+/// Returns whose it is, where that is worth a word beside the ways to show who calls.
 fn only_for(roles: &[Role]) -> &'static str {
     match roles {
         [Role::Orchestrator] => "For the orchestrator.",
@@ -85,7 +86,7 @@ fn only_for(roles: &[Role]) -> &'static str {
     }
 }
 
-/// What only callers over HTTP need to be told.
+/// Returns what only callers over HTTP need to be told.
 fn remark(id: &str) -> &'static str {
     match id {
         "propose_deltas" => {

@@ -51,7 +51,7 @@ the next change would have been told; then it is closed with 1008, or 1011 when 
 Whoever comes back with the last revision it was told, by any message, as `since` loses no change \
 and gets none twice.";
 
-/// What is said of `GET …/changes`.
+/// Returns what is said of `GET …/changes`.
 pub(super) fn about() -> About {
     let mut content = body(reply("changes"), examples::answer("changes"));
     content["text/event-stream"] = json!({"schema": {"type": "string"}, "example": STREAM});

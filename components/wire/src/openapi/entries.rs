@@ -11,7 +11,7 @@ use super::{
 };
 use crate::http::table::Endpoint;
 
-/// What is said of `endpoint`.
+/// Returns what is said of `endpoint`.
 pub(super) fn about(endpoint: Endpoint) -> About {
     let about = About { tag: "entries", ..About::default() };
     match endpoint {

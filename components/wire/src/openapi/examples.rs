@@ -51,7 +51,7 @@ impl Log for Still {
     fn record(&self, _: &AuditRecord) {}
 }
 
-/// Who asks for what, in order.
+/// Returns who asks for what, in order.
 fn play() -> Vec<(&'static str, Value)> {
     let summary = "Throughput dropped 30% after config change on Feb 18.";
     let rolled_back = "Throughput dropped 30% after config change on Feb 18; rolled back.";
@@ -97,12 +97,12 @@ fn play() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// What `action` answers.
+/// Returns what `action` answers.
 pub(super) fn answer(action: &str) -> Value {
     ANSWERS[action].clone()
 }
 
-/// The body of a request for `act`.
+/// Returns the body of a request for `act`.
 pub(super) fn body(act: Act) -> Value {
     let asked = play().into_iter().find(|(_, it)| it["action"] == act.action.name);
     let mut body = asked.map_or(Value::Null, |(_, request)| request);
@@ -112,7 +112,7 @@ pub(super) fn body(act: Act) -> Value {
     body
 }
 
-/// What the creation of a session answers over HTTP, by import or not.
+/// Returns what the creation of a session answers over HTTP, by import or not.
 pub(super) fn created_session() -> Value {
     let mut created = answer("create_session");
     created["credential"] = credential();
@@ -120,7 +120,7 @@ pub(super) fn created_session() -> Value {
     created
 }
 
-/// The body of a request for a credential.
+/// Returns the body of a request for a credential.
 pub(super) fn mint_credential() -> Value {
     json!({"participant": ANALYSIS, "ttl_seconds": 3600, "keys": ["findings_*", "scope"]})
 }
@@ -138,22 +138,22 @@ fn credential() -> Value {
     json!("eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.…")
 }
 
-/// The request to take a snapshot.
+/// Returns the request to take a snapshot.
 fn take_snapshot() -> Value {
     json!({"action": "snapshot", "label": "pre_approval", "note": "as shown to the user"})
 }
 
-/// The body of a request to change who may read and write an entry.
+/// Returns the body of a request to change who may read and write an entry.
 fn set_access() -> Value {
     json!({"writable_by": ["orchestrator", "subagent:analysis*"]})
 }
 
-/// The body of a request to redact an entry.
+/// Returns the body of a request to redact an entry.
 fn redact() -> Value {
     json!({"reason": "a password"})
 }
 
-/// The body of a request to open a round.
+/// Returns the body of a request to open a round.
 fn open_round() -> Value {
     json!({
         "query": "Who is the customer of this contract?",
@@ -167,7 +167,7 @@ fn open_round() -> Value {
     })
 }
 
-/// The body of a request to propose deltas.
+/// Returns the body of a request to propose deltas.
 fn propose_deltas() -> Value {
     json!({"deltas": [
         {
@@ -182,7 +182,7 @@ fn propose_deltas() -> Value {
     ]})
 }
 
-/// What another participant proposes.
+/// Returns what another participant proposes.
 fn other_deltas() -> Value {
     json!({"deltas": [{
         "operation": "add", "path": "$.bindings.customer", "value": "sea:customer:007",
@@ -190,12 +190,12 @@ fn other_deltas() -> Value {
     }]})
 }
 
-/// The body of a request to close the round.
+/// Returns the body of a request to close the round.
 fn close_round() -> Value {
     json!({"clip": "lowest-weight-first"})
 }
 
-/// The body of a request to redact rounds.
+/// Returns the body of a request to redact rounds.
 fn redact_rounds() -> Value {
     json!({"text": "sea:customer:007", "reason": "a customer who must not be named"})
 }
@@ -211,7 +211,7 @@ fn with_action(action: &str, key: &str, mut body: Value) -> Value {
     body
 }
 
-/// A batch of writes and deletes.
+/// Returns a batch of writes and deletes.
 pub(super) fn write_batch() -> Value {
     json!({"action": "write_batch", "writes": [
         {"key": "findings_summary", "value": "The pool is too small.", "if_version": 0},
@@ -219,7 +219,7 @@ pub(super) fn write_batch() -> Value {
     ]})
 }
 
-/// A read of several keys.
+/// Returns a read of several keys.
 pub(super) fn read_batch() -> Value {
     json!({"action": "read_batch", "keys": ["findings_summary", "open_questions"]})
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::http::table::Endpoint;
 
-/// What is said of `endpoint`.
+/// Returns what is said of `endpoint`.
 pub(super) fn about(endpoint: Endpoint) -> About {
     let about = About { tag: "mcp", ..About::default() };
     match endpoint {
@@ -118,7 +118,7 @@ fn example() -> Value {
     })
 }
 
-/// The schemas of messages.
+/// Returns the schemas of messages.
 pub(super) fn schemas() -> Value {
     let id = json!({"type": ["string", "integer"]});
     let version = json!({"const": "2.0"});

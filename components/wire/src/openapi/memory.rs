@@ -8,7 +8,7 @@ use super::{
     schemas::reference,
 };
 
-/// What is said of it.
+/// Returns what is said of it.
 pub(super) fn about() -> About {
     let mut content = body(
         reference("memory_result"),
@@ -38,7 +38,7 @@ pub(super) fn about() -> About {
     }
 }
 
-/// What is sent and answered.
+/// Returns what is sent and answered.
 pub(super) fn schemas() -> Value {
     let path = || json!({"type": "string", "description": "/memories or below."});
     let text = |description: &str| json!({"type": "string", "description": description});

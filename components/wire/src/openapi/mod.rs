@@ -61,7 +61,7 @@ const MCP_CODES: [&str; 5] =
 /// What anyone may be told.
 const OPEN_CODES: [&str; 2] = ["MALFORMED_REQUEST", "REQUEST_TOO_LARGE"];
 
-/// The document.
+/// Returns the document.
 fn document() -> Value {
     let mut paths = Map::new();
     for operation in operations() {
@@ -89,7 +89,7 @@ fn document() -> Value {
     })
 }
 
-/// What is said of the path of `operation`.
+/// Returns what is said of the path of `operation`.
 fn path_item(operation: &Operation) -> Value {
     let varying = operation.template.split('/').filter_map(route::varies);
     let parameters: Vec<Value> = varying.map(parameter).collect();

@@ -7,7 +7,7 @@ use shared_context_codec::schema::bounds::{
 
 use crate::http::changes::WAIT_SECONDS_MAX;
 
-/// The parameters in paths, in queries and in headers.
+/// Returns the parameters in paths, in queries and in headers.
 pub(super) fn all() -> Map<String, Value> {
     let mut all: Map<String, Value> = paths().into_iter().collect();
     all.extend(sessions());
@@ -36,7 +36,7 @@ fn paths() -> [Parameter; 5] {
     ]
 }
 
-/// Those of queries about sessions, and those of several routes.
+/// Returns those of queries about sessions, and those of several routes.
 fn sessions() -> [Parameter; 10] {
     let instant = json!({
         "type": "string", "format": "date-time", "pattern": SINCE_1970,
@@ -76,7 +76,7 @@ fn sessions() -> [Parameter; 10] {
     ]
 }
 
-/// Those of queries about what one session holds.
+/// Returns those of queries about what one session holds.
 fn session() -> [Parameter; 7] {
     let mut prefix =
         query("prefix", of_form(PREFIX), "Only keys with this prefix, with or without its colon.");
@@ -114,7 +114,7 @@ fn session() -> [Parameter; 7] {
     ]
 }
 
-/// Those of queries about its rounds.
+/// Returns those of queries about its rounds.
 fn rounds() -> [Parameter; 3] {
     let mut after = query(
         "after",

@@ -21,7 +21,7 @@ pub(super) fn tags() -> Value {
     ])
 }
 
-/// The two ways to show who calls.
+/// Returns the two ways to show who calls.
 pub(super) fn security_schemes() -> Value {
     json!({
         "credential": {
@@ -38,7 +38,7 @@ pub(super) fn security_schemes() -> Value {
     })
 }
 
-/// Every response header that is described.
+/// Returns every response header that is described.
 pub(super) fn headers() -> Value {
     let header =
         |description: &str| json!({"description": description, "schema": {"type": "string"}});
@@ -65,17 +65,17 @@ pub(super) fn headers_named(names: &[&str]) -> Value {
     names.iter().map(header).collect::<Map<_, _>>().into()
 }
 
-/// A body of JSON with an example.
+/// Returns a body of JSON with an example.
 pub(super) fn body(schema: Value, example: Value) -> Value {
     json!({"application/json": {"schema": schema, "example": example}})
 }
 
-/// A request body that must be there.
+/// Returns a request body that must be there.
 pub(super) fn request(content: Value) -> Value {
     json!({"required": true, "content": content})
 }
 
-/// A request body that may be left out.
+/// Returns a request body that may be left out.
 pub(super) fn optional_request(content: Value) -> Value {
     json!({"required": false, "content": content})
 }
@@ -94,7 +94,7 @@ pub(super) fn response(
     Map::from_iter([(status.to_owned(), response)])
 }
 
-/// The response that is the tool's answer to `action`.
+/// Returns the response that is the tool's answer to `action`.
 pub(super) fn tool_response(action: &str, headers: &[&str]) -> Map<String, Value> {
     let content = body(reply(action), examples::answer(action));
     response("200", "As asked.", content, headers)

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::http::table::Endpoint;
 
-/// What is said of `endpoint`.
+/// Returns what is said of `endpoint`.
 pub(super) fn about(endpoint: Endpoint) -> About {
     let about = About { tag: "sessions", is_admins: true, ..About::default() };
     match endpoint {

@@ -11,7 +11,7 @@ use shared_context_core::pattern::PATTERNS_MAX;
 
 use crate::{credential::TTL_SECONDS, http::code::CODES};
 
-/// Every named schema: what several of the tool's have in common, its requests,
+/// Returns every named schema: what several of the tool's have in common, its requests,
 /// and what only HTTP says.
 pub(super) fn all() -> Map<String, Value> {
     let mut schemas = object(tool()["$defs"].take());
@@ -47,7 +47,7 @@ pub(super) fn all() -> Map<String, Value> {
     schemas
 }
 
-/// The schema of what `action` answers where the request says no more than it
+/// Returns the schema of what `action` answers where the request says no more than it
 /// must; what it may say has other forms.
 pub(super) fn reply(action: &str) -> Value {
     let mut reply = tool()["actions"][action]["reply"].take();
@@ -57,7 +57,7 @@ pub(super) fn reply(action: &str) -> Value {
     }
 }
 
-/// The schema of a body that holds `members` of a request for `action`.
+/// Returns the schema of a body that holds `members` of a request for `action`.
 pub(super) fn body_of(action: &str, members: &[&str]) -> Value {
     let mut request = tool()["actions"][action]["request"].take();
     let is_member = |name: &str| members.contains(&name);
@@ -70,7 +70,7 @@ pub(super) fn body_of(action: &str, members: &[&str]) -> Value {
     request
 }
 
-/// The tool's own description, its references leading into this document.
+/// Returns the tool's own description, its references leading into this document.
 fn tool() -> Value {
     fn lead(schema: &mut Value) {
         match schema {
@@ -89,7 +89,7 @@ fn tool() -> Value {
     tool
 }
 
-/// A reference to the schema called `name`.
+/// Returns a reference to the schema called `name`.
 pub(super) fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
@@ -101,7 +101,7 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// How HTTP tells of refusals.
+/// Returns how HTTP tells of refusals.
 fn refusals() -> Value {
     let codes: Vec<&str> = CODES.iter().map(|it| it.name).collect();
     json!({
@@ -138,7 +138,7 @@ fn refusals() -> Value {
     })
 }
 
-/// How a participant is let in.
+/// Returns how a participant is let in.
 fn credentials() -> Value {
     let (ttl_min, ttl_max) = TTL_SECONDS.into_inner();
     json!({
@@ -189,7 +189,7 @@ fn credentials() -> Value {
     })
 }
 
-/// What is sent and answered where the body is not the tool's.
+/// Returns what is sent and answered where the body is not the tool's.
 fn bodies() -> Value {
     json!({
         "create_session": {

@@ -40,7 +40,7 @@ pub(crate) enum Format {
     Anthropic,
 }
 
-/// The array `tools` of MCP's `tools/list`: `shared_context` and `delta_rounds`, and
+/// Returns the array `tools` of MCP's `tools/list`: `shared_context` and `delta_rounds`, and
 /// `subagent` for those who may let others take part, who may do more with the first
 /// two, too.
 pub(crate) fn listed(with_subagent: bool) -> &'static str {
@@ -63,7 +63,7 @@ pub(crate) fn name(system: System) -> Option<&'static str> {
     }
 }
 
-/// The name of the tool that MCP lists `action` in, if any does: what is the admin's
+/// Returns the name of the tool that MCP lists `action` in, if any does: what is the admin's
 /// alone is in none.
 pub(crate) fn listed_by(action: &ActionInfo) -> Option<&'static str> {
     let is_listed = [Role::Agent, Role::Orchestrator].iter().any(|it| action.roles.contains(it));
@@ -80,7 +80,7 @@ pub(crate) fn definition(format: Format, role: Role) -> String {
     format!(r#"{{"tools":{tools}}}"#)
 }
 
-/// The JSON of `tools`, which can always be written.
+/// Returns the JSON of `tools`, which can always be written.
 fn written(tools: &impl Serialize) -> String {
     serde_json::to_string(tools).unwrap_or_default()
 }

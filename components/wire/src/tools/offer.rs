@@ -13,7 +13,7 @@ use super::schema::{Arguments, Kind, Member, Needed, Optional};
 pub(super) const SESSION: Member =
     Member { name: "session", kind: Kind::Session, about: "needed by operators" };
 
-/// The actions of `system` that are offered to `role`, of those that `fit`, and
+/// Returns the actions of `system` that are offered to `role`, of those that `fit`, and
 /// what of `members` they take.
 pub(super) fn of(
     system: System,
@@ -29,7 +29,7 @@ pub(super) fn of(
     (actions, members)
 }
 
-/// The arguments of a tool that offers `actions` and `members`.
+/// Returns the arguments of a tool that offers `actions` and `members`.
 pub(super) fn arguments(
     actions: &[&ActionInfo],
     members: &[Member],
@@ -45,7 +45,7 @@ pub(super) fn arguments(
     Arguments::new(action, members.iter().copied().chain(session), how)
 }
 
-/// How `action` is called: its name and those of `members` it takes, such as
+/// Returns how `action` is called: its name and those of `members` it takes, such as
 /// `read_snapshot(label, key?)`.
 fn call(action: &ActionInfo, members: &[Member]) -> String {
     let is_offered = |name: &&&str| {
@@ -59,7 +59,7 @@ fn call(action: &ActionInfo, members: &[Member]) -> String {
     format!("{}({})", action.name, taken.join(", "))
 }
 
-/// What is true of all replies, and of refusals: which members they have differs
+/// Returns what is true of all replies, and of refusals: which members they have differs
 /// from action to action.
 pub(super) fn output_schema() -> Value {
     json!({
@@ -68,7 +68,7 @@ pub(super) fn output_schema() -> Value {
     })
 }
 
-/// The schema of a refusal's `error`.
+/// Returns the schema of a refusal's `error`.
 pub(super) fn error_schema() -> Value {
     json!({
         "type": "object",

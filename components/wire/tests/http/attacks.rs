@@ -50,7 +50,7 @@ fn check_refused(what: &str, token: &str) {
     assert!(!is_let_in(&keys, token), "{what}, when the good one is known: {token}");
 }
 
-/// The parts of the good credential.
+/// Returns the parts of the good credential.
 fn parts() -> (String, String, String) {
     let good = good(&keys());
     let (header, rest) = good.split_once('.').unwrap();
@@ -58,7 +58,7 @@ fn parts() -> (String, String, String) {
     (header.to_owned(), claims.to_owned(), signature.to_owned())
 }
 
-/// A token of this header and the good claims, signed with HS256 and `key`.
+/// Returns a token of this header and the good claims, signed with HS256 and `key`.
 fn signed(header: &Value, key: &[u8]) -> String {
     let said = format!("{}.{}", BASE64_URL_SAFE_NO_PAD.encode(header.to_string()), parts().1);
     let signature = Hs256.sign(&Hs256Key::new(key), said.as_bytes());

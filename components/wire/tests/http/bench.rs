@@ -204,7 +204,7 @@ impl Bench {
         bench
     }
 
-    /// A server whose every request has an interface of its own, which then is gone.
+    /// Creates a server whose every request has an interface of its own, which then is gone.
     pub(crate) fn forgetful() -> Self {
         Self { is_forgetful: true, ..Self::new() }
     }
@@ -301,7 +301,7 @@ impl Bench {
         (head.headers, watch)
     }
 
-    /// What comes next in a stream.
+    /// Returns what comes next in a stream.
     pub(crate) fn next(&self, watch: &mut Watch) -> Option<String> {
         let next = ready(watch.next(&self.engine));
         next.map(|it| String::from_utf8(it.to_vec()).unwrap())
@@ -313,7 +313,7 @@ impl Bench {
         self.check("POST /v1/sessions/s/shared_context", &body, 200, "");
     }
 
-    /// What happens while someone waits, after what was told before.
+    /// Schedules what happens while someone waits, after what was scheduled before.
     pub(crate) fn meanwhile(&self, happens: Meanwhile) {
         self.engine.meanwhile.lock().unwrap().push_back(happens);
     }
@@ -324,7 +324,7 @@ impl Bench {
         self.meanwhile(Meanwhile::Asks("subagent:analysis", request));
     }
 
-    /// A request as the agent, whose answer has `status` and contains `told`.
+    /// Returns a request as the agent, whose answer has `status` and contains `told`.
     #[track_caller]
     pub(crate) fn check(&self, target: &str, body: &str, status: u16, told: &str) -> Seen {
         self.check_as(&self.agent, target, &[], body, status, told)
@@ -356,7 +356,7 @@ impl Seen {
         self.headers.get(name).map_or("", |it| it.to_str().unwrap())
     }
 
-    /// What holds for every response.
+    /// Checks what holds for every response.
     fn check_invariants(&self) {
         assert!(!self.header("x-request-id").is_empty(), "{self:?}");
         assert_eq!(self.header("x-content-type-options"), "nosniff", "{self:?}");
@@ -381,7 +381,7 @@ impl Seen {
     }
 }
 
-/// The result of a future that waits for nothing.
+/// Returns the result of a future that waits for nothing.
 pub(crate) fn ready<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,

@@ -8,7 +8,7 @@ use crate::bench::{Bench, Meanwhile};
 
 pub(crate) const CHANGES: &str = "GET /v1/sessions/s/changes";
 
-/// The keys of the changes in a page, or in an event.
+/// Returns the keys of the changes in a page, or in an event.
 pub(crate) fn keys(page: &Value) -> Vec<&str> {
     let changes = page["changes"].as_array().unwrap();
     changes.iter().filter_map(|it| it["key"].as_str()).collect()

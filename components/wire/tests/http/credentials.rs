@@ -30,7 +30,7 @@ fn grant(session: &str, participant: &str) -> Grant {
     }
 }
 
-/// The claims of a good credential for the session `s`, to be spoiled.
+/// Returns the claims of a good credential for the session `s`, to be spoiled.
 fn claims() -> Value {
     let Value::Object(mut claims) = payload(&Bench::new().agent) else { unreachable!() };
     claims.remove("exp");
@@ -38,7 +38,7 @@ fn claims() -> Value {
     Value::Object(claims)
 }
 
-/// What a token says, unverified.
+/// Returns what a token says, unverified.
 fn payload(token: &str) -> Value {
     let untrusted = jwt_compact::UntrustedToken::new(token).unwrap();
     let claims: Claims<Value> = untrusted.deserialize_claims_unchecked().unwrap();

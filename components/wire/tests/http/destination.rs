@@ -229,7 +229,7 @@ fn message() -> impl Strategy<Value = (&'static str, String)> {
     })
 }
 
-/// A message, with the headers that go with it.
+/// Returns a message, with the headers that go with it.
 fn mcp() -> impl Strategy<Value = Request<Bytes>> {
     message().prop_map(|(method, body)| {
         let parsed: Value = serde_json::from_str(&body).unwrap();
@@ -280,13 +280,13 @@ fn request() -> impl Strategy<Value = Request<Bytes>> {
     prop_oneof![4 => anything, 1 => mcp()]
 }
 
-/// The header `authorization` as a host reads it: given once, and text.
+/// Returns the header `authorization` as a host reads it: given once, and text.
 fn authorization(request: &Request<Bytes>) -> Option<&str> {
     let mut given = request.headers().get_all("authorization").iter();
     given.next().filter(|_| given.next().is_none()).and_then(|it| it.to_str().ok())
 }
 
-/// Whether the operator asks about a session at `/mcp`, or creates one, or about
+/// Returns whether the operator asks about a session at `/mcp`, or creates one, or about
 /// one that cannot be.
 fn is_for_who_received_it(asked: &Asked, path: &str, is_admin: bool) -> bool {
     let Asked::About(scope, action) = asked else { return is_admin };

@@ -188,7 +188,7 @@ fn the_described_examples_are_what_the_server_takes_and_gives() {
     }
 }
 
-/// The names of all members, with those of what they hold.
+/// Returns the names of all members, with those of what they hold.
 fn members(value: &Value) -> Vec<String> {
     match value {
         Value::Object(object) => {

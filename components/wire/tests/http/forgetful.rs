@@ -78,7 +78,7 @@ fn a_credential_is_looked_at_with_each_request() {
     );
 }
 
-/// What is answered, but for what differs from request to request.
+/// Returns what is answered, but for what differs from request to request.
 fn told(seen: &Seen) -> (u16, Value, Vec<(String, String)>) {
     let mut body = serde_json::from_str(&seen.body).unwrap_or_else(|_| json!(seen.body));
     if let Some(members) = body.as_object_mut() {

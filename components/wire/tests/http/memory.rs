@@ -12,7 +12,7 @@ use crate::bench::{ADMIN_KEY, Bench, Deed, LocalEngine};
 const MEMORY: &str = "POST /v1/sessions/s/memory";
 
 impl Bench {
-    /// What the tool tells the agent.
+    /// Returns what the tool tells the agent.
     #[track_caller]
     fn use_memory(&self, input: &Value) -> (String, bool) {
         let seen = self.check(MEMORY, &input.to_string(), 200, "").json();
@@ -39,7 +39,7 @@ impl Bench {
         self.engine.before.lock().unwrap().push_back(("if_revision", Box::new(deed)));
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     #[track_caller]
     fn value(&self, key: &str) -> String {
         let seen = self.check(&format!("GET /v1/sessions/s/entries/{key}"), "", 200, "");
@@ -67,12 +67,12 @@ fn rename(old: &str, new: &str) -> Value {
     json!({"command": "rename", "old_path": old, "new_path": new})
 }
 
-/// A request to the JSON tool.
+/// Returns a request to the JSON tool.
 fn delete(key: &str) -> String {
     json!({"action": "delete", "key": key}).to_string()
 }
 
-/// A request to the JSON tool.
+/// Returns a request to the JSON tool.
 fn write(key: &str, value: &str) -> String {
     json!({"action": "write", "key": key, "value": value}).to_string()
 }

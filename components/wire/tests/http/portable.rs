@@ -6,7 +6,7 @@ use crate::bench::{ADMIN_KEY, Bench, Seen};
 
 const IMPORT: &str = "POST /v1/sessions/import";
 
-/// The document of a session with an entry, its history and a snapshot of it.
+/// Returns the document of a session with an entry, its history and a snapshot of it.
 fn exported(bench: &Bench) -> Seen {
     bench.check("PUT /v1/sessions/s/entries/scope", "one", 201, "");
     let label = r#"{"label":"first"}"#;

@@ -6,7 +6,7 @@ use shared_context_wire::credential::{Grant, Keys};
 
 use crate::bench::{ADMIN_KEY, Bench, SECRET, START_MS};
 
-/// A credential for the project or session `id`, as it was first created.
+/// Returns a credential for the project or session `id`, as it was first created.
 fn credential(kind: ScopeKind, id: &str) -> String {
     let grant = Grant {
         scope: Scope::new(kind, id).unwrap(),

@@ -4,7 +4,7 @@ use crate::bench::{ADMIN_KEY, Bench};
 
 const SNAPSHOTS: &str = "/v1/sessions/s/snapshots";
 
-/// A session with a snapshot `first` of one entry, which has changed since.
+/// Returns a session with a snapshot `first` of one entry, which has changed since.
 fn with_a_snapshot() -> Bench {
     let bench = Bench::new();
     bench.check("PUT /v1/sessions/s/entries/scope", "one", 201, "");

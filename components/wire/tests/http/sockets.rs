@@ -50,7 +50,7 @@ impl Bench {
         (head.headers, socket)
     }
 
-    /// All that there is to tell over a socket now.
+    /// Returns all that there is to tell over a socket now.
     pub(crate) fn catch_up(&self, socket: &mut Socket) -> Vec<Value> {
         let mut messages = Vec::new();
         loop {
@@ -63,7 +63,7 @@ impl Bench {
     }
 }
 
-/// The revisions that are told of as changed.
+/// Returns the revisions that are told of as changed.
 pub(crate) fn revisions(messages: &[Value]) -> Vec<u64> {
     let changes = messages.iter().filter(|it| it["event"] == "change");
     changes.map(|it| it["revision"].as_u64().unwrap()).collect()
@@ -171,7 +171,7 @@ pub(crate) fn open_streams(bench: &Bench, count: usize) {
     assert!(metrics.contains(&format!("shared_context_open_streams {count}\n")), "{metrics}");
 }
 
-/// What answers this request: `page`, `stream` or `socket`.
+/// Returns what answers this request: `page`, `stream` or `socket`.
 pub(crate) fn answered(bench: &Bench, method: &str, headers: &[(&str, &str)]) -> &'static str {
     let mut request = Request::builder().method(method).uri("/v1/sessions/s/changes?since=0");
     request = request.header("authorization", format!("Bearer {}", bench.agent));

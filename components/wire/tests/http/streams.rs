@@ -14,7 +14,7 @@ use crate::{
 
 const STREAM: &[(&str, &str)] = &[("accept", "text/event-stream")];
 
-/// The events of a piece of a stream: their ids, and their data.
+/// Returns the events of a piece of a stream: their ids, and their data.
 fn events(text: &str) -> Vec<(u64, Value)> {
     let blocks = text.split("\n\n").filter(|it| it.contains("event: change\n"));
     let line = |block: &str, field: &str| {

@@ -178,7 +178,7 @@ fn every_action_that_is_offered_works_with_what_it_needs() {
     }
 }
 
-/// What `action` cannot do without.
+/// Returns what `action` cannot do without.
 fn needs(action: &str) -> Vec<(&'static str, serde_json::Value)> {
     let key = ("key", json!("scope"));
     let label = ("label", json!("first"));

@@ -72,7 +72,7 @@ impl Place {
         Self { bench, tokens, handshakes }
     }
 
-    /// How far each session is.
+    /// Returns how far each session is.
     fn positions(&self) -> Vec<(String, u64)> {
         let names = self.bench.engine.kv.names(None, 100);
         let position = |it: &String| self.bench.engine.kv.open(it).unwrap().revision().0;
@@ -194,7 +194,7 @@ impl<'b> Told<'b> {
     }
 }
 
-/// Whether `id`, JSON, is one that a request may have.
+/// Returns whether `id`, JSON, is one that a request may have.
 fn is_id(id: &str) -> bool {
     id.starts_with('"') || id.trim_start_matches('-').bytes().all(|it| it.is_ascii_digit())
 }
@@ -266,7 +266,7 @@ fn check_whole(sent: &Sent, status: u16, kind: Option<&HeaderValue>, text: Strin
     refusal(text)
 }
 
-/// The headers that repeat what `body` says.
+/// Returns the headers that repeat what `body` says.
 fn repeated(body: &[u8]) -> Vec<(&'static str, String)> {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let text = |value: &Value| value.as_str().map(str::to_owned);

@@ -14,7 +14,7 @@ pub(crate) struct Told {
 }
 
 impl Bench {
-    /// What `token` is told in either era: the same.
+    /// Returns what `token` is told in either era: the same.
     #[track_caller]
     pub(crate) fn told(&self, token: &str, method: &str, params: Value) -> Told {
         let told = self.told_modern(token, method, params.clone());
@@ -23,7 +23,7 @@ impl Bench {
         told
     }
 
-    /// What `token` is told in 2026-07-28.
+    /// Returns what `token` is told in 2026-07-28.
     #[track_caller]
     pub(crate) fn told_modern(&self, token: &str, method: &str, params: Value) -> Told {
         let mut result = self.modern_result(token, method, params);
@@ -37,7 +37,7 @@ impl Bench {
         Told { result, ttl_ms, cache_scope }
     }
 
-    /// The error that `token` is told of in either era: the same.
+    /// Returns the error that `token` is told of in either era: the same.
     #[track_caller]
     pub(crate) fn refused(&self, token: &str, method: &str, params: Value) -> Value {
         let [modern, legacy] = self.refusals(token, method, params);
@@ -45,7 +45,7 @@ impl Bench {
         modern
     }
 
-    /// The errors that `token` is told of in 2026-07-28 and in 2025-11-25.
+    /// Returns the errors that `token` is told of in 2026-07-28 and in 2025-11-25.
     #[track_caller]
     pub(crate) fn refusals(&self, token: &str, method: &str, params: Value) -> [Value; 2] {
         [
@@ -70,7 +70,7 @@ impl Told {
     }
 }
 
-/// The error in `seen`, a response that answers the request and says so.
+/// Returns the error in `seen`, a response that answers the request and says so.
 #[track_caller]
 pub(crate) fn error(seen: &Seen) -> Value {
     assert_eq!(seen.status, 200, "{seen:?}");

@@ -9,7 +9,7 @@ use crate::bench::{Bench, Seen};
 pub(crate) const MODERN: &str = "2026-07-28";
 pub(crate) const LEGACY: &str = "2025-11-25";
 
-/// What a modern request tells of itself.
+/// Returns what a modern request tells of itself.
 pub(crate) fn meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": MODERN,
@@ -18,7 +18,7 @@ pub(crate) fn meta() -> Value {
     })
 }
 
-/// A modern request, whole: its body, and the headers it has to have.
+/// Returns a modern request, whole: its body, and the headers it has to have.
 pub(crate) fn modern_request(method: &str, mut params: Value) -> (Vec<(String, String)>, Value) {
     let mut headers = vec![
         ("mcp-protocol-version".to_owned(), MODERN.to_owned()),
@@ -53,13 +53,13 @@ impl Bench {
         self.mcp(token, &headers, &body.to_string())
     }
 
-    /// The same; its result.
+    /// Returns the same; its result.
     #[track_caller]
     pub(crate) fn modern_result(&self, token: &str, method: &str, params: Value) -> Value {
         result(&self.modern(token, method, params))
     }
 
-    /// The same; its error.
+    /// Returns the same; its error.
     #[track_caller]
     pub(crate) fn modern_error(&self, token: &str, method: &str, params: Value) -> Value {
         self.modern(token, method, params).json()["error"].clone()
@@ -80,7 +80,7 @@ impl Bench {
         self.mcp(token, &headers, &body.to_string())
     }
 
-    /// The same; its result.
+    /// Returns the same; its result.
     #[track_caller]
     pub(crate) fn legacy_result(
         &self,

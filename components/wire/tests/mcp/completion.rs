@@ -19,7 +19,7 @@ fn params(reference: &Value, name: &str, value: &str) -> Value {
     json!({"ref": reference, "argument": {"name": name, "value": value}})
 }
 
-/// What is suggested to `token`.
+/// Returns what is suggested to `token`.
 #[track_caller]
 fn completed(bench: &Bench, token: &str, params: Value) -> Value {
     let told = bench.told(token, "completion/complete", params);

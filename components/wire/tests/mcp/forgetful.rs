@@ -169,7 +169,7 @@ fn who_remembers_tells_what_can_be_used_without_a_session() {
     assert_eq!(seen.header("allow"), "POST, GET, DELETE, OPTIONS");
 }
 
-/// What is answered, but for the id of the request.
+/// Returns what is answered, but for the id of the request.
 fn without_id(text: &str) -> Value {
     let mut answer = serde_json::from_str(text).unwrap_or_else(|_| json!(text));
     if let Some(members) = answer.as_object_mut() {
@@ -178,7 +178,7 @@ fn without_id(text: &str) -> Value {
     answer
 }
 
-/// Whether an answer to `sent` tells whether handshakes are remembered.
+/// Returns whether an answer to `sent` tells whether handshakes are remembered.
 fn is_of_memory(sent: &Sent) -> bool {
     let body = String::from_utf8_lossy(&sent.body.0).replace('\\', "");
     let methods = ["initialize", "subscribe", "setLevel", "u0"];

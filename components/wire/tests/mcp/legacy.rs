@@ -64,7 +64,7 @@ impl Client {
     }
 }
 
-/// The last id in a piece of a stream.
+/// Returns the last id in a piece of a stream.
 pub(crate) fn last_id(text: &str) -> Option<&str> {
     text.lines().filter_map(|it| it.strip_prefix("id: ")).next_back()
 }

@@ -13,7 +13,7 @@ use crate::{
 const KEYS: &str = "session://s/keys";
 const A: &str = "session://s/entries/a";
 
-/// A filter for the list, the keys, and the entry `a`.
+/// Returns a filter for the list, the keys, and the entry `a`.
 pub(crate) fn everything() -> Value {
     json!({"resourcesListChanged": true, "resourceSubscriptions": [KEYS, A]})
 }
@@ -22,14 +22,14 @@ fn write(key: &str) -> Value {
     json!({"action": "write", "key": key, "value": "x"})
 }
 
-/// A stream of the agent's that wants to hear of everything, acknowledged.
+/// Returns a stream of the agent's that wants to hear of everything, acknowledged.
 pub(crate) fn opened(bench: &Bench) -> Box<Watch> {
     let mut watch = bench.listen(&bench.agent, &json!(1), &everything());
     bench.next(&mut watch).unwrap();
     watch
 }
 
-/// The filter that is acknowledged when `token` asks for `asked`; and whether the
+/// Returns the filter that is acknowledged when `token` asks for `asked`; and whether the
 /// stream goes on after that.
 #[track_caller]
 fn acknowledged(bench: &Bench, token: &str, asked: &Value) -> (Value, bool) {

@@ -10,7 +10,7 @@ use crate::{
     client::modern_request,
 };
 
-/// The messages in a piece of a stream.
+/// Returns the messages in a piece of a stream.
 #[track_caller]
 pub(crate) fn messages(text: &str) -> Vec<Value> {
     assert!(text.ends_with('\n'), "{text:?}");
@@ -19,7 +19,7 @@ pub(crate) fn messages(text: &str) -> Vec<Value> {
     data.map(|it| serde_json::from_str(it).unwrap()).collect()
 }
 
-/// What a notification says in short: `list`, or the last part of the URI.
+/// Returns what a notification says in short: `list`, or the last part of the URI.
 #[track_caller]
 pub(crate) fn short(message: &Value) -> &str {
     assert_eq!(message["jsonrpc"], "2.0", "{message}");
@@ -32,7 +32,7 @@ pub(crate) fn short(message: &Value) -> &str {
     }
 }
 
-/// The same for all messages in a piece, each once; in the order of the alphabet.
+/// Returns the same for all messages in a piece, each once; in the order of the alphabet.
 #[track_caller]
 pub(crate) fn told(text: &str) -> String {
     let messages = messages(text);
@@ -74,7 +74,7 @@ impl Bench {
         self.live(request.body(body.to_string().into()).unwrap())
     }
 
-    /// The messages that come next.
+    /// Returns the messages that come next.
     #[track_caller]
     pub(crate) fn next_messages(&self, watch: &mut Watch) -> Vec<Value> {
         messages(&self.next(watch).unwrap())
@@ -85,7 +85,7 @@ impl Bench {
         self.meanwhile(Meanwhile::Asks(who, request.to_string()));
     }
 
-    /// How many streams are open, as the metrics say.
+    /// Returns how many streams are open, as the metrics say.
     pub(crate) fn open_streams(&self) -> u32 {
         let metrics = self.send("", "GET /metrics", &[], "").body;
         let line = metrics.lines().find_map(|it| it.strip_prefix("shared_context_open_streams "));

@@ -16,7 +16,7 @@ fn set_level(client: &Client, level: &Value, told: &str) {
     assert!(seen.body.contains(told), "{seen:?}");
 }
 
-/// The log's messages in a piece of a stream: the level and the action of each.
+/// Returns the log's messages in a piece of a stream: the level and the action of each.
 fn logged(text: &str) -> Vec<String> {
     let messages = messages(text);
     let messages = messages.iter().filter(|it| it["method"] == "notifications/message");

@@ -8,7 +8,7 @@ use crate::{
     both::error,
 };
 
-/// The prompt that `token` gets for `arguments`: its text, and its description.
+/// Returns the prompt that `token` gets for `arguments`: its text, and its description.
 #[track_caller]
 fn prompt(bench: &Bench, token: &str, arguments: Value) -> (String, String) {
     let mut params = json!({"name": "shared_context"});

@@ -165,7 +165,7 @@ impl fmt::Debug for Text {
     }
 }
 
-/// A JSON string of one of these.
+/// Returns a JSON string of one of these.
 fn quoted(texts: &'static [&'static str]) -> BoxedStrategy<String> {
     select(texts).prop_map(|it| Value::from(it).to_string()).boxed()
 }
@@ -183,7 +183,7 @@ fn value() -> BoxedStrategy<String> {
     .boxed()
 }
 
-/// A list of some of these.
+/// Returns a list of some of these.
 fn list(of: BoxedStrategy<String>) -> BoxedStrategy<String> {
     prop::collection::vec(of, 0..4).prop_map(|it| format!("[{}]", it.join(","))).boxed()
 }
@@ -191,7 +191,7 @@ fn list(of: BoxedStrategy<String>) -> BoxedStrategy<String> {
 /// A member of an object: its name, its chance in ten to be there, its values.
 type Member = (&'static str, u32, BoxedStrategy<String>);
 
-/// An object: each of `members` is there by its chance in ten, now and then one of
+/// Returns an object: each of `members` is there by its chance in ten, now and then one of
 /// them twice, or under a name that is written with an escape, or another one.
 fn object(members: Vec<Member>) -> BoxedStrategy<String> {
     let each: Vec<_> = members
@@ -257,7 +257,7 @@ fn arguments() -> BoxedStrategy<String> {
     prop_oneof![4 => plain(&ARGUMENTS), 3 => shared_context, 1 => subagent].boxed()
 }
 
-/// A method and its parameters, which mostly fit.
+/// Returns a method and its parameters, which mostly fit.
 fn call(is_modern: bool) -> BoxedStrategy<(String, String)> {
     let wrong = object(vec![
         ("io.modelcontextprotocol/protocolVersion", 7, quoted(&[MODERN, LEGACY, "x"])),
@@ -311,7 +311,7 @@ fn call(is_modern: bool) -> BoxedStrategy<(String, String)> {
     .boxed()
 }
 
-/// A body: most are messages, or would be but for one thing.
+/// Returns a body: most are messages, or would be but for one thing.
 fn body(is_modern: bool) -> BoxedStrategy<Vec<u8>> {
     let id = prop_oneof![9 => Just("1".to_owned()), 2 => plain(&IDS)].boxed();
     let rest = object(vec![("id", 9, id), ("jsonrpc", 10, plain(&["\"2.0\""]))]);
@@ -374,7 +374,7 @@ fn header() -> BoxedStrategy<(String, Text)> {
     (select(&NAMES[..]).prop_map(str::to_owned), value.prop_map(Text)).boxed()
 }
 
-/// A request that is modern, or of another version.
+/// Returns a request that is modern, or of another version.
 fn sent_in(version: BoxedStrategy<Option<String>>, is_modern: bool) -> BoxedStrategy<Sent> {
     let method = Union::new_weighted(vec![
         (40, Just("POST").boxed()),

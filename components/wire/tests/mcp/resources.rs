@@ -13,7 +13,7 @@ use crate::{
 const HOUR_MS: u64 = 3_600_000;
 const SKILL: &str = "skill://shared-context/SKILL.md";
 
-/// A server whose session `s` has `count` entries, `k000` and on.
+/// Returns a server whose session `s` has `count` entries, `k000` and on.
 fn with_entries(count: usize) -> Bench {
     let bench = Bench::new();
     for it in 0..count {
@@ -27,7 +27,7 @@ fn uris(result: &Value) -> Vec<String> {
     resources.iter().map(|it| it["uri"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Every page of the list, as `token` sees it.
+/// Returns every page of the list, as `token` sees it.
 #[track_caller]
 fn pages(bench: &Bench, token: &str) -> Vec<Vec<String>> {
     let mut pages = Vec::new();

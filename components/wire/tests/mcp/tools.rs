@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::bench::{ADMIN_KEY, Bench};
 
-/// What the tool told, and whether it refused; both forms of it agree.
+/// Returns what the tool told, and whether it refused; both forms of it agree.
 #[track_caller]
 fn told(result: &Value) -> (Value, bool) {
     let told = &result["structuredContent"];

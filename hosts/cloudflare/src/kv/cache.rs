@@ -42,7 +42,7 @@ pub(super) enum Known<'c> {
 }
 
 impl Cache {
-    /// What is known of the row `name`.
+    /// Returns what is known of the row `name`.
     pub(super) fn get(&self, name: &str) -> Known<'_> {
         match self.rows.get(name) {
             Some(Some(value)) => Known::There(value),
@@ -52,7 +52,7 @@ impl Cache {
         }
     }
 
-    /// The rows with `prefix` after the row `after`, if all are known.
+    /// Returns the rows with `prefix` after the row `after`, if all are known.
     pub(super) fn scan<'c>(
         &'c self,
         prefix: &'c str,
@@ -67,7 +67,7 @@ impl Cache {
         self.is_complete(prefix).then_some(rows)
     }
 
-    /// Whether a row is known that is there.
+    /// Returns whether a row is known that is there.
     pub(super) fn has_rows(&self) -> bool {
         self.rows.values().any(Option::is_some)
     }
@@ -123,7 +123,7 @@ impl Cache {
         self.note_complete(prefix);
     }
 
-    /// Whether `bytes` more may be kept, here and in the isolate.
+    /// Returns whether `bytes` more may be kept, here and in the isolate.
     fn has_room(&self, bytes: usize) -> bool {
         self.bytes.saturating_add(bytes) <= BYTES_MAX
             && ALL_BYTES.with(Cell::get).saturating_add(bytes) <= ALL_BYTES_MAX
@@ -147,7 +147,7 @@ impl Cache {
         }
     }
 
-    /// Whether every row that is called `name`, or whose name begins with it, is
+    /// Returns whether every row that is called `name`, or whose name begins with it, is
     /// known.
     fn is_complete(&self, name: &str) -> bool {
         let ends = name.match_indices('/').map(|(at, slash)| at.saturating_add(slash.len()));

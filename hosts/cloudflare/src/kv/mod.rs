@@ -60,7 +60,7 @@ struct Shared<S> {
 struct Loaded(Option<Stored>);
 
 impl<S: Sql> ObjectKv<S> {
-    /// The bucket in the database behind `sql`.
+    /// Creates the bucket in the database behind `sql`.
     pub(crate) fn new(sql: S) -> Self {
         let shared = Shared {
             rows: Rows { sql },
@@ -93,27 +93,27 @@ impl<S: Sql> ObjectKv<S> {
         self.shared.forget();
     }
 
-    /// How far the bucket is.
+    /// Returns how far the bucket is.
     pub(crate) fn revision(&self) -> Result<Revision, KvError> {
         self.shared.revision()
     }
 
-    /// Whether a deleted bucket has left something behind: a table without rows.
+    /// Returns whether a deleted bucket has left something behind: a table without rows.
     pub(crate) fn is_left_over(&self) -> Result<bool, KvError> {
         Ok(self.shared.stored()?.is_some() && !self.shared.has_rows()?)
     }
 
-    /// Whether something was committed since this was asked last.
+    /// Returns whether something was committed since this was asked last.
     pub(crate) fn take_committed(&self) -> bool {
         self.shared.has_committed.take()
     }
 
-    /// How the storage failed since this was asked last.
+    /// Returns how the storage failed since this was asked last.
     pub(crate) fn take_failure(&self) -> Option<KvError> {
         self.shared.failure.take()
     }
 
-    /// Whether something was kept from being committed to a bucket without rows
+    /// Returns whether something was kept from being committed to a bucket without rows
     /// since this was asked last: see [`ObjectKv::begin_after`].
     pub(crate) fn take_wish_to_begin(&self) -> bool {
         self.shared.wants_to_begin.take()

@@ -75,7 +75,7 @@ pub(crate) struct Rows<S> {
 }
 
 impl<S: Sql> Rows<S> {
-    /// How far the bucket is; `None` when there is no table yet.
+    /// Returns how far the bucket is; `None` when there is no table yet.
     pub(super) fn load(&self) -> Result<Option<Loaded>, KvError> {
         let mut carried = match self.sql.query(CARRIED, &[Value::Text(CARRIER)]) {
             Ok(rows) => rows,
@@ -93,7 +93,7 @@ impl<S: Sql> Rows<S> {
         Ok(Some((Stored { revision, is_carried: true }, Some(value))))
     }
 
-    /// The revision in the row called `name`; 0 where there is none.
+    /// Returns the revision in the row called `name`; 0 where there is none.
     fn revision(&self, name: &str) -> Result<Revision, KvError> {
         let rows = self.sql.query(REVISION, &[Value::Text(name)])?;
         let revision = rows.first().and_then(|row| row.first()).and_then(Cell::integer);
@@ -104,7 +104,7 @@ impl<S: Sql> Rows<S> {
         Ok(!self.sql.query(IS_THERE, &[])?.is_empty())
     }
 
-    /// The row called `name`.
+    /// Returns the row called `name`.
     pub(super) fn get(&self, name: &str) -> Result<Option<Vec<u8>>, KvError> {
         let mut rows = self.sql.query(GET, &[Value::Text(name)])?;
         let Some(row) = rows.pop() else { return Ok(None) };
@@ -234,7 +234,7 @@ impl<S: Sql> Rows<S> {
         self.run(DELETE_RANGE, &[Value::Text(&begin), Value::Text(&end)])
     }
 
-    /// The value that begins with `first`, with all its parts.
+    /// Returns the value that begins with `first`, with all its parts.
     fn whole(&self, name: &str, first: Cell, parts: &Cell) -> Result<Vec<u8>, KvError> {
         let Cell::Bytes(mut value) = first else { return Err(unreadable()) };
         if *parts == Cell::Null {
@@ -253,7 +253,7 @@ impl<S: Sql> Rows<S> {
     }
 }
 
-/// Whether a value is as long as to be in parts.
+/// Returns whether a value is as long as to be in parts.
 pub(super) fn is_long(value: &[u8]) -> bool {
     value.len() > PART_BYTES
 }

@@ -49,7 +49,7 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
-    /// The number it is, if it is one.
+    /// Returns the number it is, if it is one.
     pub(crate) fn integer(&self) -> Option<u64> {
         if let Self::Integer(it) = self { Some(*it) } else { None }
     }

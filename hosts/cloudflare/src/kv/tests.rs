@@ -39,7 +39,7 @@ impl Database {
         self.fails.replace(fails);
     }
 
-    /// How many statements `work` takes.
+    /// Returns how many statements `work` takes.
     fn statements(&self, work: impl FnOnce()) -> u32 {
         self.performed.set(0);
         work();
@@ -129,7 +129,7 @@ fn all(kv: &impl Kv) -> Vec<Row> {
     kv.open("a").unwrap().scan("", None, u32::MAX).unwrap()
 }
 
-/// What there is, each value as its length and its first byte.
+/// Returns what there is, each value as its length and its first byte.
 fn shown(kv: &impl Kv) -> Vec<(String, usize, Option<u8>)> {
     let rows = all(kv).into_iter();
     rows.map(|(name, value)| (name, value.len(), value.first().copied())).collect()

@@ -5,7 +5,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// The outcome of `work`, which waits for nothing but this crate's
+/// Returns the outcome of `work`, which waits for nothing but this crate's
 /// [`Engine`](crate::engine::Engine): an instance that serves one request may block.
 pub(crate) fn at_once<T>(work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);

@@ -41,12 +41,12 @@ pub(crate) struct Engine<'s> {
 }
 
 impl Engine<'_> {
-    /// That of a request which has just come.
+    /// Creates that of a request which has just come.
     pub(crate) fn new() -> Self {
         Self { waits_until: wait::after(WAIT_MAX), body: None }
     }
 
-    /// The same while it sends `body`: it waits no longer than somebody reads that.
+    /// Returns the same while it sends `body`: it waits no longer than somebody reads that.
     pub(crate) fn sending<'s>(&self, body: &'s OutputStream) -> Engine<'s> {
         Engine { waits_until: self.waits_until, body: Some(body) }
     }

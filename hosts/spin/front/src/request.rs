@@ -29,7 +29,7 @@ pub(crate) enum Arrived {
     Cut,
 }
 
-/// The head of `request`. What no head of HTTP can hold does not get here: the
+/// Returns the head of `request`. What no head of HTTP can hold does not get here: the
 /// platform refuses it.
 pub(crate) fn head(request: &IncomingRequest) -> Parts {
     let mut head = Request::new(()).into_parts().0;
@@ -92,7 +92,7 @@ fn piece(stream: &InputStream) -> Option<Result<Vec<u8>, StreamError>> {
     wait::is_ready_in_time(&stream.subscribe()).then(|| stream.read(PIECE_BYTES))
 }
 
-/// Why a request whose body was [`Arrived::Cut`] is refused.
+/// Returns why a request whose body was [`Arrived::Cut`] is refused.
 pub(crate) fn cut() -> Failure {
     Failure::new("MALFORMED_REQUEST", "the body did not arrive whole; send the request again")
 }

@@ -65,7 +65,7 @@ fn tell(sending: &mut Sending<'_>, mut watch: Watch, engine: &Engine<'_>) {
     }
 }
 
-/// Whether the length of the body is said: it is where there may be one.
+/// Returns whether the length of the body is said: it is where there may be one.
 fn has_length(method: &Method, status: StatusCode) -> bool {
     method != Method::HEAD && status != StatusCode::NO_CONTENT && status != StatusCode::NOT_MODIFIED
 }

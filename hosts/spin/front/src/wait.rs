@@ -29,7 +29,7 @@ pub(crate) fn is_ready_in_time(event: &Pollable) -> bool {
     }
 }
 
-/// The time from now on that is `time` away, by the monotonic clock.
+/// Returns the time from now on that is `time` away, by the monotonic clock.
 pub(crate) fn after(time: Duration) -> u64 {
     monotonic_clock::now().saturating_add(nanos(time))
 }

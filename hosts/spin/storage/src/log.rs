@@ -6,7 +6,7 @@
 use serde::Serialize;
 use shared_context_core::port::KvError;
 
-/// The line that tells that storage failed, for operators to look at.
+/// Returns the line that tells that storage failed, for operators to look at.
 pub fn failure(error: &KvError) -> String {
     #[derive(Serialize)]
     struct Line<'e> {

@@ -1,6 +1,6 @@
 //! Names in their order, bytewise: where those with one beginning end.
 
-/// The least text after all that start with `prefix`; `None` when there is none.
+/// Returns the least text after all that start with `prefix`; `None` when there is none.
 pub(crate) fn end_of(prefix: &str) -> Option<String> {
     let mut end = prefix.to_owned();
     while let Some(last) = end.pop() {
@@ -12,7 +12,7 @@ pub(crate) fn end_of(prefix: &str) -> Option<String> {
     None
 }
 
-/// The character after `it`.
+/// Returns the character after `it`.
 fn after(it: char) -> Option<char> {
     ((it..=char::MAX).nth(1)).filter(|_| it != char::MAX)
 }

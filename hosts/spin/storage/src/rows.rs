@@ -9,7 +9,7 @@ use shared_context_core::port::{Change, Row};
 pub(crate) struct Rows(pub(crate) BTreeMap<String, Vec<u8>>);
 
 impl Rows {
-    /// The value of the row called `name`.
+    /// Returns the value of the row called `name`.
     pub(crate) fn get(&self, name: &str) -> Option<Vec<u8>> {
         self.0.get(name).cloned()
     }

@@ -149,7 +149,7 @@ pub(crate) fn prompt(arguments: &PromptArguments, output: Output) -> Result<(), 
     })
 }
 
-/// A time such as `90s`, `15m`, `1h` or `30d`, in seconds.
+/// Returns a time such as `90s`, `15m`, `1h` or `30d`, in seconds.
 pub(crate) fn seconds(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text.get(digits.len()..) {

@@ -36,7 +36,7 @@ pub(crate) struct AnyoneArgs {
 }
 
 impl CallerArgs {
-    /// What to show the server at a call on `session`.
+    /// Returns what to show the server at a call on `session`.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ impl CallerArgs {
 }
 
 impl AnyoneArgs {
-    /// What to show the server at a call on `session`.
+    /// Returns what to show the server at a call on `session`.
     ///
     /// # Errors
     ///
@@ -62,12 +62,12 @@ impl AnyoneArgs {
         self.bearer_for(server, session, Some(CALL_TTL_SECONDS))
     }
 
-    /// The same for a call that lasts.
+    /// Returns the same for a call that lasts.
     pub(crate) fn lasting_bearer(&self, server: &Server, session: &str) -> Result<Bearer, Problem> {
         self.bearer_for(server, session, None)
     }
 
-    /// Whether the credential is minted, and another can be.
+    /// Returns whether the credential is minted, and another can be.
     pub(crate) fn is_minted(&self) -> bool {
         self.participant.is_some()
     }
@@ -86,7 +86,7 @@ impl AnyoneArgs {
     }
 }
 
-/// A fresh credential of `participant`.
+/// Returns a fresh credential of `participant`.
 fn minted(
     server: &Server,
     session: &str,
@@ -111,7 +111,7 @@ pub(crate) fn mint(
     mint_for_keys(server, session, participant, ttl_seconds, &[])
 }
 
-/// The same for `keys` only, unless there are none.
+/// Returns the same for `keys` only, unless there are none.
 pub(crate) fn mint_for_keys(
     server: &Server,
     session: &str,

@@ -92,12 +92,12 @@ impl Client {
         Ok(Self { agent: config.build().new_agent(), url: url.trim_end_matches('/').to_owned() })
     }
 
-    /// The address.
+    /// Returns the address.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Whether the server is on this machine.
+    /// Returns whether the server is on this machine.
     pub(crate) fn is_local(&self) -> bool {
         let uri: Option<Uri> = self.url.parse().ok();
         uri.as_ref().and_then(Uri::host).is_some_and(|host| {
@@ -106,12 +106,12 @@ impl Client {
         })
     }
 
-    /// A request without a body. The segments of `path` may hold anything.
+    /// Returns a request without a body. The segments of `path` may hold anything.
     pub(crate) fn get(&self, path: &[&str], query: &[(&str, String)]) -> Call {
         self.call(Method::GET, path, query)
     }
 
-    /// A request that creates or changes something by `body`, JSON.
+    /// Returns a request that creates or changes something by `body`, JSON.
     pub(crate) fn post(&self, path: &[&str], body: impl Into<Vec<u8>>) -> Call {
         self.post_to(path, &[], body)
     }
@@ -126,7 +126,7 @@ impl Client {
         Call { body: Some(body.into()), ..self.call(Method::POST, path, query) }
     }
 
-    /// A request that removes something.
+    /// Returns a request that removes something.
     pub(crate) fn delete(&self, path: &[&str]) -> Call {
         self.call(Method::DELETE, path, &[])
     }
@@ -222,7 +222,7 @@ impl Client {
         Ok(Answer { status, body: whole_body(response.into_body())?, url: self.url.clone() })
     }
 
-    /// Why nothing was answered.
+    /// Returns why nothing was answered.
     pub(crate) fn not_answered(&self, error: &ureq::Error) -> Problem {
         if matches!(error, ureq::Error::Http(_)) {
             return Problem::usage(
@@ -250,7 +250,7 @@ impl Call {
 }
 
 impl Answer {
-    /// The body, when the server did what it was asked.
+    /// Returns the body, when the server did what it was asked.
     ///
     /// # Errors
     ///
@@ -279,7 +279,7 @@ impl Answer {
     }
 }
 
-/// Whether the body of `response` is a stream of events.
+/// Returns whether the body of `response` is a stream of events.
 pub(crate) fn is_stream(response: &Response<ureq::Body>) -> bool {
     let form = response.headers().get(header::CONTENT_TYPE);
     form.is_some_and(|it| it.as_bytes().starts_with(EVENT_STREAM.as_bytes()))
@@ -290,7 +290,7 @@ pub(crate) fn whole_body(body: ureq::Body) -> Result<Vec<u8>, ureq::Error> {
     body.into_with_config().limit(BODY_BYTES_MAX).read_to_vec()
 }
 
-/// The refusal in `body`, when it is one of a shared-context server.
+/// Returns the refusal in `body`, when it is one of a shared-context server.
 pub(crate) fn refusal(body: &[u8]) -> Option<Failure> {
     #[derive(Deserialize)]
     struct Refusal {
@@ -308,7 +308,7 @@ pub(crate) fn refusal(body: &[u8]) -> Option<Failure> {
     Some(Failure { code: error.code.into(), message: error.message, details })
 }
 
-/// Why nothing was answered, in the words of people.
+/// Returns why nothing was answered, in the words of people.
 fn reason(error: &ureq::Error) -> String {
     match error {
         ureq::Error::Io(it) if it.kind() == io::ErrorKind::ConnectionRefused => {
@@ -330,7 +330,7 @@ pub(crate) fn parse<T: DeserializeOwned>(body: &[u8], client: &Client) -> Result
     serde_json::from_slice(body).map_err(|error| not_ours(&client.url, &error.to_string()))
 }
 
-/// What answers at `url` is no server of ours.
+/// Returns what answers at `url` is no server of ours.
 pub(crate) fn not_ours(url: &str, why: &str) -> Problem {
     let message = format!("what answers at {url} is not a shared-context server: {why}");
     Problem::new(Kind::Unreachable, "NOT_A_SERVER", message)

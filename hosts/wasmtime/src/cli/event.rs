@@ -29,18 +29,18 @@ pub(crate) struct Events<R> {
 }
 
 impl<R: BufRead> Events<R> {
-    /// The events of `body`.
+    /// Creates the events of `body`.
     pub(crate) fn new(body: R) -> Self {
         Self { body, last_id: String::new() }
     }
 
-    /// The last id that was read, be it of an event or in place of some that were
+    /// Returns the last id that was read, be it of an event or in place of some that were
     /// left out: what to come back with.
     pub(crate) fn last_id(&self) -> &str {
         &self.last_id
     }
 
-    /// The next event; `None` at the end of the body. What is not ended by then is
+    /// Returns the next event; `None` at the end of the body. What is not ended by then is
     /// no event.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl<R: BufRead> Events<R> {
         Ok(None)
     }
 
-    /// The next line without its end; `None` when the body ends before it does.
+    /// Returns the next line without its end; `None` when the body ends before it does.
     fn line(&mut self) -> io::Result<Option<String>> {
         let mut line = String::new();
         self.body.by_ref().take(LINE_BYTES_MAX).read_line(&mut line)?;

@@ -4,7 +4,7 @@ use std::{fs, io, path::Path};
 
 use super::problem::Problem;
 
-/// How the file at `path` is called in a message.
+/// Returns how the file at `path` is called in a message.
 pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }

@@ -113,12 +113,12 @@ impl Output {
         textwrap::fill(text, self.indented(first, indent))
     }
 
-    /// The same for what to do next; commands in it stay as they are pasted.
+    /// Returns the same for what to do next; commands in it stay as they are pasted.
     pub(crate) fn warning(self, first: &str, indent: &str, text: &str) -> String {
         warning(text, &self.indented(first, indent))
     }
 
-    /// A stored value, wrapped and indented; of a longer one its first `lines_max`
+    /// Returns a stored value, wrapped and indented; of a longer one its first `lines_max`
     /// lines.
     pub(crate) fn value(self, value: &str, lines_max: usize) -> String {
         let value = plain(value);
@@ -133,7 +133,7 @@ impl Output {
         text
     }
 
-    /// How lines are wrapped: not within dates and labels.
+    /// Returns how lines are wrapped: not within dates and labels.
     fn indented<'a>(self, first: &'a str, indent: &'a str) -> textwrap::Options<'a> {
         textwrap::Options::new(self.width)
             .initial_indent(first)
@@ -200,7 +200,7 @@ fn document_to(out: &mut impl Write, document: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// The JSON document `document`, with every character that would act on a terminal
+/// Returns the JSON document `document`, with every character that would act on a terminal
 /// escaped: the same value.
 fn harmless(document: &[u8]) -> Cow<'_, [u8]> {
     // In ASCII, control characters are escaped already, or stand between two values.
@@ -222,7 +222,7 @@ fn harmless(document: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(escaped.into_bytes())
 }
 
-/// A reader that went away has read what it wanted.
+/// Returns a reader that went away has read what it wanted.
 fn written(result: io::Result<()>) -> Result<ControlFlow<()>, Problem> {
     match result {
         Ok(()) => Ok(ControlFlow::Continue(())),
@@ -235,7 +235,7 @@ fn written(result: io::Result<()>) -> Result<ControlFlow<()>, Problem> {
     }
 }
 
-/// Whether `c` would do something to a terminal, or to how the text around it reads:
+/// Returns whether `c` would do something to a terminal, or to how the text around it reads:
 /// control characters but line breaks and tabs, what turns the direction of writing
 /// around, and what is there and not seen. What joins letters or emoji stays.
 fn is_control(c: char) -> bool {
@@ -286,7 +286,7 @@ pub(crate) fn counted(count: u64, one: &str) -> String {
     format!("{} {one}{plural}", grouped(count))
 }
 
-/// How full something is, as a bar and in numbers.
+/// Returns how full something is, as a bar and in numbers.
 pub(crate) fn gauge(tokens: u64, max_tokens: u64) -> String {
     let percent = tokens.saturating_mul(100) / max_tokens.max(1);
     let filled = tokens.saturating_mul(GAUGE_WIDTH).div_ceil(max_tokens.max(1)).min(GAUGE_WIDTH);
@@ -305,13 +305,13 @@ pub(crate) fn gauge(tokens: u64, max_tokens: u64) -> String {
     )
 }
 
-/// An instant as people read it: to the second, without the `T` and `Z`.
+/// Returns an instant as people read it: to the second, without the `T` and `Z`.
 pub(crate) fn instant(rfc3339: &str) -> String {
     let whole = rfc3339.split(['.', 'Z']).next().unwrap_or_default();
     plain(whole).replacen('T', " ", 1)
 }
 
-/// A table without lines; a header that starts with `#` names a column of
+/// Returns a table without lines; a header that starts with `#` names a column of
 /// numbers.
 pub(crate) fn table(output: Output, header: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();

@@ -47,12 +47,12 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// A problem with the code `code`, for programs, and a text for people.
+    /// Creates a problem with the code `code`, for programs, and a text for people.
     pub(crate) fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
         Self { kind, failure: Failure::new(code, message), next: None, is_told: false }
     }
 
-    /// A command line that is not right.
+    /// Creates a command line that is not right.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(Kind::Usage, "USAGE", message)
     }
@@ -62,7 +62,7 @@ impl Problem {
         Self::new(Kind::Check, "CHECK_FAILED", message)
     }
 
-    /// What the server answered. Its message says what an agent should do; a
+    /// Returns what the server answered. Its message says what an agent should do; a
     /// person at a terminal has these commands as well.
     pub(crate) fn refused(failure: Failure) -> Self {
         let next = match &*failure.code {
@@ -83,44 +83,44 @@ impl Problem {
         Self { kind: Kind::Refused, failure, next: next.map(str::to_owned), is_told: false }
     }
 
-    /// The same problem, with what to do next.
+    /// Creates the same problem, with what to do next.
     #[must_use]
     pub(crate) fn next(self, next: impl Into<String>) -> Self {
         Self { next: Some(next.into()), ..self }
     }
 
-    /// The same problem of a command whose answer was printed and tells of it.
+    /// Creates the same problem of a command whose answer was printed and tells of it.
     #[must_use]
     pub(crate) fn told(self) -> Self {
         Self { is_told: true, ..self }
     }
 
-    /// Whether the one document of the command is printed already.
+    /// Returns whether the one document of the command is printed already.
     pub(crate) fn is_told(&self) -> bool {
         self.is_told
     }
 
-    /// Its kind.
+    /// Returns its kind.
     pub(crate) fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Its code, for programs.
+    /// Returns its code, for programs.
     pub(crate) fn code(&self) -> &str {
         &self.failure.code
     }
 
-    /// What is wrong.
+    /// Returns what is wrong.
     pub(crate) fn message(&self) -> &str {
         &self.failure.message
     }
 
-    /// What to do, when the message does not say.
+    /// Returns what to do, when the message does not say.
     pub(crate) fn next_step(&self) -> Option<&str> {
         self.next.as_deref()
     }
 
-    /// The problem as JSON: `{"error": {"code", "message", …, "next"}}`.
+    /// Returns the problem as JSON: `{"error": {"code", "message", …, "next"}}`.
     pub(crate) fn to_json(&self) -> Vec<u8> {
         let mut failure = self.failure.clone();
         if let Some(next) = &self.next {
@@ -131,7 +131,7 @@ impl Problem {
         failure.to_json()
     }
 
-    /// What the program exits with.
+    /// Returns what the program exits with.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self.kind {
             Kind::Refused => 1,

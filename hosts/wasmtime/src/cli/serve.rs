@@ -134,7 +134,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
     })
 }
 
-/// A server on `listen` over the data folder `folder`, with the secrets of the
+/// Returns a server on `listen` over the data folder `folder`, with the secrets of the
 /// environment where it names some.
 pub(crate) fn options(folder: &Path, listen: SocketAddr) -> ServerOptions {
     let secret = |name: &str| env::var(name).ok().filter(|it| !it.is_empty());
@@ -240,7 +240,7 @@ pub(crate) fn start_log(format: LogFormat, usual: &str) -> Result<(), Problem> {
     started.map_err(|error| Problem::new(Kind::Start, "START_FAILED", error.to_string()))
 }
 
-/// An address and port, or a port of this machine.
+/// Returns an address and port, or a port of this machine.
 fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.parse::<u16>() {
         return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
@@ -257,13 +257,13 @@ fn rate(text: &str) -> Result<Rate, String> {
     parse_rate(text).map(Rate)
 }
 
-/// How many connections there may be.
+/// Returns how many connections there may be.
 fn connections(text: &str) -> Result<usize, String> {
     let count = text.parse().ok().filter(|it| (1..=CONNECTIONS_MAX).contains(it));
     count.ok_or_else(|| format!("write a number from 1 to {CONNECTIONS_MAX}"))
 }
 
-/// How long a head may take.
+/// Returns how long a head may take.
 fn head_time(text: &str) -> Result<Duration, String> {
     let seconds = seconds(text).ok().filter(|it| (1..=HEAD_SECONDS_MAX).contains(it));
     let seconds = seconds.ok_or("write a time from 1s to 1h, such as 15s or 2m")?;

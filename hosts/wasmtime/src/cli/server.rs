@@ -65,7 +65,7 @@ pub(crate) struct Server {
 }
 
 impl ServerArgs {
-    /// The data folder that is meant, if the user has one.
+    /// Returns the data folder that is meant, if the user has one.
     pub(crate) fn folder(&self) -> Result<PathBuf, Problem> {
         data_folder(self.data.as_deref())
     }
@@ -95,7 +95,7 @@ pub(crate) fn data_folder(named: Option<&Path>) -> Result<PathBuf, Problem> {
 }
 
 impl Server {
-    /// The admin key.
+    /// Returns the admin key.
     ///
     /// # Errors
     ///
@@ -125,18 +125,18 @@ impl Server {
         .next("name the data folder of the server with --data, or set SHARED_CONTEXT_ADMIN_KEY"))
     }
 
-    /// Whether it was named, by option or environment.
+    /// Returns whether it was named, by option or environment.
     pub(crate) fn is_named(&self) -> bool {
         self.found == Found::Named
     }
 
-    /// Whether somebody said that a server is there: it is not just the default
+    /// Returns whether somebody said that a server is there: it is not just the default
     /// address.
     pub(crate) fn is_expected(&self) -> bool {
         self.found != Found::Default
     }
 
-    /// The credential of `SHARED_CONTEXT_TOKEN`, if it is set.
+    /// Returns the credential of `SHARED_CONTEXT_TOKEN`, if it is set.
     pub(crate) fn participant() -> Option<Bearer> {
         variable("SHARED_CONTEXT_TOKEN").map(Bearer)
     }

@@ -245,7 +245,7 @@ fn show(server: &Server, id: &str, output: Output) -> Result<(), Problem> {
     output.answer(&reply, || Ok(parse::<Session>(&reply, &server.client)?.human(output)))
 }
 
-/// The admin key, or else the credential of a participant.
+/// Returns the admin key, or else the credential of a participant.
 fn anyone(server: &Server) -> Result<Bearer, Problem> {
     match (server.admin(), Server::participant()) {
         (Err(_), Some(credential)) => Ok(credential),

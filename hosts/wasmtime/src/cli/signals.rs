@@ -74,7 +74,7 @@ pub(crate) fn on_signal(act: impl FnOnce() + Send + 'static) -> Result<(), Probl
     thread::Builder::new().spawn(wait).map(drop).map_err(|error| no_thread(&error))
 }
 
-/// The system gives no threads.
+/// Returns the problem that the system gives no threads.
 pub(crate) fn no_thread(error: &io::Error) -> Problem {
     let message = format!("the system gives no threads: {error}");
     Problem::new(Kind::Start, "START_FAILED", message).next("stop other programs, or reboot")

@@ -191,7 +191,7 @@ impl Wake for Unpark {
     }
 }
 
-/// What `future` ends with. Unlike tokio's `block_on` it may be called anywhere.
+/// Returns what `future` ends with. Unlike tokio's `block_on` it may be called anywhere.
 fn on_this_thread<T>(future: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut future = pin!(future);

@@ -309,7 +309,7 @@ fn more_callers_than_instances_wait_for_each_other() {
     assert_eq!(ask(&COMPONENT, &host, READ).unwrap().revision, 321);
 }
 
-/// The length of the longest file in `folder`, however deep.
+/// Returns the length of the longest file in `folder`, however deep.
 fn longest_file(folder: &std::path::Path) -> u64 {
     let files = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
     let lengths = files.map(|it| match it.metadata().unwrap() {

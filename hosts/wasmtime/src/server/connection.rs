@@ -140,17 +140,17 @@ impl Shared {
         closing(answer)
     }
 
-    /// The engine, as the connection on `seat` asks it.
+    /// Returns the engine, as the connection on `seat` asks it.
     fn seated(&self, seat: &Arc<Seat>) -> Seated {
         Seated { engine: self.engine.clone(), seat: Arc::clone(seat) }
     }
 
-    /// The engine, as the stream on `seat` asks it.
+    /// Returns the engine, as the stream on `seat` asks it.
     fn onlooker(&self, seat: &Arc<Seat>) -> Onlooker<Seated> {
         Onlooker { engine: self.seated(seat), turns: self.engine.onlookers() }
     }
 
-    /// The same `answer`, if there is room for it until it is sent.
+    /// Returns the same `answer`, if there is room for it until it is sent.
     async fn hold(&self, answer: Response<Body>, seat: &Arc<Seat>) -> Response<Body> {
         let (head, body) = answer.into_parts();
         let Body::Whole(bytes) = body else { return Response::from_parts(head, body) };
@@ -172,7 +172,7 @@ impl Shared {
     }
 }
 
-/// How the body is coded for its way, if it is more than chunked: what nobody takes
+/// Returns how the body is coded for its way, if it is more than chunked: what nobody takes
 /// apart here.
 fn unknown_coding(head: &Parts) -> Option<String> {
     let codings = head.headers.get_all(TRANSFER_ENCODING).iter();
@@ -182,14 +182,14 @@ fn unknown_coding(head: &Parts) -> Option<String> {
     (!is_known).then(|| codings.chars().take(80).collect())
 }
 
-/// A response after which the connection is closed: the rest of the request may
+/// Returns a response after which the connection is closed: the rest of the request may
 /// still be on its way.
 fn closing(mut response: Response<Body>) -> Response<Body> {
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
-/// The failure of what finds no room.
+/// Returns the failure of what finds no room.
 fn overloaded(what: &str) -> Failure {
     Failure::new("OVERLOADED", format!("{what}; nothing was changed, try again in 2 seconds"))
 }

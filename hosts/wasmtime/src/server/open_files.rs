@@ -3,7 +3,7 @@
 
 use super::seats::RESERVED;
 
-/// How many connections the system lets this process have, of the `wanted` ones.
+/// Returns how many connections the system lets this process have, of the `wanted` ones.
 /// Asks it for more where it has given few: many systems begin with 1024 open
 /// files and allow more.
 #[cfg(unix)]

@@ -96,7 +96,7 @@ impl Seats {
         Self { began: Instant::now(), usual_max, listening, taken }
     }
 
-    /// A seat for one more connection. If all are taken, that of the connection which has
+    /// Returns a seat for one more connection. If all are taken, that of the connection which has
     /// been idle the longest; if all are busy, one of those reserved for the operator.
     /// `None` when there is none either.
     pub(super) fn take(self: &Arc<Self>) -> Option<Seat> {
@@ -219,7 +219,7 @@ fn clear(
 }
 
 impl Seat {
-    /// Whether it is one of those for the operator only.
+    /// Returns whether it is one of those for the operator only.
     pub(super) fn is_reserved(&self) -> bool {
         self.is_reserved
     }
@@ -378,7 +378,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether the connection on `seat` was told to give way.
+    /// Returns whether the connection on `seat` was told to give way.
     async fn is_ended(seat: &Seat) -> bool {
         timeout(Duration::ZERO, seat.ended()).await.is_ok()
     }
@@ -432,7 +432,7 @@ mod tests {
         assert!(is_ended(&lost).await);
     }
 
-    /// How many of `seats` are asked to end their stream.
+    /// Returns how many of `seats` are asked to end their stream.
     async fn leaving(seats: &[Seat]) -> Vec<usize> {
         let mut leaving = Vec::new();
         for (nth, seat) in seats.iter().enumerate() {

@@ -230,7 +230,7 @@ impl Refusal {
     }
 }
 
-/// The bytes of `response`, after which the connection is closed.
+/// Returns the bytes of `response`, after which the connection is closed.
 pub(super) fn to_bytes(mut response: Response<Bytes>, shared: &Shared) -> Bytes {
     let length = response.body().len();
     let headers = response.headers_mut();

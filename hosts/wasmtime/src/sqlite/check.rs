@@ -149,7 +149,7 @@ pub(super) fn whole(connection: &Connection) -> Result<Sound, Unsound> {
     if damage.is_none() { Ok(Sound { state, rows }) } else { Err(Unsound::Damaged(damage)) }
 }
 
-/// The buckets of a damaged database that are not wholly there, as far as their
+/// Returns the buckets of a damaged database that are not wholly there, as far as their
 /// lines can be read.
 pub(super) fn lost(connection: &Connection) -> rusqlite::Result<BTreeSet<String>> {
     const ROWS: &str = "SELECT name, checksum, value FROM row WHERE bucket = ?1";

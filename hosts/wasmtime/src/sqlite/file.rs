@@ -197,7 +197,7 @@ pub(super) fn check(path: &Path) -> Result<u32, StartError> {
     Ok(format)
 }
 
-/// The number in the database's header at byte `at`.
+/// Returns the number in the database's header at byte `at`.
 fn number_at(header: &[u8], at: usize) -> u32 {
     header.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |it| u32::from_be_bytes(*it))
 }
@@ -225,7 +225,7 @@ pub(super) fn damaged(path: &Path, what: &str) -> StartError {
         .next(restore() + "; or move these away to begin with an empty one")
 }
 
-/// What to do about a database that is not as the server left it.
+/// Returns what to do about a database that is not as the server left it.
 pub(super) fn restore() -> String {
     format!(
         "restore from a backup what was kept together: {DATABASE_FILE}, its -wal file if there \

@@ -76,14 +76,14 @@ impl fmt::Debug for DatabaseId {
     }
 }
 
-/// The checksum of numbers that stand together under a name.
+/// Returns the checksum of numbers that stand together under a name.
 fn checksum(name: &[u8], numbers: &[i64]) -> i64 {
     let name = XxHash3_64::oneshot(name);
     let fold = |seed, number: &i64| XxHash3_64::oneshot_with_seed(seed, &number.to_le_bytes());
     numbers.iter().fold(name, fold).cast_signed()
 }
 
-/// The checksum of the row `name` of the bucket with this id.
+/// Returns the checksum of the row `name` of the bucket with this id.
 pub(super) fn row_checksum(bucket: i64, name: &str, value: &[u8]) -> i64 {
     let name = XxHash3_64::oneshot_with_seed(bucket.cast_unsigned(), name.as_bytes());
     XxHash3_64::oneshot_with_seed(name, value).cast_signed()
@@ -134,7 +134,7 @@ impl Line {
         is_sound.then_some(line).ok_or_else(|| Fault::line(name))
     }
 
-    /// The line of the bucket `name`, when it was ever written to.
+    /// Returns the line of the bucket `name`, when it was ever written to.
     pub(super) fn find(connection: &Connection, name: &str) -> Result<Option<Self>, Fault> {
         let mut find = connection.prepare_cached(Self::FIND)?;
         let mut found = find.query([name])?;
@@ -172,7 +172,7 @@ impl State {
         Self { id, commits: 0, buckets: Tally::default() }
     }
 
-    /// What the mark tells of it.
+    /// Returns what the mark tells of it.
     pub(super) fn told(&self) -> Told {
         Told { id: self.id, commits: self.commits }
     }

@@ -154,7 +154,7 @@ impl Mark {
     }
 }
 
-/// What stands in the two slots.
+/// Returns what stands in the two slots.
 fn slots(bytes: &[u8]) -> [Option<Told>; SLOTS] {
     let mut slots = bytes.chunks(SLOT_BYTES).map(Told::parse);
     [slots.next().flatten(), slots.next().flatten()]

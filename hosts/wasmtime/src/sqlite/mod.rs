@@ -131,7 +131,7 @@ impl SqliteKv {
         self.shared.writer.submit(Commit { bucket, expected, changes, done: Box::new(done) });
     }
 
-    /// The names of the buckets that hold rows, those after `after`, in bytewise
+    /// Returns the names of the buckets that hold rows, those after `after`, in bytewise
     /// order, at most `limit`.
     ///
     /// # Errors
@@ -185,7 +185,7 @@ impl Fault {
         Self::Sqlite(rusqlite::Error::SqliteFailure(full, Some(what.to_owned())))
     }
 
-    /// Whether there was no room on the disk.
+    /// Returns whether there was no room on the disk.
     fn is_full(&self) -> bool {
         let Self::Sqlite(error) = self else { return false };
         error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
@@ -198,7 +198,7 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
-/// The same for the log.
+/// Returns the same for the log.
 fn failed(doing: &str, path: &Path, fault: &Fault) -> KvError {
     let path = path.display();
     KvError(match fault {

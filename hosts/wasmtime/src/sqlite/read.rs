@@ -144,7 +144,7 @@ impl SqliteBucket {
         Ok(Self { kv, name: name.to_owned(), revision, rows, has_failed: Cell::new(false) })
     }
 
-    /// The bucket's name.
+    /// Returns the bucket's name.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -157,7 +157,7 @@ impl SqliteBucket {
         }
     }
 
-    /// The value of a row, when it is as it was written.
+    /// Returns the value of a row, when it is as it was written.
     fn value(&self, id: i64, row: &str, checksum: i64, value: Vec<u8>) -> Result<Vec<u8>, Fault> {
         let is_sound = row_checksum(id, row, &value) == checksum;
         is_sound.then_some(value).ok_or_else(|| Fault::row(&self.name, row))
@@ -191,7 +191,7 @@ fn starts_with(row: &rusqlite::Row<'_>, prefix: &str) -> rusqlite::Result<bool> 
     Ok(row.get_ref(0)?.as_str()?.starts_with(prefix))
 }
 
-/// The text that comes right after `text`.
+/// Returns the text that comes right after `text`.
 fn next(text: &str) -> String {
     format!("{text}\0")
 }

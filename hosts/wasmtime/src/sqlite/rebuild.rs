@@ -70,7 +70,7 @@ pub(super) fn without(
     Ok(aside)
 }
 
-/// A name beside the database that nothing has yet.
+/// Returns a name beside the database that nothing has yet.
 fn aside(folder: &Path) -> Result<PathBuf, StartError> {
     let mut names = (1..).map(|nth: u32| {
         let mut name = OsString::from(DATABASE_FILE);

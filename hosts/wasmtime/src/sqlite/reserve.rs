@@ -31,8 +31,8 @@ pub(super) struct Reserve {
 }
 
 impl Reserve {
-    /// What was set aside in the file at `path`. Where the disk is full, some of it is given
-    /// up, so that a database can be opened.
+    /// Returns what was set aside in the file at `path`. Where the disk is full, some of it is
+    /// given up, so that a database can be opened.
     pub(super) fn find(path: PathBuf) -> Self {
         let mut reserve = Self { path, is_in_use: false };
         if reserve.bytes() > 0 && !reserve.has_room(START_BYTES) {
@@ -48,7 +48,7 @@ impl Reserve {
         }
     }
 
-    /// Whether only what makes room may be stored.
+    /// Returns whether only what makes room may be stored.
     pub(super) fn is_in_use(&self) -> bool {
         self.is_in_use
     }
@@ -77,7 +77,7 @@ impl Reserve {
         file.write_all(&vec![1; bytes])
     }
 
-    /// Whether the disk has room for so many bytes besides.
+    /// Returns whether the disk has room for so many bytes besides.
     fn has_room(&self, bytes: usize) -> bool {
         let scratch = with_suffix(&self.path, "-room");
         let written = fs::write(&scratch, vec![1; bytes]);

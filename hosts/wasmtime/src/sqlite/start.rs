@@ -160,7 +160,7 @@ impl Start<'_> {
         }
     }
 
-    /// Whether there is a database. A log alone is worth nothing, and must not be
+    /// Returns whether there is a database. A log alone is worth nothing, and must not be
     /// found beside a new one.
     fn is_there(&self) -> Result<bool, StartError> {
         let path = &self.path;
@@ -172,7 +172,7 @@ impl Start<'_> {
         Ok(is_there)
     }
 
-    /// What is lost by creating a database where there was one.
+    /// Returns what is lost by creating a database where there was one.
     fn may_create(&self) -> Result<(), Loss> {
         let what = match self.told {
             Found::Absent | Found::Told(Told { commits: 0, .. }) => return Ok(()),
@@ -183,7 +183,7 @@ impl Start<'_> {
         Err(Loss { what, left: "an empty one" })
     }
 
-    /// What is lost, if the operator wants to go on in spite of it.
+    /// Returns what is lost, if the operator wants to go on in spite of it.
     fn accept(&self, loss: Loss) -> Result<String, StartError> {
         if self.options.accepts_loss { Ok(loss.what) } else { Err(self.refusal(&loss)) }
     }
@@ -208,13 +208,13 @@ impl Start<'_> {
         }
     }
 
-    /// What is lost by a database of which a part may still be whole.
+    /// Returns what is lost by a database of which a part may still be whole.
     fn hurt(&self, damage: &check::Damage) -> Loss {
         let what = format!("the database {} is damaged: {damage}", self.path.display());
         Loss { what, left: "the sessions that are whole" }
     }
 
-    /// What is lost by a database that has less than its mark tells of.
+    /// Returns what is lost by a database that has less than its mark tells of.
     fn compare(&self, state: &State) -> Result<(), Loss> {
         let (path, mark) = (self.path.display(), mark::path(self.folder));
         let (mark, commits) = (mark.display(), state.commits);
@@ -323,7 +323,7 @@ impl Start<'_> {
     }
 }
 
-/// A path as a shell takes it.
+/// Returns a path as a shell takes it.
 fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);

@@ -539,7 +539,7 @@ fn run(connection: &Connection, statement: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(statement)?.execute([]).map(drop)
 }
 
-/// The first text after all those that start with `prefix`, or `None` when there
+/// Returns the first text after all those that start with `prefix`, or `None` when there
 /// is no such text.
 pub(super) fn end_of(prefix: &str) -> Option<String> {
     let mut end = prefix.to_owned();
@@ -553,7 +553,7 @@ pub(super) fn end_of(prefix: &str) -> Option<String> {
 }
 
 impl Commit {
-    /// Whether it makes room: it removes rows, and writes little.
+    /// Returns whether it makes room: it removes rows, and writes little.
     fn makes_room(&self) -> bool {
         let removes = |it: &Change| matches!(it, Change::Delete(_) | Change::DeletePrefix(_));
         self.changes.iter().any(removes) && self.bytes() <= FREEING_BYTES_MAX

@@ -51,7 +51,7 @@ fn tokens(text: &str) -> u32 {
     BpeTokenizer.count("o200k_base", text).unwrap()
 }
 
-/// What `GET /v1/tools` answers to `query`.
+/// Returns what `GET /v1/tools` answers to `query`.
 async fn definitions(query: &str) -> String {
     let keys = Keys::new(&[7; 32], ADMIN_KEY).unwrap();
     let request = Request::get(format!("/v1/tools{query}")).header("host", "localhost");
@@ -84,7 +84,7 @@ async fn a_tool_of_mcp_states_what_it_costs() {
     }
 }
 
-/// What `tools/list` answers to whom a credential like `grant` shows, or to the
+/// Returns what `tools/list` answers to whom a credential like `grant` shows, or to the
 /// operator: the whole result, as it is sent.
 async fn listed(grant: Option<&Grant>) -> String {
     let keys = || Keys::new(&[7; 32], ADMIN_KEY).unwrap();

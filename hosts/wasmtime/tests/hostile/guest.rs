@@ -11,7 +11,7 @@ use wit_parser::{
 /// The text of the usual one.
 pub(crate) const TEXT: &str = include_str!("guest.wat");
 
-/// The component of this text of a module: its exports, and for all other functions
+/// Returns the component of this text of a module: its exports, and for all other functions
 /// of the contract one that traps.
 pub(crate) fn component(text: &str) -> Vec<u8> {
     let mut resolve = Resolve::default();

@@ -139,7 +139,7 @@ fn what_wants_more_than_it_is_given_is_not_loaded() {
     assert!(!refused(empty).is_empty());
 }
 
-/// The most memory that this process ever had, in bytes.
+/// Returns the most memory that this process ever had, in bytes.
 #[cfg(target_os = "linux")]
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();

@@ -49,7 +49,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The code of an error.
+    /// Returns the code of an error.
     pub(crate) fn code(&self) -> String {
         let body: Value = serde_json::from_str(&self.body).unwrap();
         body["error"]["code"].as_str().unwrap().to_owned()

@@ -79,7 +79,7 @@ pub(crate) fn caller(participant: &str) -> types::Caller {
     (&Caller::trusted(participant)).into()
 }
 
-/// What was refused, and why.
+/// Returns what was refused, and why.
 pub(crate) fn refused<T: Debug>(answer: Result<T, Failure>) -> Failure {
     answer.unwrap_err()
 }
@@ -109,13 +109,13 @@ impl Bench {
         it
     }
 
-    /// What the JSON tool answers in the session `json`.
+    /// Returns what the JSON tool answers in the session `json`.
     #[track_caller]
     pub(crate) fn json(&self, who: &str, request: Value) -> Value {
         self.ask("json", who, &request).unwrap()
     }
 
-    /// What the JSON tool refuses in the session `json`.
+    /// Returns what the JSON tool refuses in the session `json`.
     #[track_caller]
     pub(crate) fn json_refused(&self, who: &str, request: Value) -> Failure {
         refused(self.ask("json", who, &request))

@@ -62,7 +62,7 @@ const TESTS: [&str; 8] = [
     include_str!("projects.rs"),
 ];
 
-/// The parameters of each typed function, as members of a request.
+/// Returns the parameters of each typed function, as members of a request.
 fn typed_functions() -> BTreeMap<String, BTreeSet<String>> {
     let mut resolve = Resolve::default();
     let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit");
@@ -92,7 +92,7 @@ fn members(resolve: &Resolve, function: &Function) -> BTreeSet<String> {
     members
 }
 
-/// The fields of a record.
+/// Returns the fields of a record.
 fn record(resolve: &Resolve, ty: Type) -> Option<Vec<String>> {
     let Type::Id(id) = ty else { return None };
     match &resolve.types[id].kind {
@@ -102,7 +102,7 @@ fn record(resolve: &Resolve, ty: Type) -> Option<Vec<String>> {
     }
 }
 
-/// The member of a request that a parameter is.
+/// Returns the member of a request that a parameter is.
 fn member(name: &str) -> String {
     match name {
         "keeps-history" => "history".to_owned(),

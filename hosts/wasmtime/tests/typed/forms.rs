@@ -53,7 +53,7 @@ pub(crate) fn entries(all: &[types::Entry]) -> Vec<Value> {
     all.iter().map(entry).collect()
 }
 
-/// The answer to a read that may be unchanged since `revision`.
+/// Returns the answer to a read that may be unchanged since `revision`.
 pub(crate) fn or_unchanged<T>(
     answer: Option<T>,
     revision: u64,
@@ -154,7 +154,7 @@ pub(crate) fn snapshots(it: &snapshots::Listing) -> Value {
     })
 }
 
-/// A snapshot, as it is read at the session's `revision`.
+/// Returns a snapshot, as it is read at the session's `revision`.
 pub(crate) fn snapshot(it: &snapshots::Snapshot, revision: u64) -> Value {
     let more = json!({"entries": entries(&it.entries), "revision": revision});
     merged(snapshot_info(&it.info), more)
@@ -235,7 +235,7 @@ pub(crate) fn audit(it: &changes::AuditPage) -> Value {
     })
 }
 
-/// A session, in the place of the session `json`.
+/// Returns a session, in the place of the session `json`.
 pub(crate) fn session(it: &sessions::SessionInfo) -> Value {
     let config: Map<String, Value> = serde_json::from_str(&it.config).unwrap();
     json!({

@@ -5,7 +5,7 @@ use shared_context_wasmtime::{Caller, Failure, bindings::shared_context::core::t
 
 use crate::bench::{Bench, COMPONENT, call, refused};
 
-/// What the JSON tool answers to `action` on the project `json`.
+/// Returns what the JSON tool answers to `action` on the project `json`.
 fn ask(bench: &Bench, who: &str, action: &str) -> Result<Value, Failure> {
     let request = json!({"action": action}).to_string();
     let caller = Caller::trusted(who);

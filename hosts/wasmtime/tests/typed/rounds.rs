@@ -25,7 +25,7 @@ fn plan() -> Plan {
     }
 }
 
-/// The request to open a round like this.
+/// Returns the request to open a round like this.
 fn open(query: Option<&str>, plan: &Plan, request_id: Option<&str>) -> Value {
     json!({
         "action": "open_round",
@@ -57,7 +57,7 @@ fn delta(operation: &str, path: &str, value: Option<&str>) -> Delta {
     }
 }
 
-/// The request to propose these.
+/// Returns the request to propose these.
 fn propose(deltas: &[Delta], request_id: Option<&str>) -> Value {
     let form = |it: &Delta| {
         let mut form =
@@ -71,7 +71,7 @@ fn propose(deltas: &[Delta], request_id: Option<&str>) -> Value {
     json!({"action": "propose_deltas", "deltas": deltas, "request_id": request_id})
 }
 
-/// The answer as the JSON tool gives it, after a look at what is told beside it.
+/// Returns the answer as the JSON tool gives it, after a look at what is told beside it.
 #[track_caller]
 fn told(it: &RoundAnswer) -> Value {
     let told: Value = serde_json::from_str(&it.json).unwrap();

@@ -49,12 +49,12 @@ impl Who {
         }
     }
 
-    /// Whether a session has to be made before it is written to.
+    /// Returns whether a session has to be made before it is written to.
     pub(super) fn creates(self) -> bool {
         matches!(self, Self::Ours | Self::Jco)
     }
 
-    /// The folder of its Worker: `wrangler.jsonc`, and the modules in `build`. Those in
+    /// Returns the folder of its Worker: `wrangler.jsonc`, and the modules in `build`. Those in
     /// JavaScript are bundled into `folder`, as ours was.
     fn worker(self, folder: &Path) -> Result<PathBuf> {
         match self {
@@ -147,7 +147,7 @@ impl Contestant {
 }
 
 impl Session {
-    /// A request with `body`, ready to be sent.
+    /// Returns a request with `body`, ready to be sent.
     pub(super) fn request(&self, body: &str) -> Vec<u8> {
         self.request_by("orchestrator", body)
     }
@@ -160,7 +160,7 @@ impl Session {
     }
 }
 
-/// The path that the variable `name` of the environment has.
+/// Returns the path that the variable `name` of the environment has.
 pub(super) fn path(name: &str) -> Result<PathBuf> {
     let path = env::var_os(name).filter(|it| !it.is_empty());
     let path = path.with_context(|| format!("{name} is not set: `cargo xtask bench` sets it"))?;
@@ -185,7 +185,7 @@ fn bundle(source: &Path, module: &Path) -> Result<()> {
     Ok(())
 }
 
-/// How large the modules in `folder` are, gzipped together.
+/// Returns how large the modules in `folder` are, gzipped together.
 fn gzipped(folder: &Path) -> Result<usize> {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
     for file in fs::read_dir(folder)? {

@@ -101,7 +101,7 @@ fn sizes(report: &mut Report, places: &[Place]) {
     report.line("deployed, gzipped, KB", sizes.collect::<Vec<_>>().join("   "));
 }
 
-/// The name of the file system that `folder` is on.
+/// Returns the name of the file system that `folder` is on.
 fn file_system(folder: &Path) -> String {
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
     let all = mounts.lines().filter_map(|line| {

@@ -37,7 +37,7 @@ enum Operation {
 }
 
 impl Operation {
-    /// The body of its request, about entry `entry`. What is written is always another
+    /// Returns the body of its request, about entry `entry`. What is written is always another
     /// value: some storage does nothing for the same.
     fn body(self, entry: usize, round: u32) -> String {
         match self {
@@ -189,7 +189,7 @@ async fn many_clients(place: &Place, operation: Operation, are_many: bool) -> Re
     Ok(f64::from(count) / start.elapsed().as_secs_f64())
 }
 
-/// What a session costs that was not there. `series` makes names new.
+/// Measures what a session costs that was not there. `series` makes names new.
 pub(super) async fn new_sessions(
     sheet: &mut Sheet,
     places: &[Place],

@@ -97,7 +97,7 @@ impl Sheet {
     }
 }
 
-/// What of `sorted` so many percent do not exceed.
+/// Returns what of `sorted` so many percent do not exceed.
 fn percentile(sorted: &[f64], percent: usize) -> Option<f64> {
     sorted.get(sorted.len().saturating_sub(1) * percent / 100).copied()
 }

@@ -221,7 +221,7 @@ impl Storage {
 }
 
 impl Case {
-    /// Every deed of the case, those inside of `steps` included.
+    /// Returns every deed of the case, those inside of `steps` included.
     pub fn deeds(&self) -> Vec<&Deed> {
         fn collect<'a>(steps: &'a [Step], deeds: &mut Vec<&'a Deed>) {
             for step in steps {
@@ -236,12 +236,12 @@ impl Case {
         deeds
     }
 
-    /// Whether the case can only be told in HTTP.
+    /// Returns whether the case can only be told in HTTP.
     pub fn needs_http(&self) -> bool {
         self.deeds().iter().any(|deed| matches!(deed, Deed::Http(_)))
     }
 
-    /// Whether the case sends a header twice, and needs a target that sees it.
+    /// Returns whether the case sends a header twice, and needs a target that sees it.
     pub fn needs_repeated_headers(&self) -> bool {
         self.deeds().iter().any(|deed| match deed {
             Deed::Http(http) => http.headers.values().any(Value::is_array),
@@ -249,12 +249,12 @@ impl Case {
         })
     }
 
-    /// Whether the case needs a host that loses encodings on demand.
+    /// Returns whether the case needs a host that loses encodings on demand.
     pub fn needs_other_encodings(&self) -> bool {
         self.deeds().iter().any(|deed| matches!(deed, Deed::Encodings(_)))
     }
 
-    /// The ways in which the storage must be able to fail on demand.
+    /// Returns the ways in which the storage must be able to fail on demand.
     pub fn needed_faults(&self) -> Vec<Storage> {
         let faults = self.deeds().into_iter().filter_map(|deed| match deed {
             Deed::Storage(storage) => Some(*storage),
@@ -263,13 +263,13 @@ impl Case {
         faults.filter(|it| *it != Storage::Works).collect()
     }
 
-    /// Whether the host must remember one request at the next, or must not; either when
+    /// Returns whether the host must remember one request at the next, or must not; either when
     /// `None`.
     pub fn needs_kept(&self) -> Option<bool> {
         self.is_kept.or(self.rate_limit.map(|_| true))
     }
 
-    /// Whether the case needs a clock that can be set: it sets it, or names an instant.
+    /// Returns whether the case needs a clock that can be set: it sets it, or names an instant.
     pub fn needs_clock(&self) -> bool {
         self.steps.iter().any(Step::needs_clock)
     }
@@ -309,7 +309,7 @@ impl Expectation {
     }
 }
 
-/// Whether there is an instant (RFC 3339) in `value`.
+/// Returns whether there is an instant (RFC 3339) in `value`.
 fn tells_time(value: &Value) -> bool {
     // As in `2026-02-20T14:00:00Z`.
     let is_day = |text: &[u8]| match text {

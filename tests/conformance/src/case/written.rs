@@ -136,7 +136,7 @@ impl RawStep {
         })
     }
 
-    /// The keys of the credential that this step takes.
+    /// Returns the keys of the credential that this step takes.
     fn new_credentials_keys(&mut self) -> Result<Option<Value>, String> {
         let keys = self.keys.take();
         if keys.is_some() && self.credential.is_some() {
@@ -145,7 +145,7 @@ impl RawStep {
         Ok(keys)
     }
 
-    /// The scope of this step: a project if it names one, or else a session.
+    /// Returns the scope of this step: a project if it names one, or else a session.
     fn scope(&mut self) -> Place {
         match self.project.take() {
             Some(id) => Place { kind: ScopeKind::Project, id },
@@ -175,7 +175,7 @@ impl RawStep {
         }
     }
 
-    /// The name of a member that no one took.
+    /// Returns the name of a member that no one took.
     fn left_over(&self) -> Option<&'static str> {
         let members = [
             ("steps", self.steps.is_some()),
@@ -209,7 +209,7 @@ impl RawStep {
     }
 }
 
-/// The one variable of an `each`, and its values or the variable that holds them.
+/// Returns the one variable of an `each`, and its values or the variable that holds them.
 fn one_list(each: Map<String, Value>) -> Result<(String, Value), String> {
     let is_list = |it: &Value| it.is_array() || it.as_str().is_some_and(|it| it.starts_with('$'));
     let mut members = each.into_iter();

@@ -162,7 +162,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The credential kept as `kept`, or a new one for `keys`.
+    /// Returns the credential kept as `kept`, or a new one for `keys`.
     fn credential(
         &mut self,
         scope: &str,
@@ -186,7 +186,7 @@ impl Run<'_> {
         self.target.invoke(scope, &credential, request)
     }
 
-    /// What the session or project looks like from outside, when `expectation` is one after
+    /// Returns what the session or project looks like from outside, when `expectation` is one after
     /// which it must look the same. Refusals are a look, too.
     fn look(
         &mut self,

@@ -15,7 +15,7 @@ use crate::{
     target::{Credential, Kind, Stop, Target, token},
 };
 
-/// The target `component-memory`.
+/// Returns the target `component-memory`.
 pub(super) fn in_memory() -> Kind {
     Kind {
         name: "component-memory",
@@ -34,7 +34,7 @@ pub(super) fn in_memory() -> Kind {
     }
 }
 
-/// The target `component-sqlite`.
+/// Returns the target `component-sqlite`.
 pub(super) fn over_sqlite() -> Kind {
     Kind {
         name: "component-sqlite",
@@ -55,7 +55,7 @@ pub(super) fn over_sqlite() -> Kind {
     }
 }
 
-/// A host over `kv` whose clock, log and tokenizer are `world`'s.
+/// Returns a host over `kv` whose clock, log and tokenizer are `world`'s.
 fn host<K>(kv: K, world: &World) -> Host
 where
     K: Kv<Bucket: Send + 'static> + Send + Sync + 'static,
@@ -63,14 +63,14 @@ where
     Host::new(kv, world.clone(), world.clone()).with_tokenizer(Arc::new(world.clone()))
 }
 
-/// The component, compiled by whoever asks first.
+/// Returns the component, compiled by whoever asks first.
 fn compiled() -> Result<Component, String> {
     static COMPILED: OnceLock<Result<Component, String>> = OnceLock::new();
     let compile = || Component::new(&options()).map_err(|err| err.to_string());
     COMPILED.get_or_init(compile).clone()
 }
 
-/// How the component is run under test: what one test compiled, the next finds.
+/// Returns how the component is run under test: what one test compiled, the next finds.
 pub(super) fn options() -> ComponentOptions {
     let mut options = ComponentOptions::default();
     options.cache = Cache::Folder(concat!(env!("OUT_DIR"), "/compiled").into());

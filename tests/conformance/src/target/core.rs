@@ -10,7 +10,7 @@ use crate::{
     target::{Credential, Kind, Stop, Target, token},
 };
 
-/// The target `core`.
+/// Returns the target `core`.
 pub(super) fn kind() -> Kind {
     Kind {
         name: "core",

@@ -213,7 +213,7 @@ impl<S: Server> Target for OverHttp<S> {
     }
 }
 
-/// The id in `scope`, which has to be a session's: only those mint credentials and have the
+/// Returns the id in `scope`, which has to be a session's: only those mint credentials and have the
 /// JSON tool over HTTP.
 fn session(scope: &str) -> Result<&str, Stop> {
     match ScopeKind::split(scope) {
@@ -222,7 +222,7 @@ fn session(scope: &str) -> Result<&str, Stop> {
     }
 }
 
-/// The answer that `response` holds: its body, or the error of its problem.
+/// Returns the answer that `response` holds: its body, or the error of its problem.
 fn answer(response: HttpResponse) -> Result<Vec<u8>, Stop> {
     if (200..300).contains(&response.status) {
         return Ok(response.body);
@@ -244,7 +244,7 @@ fn answer(response: HttpResponse) -> Result<Vec<u8>, Stop> {
     Err(Stop::Refused(json!({ "error": error }).to_string().into_bytes()))
 }
 
-/// The session object out of the answer to its creation, which holds the
+/// Returns the session object out of the answer to its creation, which holds the
 /// orchestrator's credential, too.
 fn without_credential(body: &[u8]) -> Result<Vec<u8>, String> {
     let mut created: Value = serde_json::from_slice(body).map_err(|err| err.to_string())?;

@@ -24,7 +24,7 @@ use crate::target::{
 /// The module around the Worker.
 const AROUND: &str = include_str!("jco.mjs");
 
-/// The target `jco`.
+/// Returns the target `jco`.
 pub(super) fn kind() -> Result<Kind, String> {
     let example = example().map_err(|why| format!("jco: skipped, {why}"))?;
     Ok(Kind {
@@ -40,7 +40,7 @@ pub(super) fn kind() -> Result<Kind, String> {
     })
 }
 
-/// The folder of the built example.
+/// Returns the folder of the built example.
 fn example() -> Result<PathBuf, String> {
     Place::find()?;
     let folder = env::var_os("WORKERD_JCO").filter(|it| !it.is_empty());
@@ -190,7 +190,7 @@ fn in_ascii(json: &str) -> String {
     text
 }
 
-/// A line of the example's log, as the suite names its members.
+/// Returns a line of the example's log, as the suite names its members.
 fn record(line: &Value) -> Value {
     let names = [
         ("session", "/session"),

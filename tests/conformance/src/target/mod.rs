@@ -59,7 +59,7 @@ pub trait Target {
         Err(format!("this target's encodings cannot be told to be {names:?}"))
     }
 
-    /// The records given to the log since the last call, oldest first; `None`
+    /// Returns the records given to the log since the last call, oldest first; `None`
     /// where they cannot be seen.
     fn logged(&mut self) -> Option<Vec<Value>> {
         None
@@ -159,7 +159,7 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// Every kind of target there is, or why one is missing here.
+    /// Returns every kind of target there is, or why one is missing here.
     pub fn all() -> Vec<Result<Self, String>> {
         vec![
             Ok(core::kind()),

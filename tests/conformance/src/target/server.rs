@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// The target `http`.
+/// Returns the target `http`.
 pub(super) fn kind() -> Kind {
     Kind {
         name: "http",

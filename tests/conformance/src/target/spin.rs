@@ -17,18 +17,18 @@ use crate::{
     },
 };
 
-/// The target `spin`.
+/// Returns the target `spin`.
 pub(super) fn over_sqlite() -> Result<Kind, String> {
     in_stand_in("spin", Over::Sqlite, &Storage::FAULTS)
 }
 
-/// The target `spin-key-value`. Nobody can come first there: nothing is compared.
+/// Returns the target `spin-key-value`. Nobody can come first there: nothing is compared.
 pub(super) fn over_key_value() -> Result<Kind, String> {
     let faults = &[Storage::ReadsFail, Storage::CommitsFail, Storage::AnswersLost];
     in_stand_in("spin-key-value", Over::KeyValue, faults)
 }
 
-/// The target `spin-real`.
+/// Returns the target `spin-real`.
 pub(super) fn real() -> Result<Kind, String> {
     let name = "spin-real";
     let place = Place::find().map_err(|why| format!("{name}: skipped, {why}"))?;
@@ -78,7 +78,7 @@ fn in_stand_in(name: &'static str, over: Over, faults: &'static [Storage]) -> Re
     })
 }
 
-/// The application with nothing in it, and the folder it will keep all in.
+/// Returns the application with nothing in it, and the folder it will keep all in.
 fn setup(place: &Place, over: Over) -> Result<(TempDir, Setup), String> {
     let folder = TempDir::new().map_err(|err| err.to_string())?;
     let setup = place.setup(over, folder.path()).keys(SECRET, ADMIN_KEY);

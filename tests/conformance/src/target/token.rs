@@ -43,7 +43,7 @@ pub(super) fn issue(
     Ok(Credential { token, ..unbound(participant, keys) })
 }
 
-/// The caller that `credential` proves.
+/// Returns the caller that `credential` proves.
 pub(super) fn caller(credential: &Credential) -> Result<codec::Caller, String> {
     let claims = match credential.token.as_str() {
         "" => None,

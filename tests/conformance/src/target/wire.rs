@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// The target `wire`.
+/// Returns the target `wire`.
 pub(super) fn kind() -> Kind {
     Kind {
         name: "wire",
@@ -41,7 +41,7 @@ pub(super) fn kind() -> Kind {
     }
 }
 
-/// What a server is told by a case: with a rate limit only where one is proven.
+/// Returns what a server is told by a case: with a rate limit only where one is proven.
 fn options(case: &Case) -> Result<Options, String> {
     let keys = Keys::new(SECRET.as_bytes(), ADMIN_KEY).map_err(|err| err.to_string())?;
     let rate_limit = case.rate_limit.map(|it| RateLimit {
@@ -139,7 +139,7 @@ impl Engine for World {
     }
 }
 
-/// A response as targets hand it on, if it has an end.
+/// Returns a response as targets hand it on, if it has an end.
 fn received(response: http::Response<Body>) -> Result<HttpResponse, String> {
     let (head, body) = response.into_parts();
     let Body::Whole(body) = body else {

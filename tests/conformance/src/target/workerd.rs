@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// The target `workerd`.
+/// Returns the target `workerd`.
 pub(super) fn kind() -> Result<Kind, String> {
     Place::find().map_err(|why| format!("workerd: skipped, {why}"))?;
     Ok(Kind {

@@ -14,7 +14,7 @@ const DEPTH_MAX: usize = 3;
 const ATTEMPTS_MAX: u32 = 16;
 
 impl Generator {
-    /// What happens during one request, `depth` deep inside of others.
+    /// Returns what happens during one request, `depth` deep inside of others.
     pub(super) fn during(&mut self, world: &World, depth: usize) -> Vec<Event> {
         let mut events = Vec::new();
         if self.is(self.mood.faults) {

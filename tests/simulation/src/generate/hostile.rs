@@ -139,7 +139,7 @@ impl Generator {
     }
 }
 
-/// A request to import a document in which a value is another.
+/// Returns a request to import a document in which a value is another.
 fn altered(document: &Value) -> Option<String> {
     let mut document = document.clone();
     let values = document.get_mut("values")?.as_object_mut()?;

@@ -57,19 +57,19 @@ struct Mood {
 }
 
 impl Generator {
-    /// The generator of `seed`.
+    /// Creates the generator of `seed`.
     pub fn new(seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mood = Mood::new(&mut rng);
         Self { rng, mood, sent: Vec::new(), values: 0 }
     }
 
-    /// How storage reads in this world.
+    /// Returns how storage reads in this world.
     pub fn storage(&self) -> Storage {
         self.mood.storage
     }
 
-    /// The next step.
+    /// Returns the next step.
     pub fn step(&mut self, world: &World) -> Step {
         if self.is(self.mood.clock) {
             return Step::ClockMs(self.clock_ms());
@@ -83,7 +83,7 @@ impl Generator {
         self.request(world, 0)
     }
 
-    /// A request, or the ring of a timer.
+    /// Returns a request, or the ring of a timer.
     fn request(&mut self, world: &World, depth: usize) -> Step {
         let session = SESSIONS[self.rng.random_range(0..self.mood.sessions)];
         if self.is(0.03) {
@@ -119,7 +119,7 @@ impl Generator {
         Step::Ask(Box::new(Ask { during, ..ask }))
     }
 
-    /// A request that was sent before, to the letter or with another body.
+    /// Returns a request that was sent before, to the letter or with another body.
     fn again(&mut self) -> Option<Ask> {
         let mut ask = self.sent.choose(&mut self.rng)?.clone();
         if self.is(0.2)
@@ -148,7 +148,7 @@ impl Generator {
         }
     }
 
-    /// A credential of the session: the last, or one that is void.
+    /// Returns a credential of the session: the last, or one that is void.
     fn credential(&mut self, place: &crate::model::Place) -> Option<(u64, u64)> {
         let about = &place.session.as_ref()?.about;
         let (incarnation, epoch) = (about.incarnation, about.credential_epoch);

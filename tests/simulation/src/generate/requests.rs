@@ -18,7 +18,7 @@ pub(super) const ADMIN: usize = 0;
 pub(super) const ORCHESTRATOR: usize = 1;
 
 impl Generator {
-    /// A request, and who sends it.
+    /// Returns a request, and who sends it.
     pub(super) fn call(&mut self, world: &World, session: &str, place: &Place) -> (usize, Value) {
         let Some(model) = place.session.as_deref() else { return self.beginning(world) };
         let ends = if model.about.is_archived { 0.3 } else { self.mood.ends };
@@ -48,7 +48,7 @@ impl Generator {
         if self.is(0.92) { who } else { self.rng.random_range(0..ASKERS.len()) }
     }
 
-    /// What is asked where there is no session.
+    /// Returns what is asked where there is no session.
     fn beginning(&mut self, world: &World) -> (usize, Value) {
         let who = self.who(ADMIN);
         let documents = world.documents();
@@ -64,7 +64,7 @@ impl Generator {
         (self.anyone(), json!({"action": action}))
     }
 
-    /// What ends a session, or moves it.
+    /// Returns what ends a session, or moves it.
     fn ending(&mut self, world: &World, model: &Model) -> Value {
         let documents = world.documents();
         match self.rng.random_range(0..10) {
@@ -128,7 +128,7 @@ impl Generator {
         self.pick(&LABELS).to_owned()
     }
 
-    /// A value that no other has, of up to 9 tokens where 8 are allowed.
+    /// Returns a value that no other has, of up to 9 tokens where 8 are allowed.
     fn value(&mut self, session: &str) -> String {
         self.values += 1;
         let mut value = format!("{MARK}{}{}", &session[..1], self.values);
@@ -148,7 +148,7 @@ impl Generator {
         Value::Object(write)
     }
 
-    /// A write without its action.
+    /// Returns a write without its action.
     fn written(&mut self, session: &str, model: &Model, now: u64, key: &str) -> Map<String, Value> {
         let mut write = Map::new();
         write.insert("key".to_owned(), json!(key));
@@ -225,7 +225,7 @@ impl Generator {
         Value::Object(request)
     }
 
-    /// What is the orchestrator's.
+    /// Returns what is the orchestrator's.
     fn order(&mut self, model: &Model) -> Value {
         let label = self.label(model);
         match self.rng.random_range(0..15) {
@@ -280,7 +280,7 @@ impl Generator {
         request
     }
 
-    /// What operators look at, and what is told of the session itself.
+    /// Returns what operators look at, and what is told of the session itself.
     fn administration(&mut self, model: &Model) -> Value {
         match self.rng.random_range(0..6) {
             0 => json!({"action": "inspect"}),

@@ -12,7 +12,7 @@ const STRATEGIES: [&str; 5] =
 const TERMS: [&str; 3] = ["customer", "order", "item"];
 
 impl Generator {
-    /// A request about rounds, and who sends it.
+    /// Returns a request about rounds, and who sends it.
     pub(super) fn round(&mut self, model: &Model) -> (usize, Value) {
         let is_open = model.rounds.open().is_some();
         let chief = self.who(super::requests::ORCHESTRATOR);
@@ -108,7 +108,7 @@ impl Generator {
         delta
     }
 
-    /// A path, and a value that mostly fits it.
+    /// Returns a path, and a value that mostly fits it.
     fn place(&mut self) -> (String, Value) {
         let term = self.pick(&TERMS);
         let concept = json!(format!("c:{}", self.rng.random_range(0..3)));
@@ -126,7 +126,7 @@ impl Generator {
         }
     }
 
-    /// What a term is to be bound to: mostly the concept, sometimes what none can be.
+    /// Returns what a term is to be bound to: mostly the concept, sometimes what none can be.
     fn bound(&mut self, concept: Value) -> Value {
         match self.rng.random_range(0..24) {
             0 => json!([concept, "c:9"]),

@@ -24,7 +24,7 @@ pub type Done = (Answer, Option<Model>);
 const EXPIRY_MS_MAX: u64 = 315_360_000_000;
 
 impl Model {
-    /// What `command` must answer and what it makes of the session, if it is one that
+    /// Returns what `command` must answer and what it makes of the session, if it is one that
     /// changes what a session holds.
     pub fn change(&self, clock: u64, who: &str, command: &Command) -> Option<Done> {
         Some(match command {
@@ -155,7 +155,7 @@ impl Model {
         (Ok((touched, Reply::Access(Shown { entry, is_readable, is_read_only }))), Some(next))
     }
 
-    /// What is told before any entry is looked at; else whether another request
+    /// Returns what is told before any entry is looked at; else whether another request
     /// was made under this request id.
     fn opening(
         &self,
@@ -195,7 +195,7 @@ impl Model {
         (answer, Some(self))
     }
 
-    /// Who writes must be a participant of a session that is active.
+    /// Returns who writes must be a participant of a session that is active.
     fn check_participant(&self, who: &str) -> Result<(), Code> {
         match who {
             _ if self.about.is_archived => Err(Code::SessionArchived),
@@ -213,7 +213,7 @@ impl Model {
         if may_write && (may_narrow || !is_narrowed) { Ok(()) } else { Err(Code::Forbidden) }
     }
 
-    /// The version that a delete would remove.
+    /// Returns the version that a delete would remove.
     fn check_delete(&self, who: &str, asked: &Delete, is_reused: bool) -> Result<u64, Code> {
         let current = self.entries.get(&asked.key);
         let own = current.map_or_else(Access::default, |it| it.entry.access.clone());
@@ -287,7 +287,7 @@ impl Model {
     }
 }
 
-/// The keys that a command is to change.
+/// Returns the keys that a command is to change.
 fn keys(command: &Command) -> Vec<&Key> {
     match command {
         Command::Write(it) => vec![&it.key],

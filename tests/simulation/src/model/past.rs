@@ -210,20 +210,20 @@ impl Model {
         (answer, (!is_done).then_some(next))
     }
 
-    /// Every version that is kept, where it is kept.
+    /// Returns every version that is kept, where it is kept.
     pub fn kept(&self) -> Vec<Held> {
         let past = self.history.values().flatten().map(|it| &it.held);
         let shots = self.snapshots.iter().flat_map(|it| it.entries.values());
         self.entries.values().chain(past).chain(shots).cloned().collect()
     }
 
-    /// The snapshot of this label.
+    /// Returns the snapshot of this label.
     pub fn shot(&self, label: &Label) -> Result<&Shot, Code> {
         let found = self.snapshots.iter().find(|it| it.info.label == *label);
         found.ok_or(Code::SnapshotNotFound)
     }
 
-    /// Whether `who` may redact.
+    /// Returns whether `who` may redact.
     pub(super) fn check_redactor(&self, who: &str) -> Result<(), Code> {
         if who == "admin" { Ok(()) } else { self.check_orchestrator(who) }
     }

@@ -62,12 +62,12 @@ pub enum Expected {
 pub type Decided = (Expected, Option<Place>);
 
 impl Place {
-    /// The last revision that its sessions had.
+    /// Returns the last revision that its sessions had.
     pub fn latest(&self) -> u64 {
         self.revision + self.offset
     }
 
-    /// What `command` must answer to `asker` at `clock`, and what it makes of the
+    /// Returns what `command` must answer to `asker` at `clock`, and what it makes of the
     /// bucket, in which sessions are called `name`.
     pub fn decide(&self, clock: u64, name: &str, asker: &Asker, command: &Command) -> Decided {
         match command {
@@ -112,7 +112,7 @@ impl Place {
         }
     }
 
-    /// What must be answered to a read that changes nothing.
+    /// Returns what must be answered to a read that changes nothing.
     pub fn read(&self, clock: u64, asker: &Asker, command: &Command) -> Answer {
         let Some(model) = &self.session else { return Err(Code::SessionNotFound) };
         let (view, who) = (model.at(clock), asker.who.as_str());
@@ -154,7 +154,7 @@ impl Place {
         }
     }
 
-    /// Whether the credential that `asker` shows opens the session no more.
+    /// Returns whether the credential that `asker` shows opens the session no more.
     pub fn is_void(&self, asker: &Asker) -> bool {
         let Some(model) = &self.session else { return false };
         let now = (model.about.incarnation, model.about.credential_epoch);
@@ -226,7 +226,7 @@ impl Place {
         (Expected::Exactly(Ok((Revision(next.latest()), reply))), Some(next))
     }
 
-    /// What is to be logged of the commit that made this bucket of `before`.
+    /// Returns what is to be logged of the commit that made this bucket of `before`.
     pub fn made(&self, before: &Self, clock: u64) -> Vec<AuditRecord> {
         match (&self.session, &before.session) {
             (Some(model), _) => model.made(),
@@ -241,7 +241,7 @@ impl Place {
         }
     }
 
-    /// The first instant at which an entry that is stored expires.
+    /// Returns the first instant at which an entry that is stored expires.
     pub fn first_expiry(&self) -> Option<u64> {
         let entries = self.session.iter().flat_map(|it| it.entries.values());
         entries.filter_map(|it| it.entry.expires_at).min().map(|it| it.0)
@@ -249,7 +249,7 @@ impl Place {
 }
 
 impl Expected {
-    /// The codes of the refusals that it may be.
+    /// Returns the codes of the refusals that it may be.
     pub fn codes(&self) -> &[Code] {
         match self {
             Self::Exactly(Err(code)) => std::slice::from_ref(code),
@@ -260,7 +260,7 @@ impl Expected {
 }
 
 impl Model {
-    /// A page of the audit trail.
+    /// Returns a page of the audit trail.
     fn audited(&self, since: u64, limit: u32) -> AuditPage {
         let first = since.max(self.first().0 - 1);
         let last = self.revision.min(first.saturating_add(limit.into()));
@@ -274,7 +274,7 @@ impl Model {
     }
 }
 
-/// The caller that `asker` is.
+/// Returns the caller that `asker` is.
 fn caller(asker: &Asker) -> Caller {
     let (name, keys) = asker.who.split_once(" only ").unwrap_or((&asker.who, ""));
     let keys: Vec<&str> = keys.split(',').filter(|it| !it.is_empty()).collect();
@@ -282,7 +282,7 @@ fn caller(asker: &Asker) -> Caller {
     caller.limited_to(KeyPatterns::parse(&keys).unwrap()).unwrap()
 }
 
-/// The session without what it forgets: versions over its budget, and old request ids.
+/// Returns the session without what it forgets: versions over its budget, and old request ids.
 fn pruned(mut model: Model) -> Model {
     model.keep_to_the_budget();
     let now = model.revision;
@@ -294,7 +294,7 @@ fn pruned(mut model: Model) -> Model {
     model
 }
 
-/// The last revision and the last instant that a document tells of.
+/// Returns the last revision and the last instant that a document tells of.
 fn latest(document: &Portable) -> (u64, u64) {
     let kept = document.snapshots.iter().flat_map(|it| &it.entries);
     let past = document.history.iter();
@@ -316,7 +316,7 @@ fn latest(document: &Portable) -> (u64, u64) {
     last
 }
 
-/// Whether a command names a key or keys with a prefix.
+/// Returns whether a command names a key or keys with a prefix.
 fn has_prefixes(command: &Command) -> bool {
     let keys: Vec<&Key> = match command {
         Command::ListKeys { prefix, .. } => return prefix.is_some(),

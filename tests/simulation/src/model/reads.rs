@@ -24,7 +24,7 @@ use super::state::{Answer, Held, Model, Past, Told, is_like, sees_all};
 
 /// A view of a session at one time: nothing in it has expired.
 impl Model {
-    /// The answer to `list_keys`.
+    /// Returns the answer to `list_keys`.
     pub fn list_keys(&self, who: &str, prefix: Option<&str>) -> Answer {
         let is_asked_for =
             |it: &&Held| prefix.is_none_or(|prefix| it.entry.key.prefix() == Some(prefix));
@@ -38,7 +38,7 @@ impl Model {
         Ok((Revision(self.revision), Reply::Listing(listing)))
     }
 
-    /// The answer to `read`.
+    /// Returns the answer to `read`.
     pub fn read(&self, who: &str, key: &Key) -> Answer {
         let held = self.entries.get(key).ok_or(Code::KeyNotFound)?;
         if self.is_hidden(who, key) {
@@ -47,7 +47,7 @@ impl Model {
         Ok((held.entry.revision, Reply::Entry(self.entry_read(who, held))))
     }
 
-    /// The answer to `read_batch`.
+    /// Returns the answer to `read_batch`.
     pub fn read_batch(&self, who: &str, keys: &[Key]) -> Answer {
         let visible = self.visible(who);
         let found = keys.iter().filter_map(|it| visible.get(it));
@@ -56,7 +56,7 @@ impl Model {
         Ok((Revision(self.revision), Reply::Entries(EntriesRead { entries, missing })))
     }
 
-    /// The answer to `read_history`.
+    /// Returns the answer to `read_history`.
     pub fn read_history(&self, who: &str, key: &Key, versions: &[u64]) -> Answer {
         let current = self.entries.get(key);
         if self.is_hidden(who, key) {
@@ -91,7 +91,7 @@ impl Model {
         Ok((Revision(self.revision), Reply::History(history)))
     }
 
-    /// The answer to `list_snapshots`.
+    /// Returns the answer to `list_snapshots`.
     pub fn list_snapshots(&self) -> Answer {
         let snapshots = Snapshots {
             snapshots: self.snapshots.iter().map(|it| it.info.clone()).collect(),
@@ -100,7 +100,7 @@ impl Model {
         Ok((Revision(self.revision), Reply::Snapshots(snapshots)))
     }
 
-    /// The answer to `read_snapshot`.
+    /// Returns the answer to `read_snapshot`.
     pub fn read_snapshot(&self, who: &str, label: &Label, key: Option<&Key>) -> Answer {
         let shot = self.shot(label)?;
         let entries = self.visible_of(who, &shot.entries);
@@ -115,7 +115,7 @@ impl Model {
         Ok((Revision(self.revision), Reply::SnapshotRead(read)))
     }
 
-    /// The answer to `diff_snapshots`.
+    /// Returns the answer to `diff_snapshots`.
     pub fn diff_snapshots(&self, who: &str, from: &Label, to: Option<&Label>) -> Answer {
         let seen = |entries| self.seen_of(who, entries);
         let old = seen(&self.shot(from)?.entries);
@@ -139,7 +139,7 @@ impl Model {
         Ok((Revision(self.revision), Reply::Diff(read)))
     }
 
-    /// What is known of the session, counted anew.
+    /// Returns what is known of the session, counted anew.
     pub fn show(&self) -> SessionInfo {
         SessionInfo {
             key_count: self.entries.len() as u32,
@@ -163,7 +163,7 @@ impl Model {
         Ok((Revision(self.revision), Reply::Inspection(Box::new(inspection))))
     }
 
-    /// A page of changes: what must be told, and what may be.
+    /// Returns a page of changes: what must be told, and what may be.
     pub fn changes(
         &self,
         who: &str,
@@ -205,34 +205,34 @@ impl Model {
         Ok((page, musts))
     }
 
-    /// What the last commit did.
+    /// Returns what the last commit did.
     pub fn made(&self) -> Vec<AuditRecord> {
         let last = |it: &AuditRecord| it.revision.0 == self.revision;
         self.audit().into_iter().filter(last).collect()
     }
 
-    /// All that was done.
+    /// Returns all that was done.
     pub fn audit(&self) -> Vec<AuditRecord> {
         self.changes.iter().map(|it| it.record.clone()).collect()
     }
 
-    /// The revision of the session's first change.
+    /// Returns the revision of the session's first change.
     pub fn first(&self) -> Revision {
         self.changes[0].record.revision
     }
 
-    /// The first revision that the change feed goes back to.
+    /// Returns the first revision that the change feed goes back to.
     pub fn first_of_feed(&self) -> Revision {
         let kept = u64::from(self.config().retention.changes_max);
         Revision((self.revision + 1).saturating_sub(kept)).max(self.first())
     }
 
-    /// The entries that `who` may read.
+    /// Returns the entries that `who` may read.
     fn visible(&self, who: &str) -> BTreeMap<Key, &Held> {
         self.visible_of(who, &self.entries)
     }
 
-    /// What `who` sees of `entries`, if not the values.
+    /// Returns what `who` sees of `entries`, if not the values.
     fn seen_of<'a>(&self, who: &str, entries: &'a BTreeMap<Key, Held>) -> BTreeMap<Key, &'a Held> {
         if sees_all(who) {
             return entries.iter().map(|(key, held)| (key.clone(), held)).collect();
@@ -240,7 +240,7 @@ impl Model {
         self.visible_of(who, entries)
     }
 
-    /// What `who` may read of `entries`: what was readable then, and is not hidden
+    /// Returns what `who` may read of `entries`: what was readable then, and is not hidden
     /// now.
     fn visible_of<'a>(
         &self,
@@ -276,7 +276,7 @@ impl Model {
     }
 }
 
-/// How `who` is refused a value that is closed to it.
+/// Returns how `who` is refused a value that is closed to it.
 fn hidden(who: &str) -> Code {
     if sees_all(who) { Code::Forbidden } else { Code::KeyNotFound }
 }

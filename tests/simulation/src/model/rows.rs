@@ -63,7 +63,7 @@ pub fn check(rows: &Rows, session: Option<&Model>) -> Result<(), String> {
     same("others", rows.keys().filter(is_other).cloned(), others.map(|(row, _)| row.to_owned()))
 }
 
-/// Whether there are just those rows that must be.
+/// Checks that there are just those rows that must be.
 fn same(
     what: &str,
     stored: impl IntoIterator<Item = String>,
@@ -79,7 +79,7 @@ fn same(
     Err(format!("rows of {what}: missing {missing:?}, left over {orphaned:?}"))
 }
 
-/// How much history there is, counted anew.
+/// Returns how much history there is, counted anew.
 pub fn history(model: &Model) -> HistoryUse {
     let all = || model.history.values().flatten();
     HistoryUse {

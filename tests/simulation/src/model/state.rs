@@ -84,7 +84,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// A session that begins at `revision`, of which this is known.
+    /// Creates a session that begins at `revision`, of which this is known.
     pub fn new(about: SessionInfo, revision: u64, action: AuditAction) -> Self {
         let mut model = Self {
             clock: about.changed_at.0,
@@ -101,18 +101,18 @@ impl Model {
         model
     }
 
-    /// What it was created with.
+    /// Returns what it was created with.
     pub fn config(&self) -> &Config {
         &self.about.config
     }
 
-    /// The instant that is recorded of a change: the clock's, but never before the
+    /// Returns the instant that is recorded of a change: the clock's, but never before the
     /// last change.
     pub fn now(&self, clock: u64) -> u64 {
         clock.max(self.about.changed_at.0)
     }
 
-    /// The session as it is at this time: what expired is an earlier version.
+    /// Creates the session as it is at this time: what expired is an earlier version.
     #[must_use]
     pub fn at(&self, clock: u64) -> Self {
         let mut view = self.swept(clock);
@@ -131,7 +131,7 @@ impl Model {
         view
     }
 
-    /// The session with a change begun in it, before what the change does: what
+    /// Creates the session with a change begun in it, before what the change does: what
     /// expired is gone for good.
     #[must_use]
     pub fn begun(&self, clock: u64) -> Self {
@@ -190,7 +190,7 @@ impl Model {
         }
     }
 
-    /// How what ends in this change ends.
+    /// Returns how what ends in this change ends.
     fn end(&self, who: &str, how: EndedHow) -> Ended {
         let (at, by) = (self.about.changed_at, participant(who));
         Ended { how, at, by, revision: Revision(self.revision) }
@@ -247,42 +247,42 @@ impl Model {
         Rc::make_mut(self.changes.last_mut().unwrap()).record.round = Some(round);
     }
 
-    /// Whether `who` may read an entry with these lists.
+    /// Returns whether `who` may read an entry with these lists.
     pub fn may_read(&self, who: &str, key: &Key, access: &Access) -> bool {
         let mut lists = self.lists(key, access);
         who == "admin" || is_granted(who, key) && lists.all(|it| has(&it.readable_by, who))
     }
 
-    /// Whether `who` may write an entry with these lists.
+    /// Returns whether `who` may write an entry with these lists.
     pub fn may_write(&self, who: &str, key: &Key, access: &Access) -> bool {
         let may = |it: &Access| has(&it.readable_by, who) && has(&it.writable_by, who);
         who != "admin" && is_granted(who, key) && self.lists(key, access).all(may)
     }
 
-    /// Whether `who` sees what is there under a key with these lists, if not its value.
+    /// Returns whether `who` sees what is there under a key with these lists, if not its value.
     pub fn may_see(&self, who: &str, key: &Key, access: &Access) -> bool {
         sees_all(who) || self.may_read(who, key, access)
     }
 
-    /// All the lists that hold for a key: its own, and those of the rules.
+    /// Returns all the lists that hold for a key: its own, and those of the rules.
     fn lists<'a>(&'a self, key: &'a Key, own: &'a Access) -> impl Iterator<Item = &'a Access> {
         let rules = self.config().access.iter();
         let rules = rules.filter(|it| is_like(it.keys.as_str(), key.as_str()));
         std::iter::once(own).chain(rules.map(|it| &it.access))
     }
 
-    /// Whether what is there under `key` is hidden from `who`.
+    /// Returns whether what is there under `key` is hidden from `who`.
     pub fn is_hidden(&self, who: &str, key: &Key) -> bool {
         let current = self.entries.get(key);
         current.is_some_and(|it| !self.may_read(who, key, &it.entry.access))
     }
 
-    /// The sum of the sizes of all values.
+    /// Returns the sum of the sizes of all values.
     pub fn tokens(&self) -> u32 {
         self.entries.values().map(|it| it.entry.value_tokens.0).sum()
     }
 
-    /// A session that came out of a document at `revision`.
+    /// Creates a session that came out of a document at `revision`.
     pub fn of(document: Portable, about: SessionInfo, revision: u64) -> Self {
         let mut model = Self::new(about, revision, AuditAction::ImportSession);
         let Portable { values, rounds, .. } = document;
@@ -304,7 +304,7 @@ impl Model {
         model
     }
 
-    /// The session outside of any storage.
+    /// Returns the session outside of any storage.
     pub fn portable(&self) -> Portable {
         let entry = |it: &Held| it.entry.clone();
         let past = self.history.values().flatten();
@@ -333,39 +333,39 @@ impl Model {
     }
 }
 
-/// The name of the participant that `who` is, without the keys it is limited to.
+/// Returns the name of the participant that `who` is, without the keys it is limited to.
 pub fn name(who: &str) -> &str {
     who.split_once(" only ").map_or(who, |(name, _)| name)
 }
 
-/// The place of the last version that another wrote than who ended the newest.
+/// Returns the place of the last version that another wrote than who ended the newest.
 fn last_of_another(past: &[Past]) -> Option<usize> {
     let hand = &past.last()?.ended.by;
     past.iter().rposition(|it| it.held.entry.written_by != *hand)
 }
 
-/// Whether `who` sees the metadata of every entry.
+/// Returns whether `who` sees the metadata of every entry.
 pub fn sees_all(who: &str) -> bool {
     ["admin", "orchestrator"].contains(&who)
 }
 
-/// The participant that `who` is.
+/// Returns the participant that `who` is.
 pub fn participant(who: &str) -> Participant {
     Participant::parse(name(who)).unwrap()
 }
 
-/// Whether the credential of `who` is for `key`.
+/// Returns whether the credential of `who` is for `key`.
 pub fn is_granted(who: &str, key: &Key) -> bool {
     let only = who.split_once(" only ");
     only.is_none_or(|(_, keys)| keys.split(',').any(|it| is_like(it, key.as_str())))
 }
 
-/// Whether one of the patterns means `who`.
+/// Returns whether one of the patterns means `who`.
 fn has(list: &Participants, who: &str) -> bool {
     list.patterns().any(|it| is_like(it, name(who)))
 }
 
-/// Whether `text` is `pattern`, or begins as it does up to its `*`. The scripts
+/// Returns whether `text` is `pattern`, or begins as it does up to its `*`. The scripts
 /// have no other patterns.
 pub fn is_like(pattern: &str, text: &str) -> bool {
     match pattern.strip_suffix('*') {

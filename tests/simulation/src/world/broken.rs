@@ -37,7 +37,7 @@ impl World {
         }
     }
 
-    /// The answer as it is told where something is broken on purpose.
+    /// Returns the answer as it is told where something is broken on purpose.
     pub(super) fn broken(
         &self,
         ask: &Ask,
@@ -115,7 +115,7 @@ impl World {
         }
     }
 
-    /// The answer of a core that finds a failed condition met by the value that is there.
+    /// Returns the answer of a core that finds a failed condition met by the value that is there.
     fn settled(&self, ask: &Ask, failure: &Failure) -> Option<Reply> {
         let Request::Call(call) = &ask.request else { return None };
         let place = self.place(&ask.session);

@@ -69,7 +69,7 @@ impl SimBucket<'_> {
         self.instance.world
     }
 
-    /// What becomes of a call, if it is not to be answered as it should.
+    /// Returns what becomes of a call, if it is not to be answered as it should.
     fn fault(&self, call: Call) -> Option<Fault> {
         let fault = self.instance.call(call);
         if fault == Some(Fault::Disconnect) {
@@ -101,7 +101,7 @@ impl SimBucket<'_> {
         ReadError::Moved
     }
 
-    /// The rows that are read: where nothing tells that they moved, those of now.
+    /// Returns the rows that are read: where nothing tells that they moved, those of now.
     fn rows(&self) -> Option<MemoryBucket> {
         let is_torn = self.world().canary == Some(Canary::TearsReads);
         let name = format!("session/{}", self.instance.session);
@@ -146,7 +146,7 @@ impl SimBucket<'_> {
         self.inner.commit(expected, changes)
     }
 
-    /// Whether it closes a round in which something nests deep.
+    /// Returns whether it closes a round in which something nests deep.
     fn closes_what_is_deep(&self) -> bool {
         let closes = matches!(&self.instance.command, Some(Command::Rounds(RoundsCommand::Close(it))) if !it.discards);
         let deltas = self.opened.session.iter().filter_map(|it| it.rounds.open());

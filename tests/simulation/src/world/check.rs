@@ -162,7 +162,7 @@ impl World {
         }
     }
 
-    /// What the model says of the state and the time that an instance decided on, which
+    /// Returns what the model says of the state and the time that an instance decided on, which
     /// answered with `code`, and the state after it. `None` when something is wrong already.
     fn expected(
         &self,
@@ -218,7 +218,7 @@ impl World {
         self.fail("answer", format!("{what}: {} {}", ask.who(), call_of(ask)));
     }
 
-    /// What is no request is refused as what it is, unless the credential is void.
+    /// Returns what is no request is refused as what it is, unless the credential is void.
     fn settle_raw(&self, instance: &Instance<'_>, ask: &Ask, refused: &str, code: &str) -> String {
         let place = instance.opened.borrow().clone().unwrap_or_default();
         let is_void = place.is_void(&instance.asker);
@@ -231,7 +231,7 @@ impl World {
         must.to_owned()
     }
 
-    /// What was committed was logged, each thing once; nothing else was.
+    /// Checks that what was committed was logged, each thing once, and nothing else.
     fn check_log(&self, instance: &Instance<'_>) {
         let made = match &*instance.committed.borrow() {
             Some(committed) if committed.is_told => sorted(&committed.records),
@@ -250,7 +250,7 @@ impl World {
         }
     }
 
-    /// A timer that is set by an answer never rings too late.
+    /// Returns a timer that is set by an answer never rings too late.
     fn check_timer(
         &self,
         instance: &Instance<'_>,
@@ -315,7 +315,7 @@ impl World {
 }
 
 impl Asker {
-    /// The participant, without the keys it is limited to.
+    /// Returns the participant, without the keys it is limited to.
     pub(super) fn name(&self) -> &str {
         self.who.split_once(" only ").map_or(&self.who, |(name, _)| name)
     }

@@ -85,7 +85,7 @@ impl World {
         }
     }
 
-    /// The revisions of the audit trail, as they are stored.
+    /// Returns the revisions of the audit trail, as they are stored.
     fn audited(&self, session: &str) -> BTreeSet<u64> {
         use shared_context_core::port::{Bucket as _, Kv as _};
         let bucket = self.kv.borrow().open(&format!("session/{session}"));
@@ -94,7 +94,7 @@ impl World {
         rows.filter_map(|(row, _)| u64::from_str_radix(row.get(2..)?, 16).ok()).collect()
     }
 
-    /// The keys that requests on the session may name.
+    /// Returns the keys that requests on the session may name.
     fn keys(&self, session: &str) -> Vec<&'static str> {
         let place = self.place(session);
         let allows = place.session.as_ref().is_none_or(|it| it.config().allows_prefixes);

@@ -131,7 +131,7 @@ impl<'w> Instance<'w> {
         fault
     }
 
-    /// A value that the request tells, for who lets it slip.
+    /// Returns a value that the request tells, for who lets it slip.
     fn value(&self) -> Option<Line> {
         let Some(Command::Write(write)) = &self.command else { return None };
         write.value.contains(MARK).then(|| Line::parse("reason", &write.value).ok())?

@@ -100,7 +100,7 @@ pub struct World {
 }
 
 impl World {
-    /// A world in which nothing has happened.
+    /// Creates a world in which nothing has happened.
     pub fn new(storage: Storage, canary: Option<Canary>) -> Self {
         Self {
             storage,
@@ -155,12 +155,12 @@ impl World {
         self.step.set(self.step.get() + 1);
     }
 
-    /// What is wrong.
+    /// Returns what is wrong.
     pub fn flaw(&self) -> Option<Flaw> {
         self.flaw.borrow().clone()
     }
 
-    /// What happened.
+    /// Returns what happened.
     pub fn counts(&self) -> Counts {
         self.counts.borrow().clone()
     }
@@ -170,22 +170,22 @@ impl World {
         run::hex(self.digest.borrow().clone())
     }
 
-    /// A bucket as it must be.
+    /// Returns a bucket as it must be.
     pub fn place(&self, session: &str) -> Rc<Place> {
         self.truths.borrow().get(session).map(|it| it.now.clone()).unwrap_or_default()
     }
 
-    /// The time, in milliseconds.
+    /// Returns the time, in milliseconds.
     pub fn now(&self) -> u64 {
         self.now.get()
     }
 
-    /// The documents that were exported last.
+    /// Returns the documents that were exported last.
     pub fn documents(&self) -> Vec<Value> {
         self.documents.borrow().clone()
     }
 
-    /// What was asked, and must be answered.
+    /// Returns what was asked, and must be answered.
     pub fn told(&self) -> Vec<Told> {
         self.told.borrow().clone()
     }

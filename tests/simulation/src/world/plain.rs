@@ -12,7 +12,7 @@ use shared_context_core::{
 
 use crate::model::Expected;
 
-/// What must be answered, as far as there is one right form of it.
+/// Returns what must be answered, as far as there is one right form of it.
 pub(super) fn promise(expected: &Expected) -> Result<Value, String> {
     let (revision, reply) = match expected {
         Expected::Exactly(Err(code)) => return Err(code.as_str().to_owned()),
@@ -32,12 +32,12 @@ pub(super) fn promise(expected: &Expected) -> Result<Value, String> {
     Ok(told)
 }
 
-/// Whether a reply says that nothing asked for changed.
+/// Returns whether a reply says that nothing asked for changed.
 pub(super) fn is_unchanged(body: &Value) -> bool {
     body.get("unchanged") == Some(&Value::Bool(true))
 }
 
-/// A reply as far as the model knows of it: without warnings, and what has no order
+/// Returns a reply as far as the model knows of it: without warnings, and what has no order
 /// of its own in one.
 pub(super) fn plain(body: &Value) -> Value {
     let mut body = body.clone();
@@ -59,7 +59,7 @@ pub(super) fn plain(body: &Value) -> Value {
     body
 }
 
-/// What one commit did has no order of its own, and of a redaction it is told which
+/// Returns what one commit did has no order of its own, and of a redaction it is told which
 /// key it was of, not of which of its versions.
 fn plain_records(records: &[Value]) -> Vec<Value> {
     let plain = |record: &Value| {
@@ -77,7 +77,7 @@ fn plain_records(records: &[Value]) -> Vec<Value> {
     all
 }
 
-/// Whether what must be told is told, and nothing that may not be.
+/// Returns whether what must be told is told, and nothing that may not be.
 pub(super) fn is_page(
     revision: Revision,
     page: &ChangesPage,

@@ -119,7 +119,7 @@ impl Pair {
         }
     }
 
-    /// What a change must answer, and what the session is after it.
+    /// Returns what a change must answer, and what the session is after it.
     fn expected(&self, who: &str, command: &Command) -> Done {
         let expected = self.model.change(self.host.now.get(), who, command);
         expected.unwrap_or_else(|| panic!("{command:?} is no change"))
@@ -227,7 +227,7 @@ impl Pair {
         }
     }
 
-    /// What must be told is told, what may not be is not, in order.
+    /// Compares the changes that are reported, in order.
     fn compare_changes(
         &self,
         view: &Model,
@@ -298,7 +298,7 @@ impl Pair {
         }
     }
 
-    /// What only operators see.
+    /// Compares what only operators see.
     fn compare_operators(&self, view: &Model) {
         assert_eq!(*self.export(), view.portable());
         let answer = told(self.host.ask("admin", &Command::Inspect));
@@ -350,7 +350,7 @@ fn created(host: &TestHost, config: &Config) -> Model {
     Model::new(*about, outcome.revision.0, AuditAction::CreateSession)
 }
 
-/// What was answered, as far as the model knows of it.
+/// Returns what was answered, as far as the model knows of it.
 fn told(answer: Result<Outcome, Error>) -> Answer {
     let Outcome { revision, mut reply, .. } = answer.map_err(|err| err.code())?;
     match &mut reply {

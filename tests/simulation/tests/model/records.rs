@@ -15,7 +15,7 @@ pub(crate) fn check_order(records: &[AuditRecord]) {
     assert!(records.is_sorted_by(in_order), "{records:?}");
 }
 
-/// What one commit did has no order of its own, and of a redaction it is told
+/// Returns what one commit did has no order of its own, and of a redaction it is told
 /// which key it was of, not of which of its versions.
 pub(crate) fn sorted(records: &[AuditRecord]) -> Vec<AuditRecord> {
     let mut plain: Vec<_> = records.iter().map(plain).collect();
@@ -23,7 +23,7 @@ pub(crate) fn sorted(records: &[AuditRecord]) -> Vec<AuditRecord> {
     plain
 }
 
-/// A record as far as the model knows of it.
+/// Returns a record as far as the model knows of it.
 pub(crate) fn plain(record: &AuditRecord) -> AuditRecord {
     let mut plain = record.clone();
     if let (AuditAction::Redact, Some(entry)) = (record.action, &mut plain.entry) {

@@ -142,7 +142,7 @@ impl Lists {
 }
 
 impl Ask {
-    /// The command it is, asked at `now` of a session that is as `model`.
+    /// Returns the command it is, asked at `now` of a session that is as `model`.
     pub(crate) fn command(&self, model: &Model, now: u64) -> Command {
         let request_id = |id: &Option<u8>| id.map(|id| RequestId::parse(&id.to_string()).unwrap());
         match self {
@@ -327,7 +327,7 @@ fn ask() -> impl Strategy<Value = Ask> {
     ]
 }
 
-/// What is mostly the orchestrator's.
+/// Returns what is mostly the orchestrator's.
 fn order() -> impl Strategy<Value = Ask> {
     prop_oneof![
         5 => (0..LABELS.len(), any::<bool>()).prop_map(|(it, note)| Ask::TakeSnapshot(it, note)),

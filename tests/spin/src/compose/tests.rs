@@ -16,14 +16,14 @@ const PACKAGES: &str = "
     }
 ";
 
-/// What serves HTTP and asks for the number.
+/// Returns what serves HTTP and asks for the number.
 fn app() -> Vec<u8> {
     let world = "import made:up/number@0.1.0; export wasi:http/incoming-handler@0.2.0;";
     let wit = format!("package test:app; world it {{ {world} }} {PACKAGES}");
     component(&wit, Code::Ask("made:up/number@0.1.0", "tell", 42))
 }
 
-/// What tells it.
+/// Returns what tells it.
 fn answering(world: &str, code: Code<'_>) -> Vec<u8> {
     let wit = format!("package test:dependency; world it {{ {world} }} {PACKAGES}");
     component(&wit, code)

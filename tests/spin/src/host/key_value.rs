@@ -42,7 +42,7 @@ pub struct Store {
 type Answer<T> = wasmtime::Result<Result<T, Error>>;
 
 impl Stores {
-    /// Those kept in `file`.
+    /// Creates those kept in `file`.
     pub(crate) fn new(file: PathBuf) -> Self {
         Self { file, open: Mutex::default() }
     }

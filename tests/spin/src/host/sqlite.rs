@@ -175,7 +175,7 @@ fn read(value: ValueRef<'_>) -> Result<Value, Error> {
     })
 }
 
-/// What Spin counts a value as.
+/// Returns what Spin counts a value as.
 fn size(value: &Value) -> usize {
     size_of::<Value>()
         + match value {

@@ -47,12 +47,12 @@ impl Instances {
         Self::new(&["default"], &["default"])
     }
 
-    /// What a fresh instance does.
+    /// Returns what a fresh instance does.
     fn with<T>(&self, work: impl AsyncFnOnce(Host) -> T) -> T {
         self.runtime.block_on(work(Host::new(Arc::clone(&self.component))))
     }
 
-    /// What `statement` in a fresh instance is answered; `None` when the instance ended.
+    /// Returns what `statement` in a fresh instance is answered; `None` when the instance ended.
     fn sql(&self, statement: &str, parameters: Vec<Value>) -> Option<Result<QueryResult, Error>> {
         self.with(async |mut host| {
             let connection = sqlite::open(&mut host, "default").await.unwrap();

@@ -138,7 +138,7 @@ fn start(stage: &Stage, over: Over, folder: &tempfile::TempDir) -> App {
     app
 }
 
-/// What is stored in `template`, for one more start.
+/// Returns what is stored in `template`, for one more start.
 fn copy(template: &tempfile::TempDir) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for file in fs::read_dir(template).unwrap() {

@@ -36,7 +36,7 @@ impl Prepared {
         Self { credential: orchestrator.credential().to_owned(), document }
     }
 
-    /// When nothing was there.
+    /// Returns when nothing was there.
     pub(crate) fn nothing() -> Self {
         Self { credential: String::new(), document: Vec::new() }
     }

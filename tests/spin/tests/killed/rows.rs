@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags};
 /// A row: of which table, and what is in it.
 pub(crate) type Row = (String, Vec<String>);
 
-/// All rows of the databases in `folder` that are ours. A table without rows is like
+/// Returns all rows of the databases in `folder` that are ours. A table without rows is like
 /// none: who makes the tables changes nothing.
 pub(crate) fn rows(folder: &Path) -> BTreeSet<Row> {
     let files = ["sqlite_db.db", "sqlite_key_value.db"].map(|it| folder.join(it));

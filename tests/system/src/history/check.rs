@@ -98,7 +98,7 @@ impl<'h> Prepared<'h> {
         Self { history, claims: Arc::new(claims), sent_again: sent.into_keys().collect(), repeated }
     }
 
-    /// Whether some order explains all that was answered up to the moment `until`.
+    /// Returns whether some order explains all that was answered up to the moment `until`.
     fn explains(&self, until: u64) -> bool {
         let mut actions = Vec::new();
         let mut unknown = Vec::new();
@@ -142,7 +142,7 @@ impl<'h> Prepared<'h> {
     }
 }
 
-/// The revision that somebody was told who asked when all others had been answered, if
+/// Returns the revision that somebody was told who asked when all others had been answered, if
 /// somebody did.
 fn last_revision(history: &History) -> Option<u64> {
     let answered = history.operations.iter().filter_map(|it| Some((it.asked, it.told.as_ref()?)));

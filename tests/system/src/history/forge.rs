@@ -45,7 +45,7 @@ impl Lie {
         Self::ConditionMet,
     ];
 
-    /// The workload that shows it.
+    /// Returns the workload that shows it.
     pub fn workload(self) -> Workload {
         if self == Self::ConditionMet { Workload::Lock } else { Workload::Distinct }
     }
@@ -106,12 +106,12 @@ impl Forger {
         Self { url: own, shared }
     }
 
-    /// A client of it who shows `credential`.
+    /// Returns a client of it who shows `credential`.
     pub fn client(&self, credential: &str) -> Client {
         Client::new(&self.url, credential)
     }
 
-    /// How often it lied.
+    /// Returns how often it lied.
     pub fn lies(&self) -> usize {
         self.shared.lies.load(Ordering::SeqCst)
     }
@@ -215,7 +215,7 @@ impl Shared {
         }
     }
 
-    /// Whether it lies about the request at hand.
+    /// Returns whether it lies about the request at hand.
     fn lies_now(&self) -> bool {
         let is_lie = self.chances.fetch_add(1, Ordering::SeqCst) % ONE_IN == ONE_IN - 1;
         self.lies.fetch_add(usize::from(is_lie), Ordering::SeqCst);
@@ -238,7 +238,7 @@ fn pass(client: &Client, asked: &Asked, body: &[u8]) -> Reply {
 }
 
 impl Asked {
-    /// The next request; `None` when there is none.
+    /// Returns the next request; `None` when there is none.
     fn read(stream: &mut BufReader<TcpStream>) -> Option<Self> {
         let mut line = String::new();
         stream.read_line(&mut line).ok().filter(|it| *it > 0)?;

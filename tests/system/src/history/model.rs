@@ -188,7 +188,7 @@ impl Specification for Session {
 }
 
 impl State {
-    /// What comes of a change that may have happened here; `None` when it has not, or
+    /// Returns what comes of a change that may have happened here; `None` when it has not, or
     /// nobody can tell. What nobody was told of can as well happen after all else.
     fn perhaps(&self, request: &Request, claims: &Claims) -> Option<Self> {
         if self.is_over {

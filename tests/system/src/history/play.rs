@@ -46,7 +46,7 @@ pub struct Plan {
     pub kills: usize,
 }
 
-/// The seeds of so many histories as `SHARED_CONTEXT_HISTORIES` says, or `default`; from
+/// Returns the seeds of so many histories as `SHARED_CONTEXT_HISTORIES` says, or `default`; from
 /// `SHARED_CONTEXT_HISTORY_SEED` on, or from one that is new each time.
 pub fn seeds(default: u64) -> Range<u64> {
     let number = |name: &str| env::var(name).ok().and_then(|it| it.parse::<u64>().ok());

@@ -35,7 +35,7 @@ pub(super) enum Asked {
 }
 
 impl Player {
-    /// The `nth` client, who shows `credential` and asks what `chooser` chooses.
+    /// Creates the `nth` client, who shows `credential` and asks what `chooser` chooses.
     pub(super) fn new(nth: usize, credential: String, chooser: Chooser) -> Self {
         Self { nth, credential, client: None, chooser }
     }
@@ -44,12 +44,12 @@ impl Player {
         self.nth
     }
 
-    /// What it asks next; `wish` numbers its changes.
+    /// Returns what it asks next; `wish` numbers its changes.
     pub(super) fn next(&mut self, wish: impl FnOnce() -> u64) -> Request {
         self.chooser.next(wish)
     }
 
-    /// What it asks after `request` was not answered.
+    /// Returns what it asks after `request` was not answered.
     pub(super) fn again(&mut self, request: &Request) -> Option<Request> {
         self.chooser.again(request)
     }
@@ -112,7 +112,7 @@ fn send(client: &Client, request: &Request) -> Asked {
     }
 }
 
-/// Where to put an entry that is written under a revision: every other is asked for by
+/// Returns where to put an entry that is written under a revision: every other is asked for by
 /// header.
 fn by_header(request: &Request) -> Option<(String, u64, Option<String>)> {
     let Request::Change(change) = request else { return None };
@@ -171,7 +171,7 @@ fn conditional(mut body: Value, condition: Condition) -> Value {
     body
 }
 
-/// What `answer` says of `request`, which was carried out.
+/// Returns what `answer` says of `request`, which was carried out.
 fn done(request: &Request, answer: &Value) -> Answer {
     let revision = || number(answer, "revision");
     let list = |name: &str| answer[name].as_array().unwrap().iter();
@@ -221,7 +221,7 @@ fn entry(answer: &Value) -> Entry {
     }
 }
 
-/// The text of the value of a change: its number, and something that takes room.
+/// Returns the text of the value of a change: its number, and something that takes room.
 fn value_of(request: &Request) -> String {
     let Request::Change(change) = request else { return String::new() };
     // The same value is the same, byte for byte.
@@ -229,7 +229,7 @@ fn value_of(request: &Request) -> String {
     format!("w{} {}", change.value, "x".repeat(fill))
 }
 
-/// The memory tool's command to insert a line at the beginning of the file of `key`.
+/// Returns the memory tool's command to insert a line at the beginning of the file of `key`.
 fn insertion(key: Key) -> Value {
     let path = format!("/memories/{}", name(key));
     json!({"command": "insert", "path": path, "insert_line": 0, "insert_text": LINE})
@@ -251,7 +251,7 @@ fn key(name: &Value) -> Key {
     name.as_str().unwrap().strip_prefix("key_").unwrap().parse().unwrap()
 }
 
-/// The key that a refusal is about: it says so where there are several.
+/// Returns the key that a refusal is about: it says so where there are several.
 fn refused_key(request: &Request, error: &Value) -> Key {
     match (request, &error["key"]) {
         (Request::Read(key), _) => *key,

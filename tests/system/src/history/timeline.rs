@@ -13,7 +13,7 @@ const BEFORE_MAX: usize = 6;
 /// How many operations are shown that nobody was told of before the answer came.
 const DURING_MAX: usize = 16;
 
-/// The history around the operation `offending`, whose answer, the `nth`, is the first
+/// Returns the history around the operation `offending`, whose answer, the `nth`, is the first
 /// that nothing explains.
 pub(super) fn of(history: &History, offending: usize, nth: usize) -> String {
     let offender = &history.operations[offending];
@@ -77,7 +77,7 @@ fn line(text: &mut String, operation: &Operation) {
 }
 
 impl Request {
-    /// The keys it names; none: all.
+    /// Returns the keys it names; none: all.
     fn keys(&self) -> Vec<Key> {
         match self {
             Self::Read(key) | Self::Insert(key) => vec![*key],

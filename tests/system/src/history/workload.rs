@@ -26,7 +26,7 @@ pub enum Workload {
 }
 
 impl Workload {
-    /// How often the server is to be killed, where `usual` is how often it is elsewhere.
+    /// Returns how often the server is to be killed, where `usual` is how often it is elsewhere.
     ///
     /// Nothing tells two inserts of unknown outcome apart, so that the search for an order
     /// would try each set of them: where the memory tool is used, no server is killed.
@@ -34,7 +34,7 @@ impl Workload {
         if self == Self::Memory { 0 } else { usual }
     }
 
-    /// The participant that the `nth` client is.
+    /// Returns the participant that the `nth` client is.
     pub(super) fn participant(self, nth: usize) -> String {
         match self {
             Self::Distinct => format!("subagent:{nth}"),
@@ -73,7 +73,7 @@ impl Seen {
 struct Chance(u64);
 
 impl Chance {
-    /// A number below `end`.
+    /// Returns a number below `end`.
     fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;

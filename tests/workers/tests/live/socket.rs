@@ -28,7 +28,7 @@ impl Socket {
             .unwrap_or_else(|(status, body)| panic!("no socket: {status} {body}"))
     }
 
-    /// The same; the error is the status and the body of a refusal.
+    /// Returns the same; the error is the status and the body of a refusal.
     pub(crate) fn try_open(
         client: &Client,
         session: &str,
@@ -54,7 +54,7 @@ impl Socket {
         }
     }
 
-    /// The next message; `None` when the socket is closed before.
+    /// Returns the next message; `None` when the socket is closed before.
     pub(crate) fn next(&mut self) -> Option<Value> {
         loop {
             match self.socket.read() {
@@ -73,13 +73,13 @@ impl Socket {
         }
     }
 
-    /// The next message, which must come.
+    /// Returns the next message, which must come.
     #[track_caller]
     pub(crate) fn message(&mut self) -> Value {
         self.next().unwrap_or_else(|| panic!("the socket is closed: {:?}", self.closed))
     }
 
-    /// The next message, which must be a change; its revision.
+    /// Returns the next message, which must be a change; its revision.
     #[track_caller]
     pub(crate) fn revision(&mut self) -> u64 {
         let message = self.message();

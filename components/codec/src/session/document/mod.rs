@@ -141,7 +141,7 @@ impl Form for ConfigItem {
 }
 
 impl DocumentForm {
-    /// The document of a session.
+    /// Creates the document of a session.
     pub(crate) fn new(it: &Portable) -> Self {
         let mut values = Values::default();
         let mut item = |entry: &Entry| {
@@ -348,7 +348,7 @@ pub(crate) fn parse(document: &str) -> Result<Portable, Error> {
     form.into_portable()
 }
 
-/// The digest of the canonical JSON (RFC 8785) of `item`.
+/// Returns the digest of the canonical JSON (RFC 8785) of `item`.
 fn digest(item: &impl Serialize) -> String {
     // Plain data always has a JSON form. Canonical is made of that: to write each type
     // of item canonically would take as much code again as to write it.

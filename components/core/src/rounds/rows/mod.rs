@@ -26,7 +26,7 @@ pub(crate) const ROUNDS: &str = "r/head";
 /// The rows of what participants have proposed to the round that is open.
 pub(crate) const SHARES: &str = "r/p/";
 
-/// The row of what `participant` has proposed to the round that is open.
+/// Returns the row of what `participant` has proposed to the round that is open.
 pub(crate) fn share_row(participant: &Participant) -> String {
     format!("{SHARES}{participant}")
 }
@@ -34,23 +34,23 @@ pub(crate) fn share_row(participant: &Participant) -> String {
 /// The row of how many bytes each of the last rounds that ended takes, oldest first.
 pub(crate) const ROUND_SIZES: &str = "r/sizes";
 
-/// The row of the state that `round` made.
+/// Returns the row of the state that `round` made.
 pub(crate) fn state_row(round: u64) -> String {
     format!("r/s/{round:016x}")
 }
 
-/// The rows of the deltas of `round`.
+/// Returns the rows of the deltas of `round`.
 pub(crate) fn delta_rows(round: u64) -> String {
     format!("r/d/{round:016x}/")
 }
 
-/// The row of deltas of `round` that were proposed together, the first of them
+/// Returns the row of deltas of `round` that were proposed together, the first of them
 /// with this sequence.
 pub(crate) fn delta_row(round: u64, first: u32) -> String {
     format!("{}{first:016x}", delta_rows(round))
 }
 
-/// The row of how `round` ended.
+/// Returns the row of how `round` ended.
 pub(crate) fn ended_row(round: u64) -> String {
     format!("r/c/{round:016x}")
 }

@@ -361,18 +361,18 @@ fn stored_path(steps: Vec<StepRecord>) -> Result<Path, Error> {
     path.ok_or_else(|| damaged("a path into no member of the state"))
 }
 
-/// That of `all` which has this name.
+/// Returns that of `all` which has this name.
 fn named<T: Copy>(all: &[T], name_of: fn(T) -> &'static str, name: &str) -> Result<T, Error> {
     let known = all.iter().copied().find(|it| name_of(*it) == name);
     known.ok_or_else(|| damaged(format!("{name:?} is not known")))
 }
 
-/// A digest of all that makes a request to open a round the same request.
+/// Returns a digest of all that makes a request to open a round the same request.
 pub(crate) fn open_digest(it: &OpenRound) -> Result<[u8; 16], Error> {
     digest(&("open_round", PlanRecord::new(&it.plan), &it.query))
 }
 
-/// A digest of all that makes a proposal the same proposal.
+/// Returns a digest of all that makes a proposal the same proposal.
 pub(crate) fn proposal_digest(it: &Proposal) -> Result<[u8; 16], Error> {
     let deltas = it.deltas.iter().map(|it| {
         let value = it.value.as_ref().map(Json::as_str);
@@ -381,7 +381,7 @@ pub(crate) fn proposal_digest(it: &Proposal) -> Result<[u8; 16], Error> {
     digest(&("propose_deltas", deltas.collect::<Vec<_>>()))
 }
 
-/// A digest of all that makes a request to close a round the same request.
+/// Returns a digest of all that makes a request to close a round the same request.
 pub(crate) fn close_digest(it: &CloseRound) -> Result<[u8; 16], Error> {
     digest(&("close_round", it.clip.map(Clip::as_str), it.discards))
 }

@@ -8,7 +8,7 @@ use crate::credential::Grant;
 
 const LIST: &str = "list";
 
-/// A client that wants to hear of the list, the keys, and the entry `a` under two
+/// Returns a client that wants to hear of the list, the keys, and the entry `a` under two
 /// names.
 fn wanted() -> Wanted {
     let mut wanted = Wanted::list();

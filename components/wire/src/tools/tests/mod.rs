@@ -18,7 +18,7 @@ fn names(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect()
 }
 
-/// The schema of the arguments of a tool in any format.
+/// Returns the schema of the arguments of a tool in any format.
 fn arguments(tool: &Value) -> &Value {
     ["/inputSchema", "/function/parameters", "/input_schema"]
         .iter()
@@ -46,7 +46,7 @@ fn only_who_may_let_others_take_part_is_offered_the_tool_for_it() {
     assert_eq!(names(Role::Orchestrator), ["shared_context", "subagent", "delta_rounds"]);
 }
 
-/// The tools that offer actions, in the order they are listed to `role`: what they
+/// Returns the tools that offer actions, in the order they are listed to `role`: what they
 /// are about, which members they leave out, and how MCP is told of them.
 fn offers(role: Role) -> [(System, &'static [&'static str], Value); 2] {
     let listed = tools(Format::Mcp, role);
@@ -216,7 +216,7 @@ fn every_reply_fits_the_output_schema() {
     assert!(!is_within(&replies["diff_snapshots"]["reply"], &too_narrow, &description));
 }
 
-/// Whether all values that `narrow` describes are among those of `wide`.
+/// Returns whether all values that `narrow` describes are among those of `wide`.
 fn is_within(narrow: &Value, wide: &Value, document: &Value) -> bool {
     if let Some(reference) = narrow["$ref"].as_str() {
         let target = document.pointer(reference.trim_start_matches('#')).unwrap();

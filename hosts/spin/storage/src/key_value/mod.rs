@@ -35,12 +35,12 @@ pub struct KeyValueBucket<S> {
 }
 
 impl<S: Store> KeyValueKv<S> {
-    /// The buckets in `store`.
+    /// Creates the buckets in `store`.
     pub fn new(store: S) -> Self {
         Self { store: Rc::new(store) }
     }
 
-    /// The names of at most `limit` buckets that start with `prefix`, those after
+    /// Returns the names of at most `limit` buckets that start with `prefix`, those after
     /// `after` when it is given, in order. Some may hold no rows: that would take
     /// reading each of them.
     pub fn names(
@@ -59,7 +59,7 @@ impl<S: Store> KeyValueKv<S> {
         Ok(names)
     }
 
-    /// The revision of the bucket called `name`; 0 when it was never written to.
+    /// Returns the revision of the bucket called `name`; 0 when it was never written to.
     pub fn revision(&self, name: &str) -> Result<Revision, KvError> {
         Ok(read(&*self.store, &key(name))?.revision)
     }
@@ -112,7 +112,7 @@ fn key(name: &str) -> String {
     format!("{PREFIX}{name}")
 }
 
-/// What is stored under `key`.
+/// Returns what is stored under `key`.
 fn read(store: &impl Store, key: &str) -> Result<Stored, KvError> {
     match store.get(key)? {
         Some(value) => packed::unpack(key, &value),

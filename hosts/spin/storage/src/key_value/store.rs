@@ -7,13 +7,13 @@ use shared_context_core::port::KvError;
 
 /// The key-value store of the app, as one instance uses it.
 pub trait Store {
-    /// The value of `key`, if there is one.
+    /// Returns the value of `key`, if there is one.
     fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// Sets the value of `key`.
     fn set(&self, key: &str, value: &[u8]) -> Result<(), StoreError>;
 
-    /// All keys, in any order.
+    /// Returns all keys, in any order.
     fn keys(&self) -> Result<Vec<String>, StoreError>;
 }
 
@@ -31,7 +31,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// What to do, for operators. There is no value in it.
+    /// Returns what to do, for operators. There is no value in it.
     fn warning(&self) -> String {
         let text = match self {
             Self::StoreTableFull => {

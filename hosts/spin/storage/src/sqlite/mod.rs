@@ -74,12 +74,12 @@ enum Known {
 }
 
 impl<S: Sql> SqliteKv<S> {
-    /// The buckets in the database behind `sql`.
+    /// Creates the buckets in the database behind `sql`.
     pub fn new(sql: S) -> Self {
         Self { shared: Rc::new(Shared { sql, moved: RefCell::default(), pause: Cell::default() }) }
     }
 
-    /// The names of at most `limit` buckets that hold rows and start with `prefix`,
+    /// Returns the names of at most `limit` buckets that hold rows and start with `prefix`,
     /// those after `after` when it is given, in order.
     pub fn names(
         &self,
@@ -98,7 +98,7 @@ impl<S: Sql> SqliteKv<S> {
             .collect()
     }
 
-    /// The revision of the bucket called `name`; 0 when it was never written to.
+    /// Returns the revision of the bucket called `name`; 0 when it was never written to.
     pub fn revision(&self, name: &str) -> Result<Revision, KvError> {
         let values = vec![Value::Text(name.to_owned())];
         let mut rows = self.shared.read(statements::REVISION, values)?;
@@ -117,7 +117,7 @@ impl<S: Sql> Shared<S> {
         }
     }
 
-    /// The rows of the bucket called `name` that `statement` asks for with `values`,
+    /// Returns the rows of the bucket called `name` that `statement` asks for with `values`,
     /// and its revision; 0 and none when it was never written to.
     fn bucket(&self, statement: &str, values: Vec<Value>) -> Result<(Revision, Vec<Row>), KvError> {
         let rows = self.read(statement, values)?;
@@ -212,7 +212,7 @@ impl<S: Sql> Kv for SqliteKv<S> {
 }
 
 impl<S: Sql> SqliteBucket<S> {
-    /// What was read, if the bucket still was at the revision it was opened at.
+    /// Returns what was read, if the bucket still was at the revision it was opened at.
     fn unmoved<T>(&self, (revision, read): (Revision, T)) -> Result<T, ReadError> {
         if revision == self.revision {
             return Ok(read);
@@ -273,7 +273,7 @@ impl<S: Sql> Bucket for SqliteBucket<S> {
     }
 }
 
-/// The names that start with `prefix` after the name `after`: from which on, to before
+/// Returns the names that start with `prefix` after the name `after`: from which on, to before
 /// which, and without which.
 fn range(prefix: &str, after: Option<&str>) -> [Value; 3] {
     let text = |it: &str| Value::Text(it.to_owned());

@@ -19,7 +19,7 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// What does the same as `changes` one after the other.
+    /// Returns what does the same as `changes` one after the other.
     pub(super) fn of(changes: Vec<Change>) -> Self {
         let mut all = Self::default();
         for change in changes {
@@ -35,7 +35,7 @@ impl Changes {
         all
     }
 
-    /// The values of the statement that applies them to `bucket`, if it is at
+    /// Returns the values of the statement that applies them to `bucket`, if it is at
     /// `revision`; `None` when no bucket can be there.
     pub(super) fn values(&self, bucket: &str, revision: Revision) -> Option<Vec<Value>> {
         let (mut deleted, mut put) = (Places::default(), Places::default());

@@ -54,14 +54,14 @@ pub enum SqlError {
 }
 
 impl SqlError {
-    /// Whether the tables were not made yet, or not all of them; then the statement
+    /// Returns whether the tables were not made yet, or not all of them; then the statement
     /// did nothing.
     pub(super) fn is_of_missing_tables(&self) -> bool {
         let Self::Io(text) = self else { return false };
         text.contains(NO_TABLE) || text.contains(NO_TRIGGER)
     }
 
-    /// What to do, for operators. There is no value in it.
+    /// Returns what to do, for operators. There is no value in it.
     fn warning(&self) -> String {
         let text = match self {
             Self::NoSuchDatabase => {
@@ -89,7 +89,7 @@ impl SqlError {
         text.to_owned()
     }
 
-    /// The same, from what `SQLite` says: the warning is a guess, its text is not.
+    /// Returns the same, from what `SQLite` says: the warning is a guess, its text is not.
     fn warning_on(text: &str) -> String {
         let warnings = [
             ("disk is full", "free space where the database lies"),

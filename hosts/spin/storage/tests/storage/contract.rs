@@ -105,7 +105,7 @@ struct Opened<B> {
     is_spent: bool,
 }
 
-/// Whether a read says what it must: what was there, or that the bucket has moved.
+/// Returns whether a read says what it must: what was there, or that the bucket has moved.
 fn is_right<T: PartialEq>(
     seen: &Result<T, ReadError>,
     expected: &Result<T, ReadError>,
@@ -169,7 +169,7 @@ fn check<K: Storage>(begin: impl Fn() -> K, steps: Vec<Step>) -> Result<(), Test
     Ok(())
 }
 
-/// Whether the bucket was committed to since it was opened.
+/// Returns whether the bucket was committed to since it was opened.
 fn has_moved<B>(model: &MemoryKv, opened: &Opened<B>) -> bool {
     model.open(opened.name).unwrap().revision() != opened.revision
 }

@@ -32,7 +32,7 @@ fn a_read_is_one_statement_and_so_is_a_commit() {
     assert_eq!(database.count(|| kv.revision("a").unwrap()).1, 1);
 }
 
-/// The middle one of many times `step` takes with what `prepare` gives it.
+/// Returns the middle one of many times `step` takes with what `prepare` gives it.
 fn middle<T>(mut prepare: impl FnMut() -> T, mut step: impl FnMut(&mut T)) -> Duration {
     let mut times: Vec<_> = (0..51)
         .map(|_| {

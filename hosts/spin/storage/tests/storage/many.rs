@@ -14,7 +14,7 @@ use crate::support::{Database, commit, put, tell};
 const WRITERS: usize = 6;
 const COMMITS: u64 = 40;
 
-/// The number in `meta` and in `k/…`; they are the same at each revision.
+/// Returns the number in `meta` and in `k/…`; they are the same at each revision.
 fn number(bucket: &SqliteBucket<Database>) -> Result<u64, ReadError> {
     let meta = bucket.get("meta")?.map_or(0, |it| u64::from_le_bytes(it.try_into().unwrap()));
     // Time for others to commit, as each call to Spin gives.

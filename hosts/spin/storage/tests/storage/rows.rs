@@ -11,7 +11,7 @@ fn kv() -> SqliteKv<Database> {
     SqliteKv::new(Database::in_memory())
 }
 
-/// The names in the bucket, one after the other.
+/// Returns the names in the bucket, one after the other.
 fn names(kv: &SqliteKv<Database>) -> String {
     all(kv, "a").into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(" ")
 }

@@ -51,7 +51,7 @@ impl Database {
         Self { connection, performed: Rc::default(), pauses: Rc::default(), fails: Rc::default() }
     }
 
-    /// How long, in milliseconds, each pause might have been since the last call.
+    /// Returns how long, in milliseconds, each pause might have been since the last call.
     pub(crate) fn take_pauses(&self) -> Vec<u128> {
         self.pauses.take().iter().map(Duration::as_millis).collect()
     }
@@ -60,7 +60,7 @@ impl Database {
         self.fails.replace(fails);
     }
 
-    /// What `work` gives, and how many statements it took.
+    /// Returns what `work` gives, and how many statements it took.
     pub(crate) fn count<T>(&self, work: impl FnOnce() -> T) -> (T, u32) {
         self.performed.set(0);
         let done = work();
@@ -71,7 +71,7 @@ impl Database {
         self.connection.execute_batch(statements).unwrap();
     }
 
-    /// The one value that `query` gives.
+    /// Returns the one value that `query` gives.
     pub(crate) fn one<T: types::FromSql>(&self, query: &str) -> T {
         self.connection.query_row(query, [], |row| row.get(0)).unwrap()
     }

@@ -53,7 +53,7 @@ impl Ledger {
         }
     }
 
-    /// The counts as lines of a summary.
+    /// Returns the counts as lines of a summary.
     pub(super) fn human(&self, output: Output, restarts: u64, elapsed: Duration) -> String {
         let listed = |counts: &BTreeMap<String, u64>| {
             let each = counts.iter().map(|(code, count)| match count {

@@ -21,7 +21,7 @@ const COLOURS: [Style; 4] = [
     AnsiColor::BrightMagenta.on_default().bold(),
 ];
 
-/// What happens outside of the shared context.
+/// Returns what happens outside of the shared context.
 pub(super) fn note(output: Output, text: &str) -> String {
     let text = output.wrapped("  · ", "    ", text);
     format!("{DIMMED}{text}{DIMMED:#}")
@@ -33,7 +33,7 @@ pub(super) fn claim(output: Output, text: &str) -> String {
     format!("{GREEN}{text}{GREEN:#}")
 }
 
-/// Who asks for what.
+/// Returns who asks for what.
 pub(super) fn request(
     output: Output,
     names_width: usize,
@@ -51,7 +51,7 @@ pub(super) fn request(
     text.replacen(who.name, &format!("{style}{}{style:#}", who.name), 1)
 }
 
-/// What was answered.
+/// Returns what was answered.
 pub(super) fn reply(
     output: Output,
     names_width: usize,
@@ -92,7 +92,7 @@ pub(super) fn reply(
     all
 }
 
-/// A listing in a line.
+/// Returns a listing in a line.
 fn listed(reply: &Value, tokens: u64, max_tokens: u64) -> String {
     let keys = reply.get("keys").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let names: Vec<&str> =
@@ -105,7 +105,7 @@ fn listed(reply: &Value, tokens: u64, max_tokens: u64) -> String {
     format!("{count}, {} of {max} tokens{names}", grouped(tokens))
 }
 
-/// A value in a line, cut when it is long.
+/// Returns a value in a line, cut when it is long.
 fn shown(value: &str) -> String {
     let lines = value.lines().map(|it| it.split_whitespace().collect::<Vec<_>>().join(" "));
     let lines: Vec<String> = lines.filter(|it| !it.is_empty()).collect();

@@ -70,7 +70,7 @@ impl ServerProcess {
         Ok(Self { child, folder, address, client, admin })
     }
 
-    /// Its process id.
+    /// Returns its process id.
     pub(super) fn id(&self) -> u32 {
         self.child.0.id()
     }
@@ -164,7 +164,7 @@ fn spawn(folder: &Path, listen: &str) -> Result<(Running, String), Problem> {
     Ok((child, url))
 }
 
-/// What the server said last, for a problem.
+/// Returns what the server said last, for a problem.
 fn log(folder: &Path) -> String {
     let text = fs::read_to_string(folder.join(LOG)).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();

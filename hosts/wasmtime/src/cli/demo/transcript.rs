@@ -50,7 +50,7 @@ pub(super) struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// A write without conditions.
+    /// Creates a write without conditions.
     pub(super) fn write(key: &'a str, value: &'a str) -> Self {
         Self { action: "write", key: Some(key), value: Some(value) }
     }

@@ -253,7 +253,7 @@ impl Lanes {
     }
 }
 
-/// A thread that does the jobs of `waiting`, one after the other.
+/// Returns a thread that does the jobs of `waiting`, one after the other.
 fn lane(
     bridge: &Arc<Bridge>,
     handshakes: &Arc<AtomicUsize>,

@@ -136,7 +136,7 @@ fn try_send(target: &Target, call: &Call<'_>) -> Result<Answer, ureq::Error> {
     Ok(Answer { status, headers, body, url: client.url().to_owned() })
 }
 
-/// Whether a server may have read the request that failed with `error`.
+/// Returns whether a server may have read the request that failed with `error`.
 fn may_have_been_sent(error: &ureq::Error) -> bool {
     match error {
         ureq::Error::Io(error) => error.kind() != io::ErrorKind::ConnectionRefused,
@@ -149,29 +149,29 @@ fn may_have_been_sent(error: &ureq::Error) -> bool {
     }
 }
 
-/// Whether the request is one that cannot be sent at all.
+/// Returns whether the request is one that cannot be sent at all.
 fn is_malformed(error: &ureq::Error) -> bool {
     matches!(error, ureq::Error::Http(_) | ureq::Error::BadUri(_))
 }
 
-/// Whether a server was reached that did not answer in time.
+/// Returns whether a server was reached that did not answer in time.
 fn is_slow(error: &ureq::Error) -> bool {
     matches!(error, ureq::Error::Timeout(it) if !matches!(it, Timeout::Connect | Timeout::Resolve))
 }
 
 impl Answer {
-    /// How long the server asks to wait.
+    /// Returns how long the server asks to wait.
     fn retry_after(&self) -> Option<Duration> {
         let seconds = self.headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
         Some(Duration::from_secs(seconds))
     }
 
-    /// Whether the server may answer otherwise in a moment.
+    /// Returns whether the server may answer otherwise in a moment.
     pub(super) fn is_passing(&self) -> bool {
         matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
     }
 
-    /// The message it is, if it came whole.
+    /// Returns the message it is, if it came whole.
     pub(super) fn told(&self) -> Option<Told> {
         match &self.body {
             Body::Whole(body) => Told::parse(body),
@@ -179,7 +179,7 @@ impl Answer {
         }
     }
 
-    /// The line that answers the request `id`: what the server said, or an error
+    /// Returns the line that answers the request `id`: what the server said, or an error
     /// that tells how HTTP refused it.
     pub(super) fn line(self, id: &Id) -> Vec<u8> {
         let is_message = self.told().is_some();
@@ -202,7 +202,7 @@ impl Answer {
         told_of(id, message::INTERNAL_ERROR, &not_ours(&self.url, &why))
     }
 
-    /// Why `what` was refused, for a person.
+    /// Returns why `what` was refused, for a person.
     pub(super) fn refusal(&self, what: &str) -> String {
         let failure = match &self.body {
             Body::Whole(body) => refusal(body),
@@ -214,7 +214,7 @@ impl Answer {
         }
     }
 
-    /// The body of a stream.
+    /// Returns the body of a stream.
     ///
     /// # Errors
     ///
@@ -228,7 +228,7 @@ impl Answer {
 }
 
 impl Failure {
-    /// The line that answers `message`, which has the id `id`.
+    /// Returns the line that answers `message`, which has the id `id`.
     ///
     /// What may have happened is told to the agent, as what its tool said: it is
     /// the one to look.
@@ -252,20 +252,20 @@ impl Failure {
         }
     }
 
-    /// What went wrong.
+    /// Returns what went wrong.
     pub(super) fn problem(&self) -> &Problem {
         let (Self::NotDone(problem) | Self::Unknown(problem)) = self;
         problem
     }
 }
 
-/// The stream of `url` ended before the answer came.
+/// Returns the problem that the stream of `url` ended before the answer came.
 pub(super) fn cut_off(url: &str) -> Problem {
     let message = format!("the server at {url} ended the answer before it was whole");
     Problem::new(Kind::Unreachable, "SERVER_UNREACHABLE", message)
 }
 
-/// An error of JSON-RPC that says what `problem` says, with its error object as the
+/// Returns an error of JSON-RPC that says what `problem` says, with its error object as the
 /// server has it in such errors.
 fn told_of(id: &Id, code: i32, problem: &Problem) -> Vec<u8> {
     let mut message = problem.message().to_owned();

@@ -60,12 +60,12 @@ pub(super) struct Handshakes {
 }
 
 impl Handshake {
-    /// What the client subscribed to.
+    /// Returns what the client subscribed to.
     pub(super) fn uris(&self) -> impl Iterator<Item = &str> {
         self.subscriptions.iter().filter_map(|it| it.text("uri"))
     }
 
-    /// Whether `answer` says that the server does not know it.
+    /// Returns whether `answer` says that the server does not know it.
     pub(super) fn is_forgotten(&self, answer: &Answer) -> bool {
         let is_other = || answer.told().is_some_and(|it| it.error_code() == Some(METHOD_NOT_FOUND));
         answer.status == StatusCode::NOT_FOUND && self.session_id.is_some() && !is_other()
@@ -88,7 +88,7 @@ impl Handshake {
 }
 
 impl Handshakes {
-    /// The handshake that `message` belongs to, if it belongs to one.
+    /// Returns the handshake that `message` belongs to, if it belongs to one.
     pub(super) fn of(&self, message: &Message) -> Option<Handshake> {
         let is_legacy = message.version().is_none() && message.method != "initialize";
         if is_legacy { self.current() } else { None }

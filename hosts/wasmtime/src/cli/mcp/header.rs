@@ -20,7 +20,7 @@ static MCP_PARAM_SESSION: HeaderName = HeaderName::from_static("mcp-param-sessio
 /// What is around the Base64 of a value that cannot stand as it is.
 const SENTINEL: [&str; 2] = ["=?base64?", "?="];
 
-/// The headers of the request that carries `message`. `handshake`: the one it
+/// Returns the headers of the request that carries `message`. `handshake`: the one it
 /// belongs to, when it is of an older protocol.
 pub(super) fn of(message: &Message, handshake: Option<&Handshake>) -> HeaderMap {
     let mut headers = HeaderMap::new();
@@ -38,7 +38,7 @@ pub(super) fn of(message: &Message, handshake: Option<&Handshake>) -> HeaderMap 
     headers
 }
 
-/// The headers of a request for the stream of `handshake`, or for its end.
+/// Returns the headers of a request for the stream of `handshake`, or for its end.
 pub(super) fn of_handshake(handshake: &Handshake) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -91,7 +91,7 @@ fn encoded(value: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("{prefix}{base64}{suffix}")).ok()
 }
 
-/// Whether a header gives `value` back as it was: visible ASCII, with spaces and
+/// Returns whether a header gives `value` back as it was: visible ASCII, with spaces and
 /// tabs only within.
 fn is_plain(value: &str) -> bool {
     let is_allowed = |byte: u8| matches!(byte, b' '..=b'~' | b'\t');
@@ -125,7 +125,7 @@ mod tests {
         check("", "");
     }
 
-    /// The headers that are MCP's own.
+    /// Returns the headers that are MCP's own.
     fn headers(message: &Value, handshake: Option<&Handshake>) -> BTreeMap<String, String> {
         let message = Message::parse(message.to_string().into_bytes()).unwrap();
         let headers = of(&message, handshake);

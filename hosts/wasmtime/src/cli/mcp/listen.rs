@@ -156,7 +156,7 @@ impl Subscription<'_> {
     }
 }
 
-/// What to say after `acknowledged`, which came a second time: that everything may
+/// Returns what to say after `acknowledged`, which came a second time: that everything may
 /// have changed.
 fn since_then(acknowledged: &Told, ticket: &Ticket) -> Vec<Vec<u8>> {
     let accepted = |name: &str| acknowledged.param("notifications")?.get(name);

@@ -49,7 +49,7 @@ pub(super) enum Unread {
 }
 
 impl Id {
-    /// An id, if `value` is one.
+    /// Returns an id, if `value` is one.
     pub(super) fn new(value: &Value) -> Option<Self> {
         let is_id = value.is_string() || value.is_i64() || value.is_u64();
         is_id.then(|| Self(value.clone()))
@@ -99,27 +99,27 @@ impl Message {
         Ok(Self { line, method, id: id.flatten(), params })
     }
 
-    /// The string `name` of its parameters.
+    /// Returns the string `name` of its parameters.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.params.get(name)?.as_str()
     }
 
-    /// The string `name` among the arguments of a tool's call.
+    /// Returns the string `name` among the arguments of a tool's call.
     pub(super) fn argument(&self, name: &str) -> Option<&str> {
         self.params.get("arguments")?.get(name)?.as_str()
     }
 
-    /// The version it says it is in; older protocols do not.
+    /// Returns the version it says it is in; older protocols do not.
     pub(super) fn version(&self) -> Option<&str> {
         self.params.get("_meta")?.get(VERSION)?.as_str()
     }
 
-    /// The request that this notification is about.
+    /// Returns the request that this notification is about.
     pub(super) fn request_id(&self) -> Option<Id> {
         self.params.get("requestId").and_then(Id::new)
     }
 
-    /// Whether doing it twice is as good as doing it once: when an answer is lost,
+    /// Returns whether doing it twice is as good as doing it once: when an answer is lost,
     /// it may be sent again.
     pub(super) fn is_repeatable(&self) -> bool {
         if self.method != "tools/call" {
@@ -145,32 +145,32 @@ impl Told {
         (value.get("jsonrpc")? == "2.0").then_some(Self(value))
     }
 
-    /// Whether it answers the request `id`.
+    /// Returns whether it answers the request `id`.
     pub(super) fn answers(&self, id: &Id) -> bool {
         self.0.get("method").is_none() && self.0.get("id") == Some(&id.0)
     }
 
-    /// The method of a notification.
+    /// Returns the method of a notification.
     pub(super) fn method(&self) -> Option<&str> {
         self.0.get("method")?.as_str()
     }
 
-    /// The code of the error it is, if it is one.
+    /// Returns the code of the error it is, if it is one.
     pub(super) fn error_code(&self) -> Option<i64> {
         self.0.get("error")?.get("code")?.as_i64()
     }
 
-    /// The server's own code for the error it is, if it tells one.
+    /// Returns the server's own code for the error it is, if it tells one.
     pub(super) fn failure_code(&self) -> Option<&str> {
         self.0.get("error")?.get("data")?.get("error")?.get("code")?.as_str()
     }
 
-    /// The member `name` of its parameters.
+    /// Returns the member `name` of its parameters.
     pub(super) fn param(&self, name: &str) -> Option<&Value> {
         self.0.get("params")?.get(name)
     }
 
-    /// The string `name` of its result.
+    /// Returns the string `name` of its result.
     pub(super) fn result_text(&self, name: &str) -> Option<&str> {
         self.0.get("result")?.get(name)?.as_str()
     }
@@ -207,14 +207,14 @@ impl Line<'_> {
     }
 }
 
-/// An error as the answer to `id`, or to nothing where that could not be read:
+/// Returns an error as the answer to `id`, or to nothing where that could not be read:
 /// then there is no member `id` (2026-07-28, Overview, Error Responses).
 pub(super) fn error(id: Option<&Id>, code: i32, message: &str, data: Option<Value>) -> Vec<u8> {
     let error = Some(Error { code, message, data });
     Line { jsonrpc: "2.0", id: id.map(|Id(id)| id), error, ..Line::default() }.to_json()
 }
 
-/// The result of a tool that could not do what it was asked to, for the agent to
+/// Returns the result of a tool that could not do what it was asked to, for the agent to
 /// read. `is_modern`: for a request that told its version.
 pub(super) fn tool_error(id: &Id, is_modern: bool, failure: &Value) -> Vec<u8> {
     let mut members = json!({
@@ -228,7 +228,7 @@ pub(super) fn tool_error(id: &Id, is_modern: bool, failure: &Value) -> Vec<u8> {
     result(id, members)
 }
 
-/// The result of `subscriptions/listen`, which is its end.
+/// Returns the result of `subscriptions/listen`, which is its end.
 pub(super) fn listen_result(id: &Id) -> Vec<u8> {
     result(id, json!({"resultType": "complete", "_meta": {SUBSCRIPTION: id.0}}))
 }
@@ -237,7 +237,7 @@ fn result(Id(id): &Id, result: Value) -> Vec<u8> {
     Line { jsonrpc: "2.0", id: Some(id), result: Some(result), ..Line::default() }.to_json()
 }
 
-/// A notification of the server, in the subscription `of` where there is one.
+/// Returns a notification of the server, in the subscription `of` where there is one.
 pub(super) fn notification(method: &str, uri: Option<&str>, of: Option<&Id>) -> Vec<u8> {
     let mut params = Map::new();
     if let Some(uri) = uri {

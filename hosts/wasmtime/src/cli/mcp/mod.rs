@@ -144,7 +144,7 @@ fn bridge(arguments: &Arguments) -> Result<(), Problem> {
 }
 
 impl Arguments {
-    /// Who asks, and how a person calls that.
+    /// Returns who asks, and how a person calls that.
     fn who(&self) -> Result<(Who, String), Problem> {
         match (&self.participant, Server::participant(), &self.session) {
             (None, Some(bearer), _) => {

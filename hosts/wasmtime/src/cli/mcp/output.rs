@@ -82,7 +82,7 @@ impl Output {
         self.closed.notify_all();
     }
 
-    /// Whether the request is still to be answered.
+    /// Returns whether the request is still to be answered.
     pub(super) fn is_open(&self, ticket: &Arc<Ticket>) -> bool {
         self.lock().is_open(ticket)
     }

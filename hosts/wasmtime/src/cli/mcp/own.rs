@@ -44,7 +44,7 @@ impl OwnServer {
         Ok(Self { runtime, server })
     }
 
-    /// Where it answers.
+    /// Returns where it answers.
     pub(super) fn url(&self) -> String {
         self.server.url()
     }

@@ -76,7 +76,7 @@ fn follow(bridge: &Bridge, era: u64, first: Opened) {
     }
 }
 
-/// The handshake that the client did as the `era`th, while it holds.
+/// Returns the handshake that the client did as the `era`th, while it holds.
 fn current(bridge: &Bridge, era: u64) -> Option<Handshake> {
     bridge.handshakes.current().filter(|it| it.era == era)
 }

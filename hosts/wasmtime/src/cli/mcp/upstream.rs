@@ -119,12 +119,12 @@ impl Upstream {
         Ok(Self { args, who, target, own: Mutex::new(own) })
     }
 
-    /// The server that was asked last.
+    /// Returns the server that was asked last.
     pub(super) fn target(&self) -> Target {
         lock(&self.target).clone()
     }
 
-    /// The server to ask. When it did not answer somebody before, it is looked for
+    /// Returns the server to ask. When it did not answer somebody before, it is looked for
     /// first: one that is being killed may still take connections.
     ///
     /// # Errors
@@ -141,7 +141,7 @@ impl Upstream {
         current.is_doubtful |= current.generation == target.generation;
     }
 
-    /// The server to ask instead of `lost`, which does not answer any more. It may
+    /// Returns the server to ask instead of `lost`, which does not answer any more. It may
     /// be the same one.
     ///
     /// # Errors
@@ -170,7 +170,7 @@ impl Upstream {
         Ok(target.clone())
     }
 
-    /// The same server with another credential than that of `refused`, which is no
+    /// Returns the same server with another credential than that of `refused`, which is no
     /// good any more; `None` when this one has no other.
     ///
     /// # Errors
@@ -185,12 +185,12 @@ impl Upstream {
         Ok(Some(target.clone()))
     }
 
-    /// Whether [`Upstream::renewed`] may have another credential.
+    /// Returns whether [`Upstream::renewed`] may have another credential.
     pub(super) fn is_renewable(&self) -> bool {
         matches!(self.who, Who::Participant { .. })
     }
 
-    /// Whether the server is one of this process.
+    /// Returns whether the server is one of this process.
     pub(super) fn is_own(&self) -> bool {
         lock(&self.own).is_some()
     }
@@ -256,7 +256,7 @@ fn wait_or_start(
     }
 }
 
-/// A fresh credential of `participant`.
+/// Returns a fresh credential of `participant`.
 fn minted(server: &Server, session: &str, participant: &str) -> Result<Bearer, Problem> {
     let reply = mint(server, session, participant, None)?;
     parse(&reply, &server.client).map(|it: Issued| Bearer(it.credential))

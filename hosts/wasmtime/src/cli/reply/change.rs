@@ -47,7 +47,7 @@ pub(crate) struct AuditPage {
 }
 
 impl Change {
-    /// What it was done to.
+    /// Returns what it was done to.
     fn object(&self) -> String {
         let mut object = Vec::new();
         object.extend(self.key.clone());
@@ -58,7 +58,7 @@ impl Change {
         object.join(" ")
     }
 
-    /// A line of its own, coloured by what was done.
+    /// Returns a line of its own, coloured by what was done.
     fn line(&self) -> String {
         let Self { revision, action, written_by, written_at, .. } = self;
         let style = style(action);
@@ -78,7 +78,7 @@ impl Change {
     }
 }
 
-/// How what was done is coloured.
+/// Returns how what was done is coloured.
 fn style(action: &str) -> Style {
     match action {
         "write" => GREEN,
@@ -89,7 +89,7 @@ fn style(action: &str) -> Style {
     }
 }
 
-/// A table of `changes`.
+/// Returns a table of `changes`.
 fn listed(changes: &[Change], output: Output) -> String {
     if changes.is_empty() {
         return "no changes since then\n".to_owned();

@@ -106,7 +106,7 @@ pub(crate) struct RoundsRedacted {
 }
 
 impl Entry {
-    /// What is special about it, in a few words; nothing for most.
+    /// Returns what is special about it, in a few words; nothing for most.
     fn notes(&self) -> String {
         let lists = [("readable by", &self.readable_by), ("writable by", &self.writable_by)];
         let lists = lists.into_iter().filter_map(|(name, list)| {
@@ -123,7 +123,7 @@ impl Entry {
         expiry.chain(lists).chain(flags).collect::<Vec<_>>().join("; ")
     }
 
-    /// What is known of it, in a line.
+    /// Returns what is known of it, in a line.
     pub(crate) fn line(&self) -> String {
         let Self { key, written_by, written_at, version, value_size_tokens, .. } = self;
         let (at, tokens) = (instant(written_at), counted(*value_size_tokens, "token"));
@@ -143,7 +143,7 @@ impl Human for Entry {
 }
 
 impl Human for Listing {
-    /// A table of the entries, what is special about some, and how full the store
+    /// Returns a table of the entries, what is special about some, and how full the store
     /// is.
     fn human(&self, output: Output) -> String {
         let row = |it: &Entry| {
@@ -173,7 +173,7 @@ impl Human for Listing {
 }
 
 impl Human for Read {
-    /// The value, and below it whose it is.
+    /// Returns the value, and below it whose it is.
     fn human(&self, _: Output) -> String {
         format!("{}\n\n{DIMMED}{}{DIMMED:#}\n", plain(&self.value), self.entry.line())
     }
@@ -192,7 +192,7 @@ impl Human for BatchRead {
 }
 
 impl Human for Written {
-    /// What was written, and the remarks on it.
+    /// Returns what was written, and the remarks on it.
     fn human(&self, _: Output) -> String {
         let Entry { key, version, value_size_tokens, revision, .. } = &self.entry;
         let tokens = counted(*value_size_tokens, "token");
@@ -208,7 +208,7 @@ impl Human for Written {
 }
 
 impl Human for Deleted {
-    /// What is gone.
+    /// Returns what is gone.
     fn human(&self, _: Output) -> String {
         let Self { key, previous_version, revision } = self;
         let revision = revision.map(|it| format!(", revision {it}")).unwrap_or_default();

@@ -34,7 +34,7 @@ struct Version {
 }
 
 impl Human for History {
-    /// The versions, oldest first, each with its value.
+    /// Returns the versions, oldest first, each with its value.
     fn human(&self, output: Output) -> String {
         let versions: Vec<String> =
             self.versions.iter().map(|it| it.human(&self.key, output)).collect();

@@ -28,7 +28,7 @@ use super::{
 
 /// A reply as people read it.
 pub(crate) trait Human {
-    /// The reply in words, with a line break at its end.
+    /// Returns the reply in words, with a line break at its end.
     fn human(&self, output: Output) -> String;
 }
 
@@ -61,7 +61,7 @@ impl Human for Unchanged {
     }
 }
 
-/// The reply to the tool request `request` as people read it.
+/// Returns the reply to the tool request `request` as people read it.
 ///
 /// # Errors
 ///

@@ -87,7 +87,7 @@ struct ChangesUse {
 }
 
 impl Human for Session {
-    /// What is known of it, a line each.
+    /// Returns what is known of it, a line each.
     fn human(&self, _: Output) -> String {
         let Self { incarnation, credential_epoch, config, revision, .. } = self;
         let mut text = format!(
@@ -114,7 +114,7 @@ impl Human for Session {
 }
 
 impl Human for Made {
-    /// The session, and how to use the credential.
+    /// Returns the session, and how to use the credential.
     fn human(&self, output: Output) -> String {
         let Issued { credential, expires_at } = &self.issued;
         format!(
@@ -125,7 +125,7 @@ impl Human for Made {
     }
 }
 
-/// What is known of something, a line each.
+/// Returns what is known of something, a line each.
 fn facts(facts: &[(&str, String)]) -> String {
     facts.iter().fold(String::new(), |mut text, (name, value)| {
         let _ = writeln!(text, "{DIMMED}{name:<13}{DIMMED:#}{value}");
@@ -134,7 +134,7 @@ fn facts(facts: &[(&str, String)]) -> String {
 }
 
 impl Human for Sessions {
-    /// A table of the sessions.
+    /// Returns a table of the sessions.
     fn human(&self, output: Output) -> String {
         let row = |it: &Session| {
             vec![
@@ -151,7 +151,7 @@ impl Human for Sessions {
 }
 
 impl Human for Inspection {
-    /// The session, its entries with the beginnings of their values, its
+    /// Returns the session, its entries with the beginnings of their values, its
     /// snapshots.
     fn human(&self, output: Output) -> String {
         let HistoryUse { versions, bytes, max_bytes } = &self.history;

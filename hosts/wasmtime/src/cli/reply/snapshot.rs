@@ -109,7 +109,7 @@ impl Human for SnapshotInfo {
 }
 
 impl Human for Snapshots {
-    /// A table of the snapshots, oldest first.
+    /// Returns a table of the snapshots, oldest first.
     fn human(&self, output: Output) -> String {
         let Self { snapshots, max_snapshots } = self;
         if snapshots.is_empty() {
@@ -122,7 +122,7 @@ impl Human for Snapshots {
     }
 }
 
-/// A table of `snapshots`.
+/// Returns a table of `snapshots`.
 pub(super) fn listed(snapshots: &[SnapshotInfo], output: Output) -> String {
     let has_notes = snapshots.iter().any(|it| it.note.is_some());
     let mut header = vec!["SNAPSHOT", "#KEYS", "#TOKENS", "TAKEN BY", "TAKEN AT (UTC)"];
@@ -146,7 +146,7 @@ pub(super) fn listed(snapshots: &[SnapshotInfo], output: Output) -> String {
 }
 
 impl Human for SnapshotRead {
-    /// What it holds, each entry with its value.
+    /// Returns what it holds, each entry with its value.
     fn human(&self, output: Output) -> String {
         let SnapshotInfo { label, note, taken_by, taken_at, key_count, total_tokens, .. } =
             &self.info;
@@ -171,7 +171,7 @@ impl Human for SnapshotRead {
 }
 
 impl Human for Diff {
-    /// A line per key that differs, and the sums.
+    /// Returns a line per key that differs, and the sums.
     fn human(&self, _: Output) -> String {
         let present = |it: &Present, sign, style| Line {
             style,
@@ -220,7 +220,7 @@ struct Line {
     tokens: String,
 }
 
-/// The lines with what belongs together below each other. A line is not wrapped:
+/// Returns the lines with what belongs together below each other. A line is not wrapped:
 /// each starts with its sign.
 fn columns(lines: &[Line]) -> String {
     let width = |of: fn(&Line) -> &String| {

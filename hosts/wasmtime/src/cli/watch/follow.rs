@@ -142,7 +142,7 @@ impl Follow {
     }
 }
 
-/// Why a stream cannot be read on, in the words of people.
+/// Returns why a stream cannot be read on, in the words of people.
 fn broken(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::InvalidData => error.to_string(),
@@ -151,7 +151,7 @@ fn broken(error: &io::Error) -> String {
     }
 }
 
-/// Whether it may be otherwise in a moment.
+/// Returns whether it may be otherwise in a moment.
 fn is_passing(problem: &Problem) -> bool {
     problem.kind() == Kind::Unreachable
         || matches!(problem.code(), "STORAGE_UNAVAILABLE" | "RATE_LIMITED")

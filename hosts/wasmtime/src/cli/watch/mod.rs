@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<(), Problem> 
 }
 
 impl Arguments {
-    /// What is to be followed, from the revision `after` on.
+    /// Returns what is to be followed, from the revision `after` on.
     fn follow(&self, server: Server, after: u64) -> Follow {
         Follow {
             session: self.session.clone(),
@@ -116,7 +116,7 @@ impl Arguments {
     }
 }
 
-/// The revision of `session`.
+/// Returns the revision of `session`.
 fn revision(session: &str, anyone: &AnyoneArgs, server: &Server) -> Result<u64, Problem> {
     let bearer = anyone.bearer(server, session)?;
     let call = server.client.get(&["v1", "sessions", session], &[]);
@@ -124,7 +124,7 @@ fn revision(session: &str, anyone: &AnyoneArgs, server: &Server) -> Result<u64, 
     parse(&reply, &server.client).map(|it: Session| it.revision)
 }
 
-/// What `follow` tells, and the end of it.
+/// Returns what `follow` tells, and the end of it.
 fn messages(follow: Follow) -> Result<Receiver<Message>, Problem> {
     let (sender, messages) = sync_channel(UNPRINTED_MAX);
     let interrupt = sender.clone();

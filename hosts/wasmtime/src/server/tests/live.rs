@@ -5,7 +5,7 @@ use super::*;
 /// How long a change may take to reach who waits for it.
 const SOON: Duration = Duration::from_secs(10);
 
-/// A client of the admin's, on a connection of its own.
+/// Returns a client of the admin's, on a connection of its own.
 fn connect(server: &Server, method: &str, path: &str, headers: &str) -> Client {
     let mut client = Client::connect(server.address()).unwrap();
     client.set_read_timeout(Some(SOON)).unwrap();
@@ -17,7 +17,7 @@ fn connect(server: &Server, method: &str, path: &str, headers: &str) -> Client {
     client
 }
 
-/// A stream of the changes of the session `s`.
+/// Returns a stream of the changes of the session `s`.
 fn watch(server: &Server, query: &str) -> Client {
     let path = format!("/v1/sessions/s/changes{query}");
     connect(server, "GET", &path, "Accept: text/event-stream\r\n")
@@ -232,7 +232,7 @@ async fn a_reader_that_reads_nothing_is_dropped_and_can_come_back() {
     assert_eq!(all, (2..=COMMITS + 1).collect::<Vec<_>>());
 }
 
-/// The ids of the events in a part of a stream.
+/// Returns the ids of the events in a part of a stream.
 fn ids(text: &str) -> Vec<usize> {
     let lines = text.lines().collect::<Vec<_>>();
     let events = lines.windows(2).filter(|it| it[1] == "event: change");

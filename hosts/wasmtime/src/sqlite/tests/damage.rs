@@ -26,7 +26,7 @@ fn refused(folder: &Path, said: &[&str]) {
     assert!(fs::read(folder.join(DATABASE)).ok() == before, "the file was changed");
 }
 
-/// A data folder with 100 rows of 1 KiB in it.
+/// Returns a data folder with 100 rows of 1 KiB in it.
 fn filled() -> TempDir {
     let folder = tempdir().unwrap();
     let kv = open(folder.path());

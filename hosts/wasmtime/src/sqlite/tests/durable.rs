@@ -139,7 +139,7 @@ fn in_one_transaction(
     outcomes.into_iter().map(|it| it.recv().unwrap()).collect()
 }
 
-/// The database, with a trap for a row: what fails for the bucket `bad`, fails
+/// Returns the database, with a trap for a row: what fails for the bucket `bad`, fails
 /// when it is applied, or only when all of the transaction is committed.
 fn sabotaged(folder: &std::path::Path, when: &str) -> Connection {
     let database = Connection::open(folder.join("shared-context.db")).unwrap();

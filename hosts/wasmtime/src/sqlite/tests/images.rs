@@ -37,12 +37,12 @@ impl Figures {
     }
 }
 
-/// A killed server's folder: its log holds what the database lacks.
+/// Returns a killed server's folder: its log holds what the database lacks.
 fn killed() -> Recording {
     Recording::play(7, 60)
 }
 
-/// Where to cut a file: at each of its parts, one byte beside, and somewhere.
+/// Returns where to cut a file: at each of its parts, one byte beside, and somewhere.
 fn cuts(length: usize, head: usize, part: usize, dice: &mut Dice) -> Vec<usize> {
     let ends = (0..).map(|nth| head + nth * part).take_while(|it| *it < length);
     let mut cuts: Vec<_> = ends.flat_map(|it| [it.saturating_sub(1), it, it + 1]).collect();
@@ -51,7 +51,7 @@ fn cuts(length: usize, head: usize, part: usize, dice: &mut Dice) -> Vec<usize> 
     cuts
 }
 
-/// How much of a log there is in use: what stands behind is of the time before it was
+/// Returns how much of a log there is in use: what stands behind is of the time before it was
 /// begun anew, and how much that is depends on how commits met in transactions.
 fn in_use(log: &[u8]) -> usize {
     let (head, frames) = log.split_at(LOG_HEAD);

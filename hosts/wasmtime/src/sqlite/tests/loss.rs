@@ -14,7 +14,7 @@ use super::{
 };
 use crate::sqlite::{Contents, SqliteKv, SqliteOptions};
 
-/// A folder with two buckets of two rows, closed.
+/// Returns a folder with two buckets of two rows, closed.
 fn two_buckets() -> TempDir {
     let folder = tempdir().unwrap();
     let kv = open(folder.path());
@@ -235,7 +235,7 @@ fn looking_changes_nothing_and_tells_what_there_is() {
     assert_eq!(SqliteKv::examine(tempdir().unwrap().path()), Ok(None));
 }
 
-/// A folder as format 1 left it: `tests/system/golden`.
+/// Returns a folder as format 1 left it: `tests/system/golden`.
 fn golden(end: &str) -> TempDir {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/system/golden/format-1");
     let folder = scratch();
@@ -251,7 +251,7 @@ fn golden(end: &str) -> TempDir {
 /// Bucket, revision, row, value.
 type Plain = (String, i64, Option<String>, Option<Vec<u8>>);
 
-/// All rows, as `SQLite` alone reads them, whatever the format.
+/// Returns all rows, as `SQLite` alone reads them, whatever the format.
 fn plain(folder: &Path) -> Vec<Plain> {
     let database = Connection::open(folder.join(DATABASE)).unwrap();
     let mut rows = database

@@ -17,12 +17,12 @@ pub(super) const LOG: &str = "shared-context.db-wal";
 pub(super) const MARK: &str = "shared-context.mark";
 pub(super) const FILES: [&str; 3] = [DATABASE, LOG, MARK];
 
-/// How many images each test tries: `SHARED_CONTEXT_IMAGES`, or enough for a look.
+/// Returns how many images each test tries: `SHARED_CONTEXT_IMAGES`, or enough for a look.
 pub(super) fn images_wanted() -> usize {
     env::var("SHARED_CONTEXT_IMAGES").ok().and_then(|it| it.parse().ok()).unwrap_or(300)
 }
 
-/// A folder that is fast where there is one: an image is opened and thrown away.
+/// Returns a folder that is fast where there is one: an image is opened and thrown away.
 pub(super) fn scratch() -> TempDir {
     tempdir_in("/dev/shm").or_else(|_| tempdir()).unwrap()
 }
@@ -40,7 +40,7 @@ impl Dice {
         it ^ (it >> 31)
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub(super) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.roll() % u64::try_from(end.max(1)).unwrap()).unwrap()
     }
@@ -182,7 +182,7 @@ impl Recording {
     }
 }
 
-/// All that is in `kv`, and in the buckets that were ever heard of.
+/// Returns all that is in `kv`, and in the buckets that were ever heard of.
 fn contents(kv: &SqliteKv, recording: &Recording) -> Contents {
     let mut names = kv.names(None, usize::MAX).unwrap();
     names.extend(recording.contents.last().unwrap().keys().cloned());

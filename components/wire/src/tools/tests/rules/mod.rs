@@ -40,14 +40,14 @@ fn check(format: Format, rules: &[Rule]) {
     }
 }
 
-/// A schema and all schemas in it that stand below `properties` and `items`.
+/// Returns a schema and all schemas in it that stand below `properties` and `items`.
 fn schemas(schema: &Value) -> Vec<&Value> {
     let below = schema["properties"].as_object().into_iter().flat_map(|it| it.values());
     let below = below.chain(schema.get("items"));
     std::iter::once(schema).chain(below.flat_map(schemas)).collect()
 }
 
-/// The schemas in `schema` that have properties or should have.
+/// Returns the schemas in `schema` that have properties or should have.
 fn objects(schema: &Value) -> impl Iterator<Item = &Value> {
     schemas(schema)
         .into_iter()
@@ -82,7 +82,7 @@ fn with_minimum() -> Value {
     json!({"type": "integer", "minimum": 0})
 }
 
-/// An object schema with `count` properties.
+/// Returns an object schema with `count` properties.
 fn wide(count: usize, property: &Value) -> Value {
     let properties = (0..count).map(|it| (format!("p{it}"), property.clone()));
     json!({
@@ -93,7 +93,7 @@ fn wide(count: usize, property: &Value) -> Value {
     })
 }
 
-/// An object schema of `levels` levels.
+/// Returns an object schema of `levels` levels.
 fn deep(levels: usize) -> Value {
     (0..levels).fold(
         json!({"type": "string"}),

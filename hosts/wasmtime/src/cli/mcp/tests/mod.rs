@@ -132,7 +132,7 @@ impl Scripted {
         Self { url, answers, asked }
     }
 
-    /// All it was asked so far.
+    /// Returns all it was asked so far.
     fn asked(&self) -> Vec<String> {
         self.asked.try_iter().collect()
     }
@@ -209,7 +209,7 @@ impl Place {
         self.bridge.take(Input::Line(line), &self.lanes);
     }
 
-    /// The next line, which must come.
+    /// Returns the next line, which must come.
     #[track_caller]
     fn line(&self) -> Value {
         let line = self.written.recv_timeout(ANSWER_MAX);
@@ -217,7 +217,7 @@ impl Place {
         serde_json::from_str(&line).unwrap()
     }
 
-    /// The answer to `message`.
+    /// Returns the answer to `message`.
     #[track_caller]
     fn ask(&self, message: &Value) -> Value {
         self.send(message);

@@ -1,0 +1,107 @@
+//! Wording: what a function's doc begins with, and words that a text has a standard term for.
+
+use super::{File, Finding};
+
+/// Words that no doc of a function begins with: it begins with a verb, as in "Returns".
+const NO_VERBS: [&str; 5] = ["What", "Who", "Whose", "Whether", "How"];
+/// Private words, each with the standard term that readers know.
+const BANNED: [(&str, &str); 6] = [
+    ("advices", "warnings"),
+    ("strangers", "third parties or untrusted input"),
+    ("onlooker", "throttled reader"),
+    ("teller", "event formatter"),
+    ("in words", "as text"),
+    ("is none:", "is invalid:"),
+];
+/// The texts that users read first. The glossary names the words of the code beside them,
+/// and the changelog names what was renamed.
+const GUIDES: [&str; 3] = ["README.md", "SECURITY.md", "docs/"];
+const EXCEPT: [&str; 3] = ["docs/GLOSSARY.md", "docs/CHANGELOG.md", "docs/decisions/"];
+
+/// Checks the docs of functions in a Rust file.
+pub(super) fn check_functions(file: &File) -> Vec<Finding> {
+    let lines: Vec<&str> = file.text.lines().map(str::trim_start).collect();
+    let mut findings = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        let is_first = index.checked_sub(1).is_none_or(|it| !lines[it].starts_with("///"));
+        let first = line.strip_prefix("/// ").and_then(|it| it.split_whitespace().next());
+        let Some(word) = first.filter(|it| is_first && NO_VERBS.contains(it)) else { continue };
+        let behind = lines.iter().skip(index);
+        let mut attributes = behind.skip_while(|it| it.starts_with("///"));
+        if attributes.by_ref().find(|it| !is_inner_attribute(it)).is_some_and(|it| is_function(it))
+        {
+            let message = format!(
+                "the doc of a function begins with {word:?}: begin with a verb, as in \"Returns\""
+            );
+            findings.push(Finding::fault(&file.path, index + 1, message));
+        }
+    }
+    findings
+}
+
+/// Returns whether `line` stands between a doc and its item. The story of a test may begin
+/// as it likes, so its attribute is none of these.
+fn is_inner_attribute(line: &str) -> bool {
+    line.starts_with("#[") && !line.contains("test]") && !line.starts_with("#[tokio::test")
+}
+
+/// Returns whether `line` begins a function.
+fn is_function(line: &str) -> bool {
+    let before = line.split_once("fn ").map_or("-", |(before, _)| before);
+    before.split_whitespace().all(|it| {
+        it.starts_with("pub")
+            || ["const", "async", "unsafe", "in", "super)", "crate)"].contains(&it)
+    })
+}
+
+/// Checks the words of a text that users read.
+pub(super) fn check_words(file: &File) -> Vec<Finding> {
+    let is_in = |places: &[&str]| places.iter().any(|it| file.path.starts_with(it));
+    if !is_in(&GUIDES) || is_in(&EXCEPT) {
+        return Vec::new();
+    }
+    let lines = file.text.lines().enumerate();
+    let banned = lines.flat_map(|(index, line)| {
+        let line = line.to_lowercase();
+        let found = BANNED.iter().filter(move |(word, _)| line.contains(word));
+        found.map(move |(word, term)| (index, word, term))
+    });
+    let finding = |(index, word, term)| {
+        Finding::fault(&file.path, index + 1, format!("{word:?}: write {term}"))
+    };
+    banned.map(finding).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{file, seen},
+        *,
+    };
+
+    fn functions(text: &str) -> usize {
+        check_functions(&file("components/core/src/a.rs", text)).len()
+    }
+
+    #[test]
+    fn a_function_is_described_by_a_verb() {
+        assert_eq!(functions("/// What it is.\nfn a() {}"), 1);
+        assert_eq!(functions("    /// Whether it is.\n    #[must_use]\n    pub fn a() {}"), 1);
+        assert_eq!(functions("/// How many.\n/// Of them.\npub(super) const fn a() {}"), 1);
+        assert_eq!(functions("/// Returns what it is.\n/// What else.\nfn a() {}"), 0);
+        assert_eq!(functions("/// What it is.\nstruct A;"), 0);
+        assert_eq!(functions("/// What failed once.\n#[test]\nfn a() {}"), 0);
+        assert_eq!(functions("/// Whether it is.\nis_a: fn() -> bool,"), 0);
+    }
+
+    #[test]
+    fn guides_use_standard_terms() {
+        let words = |path, text| check_words(&file(path, text)).len();
+        assert_eq!(words("docs/operate.md", "It has advices for strangers."), 2);
+        assert_eq!(words("README.md", "Errors in words"), 1);
+        assert_eq!(words("docs/CHANGELOG.md", "`advices` are `warnings`"), 0);
+        assert_eq!(words("tests/mcp/README.md", "strangers"), 0);
+        let findings = check_words(&file("README.md", "a\nadvices"));
+        assert_eq!(seen(&findings), [(2, "\"advices\": write warnings")]);
+    }
+}
