@@ -60,10 +60,10 @@ struct DeltaItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<String>,
     /// Where it lost.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     losses: Vec<LossItem>,
     /// Where what it made went again.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     clipped: Vec<String>,
 }
 

@@ -2,7 +2,7 @@
 //! is used, copies the whole of itself for each change and counts everything anew.
 //!
 //! [`place`] is the way in: a bucket, and what a command must answer and make of
-//! it. Of [`rounds`] it has no model: what changes make of them is taken from storage and
+//! it. Of rounds it has no model: what changes make of them is taken from storage and
 //! held to invariants. Leaves out the warnings of writes, exact token counts, and what the
 //! audit trail forgets after 4,096 commits, which tests of the core hold.
 //!

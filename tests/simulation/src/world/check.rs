@@ -11,6 +11,7 @@ use super::{
     World,
     instance::Instance,
     plain::{is_in_order, is_page, is_unchanged, plain, promise, sorted},
+    schema,
 };
 use crate::{
     cast::MARK,
@@ -94,6 +95,11 @@ impl World {
         };
         self.check_timer(instance, &place, reply.next_expiry_ms, &about);
         let body: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        if !self.is_comparing.get()
+            && let Err(what) = schema::check(ask.action(), &body)
+        {
+            self.fail("schema", format!("{}\n  {what}", about()));
+        }
         if is_unchanged(&body) {
             return match self.unchanged(instance, command, &place, &expected, &body) {
                 Ok(()) => Some(Ok(body)),

@@ -18,6 +18,7 @@ mod check;
 mod compare;
 mod instance;
 mod plain;
+mod schema;
 mod truth;
 
 use std::{

@@ -6,11 +6,9 @@ use shared_context_core::{
     rounds::{Operation, SentDelta, Step},
 };
 
-use super::{super::state::name, look, steps};
+use super::{super::state::name, look, steps, value};
 
 /// Returns what a proposal of `who` may be rejected with, and whether it may be accepted.
-///
-/// A term that is bound anew, or to what is no text, is found when the round is closed.
 pub(super) fn misfits(state: &Value, who: &str, deltas: &[SentDelta]) -> (Vec<Code>, bool) {
     let mut codes = Vec::new();
     for it in deltas {
@@ -31,9 +29,20 @@ pub(super) fn misfits(state: &Value, who: &str, deltas: &[SentDelta]) -> (Vec<Co
             codes.push(Code::PathNotFound);
             return (codes, false);
         }
+        let says = it.value.as_ref().filter(|_| is_bound).map(value);
+        let bound = |says: &Value| match (says.as_object(), look(state, &path)) {
+            (Some(terms), Some(all)) if above.is_empty() => {
+                terms.iter().any(|(term, says)| all.get(term).is_some_and(|it| it != says))
+            }
+            (_, here) => !above.is_empty() && here.is_some_and(|it| it != says),
+        };
+        if says.is_some_and(|it| bound(&it)) {
+            // A concept, once bound, stays; what is no text is malformed besides.
+            codes.extend([Code::IdentityConflict, Code::MalformedRequest]);
+            return (codes, false);
+        }
         // What is added merges with what is there, or else nothing may be there.
         codes.extend((is_there && is_added).then_some(Code::PathExists));
-        codes.extend((is_there && is_bound).then_some(Code::IdentityConflict));
         codes.extend((is_bound || above.is_empty()).then_some(Code::MalformedRequest));
     }
     (codes, true)
