@@ -23,7 +23,8 @@ pub(super) fn check_functions(file: &File) -> Vec<Finding> {
     let lines: Vec<&str> = file.text.lines().map(str::trim_start).collect();
     let mut findings = Vec::new();
     for (index, line) in lines.iter().enumerate() {
-        let is_first = index.checked_sub(1).is_none_or(|it| !lines[it].starts_with("///"));
+        let above = index.checked_sub(1).and_then(|it| lines.get(it));
+        let is_first = above.is_none_or(|it| !it.starts_with("///"));
         let first = line.strip_prefix("/// ").and_then(|it| it.split_whitespace().next());
         let Some(word) = first.filter(|it| is_first && NO_VERBS.contains(it)) else { continue };
         let behind = lines.iter().skip(index);
@@ -62,7 +63,8 @@ pub(super) fn check_words(file: &File) -> Vec<Finding> {
     }
     let lines = file.text.lines().enumerate();
     let banned = lines.flat_map(|(index, line)| {
-        let line = line.to_lowercase();
+        // What stands between backticks is code, and called as it is.
+        let line = line.split('`').step_by(2).collect::<String>().to_lowercase();
         let found = BANNED.iter().filter(move |(word, _)| line.contains(word));
         found.map(move |(word, term)| (index, word, term))
     });
