@@ -1,9 +1,8 @@
-//! When which session has something that expires.
+//! A schedule of sessions in which something expires.
 //!
-//! One instant a session: the earliest that anyone named. An instant that turns
-//! out to be too early costs one look at the session; so nothing ever has to be
-//! taken back. Not here: what is done when an instant has come (`timer`).
-//! Invariant: a session in which nothing expires takes no memory.
+//! It holds one instant per session: the earliest that was set. An instant that is too
+//! early costs one check of the session, so an alarm is never withdrawn. The action at that
+//! instant is in `timer`. Invariant: a session in which nothing expires takes no memory.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -13,7 +12,7 @@ use std::{
 use shared_context_core::time::Timestamp;
 use tokio::sync::Notify;
 
-/// The instants at which sessions are to be woken.
+/// The instants at which sessions are due.
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
     set: Mutex<Set>,
@@ -27,7 +26,7 @@ struct Set {
 }
 
 impl Alarm {
-    /// Has `scope` woken at `at`, or sooner when that was wanted before.
+    /// Schedules `scope` for `at`, unless it is due earlier already.
     pub(crate) fn set(&self, scope: &str, at: Timestamp) {
         let mut set = self.locked();
         let known = set.of.get_key_value(scope).map(|(scope, at)| (*at, Arc::clone(scope)));
@@ -48,7 +47,7 @@ impl Alarm {
         }
     }
 
-    /// Takes out at most `limit` scopes whose instant has come at `now`.
+    /// Removes and returns at most `limit` scopes that are due at `now`.
     pub(crate) fn take_due(&self, now: Timestamp, limit: usize) -> Vec<Arc<str>> {
         let mut set = self.locked();
         let mut due = Vec::new();
@@ -62,13 +61,13 @@ impl Alarm {
         due
     }
 
-    /// Returns the next instant.
+    /// Returns the earliest instant.
     pub(crate) fn next(&self) -> Option<Timestamp> {
         self.locked().in_order.first().map(|(at, _)| *at)
     }
 
-    /// Ends when an instant was set before all others, now or since this was
-    /// last waited for.
+    /// Waits until an instant is set that is earlier than all others. Also returns if that
+    /// happened since the last wait.
     pub(crate) async fn sooner(&self) {
         self.sooner.notified().await;
     }

@@ -1,7 +1,7 @@
-//! Bodies of answers: whole, or as they come.
+//! Response bodies: complete, or a live stream.
 //!
-//! Invariant: a stream is asked for its next piece only when the connection has
-//! room for it, and one piece at a time.
+//! Invariant: a stream produces one piece at a time, and only when the connection has room
+//! for it.
 
 use std::{
     convert::Infallible,
@@ -17,19 +17,19 @@ use shared_context_wire::http::{self, Watch};
 
 use crate::{onlooker::Onlooker, server::Seated};
 
-/// The body of an answer.
+/// A response body.
 pub(crate) enum Answer {
     Whole(Full<Bytes>),
     Live(Onlooker<Seated>, Next),
-    /// A stream that is at its end.
+    /// A stream that has ended.
     Over,
 }
 
-/// The stream on its way to its next piece.
+/// The future of a stream's next piece.
 type Next = Pin<Box<dyn Future<Output = (Box<Watch>, Option<Bytes>)> + Send>>;
 
 impl Answer {
-    /// `body`, asked for by way of `engine`.
+    /// Creates the response body for `body`. A live stream reads through `engine`.
     pub(crate) fn new(body: http::Body, engine: impl FnOnce() -> Onlooker<Seated>) -> Self {
         match body {
             http::Body::Whole(bytes) => Self::Whole(Full::new(bytes)),
@@ -38,7 +38,7 @@ impl Answer {
                 let next = next(&engine, watch);
                 Self::Live(engine, next)
             }
-            // The interface is told that there are none here.
+            // Not reached: the wire is configured without sockets on this host.
             http::Body::Socket(_) => Self::Over,
         }
     }

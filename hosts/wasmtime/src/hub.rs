@@ -1,9 +1,9 @@
-//! Who waits for changes of which bucket, and how they hear of one.
+//! The notifier: wakes those who wait for a change of a bucket.
 //!
-//! It carries no changes: who is woken reads. Invariants:
+//! It carries no changes: a woken listener reads them itself. Invariants:
 //!
-//! - A change that is told after someone began to listen wakes them.
-//! - A bucket that nobody listens to takes no memory.
+//! - A change that is notified after someone began to listen wakes them.
+//! - A bucket without listeners takes no memory.
 
 use std::{
     collections::HashMap,
@@ -12,7 +12,7 @@ use std::{
 
 use tokio::sync::{Notify, futures::Notified};
 
-/// The buckets that someone listens to.
+/// Wakes the listeners of each bucket.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
     bells: Mutex<Bells>,
@@ -30,7 +30,7 @@ struct Bell {
     listeners: usize,
 }
 
-/// Someone who listens to one bucket, until it is dropped.
+/// A subscription to one bucket. Dropping it unsubscribes.
 #[derive(Debug)]
 pub(crate) struct Listener {
     hub: Arc<Hub>,
@@ -39,7 +39,7 @@ pub(crate) struct Listener {
 }
 
 impl Hub {
-    /// Begins to listen to `bucket`.
+    /// Subscribes to `bucket`.
     pub(crate) fn listen(self: &Arc<Self>, bucket: &str) -> Listener {
         let mut bells = self.bells();
         let bell = bells.of.entry(bucket.to_owned()).or_default();
@@ -48,21 +48,21 @@ impl Hub {
         Listener { hub: Arc::clone(self), bucket: bucket.to_owned(), bell }
     }
 
-    /// Wakes those who listen to `bucket`.
+    /// Wakes the listeners of `bucket`.
     pub(crate) fn tell(&self, bucket: &str) {
         if let Some(bell) = self.bells().of.get(bucket) {
             bell.rings.notify_waiters();
         }
     }
 
-    /// Wakes everyone, for good.
+    /// Wakes all listeners, and makes all later waits end at once.
     pub(crate) fn stop(&self) {
         let mut bells = self.bells();
         bells.is_stopping = true;
         bells.of.values().for_each(|it| it.rings.notify_waiters());
     }
 
-    /// Returns whether nobody is to wait any more.
+    /// Returns true if [`Notifier::stop`] was called.
     pub(crate) fn is_stopping(&self) -> bool {
         self.bells().is_stopping
     }
@@ -73,8 +73,8 @@ impl Hub {
 }
 
 impl Listener {
-    /// Ends when the bucket changes or everyone is woken, from this call on; it
-    /// need not be polled for that.
+    /// Returns a future that ends when the bucket changes or all are woken. It counts from
+    /// this call on, even before it is polled.
     pub(crate) fn told(&self) -> Notified<'_> {
         self.bell.notified()
     }

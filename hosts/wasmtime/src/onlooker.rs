@@ -1,8 +1,8 @@
-//! The engine, as streams ask it: few of them at one time.
+//! Throttles the reads of streams.
 //!
-//! One change can wake thousands of streams, which all read then. Those who read at
-//! one time leave half of the processors to requests; the others wait, and find more
-//! to tell when their turn comes.
+//! One change can wake thousands of streams, which then all read. At most half of the
+//! processors serve their reads; the other half is left to requests. The remaining streams
+//! wait, and read several changes at once when they continue.
 
 use std::{num::NonZero, sync::Arc, thread, time::Duration};
 
@@ -12,13 +12,13 @@ use tokio::sync::Semaphore;
 
 use crate::{Caller, Failure, Reply};
 
-/// Returns how many streams may read at one time.
+/// Returns one permit for each stream that may read at the same time.
 pub(crate) fn turns() -> Arc<Semaphore> {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     Arc::new(Semaphore::new((processors / 2).max(1)))
 }
 
-/// A stream's way to the engine.
+/// An engine whose reads need a permit, for use by streams.
 #[derive(Clone)]
 pub(crate) struct Onlooker<E> {
     pub(crate) engine: E,

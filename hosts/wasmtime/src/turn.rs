@@ -1,8 +1,7 @@
-//! Turns: who may change a bucket now.
+//! Write locks: one writer at a time per bucket.
 //!
-//! It is for speed only: changes that would conflict wait for each other here
-//! instead of failing at the disk. What is true is decided by the storage.
-//! Invariant: a bucket that nobody changes or waits for takes no memory.
+//! They only improve speed: changes that would conflict wait here instead of failing at the
+//! disk. Correctness is the storage's. Invariant: a bucket without writers takes no memory.
 
 use std::{
     collections::HashMap,
@@ -11,13 +10,13 @@ use std::{
 
 use tokio::sync::{self, OwnedMutexGuard};
 
-/// The buckets that someone changes or waits for.
+/// The buckets that someone writes or waits to write.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     taken: Mutex<HashMap<String, Arc<sync::Mutex<()>>>>,
 }
 
-/// The right to change one bucket, until it is dropped.
+/// The write lock of one bucket, held until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Turn {
     turns: Arc<Turns>,
@@ -27,10 +26,10 @@ pub(crate) struct Turn {
 }
 
 impl Turns {
-    /// Waits for the turn of `bucket`, first come, first served.
+    /// Locks `bucket`, first come, first served.
     pub(crate) async fn take(self: &Arc<Self>, bucket: &str) -> Turn {
         let lock = Arc::clone(self.taken().entry(bucket.to_owned()).or_default());
-        // Made before the wait, so that who stops waiting cleans up as well.
+        // Created before the wait, so that a cancelled wait cleans up too.
         let mut turn = Turn {
             turns: Arc::clone(self),
             bucket: bucket.to_owned(),
@@ -51,7 +50,7 @@ impl Drop for Turn {
         drop(self.guard.take());
         drop(self.lock.take());
         let mut taken = self.turns.taken();
-        // Others get hold of the lock only through this map.
+        // Others get the lock only through this map.
         if taken.get(&self.bucket).is_some_and(|it| Arc::strong_count(it) == 1) {
             taken.remove(&self.bucket);
         }

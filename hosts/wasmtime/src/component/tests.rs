@@ -1,4 +1,4 @@
-//! The component under its limits, driven by storage and clocks that misbehave.
+//! The component within its limits, with faulty storage and clocks.
 
 use std::{
     sync::{LazyLock, Mutex},
@@ -117,8 +117,8 @@ fn a_request_that_takes_too_long_is_stopped() {
     assert_eq!(ask(&COMPONENT, &host(&kv), READ).unwrap_err().code, "KEY_NOT_FOUND");
 }
 
-/// What passed while others computed counted as what it computed itself: sixteen
-/// requests at once on two processors were all stopped, each within its limit.
+/// Time in which other requests computed once counted as the request's own: sixteen
+/// concurrent requests on two processors were all stopped, each within its limit.
 #[test]
 fn time_spent_waiting_for_a_processor_is_not_the_requests() {
     let long = format!(r#"{{"x":[{}0],"action":"read","key":"scope"}}"#, "0,".repeat(4 << 20));
@@ -149,7 +149,7 @@ fn a_request_that_needs_too_much_memory_is_stopped() {
     assert_eq!(ask(&component, &host(&kv), WRITE).unwrap().revision, 2);
 }
 
-/// Storage that does something odd at each call.
+/// Storage that runs a callback at each open and each commit.
 #[derive(Clone)]
 struct Odd {
     kv: MemoryKv,
@@ -216,8 +216,8 @@ fn storage_that_fails_is_an_error_without_its_reason() {
     assert!(failure.message.contains("not known"), "{}", failure.message);
 }
 
-/// The contract had one case for every commit that failed, so that a write for which there
-/// was no room was answered as in doubt.
+/// The contract once had a single case for every failed commit, so a write that found no
+/// room was reported as in doubt.
 #[test]
 fn a_commit_that_changed_nothing_is_answered_so() {
     let failure = failure_of(|| Err(CommitError::Unchanged(KvError("full".to_owned()))));
@@ -225,7 +225,7 @@ fn a_commit_that_changed_nothing_is_answered_so() {
     assert!(failure.message.contains("nothing was changed"), "{}", failure.message);
 }
 
-/// Returns how a write fails whose commit ends like this.
+/// Returns the failure of a write whose commit ends with `commit`.
 fn failure_of(commit: fn() -> Result<(), CommitError>) -> Failure {
     let failing = Odd { kv: with_session(MemoryKv::default()), open: |_| {}, commit };
     ask(&COMPONENT, &Host::new(failing, Still, Silent), WRITE).unwrap_err()
@@ -237,7 +237,7 @@ fn a_bucket_that_always_conflicts_ends_the_request() {
     assert_eq!(failure.code, "STORAGE_UNAVAILABLE");
 }
 
-/// A log that is so slow that the instance is stopped after the commit.
+/// A log that fails after the commit.
 #[test]
 fn a_request_stopped_after_its_commit_does_not_say_that_nothing_was_changed() {
     struct Stuck;
@@ -249,13 +249,14 @@ fn a_request_stopped_after_its_commit_does_not_say_that_nothing_was_changed() {
     let kv = with_session(MemoryKv::default());
     let stuck = Host::new(kv.clone(), Still, Stuck);
     let answer = thread::spawn(move || ask(&COMPONENT, &stuck, WRITE)).join();
-    // A host's own panic is not caught on its behalf; the change is there.
+    // A host's own panic is not caught for it; the change is stored.
     assert!(answer.is_err());
     assert_eq!(ask(&COMPONENT, &host(&kv), READ).unwrap().revision, 2);
 }
 
-/// A component may be newer than its host and do what the host has no name for. Such a
-/// record stopped the instance, so that a change that was made was answered as a failure.
+/// A component may be newer than its host and log an action that the host does not know.
+/// Such a record once stopped the instance, so a committed change was reported as a
+/// failure.
 #[test]
 fn a_change_is_told_by_whatever_name_it_has() {
     #[derive(Clone, Default)]
@@ -309,7 +310,7 @@ fn more_callers_than_instances_wait_for_each_other() {
     assert_eq!(ask(&COMPONENT, &host, READ).unwrap().revision, 321);
 }
 
-/// Returns the length of the longest file in `folder`, however deep.
+/// Returns the length of the longest file in `folder`, including its subfolders.
 fn longest_file(folder: &std::path::Path) -> u64 {
     let files = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
     let lengths = files.map(|it| match it.metadata().unwrap() {
@@ -343,8 +344,8 @@ fn a_cache_that_cannot_be_written_is_done_without() {
     Component::new(&options).unwrap();
 }
 
-/// What a component imports is all it can reach. A dependency that asks for the
-/// time, randomness or a file would bring an import of WASI along.
+/// A component can reach only what it imports. A dependency that needs the time, randomness
+/// or a file would add an import of WASI.
 #[test]
 fn the_component_imports_what_the_contract_gives_it_and_nothing_else() {
     let engine = Engine::default();

@@ -1,5 +1,4 @@
-//! The engine over a real disk, with callers who leave, writers who interfere
-//! and disks that are full.
+//! The engine over a real disk, with callers that leave, concurrent writers and full disks.
 
 use std::{
     future::Future,
@@ -20,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use super::*;
 use crate::{Cache, ComponentOptions, SqliteOptions};
 
-/// What the audit log was told.
+/// An audit log that collects its records.
 #[derive(Debug, Default)]
 struct Records(Mutex<Vec<AuditRecord>>);
 
@@ -38,7 +37,7 @@ impl Clock for Still {
     }
 }
 
-/// An engine over a folder of its own.
+/// An engine over its own folder.
 struct Bench {
     engine: Engine,
     kv: SqliteKv,
@@ -57,7 +56,7 @@ impl Bench {
         Self { engine, kv, records, folder }
     }
 
-    /// With a session `s`.
+    /// Creates the engine with a session `s`.
     async fn with_session() -> Self {
         let bench = Self::new(&SqliteOptions::default(), Arc::new(Still));
         bench.create("s").await.unwrap();
@@ -84,7 +83,7 @@ impl Bench {
         self.records.0.lock().unwrap().len()
     }
 
-    /// Keeps the writer waiting until what is returned is dropped.
+    /// Blocks the writer until the returned connection is dropped.
     fn hold_the_disk(&self) -> Connection {
         let database = Connection::open(self.folder.path().join("shared-context.db")).unwrap();
         database.busy_timeout(Duration::from_secs(5)).unwrap();
@@ -103,7 +102,7 @@ async fn a_reply_and_its_record_come_out_when_the_change_is_on_the_disk() {
     let mut write = Box::pin(bench.write("s", "scope", "x"));
     timeout(Duration::from_millis(100), &mut write).await.unwrap_err();
     assert_eq!(bench.recorded(), 1);
-    // Who reads meanwhile reads what is on the disk, and does not wait for it.
+    // A concurrent read returns what is on the disk, and does not wait.
     let read = timeout(Duration::from_secs(1), bench.ask("s", READ)).await.unwrap();
     assert_eq!(read.unwrap_err().code, "KEY_NOT_FOUND");
     drop(disk);
@@ -112,8 +111,8 @@ async fn a_reply_and_its_record_come_out_when_the_change_is_on_the_disk() {
     assert_eq!(bench.ask("s", READ).await.unwrap().revision, 2);
 }
 
-/// What waited for the disk was bounded in number only: who sent large requests and left
-/// had all of them kept in memory.
+/// Changes that waited for the disk were once limited only in number. A client that sent
+/// large requests and left had all of them held in memory.
 #[tokio::test(flavor = "multi_thread")]
 async fn large_changes_wait_until_there_is_room_for_their_bytes() {
     let bench = Bench::with_session().await;
@@ -129,7 +128,7 @@ async fn large_changes_wait_until_there_is_room_for_their_bytes() {
     assert_eq!(waiting.await.unwrap().revision, 3);
     let all = usize::try_from(CHANGES_BYTES_MAX).unwrap();
     assert_eq!(changes.available_permits(), all, "a share was not given back");
-    // None is so large that it never gets any.
+    // No share is larger than the total.
     assert_eq!([0, 1, usize::MAX].map(share), [64 << 10, 64 << 10, 64 << 20]);
 }
 
@@ -214,8 +213,8 @@ async fn sessions_do_not_wait_for_each_other() {
     assert_eq!(bench.engine.ids(ScopeKind::Session, None, 1).await.unwrap(), ["s00"]);
 }
 
-/// A clock that, once, lets another writer of the same database go first, after
-/// the component has opened the bucket.
+/// A clock that, once, lets another writer of the same database commit first, after the
+/// component has opened the bucket.
 struct Interfering {
     kv: Mutex<Option<SqliteKv>>,
     is_armed: AtomicBool,
@@ -240,7 +239,7 @@ async fn a_change_that_met_another_writer_is_made_on_top_of_it() {
     *clock.kv.lock().unwrap() = Some(bench.kv.clone());
     bench.create("s").await.unwrap();
     clock.is_armed.store(true, Ordering::SeqCst);
-    // Revision 2 is the foreign commit's.
+    // Revision 2 is the other writer's commit.
     assert_eq!(bench.write("s", "scope", "x").await.unwrap().revision, 3);
     assert_eq!(bench.recorded(), 2, "the attempt that was discarded left no record");
     assert_eq!(bench.kv.open("session/s").unwrap().get("zzz").unwrap().unwrap(), b"foreign");
@@ -278,7 +277,7 @@ async fn a_full_disk_fails_the_change_and_leaves_the_engine_alive() {
     bench.create("again").await.unwrap();
 }
 
-/// Long enough for anything but a wait that is not to end.
+/// Longer than anything but a wait that must not end.
 const SOON: Duration = Duration::from_secs(5);
 const SHORT: Duration = Duration::from_millis(100);
 
@@ -333,8 +332,8 @@ async fn all_who_wait_hear_of_a_change_and_of_the_end() {
     }
 }
 
-/// Between a reader's look and its wait, and at every other moment, a writer may
-/// come first: no change may go by unheard.
+/// A writer may commit at any moment, also between a reader's read and its wait. The reader
+/// must miss no change.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_change_goes_by_between_reading_and_waiting() {
     let bench = Arc::new(Bench::with_session().await);

@@ -1,10 +1,8 @@
-//! The timer: looks at a session when something in it expires, so that an entry
-//! goes at its instant although nobody writes.
+//! The timer: removes entries when they expire, even if nobody writes.
 //!
-//! Readers never see an expired entry, swept or not; what waits for the timer is
-//! room in the store, and word of it to those who watch. Instants are those of
-//! the engine's clock, which may be set: it is looked at again every second of
-//! real time. Not here: what expires, which the rules know.
+//! Readers never see an expired entry, removed or not. The timer frees room in the store
+//! and notifies watchers. Instants are those of the engine's clock, which may be set, so it
+//! is checked every second of real time. The rules of expiry are in the component.
 
 use std::{future, time::Duration};
 
@@ -15,20 +13,19 @@ use tokio::{task::JoinSet, time::sleep};
 use super::Engine;
 use crate::{Failure, failures};
 
-/// How long the clock is left alone while something is to expire.
+/// The interval at which the clock is checked while an entry is to expire.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// After how long a session that could not be looked at is tried again.
+/// When a session whose cleanup failed is retried.
 const TRY_AGAIN: Duration = Duration::from_mins(1);
-/// How many sessions are looked at together: they share a flush of the disk.
+/// How many sessions are cleaned up together: they share a flush of the disk.
 const AT_ONCE: usize = 16;
-/// After how many sessions, and for how long, the first walk lets others work.
+/// The initial scan pauses after this many sessions, for this long, to let others work.
 const WALK: usize = 32;
 const WALK_PAUSE: Duration = Duration::from_millis(10);
 
 impl Engine {
-    /// Removes what expires when it expires, for as long as this is polled.
-    /// First it walks once over all sessions there are, to learn of their
-    /// instants.
+    /// Removes entries as they expire, for as long as the future is polled. It first scans
+    /// all sessions for their next expiry.
     pub async fn keep_time(&self) {
         tokio::join!(self.walk(), self.ring());
     }
@@ -37,7 +34,7 @@ impl Engine {
         let mut after = None;
         loop {
             let sessions = self.ids(ScopeKind::Session, after.as_deref(), WALK).await;
-            // Without a list there is none to walk over; requests tell why.
+            // If sessions cannot be listed, requests report the error.
             let Ok(sessions) = sessions else { return };
             for session in &sessions {
                 self.look_at(&ScopeKind::Session.bucket_name(session)).await;
@@ -66,7 +63,7 @@ impl Engine {
         }
     }
 
-    /// Waits for the next instant; `now` is what the clock said last.
+    /// Waits for the next instant; `now` is the last reading of the clock.
     async fn rest(&self, now: Timestamp) {
         let alarm = &self.inner.alarm;
         let next = async {
@@ -84,8 +81,7 @@ impl Engine {
         }
     }
 
-    /// Has what has expired in `scope` removed, and sets the alarm for what
-    /// expires next.
+    /// Removes the expired entries of `scope`, and schedules its next expiry.
     async fn look_at(&self, scope: &str) {
         let now = self.now();
         let later = |pause: Duration| {
@@ -95,7 +91,7 @@ impl Engine {
         let next = match self.wake(scope).await {
             Ok(None) => return,
             Ok(Some(at)) if at > now.0 => Timestamp(at),
-            // What is not gone at its instant must not keep this thread busy.
+            // An entry that is still there at its instant must not keep this loop busy.
             Ok(Some(_)) => later(LOOK_AGAIN),
             Err(failure) if failure.code == "SESSION_NOT_FOUND" => return,
             Err(failure) => {
