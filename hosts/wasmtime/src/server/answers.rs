@@ -1,7 +1,7 @@
-//! Large answers that are not wholly sent.
+//! Limits the memory of large responses until they are sent.
 //!
-//! Invariant: all answers together take no more memory than [`BYTES_MAX`], and those that
-//! wait for room no more than [`WAITING_BYTES_MAX`], beside one buffer for each connection.
+//! Invariant: all responses together take at most [`BYTES_MAX`], and those that wait for
+//! memory at most [`WAITING_BYTES_MAX`], besides one buffer per connection.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use super::{
     seats::{Seat, Seats},
 };
 
-/// How much all answers may take, of what each is over one buffer.
+/// The most memory of all responses, counting what each has beyond one buffer.
 const BYTES_MAX: u32 = 64 << 20;
-/// How much may wait for that; what finds no room to wait is given up at once.
+/// The most memory of responses that wait for it; further ones fail at once.
 const WAITING_BYTES_MAX: u32 = 16 << 20;
 
-/// Room for answers.
+/// The memory budget of responses.
 #[derive(Debug)]
 pub(super) struct Answers {
     room: Room,
     waiting: Room,
 }
 
-/// An answer that counts until it is sent.
+/// A response body that holds its memory permit until it is sent.
 struct Unsent {
     bytes: Bytes,
     seat: Arc<Seat>,
@@ -37,9 +37,9 @@ impl Answers {
         Self { room: Room::new(BYTES_MAX), waiting: Room::new(WAITING_BYTES_MAX) }
     }
 
-    /// The same `bytes`, counted until the last of them is sent over the connection on
-    /// `seat`; `None` when there is no room. While there is none, the connection gives way
-    /// whose client has taken nothing of a large answer the longest.
+    /// Returns `bytes`, counted in the budget until they are sent on the connection of
+    /// `slot`. Returns `None` if no memory becomes free. Meanwhile it closes the
+    /// connections whose clients have not read from a large response for the longest.
     pub(super) async fn hold(
         &self,
         bytes: Bytes,

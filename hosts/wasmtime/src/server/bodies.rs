@@ -1,8 +1,7 @@
-//! Bodies of requests, as they come: whole or not at all.
+//! Reads request bodies completely, within a memory budget.
 //!
-//! Invariant: all bodies together take no more memory than [`BYTES_MAX`], beside one
-//! buffer for each connection. A change that goes on although its client left is counted
-//! by the engine.
+//! Invariant: all bodies together take at most [`BYTES_MAX`], besides one buffer per
+//! connection. The engine counts a change that continues after its client has left.
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -14,32 +13,32 @@ use super::{
     seats::Seats,
 };
 
-/// How much of a body that is too long is still read, so that a client that
-/// sends all before it listens hears why it is refused.
+/// How much of a body that is too long is still read, so that a client that sends
+/// everything before it reads gets the error.
 const REFUSED_BYTES_MAX: usize = 32 << 20;
-/// How much all bodies may take, of what each is over one buffer.
+/// The most memory of all bodies, counting what each has beyond one buffer.
 const BYTES_MAX: u32 = 64 << 20;
 
-/// Room for bodies.
+/// The memory budget of request bodies.
 #[derive(Debug)]
 pub(super) struct Bodies {
     room: Room,
 }
 
-/// A body, and its room until it is dropped.
+/// A complete body. It holds its memory permit until it is dropped.
 pub(super) struct Whole {
     pub(super) bytes: Bytes,
     _room: Option<Taken>,
 }
 
-/// Why there is no body.
+/// Why a body could not be read.
 #[derive(Debug)]
 pub(super) enum NoBody {
-    /// It is longer than it may be.
+    /// It is too long.
     TooLong,
-    /// It ended before it was whole.
+    /// It ended early.
     Broken,
-    /// There is no room for it now.
+    /// No memory became free for it.
     NoRoom,
 }
 
@@ -48,8 +47,8 @@ impl Bodies {
         Self { room: Room::new(BYTES_MAX) }
     }
 
-    /// Reads a whole body of at most `bytes_max`. When there is no room, one that has
-    /// been on its way for long gives way.
+    /// Reads a body of at most `bytes_max`. If there is no memory, the connection that has
+    /// been sending its body for the longest is closed.
     pub(super) async fn read(
         &self,
         mut body: Incoming,

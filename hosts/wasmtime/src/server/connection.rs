@@ -1,7 +1,7 @@
-//! One connection: requests are read, answered, and the answers written, until the
-//! client or its seat is gone.
+//! Serves one connection: reads requests and writes responses until the client leaves or
+//! the connection loses its slot.
 //!
-//! Not here: who has a seat (`seats`).
+//! The slots are in `seats`.
 
 use std::{
     convert::Infallible,
@@ -45,18 +45,18 @@ use super::{
 };
 use crate::{Failure, body::Answer, onlooker::Onlooker};
 
-/// How much is read of what a client sent that is refused before it is heard.
+/// How much is read from a client whose connection is rejected.
 const UNHEARD_BYTES_MAX: usize = 64 << 10;
-/// Why those are refused who get no seat.
+/// Why a connection gets no slot.
 const ALL_BUSY: &str = "all connections of the server are busy";
 
-/// One connection on `seat`, not yet served.
+/// Returns the future that serves `stream` on `slot`.
 pub(super) fn connection(
     stream: TcpStream,
     shared: Arc<Shared>,
     seat: Arc<Seat>,
 ) -> impl GracefulConnection<Error = hyper::Error> + Send {
-    // Small answers must not wait for each other; without it they are only late.
+    // Small responses must not wait for each other. If this fails, they are only slower.
     drop(stream.set_nodelay(true));
     let mut timed = TimeoutStream::new(stream);
     timed.set_write_timeout(Some(shared.unread_time_max));
@@ -79,7 +79,7 @@ pub(super) fn connection(
     });
     http1::Builder::new()
         .timer(TokioTimer::new())
-        // It panics from the year 10000 on, which ends the connection.
+        // It panics from the year 10000 on, which would end the connection.
         .auto_date_header(false)
         .header_read_timeout(head_time_max)
         .max_buf_size(BUFFER_BYTES_MAX)
@@ -88,7 +88,8 @@ pub(super) fn connection(
         .serve_connection(TokioIo::new(stream), service)
 }
 
-/// Returns when a response was made (RFC 9110 §6.6.1), or the last instant that a date can say.
+/// Returns the `Date` header of a response (RFC 9110 §6.6.1), at most the last date that
+/// the format can express.
 pub(super) fn date(Timestamp(milliseconds): Timestamp) -> HeaderValue {
     const LAST_SECONDS: u64 = 253_402_300_799;
     let since = Duration::from_secs((milliseconds / 1_000).min(LAST_SECONDS));
@@ -140,17 +141,17 @@ impl Shared {
         closing(answer)
     }
 
-    /// Returns the engine, as the connection on `seat` asks it.
+    /// Returns the engine for requests on the connection of `slot`.
     fn seated(&self, seat: &Arc<Seat>) -> Seated {
         Seated { engine: self.engine.clone(), seat: Arc::clone(seat) }
     }
 
-    /// Returns the engine, as the stream on `seat` asks it.
+    /// Returns the engine for a stream on the connection of `slot`.
     fn onlooker(&self, seat: &Arc<Seat>) -> Onlooker<Seated> {
         Onlooker { engine: self.seated(seat), turns: self.engine.onlookers() }
     }
 
-    /// Returns the same `answer`, if there is room for it until it is sent.
+    /// Returns `response` if there is memory for it until it is sent, or an error.
     async fn hold(&self, answer: Response<Body>, seat: &Arc<Seat>) -> Response<Body> {
         let (head, body) = answer.into_parts();
         let Body::Whole(bytes) = body else { return Response::from_parts(head, body) };
@@ -172,8 +173,8 @@ impl Shared {
     }
 }
 
-/// Returns how the body is coded for its way, if it is more than chunked: what nobody takes
-/// apart here.
+/// Returns the transfer coding of the body if it is more than `chunked`, which the server
+/// does not decode.
 fn unknown_coding(head: &Parts) -> Option<String> {
     let codings = head.headers.get_all(TRANSFER_ENCODING).iter();
     let codings: Vec<_> = codings.map(|it| String::from_utf8_lossy(it.as_bytes())).collect();
@@ -182,30 +183,30 @@ fn unknown_coding(head: &Parts) -> Option<String> {
     (!is_known).then(|| codings.chars().take(80).collect())
 }
 
-/// Returns a response after which the connection is closed: the rest of the request may
-/// still be on its way.
+/// Marks a response as the last one on its connection. The rest of the request may still be
+/// on its way.
 fn closing(mut response: Response<Body>) -> Response<Body> {
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
-/// Returns the failure of what finds no room.
+/// Returns the failure of a request for which there is no capacity.
 fn overloaded(what: &str) -> Failure {
     Failure::new("OVERLOADED", format!("{what}; nothing was changed, try again in 2 seconds"))
 }
 
-/// Refuses a connection for which there is no seat, without waiting for anything.
+/// Rejects a connection for which there is no slot, without blocking.
 pub(super) fn refuse(stream: TcpStream, shared: &Shared) {
-    // As it is: what the client does not take at once is lost.
+    // Written without waiting: what the client's system does not accept at once is lost.
     let Ok(mut stream) = stream.into_std() else { return };
     let answer = shared.http.refuse_unread(&HeaderMap::new(), None, &overloaded(ALL_BUSY));
     drop(stream.write_all(&unheard::to_bytes(answer, shared)));
     drop(stream.shutdown(std::net::Shutdown::Write));
-    // Closing on what was not read would take the answer back.
+    // Closing with unread input would discard the response.
     drop(stream.read(&mut vec![0; UNHEARD_BYTES_MAX]));
 }
 
-/// A body of an answer. When the last of it is on its way the seat is idle.
+/// A response body. When it has been handed over, the slot is idle.
 struct Held {
     body: Answer,
     seat: Arc<Seat>,
@@ -239,7 +240,7 @@ impl Drop for Held {
     }
 }
 
-/// A stream whose seat is told when the client takes something.
+/// A stream that tells its slot when the client accepts bytes.
 struct Watched {
     stream: Pin<Box<TimeoutStream<TcpStream>>>,
     seat: Arc<Seat>,

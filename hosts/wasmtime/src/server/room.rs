@@ -1,4 +1,4 @@
-//! Room in memory that all connections share: taken in bytes, and given back.
+//! A memory budget that all connections share.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -7,19 +7,19 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-/// How long one waits for room.
+/// The longest wait for memory.
 const WAIT_MAX: Duration = Duration::from_secs(1);
-/// How often others are asked to give way meanwhile.
+/// The interval at which others are asked to free memory meanwhile.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
-/// Room for so many bytes.
+/// A budget of bytes.
 #[derive(Debug)]
 pub(super) struct Room {
     free: Arc<Semaphore>,
     bytes_max: u32,
 }
 
-/// Room that was taken, until it is dropped.
+/// A part of the budget, held until it is dropped.
 pub(super) type Taken = OwnedSemaphorePermit;
 
 impl Room {
@@ -28,14 +28,14 @@ impl Room {
         Self { free: Arc::new(Semaphore::new(permits)), bytes_max }
     }
 
-    /// Takes room for `bytes`, if it is free now. Who asks for more than there is gets
-    /// all.
+    /// Takes `bytes`, if they are free now. A request for more than the whole budget takes
+    /// all of it.
     pub(super) fn try_take(&self, bytes: usize) -> Option<Taken> {
         Arc::clone(&self.free).try_acquire_many_owned(self.permits(bytes)).ok()
     }
 
-    /// Takes room for `bytes`; `None` when none became free. While there is none, `clear`
-    /// asks others to give way.
+    /// Takes `bytes`, or returns `None` if they do not become free in time. Meanwhile it
+    /// calls `clear` repeatedly, which asks others to free memory.
     pub(super) async fn take(&self, bytes: usize, clear: impl Fn()) -> Option<Taken> {
         if let Some(taken) = self.try_take(bytes) {
             return Some(taken);

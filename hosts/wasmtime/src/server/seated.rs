@@ -1,5 +1,5 @@
-//! The engine, as one connection asks it: while it waits for a change it is a listener,
-//! and may be asked to end for another one.
+//! The engine for requests of one connection. While a request waits for a change, its
+//! connection is a listener, which may be asked to end in favour of another.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use shared_context_wire::Woken;
 use super::seats::Seat;
 use crate::{Caller, Engine, Failure, Reply};
 
-/// A connection's way to the engine.
+/// An engine that tracks the waits of one connection.
 #[derive(Clone)]
 pub(crate) struct Seated {
     pub(super) engine: Engine,

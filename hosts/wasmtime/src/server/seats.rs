@@ -1,14 +1,15 @@
-//! Seats: how many connections there are, and which gives way when there are too many.
+//! Connection slots: limit the number of connections, and decide which one is closed when
+//! there are too many.
 //!
-//! Not here: what is done on a connection (`connection`). Invariants:
+//! Serving a connection is in `connection`. Invariants:
 //!
-//! - A connection loses its seat only while nothing it asked for has begun, or after it
-//!   was asked to end its stream.
-//! - How long it sits idle does not depend on what it sends: bytes one by one keep
-//!   nobody young.
-//! - Who looks for a seat never waits for another to leave.
-//! - Those who wait for changes have half of the seats: for one more, that stream is asked
-//!   to end which has had nothing to tell the longest, of the session with most of them.
+//! - A connection loses its slot only while no request of it has begun, or after its stream
+//!   was asked to end.
+//! - Idle time does not depend on input: partial reads do not reset the idle timer.
+//! - Taking a slot never waits for another connection to leave.
+//! - Listeners, which wait for changes, have half of the slots. For one more, a stream of
+//!   the session with the most listeners is asked to end: the one without changes for the
+//!   longest.
 
 use std::{
     collections::HashMap,
@@ -22,22 +23,22 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// Seats beside the usual ones, for the operator while all of those are taken.
+/// Slots reserved for the operator while all usual ones are taken.
 pub(super) const RESERVED: usize = 32;
 /// How long a connection may send a body, or end its stream, before it may be closed.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long a client may take nothing of a large answer while others need the room.
+/// How long a client may leave a large response unread while others need the memory.
 const UNREAD_GRACE: Duration = Duration::from_millis(500);
 
-/// How long the log is spared that all are busy, once it was told.
+/// The interval between log lines that all connections are busy.
 const TELL_AGAIN: Duration = Duration::from_mins(1);
 
-/// All seats of a server.
+/// All connection slots of a server.
 #[derive(Debug)]
 pub(super) struct Seats {
     began: Instant,
     usual_max: usize,
-    /// How many of the usual seats wait for changes.
+    /// The number of listeners in usual slots.
     listening: AtomicUsize,
     taken: Mutex<Taken>,
 }
@@ -45,13 +46,13 @@ pub(super) struct Seats {
 #[derive(Debug, Default)]
 struct Taken {
     next: u64,
-    /// When the log was told last that all are busy.
+    /// When it was last logged that all connections are busy.
     told: Option<Instant>,
     usual: HashMap<u64, Arc<State>>,
     reserved: HashMap<u64, Arc<State>>,
 }
 
-/// A connection's seat, until it is dropped.
+/// The slot of a connection, held until it is dropped.
 #[derive(Debug)]
 pub(super) struct Seat {
     seats: Arc<Seats>,
@@ -69,24 +70,24 @@ struct State {
     leaving: Notify,
     /// The bucket that it listens to.
     scope: Mutex<String>,
-    /// How many large answers it has that are not wholly sent.
+    /// The number of large responses that are not completely sent.
     answers: AtomicUsize,
 }
 
-/// What a connection does; the first is the first to give way.
+/// What a connection does. The order is the order of closing: the first is closed first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
-    /// Nothing, or sending a head, or taking an answer that is ready.
+    /// Idle, sending a head, or reading a response that is ready.
     Idle,
     /// Sending a body.
     Sending,
-    /// Ending its stream, as it was asked to.
+    /// Ending its stream, as requested.
     Leaving,
     /// Waiting for changes.
     Listening,
-    /// Waiting for what it asked for.
+    /// Waiting for the response to its request.
     Busy,
-    /// Nothing any more: it lost its seat.
+    /// Closed: it has lost its slot.
     Ended,
 }
 
@@ -96,9 +97,9 @@ impl Seats {
         Self { began: Instant::now(), usual_max, listening, taken }
     }
 
-    /// Returns a seat for one more connection. If all are taken, that of the connection which has
-    /// been idle the longest; if all are busy, one of those reserved for the operator.
-    /// `None` when there is none either.
+    /// Takes a slot for a new connection. If all are taken, closes the connection that has
+    /// been idle for the longest. If all are busy, returns a slot reserved for the
+    /// operator, or `None` if those are busy too.
     pub(super) fn take(self: &Arc<Self>) -> Option<Seat> {
         let mut taken = self.taken();
         let is_free = taken.usual.len() < self.usual_max || self.clear_one(&mut taken.usual);
@@ -128,16 +129,16 @@ impl Seats {
         Some(Seat { seats: Arc::clone(self), id, is_reserved, state })
     }
 
-    /// Ends the connection that has been sending its body the longest, if it had time
-    /// enough: so that others can send theirs.
+    /// Closes the connection that has been sending its body for the longest, if that is
+    /// longer than [`GRACE`], so that others can send theirs.
     pub(super) fn clear_a_body(&self) {
         let grace = self.now().saturating_sub(micros(GRACE));
         let is_slow = |_: &State, phase, since| phase == Phase::Sending && since < grace;
         clear(&mut self.taken().usual, is_slow);
     }
 
-    /// Ends the connection that has taken nothing of a large answer for the longest, if
-    /// it had time enough.
+    /// Closes the connection that has left a large response unread for the longest, if that
+    /// is longer than [`UNREAD_GRACE`].
     pub(super) fn clear_an_answer(&self) {
         let grace = self.now().saturating_sub(micros(UNREAD_GRACE));
         let is_slow = |state: &State, phase, since| {
@@ -146,9 +147,9 @@ impl Seats {
         clear(&mut self.taken().usual, is_slow);
     }
 
-    /// Asks one of those who wait for changes to end its stream.
+    /// Asks one listener to end its stream.
     fn make_room_to_listen(&self) {
-        /// Those who listen to one bucket: how many, and the one that heard nothing the
+        /// The listeners of one bucket: their number, and the one without changes for the
         /// longest.
         type Listeners<'s> = (usize, u64, &'s State);
         let taken = self.taken();
@@ -177,7 +178,8 @@ impl Seats {
         }
     }
 
-    /// Ends the first of `seats` to give way, if one may be asked to.
+    /// Closes the first of `slots` in the order of closing. Returns false if none may be
+    /// closed.
     fn clear_one(&self, seats: &mut HashMap<u64, Arc<State>>) -> bool {
         let grace = self.now().saturating_sub(micros(GRACE));
         let may_be_asked = |_: &State, phase, since| match phase {
@@ -197,7 +199,8 @@ impl Seats {
     }
 }
 
-/// Ends that of `seats` which comes first of those that `may_be_asked`.
+/// Closes the first of the `slots` for which `may_be_asked` holds. Returns false if there
+/// is none.
 fn clear(
     seats: &mut HashMap<u64, Arc<State>>,
     may_be_asked: impl Fn(&State, Phase, u64) -> bool,
@@ -210,7 +213,7 @@ fn clear(
             .map(|(_, at, id)| (at, id))
             .min();
         let Some(((phase, since), id)) = first else { return false };
-        // It may have begun something just now.
+        // It may have begun a request just now.
         if seats.get(&id).is_some_and(|it| it.end(phase, since)) {
             seats.remove(&id);
             return true;
@@ -219,49 +222,49 @@ fn clear(
 }
 
 impl Seat {
-    /// Returns whether it is one of those for the operator only.
+    /// Returns true if this slot is reserved for the operator.
     pub(super) fn is_reserved(&self) -> bool {
         self.is_reserved
     }
 
-    /// Ends when the connection has to give way.
+    /// Waits until the connection has to close.
     pub(super) async fn ended(&self) {
         self.state.ended.notified().await;
     }
 
-    /// Begins to take a body. Waits for good when the connection has lost its seat: it
-    /// is about to be closed, and nothing it asks for may begin.
+    /// Begins to read a body. Never returns if the connection has lost its slot: it is
+    /// about to be closed, and no request on it may begin.
     pub(super) async fn send(&self) {
         self.enter(Phase::Sending).await;
     }
 
-    /// Begins what was asked for; waits as [`Seat::send`] does.
+    /// Begins to process a request. Never returns if the connection has lost its slot.
     pub(super) async fn work(&self) {
         self.enter(Phase::Busy).await;
     }
 
-    /// Says that an answer is ready.
+    /// Notes that a response is ready.
     pub(super) fn rest(&self) {
         self.change(|_| Some(Phase::Idle));
     }
 
-    /// Says that the client took some of an answer.
+    /// Notes that the client read some of a response.
     pub(super) fn is_taking(&self) {
         self.change(|phase| (phase == Phase::Idle).then_some(Phase::Idle));
     }
 
-    /// Says that it has a large answer.
+    /// Notes that the connection has one more large response.
     pub(super) fn hold(&self) {
         self.state.answers.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Says that a large answer is wholly sent, or given up.
+    /// Notes that a large response was sent or given up.
     pub(super) fn let_go(&self) {
         self.state.answers.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Begins to wait for changes of `scope`, if it does not yet. If too many do, one of
-    /// them is asked to end.
+    /// Begins to wait for changes of `scope`, if it does not yet. If there are too many
+    /// listeners, one of them is asked to end.
     pub(super) fn listen(&self, scope: &str) {
         let (phase, _) = Phase::of(self.state.phase.load(Ordering::Acquire));
         if matches!(phase, Phase::Listening | Phase::Leaving) {
@@ -274,12 +277,12 @@ impl Seat {
         }
     }
 
-    /// Says that what it waited for came.
+    /// Notes that a change arrived.
     pub(super) fn hear(&self) {
         self.change(|phase| (phase == Phase::Listening).then_some(Phase::Listening));
     }
 
-    /// Ends when its stream is to end.
+    /// Waits until the stream is asked to end.
     pub(super) async fn leaves(&self) {
         while Phase::of(self.state.phase.load(Ordering::Acquire)).0 != Phase::Leaving {
             self.state.leaving.notified().await;
@@ -292,8 +295,8 @@ impl Seat {
         }
     }
 
-    /// Changes what it does, from now on, to what `change` says; whether it did. Who has
-    /// lost its seat does nothing any more.
+    /// Enters the phase that `change` returns for the present one. Returns true if it did;
+    /// a closed connection changes no more.
     fn change(&self, change: impl Fn(Phase) -> Option<Phase>) -> bool {
         let now = self.seats.now();
         let next = |it| match Phase::of(it).0 {
@@ -308,7 +311,7 @@ impl Seat {
         was.is_ok()
     }
 
-    /// Counts it among those who wait for changes, or no longer.
+    /// Updates the number of listeners.
     fn count(&self, was: Phase, is: Option<Phase>) {
         let (was, is) = (was == Phase::Listening, is == Some(Phase::Listening));
         if self.is_reserved || was == is {
@@ -332,7 +335,7 @@ impl Drop for Seat {
 }
 
 impl State {
-    /// Ends it, if it still does what it did.
+    /// Closes the connection, if its phase has not changed since.
     fn end(&self, phase: Phase, since: u64) -> bool {
         let is_ended = self.exchange(phase, since, Phase::Ended, since);
         if is_ended {
@@ -341,7 +344,7 @@ impl State {
         is_ended
     }
 
-    /// Has it do `next` since `now`, if it still does what it did.
+    /// Enters the phase `next` at `now`, if the phase has not changed since.
     fn exchange(&self, phase: Phase, since: u64, next: Phase, now: u64) -> bool {
         let (was, is) = (phase.at(since), next.at(now));
         self.phase.compare_exchange(was, is, Ordering::AcqRel, Ordering::Acquire).is_ok()
@@ -378,7 +381,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns whether the connection on `seat` was told to give way.
+    /// Returns true if the connection on `slot` was asked to close.
     async fn is_ended(seat: &Seat) -> bool {
         timeout(Duration::ZERO, seat.ended()).await.is_ok()
     }
@@ -394,7 +397,7 @@ mod tests {
         let fourth = seats.take().unwrap();
         assert!(is_ended(&second).await && !is_ended(&first).await && !is_ended(&third).await);
         assert!(!fourth.is_reserved());
-        // Taking an answer is not idling.
+        // A client that reads a response is not idle.
         third.is_taking();
         let fifth = seats.take().unwrap();
         assert!(is_ended(&first).await && !is_ended(&third).await);
@@ -432,7 +435,7 @@ mod tests {
         assert!(is_ended(&lost).await);
     }
 
-    /// Returns how many of `seats` are asked to end their stream.
+    /// Returns the indices of the `slots` that are asked to end their stream.
     async fn leaving(seats: &[Seat]) -> Vec<usize> {
         let mut leaving = Vec::new();
         for (nth, seat) in seats.iter().enumerate() {
@@ -443,8 +446,8 @@ mod tests {
         leaving
     }
 
-    /// One session held all connections of a server with its streams, and everyone else
-    /// was told to come back, for as long as it liked.
+    /// One session once held all connections of a server with its streams, and all other
+    /// clients were rejected for as long as it liked.
     #[tokio::test]
     async fn streams_have_half_of_the_seats_and_the_largest_session_gives_way() {
         let seats = Arc::new(Seats::new(8));
@@ -455,14 +458,14 @@ mod tests {
             seat.listen(scope);
         }
         assert!(leaving(&all).await.is_empty());
-        // It was told something since.
+        // It received a change since.
         tokio::time::sleep(Duration::from_millis(1)).await;
         all[1].hear();
         all[1].listen("b");
         all[4].work().await;
         all[4].listen("a");
         assert_eq!(leaving(&all).await, [2]);
-        // Those who are done leave room.
+        // Listeners that have finished free their places.
         all[0].rest();
         all[5].work().await;
         all[5].listen("c");

@@ -1,4 +1,4 @@
-//! A started server, its folder, and clients who behave badly.
+//! A running server, its folder, and clients that misbehave.
 
 use std::{
     io::{Read, Write},
@@ -24,7 +24,7 @@ fn options(folder: &Path) -> ServerOptions {
     options
 }
 
-/// Sends `request` as it is and reads until the server closes.
+/// Sends `request` as it is and reads until the server closes the connection.
 fn send(address: SocketAddr, request: &[u8]) -> String {
     let mut client = Client::connect(address).unwrap();
     client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -34,7 +34,7 @@ fn send(address: SocketAddr, request: &[u8]) -> String {
     String::from_utf8(response).unwrap()
 }
 
-/// Sends a request of the admin's.
+/// Sends a request as the admin.
 async fn ask(server: &Server, method: &str, path: &str, body: &str) -> String {
     let (address, key) = (server.address(), server.admin_key().to_owned());
     let request = format!(
@@ -94,8 +94,8 @@ async fn a_port_in_use_is_named_and_the_folder_is_free_again() {
     Server::start(options(folder.path())).await.unwrap().stop().await;
 }
 
-/// The system kept 128 connections until they were taken, and dropped the first packet of
-/// those that came beyond: in a flood one in a hundred clients waited a second longer.
+/// The system once queued 128 connections until they were accepted, and dropped the first
+/// packet of further ones. In a flood one client in a hundred waited a second longer.
 #[tokio::test]
 async fn many_can_connect_before_one_is_taken() {
     let listener = listen(LOOPBACK).unwrap();
@@ -120,7 +120,7 @@ async fn secrets_can_be_given_and_must_be_long() {
     assert_status(&ask(&server, "GET", "/v1/sessions", "").await, 200);
 }
 
-/// A server printed its admin key to whoever logged it for debugging.
+/// Debug output of a server once contained its admin key.
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_do_not_show_when_printed_for_debugging() {
     let folder = tempdir().unwrap();
@@ -201,7 +201,7 @@ async fn a_head_that_does_not_end_is_refused() {
     assert_status(&ask(&server, "GET", "/healthz", "").await, 200);
 }
 
-/// They used to wait, unheard, until one of the idle ones was given up.
+/// New connections once waited, unserved, until an idle one was closed by its timeout.
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_connections_make_room_for_others() {
     let folder = tempdir().unwrap();

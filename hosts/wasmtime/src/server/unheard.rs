@@ -1,14 +1,14 @@
-//! What is refused before it is a request, said in words.
+//! Error messages for input that is rejected before it is a request.
 //!
-//! hyper answers a head that is too long, or no HTTP, with a bare status, and offers no
-//! way to say more; so its answer is exchanged on its way out. Then the rest of what the
-//! client sends is taken, so that closing does not take the answer back. Not here: what
-//! is refused of a request that was heard.
+//! hyper answers a head that is too long or is not HTTP with a bare status, and offers no
+//! way to add a body. So its response is replaced as it is written. Then the rest of the
+//! client's input is read, because closing with unread input would discard the response.
+//! Errors of requests that were received are in `wire`.
 //!
 //! # Invariant
 //!
-//! Only what is written while no request has been heard that is not wholly answered is
-//! exchanged: nothing that a client had a say in is ever taken for such an answer.
+//! A response is replaced only while no received request is unanswered or unsent. So a
+//! response that a client can influence is never mistaken for a bare one.
 
 use std::{
     io::{self, IoSlice},
@@ -35,33 +35,33 @@ use tokio::{
 use super::{BUFFER_BYTES_MAX, Shared, connection};
 use crate::Failure;
 
-/// How much of the rest is taken, and how long it may take to come.
+/// How much of the rest is read, and how long it may take to arrive.
 const REST_BYTES_MAX: usize = 2 << 20;
 const REST_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// How far a connection is with what was asked over it. Clones share it.
+/// The state of the current request of a connection. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Asked(Arc<AtomicU8>);
 
-/// Nothing is asked for, or all of it was answered and sent.
+/// No request, or its response was sent.
 const NOTHING: u8 = 0;
-/// A request was heard.
+/// A request was received.
 const HEARD: u8 = 1;
-/// All of its answer is there, and may not be sent yet.
+/// Its response is complete, but may be unsent.
 const ANSWERED: u8 = 2;
 
 impl Asked {
-    /// Says that a request was heard.
+    /// Notes that a request was received.
     pub(super) fn hear(&self) {
         self.0.store(HEARD, Ordering::Relaxed);
     }
 
-    /// Says that all of its answer is there.
+    /// Notes that its response is complete.
     pub(super) fn answer(&self) {
         self.0.store(ANSWERED, Ordering::Relaxed);
     }
 
-    /// Says that all that is there was sent.
+    /// Notes that all written bytes were sent. Returns true if that ended the request.
     fn send(&self) -> bool {
         let sent = self.0.compare_exchange(ANSWERED, NOTHING, Ordering::Relaxed, Ordering::Relaxed);
         sent.is_ok()
@@ -72,21 +72,21 @@ impl Asked {
     }
 }
 
-/// A stream over which refusals come with words.
+/// A stream that adds an error message to hyper's bare rejections.
 pub(super) struct Worded<S> {
     stream: S,
     shared: Arc<Shared>,
     asked: Asked,
-    /// How long the first line is of the head that is on its way, as far as it came.
+    /// The length so far of the first line of the current head.
     line_bytes: usize,
     has_line: bool,
     refusal: Option<Refusal>,
 }
 
-/// What is sent in the place of a bare status.
+/// The response that replaces a bare rejection.
 struct Refusal {
     unsent: Bytes,
-    /// How long the bare one was.
+    /// The length of the bare rejection.
     bytes: usize,
     rest_bytes: usize,
     rest_time: Option<Pin<Box<Sleep>>>,
@@ -97,7 +97,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Worded<S> {
         Self { stream, shared, asked, line_bytes: 0, has_line: false, refusal: None }
     }
 
-    /// Sends the refusal that is begun; how long the one is that it stands for.
+    /// Writes the rejection in progress, and returns the length of the bare one it
+    /// replaces.
     fn poll_refusal(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let Some(refusal) = &mut self.refusal else { return Poll::Ready(Ok(0)) };
         while refusal.unsent.has_remaining() {
@@ -193,8 +194,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Worded<S> {
 }
 
 impl Refusal {
-    /// With words, in the place of the bare refusal `bare`; `None` when it is none.
-    /// The first line of the head has `line_bytes`, or more that did not come.
+    /// Builds the rejection that replaces `bare`; `None` if `bare` is not a bare rejection.
+    /// `line_bytes` is the received length of the head's first line.
     fn in_place_of(bare: &[u8], line_bytes: usize, shared: &Shared) -> Option<Self> {
         let head = str::from_utf8(bare).ok()?.strip_suffix("\r\n\r\n")?;
         let told = head.strip_prefix("HTTP/1.1 ")?;
@@ -230,7 +231,7 @@ impl Refusal {
     }
 }
 
-/// Returns the bytes of `response`, after which the connection is closed.
+/// Serializes `response` and announces that the connection is closed after it.
 pub(super) fn to_bytes(mut response: Response<Bytes>, shared: &Shared) -> Bytes {
     let length = response.body().len();
     let headers = response.headers_mut();

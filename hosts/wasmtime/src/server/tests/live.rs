@@ -1,11 +1,11 @@
-//! Streams of changes over sockets, and clients who wait.
+//! Streams of changes over sockets, and clients that wait.
 
 use super::*;
 
-/// How long a change may take to reach who waits for it.
+/// How long a change may take to reach a client that waits for it.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Returns a client of the admin's, on a connection of its own.
+/// Sends a request as the admin on its own connection, and returns the connection.
 fn connect(server: &Server, method: &str, path: &str, headers: &str) -> Client {
     let mut client = Client::connect(server.address()).unwrap();
     client.set_read_timeout(Some(SOON)).unwrap();
@@ -17,13 +17,13 @@ fn connect(server: &Server, method: &str, path: &str, headers: &str) -> Client {
     client
 }
 
-/// Returns a stream of the changes of the session `s`.
+/// Opens a stream of the changes of session `s`.
 fn watch(server: &Server, query: &str) -> Client {
     let path = format!("/v1/sessions/s/changes{query}");
     connect(server, "GET", &path, "Accept: text/event-stream\r\n")
 }
 
-/// Reads until `wanted` has come, and returns all that came.
+/// Reads until `wanted` arrives, and returns all that was read.
 fn read_to(client: &mut Client, wanted: &str) -> String {
     let mut read = Vec::new();
     let mut chunk = [0; 4096];
@@ -52,7 +52,7 @@ async fn create(server: &Server) -> String {
     body["credential"].as_str().unwrap().to_owned()
 }
 
-/// Writes as the orchestrator.
+/// Writes an entry as the orchestrator.
 async fn write(server: &Server, credential: &str, key: &str) {
     let body = format!(r#"{{"action":"write","key":"{key}","value":"x"}}"#);
     call(server, credential, &body).await;
@@ -119,7 +119,7 @@ async fn who_waits_is_answered_when_the_change_is_made() {
     write(&server, &credential, "a").await;
     let answer = read_to(&mut client, r#""next_since":2"#);
     assert_status(&answer, 200);
-    // Nor does a stop wait for them: they are told that there was nothing.
+    // Stopping does not wait for them either: they get an empty list of changes.
     let mut client = connect(&server, "GET", "/v1/sessions/s/changes?since=2&wait=60", "");
     assert_status(&ask(&server, "GET", "/healthz", "").await, 200);
     timeout(STOP_TIME_MAX, server.stop()).await.unwrap();
@@ -171,15 +171,15 @@ async fn a_stream_of_a_deleted_session_says_so_and_ends() {
     let mut stream = watch(&server, "");
     read_to(&mut stream, "id: 1\n");
     assert_status(&ask(&server, "DELETE", "/v1/sessions/s", "").await, 200);
-    // The stream is over, the connection is not.
+    // The stream has ended, the connection has not.
     let end = read_to(&mut stream, "\r\n0\r\n\r\n");
     assert!(end.contains("event: end\ndata: {\"error\":{\"code\":\"SESSION_NOT_FOUND\""), "{end}");
     stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
     assert_status(&read_to_end(&mut stream), 200);
 }
 
-/// A client whose system takes little and that reads nothing: its stream is not
-/// kept for it, and nothing is lost by that.
+/// A client with a small receive buffer that reads nothing. Its stream is closed, and it
+/// loses no change.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_that_reads_nothing_is_dropped_and_can_come_back() {
     const COMMITS: usize = 200;
@@ -216,8 +216,7 @@ async fn a_reader_that_reads_nothing_is_dropped_and_can_come_back() {
     })
     .await
     .unwrap();
-    // What had been sent is cut off somewhere; the last whole event tells where
-    // to go on.
+    // The stream is cut off at some point. The last complete event says where to continue.
     let mut came = Vec::new();
     drop(sleepy.read_to_end(&mut came));
     let came = String::from_utf8_lossy(&came).into_owned();
