@@ -1,4 +1,4 @@
-//! Components that mean harm, made of a text.
+//! Builds malicious components from a text module.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use wit_parser::{
     abi::{AbiVariant, WasmSignature, WasmType},
 };
 
-/// The text of the usual one.
+/// The default module.
 pub(crate) const TEXT: &str = include_str!("guest.wat");
 
-/// Returns the component of this text of a module: its exports, and for all other functions
-/// of the contract one that traps.
+/// Builds the component of a module's text. Functions of the contract that it does not
+/// export are added as stubs that trap.
 pub(crate) fn component(text: &str) -> Vec<u8> {
     let mut resolve = Resolve::default();
     let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit");

@@ -1,6 +1,5 @@
-//! Components that mean harm, in a server: they loop, allocate, trap, answer
-//! nonsense, and reach for what is not theirs. Each fails the one request it was
-//! given, within its limits, and nothing else.
+//! Malicious components in a server: they loop, allocate, trap, return garbage, and reach
+//! for other sessions. Each fails only its own request, within its limits.
 //!
 //! The limits are those of `ComponentOptions`; the component is `guest.wat`.
 
@@ -15,7 +14,7 @@ use shared_context_wasmtime::{Cache, Component, ComponentOptions};
 
 use self::{guest::TEXT, place::Place};
 
-/// What the guest can be asked to do, and what is known of its effect afterwards.
+/// The actions of the guest, and what the error says about their effect.
 const HARM: [(&str, &str); 19] = [
     ("borrow", "nothing was changed"),
     ("commit", "nothing was changed"),
@@ -52,7 +51,7 @@ fn whatever_a_component_does_only_its_own_request_fails() {
     }
 }
 
-/// What it says is passed on: as the words of an error, not as lines or headers.
+/// The component's error text is passed on as text, never as log lines or headers.
 #[test]
 fn an_error_of_several_lines_is_one_error() {
     let place = Place::new(TEXT, |_| {});
@@ -63,8 +62,8 @@ fn an_error_of_several_lines_is_one_error() {
     assert_eq!(place.ask("answer").status, 200);
 }
 
-/// Guests that loop kept the threads of the server: with as many of them as there
-/// are threads nobody else was answered, not even about the server's health.
+/// Looping guests once blocked the threads of the server: with as many guests as threads,
+/// no other request was served, not even the health check.
 #[test]
 fn others_are_answered_while_more_guests_loop_than_there_are_threads() {
     let place = Place::new(TEXT, |it| {
@@ -79,7 +78,7 @@ fn others_are_answered_while_more_guests_loop_than_there_are_threads() {
     place.end(guests);
 }
 
-/// Who found no room for an instance waited for it on a thread of the server.
+/// A request that found no free instance once waited for it on a thread of the server.
 #[test]
 fn who_waits_for_room_keeps_no_thread() {
     let place = Place::new(TEXT, |it| {
@@ -139,7 +138,7 @@ fn what_wants_more_than_it_is_given_is_not_loaded() {
     assert!(!refused(empty).is_empty());
 }
 
-/// Returns the most memory that this process ever had, in bytes.
+/// Returns the peak memory of this process, in bytes.
 #[cfg(target_os = "linux")]
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -147,8 +146,8 @@ fn peak_bytes() -> u64 {
     line.trim().strip_suffix(" kB").unwrap().trim().parse::<u64>().unwrap() << 10
 }
 
-/// Three gigabytes by one commit, records and rows without end: what they take is
-/// what the limits say. Nothing else runs beside it.
+/// Three gigabytes in one commit, and endless records and rows, use no more memory than the
+/// limits allow. No other test runs at the same time.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_guests_take_is_bounded_however_often_they_come() {

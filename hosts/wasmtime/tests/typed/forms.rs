@@ -1,4 +1,4 @@
-//! Typed answers in the form in which the JSON tool tells them.
+//! Converts typed results to the JSON that the tool returns.
 
 use serde_json::{Map, Value, json};
 use shared_context_codec::Time;
@@ -12,7 +12,7 @@ fn time(ms: u64) -> String {
     Time(Timestamp(ms)).to_string()
 }
 
-/// `value` without the members that are null: JSON leaves them out.
+/// Removes the members that are null, which JSON leaves out.
 fn said(mut value: Value) -> Value {
     if let Some(members) = value.as_object_mut() {
         members.retain(|_, it| !it.is_null());
@@ -53,7 +53,7 @@ pub(crate) fn entries(all: &[types::Entry]) -> Vec<Value> {
     all.iter().map(entry).collect()
 }
 
-/// Returns the answer to a read that may be unchanged since `revision`.
+/// Returns the reply to a read that may be unchanged since `revision`.
 pub(crate) fn or_unchanged<T>(
     answer: Option<T>,
     revision: u64,
@@ -154,7 +154,7 @@ pub(crate) fn snapshots(it: &snapshots::Listing) -> Value {
     })
 }
 
-/// Returns a snapshot, as it is read at the session's `revision`.
+/// Returns the form of a snapshot that was read at the session's `revision`.
 pub(crate) fn snapshot(it: &snapshots::Snapshot, revision: u64) -> Value {
     let more = json!({"entries": entries(&it.entries), "revision": revision});
     merged(snapshot_info(&it.info), more)
@@ -235,7 +235,7 @@ pub(crate) fn audit(it: &changes::AuditPage) -> Value {
     })
 }
 
-/// Returns a session, in the place of the session `json`.
+/// Returns the form of a session, with the id of the session `json`.
 pub(crate) fn session(it: &sessions::SessionInfo) -> Value {
     let config: Map<String, Value> = serde_json::from_str(&it.config).unwrap();
     json!({

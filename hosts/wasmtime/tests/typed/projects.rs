@@ -5,7 +5,7 @@ use shared_context_wasmtime::{Caller, Failure, bindings::shared_context::core::t
 
 use crate::bench::{Bench, COMPONENT, call, refused};
 
-/// Returns what the JSON tool answers to `action` on the project `json`.
+/// Returns the JSON tool's reply to `action` on the project `json`.
 fn ask(bench: &Bench, who: &str, action: &str) -> Result<Value, Failure> {
     let request = json!({"action": action}).to_string();
     let caller = Caller::trusted(who);
@@ -13,7 +13,7 @@ fn ask(bench: &Bench, who: &str, action: &str) -> Result<Value, Failure> {
     Ok(serde_json::from_slice(&reply.body).unwrap())
 }
 
-/// Compares what was answered on the project `typed` with what the tool answers on `json`.
+/// Compares the result on the project `typed` with the tool's reply on `json`.
 #[track_caller]
 fn check(typed: Result<Answer, Failure>, json: Result<Value, Failure>) {
     let named = |text: &str| text.replace("typed", "json");

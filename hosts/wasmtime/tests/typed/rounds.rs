@@ -25,7 +25,7 @@ fn plan() -> Plan {
     }
 }
 
-/// Returns the request to open a round like this.
+/// Returns the request to open a round with `plan`.
 fn open(query: Option<&str>, plan: &Plan, request_id: Option<&str>) -> Value {
     json!({
         "action": "open_round",
@@ -57,7 +57,7 @@ fn delta(operation: &str, path: &str, value: Option<&str>) -> Delta {
     }
 }
 
-/// Returns the request to propose these.
+/// Returns the request to propose `deltas`.
 fn propose(deltas: &[Delta], request_id: Option<&str>) -> Value {
     let form = |it: &Delta| {
         let mut form =
@@ -71,7 +71,7 @@ fn propose(deltas: &[Delta], request_id: Option<&str>) -> Value {
     json!({"action": "propose_deltas", "deltas": deltas, "request_id": request_id})
 }
 
-/// Returns the answer as the JSON tool gives it, after a look at what is told beside it.
+/// Returns the answer as JSON, after comparing its typed fields with it.
 #[track_caller]
 fn told(it: &RoundAnswer) -> Value {
     let told: Value = serde_json::from_str(&it.json).unwrap();
@@ -79,7 +79,7 @@ fn told(it: &RoundAnswer) -> Value {
     told
 }
 
-/// Reads the state and all deltas in both sessions.
+/// Compares the state and all deltas of both sessions.
 #[track_caller]
 fn check(it: &Bench, round: Option<u64>) {
     let state = call!(it, rounds.call_read_state(SALES, round)).unwrap();

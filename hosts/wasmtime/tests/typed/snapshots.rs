@@ -11,7 +11,7 @@ use crate::{
 const AGENT: &str = "subagent:analysis";
 const ORCHESTRATOR: &str = "orchestrator";
 
-/// Both sessions with the snapshot `before`, and changes after it.
+/// Creates a bench whose sessions have the snapshot `before` and later changes.
 fn snapped() -> Bench {
     let it = Bench::with_config(json!({"snapshots_max": 2}));
     for key in ["kept", "changed", "removed"] {
