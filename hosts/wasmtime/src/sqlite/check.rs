@@ -1,7 +1,7 @@
-//! Looking at the whole database: every page, every checksum, every sum.
+//! Verifies a whole database: every page, every checksum, every tally.
 //!
-//! Not here: what follows from what is found. Invariant: looking changes nothing,
-//! and what is told names buckets and rows, never values.
+//! The consequences are in `start`. Invariants: verification changes nothing, and its
+//! report names buckets and rows, never values.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,39 +16,39 @@ use super::{
     format::{Line, State, TABLES, Tally, row_checksum},
 };
 
-/// How often it is told how far it is.
+/// The interval of progress reports.
 const PROGRESS_EVERY: Duration = Duration::from_secs(5);
-/// After how many rows the time is looked at.
+/// The number of rows between two looks at the time.
 const PROGRESS_ROWS: u64 = 1024;
-/// How many buckets are named.
+/// How many damaged buckets are named.
 const NAMES_MAX: usize = 5;
 
-/// What is in a database that is sound.
+/// The summary of an undamaged database.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sound {
     pub(super) state: State,
     pub(super) rows: u64,
 }
 
-/// Why a database was not found sound.
+/// Why a check did not succeed.
 #[derive(Debug)]
 pub(super) enum Unsound {
-    /// It is not as it was written.
+    /// The database is damaged.
     Damaged(Damage),
-    /// It could not be looked at.
+    /// The database could not be read.
     Unread(rusqlite::Error),
 }
 
-/// What is wrong with a database.
+/// The damage found in a database.
 #[derive(Debug, Default)]
 pub(super) struct Damage {
-    /// What `SQLite` itself says of its pages, or what cannot be read at all.
+    /// The report of `SQLite` about its pages, or the error of an unreadable part.
     pages: Option<String>,
-    /// The buckets of which something is altered or missing.
+    /// The buckets with altered or missing rows.
     buckets: BTreeSet<String>,
     altered: u64,
     missing: i64,
-    /// Whether lines of buckets are altered, missing or of another moment.
+    /// True if records of buckets are altered or missing, or belong to another moment.
     is_whole_lost: bool,
 }
 
@@ -72,7 +72,7 @@ impl From<rusqlite::Error> for Unsound {
                 CannotOpen | DatabaseBusy | DatabaseLocked | DiskFull | OutOfMemory
                 | PermissionDenied | ReadOnly,
             ) => Self::Unread(error),
-            // Also what a damaged schema makes of our own statements.
+            // Including errors of our own statements on a damaged schema.
             _ => Self::Damaged(Damage::pages(error.to_string())),
         }
     }
@@ -113,7 +113,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Looks at the pages and the schema: what `SQLite` can tell.
+/// Checks the pages and the schema, with the means of `SQLite`.
 pub(super) fn pages(connection: &Connection) -> Result<(), Unsound> {
     let verdict: String =
         connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
@@ -124,7 +124,7 @@ pub(super) fn pages(connection: &Connection) -> Result<(), Unsound> {
     Ok(())
 }
 
-/// Looks at all of a database of the present format.
+/// Checks all of a database of the present format.
 pub(super) fn whole(connection: &Connection) -> Result<Sound, Unsound> {
     pages(connection)?;
     for (name, sql) in TABLES {
@@ -149,8 +149,8 @@ pub(super) fn whole(connection: &Connection) -> Result<Sound, Unsound> {
     if damage.is_none() { Ok(Sound { state, rows }) } else { Err(Unsound::Damaged(damage)) }
 }
 
-/// Returns the buckets of a damaged database that are not wholly there, as far as their
-/// lines can be read.
+/// Returns the buckets of a damaged database that are incomplete, as far as their records
+/// are readable.
 pub(super) fn lost(connection: &Connection) -> rusqlite::Result<BTreeSet<String>> {
     const ROWS: &str = "SELECT name, checksum, value FROM row WHERE bucket = ?1";
     let mut rows = connection.prepare(ROWS)?;
@@ -180,10 +180,10 @@ pub(super) fn lost(connection: &Connection) -> rusqlite::Result<BTreeSet<String>
     Ok(lost)
 }
 
-/// The lines of all buckets, in the columns of [`Line::of`] and one more.
+/// Selects the records of all buckets: the columns of [`BucketRecord::of`] and the name.
 const LINES: &str = "SELECT id, revision, row_count, row_sum, checksum, name FROM bucket";
 
-/// A bucket, while its rows are looked at.
+/// The state of a bucket during a check.
 struct Bucket {
     name: String,
     promised: Tally,
@@ -191,7 +191,7 @@ struct Bucket {
     is_altered: bool,
 }
 
-/// Looks at the lines of all buckets.
+/// Checks the records of all buckets.
 fn lines(
     connection: &Connection,
     state: &State,
@@ -215,7 +215,7 @@ fn lines(
     Ok(buckets)
 }
 
-/// Looks at all rows; returns how many there are.
+/// Checks all rows. Returns their number.
 fn rows(
     connection: &Connection,
     buckets: &mut BTreeMap<i64, Bucket>,

@@ -1,13 +1,11 @@
-//! The mark: which commit of which database was acknowledged last, in a small
-//! file beside it.
+//! The high-water mark: the last acknowledged commit of a database, in a small file beside
+//! it.
 //!
-//! `SQLite` takes a log that was cut, or swapped for an older one, for all there
-//! ever was. The mark remembers otherwise. It is written after a transaction is on
-//! the disk and before anyone hears of it, so a database that is behind its mark
-//! has lost something. It is not synced with each commit: after the machine lost
-//! its power it may be some seconds old, never ahead. Not here: what follows from
-//! it (`file`). Invariant: the newer of its two slots is not touched while the
-//! other one is written.
+//! `SQLite` accepts a log that was cut, or replaced by an older one, as complete. The mark
+//! reveals that. It is written after a transaction is on the disk and before any caller
+//! learns of it, so a database behind its mark has lost commits. It is not synced with each
+//! commit: after a power failure it may be some seconds old, but never ahead. `start` acts
+//! on it. Invariant: while one of its two slots is written, the newer one is not touched.
 
 use std::{
     fs::{self, File},
@@ -23,15 +21,15 @@ use crate::{
     folder::{MARK_FILE, private},
 };
 
-/// What a slot begins with; another form of it would have another one.
+/// The first bytes of a slot. A new layout gets other ones.
 const MAGIC: &[u8; 8] = b"sctxmrk1";
-/// Each slot is in a block of its own.
+/// Each slot is in its own block.
 const SLOT_BYTES: usize = 4096;
 const SLOTS: usize = 2;
-/// Of a slot, the part that is written: magic, id, number, checksum.
+/// The used bytes of a slot: magic, id, number, checksum.
 const TOLD_BYTES: usize = 40;
 
-/// What a mark tells.
+/// The content of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Told {
     pub(super) id: DatabaseId,
@@ -39,24 +37,24 @@ pub(super) struct Told {
     pub(super) commits: i64,
 }
 
-/// What there is of a mark.
+/// The result of reading a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     Absent,
-    /// Neither slot can be read.
+    /// Neither slot is valid.
     Damaged,
     Told(Told),
 }
 
-/// The mark, as the writer has it.
+/// The mark, open for writing.
 #[derive(Debug)]
 pub(super) struct Mark {
     file: File,
     path: PathBuf,
     told: Told,
-    /// The slot to be written next.
+    /// The slot to write next.
     slot: usize,
-    /// Whether the last write failed: it is told once.
+    /// True if the last write failed. The failure is logged once.
     has_failed: bool,
 }
 
@@ -80,7 +78,7 @@ pub(super) fn read(folder: &Path) -> Result<Found, StartError> {
 }
 
 impl Mark {
-    /// Makes the mark of the data folder say `told`, on the disk.
+    /// Writes a new mark with `position` and syncs it.
     pub(super) fn put(folder: &Path, told: Told) -> Result<Self, StartError> {
         let path = path(folder);
         let unfinished = folder.join(format!("{MARK_FILE}.new"));
@@ -97,8 +95,8 @@ impl Mark {
         Self::open(path, told, 0)
     }
 
-    /// Takes up the mark that is there, whose newest slot belongs to the database
-    /// and is not ahead of `told`.
+    /// Opens the present mark, whose newest slot belongs to the database and is not ahead
+    /// of `position`.
     pub(super) fn take_up(folder: &Path, told: Told) -> Result<Self, StartError> {
         let path = path(folder);
         let bytes = fs::read(&path).map_err(|it| StartError::file("read", &path, &it))?;
@@ -121,9 +119,8 @@ impl Mark {
         self.told.id
     }
 
-    /// Says that the commit number `commits` is about to be acknowledged. The
-    /// database has it: a mark that cannot be written costs no commit, only its
-    /// own use.
+    /// Records that the commit number `commits` is about to be acknowledged. The commit is
+    /// in the database already, so a failed write costs only the protection by the mark.
     pub(super) fn tell(&mut self, commits: i64) {
         self.told.commits = commits;
         let at = (self.slot * SLOT_BYTES) as u64;
@@ -143,7 +140,7 @@ impl Mark {
         self.has_failed = has_failed;
     }
 
-    /// Brings what was told to the disk.
+    /// Syncs the mark to the disk.
     pub(super) fn sync(&self) {
         if let Err(error) = self.file.sync_data()
             && let Some(suppressed) = failures::admit(&format!("mark: {error}"))
@@ -154,7 +151,7 @@ impl Mark {
     }
 }
 
-/// Returns what stands in the two slots.
+/// Parses the two slots.
 fn slots(bytes: &[u8]) -> [Option<Told>; SLOTS] {
     let mut slots = bytes.chunks(SLOT_BYTES).map(Told::parse);
     [slots.next().flatten(), slots.next().flatten()]

@@ -1,8 +1,8 @@
-//! Making a new database file of one that is there: of an older format, or with
-//! damaged buckets that are left behind.
+//! Builds a new database file from an existing one: from an older format, or without
+//! damaged buckets.
 //!
-//! Not here: whether to. Invariant: the new file is whole and on the disk before it
-//! takes the old one's name; a crash at any moment leaves one or the other.
+//! `start` decides when. Invariant: the new file is complete and synced before it replaces
+//! the old one; a crash at any moment leaves one or the other.
 
 use std::{
     collections::BTreeSet,
@@ -20,11 +20,11 @@ use super::{
 };
 use crate::{StartError, folder::DATABASE_FILE};
 
-/// Brings a database of format 1 to the present one. It has rows without
+/// Upgrades a database of format 1 to the present format. Format 1 has rows without
 /// checksums, and no state.
 pub(super) fn upgrade(folder: &Path, path: &Path) -> Result<(), StartError> {
     let refused = |it: &rusqlite::Error| file::not_opened(path, it);
-    // Its log is copied into it, and gone when it is closed.
+    // Closing it copies its log into it and removes the log.
     let old = file::connect_writer(path, &SqliteOptions::default()).map_err(|it| refused(&it))?;
     old.close().map_err(|(_, it)| refused(&it))?;
     if file::wal_bytes(path) > 0 {
@@ -42,8 +42,8 @@ pub(super) fn upgrade(folder: &Path, path: &Path) -> Result<(), StartError> {
     file::finish(folder, &unfinished, path)
 }
 
-/// Makes a database without the rows of the buckets `lost`; the damaged one is
-/// kept under another name, which is returned.
+/// Builds a database without the rows of the buckets `lost`. Keeps the damaged one under
+/// another name, which is returned.
 pub(super) fn without(
     folder: &Path,
     path: &Path,
@@ -70,7 +70,7 @@ pub(super) fn without(
     Ok(aside)
 }
 
-/// Returns a name beside the database that nothing has yet.
+/// Returns an unused name beside the database.
 fn aside(folder: &Path) -> Result<PathBuf, StartError> {
     let mut names = (1..).map(|nth: u32| {
         let mut name = OsString::from(DATABASE_FILE);
@@ -81,13 +81,13 @@ fn aside(folder: &Path) -> Result<PathBuf, StartError> {
     free.ok_or_else(|| StartError::new("there is no free name for the damaged database"))
 }
 
-/// Gives a file a second name, or makes a copy of it where there are no links.
+/// Links a file to a second name, or copies it if links are not supported.
 fn keep(file: &Path, name: &Path) -> io::Result<()> {
     fs::hard_link(file, name).or_else(|_| fs::copy(file, name).map(drop))
 }
 
-/// Copies what both formats have in common: buckets and rows. A bucket of `lost`
-/// keeps its line, so that its revision does not go back.
+/// Copies buckets and rows, which both formats have. A bucket in `lost` keeps its record,
+/// so that its revision does not go back.
 fn copy(
     old: &Connection,
     new: &Connection,

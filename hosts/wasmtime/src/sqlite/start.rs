@@ -1,9 +1,8 @@
-//! What happens before a database is served: it is looked at, compared with its
-//! mark, and brought to the present format if it is older.
+//! The start of a database: verifies it, compares it with its mark, and upgrades it if its
+//! format is older.
 //!
-//! Not here: how each of these is done. Invariant: where anything acknowledged is
-//! missing or altered, nothing is changed and nothing is served, until the operator
-//! says that the loss is accepted.
+//! Invariant: if anything acknowledged is missing or altered, nothing is changed and
+//! nothing is served until the operator accepts the loss.
 
 use std::{
     fs,
@@ -24,7 +23,7 @@ use crate::{
     folder::{DATABASE_FILE, Lock},
 };
 
-/// From this size on it is told that looking takes a while: some 2 s a GB.
+/// The size from which it is logged that the check takes a while: some 2 s per GB.
 const LARGE_BYTES: u64 = 256 << 20;
 
 /// A database that may be served.
@@ -36,39 +35,39 @@ pub(super) struct Opened {
     pub(super) mark: Mark,
 }
 
-/// What [`SqliteKv::examine`](super::SqliteKv::examine) found in a sound database.
+/// The result of [`SqliteKv::examine`](super::SqliteKv::examine) for an undamaged database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Examined {
     /// The format of its tables.
     pub format: u32,
-    /// What is in it; `None` where the format is an older one, which does not tell.
+    /// A summary of its content; `None` for an older format, which does not record it.
     pub contents: Option<Contents>,
 }
 
-/// What is in a database of the present format.
+/// A summary of a database of the present format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Contents {
     /// The number of the last commit.
     pub commits: u64,
-    /// Buckets that were ever written to.
+    /// The number of buckets that were ever written to.
     pub buckets: u64,
-    /// Rows, each as it was written.
+    /// The number of rows.
     pub rows: u64,
 }
 
-/// Makes sure that `folder` holds a whole database of the present format with all
-/// that its mark tells of, and opens it for writing. The folder must be locked.
+/// Opens the database of `folder` for writing, after it is verified, upgraded and compared
+/// with its mark. The folder must be locked.
 pub(super) fn open(folder: &Path, options: &SqliteOptions) -> Result<Opened, StartError> {
     Start { folder, path: folder.join(DATABASE_FILE), options, told: mark::read(folder)? }.open()
 }
 
-/// Looks at what is in `folder` and changes nothing.
+/// Verifies the content of `folder` and changes nothing.
 pub(super) fn examine(folder: &Path) -> Result<Option<Examined>, StartError> {
     let path = folder.join(DATABASE_FILE);
     let options = &SqliteOptions::default();
-    // Read first: a server may commit meanwhile, the database may be ahead.
+    // The mark is read first: a server may commit meanwhile, so the database may be ahead.
     let start = Start { folder, path, options, told: mark::read(folder)? };
     if !start.is_there()? {
         return start.may_create().map(|()| None).map_err(|it| start.refusal(&it));
@@ -91,11 +90,11 @@ pub(super) fn examine(folder: &Path) -> Result<Option<Examined>, StartError> {
     Ok(Some(Examined { format, contents: Some(Contents { commits, buckets, rows }) }))
 }
 
-/// What is missing or altered of what was acknowledged.
+/// Acknowledged data that is missing or altered.
 struct Loss {
-    /// What is wrong with which file.
+    /// The description of the loss, with the file.
     what: String,
-    /// What an operator begins with who accepts it.
+    /// The data that is left to start with, if the loss is accepted.
     left: &'static str,
 }
 
@@ -104,7 +103,7 @@ struct Start<'a> {
     folder: &'a Path,
     path: PathBuf,
     options: &'a SqliteOptions,
-    /// What the mark says.
+    /// The mark as it was found.
     told: Found,
 }
 
@@ -160,8 +159,8 @@ impl Start<'_> {
         }
     }
 
-    /// Returns whether there is a database. A log alone is worth nothing, and must not be
-    /// found beside a new one.
+    /// Returns true if there is a database. A log without its database is an error: it is
+    /// worthless, and must not end up beside a new database.
     fn is_there(&self) -> Result<bool, StartError> {
         let path = &self.path;
         let is_there = path.try_exists().map_err(|it| StartError::file("look for", path, &it))?;
@@ -172,7 +171,7 @@ impl Start<'_> {
         Ok(is_there)
     }
 
-    /// Returns what is lost by creating a database where there was one.
+    /// Checks that a new database may be created. Returns the loss if there was one before.
     fn may_create(&self) -> Result<(), Loss> {
         let what = match self.told {
             Found::Absent | Found::Told(Told { commits: 0, .. }) => return Ok(()),
@@ -183,7 +182,7 @@ impl Start<'_> {
         Err(Loss { what, left: "an empty one" })
     }
 
-    /// Returns what is lost, if the operator wants to go on in spite of it.
+    /// Returns the description of `loss` if the operator accepts it, or an error.
     fn accept(&self, loss: Loss) -> Result<String, StartError> {
         if self.options.accepts_loss { Ok(loss.what) } else { Err(self.refusal(&loss)) }
     }
@@ -208,13 +207,13 @@ impl Start<'_> {
         }
     }
 
-    /// Returns what is lost by a database of which a part may still be whole.
+    /// Returns the loss of a damaged database, of which a part may be intact.
     fn hurt(&self, damage: &check::Damage) -> Loss {
         let what = format!("the database {} is damaged: {damage}", self.path.display());
         Loss { what, left: "the sessions that are whole" }
     }
 
-    /// Returns what is lost by a database that has less than its mark tells of.
+    /// Returns the loss if the database lacks commits that its mark records.
     fn compare(&self, state: &State) -> Result<(), Loss> {
         let (path, mark) = (self.path.display(), mark::path(self.folder));
         let (mark, commits) = (mark.display(), state.commits);
@@ -245,7 +244,7 @@ impl Start<'_> {
         Err(Loss { what, left: "what is there" })
     }
 
-    /// Brings a database without checksums to the present format.
+    /// Upgrades a database without checksums.
     fn upgrade(self) -> Result<Opened, StartError> {
         let is_newer = !matches!(self.told, Found::Absent | Found::Told(Told { commits: 0, .. }));
         let loss = is_newer.then(|| {
@@ -267,7 +266,7 @@ impl Start<'_> {
         self.look_again()
     }
 
-    /// Makes a new database of what a damaged one still has.
+    /// Builds a new database from the intact parts of a damaged one.
     fn salvage(self, damage: &str) -> Result<Opened, StartError> {
         let read = |old: &Connection| -> rusqlite::Result<_> {
             Ok((check::lost(old)?, State::read(old).ok()))
@@ -288,7 +287,7 @@ impl Start<'_> {
         self.look_again()
     }
 
-    /// Serves what was just made.
+    /// Opens a database that was just built.
     fn look_again(self) -> Result<Opened, StartError> {
         let Sound { state, .. } =
             self.look(check::whole)?.map_err(|it| file::damaged(&self.path, &it.to_string()))?;
@@ -297,8 +296,8 @@ impl Start<'_> {
         Ok(self.opened(connection, mark))
     }
 
-    /// Serves a database that lacks commits. What comes from here on is another
-    /// history, and so another database.
+    /// Opens a database that lacks commits. Its history differs from here on, so it becomes
+    /// another database.
     fn begin_anew(self, mut state: State, lost: &str) -> Result<Opened, StartError> {
         state.id = DatabaseId::new()?;
         let connection = self.connect()?;
@@ -323,7 +322,7 @@ impl Start<'_> {
     }
 }
 
-/// Returns a path as a shell takes it.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);

@@ -1,13 +1,12 @@
-//! Writing: one thread, one transaction for all commits that wait.
+//! Writing: one thread, and one transaction for all waiting commits.
 //!
-//! Not here: reading, and what to do when a commit failed. Invariants:
+//! Reading is in `read`; callers decide what to do about a failed commit. Invariants:
 //!
-//! - Each commit is answered once, and only when its transaction is on the disk
-//!   or will not be; before it is acknowledged, the mark tells its number.
+//! - Each commit is reported once its transaction is on the disk or has failed. Before it
+//!   is acknowledged, the mark records its number.
 //! - The revision is checked in the transaction that raises it.
 //! - A connection that failed is never used again.
-//! - Whether a commit was made that was answered as in doubt is found out before
-//!   anything else is written.
+//! - The outcome of a commit in doubt is resolved before anything else is written.
 
 use std::{
     fmt,
@@ -36,31 +35,30 @@ use super::{
 };
 use crate::{StartError, failures, folder::Lock};
 
-/// How many commits may wait; who comes later blocks. The engine begins no more than
-/// that, and of large ones fewer, so that it never does and what waits is bounded in
-/// bytes, too.
+/// The most waiting commits; further ones block. The engine starts no more than that, and
+/// fewer large ones, so it never blocks, and the queue is bounded in bytes too.
 pub(crate) const QUEUE_MAX: usize = 1024;
-/// How many commits, and how many bytes of them, one transaction takes.
+/// The most commits, and the most bytes of them, in one transaction.
 const BATCH_MAX: usize = 512;
 const BATCH_BYTES_MAX: usize = 4 << 20;
-/// At how many pages the write-ahead log is copied into the database.
+/// The length of the write-ahead log, in pages, at which it is copied into the database.
 const LOG_PAGES: i32 = 2_000;
-/// At how many pages writing waits until every reader has let go of the log,
+/// The length of the log, in pages, at which writing waits until all readers have left it,
 const LOG_PAGES_MAX: i32 = 16_000;
-/// and how long it waits, before it goes on with a longer log.
+/// and how long it waits before it continues with a longer log.
 const READERS_TIME_MAX: Duration = Duration::from_millis(250);
-/// How long to wait for a commit while the storage fails, before it is tried.
+/// How long to wait for a commit while the storage fails, before the storage is probed.
 const PROBE_PAUSE: Duration = Duration::from_secs(1);
 
-/// How many pages there must be room for, that a full database counts as one no longer.
+/// How many pages must be free before the database no longer counts as full.
 const ROOM_PAGES: i64 = 16;
-/// By how many pages a database at its limit may exceed it, for what makes room.
+/// How many pages a database at its limit may exceed it by, for commits that free space.
 const SPARE_PAGES: i64 = 64;
-/// How many bytes a commit may write that makes room: what a deletion leaves in the
+/// The most bytes written by a commit that frees space: what a deletion adds to the
 /// history, the feed and the totals.
 const FREEING_BYTES_MAX: usize = 32 << 10;
 
-/// Changes to one bucket, and who wants to know what became of them.
+/// Changes to one bucket, and the callback for their outcome.
 pub(super) struct Commit {
     pub(super) bucket: String,
     pub(super) expected: Revision,
@@ -68,7 +66,8 @@ pub(super) struct Commit {
     pub(super) done: Done,
 }
 
-/// Called with a commit's outcome; once more if that was in doubt and it was made.
+/// Called with the outcome of a commit. Called again if that was in doubt and the commit
+/// turns out to be made.
 pub(super) type Done = Box<dyn FnMut(Outcome) + Send>;
 type Outcome = Result<Revision, CommitError>;
 
@@ -77,7 +76,7 @@ enum Message {
     Close,
 }
 
-/// The writing thread, from outside.
+/// A handle of the writing thread.
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: mpsc::SyncSender<Message>,
@@ -85,7 +84,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread; it keeps `lock` until it ends.
+    /// Starts the thread, which holds `lock` until it ends.
     pub(super) fn start(
         opened: Opened,
         mut reserve: Reserve,
@@ -113,16 +112,16 @@ impl Writer {
         Ok(Self { queue, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Queues `commit`; drops it when the thread has ended.
+    /// Queues `commit`, or drops it if the thread has ended.
     pub(super) fn submit(&self, commit: Commit) {
         drop(self.queue.send(Message::Commit(commit)));
     }
 
-    /// Lets the thread finish what was queued before, and waits for its end.
+    /// Lets the thread finish what is queued, and waits for its end.
     pub(super) fn close(&self) {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // The last clone of a `SqliteKv` may be dropped by a commit's `done`: a
-        // thread cannot wait for itself.
+        // A commit's `done` may drop the last clone of a `SqliteKv`: a thread cannot join
+        // itself.
         if let Some(thread) = thread.filter(|it| it.thread().id() != thread::current().id()) {
             drop(self.queue.send(Message::Close));
             drop(thread.join());
@@ -136,7 +135,7 @@ impl Drop for Writer {
     }
 }
 
-/// The database, as its only writer has it.
+/// The state of the writing thread.
 struct Database {
     path: PathBuf,
     options: SqliteOptions,
@@ -144,27 +143,28 @@ struct Database {
     /// `None` after a failure.
     connection: Option<Connection>,
     mark: Mark,
-    /// The length of the log at which it is to be copied.
+    /// The length of the log at which it is copied next.
     copy_at: i32,
     doubt: Option<Doubt>,
     reserve: Reserve,
 }
 
-/// Commits that were answered as in doubt.
+/// Commits that were reported as in doubt.
 struct Doubt {
     /// The number of the last commit, if they were made.
     commits: i64,
     of: Vec<(Done, Revision)>,
 }
 
-/// Where a transaction broke off.
+/// Why a transaction failed.
 enum Broken {
-    /// Before it was committed: none of it was made.
+    /// It failed before its commit: nothing was stored.
     Whole(Fault),
-    /// While one commit was applied: none was made, the others may do better without it.
+    /// One commit could not be applied: nothing was stored, and the others may succeed
+    /// without it.
     One(Fault),
-    /// As it was committed or synced: a crash, or a look at the log, may still bring
-    /// it about. Then these are the outcomes, and this the number of its last commit.
+    /// The commit or its sync failed: a crash, or a later look at the log, may still bring
+    /// it back. Holds the outcomes in that case, and the number of the last commit.
     InDoubt(Fault, Vec<Outcome>, i64),
 }
 
@@ -203,13 +203,13 @@ impl Database {
         self.mark.sync();
     }
 
-    /// Waits for the next message. While the storage fails it is tried now and then,
-    /// so that what is said of it stays true, and what is in doubt becomes known.
+    /// Waits for the next message. While the storage fails it is probed regularly, so that
+    /// its reported health stays correct and commits in doubt are resolved.
     fn next(&mut self, queue: &mpsc::Receiver<Message>) -> Option<Message> {
         while self.doubt.is_some() || !self.health.takes_writes() {
             match queue.recv_timeout(PROBE_PAUSE) {
                 Ok(message) => return Some(message),
-                // Where there is no room the smallest commit succeeds, and others fail.
+                // On a full disk the smallest commit would succeed while others fail.
                 Err(RecvTimeoutError::Timeout) if !self.has_room() => {}
                 Err(RecvTimeoutError::Timeout) => self.perform(Vec::new()),
                 Err(RecvTimeoutError::Disconnected) => return None,
@@ -218,8 +218,8 @@ impl Database {
         queue.recv().ok()
     }
 
-    /// Returns whether the database may grow by what a few commits take, and the disk
-    /// has room for that.
+    /// Returns true if the database may grow by a few commits, and the disk has space for
+    /// that.
     fn has_room(&mut self) -> bool {
         let Some(connection) = &self.connection else { return true };
         let number = |name| connection.pragma_query_value(None, name, |it| it.get::<_, i64>(0));
@@ -230,8 +230,8 @@ impl Database {
         pages().is_ok_and(|it| it >= ROOM_PAGES) && self.reserve.restore()
     }
 
-    /// Performs the commits of `batch`, in one transaction if all goes well, and
-    /// answers each. A batch of none only tries whether the storage takes writes.
+    /// Performs the commits of `batch`, in one transaction if possible, and reports each
+    /// outcome. An empty batch only probes whether the storage accepts writes.
     fn perform(&mut self, batch: Vec<Commit>) {
         let batch = self.without_growth(batch);
         let broken = match self.transact(&batch) {
@@ -243,7 +243,7 @@ impl Database {
             }
             Err(broken) => broken,
         };
-        // Before anyone hears of it: what is read from now on stays true.
+        // Done before any outcome is reported, so that later reads stay true.
         if self.connection.is_none() {
             self.reconnect();
         }
@@ -253,7 +253,7 @@ impl Database {
                     self.perform(vec![commit]);
                 }
             }
-            // What makes room may have what is set aside for it.
+            // Retried one by one: a commit that frees space may use the reserve.
             Broken::Whole(ref fault) if fault.is_full() && batch.len() > 1 => {
                 for commit in batch {
                     self.perform(vec![commit]);
@@ -287,7 +287,8 @@ impl Database {
         }
     }
 
-    /// Rejects what would grow while only what makes room may be stored; returns the rest.
+    /// Rejects commits that grow the database while only commits that free space may be
+    /// stored. Returns the others.
     fn without_growth(&mut self, batch: Vec<Commit>) -> Vec<Commit> {
         if !self.reserve.is_in_use() || batch.is_empty() {
             return batch;
@@ -304,7 +305,7 @@ impl Database {
         freeing
     }
 
-    /// Gives up some of what is set aside. Returns whether there was any.
+    /// Releases some of the reserve. Returns false if nothing was left.
     fn make_room(&mut self) -> bool {
         if let (Some(connection), Some(pages)) = (&self.connection, file::pages_max(&self.options))
         {
@@ -338,14 +339,15 @@ impl Database {
             write(&connection, &state).map_err(Broken::whole)?;
         }
         match run(&connection, "COMMIT").map_err(Fault::from) {
-            // Only here does it come back: closing a connection ends its transaction.
+            // The connection is kept only on success: closing it rolls its transaction
+            // back.
             Ok(()) => self.connection = Some(connection),
-            // The log lacks a part of it, and so all of it.
+            // The log lacks a part of the transaction, so recovery ignores all of it.
             Err(fault) if fault.is_full() => return Err(Broken::Whole(fault)),
             Err(fault) => return Err(Broken::InDoubt(fault, outcomes, state.commits)),
         }
         if writes {
-            // What went to a file that nobody finds any more is not there for long.
+            // Writes to a file that was unlinked will be lost.
             if let Err(fault) = self.health.check_files() {
                 return Err(Broken::InDoubt(fault, outcomes, state.commits));
             }
@@ -357,8 +359,8 @@ impl Database {
         Ok(outcomes)
     }
 
-    /// Tells those whose commits were in doubt that they were made, if they were:
-    /// `commits` is the number of the last one there is.
+    /// Reports the commits in doubt as made, if they were. `commits` is the number of the
+    /// last commit in the database.
     fn resolve(&mut self, commits: i64) {
         if let Some(doubt) = self.doubt.take()
             && doubt.commits == commits
@@ -369,22 +371,22 @@ impl Database {
         }
     }
 
-    /// Opens the database, if it is the one that was opened at first.
+    /// Opens the database, if it is still the file that was opened first.
     fn connect(&self) -> Result<Connection, Fault> {
         self.health.forget_log();
         self.health.check_files()?;
         Ok(file::connect_writer(&self.path, &self.options)?)
     }
 
-    /// Opens the database again after a failure, and empties the log: in it may
-    /// stand a transaction that could not be synced, and a crash would bring it
-    /// back. On a disk that does not even let us do that it is overwritten by one
-    /// that changes nothing; that need not be synced to hide it from a later start.
+    /// Opens the database again after a failure, and truncates the log: it may hold a
+    /// transaction that could not be synced, which a crash would bring back. If the disk
+    /// does not even allow that, the transaction is overwritten by one that changes
+    /// nothing. It need not be synced to hide the old one from a later start.
     fn reconnect(&mut self) {
         let open = || -> Result<Connection, Fault> {
             let connection = self.connect()?;
             copy(&connection, CheckpointMode::TRUNCATE).inspect_err(|_| {
-                // It fails as the one before did: what matters is written by then.
+                // It fails like the one before, but by then it has overwritten the log.
                 drop(rewrite(&connection));
             })?;
             Ok(connection)
@@ -396,14 +398,13 @@ impl Database {
             .ok();
     }
 
-    /// Copies the log into the database when it has grown long, between two
-    /// transactions so that no commit waits for its answer meanwhile. The log
-    /// begins anew when all of it is copied and no reader is in it.
+    /// Copies a long log into the database, between two transactions so that no commit
+    /// waits for it. The log restarts when all of it is copied and no reader uses it.
     fn copy_log(&mut self) {
         let Some(connection) = &self.connection else { return };
         if self.reserve.is_in_use() {
-            // So that the log takes no more of it. If there is no room even for that, the log
-            // stays as it is, and what is set aside holds out for some commits less.
+            // Keeps the log from using up the reserve. If there is no space even for that,
+            // the log stays as it is, and the reserve lasts for fewer commits.
             drop(copy(connection, CheckpointMode::TRUNCATE));
             return;
         }
@@ -423,7 +424,7 @@ impl Database {
         };
         match look() {
             Ok(pages) => self.copy_at = pages,
-            // No commit is touched by it: the log only stays long.
+            // No commit is affected; the log only stays long.
             Err(error) => {
                 let doing = "copy the write-ahead log into the database";
                 failures::storage_failure(&failed(doing, &self.path, &error.into()));
@@ -434,8 +435,7 @@ impl Database {
     }
 }
 
-/// Copies the log into the database; readers may keep a part of it from being
-/// copied.
+/// Copies the log into the database. Readers may prevent a part of it from being copied.
 fn copy(connection: &Connection, mode: CheckpointMode) -> rusqlite::Result<()> {
     connection.busy_timeout(READERS_TIME_MAX)?;
     let copied = connection.wal_checkpoint_v2(Some(MAIN_DB), mode);
@@ -454,15 +454,15 @@ fn rewrite(connection: &Connection) -> Result<(), Fault> {
     Ok(run(connection, "COMMIT")?)
 }
 
-/// Writes `state`, also where it is the one that is there: what does not change
-/// `SQLite` leaves out.
+/// Writes `state` even if it is unchanged. `SQLite` skips unchanged pages, so another value
+/// is written first.
 fn write(connection: &Connection, state: &State) -> rusqlite::Result<()> {
     State { commits: !state.commits, ..*state }.update(connection)?;
     state.update(connection)
 }
 
-/// Applies one commit in the transaction of `connection`, and to `state`; a
-/// conflict applies nothing.
+/// Applies one commit in the transaction of `connection`, and updates `state`. A conflict
+/// changes nothing.
 fn apply(connection: &Connection, commit: &Commit, state: &mut State) -> Result<Outcome, Fault> {
     let Commit { bucket, expected, changes, .. } = commit;
     let before = Line::find(connection, bucket)?;
@@ -488,7 +488,7 @@ fn apply(connection: &Connection, commit: &Commit, state: &mut State) -> Result<
     Ok(Ok(expected.next()))
 }
 
-/// Applies one change to the rows of the bucket of `line`, and to their tally.
+/// Applies one change to the rows of a bucket, and updates the tally of its record.
 fn change_rows(connection: &Connection, line: &mut Line, change: &Change) -> rusqlite::Result<()> {
     const FIND: &str = "SELECT checksum FROM row WHERE bucket = ?1 AND name = ?2";
     const PUT: &str =
@@ -520,7 +520,7 @@ fn change_rows(connection: &Connection, line: &mut Line, change: &Change) -> rus
     Ok(())
 }
 
-/// Performs a deletion, and takes what it deleted out of the tally.
+/// Executes a deletion, and subtracts the deleted rows from the tally.
 fn remove(
     connection: &Connection,
     rows: &mut Tally,
@@ -539,8 +539,8 @@ fn run(connection: &Connection, statement: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(statement)?.execute([]).map(drop)
 }
 
-/// Returns the first text after all those that start with `prefix`, or `None` when there
-/// is no such text.
+/// Returns the first text after all those that start with `prefix`, or `None` if there is
+/// none.
 pub(super) fn end_of(prefix: &str) -> Option<String> {
     let mut end = prefix.to_owned();
     while let Some(last) = end.pop() {
@@ -553,7 +553,7 @@ pub(super) fn end_of(prefix: &str) -> Option<String> {
 }
 
 impl Commit {
-    /// Returns whether it makes room: it removes rows, and writes little.
+    /// Returns true if the commit frees space: it removes rows and writes little.
     fn makes_room(&self) -> bool {
         let removes = |it: &Change| matches!(it, Change::Delete(_) | Change::DeletePrefix(_));
         self.changes.iter().any(removes) && self.bytes() <= FREEING_BYTES_MAX

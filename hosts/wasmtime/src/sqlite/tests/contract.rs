@@ -1,5 +1,5 @@
-//! What every `Kv` promises: the same checks for the one in memory, which is the
-//! contract's plainest reading, and the one on disk.
+//! The contract of every `Kv`: the same checks for the implementation in memory, which is
+//! the simplest one, and the one on disk.
 
 use std::thread;
 
@@ -13,7 +13,7 @@ use tempfile::tempdir;
 use super::{commit, open, put, rows};
 use crate::sqlite::write::end_of;
 
-/// Runs a check on both implementations.
+/// Runs each check on both implementations.
 macro_rules! contract {
     ($($name:ident),* $(,)?) => {$(
         mod $name {
@@ -186,7 +186,7 @@ fn the_end_of_a_prefix_is_the_next_text_after_all_that_start_with_it() {
     check("\u{10ffff}\u{10ffff}", None);
 }
 
-/// Short names over few characters meet each other and each other's prefixes.
+/// Generates short names over few characters, which often collide or share prefixes.
 fn name() -> impl Strategy<Value = String> {
     let characters = vec!['a', 'b', '/', 'é', '\u{d7ff}', '\u{10ffff}', '\0'];
     vec(select(characters), 0..4).prop_map(String::from_iter)
@@ -200,8 +200,8 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// A scan read whatever there was into memory: a bucket may grow to the size of the
-/// disk, one commit after the other.
+/// A scan once read any number of rows into memory, although a bucket may grow to the size
+/// of the disk, one commit after the other.
 #[test]
 fn a_scan_of_more_than_memory_should_hold_is_refused() {
     let folder = tempdir().unwrap();

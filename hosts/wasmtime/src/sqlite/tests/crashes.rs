@@ -1,9 +1,9 @@
-//! Images of a data folder as a crash leaves them, of the process or of the whole
-//! machine: of what was written since the last sync, any part may be there. Each one
-//! is opened, with all that was acknowledged; a crash is no damage.
+//! Images of a data folder after a crash of the process or the machine: any part of the
+//! data written since the last sync may be there. Each image opens with everything
+//! acknowledged; a crash is not damage.
 //!
-//! Not here: that `SQLite` syncs when it says so. The images are made of the files
-//! before and after each commit and each copying of the log.
+//! That `SQLite` really syncs is not tested here. The images are made from the files before
+//! and after each commit and each checkpoint of the log.
 
 use rusqlite::Connection;
 
@@ -14,9 +14,9 @@ use super::recording::{
 const SECTOR: usize = 512;
 const LOG_HEAD: usize = 32;
 
-/// `before`, with some of the sectors in which `after` differs.
+/// Returns `before` with some of the sectors in which `after` differs.
 fn torn(before: &[u8], after: &[u8], dice: &mut Dice) -> Vec<u8> {
-    // Often all but one, often one only: a coin for each would make both rare.
+    // Often all but one, often only one: independent coin flips would make both rare.
     let odds = 1 + dice.below(9);
     let mut torn = before.to_vec();
     torn.resize(before.len().max(after.len()), 0);
@@ -33,7 +33,7 @@ fn torn(before: &[u8], after: &[u8], dice: &mut Dice) -> Vec<u8> {
     torn
 }
 
-/// Power goes while a commit is written to the log; its mark may be old, for it is
+/// The power fails while a commit is written to the log. The mark may be old, because it is
 /// not synced.
 #[test]
 fn power_that_goes_during_a_commit_costs_at_most_that_commit() {
@@ -43,8 +43,8 @@ fn power_that_goes_during_a_commit_costs_at_most_that_commit() {
     for nth in 0..images_wanted() {
         let before = nth % (recording.moments.len() - 1);
         let [old, new] = &recording.moments[before..before + 2] else { unreachable!() };
-        // A log begun anew has its head on the disk before anything behind it:
-        // `SQLite` syncs between the two.
+        // The header of a restarted log reaches the disk before the frames: `SQLite` syncs
+        // between the two.
         let mut log = old.image.bytes(LOG).to_vec();
         let head = new.image.bytes(LOG).iter().take(LOG_HEAD);
         log.iter_mut().zip(head).for_each(|(old, new)| *old = *new);
@@ -67,7 +67,7 @@ fn power_that_goes_during_a_commit_costs_at_most_that_commit() {
     tell(&format!("torn commits: {without} opened without it, {with} with it, 0 refused, 0 lost"));
 }
 
-/// The process is killed, or power goes, between a commit's sync and its mark, or
+/// The process is killed, or the power fails, between a commit's sync and its mark, or
 /// while the mark is written.
 #[test]
 fn a_mark_that_is_behind_or_torn_stops_no_start() {
@@ -84,7 +84,8 @@ fn a_mark_that_is_behind_or_torn_stops_no_start() {
     }
 }
 
-/// Power goes while the log is copied into the database: the log still has it all.
+/// The power fails while the log is copied into the database: the log still holds
+/// everything.
 #[test]
 fn power_that_goes_while_the_log_is_copied_costs_nothing() {
     let recording = Recording::play(13, 90);

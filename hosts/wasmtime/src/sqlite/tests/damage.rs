@@ -1,5 +1,5 @@
-//! Files that are not what they should be: each is refused with a text that
-//! names the file and says what to do, and none is changed.
+//! Damaged and foreign files: each is rejected with an error that names the file and says
+//! what to do, and none is changed.
 
 use std::{
     fs::{self, OpenOptions},
@@ -16,7 +16,8 @@ const DATABASE: &str = "shared-context.db";
 const LOG: &str = "shared-context.db-wal";
 const MARK: &str = "shared-context.mark";
 
-/// Opens `folder`, which must be refused, and checks what is said.
+/// Asserts that opening `folder` fails with all of `parts` in the error, and changes
+/// nothing.
 fn refused(folder: &Path, said: &[&str]) {
     let before = fs::read(folder.join(DATABASE)).ok();
     let error = SqliteKv::open(folder, &SqliteOptions::default()).unwrap_err().to_string();
@@ -26,7 +27,7 @@ fn refused(folder: &Path, said: &[&str]) {
     assert!(fs::read(folder.join(DATABASE)).ok() == before, "the file was changed");
 }
 
-/// Returns a data folder with 100 rows of 1 KiB in it.
+/// Creates a data folder with 100 rows of 1 KiB.
 fn filled() -> TempDir {
     let folder = tempdir().unwrap();
     let kv = open(folder.path());
@@ -49,8 +50,8 @@ fn a_database_file_that_was_cut_is_refused() {
     }
 }
 
-/// A server that was killed leaves a log. `SQLite` believes the log about the
-/// length of the database, so that a file cut then was opened without a word.
+/// A killed server leaves a log. `SQLite` trusts the log about the length of the database,
+/// so a file that was cut then was once opened without an error.
 #[test]
 fn a_database_file_that_was_cut_while_its_log_held_commits_is_refused() {
     let (folder, killed) = (filled(), tempdir().unwrap());

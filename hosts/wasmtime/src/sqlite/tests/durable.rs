@@ -1,5 +1,5 @@
-//! What only the storage on disk promises: it is there again afterwards, one
-//! sync serves many commits, and a commit that fails takes no other with it.
+//! Promises of the storage on disk only: data survives a restart, one sync serves many
+//! commits, and a failed commit does not affect others.
 
 use std::{
     sync::mpsc,
@@ -32,7 +32,7 @@ fn what_was_committed_is_there_after_a_crash() {
     for n in 0..100 {
         commit(&kv, &format!("{n}"), vec![put("x", "1")]).unwrap();
     }
-    // What a crash would leave: the files as they are, the log not copied.
+    // The files as a crash leaves them: the log is not copied.
     for file in ["shared-context.db", "shared-context.db-wal", "shared-context.mark"] {
         std::fs::copy(folder.path().join(file), copy.path().join(file)).unwrap();
     }
@@ -103,8 +103,8 @@ fn a_full_disk_fails_the_commit_and_nothing_else() {
     assert_eq!(commit(&kv, "a", vec![Change::DeletePrefix(String::new())]), Ok(Revision(4)));
 }
 
-/// The mark would be ahead of a database that lacks what was never acknowledged, and
-/// the next start refused.
+/// Otherwise the mark would be ahead of a database that lacks a commit that was never
+/// acknowledged, and the next start would fail.
 #[test]
 fn a_commit_that_failed_is_not_missed_at_the_next_start() {
     let folder = tempdir().unwrap();
@@ -116,8 +116,8 @@ fn a_commit_that_failed_is_not_missed_at_the_next_start() {
     assert_eq!(open(folder.path()).names(None, 9).unwrap(), ["a"]);
 }
 
-/// Queues many commits at once while a foreign program holds the database, so
-/// that they meet in one transaction, and returns what became of each.
+/// Queues several commits while another program locks the database, so that they share one
+/// transaction. Returns their outcomes.
 fn in_one_transaction(
     kv: &SqliteKv,
     database: &Connection,
@@ -139,8 +139,8 @@ fn in_one_transaction(
     outcomes.into_iter().map(|it| it.recv().unwrap()).collect()
 }
 
-/// Returns the database, with a trap for a row: what fails for the bucket `bad`, fails
-/// when it is applied, or only when all of the transaction is committed.
+/// Adds a trigger that fails commits to the bucket `bad`: when the row is applied, or only
+/// when the whole transaction is committed.
 fn sabotaged(folder: &std::path::Path, when: &str) -> Connection {
     let database = Connection::open(folder.join("shared-context.db")).unwrap();
     database
@@ -228,7 +228,7 @@ fn a_reader_that_never_leaves_does_not_stop_the_writer() {
     commit(&kv, "a", vec![put("x", "1")]).unwrap();
     let reader = kv.open("a").unwrap();
     let log = || std::fs::metadata(folder.path().join("shared-context.db-wal")).unwrap().len();
-    // Pages that stay the same are not written: each value is another.
+    // Unchanged pages are not written, so each value differs.
     let mut write =
         (0..=u8::MAX).cycle().map(|n| commit(&kv, "b", vec![put("x", vec![n; 1 << 20])]));
     // The log grows past the length at which writing waits for readers, twice.

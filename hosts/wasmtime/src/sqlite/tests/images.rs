@@ -1,7 +1,6 @@
-//! Images of a data folder as damage leaves them: cut, with altered bits and
-//! sectors, put together of files from different moments or servers. Each one is
-//! opened with every acknowledged commit, or refused; never is anything missing in
-//! silence.
+//! Images of a data folder after damage: cut files, altered bits and sectors, files from
+//! different moments or servers. Each image opens with every acknowledged commit or is
+//! rejected; nothing is ever missing without an error.
 //!
 //! `SHARED_CONTEXT_IMAGES=5000 cargo test --workspace --lib images` is the long form.
 
@@ -16,7 +15,7 @@ const FRAME: usize = PAGE + 24;
 const LOG_HEAD: usize = 32;
 const SECTOR: usize = 512;
 
-/// What came of the images of one kind.
+/// The number of accepted and rejected images of each kind.
 #[derive(Debug, Default)]
 struct Figures(BTreeMap<&'static str, [usize; 2]>);
 
@@ -37,12 +36,14 @@ impl Figures {
     }
 }
 
-/// Returns a killed server's folder: its log holds what the database lacks.
+/// Records a run and returns it as a killed server leaves it: its log holds commits that
+/// the database lacks.
 fn killed() -> Recording {
     Recording::play(7, 60)
 }
 
-/// Returns where to cut a file: at each of its parts, one byte beside, and somewhere.
+/// Returns where to cut a file: at the boundary of each part, one byte beside, and at
+/// random.
 fn cuts(length: usize, head: usize, part: usize, dice: &mut Dice) -> Vec<usize> {
     let ends = (0..).map(|nth| head + nth * part).take_while(|it| *it < length);
     let mut cuts: Vec<_> = ends.flat_map(|it| [it.saturating_sub(1), it, it + 1]).collect();
@@ -51,11 +52,11 @@ fn cuts(length: usize, head: usize, part: usize, dice: &mut Dice) -> Vec<usize> 
     cuts
 }
 
-/// Returns how much of a log there is in use: what stands behind is of the time before it was
-/// begun anew, and how much that is depends on how commits met in transactions.
+/// Returns the length of the used part of a log. The rest is from before the log was
+/// restarted; its length depends on how commits were grouped into transactions.
 fn in_use(log: &[u8]) -> usize {
     let (head, frames) = log.split_at(LOG_HEAD);
-    // Two random numbers, drawn anew each time.
+    // Two random numbers, drawn anew at each restart.
     let is_of_now = |frame: &&[u8]| frame[8..16] == head[16..24];
     LOG_HEAD + FRAME * frames.chunks_exact(FRAME).take_while(is_of_now).count()
 }
@@ -99,7 +100,7 @@ fn a_file_that_is_missing_is_refused() {
 fn an_altered_bit_is_harmless_or_refused() {
     let (recording, mut dice, mut figures) = (killed(), Dice(2), Figures::default());
     let (image, last) = (&recording.last().image, recording.last().commits);
-    // Killed, and stopped: all of it in the database.
+    // As a stopped server leaves it: the database holds everything.
     let stopped = {
         let folder = scratch();
         image.write(folder.path());
@@ -136,8 +137,8 @@ fn an_altered_bit_is_harmless_or_refused() {
     figures.tell();
 }
 
-/// Writes that never came to the disk, or to another place: a sector holds zeros,
-/// garbage, or what it held some commits ago.
+/// Writes that were lost or went to another place: a sector holds zeros, garbage, or its
+/// content of some commits ago.
 #[test]
 fn an_altered_sector_is_harmless_or_refused() {
     let (recording, mut dice, mut figures) = (killed(), Dice(3), Figures::default());
@@ -164,8 +165,8 @@ fn an_altered_sector_is_harmless_or_refused() {
     figures.tell();
 }
 
-/// A backup taken file by file while the server ran; a log or a database copied
-/// back. What the mark tells of is there, or it is refused.
+/// A backup taken file by file while the server ran, or a restored log or database. The
+/// image holds every commit that its mark records, or is rejected.
 #[test]
 fn files_of_different_moments_are_whole_or_refused() {
     let (recording, mut dice, mut figures) = (killed(), Dice(4), Figures::default());

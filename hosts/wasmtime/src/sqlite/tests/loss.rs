@@ -1,4 +1,4 @@
-//! Damage while the storage is open, what an operator can accept, and databases of
+//! Damage while the storage is open, losses that an operator can accept, and databases of
 //! older formats.
 
 use std::{fs, path::Path};
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::sqlite::{Contents, SqliteKv, SqliteOptions};
 
-/// Returns a folder with two buckets of two rows, closed.
+/// Creates a folder with two buckets of two rows, and closes it.
 fn two_buckets() -> TempDir {
     let folder = tempdir().unwrap();
     let kv = open(folder.path());
@@ -25,7 +25,7 @@ fn two_buckets() -> TempDir {
     folder
 }
 
-/// Alters the one place of the database file where `text` stands.
+/// Alters the only occurrence of `text` in the database file.
 fn alter(folder: &Path, text: &str) {
     let path = folder.join(DATABASE);
     let mut bytes = fs::read(&path).unwrap();
@@ -47,8 +47,8 @@ fn refusal(folder: &Path) -> String {
     refusal
 }
 
-/// A bit that rots while the server runs fails the requests that need it, and no
-/// others. `SQLite` alone returns the altered value as if it had been written.
+/// A bit that changes while the server runs fails only the requests that need it. `SQLite`
+/// alone returns the altered value as if it had been written.
 #[test]
 fn a_row_that_is_altered_fails_its_reads_and_no_others() {
     let folder = two_buckets();
@@ -64,7 +64,7 @@ fn a_row_that_is_altered_fails_its_reads_and_no_others() {
     assert_eq!(kv.open("session/a").unwrap().get("k/y").unwrap().unwrap().len(), 24);
     drop(bucket);
     assert_eq!(rows(&kv, "session/b").len(), 2);
-    // What is written anew is sound.
+    // A value that is written anew is valid.
     commit(&kv, "session/a", vec![put("k/x", "new")]).unwrap();
     assert_eq!(kv.open("session/a").unwrap().get("k/x").unwrap().unwrap(), b"new");
     drop(kv);
@@ -85,8 +85,8 @@ fn a_line_that_is_altered_fails_its_bucket_and_no_other() {
     assert_eq!(commit(&kv, "session/b", vec![put("k/x", "new")]), Ok(Revision(2)));
 }
 
-/// Whatever is changed behind the storage's back, in whichever table: the next start
-/// tells of it, by the session's name where there is one.
+/// Any change behind the storage's back, in any table, is reported at the next start, with
+/// the session's name if there is one.
 #[test]
 fn what_was_altered_is_told_at_the_start() {
     for (change, told) in [
@@ -143,8 +143,8 @@ fn an_operator_may_begin_with_the_sessions_that_are_left() {
     assert_eq!(open(folder.path()).names(None, 9).unwrap(), ["session/a", "session/b"]);
 }
 
-/// Accepted once: what is written from then on is another history, which the lost
-/// one must not be mistaken for.
+/// A loss is accepted once. Later writes are another history, which must not be mistaken
+/// for the lost one.
 #[test]
 fn an_operator_may_begin_without_the_commits_that_are_lost() {
     let folder = two_buckets();
@@ -177,7 +177,7 @@ fn a_database_without_its_mark_is_taken_when_that_is_accepted() {
     assert_eq!(open(folder.path()).names(None, 9).unwrap().len(), 2);
 }
 
-/// Both slots of the mark are gone: it is as none.
+/// If both slots are invalid, the mark counts as missing.
 #[test]
 fn a_damaged_mark_is_refused() {
     let folder = two_buckets();
@@ -187,8 +187,8 @@ fn a_damaged_mark_is_refused() {
     assert!(refusal(folder.path()).contains("its mark is still there"));
 }
 
-/// Power that goes while the mark is written may leave half a slot: the other one
-/// tells of the commit before.
+/// A power failure while the mark is written may leave one slot torn. The other one holds
+/// the commit before.
 #[test]
 fn a_mark_with_one_torn_slot_still_misses_what_is_lost() {
     let folder = two_buckets();
@@ -226,7 +226,7 @@ fn looking_changes_nothing_and_tells_what_there_is() {
     assert_eq!((examined.format, examined.contents), (2, Some(contents)));
     assert!(Image::of(folder.path()) == before);
     assert_eq!(files(), count);
-    // While a server has it open, too.
+    // It works while a server has the database open, too.
     let kv = open(folder.path());
     commit(&kv, "session/c", vec![put("x", "1")]).unwrap();
     let examined = SqliteKv::examine(folder.path()).unwrap().unwrap();
@@ -235,7 +235,7 @@ fn looking_changes_nothing_and_tells_what_there_is() {
     assert_eq!(SqliteKv::examine(tempdir().unwrap().path()), Ok(None));
 }
 
-/// Returns a folder as format 1 left it: `tests/system/golden`.
+/// Copies a folder written by format 1, from `tests/system/golden`.
 fn golden(end: &str) -> TempDir {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/system/golden/format-1");
     let folder = scratch();
@@ -251,7 +251,7 @@ fn golden(end: &str) -> TempDir {
 /// Bucket, revision, row, value.
 type Plain = (String, i64, Option<String>, Option<Vec<u8>>);
 
-/// Returns all rows, as `SQLite` alone reads them, whatever the format.
+/// Returns all rows as `SQLite` alone reads them, in any format.
 fn plain(folder: &Path) -> Vec<Plain> {
     let database = Connection::open(folder.join(DATABASE)).unwrap();
     let mut rows = database
@@ -283,7 +283,7 @@ fn a_database_of_format_1_becomes_one_of_format_2_with_all_that_is_in_it() {
     }
 }
 
-/// Broken off at any moment, the upgrade leaves the old database or the new one.
+/// An interrupted upgrade leaves the old database or the new one.
 #[test]
 fn an_upgrade_that_was_broken_off_is_done_again() {
     let (folder, done) = (golden("killed"), golden("killed"));
@@ -298,12 +298,12 @@ fn an_upgrade_that_was_broken_off_is_done_again() {
         }
         assert_eq!(open(again.path()).names(None, 9).unwrap().len(), 3);
     }
-    // It has its name already, the mark is not there yet.
+    // It is renamed already, but the mark is missing.
     fs::remove_file(done.path().join(MARK)).unwrap();
     assert_eq!(open(done.path()).names(None, 9).unwrap().len(), 3);
 }
 
-/// A backup from before the upgrade, copied over what was written since.
+/// A backup from before the upgrade, copied over newer data.
 #[test]
 fn a_database_of_format_1_beside_a_newer_mark_is_refused() {
     let folder = golden("stopped");

@@ -1,7 +1,7 @@
-//! A recorded run of the storage: what it acknowledged, commit by commit, and what
-//! its files were right after each.
+//! A recorded run of the storage: its acknowledged commits, and its files after each.
 //!
-//! The runs are made of a seed; the files are not (a database has a random id).
+//! The runs are determined by a seed; the files are not, because a database has a random
+//! id.
 
 use std::{collections::BTreeMap, env, fs, path::Path, sync::mpsc};
 
@@ -17,17 +17,17 @@ pub(super) const LOG: &str = "shared-context.db-wal";
 pub(super) const MARK: &str = "shared-context.mark";
 pub(super) const FILES: [&str; 3] = [DATABASE, LOG, MARK];
 
-/// Returns how many images each test tries: `SHARED_CONTEXT_IMAGES`, or enough for a look.
+/// Returns how many images each test tries: `SHARED_CONTEXT_IMAGES`, or a small default.
 pub(super) fn images_wanted() -> usize {
     env::var("SHARED_CONTEXT_IMAGES").ok().and_then(|it| it.parse().ok()).unwrap_or(300)
 }
 
-/// Returns a folder that is fast where there is one: an image is opened and thrown away.
+/// Creates a folder in memory if possible: images are short-lived.
 pub(super) fn scratch() -> TempDir {
     tempdir_in("/dev/shm").or_else(|_| tempdir()).unwrap()
 }
 
-/// Numbers that a seed determines (splitmix64).
+/// A seeded random number generator (splitmix64).
 #[derive(Debug, Clone)]
 pub(super) struct Dice(pub(super) u64);
 
@@ -46,7 +46,7 @@ impl Dice {
     }
 }
 
-/// The buckets: each one's revision and rows.
+/// The revision and rows of each bucket.
 pub(super) type Contents = BTreeMap<String, (u64, BTreeMap<String, Vec<u8>>)>;
 
 /// The files of a data folder at one moment.
@@ -69,7 +69,7 @@ impl Image {
         self.0.get(file).map_or(&[], Vec::as_slice)
     }
 
-    /// This one, with `file` as it is in `other`.
+    /// Returns a copy with `file` taken from `other`.
     pub(super) fn with(&self, file: &'static str, other: &Self) -> Self {
         let mut image = self.clone();
         match other.0.get(file) {
@@ -79,7 +79,7 @@ impl Image {
         image
     }
 
-    /// This one, with `file` changed.
+    /// Returns a copy with `file` changed.
     pub(super) fn changed(&self, file: &'static str, change: impl FnOnce(&mut Vec<u8>)) -> Self {
         let mut image = self.clone();
         change(image.0.get_mut(file).unwrap());
@@ -87,10 +87,10 @@ impl Image {
     }
 }
 
-/// What a run acknowledged and left behind.
+/// The acknowledged contents and the files of a run.
 #[derive(Debug)]
 pub(super) struct Recording {
-    /// What there was after each commit, by its number.
+    /// The contents after each commit, by its number.
     contents: Vec<Contents>,
     pub(super) moments: Vec<Moment>,
 }
@@ -99,21 +99,21 @@ pub(super) struct Recording {
 #[derive(Debug)]
 pub(super) struct Moment {
     pub(super) image: Image,
-    /// How many commits were acknowledged until then.
+    /// The number of commits acknowledged until then.
     pub(super) commits: usize,
 }
 
-/// What came of opening an image.
+/// The outcome of opening an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It has all of the commit with this number, and nothing else.
+    /// It holds exactly the contents after the commit with this number.
     Whole(usize),
     Refused(String),
 }
 
 impl Recording {
-    /// Plays `count` transactions. The log is copied and begun anew on the way, and
-    /// the storage closed and opened.
+    /// Records `count` transactions. On the way, the log is copied and restarted, and the
+    /// storage is closed and opened.
     pub(super) fn play(seed: u64, count: usize) -> Self {
         let folder = scratch();
         let mut dice = Dice(seed);
@@ -127,7 +127,7 @@ impl Recording {
                 kv = open(folder.path());
             }
             if nth == count / 2 || nth == count * 5 / 6 {
-                // As a busy writer does: what comes now overwrites the log.
+                // As a busy writer does: later commits overwrite the log.
                 let database = Connection::open(folder.path().join(DATABASE)).unwrap();
                 let busy: i64 = database
                     .query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get(0))
@@ -148,9 +148,9 @@ impl Recording {
         self.moments.last().unwrap()
     }
 
-    /// Opens `image`, of whose commits the first `acknowledged` must be there. It
-    /// has all there was after one of the commits from there on, or is refused in
-    /// good words and left as it is.
+    /// Opens `image`, in which the first `acknowledged` commits must be. Asserts that it
+    /// holds the contents after one of the commits from there on, or that it is rejected
+    /// with a clear error and left unchanged.
     #[track_caller]
     pub(super) fn check(&self, image: &Image, acknowledged: usize, what: &str) -> Outcome {
         let folder = scratch();
@@ -182,7 +182,7 @@ impl Recording {
     }
 }
 
-/// Returns all that is in `kv`, and in the buckets that were ever heard of.
+/// Returns the contents of `kv`, including all buckets that the run ever wrote.
 fn contents(kv: &SqliteKv, recording: &Recording) -> Contents {
     let mut names = kv.names(None, usize::MAX).unwrap();
     names.extend(recording.contents.last().unwrap().keys().cloned());
@@ -197,8 +197,8 @@ fn contents(kv: &SqliteKv, recording: &Recording) -> Contents {
     names.into_iter().map(read).filter(|(_, (revision, _))| *revision > 0).collect()
 }
 
-/// One to four commits to different buckets, which may meet in one transaction, and
-/// a commit that conflicts. Pushes what there is after each.
+/// Makes one to four commits to different buckets, which may share a transaction, and one
+/// that conflicts. Appends the contents after each.
 fn transact(kv: &SqliteKv, contents: &mut Vec<Contents>, dice: &mut Dice) {
     let first = dice.below(BUCKETS);
     let mut outcomes = Vec::new();
@@ -247,7 +247,7 @@ fn changes(dice: &mut Dice) -> Vec<Change> {
     (0..=dice.below(5)).map(|_| change(dice)).collect()
 }
 
-/// Prints figures although the test captures what is printed.
+/// Prints to standard error directly, which the test harness does not capture.
 pub(super) fn tell(text: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "{text}");
