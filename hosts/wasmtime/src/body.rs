@@ -15,22 +15,25 @@ use http_body_util::Full;
 use hyper::body::{Body, Frame, SizeHint};
 use shared_context_wire::http::{self, Watch};
 
-use crate::{onlooker::Onlooker, server::Seated};
+use crate::{onlooker::ThrottledReader, server::ConnectionEngine};
 
 /// A response body.
-pub(crate) enum Answer {
+pub(crate) enum ResponseBody {
     Whole(Full<Bytes>),
-    Live(Onlooker<Seated>, Next),
+    Live(ThrottledReader<ConnectionEngine>, Next),
     /// A stream that has ended.
-    Over,
+    Ended,
 }
 
 /// The future of a stream's next piece.
 type Next = Pin<Box<dyn Future<Output = (Box<Watch>, Option<Bytes>)> + Send>>;
 
-impl Answer {
+impl ResponseBody {
     /// Creates the response body for `body`. A live stream reads through `engine`.
-    pub(crate) fn new(body: http::Body, engine: impl FnOnce() -> Onlooker<Seated>) -> Self {
+    pub(crate) fn new(
+        body: http::Body,
+        engine: impl FnOnce() -> ThrottledReader<ConnectionEngine>,
+    ) -> Self {
         match body {
             http::Body::Whole(bytes) => Self::Whole(Full::new(bytes)),
             http::Body::Live(watch) => {
@@ -39,12 +42,12 @@ impl Answer {
                 Self::Live(engine, next)
             }
             // Not reached: the wire is configured without sockets on this host.
-            http::Body::Socket(_) => Self::Over,
+            http::Body::Socket(_) => Self::Ended,
         }
     }
 }
 
-fn next(engine: &Onlooker<Seated>, mut watch: Box<Watch>) -> Next {
+fn next(engine: &ThrottledReader<ConnectionEngine>, mut watch: Box<Watch>) -> Next {
     let engine = engine.clone();
     Box::pin(async move {
         let piece = watch.next(&engine).await;
@@ -52,7 +55,7 @@ fn next(engine: &Onlooker<Seated>, mut watch: Box<Watch>) -> Next {
     })
 }
 
-impl Body for Answer {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -63,16 +66,16 @@ impl Body for Answer {
         let this = &mut *self;
         match this {
             Self::Whole(body) => Pin::new(body).poll_frame(context),
-            Self::Live(engine, coming) => {
-                let (watch, piece) = std::task::ready!(coming.as_mut().poll(context));
+            Self::Live(engine, next_piece) => {
+                let (watch, piece) = std::task::ready!(next_piece.as_mut().poll(context));
                 let frame = piece.map(|it| Ok(Frame::data(it)));
                 *this = match frame {
                     Some(_) => Self::Live(engine.clone(), next(engine, watch)),
-                    None => Self::Over,
+                    None => Self::Ended,
                 };
                 Poll::Ready(frame)
             }
-            Self::Over => Poll::Ready(None),
+            Self::Ended => Poll::Ready(None),
         }
     }
 
@@ -80,7 +83,7 @@ impl Body for Answer {
         match self {
             Self::Whole(body) => body.is_end_stream(),
             Self::Live(..) => false,
-            Self::Over => true,
+            Self::Ended => true,
         }
     }
 
@@ -88,7 +91,7 @@ impl Body for Answer {
         match self {
             Self::Whole(body) => body.size_hint(),
             Self::Live(..) => SizeHint::default(),
-            Self::Over => SizeHint::with_exact(0),
+            Self::Ended => SizeHint::with_exact(0),
         }
     }
 }

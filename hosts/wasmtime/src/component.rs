@@ -62,12 +62,12 @@ struct Inner {
 /// The interface of the JSON tool.
 const TOOL: &str = "shared-context:core/tool@0.1.0";
 /// The least number of ticks in `time_max`.
-const TICKS: u32 = 20;
+const TICKS_MIN: u32 = 20;
 /// The longest tick. A request that computes for longer yields its thread's other tasks to
 /// another thread, and takes turns with other sessions. Requests below it go first.
 const TICK_MAX: Duration = Duration::from_millis(2);
 /// How long a runtime thread sleeps so that another thread can take over its tasks.
-const GIVE_WAY: Duration = Duration::from_micros(200);
+const YIELD_PAUSE: Duration = Duration::from_micros(200);
 
 impl Component {
     /// Returns the bytes of the embedded component. Any component host can run it.
@@ -110,7 +110,7 @@ impl Component {
             processors: Slots::new(processors, processors),
             engine,
         };
-        tick(inner.engine.weak(), pace(options), inner.slots.clone())?;
+        tick(inner.engine.weak(), tick_length(options), inner.slots.clone())?;
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -127,7 +127,7 @@ impl Component {
         caller: &Caller,
         request: &[u8],
     ) -> Result<Reply, Failure> {
-        self.instance_of(scope, host)?.invoke(scope, caller, request)
+        self.instance_for(scope, host)?.invoke(scope, caller, request)
     }
 
     /// Removes the expired entries of `scope`, in a fresh instance. Returns the time of the
@@ -137,7 +137,7 @@ impl Component {
     ///
     /// The tool's errors; `INTERNAL` if the component was stopped.
     pub fn wake(&self, host: &Host, scope: &str) -> Result<Option<u64>, Failure> {
-        self.instance_of(scope, host)?.wake(scope)
+        self.instance_for(scope, host)?.wake(scope)
     }
 
     /// Calls a function of the typed interfaces, in a fresh instance.
@@ -164,13 +164,13 @@ impl Component {
     }
 
     /// Creates an instance as [`Component::instance`] does, for a request about `scope`.
-    fn instance_of(&self, scope: &str, host: &Host) -> Result<Instance, Failure> {
+    fn instance_for(&self, scope: &str, host: &Host) -> Result<Instance, Failure> {
         self.instance_in(self.inner.slots.take(Some(scope.into())), host)
     }
 
     /// Waits for an instance slot, for a request about `scope`, without blocking the
     /// thread.
-    pub(crate) async fn room(&self, scope: &str) -> Slot {
+    pub(crate) async fn wait_for_slot(&self, scope: &str) -> Slot {
         self.inner.slots.wait(Some(scope.into())).await
     }
 
@@ -188,7 +188,7 @@ impl Component {
         // More bytes than fit into its memory are the same bytes passed repeatedly.
         store.set_hostcall_fuel(options.memory_bytes_max);
         let (time_max, host_time_max) = (options.time_max, options.host_time_max);
-        let (tick, processors) = (pace(options), self.inner.processors.clone());
+        let (tick, processors) = (tick_length(options), self.inner.processors.clone());
         let holder = slot.holder().clone();
         store.epoch_deadline_callback(move |mut store: StoreContextMut<'_, State>| {
             let State { meter, processor, .. } = store.data_mut();
@@ -196,7 +196,7 @@ impl Component {
                 return Ok(UpdateDeadline::Interrupt);
             }
             if meter.elapsed() >= tick {
-                give_way(|| {
+                yield_thread(|| {
                     processor.take_if(|it| it.is_wanted_by_another());
                     processor.get_or_insert_with(|| processors.take(holder.clone()));
                 });
@@ -321,20 +321,20 @@ fn stopped(error: &wasmtime::Error, has_committed: bool) -> Failure {
 }
 
 /// Returns the interval at which instances are checked.
-fn pace(options: &ComponentOptions) -> Duration {
-    (options.time_max / TICKS).min(TICK_MAX)
+fn tick_length(options: &ComponentOptions) -> Duration {
+    (options.time_max / TICKS_MIN).min(TICK_MAX)
 }
 
 /// Lets another runtime thread take over the tasks that wait for this one while the
 /// component continues here. Then does `work`, which may block.
-fn give_way(work: impl FnOnce()) {
+fn yield_thread(work: impl FnOnce()) {
     // Outside a multi-threaded runtime no task waits for this thread.
     let is_shared = |it: Handle| it.runtime_flavor() == RuntimeFlavor::MultiThread;
     if !Handle::try_current().is_ok_and(is_shared) {
         return work();
     }
     tokio::task::block_in_place(|| {
-        thread::sleep(GIVE_WAY);
+        thread::sleep(YIELD_PAUSE);
         work();
     });
 }

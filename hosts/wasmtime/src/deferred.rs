@@ -24,33 +24,33 @@ pub(crate) struct Attempt {
     kv: SqliteKv,
     /// False for a read. If it commits after all, it is repeated with the write lock.
     may_commit: bool,
-    said: Arc<Mutex<Said>>,
+    effects: Arc<Mutex<Effects>>,
 }
 
 /// The effects of an attempt.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct Effects {
     /// The outcome of its commit, if it made one. A second outcome follows if the first was
     /// in doubt and the commit is found to be made.
     pub(crate) commit: Option<mpsc::UnboundedReceiver<Result<Revision, CommitError>>>,
     /// The audit records of that commit.
     pub(crate) records: Vec<AuditRecord>,
     /// True if it tried to commit without the write lock.
-    pub(crate) wants_turn: bool,
+    pub(crate) needs_write_lock: bool,
 }
 
 impl Attempt {
     pub(crate) fn new(kv: SqliteKv, may_commit: bool) -> Self {
-        Self { kv, may_commit, said: Arc::default() }
+        Self { kv, may_commit, effects: Arc::default() }
     }
 
     /// Takes out the effects so far.
-    pub(crate) fn take(&self) -> Said {
-        std::mem::take(&mut *self.said())
+    pub(crate) fn take(&self) -> Effects {
+        std::mem::take(&mut *self.effects())
     }
 
-    fn said(&self) -> MutexGuard<'_, Said> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    fn effects(&self) -> MutexGuard<'_, Effects> {
+        self.effects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -65,7 +65,7 @@ impl Kv for Attempt {
 impl AuditLog for Attempt {
     /// Holds back `done`. All records of an attempt are about its one scope.
     fn record(&self, _: ScopeKind, _: &str, done: &AuditRecord) {
-        self.said().records.push(done.clone());
+        self.effects().records.push(done.clone());
     }
 }
 
@@ -95,17 +95,17 @@ impl Bucket for DeferredBucket {
         changes: Vec<Change>,
     ) -> Result<Revision, CommitError> {
         self.bucket.spend();
-        let refused = |why: &str| Err(CommitError::Unchanged(KvError(why.to_owned())));
-        let mut said = self.attempt.said();
+        let rejected = |why: &str| Err(CommitError::Unchanged(KvError(why.to_owned())));
+        let mut effects = self.attempt.effects();
         if !self.attempt.may_commit {
-            said.wants_turn = true;
-            return refused("a reader wants to commit");
+            effects.needs_write_lock = true;
+            return rejected("a reader wants to commit");
         }
-        if said.commit.is_some() {
-            return refused("a second commit in one request");
+        if effects.commit.is_some() {
+            return rejected("a second commit in one request");
         }
         let (done, outcome) = mpsc::unbounded_channel();
-        said.commit = Some(outcome);
+        effects.commit = Some(outcome);
         let done = move |it| drop(done.send(it));
         self.attempt.kv.submit(self.bucket.name(), expected, changes, done);
         Ok(expected.next())

@@ -36,12 +36,12 @@ use tokio::{sync::Semaphore, time::timeout};
 use crate::{
     Caller, Component, Failure, Host, Instance, Reply, SqliteKv,
     alarm::Alarm,
-    deferred::{Attempt, Said},
+    deferred::{Attempt, Effects},
     failures,
-    hub::Hub,
+    hub::Notifier,
     log::{AuditLog, AuditRecord},
     onlooker,
-    turn::Turns,
+    write_lock::WriteLocks,
 };
 
 #[cfg(test)]
@@ -71,11 +71,11 @@ struct Inner {
     kv: SqliteKv,
     clock: Arc<dyn Clock + Send + Sync>,
     log: Arc<dyn AuditLog + Send + Sync>,
-    turns: Arc<Turns>,
+    write_locks: Arc<WriteLocks>,
     /// One permit for each byte of the changes under way.
     changes: Arc<Semaphore>,
-    hub: Arc<Hub>,
-    onlookers: Arc<Semaphore>,
+    notifier: Arc<Notifier>,
+    read_permits: Arc<Semaphore>,
     alarm: Alarm,
     started: Instant,
 }
@@ -95,10 +95,10 @@ impl Engine {
             kv,
             clock,
             log,
-            turns: Arc::default(),
+            write_locks: Arc::default(),
             changes,
-            hub: Arc::default(),
-            onlookers: onlooker::turns(),
+            notifier: Arc::default(),
+            read_permits: onlooker::read_permits(),
             alarm: Alarm::default(),
             started: Instant::now(),
         };
@@ -106,13 +106,13 @@ impl Engine {
     }
 
     /// Returns one permit for each stream that may read at the same time.
-    pub(crate) fn onlookers(&self) -> Arc<Semaphore> {
-        Arc::clone(&self.inner.onlookers)
+    pub(crate) fn read_permits(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.inner.read_permits)
     }
 
     /// Ends all waits for changes, and makes all later ones end at once.
     pub fn end_waits(&self) {
-        self.inner.hub.stop();
+        self.inner.notifier.stop();
     }
 
     /// Finishes the changes under way, rejects further ones and closes the storage.
@@ -132,14 +132,14 @@ impl shared_context_wire::Engine for Engine {
         let inner = &self.inner;
         if !shared_context_codec::may_change(request) {
             let ask = |mut it: Instance| it.invoke(scope, caller, request);
-            let (answer, said) = inner.attempt(scope, false, ask).await;
-            if !said.wants_turn {
+            let (answer, effects) = inner.attempt(scope, false, ask).await;
+            if !effects.needs_write_lock {
                 return answer;
             }
         }
         let (inner, owned) = (Arc::clone(inner), scope.to_owned());
         let (caller, request) = (caller.clone(), request.to_owned());
-        self.in_turn(scope, request.len(), async move {
+        self.with_write_lock(scope, request.len(), async move {
             let ask = |mut it: Instance| it.invoke(&owned, &caller, &request);
             let answer = inner.change(&owned, ask).await;
             if let Ok(Reply { next_expiry_ms: Some(at), .. }) = answer {
@@ -156,16 +156,16 @@ impl shared_context_wire::Engine for Engine {
     }
 
     async fn wait_for_change(&self, scope: &str, seen: u64, at_most: Duration) -> Woken {
-        let hub = &self.inner.hub;
-        let listener = hub.listen(scope);
-        let told = listener.told();
+        let notifier = &self.inner.notifier;
+        let listener = notifier.listen(scope);
+        let notified = listener.notified();
         // Checked after subscribing, so no change is missed in between.
-        let woken = if hub.is_stopping() || self.inner.has_changed(scope, seen) {
+        let woken = if notifier.is_stopping() || self.inner.has_changed(scope, seen) {
             Woken::Changed
         } else {
-            timeout(at_most, told).await.map_or(Woken::TimeUp, |()| Woken::Changed)
+            timeout(at_most, notified).await.map_or(Woken::TimeUp, |()| Woken::Changed)
         };
-        if hub.is_stopping() { Woken::Stopping } else { woken }
+        if notifier.is_stopping() { Woken::Stopping } else { woken }
     }
 
     async fn ids(
@@ -199,23 +199,23 @@ impl Engine {
     async fn wake(&self, scope: &str) -> Result<Option<u64>, Failure> {
         let (inner, owned) = (Arc::clone(&self.inner), scope.to_owned());
         let ask = move |mut it: Instance| it.wake(&owned);
-        let (answer, said) = inner.attempt(scope, false, &ask).await;
-        if !said.wants_turn {
+        let (answer, effects) = inner.attempt(scope, false, &ask).await;
+        if !effects.needs_write_lock {
             return answer;
         }
         let (inner, owned) = (Arc::clone(&self.inner), scope.to_owned());
-        self.in_turn(scope, 0, async move { inner.change(&owned, ask).await }).await
+        self.with_write_lock(scope, 0, async move { inner.change(&owned, ask).await }).await
     }
 
     /// Runs `work`, which may change `scope`, with the write lock of `scope`. `bytes` is
     /// the size of the request.
-    async fn in_turn<T: Send + 'static>(
+    async fn with_write_lock<T: Send + 'static>(
         &self,
         scope: &str,
         bytes: usize,
         work: impl Future<Output = Result<T, Failure>> + Send + 'static,
     ) -> Result<T, Failure> {
-        let turn = self.inner.turns.take(scope).await;
+        let lock = self.inner.write_locks.lock(scope).await;
         let changes = Arc::clone(&self.inner.changes);
         let Ok(permit) = changes.acquire_many_owned(share(bytes)).await else {
             return Err(stopping());
@@ -223,7 +223,7 @@ impl Engine {
         // A separate task: a client that disconnects must not stop a change under way.
         let change = tokio::spawn(async move {
             let answer = work.await;
-            drop((turn, permit));
+            drop((lock, permit));
             answer
         });
         let stopped = |_| in_doubt(KvError("the task was stopped".to_owned()));
@@ -239,11 +239,11 @@ impl Inner {
         scope: &str,
         may_commit: bool,
         ask: impl FnOnce(Instance) -> Result<T, Failure>,
-    ) -> (Result<T, Failure>, Said) {
-        let room = self.component.room(scope).await;
+    ) -> (Result<T, Failure>, Effects) {
+        let slot = self.component.wait_for_slot(scope).await;
         let attempt = Arc::new(Attempt::new(self.kv.clone(), may_commit));
         let host = Host::of(attempt.clone(), Arc::clone(&self.clock), attempt.clone());
-        let answer = self.component.instance_in(room, &host).and_then(ask);
+        let answer = self.component.instance_in(slot, &host).and_then(ask);
         (answer, attempt.take())
     }
 
@@ -254,11 +254,11 @@ impl Inner {
         ask: impl Fn(Instance) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         for _ in 0..ATTEMPTS_MAX {
-            let (answer, said) = self.attempt(scope, true, &ask).await;
-            let Some(mut commit) = said.commit else { return answer };
+            let (answer, effects) = self.attempt(scope, true, &ask).await;
+            let Some(mut commit) = effects.commit else { return answer };
             match commit.recv().await {
                 Some(Ok(_)) => {
-                    self.tell(scope, &said.records);
+                    self.report_change(scope, &effects.records);
                     return answer;
                 }
                 Some(Err(CommitError::Conflict)) => {}
@@ -269,7 +269,7 @@ impl Inner {
                     let (inner, scope) = (Arc::clone(self), scope.to_owned());
                     tokio::spawn(async move {
                         if let Some(Ok(_)) = commit.recv().await {
-                            inner.tell(&scope, &said.records);
+                            inner.report_change(&scope, &effects.records);
                         }
                     });
                     return Err(in_doubt(error));
@@ -287,13 +287,13 @@ impl Inner {
     }
 
     /// Logs a committed change and notifies those who wait for it.
-    fn tell(&self, scope: &str, records: &[AuditRecord]) {
+    fn report_change(&self, scope: &str, records: &[AuditRecord]) {
         if let Some((kind, id)) = ScopeKind::split(scope) {
             for record in records {
                 self.log.record(kind, id, record);
             }
         }
-        self.hub.tell(scope);
+        self.notifier.notify(scope);
     }
 }
 

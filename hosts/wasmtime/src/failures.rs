@@ -62,7 +62,7 @@ mod tests {
 
     /// A failing disk once logged a line for each request: 5,310 in four seconds.
     #[test]
-    fn of_one_cause_one_line_is_written_in_a_while() {
+    fn a_repeating_cause_is_logged_once_per_pause() {
         let (mut limiter, now) = (Limiter::default(), Instant::now());
         assert_eq!(limiter.admit("full", now), Some(0));
         for _ in 0..5_000 {
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn more_causes_than_are_told_apart_count_as_one() {
+    fn causes_beyond_the_limit_count_as_one() {
         let (mut limiter, now) = (Limiter::default(), Instant::now());
         let written = (0..5_000).filter(|it| limiter.admit(&format!("{it}"), now).is_some());
         assert_eq!(written.count(), CAUSES_MAX + 1);

@@ -72,7 +72,7 @@ impl Lock {
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),
             Err(TryLockError::WouldBlock) => {
-                let who = match ServerFile::read(folder) {
+                let user = match ServerFile::read(folder) {
                     Some(server) => format!(
                         "the shared-context server at {} (process {})",
                         server.url, server.pid
@@ -80,7 +80,7 @@ impl Lock {
                     None => "another shared-context process".to_owned(),
                 };
                 Err(StartError::folder_in_use(format!(
-                    "{who} uses the data folder {}; use or stop that one, \
+                    "{user} uses the data folder {}; use or stop that one, \
                      or choose another data folder",
                     folder.display()
                 )))
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_made_once_and_are_long_and_differ() {
+    fn secrets_are_made_once_long_and_unique() {
         let folder = tempdir().unwrap();
         assert_eq!(Secrets::read(folder.path()), Ok(None));
         let secrets = Secrets::read_or_make(folder.path()).unwrap();
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_secrets_are_refused_and_kept() {
+    fn damaged_secrets_are_rejected_and_left_alone() {
         let folder = tempdir().unwrap();
         Secrets::read_or_make(folder.path()).unwrap();
         let path = folder.path().join(SECRETS_FILE);
@@ -260,7 +260,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn secrets_that_others_can_read_are_refused() {
+    fn secrets_that_others_can_read_are_rejected() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempdir().unwrap();
         Secrets::read_or_make(folder.path()).unwrap();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_file_that_is_not_whole_is_as_none() {
+    fn an_incomplete_server_file_counts_as_missing() {
         let folder = tempdir().unwrap();
         assert_eq!(ServerFile::read(folder.path()), None);
         fs::write(folder.path().join(SERVER_FILE), "{\"url\":").unwrap();
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_free_again_when_its_lock_is_dropped() {
+    fn dropping_the_lock_unlocks_the_folder() {
         let folder = tempdir().unwrap();
         let lock = Lock::take(folder.path()).unwrap();
         Lock::take(folder.path()).unwrap_err();

@@ -117,7 +117,7 @@ mod engine;
 mod hub;
 mod onlooker;
 mod server;
-mod turn;
+mod write_lock;
 
 pub use clock::SystemClock;
 pub use component::{Cache, Called, Component, ComponentOptions, Instance};

@@ -86,9 +86,9 @@ mod tests {
 
     /// A buffer for log output.
     #[derive(Clone, Default)]
-    struct Logged(Arc<Mutex<Vec<u8>>>);
+    struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl io::Write for Logged {
+    impl io::Write for LogBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -101,7 +101,7 @@ mod tests {
     /// Checks that the event equals the codec's line, which other hosts write.
     #[track_caller]
     fn check(kind: ScopeKind, record: &AuditRecord) {
-        let logged = Logged::default();
+        let logged = LogBuffer::default();
         let writer = logged.clone();
         let subscriber = tracing_subscriber::fmt()
             .json()
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_reads_like_the_line_of_the_other_hosts() {
+    fn an_event_equals_the_line_of_other_hosts() {
         let session_archived = AuditRecord {
             revision: 9,
             action: "archive_session".to_owned(),

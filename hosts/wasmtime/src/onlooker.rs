@@ -13,26 +13,26 @@ use tokio::sync::Semaphore;
 use crate::{Caller, Failure, Reply};
 
 /// Returns one permit for each stream that may read at the same time.
-pub(crate) fn turns() -> Arc<Semaphore> {
+pub(crate) fn read_permits() -> Arc<Semaphore> {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     Arc::new(Semaphore::new((processors / 2).max(1)))
 }
 
 /// An engine whose reads need a permit, for use by streams.
 #[derive(Clone)]
-pub(crate) struct Onlooker<E> {
+pub(crate) struct ThrottledReader<E> {
     pub(crate) engine: E,
-    pub(crate) turns: Arc<Semaphore>,
+    pub(crate) permits: Arc<Semaphore>,
 }
 
-impl<E: Engine> Engine for Onlooker<E> {
+impl<E: Engine> Engine for ThrottledReader<E> {
     async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
-        let _turn = self.turns.acquire().await;
+        let _permit = self.permits.acquire().await;
         self.engine.invoke(scope, caller, request).await
     }
 
     async fn position(&self, scope: &str) -> u64 {
-        let _turn = self.turns.acquire().await;
+        let _permit = self.permits.acquire().await;
         self.engine.position(scope).await
     }
 

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_those_the_makers_of_the_encodings_publish() {
+    fn counts_match_published_ones() {
         for (text, published) in [
             ("", [0, 0]),
             ("hello world", [2, 2]),
@@ -66,13 +66,13 @@ mod tests {
     }
 
     #[test]
-    fn a_model_s_control_tokens_are_text() {
+    fn control_tokens_count_as_text() {
         assert_eq!(counts("<|endoftext|>"), [7, 7]);
         assert_eq!(counts("<|fim_prefix|>"), [6, 7]);
     }
 
     #[test]
-    fn every_encoding_it_names_counts_and_no_other() {
+    fn only_named_encodings_count() {
         let named = BpeTokenizer.encodings();
         assert!(!named.is_empty() && named.iter().all(|it| BpeTokenizer.count(it, "a") == Some(1)));
         for name in ["", "approximate", "O200K_BASE", "o200k", "p50k_base"] {
@@ -83,7 +83,7 @@ mod tests {
     /// Long runs that no rule splits, which cost other tokenizers quadratic time or a stack
     /// overflow. The dashes are the slowest of all repeated tokens.
     #[test]
-    fn no_text_of_a_request_takes_long() {
+    fn no_text_takes_long() {
         assert!(counts("unpack the tables") > [0, 0]);
         for part in
             ["a", " ", "\n", "-", "=", "//", "漢", "\u{301}", "\0", "aB", "'s ", "\r\n", "👩‍🚀"]

@@ -17,7 +17,7 @@ use crate::StartError;
 /// call.
 const RESIDENT_BYTES: usize = 256 << 10;
 /// How many times longer a tick is while there is no instance.
-const IDLE: u32 = 10;
+const IDLE_FACTOR: u32 = 10;
 
 pub(super) fn config(options: &ComponentOptions) -> Config {
     let mut pool = PoolingAllocationConfig::new();
@@ -74,7 +74,7 @@ pub(super) fn tick(engine: EngineWeak, pause: Duration, slots: Slots) -> Result<
         while let Some(engine) = engine.upgrade() {
             engine.increment_epoch();
             drop(engine);
-            thread::sleep(if slots.are_free() { pause * IDLE } else { pause });
+            thread::sleep(if slots.are_free() { pause * IDLE_FACTOR } else { pause });
         }
     };
     thread::Builder::new()

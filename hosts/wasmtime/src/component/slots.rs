@@ -35,12 +35,12 @@ struct State {
     /// The number of slots of each known holder.
     held: Vec<(Arc<str>, usize)>,
     /// The queues, in the order of their turns.
-    lines: VecDeque<Line>,
+    queues: VecDeque<Queue>,
 }
 
 /// The waiting requests of one holder, first come, first served.
 #[derive(Debug)]
-struct Line {
+struct Queue {
     holder: Holder,
     waiting: VecDeque<oneshot::Sender<Slot>>,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Slot {
 impl Slots {
     /// Creates `count` slots, of which a known holder has `share_max` at most.
     pub(super) fn new(count: usize, share_max: usize) -> Self {
-        let state = State { free: count, held: Vec::new(), lines: VecDeque::new() };
+        let state = State { free: count, held: Vec::new(), queues: VecDeque::new() };
         Self(Arc::new(Shared { count, share_max, state: Mutex::new(state) }))
     }
 
@@ -81,7 +81,7 @@ impl Slots {
 
     /// Waits for a slot and blocks the thread.
     pub(super) fn take(&self, holder: Holder) -> Slot {
-        on_this_thread(self.wait(holder))
+        block_on(self.wait(holder))
     }
 }
 
@@ -92,14 +92,14 @@ impl Slot {
 
     /// Returns true if another holder waits for a slot.
     pub(super) fn is_wanted_by_another(&self) -> bool {
-        self.shared.state().lines.iter().any(|it| it.holder != self.holder)
+        self.shared.state().queues.iter().any(|it| it.holder != self.holder)
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
         self.shared.state().give_back(&self.holder);
-        self.shared.hand_out();
+        self.shared.give_out();
     }
 }
 
@@ -107,16 +107,16 @@ impl Shared {
     /// Adds `slot` to the queue of `holder`, and hands out the free slots.
     fn join(self: &Arc<Self>, holder: Holder, slot: oneshot::Sender<Slot>) {
         let mut state = self.state();
-        match state.lines.iter_mut().find(|it| it.holder == holder) {
-            Some(line) => line.waiting.push_back(slot),
-            None => state.lines.push_back(Line { holder, waiting: VecDeque::from([slot]) }),
+        match state.queues.iter_mut().find(|it| it.holder == holder) {
+            Some(queue) => queue.waiting.push_back(slot),
+            None => state.queues.push_back(Queue { holder, waiting: VecDeque::from([slot]) }),
         }
         drop(state);
-        self.hand_out();
+        self.give_out();
     }
 
     /// Gives the free slots to the queues in turn.
-    fn hand_out(self: &Arc<Self>) {
+    fn give_out(self: &Arc<Self>) {
         loop {
             let Some((holder, waiting)) = self.state().next(self.share_max) else { return };
             // If the receiver has left meanwhile, the slot is freed as it is dropped.
@@ -166,18 +166,18 @@ impl State {
 
     /// Takes a slot for the next waiter that may have it.
     fn next(&mut self, share_max: usize) -> Option<(Holder, oneshot::Sender<Slot>)> {
-        self.lines.retain_mut(|line| {
-            line.waiting.retain(|it| !it.is_closed());
-            !line.waiting.is_empty()
+        self.queues.retain_mut(|queue| {
+            queue.waiting.retain(|it| !it.is_closed());
+            !queue.waiting.is_empty()
         });
-        let nth = self.lines.iter().position(|it| self.has_share(&it.holder, share_max))?;
-        let holder = self.lines.get(nth)?.holder.clone();
+        let nth = self.queues.iter().position(|it| self.has_share(&it.holder, share_max))?;
+        let holder = self.queues.get(nth)?.holder.clone();
         if !self.try_take(&holder, share_max) {
             return None;
         }
-        let mut line = self.lines.remove(nth)?;
-        let waiting = line.waiting.pop_front();
-        self.lines.push_back(line);
+        let mut queue = self.queues.remove(nth)?;
+        let waiting = queue.waiting.pop_front();
+        self.queues.push_back(queue);
         waiting.map(|it| (holder, it))
     }
 }
@@ -192,7 +192,7 @@ impl Wake for Unpark {
 
 /// Blocks on `future` and returns its output. Unlike tokio's `block_on` it may be called
 /// anywhere.
-fn on_this_thread<T>(future: impl Future<Output = T>) -> T {
+fn block_on<T>(future: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut future = pin!(future);
     loop {
@@ -226,7 +226,7 @@ mod tests {
     /// All requests once waited in one queue: a session with a hundred requests delayed the
     /// request of another one by all of them.
     #[tokio::test]
-    async fn sessions_take_turns_however_much_one_asks_for() {
+    async fn sessions_take_turns_despite_a_flood() {
         let slots = Slots::new(1, 1);
         let (order, taken) = (Arc::default(), slots.wait(of("flood")).await);
         for session in ["flood"; 100].into_iter().chain(["a", "b", "a"]) {
@@ -241,7 +241,7 @@ mod tests {
         let order = order.lock().unwrap();
         assert_eq!(order[..6], ["flood", "a", "b", "flood", "a", "flood"]);
         let state = slots.0.state();
-        assert!(state.free == 1 && state.held.is_empty() && state.lines.is_empty());
+        assert!(state.free == 1 && state.held.is_empty() && state.queues.is_empty());
     }
 
     #[tokio::test]
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_stops_waiting_keeps_no_slot() {
+    async fn a_cancelled_wait_keeps_no_slot() {
         let slots = Slots::new(1, 1);
         let taken = slots.wait(of("a")).await;
         let mut given = Box::pin(slots.wait(of("b")));

@@ -29,9 +29,9 @@ impl AuditLog for Records {
     }
 }
 
-struct Still;
+struct FixedClock;
 
-impl Clock for Still {
+impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         Timestamp(1_000)
     }
@@ -58,7 +58,7 @@ impl Bench {
 
     /// Creates the engine with a session `s`.
     async fn with_session() -> Self {
-        let bench = Self::new(&SqliteOptions::default(), Arc::new(Still));
+        let bench = Self::new(&SqliteOptions::default(), Arc::new(FixedClock));
         bench.create("s").await.unwrap();
         bench
     }
@@ -84,7 +84,7 @@ impl Bench {
     }
 
     /// Blocks the writer until the returned connection is dropped.
-    fn hold_the_disk(&self) -> Connection {
+    fn lock_the_database(&self) -> Connection {
         let database = Connection::open(self.folder.path().join("shared-context.db")).unwrap();
         database.busy_timeout(Duration::from_secs(5)).unwrap();
         database.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -95,10 +95,10 @@ impl Bench {
 const READ: &str = r#"{"action":"read","key":"scope"}"#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reply_and_its_record_come_out_when_the_change_is_on_the_disk() {
+async fn a_reply_and_its_record_wait_for_the_disk() {
     let bench = Bench::with_session().await;
     assert_eq!(bench.recorded(), 1);
-    let disk = bench.hold_the_disk();
+    let disk = bench.lock_the_database();
     let mut write = Box::pin(bench.write("s", "scope", "x"));
     timeout(Duration::from_millis(100), &mut write).await.unwrap_err();
     assert_eq!(bench.recorded(), 1);
@@ -114,7 +114,7 @@ async fn a_reply_and_its_record_come_out_when_the_change_is_on_the_disk() {
 /// Changes that waited for the disk were once limited only in number. A client that sent
 /// large requests and left had all of them held in memory.
 #[tokio::test(flavor = "multi_thread")]
-async fn large_changes_wait_until_there_is_room_for_their_bytes() {
+async fn large_changes_wait_for_free_bytes() {
     let bench = Bench::with_session().await;
     bench.create("t").await.unwrap();
     let large = format!(r#"{{"action":"delete","key":"scope"}}{}"#, " ".repeat(200 << 10));
@@ -133,9 +133,9 @@ async fn large_changes_wait_until_there_is_room_for_their_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_whose_caller_left_is_recorded_and_gives_its_turn_up() {
+async fn a_change_is_recorded_even_if_its_caller_left() {
     let bench = Bench::with_session().await;
-    let disk = bench.hold_the_disk();
+    let disk = bench.lock_the_database();
     {
         let mut write = Box::pin(bench.write("s", "scope", "x"));
         timeout(Duration::from_millis(100), &mut write).await.unwrap_err();
@@ -146,9 +146,9 @@ async fn a_change_whose_caller_left_is_recorded_and_gives_its_turn_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_leaves_before_the_turn_came_changes_nothing() {
+async fn a_caller_that_leaves_the_queue_changes_nothing() {
     let bench = Bench::with_session().await;
-    let disk = bench.hold_the_disk();
+    let disk = bench.lock_the_database();
     let mut first = Box::pin(bench.write("s", "scope", "first"));
     timeout(Duration::from_millis(100), &mut first).await.unwrap_err();
     {
@@ -164,7 +164,7 @@ async fn who_leaves_before_the_turn_came_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn writers_of_one_session_leave_no_gap_and_no_repeat() {
+async fn concurrent_writers_get_consecutive_revisions() {
     let bench = Arc::new(Bench::with_session().await);
     let mut writers = Vec::new();
     for _ in 0..64 {
@@ -189,7 +189,7 @@ async fn writers_of_one_session_leave_no_gap_and_no_repeat() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_do_not_wait_for_each_other() {
-    let bench = Arc::new(Bench::new(&SqliteOptions::default(), Arc::new(Still)));
+    let bench = Arc::new(Bench::new(&SqliteOptions::default(), Arc::new(FixedClock)));
     let sessions = (0..100).map(|n| {
         let bench = bench.clone();
         tokio::spawn(async move {
@@ -215,12 +215,12 @@ async fn sessions_do_not_wait_for_each_other() {
 
 /// A clock that, once, lets another writer of the same database commit first, after the
 /// component has opened the bucket.
-struct Interfering {
+struct InterferingClock {
     kv: Mutex<Option<SqliteKv>>,
     is_armed: AtomicBool,
 }
 
-impl Clock for Interfering {
+impl Clock for InterferingClock {
     fn now(&self) -> Timestamp {
         if self.is_armed.swap(false, Ordering::SeqCst) {
             let kv = self.kv.lock().unwrap().clone().unwrap();
@@ -233,8 +233,9 @@ impl Clock for Interfering {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_that_met_another_writer_is_made_on_top_of_it() {
-    let clock = Arc::new(Interfering { kv: Mutex::default(), is_armed: AtomicBool::new(false) });
+async fn a_conflicting_change_is_retried_on_top() {
+    let clock =
+        Arc::new(InterferingClock { kv: Mutex::default(), is_armed: AtomicBool::new(false) });
     let bench = Bench::new(&SqliteOptions::default(), clock.clone());
     *clock.kv.lock().unwrap() = Some(bench.kv.clone());
     bench.create("s").await.unwrap();
@@ -247,9 +248,9 @@ async fn a_change_that_met_another_writer_is_made_on_top_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_fails_the_change_and_leaves_the_engine_alive() {
+async fn a_full_disk_fails_the_change_only() {
     let full = SqliteOptions { bytes_max: Some(200 << 10), ..SqliteOptions::default() };
-    let bench = Bench::new(&full, Arc::new(Still));
+    let bench = Bench::new(&full, Arc::new(FixedClock));
     bench.create("s").await.unwrap();
     let large = "x".repeat(3_900);
     let mut written = 0;
@@ -269,8 +270,8 @@ async fn a_full_disk_fails_the_change_and_leaves_the_engine_alive() {
     };
     assert_eq!(failure.code, "STORAGE_UNAVAILABLE");
     assert!(!failure.message.contains("disk"), "why is for the log: {}", failure.message);
-    let told = bench.recorded();
-    assert_eq!(bench.write("s", "k1", &large).await.is_ok(), bench.recorded() > told);
+    let recorded = bench.recorded();
+    assert_eq!(bench.write("s", "k1", &large).await.is_ok(), bench.recorded() > recorded);
     assert!(bench.ask("s", r#"{"action":"list_keys"}"#).await.is_ok());
     let delete = br#"{"action":"delete_session"}"#;
     bench.engine.invoke("session/s", &Caller::trusted("admin"), delete).await.unwrap();
@@ -282,14 +283,14 @@ const SOON: Duration = Duration::from_secs(5);
 const SHORT: Duration = Duration::from_millis(100);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_waits_for_a_change_hears_of_it_when_it_is_on_the_disk() {
+async fn a_wait_ends_when_the_change_is_on_the_disk() {
     let bench = Bench::with_session().await;
     bench.create("other").await.unwrap();
     let mut waiting = Box::pin(bench.engine.wait_for_change("session/s", 1, SOON));
     timeout(SHORT, &mut waiting).await.unwrap_err();
     bench.write("other", "scope", "x").await.unwrap();
     timeout(SHORT, &mut waiting).await.unwrap_err();
-    let disk = bench.hold_the_disk();
+    let disk = bench.lock_the_database();
     let mut write = Box::pin(bench.write("s", "scope", "x"));
     timeout(SHORT, &mut write).await.unwrap_err();
     timeout(SHORT, &mut waiting).await.unwrap_err();
@@ -299,7 +300,7 @@ async fn who_waits_for_a_change_hears_of_it_when_it_is_on_the_disk() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_that_came_before_the_wait_ends_it_at_once() {
+async fn an_earlier_change_ends_the_wait_at_once() {
     let bench = Bench::with_session().await;
     bench.write("s", "scope", "x").await.unwrap();
     let wait = async |seen, at_most| bench.engine.wait_for_change("session/s", seen, at_most).await;
@@ -313,7 +314,7 @@ async fn a_change_that_came_before_the_wait_ends_it_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_who_wait_hear_of_a_change_and_of_the_end() {
+async fn all_waits_end_on_a_change_and_on_shutdown() {
     let bench = Bench::with_session().await;
     let wait = |seen| {
         let engine = bench.engine.clone();
@@ -335,7 +336,7 @@ async fn all_who_wait_hear_of_a_change_and_of_the_end() {
 /// A writer may commit at any moment, also between a reader's read and its wait. The reader
 /// must miss no change.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_change_goes_by_between_reading_and_waiting() {
+async fn no_change_is_missed_between_read_and_wait() {
     let bench = Arc::new(Bench::with_session().await);
     let writer = Arc::clone(&bench);
     let writes = tokio::spawn(async move {
@@ -353,9 +354,9 @@ async fn no_change_goes_by_between_reading_and_waiting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn closing_finishes_what_has_begun_and_refuses_the_rest() {
+async fn closing_finishes_begun_changes_and_rejects_others() {
     let bench = Bench::with_session().await;
-    let disk = bench.hold_the_disk();
+    let disk = bench.lock_the_database();
     let mut write = Box::pin(bench.write("s", "scope", "x"));
     timeout(Duration::from_millis(100), &mut write).await.unwrap_err();
     let mut close = Box::pin(bench.engine.close());

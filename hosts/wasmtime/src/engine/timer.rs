@@ -14,75 +14,75 @@ use super::Engine;
 use crate::{Failure, failures};
 
 /// The interval at which the clock is checked while an entry is to expire.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const CHECK_PAUSE: Duration = Duration::from_secs(1);
 /// When a session whose cleanup failed is retried.
-const TRY_AGAIN: Duration = Duration::from_mins(1);
+const RETRY_PAUSE: Duration = Duration::from_mins(1);
 /// How many sessions are cleaned up together: they share a flush of the disk.
-const AT_ONCE: usize = 16;
+const BATCH_MAX: usize = 16;
 /// The initial scan pauses after this many sessions, for this long, to let others work.
-const WALK: usize = 32;
-const WALK_PAUSE: Duration = Duration::from_millis(10);
+const SCAN_BATCH: usize = 32;
+const SCAN_PAUSE: Duration = Duration::from_millis(10);
 
 impl Engine {
     /// Removes entries as they expire, for as long as the future is polled. It first scans
     /// all sessions for their next expiry.
     pub async fn keep_time(&self) {
-        tokio::join!(self.walk(), self.ring());
+        tokio::join!(self.scan_sessions(), self.remove_due());
     }
 
-    async fn walk(&self) {
+    async fn scan_sessions(&self) {
         let mut after = None;
         loop {
-            let sessions = self.ids(ScopeKind::Session, after.as_deref(), WALK).await;
+            let sessions = self.ids(ScopeKind::Session, after.as_deref(), SCAN_BATCH).await;
             // If sessions cannot be listed, requests report the error.
             let Ok(sessions) = sessions else { return };
             for session in &sessions {
-                self.look_at(&ScopeKind::Session.bucket_name(session)).await;
+                self.clean_up(&ScopeKind::Session.bucket_name(session)).await;
             }
             match sessions.last() {
                 Some(last) => after = Some(last.clone()),
                 None => return,
             }
-            sleep(WALK_PAUSE).await;
+            sleep(SCAN_PAUSE).await;
         }
     }
 
-    async fn ring(&self) {
+    async fn remove_due(&self) {
         loop {
             let now = self.now();
-            let due = self.inner.alarm.take_due(now, AT_ONCE);
+            let due = self.inner.alarm.take_due(now, BATCH_MAX);
             if due.is_empty() {
-                self.rest(now).await;
+                self.sleep_until_next(now).await;
             }
-            let mut looks = JoinSet::new();
+            let mut cleanups = JoinSet::new();
             for scope in due {
                 let engine = self.clone();
-                looks.spawn(async move { engine.look_at(&scope).await });
+                cleanups.spawn(async move { engine.clean_up(&scope).await });
             }
-            looks.join_all().await;
+            cleanups.join_all().await;
         }
     }
 
     /// Waits for the next instant; `now` is the last reading of the clock.
-    async fn rest(&self, now: Timestamp) {
+    async fn sleep_until_next(&self, now: Timestamp) {
         let alarm = &self.inner.alarm;
         let next = async {
             match alarm.next() {
                 Some(Timestamp(at)) => {
                     let left = Duration::from_millis(at.saturating_sub(now.0));
-                    sleep(left.min(LOOK_AGAIN)).await;
+                    sleep(left.min(CHECK_PAUSE)).await;
                 }
                 None => future::pending().await,
             }
         };
         tokio::select! {
             () = next => {}
-            () = alarm.sooner() => {}
+            () = alarm.earlier() => {}
         }
     }
 
     /// Removes the expired entries of `scope`, and schedules its next expiry.
-    async fn look_at(&self, scope: &str) {
+    async fn clean_up(&self, scope: &str) {
         let now = self.now();
         let later = |pause: Duration| {
             let milliseconds = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
@@ -92,7 +92,7 @@ impl Engine {
             Ok(None) => return,
             Ok(Some(at)) if at > now.0 => Timestamp(at),
             // An entry that is still there at its instant must not keep this loop busy.
-            Ok(Some(_)) => later(LOOK_AGAIN),
+            Ok(Some(_)) => later(CHECK_PAUSE),
             Err(failure) if failure.code == "SESSION_NOT_FOUND" => return,
             Err(failure) => {
                 let Failure { code, message, .. } = &failure;
@@ -101,7 +101,7 @@ impl Engine {
                     let what = "what has expired could not be removed";
                     tracing::warn!(code, message, scope, suppressed, "{what}");
                 }
-                later(TRY_AGAIN)
+                later(RETRY_PAUSE)
             }
         };
         self.inner.alarm.set(scope, next);

@@ -63,7 +63,7 @@ async fn definitions(query: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_tool_of_mcp_states_what_it_costs() {
+async fn an_mcp_tool_states_its_token_count() {
     for (query, tools) in [
         ("?role=agent", &["shared_context", "delta_rounds"][..]),
         ("", &["shared_context", "subagent", "delta_rounds"]),
@@ -106,7 +106,7 @@ async fn listed(grant: Option<&Grant>) -> String {
 
 /// Every conversation pays for these tokens, including the protocol's framing.
 #[tokio::test]
-async fn all_tools_of_mcp_together_stay_within_their_budget() {
+async fn all_mcp_tools_together_stay_within_budget() {
     let agent = Grant {
         scope: Scope::new(ScopeKind::Session, "s").unwrap(),
         participant: "subagent:a".to_owned(),
@@ -120,7 +120,7 @@ async fn all_tools_of_mcp_together_stay_within_their_budget() {
 }
 
 #[tokio::test]
-async fn the_strict_forms_cost_less() {
+async fn the_strict_forms_have_fewer_tokens() {
     for (query, budget) in [("?format=openai", 360), ("?format=anthropic", 325)] {
         let counted = tokens(&definitions(query).await);
         assert!(counted < budget, "{query:?}: {counted} of {budget}");

@@ -12,47 +12,47 @@ use tokio::sync::{self, OwnedMutexGuard};
 
 /// The buckets that someone writes or waits to write.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
-    taken: Mutex<HashMap<String, Arc<sync::Mutex<()>>>>,
+pub(crate) struct WriteLocks {
+    locks: Mutex<HashMap<String, Arc<sync::Mutex<()>>>>,
 }
 
 /// The write lock of one bucket, held until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Turn {
-    turns: Arc<Turns>,
+pub(crate) struct WriteLock {
+    owner: Arc<WriteLocks>,
     bucket: String,
     lock: Option<Arc<sync::Mutex<()>>>,
     guard: Option<OwnedMutexGuard<()>>,
 }
 
-impl Turns {
+impl WriteLocks {
     /// Locks `bucket`, first come, first served.
-    pub(crate) async fn take(self: &Arc<Self>, bucket: &str) -> Turn {
-        let lock = Arc::clone(self.taken().entry(bucket.to_owned()).or_default());
+    pub(crate) async fn lock(self: &Arc<Self>, bucket: &str) -> WriteLock {
+        let lock = Arc::clone(self.locks().entry(bucket.to_owned()).or_default());
         // Created before the wait, so that a cancelled wait cleans up too.
-        let mut turn = Turn {
-            turns: Arc::clone(self),
+        let mut write_lock = WriteLock {
+            owner: Arc::clone(self),
             bucket: bucket.to_owned(),
             lock: Some(Arc::clone(&lock)),
             guard: None,
         };
-        turn.guard = Some(lock.lock_owned().await);
-        turn
+        write_lock.guard = Some(lock.lock_owned().await);
+        write_lock
     }
 
-    fn taken(&self) -> MutexGuard<'_, HashMap<String, Arc<sync::Mutex<()>>>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn locks(&self) -> MutexGuard<'_, HashMap<String, Arc<sync::Mutex<()>>>> {
+        self.locks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Turn {
+impl Drop for WriteLock {
     fn drop(&mut self) {
         drop(self.guard.take());
         drop(self.lock.take());
-        let mut taken = self.turns.taken();
+        let mut locks = self.owner.locks();
         // Others get the lock only through this map.
-        if taken.get(&self.bucket).is_some_and(|it| Arc::strong_count(it) == 1) {
-            taken.remove(&self.bucket);
+        if locks.get(&self.bucket).is_some_and(|it| Arc::strong_count(it) == 1) {
+            locks.remove(&self.bucket);
         }
     }
 }
@@ -69,15 +69,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn turns_of_one_bucket_come_in_order_and_one_at_a_time() {
-        let turns = Arc::new(Turns::default());
+    async fn writers_of_one_bucket_take_turns_in_order() {
+        let locks = Arc::new(WriteLocks::default());
         let (served, inside) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicUsize::new(0)));
-        let first = turns.take("a").await;
+        let first = locks.lock("a").await;
         let mut waiting = Vec::new();
         for n in 0..20 {
-            let (turns, served, inside) = (turns.clone(), served.clone(), inside.clone());
+            let (locks, served, inside) = (locks.clone(), served.clone(), inside.clone());
             waiting.push(tokio::spawn(async move {
-                let _turn = turns.take("a").await;
+                let _lock = locks.lock("a").await;
                 assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
                 tokio::task::yield_now().await;
                 served.lock().unwrap().push(n);
@@ -90,28 +90,28 @@ mod tests {
             it.await.unwrap();
         }
         assert_eq!(*served.lock().unwrap(), (0..20).collect::<Vec<_>>());
-        assert!(turns.taken().is_empty());
+        assert!(locks.locks().is_empty());
     }
 
     #[tokio::test]
     async fn buckets_do_not_wait_for_each_other() {
-        let turns = Arc::new(Turns::default());
-        let _a = turns.take("a").await;
-        timeout(Duration::from_secs(5), turns.take("b")).await.unwrap();
+        let locks = Arc::new(WriteLocks::default());
+        let _a = locks.lock("a").await;
+        timeout(Duration::from_secs(5), locks.lock("b")).await.unwrap();
     }
 
     #[tokio::test]
-    async fn who_stops_waiting_leaves_nothing_behind() {
-        let turns = Arc::new(Turns::default());
-        let first = turns.take("a").await;
-        timeout(Duration::from_millis(1), turns.take("a")).await.unwrap_err();
+    async fn a_cancelled_wait_leaves_nothing_behind() {
+        let locks = Arc::new(WriteLocks::default());
+        let first = locks.lock("a").await;
+        timeout(Duration::from_millis(1), locks.lock("a")).await.unwrap_err();
         drop(first);
-        assert!(turns.taken().is_empty());
-        let first = turns.take("a").await;
-        let mut second = Box::pin(turns.take("a"));
+        assert!(locks.locks().is_empty());
+        let first = locks.lock("a").await;
+        let mut second = Box::pin(locks.lock("a"));
         timeout(Duration::from_millis(1), &mut second).await.unwrap_err();
         drop(first);
         drop(second);
-        assert!(turns.taken().is_empty());
+        assert!(locks.locks().is_empty());
     }
 }
