@@ -33,8 +33,8 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-pub(crate) use self::seated::Seated;
-use self::{answers::Answers, bodies::Bodies, seats::Seats};
+pub(crate) use self::connection_engine::ConnectionEngine;
+use self::{answers::Answers, bodies::Bodies, seats::ConnectionSlots};
 use crate::{
     Component, ComponentOptions, Engine, SqliteKv, SqliteOptions, StartError, SystemClock,
     TracingLog, failures,
@@ -44,9 +44,9 @@ use crate::{
 mod answers;
 mod bodies;
 mod connection;
+mod connection_engine;
+mod memory_budget;
 mod open_files;
-mod room;
-mod seated;
 mod seats;
 #[cfg(test)]
 mod tests;
@@ -139,7 +139,7 @@ struct Shared {
     engine: Engine,
     unread_time_max: Duration,
     head_time_max: Duration,
-    seats: Arc<Seats>,
+    slots: Arc<ConnectionSlots>,
     bodies: Bodies,
     answers: Answers,
 }
@@ -210,10 +210,10 @@ fn open(options: &ServerOptions) -> Result<(Shared, String), StartError> {
             Secrets { secret: secret.clone(), admin_key: admin_key.clone() }
         }
         (secret, admin_key) => {
-            let kept = Secrets::read_or_make(&options.folder)?;
+            let stored = Secrets::read_or_make(&options.folder)?;
             Secrets {
-                secret: secret.clone().unwrap_or(kept.secret),
-                admin_key: admin_key.clone().unwrap_or(kept.admin_key),
+                secret: secret.clone().unwrap_or(stored.secret),
+                admin_key: admin_key.clone().unwrap_or(stored.admin_key),
             }
         }
     };
@@ -234,7 +234,7 @@ fn open(options: &ServerOptions) -> Result<(Shared, String), StartError> {
         engine,
         unread_time_max: options.unread_time_max,
         head_time_max: options.head_time_max,
-        seats: Arc::new(Seats::new(connections_max)),
+        slots: Arc::new(ConnectionSlots::new(connections_max)),
         bodies: Bodies::new(),
         answers: Answers::new(),
     };
@@ -272,17 +272,17 @@ async fn accept(listener: TcpListener, shared: &Arc<Shared>, stopped: oneshot::R
             },
             _ = &mut stopped => break,
         };
-        let Some(seat) = shared.seats.take() else {
-            connection::refuse(stream, shared);
+        let Some(slot) = shared.slots.take() else {
+            connection::reject(stream, shared);
             continue;
         };
-        let seat = Arc::new(seat);
-        let connection = connection::connection(stream, Arc::clone(shared), Arc::clone(&seat));
+        let slot = Arc::new(slot);
+        let connection = connection::connection(stream, Arc::clone(shared), Arc::clone(&slot));
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
             tokio::select! {
                 biased;
-                () = seat.ended() => {}
+                () = slot.closed() => {}
                 // An error on a connection is for its client to handle.
                 _ = connection => {}
             }

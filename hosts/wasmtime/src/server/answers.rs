@@ -9,8 +9,8 @@ use bytes::Bytes;
 
 use super::{
     BUFFER_BYTES_MAX,
-    room::{Room, Taken},
-    seats::{Seat, Seats},
+    memory_budget::{MemoryBudget, MemoryPermit},
+    seats::{ConnectionSlot, ConnectionSlots},
 };
 
 /// The most memory of all responses, counting what each has beyond one buffer.
@@ -21,20 +21,20 @@ const WAITING_BYTES_MAX: u32 = 16 << 20;
 /// The memory budget of responses.
 #[derive(Debug)]
 pub(super) struct Answers {
-    room: Room,
-    waiting: Room,
+    budget: MemoryBudget,
+    waiting: MemoryBudget,
 }
 
 /// A response body that holds its memory permit until it is sent.
-struct Unsent {
+struct UnsentBody {
     bytes: Bytes,
-    seat: Arc<Seat>,
-    _room: Taken,
+    slot: Arc<ConnectionSlot>,
+    _permit: MemoryPermit,
 }
 
 impl Answers {
     pub(super) fn new() -> Self {
-        Self { room: Room::new(BYTES_MAX), waiting: Room::new(WAITING_BYTES_MAX) }
+        Self { budget: MemoryBudget::new(BYTES_MAX), waiting: MemoryBudget::new(WAITING_BYTES_MAX) }
     }
 
     /// Returns `bytes`, counted in the budget until they are sent on the connection of
@@ -43,32 +43,32 @@ impl Answers {
     pub(super) async fn hold(
         &self,
         bytes: Bytes,
-        seat: &Arc<Seat>,
-        seats: &Seats,
+        slot: &Arc<ConnectionSlot>,
+        slots: &ConnectionSlots,
     ) -> Option<Bytes> {
         let over = bytes.len().saturating_sub(BUFFER_BYTES_MAX);
         if over == 0 {
             return Some(bytes);
         }
-        let room = if let Some(room) = self.room.try_take(over) {
-            room
+        let permit = if let Some(permit) = self.budget.try_take(over) {
+            permit
         } else {
             let _waiting = self.waiting.try_take(over)?;
-            self.room.take(over, || seats.clear_an_answer()).await?
+            self.budget.take(over, || slots.close_unread_response()).await?
         };
-        seat.hold();
-        Some(Bytes::from_owner(Unsent { bytes, seat: Arc::clone(seat), _room: room }))
+        slot.add_large_response();
+        Some(Bytes::from_owner(UnsentBody { bytes, slot: Arc::clone(slot), _permit: permit }))
     }
 }
 
-impl AsRef<[u8]> for Unsent {
+impl AsRef<[u8]> for UnsentBody {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl Drop for Unsent {
+impl Drop for UnsentBody {
     fn drop(&mut self) {
-        self.seat.let_go();
+        self.slot.remove_large_response();
     }
 }

@@ -38,15 +38,15 @@ use tokio_io_timeout::TimeoutStream;
 
 use super::{
     BODY_TIME_MAX, BUFFER_BYTES_MAX, Shared,
-    bodies::NoBody,
-    seated::Seated,
-    seats::Seat,
-    unheard::{self, Asked, Worded},
+    bodies::BodyError,
+    connection_engine::ConnectionEngine,
+    seats::ConnectionSlot,
+    unheard::{self, RejectionStream, RequestState},
 };
-use crate::{Failure, body::Answer, onlooker::Onlooker};
+use crate::{Failure, body::ResponseBody, onlooker::ThrottledReader};
 
 /// How much is read from a client whose connection is rejected.
-const UNHEARD_BYTES_MAX: usize = 64 << 10;
+const UNREAD_BYTES_MAX: usize = 64 << 10;
 /// Why a connection gets no slot.
 const ALL_BUSY: &str = "all connections of the server are busy";
 
@@ -54,26 +54,26 @@ const ALL_BUSY: &str = "all connections of the server are busy";
 pub(super) fn connection(
     stream: TcpStream,
     shared: Arc<Shared>,
-    seat: Arc<Seat>,
+    slot: Arc<ConnectionSlot>,
 ) -> impl GracefulConnection<Error = hyper::Error> + Send {
     // Small responses must not wait for each other. If this fails, they are only slower.
     drop(stream.set_nodelay(true));
     let mut timed = TimeoutStream::new(stream);
     timed.set_write_timeout(Some(shared.unread_time_max));
-    let stream = Watched { stream: Box::pin(timed), seat: Arc::clone(&seat) };
-    let asked = Asked::default();
-    let stream = Worded::new(stream, Arc::clone(&shared), asked.clone());
+    let stream = TrackedStream { stream: Box::pin(timed), slot: Arc::clone(&slot) };
+    let state = RequestState::default();
+    let stream = RejectionStream::new(stream, Arc::clone(&shared), state.clone());
     let head_time_max = shared.head_time_max;
     let service = service_fn(move |request| {
-        let (shared, seat, asked) = (Arc::clone(&shared), Arc::clone(&seat), asked.clone());
-        asked.hear();
+        let (shared, slot, state) = (Arc::clone(&shared), Arc::clone(&slot), state.clone());
+        state.note_request();
         async move {
-            let answer = shared.answer(request, &seat).await;
-            let mut answer = shared.hold(answer, &seat).await;
+            let answer = shared.answer(request, &slot).await;
+            let mut answer = shared.hold(answer, &slot).await;
             answer.headers_mut().insert(DATE, date(shared.engine.now()));
             Ok::<_, Infallible>(answer.map(|body| {
-                let body = Answer::new(body, || shared.onlooker(&seat));
-                Held { body, seat, asked }
+                let body = ResponseBody::new(body, || shared.stream_engine_for(&slot));
+                TrackedBody { body, slot, state }
             }))
         }
     });
@@ -98,64 +98,68 @@ pub(super) fn date(Timestamp(milliseconds): Timestamp) -> HeaderValue {
 }
 
 impl Shared {
-    async fn answer(&self, request: Request<Incoming>, seat: &Arc<Seat>) -> Response<Body> {
-        seat.send().await;
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        slot: &Arc<ConnectionSlot>,
+    ) -> Response<Body> {
+        slot.begin_body().await;
         let (head, body) = request.into_parts();
-        if seat.is_reserved() && !self.http.is_for_operator(&head) {
+        if slot.is_reserved() && !self.http.is_for_operator(&head) {
             return self.overloaded(&head, ALL_BUSY);
         }
         let coding = unknown_coding(&head);
         let bytes_max = if coding.is_none() { self.http.body_bytes_max(&head) } else { 0 };
-        let read = self.bodies.read(body, bytes_max, &self.seats);
+        let read = self.bodies.read(body, bytes_max, &self.slots);
         let answer = match timeout(BODY_TIME_MAX, read).await {
-            Ok(Ok(_) | Err(NoBody::TooLong)) if coding.is_some() => {
+            Ok(Ok(_) | Err(BodyError::TooLong)) if coding.is_some() => {
                 let why = format!(
                     "Transfer-Encoding {:?} is not understood; send the body as it is, with its \
                      Content-Length or in chunks",
                     coding.unwrap_or_default()
                 );
-                self.refuse(&head, "MALFORMED_REQUEST", why)
+                self.reject(&head, "MALFORMED_REQUEST", why)
             }
             Ok(Ok(whole)) => {
-                seat.work().await;
+                slot.begin_request().await;
                 let request = Request::from_parts(head, whole.bytes.clone());
-                let answer = self.http.handle(&self.seated(seat), request).await;
-                if !seat.is_reserved() {
+                let answer = self.http.handle(&self.engine_for(slot), request).await;
+                if !slot.is_reserved() {
                     return answer;
                 }
                 answer
             }
-            Ok(Err(NoBody::TooLong)) => self.http.too_large(&self.engine, &head).await,
-            Ok(Err(NoBody::NoRoom)) => {
+            Ok(Err(BodyError::TooLong)) => self.http.too_large(&self.engine, &head).await,
+            Ok(Err(BodyError::NoMemory)) => {
                 return self.overloaded(&head, "there is no room for another large request");
             }
-            Ok(Err(NoBody::Broken)) => {
+            Ok(Err(BodyError::Broken)) => {
                 let why = "the body did not arrive whole; send the request again";
-                self.refuse(&head, "MALFORMED_REQUEST", why.to_owned())
+                self.reject(&head, "MALFORMED_REQUEST", why.to_owned())
             }
             Err(_) => {
                 let why = format!("the body did not arrive within {} s", BODY_TIME_MAX.as_secs());
-                self.refuse(&head, "MALFORMED_REQUEST", why)
+                self.reject(&head, "MALFORMED_REQUEST", why)
             }
         };
         closing(answer)
     }
 
     /// Returns the engine for requests on the connection of `slot`.
-    fn seated(&self, seat: &Arc<Seat>) -> Seated {
-        Seated { engine: self.engine.clone(), seat: Arc::clone(seat) }
+    fn engine_for(&self, slot: &Arc<ConnectionSlot>) -> ConnectionEngine {
+        ConnectionEngine { engine: self.engine.clone(), slot: Arc::clone(slot) }
     }
 
     /// Returns the engine for a stream on the connection of `slot`.
-    fn onlooker(&self, seat: &Arc<Seat>) -> Onlooker<Seated> {
-        Onlooker { engine: self.seated(seat), turns: self.engine.onlookers() }
+    fn stream_engine_for(&self, slot: &Arc<ConnectionSlot>) -> ThrottledReader<ConnectionEngine> {
+        ThrottledReader { engine: self.engine_for(slot), permits: self.engine.read_permits() }
     }
 
     /// Returns `response` if there is memory for it until it is sent, or an error.
-    async fn hold(&self, answer: Response<Body>, seat: &Arc<Seat>) -> Response<Body> {
+    async fn hold(&self, answer: Response<Body>, slot: &Arc<ConnectionSlot>) -> Response<Body> {
         let (head, body) = answer.into_parts();
         let Body::Whole(bytes) = body else { return Response::from_parts(head, body) };
-        if let Some(bytes) = self.answers.hold(bytes, seat, &self.seats).await {
+        if let Some(bytes) = self.answers.hold(bytes, slot, &self.slots).await {
             return Response::from_parts(head, Body::Whole(bytes));
         }
         let why = "there is no room for another large answer; what was asked for was done: read \
@@ -168,7 +172,7 @@ impl Shared {
         closing(self.http.refuse(head, overloaded(what)))
     }
 
-    fn refuse(&self, head: &Parts, code: &'static str, message: String) -> Response<Body> {
+    fn reject(&self, head: &Parts, code: &'static str, message: String) -> Response<Body> {
         self.http.refuse(head, Failure::new(code, message))
     }
 }
@@ -196,24 +200,24 @@ fn overloaded(what: &str) -> Failure {
 }
 
 /// Rejects a connection for which there is no slot, without blocking.
-pub(super) fn refuse(stream: TcpStream, shared: &Shared) {
+pub(super) fn reject(stream: TcpStream, shared: &Shared) {
     // Written without waiting: what the client's system does not accept at once is lost.
     let Ok(mut stream) = stream.into_std() else { return };
     let answer = shared.http.refuse_unread(&HeaderMap::new(), None, &overloaded(ALL_BUSY));
     drop(stream.write_all(&unheard::to_bytes(answer, shared)));
     drop(stream.shutdown(std::net::Shutdown::Write));
     // Closing with unread input would discard the response.
-    drop(stream.read(&mut vec![0; UNHEARD_BYTES_MAX]));
+    drop(stream.read(&mut vec![0; UNREAD_BYTES_MAX]));
 }
 
 /// A response body. When it has been handed over, the slot is idle.
-struct Held {
-    body: Answer,
-    seat: Arc<Seat>,
-    asked: Asked,
+struct TrackedBody {
+    body: ResponseBody,
+    slot: Arc<ConnectionSlot>,
+    state: RequestState,
 }
 
-impl hyper::body::Body for Held {
+impl hyper::body::Body for TrackedBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -233,29 +237,29 @@ impl hyper::body::Body for Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for TrackedBody {
     fn drop(&mut self) {
-        self.seat.rest();
-        self.asked.answer();
+        self.slot.response_ready();
+        self.state.note_response();
     }
 }
 
 /// A stream that tells its slot when the client accepts bytes.
-struct Watched {
+struct TrackedStream {
     stream: Pin<Box<TimeoutStream<TcpStream>>>,
-    seat: Arc<Seat>,
+    slot: Arc<ConnectionSlot>,
 }
 
-impl Watched {
-    fn told(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+impl TrackedStream {
+    fn note_written(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(1..)) = written {
-            self.seat.is_taking();
+            self.slot.note_read();
         }
         written
     }
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for TrackedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -265,14 +269,14 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for TrackedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = self.stream.as_mut().poll_write(context, bytes);
-        self.told(written)
+        self.note_written(written)
     }
 
     fn poll_write_vectored(
@@ -281,7 +285,7 @@ impl AsyncWrite for Watched {
         bytes: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = self.stream.as_mut().poll_write_vectored(context, bytes);
-        self.told(written)
+        self.note_written(written)
     }
 
     fn is_write_vectored(&self) -> bool {

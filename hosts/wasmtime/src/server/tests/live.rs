@@ -80,7 +80,7 @@ async fn open_streams(server: &Server) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_reach_a_stream_as_they_are_made_and_again_after_a_restart() {
+async fn a_stream_gets_changes_and_resumes_after_a_restart() {
     let folder = tempdir().unwrap();
     let server = Server::start(options(folder.path())).await.unwrap();
     let credential = create(&server).await;
@@ -108,7 +108,7 @@ async fn changes_reach_a_stream_as_they_are_made_and_again_after_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_waits_is_answered_when_the_change_is_made() {
+async fn a_long_poll_ends_when_the_change_is_made() {
     let folder = tempdir().unwrap();
     let server = Server::start(options(folder.path())).await.unwrap();
     let credential = create(&server).await;
@@ -128,7 +128,7 @@ async fn who_waits_is_answered_when_the_change_is_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn streams_hold_no_instance_of_the_component_while_they_wait() {
+async fn waiting_streams_hold_no_instance() {
     let folder = tempdir().unwrap();
     let mut few = options(folder.path());
     few.component.instances_max = 1;
@@ -164,7 +164,7 @@ async fn a_stream_ends_with_its_client() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_of_a_deleted_session_says_so_and_ends() {
+async fn a_stream_of_a_deleted_session_reports_it_and_ends() {
     let folder = tempdir().unwrap();
     let server = Server::start(options(folder.path())).await.unwrap();
     create(&server).await;
@@ -181,7 +181,7 @@ async fn a_stream_of_a_deleted_session_says_so_and_ends() {
 /// A client with a small receive buffer that reads nothing. Its stream is closed, and it
 /// loses no change.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_that_reads_nothing_is_dropped_and_can_come_back() {
+async fn a_client_that_reads_nothing_is_closed_and_resumes() {
     const COMMITS: usize = 200;
     let folder = tempdir().unwrap();
     let mut impatient = options(folder.path());
@@ -198,15 +198,15 @@ async fn a_reader_that_reads_nothing_is_dropped_and_can_come_back() {
     }
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
-    let sleepy = socket.connect(server.address()).await.unwrap();
+    let slow = socket.connect(server.address()).await.unwrap();
     let key = server.admin_key();
     let request = format!(
         "GET /v1/sessions/s/changes?since=1 HTTP/1.1\r\nHost: x\r\n\
          Authorization: Bearer {key}\r\nAccept: text/event-stream\r\n\r\n"
     );
-    let mut sleepy = sleepy.into_std().unwrap();
-    sleepy.set_nonblocking(false).unwrap();
-    sleepy.write_all(request.as_bytes()).unwrap();
+    let mut slow = slow.into_std().unwrap();
+    slow.set_nonblocking(false).unwrap();
+    slow.write_all(request.as_bytes()).unwrap();
     timeout(SOON, async {
         while !metrics(&server).await.contains(r#"route="/v1/sessions/{session}/changes""#)
             || open_streams(&server).await != "0"
@@ -218,7 +218,7 @@ async fn a_reader_that_reads_nothing_is_dropped_and_can_come_back() {
     .unwrap();
     // The stream is cut off at some point. The last complete event says where to continue.
     let mut came = Vec::new();
-    drop(sleepy.read_to_end(&mut came));
+    drop(slow.read_to_end(&mut came));
     let came = String::from_utf8_lossy(&came).into_owned();
     let whole = came.rfind("\n\n").map_or("", |end| came.get(..end).unwrap());
     let seen = ids(whole);

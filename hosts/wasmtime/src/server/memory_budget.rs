@@ -14,15 +14,15 @@ const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// A budget of bytes.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct MemoryBudget {
     free: Arc<Semaphore>,
     bytes_max: u32,
 }
 
 /// A part of the budget, held until it is dropped.
-pub(super) type Taken = OwnedSemaphorePermit;
+pub(super) type MemoryPermit = OwnedSemaphorePermit;
 
-impl Room {
+impl MemoryBudget {
     pub(super) fn new(bytes_max: u32) -> Self {
         let permits = usize::try_from(bytes_max).unwrap_or(Semaphore::MAX_PERMITS);
         Self { free: Arc::new(Semaphore::new(permits)), bytes_max }
@@ -30,22 +30,22 @@ impl Room {
 
     /// Takes `bytes`, if they are free now. A request for more than the whole budget takes
     /// all of it.
-    pub(super) fn try_take(&self, bytes: usize) -> Option<Taken> {
+    pub(super) fn try_take(&self, bytes: usize) -> Option<MemoryPermit> {
         Arc::clone(&self.free).try_acquire_many_owned(self.permits(bytes)).ok()
     }
 
     /// Takes `bytes`, or returns `None` if they do not become free in time. Meanwhile it
     /// calls `clear` repeatedly, which asks others to free memory.
-    pub(super) async fn take(&self, bytes: usize, clear: impl Fn()) -> Option<Taken> {
+    pub(super) async fn take(&self, bytes: usize, clear: impl Fn()) -> Option<MemoryPermit> {
         if let Some(taken) = self.try_take(bytes) {
             return Some(taken);
         }
         let until = Instant::now() + WAIT_MAX;
-        let mut coming = pin!(Arc::clone(&self.free).acquire_many_owned(self.permits(bytes)));
+        let mut permit = pin!(Arc::clone(&self.free).acquire_many_owned(self.permits(bytes)));
         loop {
             clear();
             let next = (Instant::now() + ASK_EVERY).min(until);
-            match timeout_at(next, &mut coming).await {
+            match timeout_at(next, &mut permit).await {
                 Ok(taken) => return taken.ok(),
                 Err(_) if next == until => return None,
                 Err(_) => {}
@@ -63,17 +63,17 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn room_is_taken_and_given_back_and_nobody_waits_for_long() {
-        let room = Room::new(10);
-        let six = room.take(6, || ()).await.unwrap();
-        assert!(room.try_take(5).is_none() && room.try_take(4).is_some());
+    async fn memory_is_taken_and_freed_and_waits_are_short() {
+        let budget = MemoryBudget::new(10);
+        let six = budget.take(6, || ()).await.unwrap();
+        assert!(budget.try_take(5).is_none() && budget.try_take(4).is_some());
         let began = Instant::now();
-        assert!(room.take(5, || ()).await.is_none());
+        assert!(budget.take(5, || ()).await.is_none());
         assert!(began.elapsed() >= WAIT_MAX);
         let cleared = std::sync::Mutex::new(Some(six));
-        let five = room.take(5, || drop(cleared.lock().unwrap().take())).await.unwrap();
-        assert!(room.take(100, || ()).await.is_none());
+        let five = budget.take(5, || drop(cleared.lock().unwrap().take())).await.unwrap();
+        assert!(budget.take(100, || ()).await.is_none());
         drop(five);
-        assert!(room.take(100, || ()).await.is_some());
+        assert!(budget.take(100, || ()).await.is_some());
     }
 }
