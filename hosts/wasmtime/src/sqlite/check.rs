@@ -13,7 +13,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
 use super::{
     Fault,
-    format::{Line, State, TABLES, Tally, row_checksum},
+    format::{BucketRecord, State, TABLES, Tally, row_checksum},
 };
 
 /// The interval of progress reports.
@@ -25,18 +25,18 @@ const NAMES_MAX: usize = 5;
 
 /// The summary of an undamaged database.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sound {
+pub(super) struct Summary {
     pub(super) state: State,
     pub(super) rows: u64,
 }
 
 /// Why a check did not succeed.
 #[derive(Debug)]
-pub(super) enum Unsound {
+pub(super) enum CheckError {
     /// The database is damaged.
     Damaged(Damage),
     /// The database could not be read.
-    Unread(rusqlite::Error),
+    Unreadable(rusqlite::Error),
 }
 
 /// The damage found in a database.
@@ -49,10 +49,10 @@ pub(super) struct Damage {
     altered: u64,
     missing: i64,
     /// True if records of buckets are altered or missing, or belong to another moment.
-    is_whole_lost: bool,
+    is_inconsistent: bool,
 }
 
-impl From<Fault> for Unsound {
+impl From<Fault> for CheckError {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Sqlite(error) => Self::from(error),
@@ -61,7 +61,7 @@ impl From<Fault> for Unsound {
     }
 }
 
-impl From<rusqlite::Error> for Unsound {
+impl From<rusqlite::Error> for CheckError {
     fn from(error: rusqlite::Error) -> Self {
         use ErrorCode::{
             CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, OutOfMemory, PermissionDenied,
@@ -71,7 +71,7 @@ impl From<rusqlite::Error> for Unsound {
             Some(
                 CannotOpen | DatabaseBusy | DatabaseLocked | DiskFull | OutOfMemory
                 | PermissionDenied | ReadOnly,
-            ) => Self::Unread(error),
+            ) => Self::Unreadable(error),
             // Including errors of our own statements on a damaged schema.
             _ => Self::Damaged(Damage::pages(error.to_string())),
         }
@@ -84,7 +84,7 @@ impl Damage {
     }
 
     fn is_none(&self) -> bool {
-        self.pages.is_none() && self.buckets.is_empty() && !self.is_whole_lost
+        self.pages.is_none() && self.buckets.is_empty() && !self.is_inconsistent
     }
 }
 
@@ -106,7 +106,7 @@ impl fmt::Display for Damage {
             };
             parts.push(format!("hurt: {}{more}", named.join(", ")));
         }
-        if self.is_whole_lost {
+        if self.is_inconsistent {
             parts.push("sessions are missing, or parts of it are of different moments".to_owned());
         }
         f.write_str(&parts.join("; "))
@@ -114,30 +114,30 @@ impl fmt::Display for Damage {
 }
 
 /// Checks the pages and the schema, with the means of `SQLite`.
-pub(super) fn pages(connection: &Connection) -> Result<(), Unsound> {
+pub(super) fn pages(connection: &Connection) -> Result<(), CheckError> {
     let verdict: String =
         connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if verdict != "ok" {
-        let said: Vec<_> = verdict.split_whitespace().filter(|it| *it != "***").collect();
-        return Err(Unsound::Damaged(Damage::pages(said.join(" "))));
+        let report: Vec<_> = verdict.split_whitespace().filter(|it| *it != "***").collect();
+        return Err(CheckError::Damaged(Damage::pages(report.join(" "))));
     }
     Ok(())
 }
 
 /// Checks all of a database of the present format.
-pub(super) fn whole(connection: &Connection) -> Result<Sound, Unsound> {
+pub(super) fn whole(connection: &Connection) -> Result<Summary, CheckError> {
     pages(connection)?;
     for (name, sql) in TABLES {
         let mut find = connection.prepare("SELECT sql FROM sqlite_schema WHERE name = ?1")?;
         let found: Option<String> = find.query_row([name], |row| row.get(0)).optional()?;
         if found.as_deref() != Some(*sql) {
             let what = format!("its table {name} is not as it was made");
-            return Err(Unsound::Damaged(Damage::pages(what)));
+            return Err(CheckError::Damaged(Damage::pages(what)));
         }
     }
     let state = State::read(connection)?;
     let mut damage = Damage::default();
-    let mut buckets = lines(connection, &state, &mut damage)?;
+    let mut buckets = records(connection, &state, &mut damage)?;
     let rows = rows(connection, &mut buckets, &mut damage)?;
     for bucket in buckets.into_values() {
         let missing = bucket.promised.count.saturating_sub(bucket.found.count);
@@ -146,7 +146,7 @@ pub(super) fn whole(connection: &Connection) -> Result<Sound, Unsound> {
             damage.buckets.insert(bucket.name);
         }
     }
-    if damage.is_none() { Ok(Sound { state, rows }) } else { Err(Unsound::Damaged(damage)) }
+    if damage.is_none() { Ok(Summary { state, rows }) } else { Err(CheckError::Damaged(damage)) }
 }
 
 /// Returns the buckets of a damaged database that are incomplete, as far as their records
@@ -154,25 +154,25 @@ pub(super) fn whole(connection: &Connection) -> Result<Sound, Unsound> {
 pub(super) fn lost(connection: &Connection) -> rusqlite::Result<BTreeSet<String>> {
     const ROWS: &str = "SELECT name, checksum, value FROM row WHERE bucket = ?1";
     let mut rows = connection.prepare(ROWS)?;
-    let mut is_whole = |line: Line| -> rusqlite::Result<bool> {
+    let mut is_whole = |record: BucketRecord| -> rusqlite::Result<bool> {
         let mut found = Tally::default();
-        let mut rows = rows.query([line.id])?;
+        let mut rows = rows.query([record.id])?;
         while let Some(row) = rows.next()? {
             let (name, checksum, value): (String, i64, Vec<u8>) =
                 (row.get(0)?, row.get(1)?, row.get(2)?);
-            if row_checksum(line.id, &name, &value) != checksum {
+            if row_checksum(record.id, &name, &value) != checksum {
                 return Ok(false);
             }
             found.add(checksum);
         }
-        Ok(found == line.rows)
+        Ok(found == record.rows)
     };
     let mut lost = BTreeSet::new();
-    let mut lines = connection.prepare(LINES)?;
-    let mut lines = lines.query([])?;
-    while let Some(row) = lines.next()? {
+    let mut records = connection.prepare(RECORDS)?;
+    let mut records = records.query([])?;
+    while let Some(row) = records.next()? {
         let name: String = row.get(5)?;
-        let is_there = Line::of(&name, row).is_ok_and(|it| is_whole(it).unwrap_or(false));
+        let is_there = BucketRecord::of(&name, row).is_ok_and(|it| is_whole(it).unwrap_or(false));
         if !is_there {
             lost.insert(name);
         }
@@ -181,7 +181,7 @@ pub(super) fn lost(connection: &Connection) -> rusqlite::Result<BTreeSet<String>
 }
 
 /// Selects the records of all buckets: the columns of [`BucketRecord::of`] and the name.
-const LINES: &str = "SELECT id, revision, row_count, row_sum, checksum, name FROM bucket";
+const RECORDS: &str = "SELECT id, revision, row_count, row_sum, checksum, name FROM bucket";
 
 /// The state of a bucket during a check.
 struct Bucket {
@@ -192,26 +192,26 @@ struct Bucket {
 }
 
 /// Checks the records of all buckets.
-fn lines(
+fn records(
     connection: &Connection,
     state: &State,
     damage: &mut Damage,
-) -> Result<BTreeMap<i64, Bucket>, Unsound> {
+) -> Result<BTreeMap<i64, Bucket>, CheckError> {
     let mut buckets = BTreeMap::new();
     let mut found = Tally::default();
-    let mut lines = connection.prepare(LINES)?;
-    let mut lines = lines.query([])?;
-    while let Some(row) = lines.next()? {
+    let mut records = connection.prepare(RECORDS)?;
+    let mut records = records.query([])?;
+    while let Some(row) = records.next()? {
         let (id, name): (i64, String) = (row.get(0)?, row.get(5)?);
         found.add(row.get(4)?);
-        let (promised, is_altered) = match Line::of(&name, row) {
-            Ok(line) => (line.rows, false),
+        let (promised, is_altered) = match BucketRecord::of(&name, row) {
+            Ok(record) => (record.rows, false),
             Err(Fault::Damaged(_)) => (Tally::default(), true),
             Err(Fault::Sqlite(error)) => return Err(error.into()),
         };
         buckets.insert(id, Bucket { name, promised, found: Tally::default(), is_altered });
     }
-    damage.is_whole_lost = found != state.buckets;
+    damage.is_inconsistent = found != state.buckets;
     Ok(buckets)
 }
 
@@ -220,18 +220,18 @@ fn rows(
     connection: &Connection,
     buckets: &mut BTreeMap<i64, Bucket>,
     damage: &mut Damage,
-) -> Result<u64, Unsound> {
+) -> Result<u64, CheckError> {
     const ROWS: &str = "SELECT bucket, name, checksum, value FROM row";
     let promised: i64 = buckets.values().map(|it| it.promised.count).sum();
     let promised = u64::try_from(promised).unwrap_or_default().max(1);
-    let mut told = Instant::now();
+    let mut reported_at = Instant::now();
     let mut count = 0_u64;
     let mut rows = connection.prepare(ROWS)?;
     let mut rows = rows.query([])?;
     while let Some(row) = rows.next()? {
         count += 1;
-        if count.is_multiple_of(PROGRESS_ROWS) && told.elapsed() >= PROGRESS_EVERY {
-            told = Instant::now();
+        if count.is_multiple_of(PROGRESS_ROWS) && reported_at.elapsed() >= PROGRESS_EVERY {
+            reported_at = Instant::now();
             let percent = count.saturating_mul(100) / promised;
             tracing::info!(percent, rows = count, "checking the database");
         }
@@ -247,7 +247,7 @@ fn rows(
                 bucket.found.add(checksum);
                 bucket.is_altered |= !is_sound;
             }
-            None => damage.is_whole_lost = true,
+            None => damage.is_inconsistent = true,
         }
     }
     Ok(count)

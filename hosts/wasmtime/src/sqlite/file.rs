@@ -250,12 +250,12 @@ pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Runs `look` on a read-only connection, and leaves no new file behind. Meanwhile the data
+/// Runs `inspect` on a read-only connection, and leaves no new file behind. Meanwhile the data
 /// folder must be locked, or another process must have the database open.
-pub(super) fn look<T>(path: &Path, look: impl FnOnce(&Connection) -> T) -> rusqlite::Result<T> {
+pub(super) fn inspect<T>(path: &Path, read: impl FnOnce(&Connection) -> T) -> rusqlite::Result<T> {
     let beside = ["-wal", "-shm"].map(|suffix| with_suffix(path, suffix));
     let is_open = beside.iter().any(|it| it.exists());
-    let seen = connect_reader(path).map(|connection| look(&connection));
+    let seen = connect_reader(path).map(|connection| read(&connection));
     if !is_open && wal_bytes(path) == 0 {
         for file in beside {
             // A leftover does no harm.

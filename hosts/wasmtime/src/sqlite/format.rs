@@ -12,7 +12,7 @@ use std::fmt;
 use rusqlite::{Connection, OptionalExtension, params};
 use twox_hash::XxHash3_64;
 
-use super::{Fault, mark::Told};
+use super::{Fault, mark::Position};
 use crate::StartError;
 
 /// The value of `PRAGMA user_version`: the format of the tables below. A newer one is
@@ -109,13 +109,13 @@ impl Tally {
 
 /// The record of a bucket: its row in the table `bucket`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct BucketRecord {
     pub(super) id: i64,
     pub(super) revision: i64,
     pub(super) rows: Tally,
 }
 
-impl Line {
+impl BucketRecord {
     /// Selects a record and its checksum, with the columns in the order of
     /// [`BucketRecord::of`].
     pub(super) const FIND: &str =
@@ -129,9 +129,9 @@ impl Line {
     /// Reads the record of the bucket `name` from the columns of `row`, and verifies it.
     pub(super) fn of(name: &str, row: &rusqlite::Row<'_>) -> Result<Self, Fault> {
         let rows = Tally { count: row.get(2)?, sum: row.get(3)? };
-        let line = Self { id: row.get(0)?, revision: row.get(1)?, rows };
-        let is_sound = line.checksum(name) == row.get::<_, i64>(4)? && line.revision > 0;
-        is_sound.then_some(line).ok_or_else(|| Fault::line(name))
+        let record = Self { id: row.get(0)?, revision: row.get(1)?, rows };
+        let is_sound = record.checksum(name) == row.get::<_, i64>(4)? && record.revision > 0;
+        is_sound.then_some(record).ok_or_else(|| Fault::bucket_record(name))
     }
 
     /// Returns the record of the bucket `name`, if it was ever written to.
@@ -173,8 +173,8 @@ impl State {
     }
 
     /// Returns the position that the mark stores.
-    pub(super) fn told(&self) -> Told {
-        Told { id: self.id, commits: self.commits }
+    pub(super) fn position(&self) -> Position {
+        Position { id: self.id, commits: self.commits }
     }
 
     fn checksum(&self) -> i64 {

@@ -38,11 +38,11 @@ fn moved() -> Fault {
 pub(super) struct Health {
     path: PathBuf,
     database: FileId,
-    known: Mutex<Known>,
+    status: Mutex<Status>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct Status {
     /// The write-ahead log, once it was written to.
     log: Option<FileId>,
     /// Why the last transaction failed, if it did.
@@ -55,7 +55,7 @@ impl Health {
     /// Creates the health of the open database at `path`.
     pub(super) fn new(path: &Path) -> Result<Self, StartError> {
         let database = FileId::of(path).map_err(|it| StartError::file("look for", path, &it))?;
-        Ok(Self { path: path.to_owned(), database, known: Mutex::default() })
+        Ok(Self { path: path.to_owned(), database, status: Mutex::default() })
     }
 
     /// Returns why the storage does not work, if it does not.
@@ -63,20 +63,20 @@ impl Health {
         if self.check_files().is_err() {
             return Some(GONE);
         }
-        let known = self.known();
-        if known.is_damaged { Some(DAMAGED) } else { known.failure }
+        let status = self.status();
+        if status.is_damaged { Some(DAMAGED) } else { status.failure }
     }
 
     /// Returns true if the last transaction that wrote something succeeded.
     pub(super) fn takes_writes(&self) -> bool {
-        self.known().failure.is_none()
+        self.status().failure.is_none()
     }
 
     /// Fails if the files are not the ones that were opened: writes to an unlinked file are
     /// lost.
     pub(super) fn check_files(&self) -> Result<(), Fault> {
         let is_same = |path: &Path, id: FileId| FileId::of(path).is_ok_and(|it| it == id);
-        let log = self.known().log;
+        let log = self.status().log;
         let is_there = is_same(&self.path, self.database)
             && log.is_none_or(|it| is_same(&with_suffix(&self.path, "-wal"), it));
         if is_there { Ok(()) } else { Err(moved()) }
@@ -85,28 +85,28 @@ impl Health {
     /// Notes which file is the write-ahead log of the writing connection. It must be in a
     /// transaction.
     pub(super) fn note_log(&self) -> Result<(), Fault> {
-        let mut known = self.known();
-        if known.log.is_none() {
+        let mut status = self.status();
+        if status.log.is_none() {
             let id = FileId::of(&with_suffix(&self.path, "-wal")).map_err(|_| moved())?;
-            known.log = Some(id);
+            status.log = Some(id);
         }
         Ok(())
     }
 
     /// Notes that the writing connection was closed, and its log perhaps removed.
     pub(super) fn forget_log(&self) {
-        self.known().log = None;
+        self.status().log = None;
     }
 
     /// Notes that a transaction is on the disk.
     pub(super) fn note_success(&self) {
-        self.known().failure = None;
+        self.status().failure = None;
     }
 
     /// Notes that a transaction failed.
     pub(super) fn note_failure(&self, fault: &Fault) {
         self.note_damage(fault);
-        self.known().failure = Some(match fault {
+        self.status().failure = Some(match fault {
             Fault::Sqlite(error) if error.sqlite_error() == Some(&MOVED) => GONE,
             _ if fault.is_full() => FULL,
             Fault::Sqlite(_) | Fault::Damaged(_) => FAILING,
@@ -123,12 +123,12 @@ impl Health {
             ),
         };
         if is_damage {
-            self.known().is_damaged = true;
+            self.status().is_damaged = true;
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn status(&self) -> MutexGuard<'_, Status> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

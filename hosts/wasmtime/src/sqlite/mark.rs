@@ -27,11 +27,11 @@ const MAGIC: &[u8; 8] = b"sctxmrk1";
 const SLOT_BYTES: usize = 4096;
 const SLOTS: usize = 2;
 /// The used bytes of a slot: magic, id, number, checksum.
-const TOLD_BYTES: usize = 40;
+const POSITION_BYTES: usize = 40;
 
 /// The content of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct Position {
     pub(super) id: DatabaseId,
     /// The number of the last acknowledged commit.
     pub(super) commits: i64,
@@ -39,11 +39,11 @@ pub(super) struct Told {
 
 /// The result of reading a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum FoundMark {
     Absent,
     /// Neither slot is valid.
     Damaged,
-    Told(Told),
+    Valid(Position),
 }
 
 /// The mark, open for writing.
@@ -51,7 +51,7 @@ pub(super) enum Found {
 pub(super) struct Mark {
     file: File,
     path: PathBuf,
-    told: Told,
+    position: Position,
     /// The slot to write next.
     slot: usize,
     /// True if the last write failed. The failure is logged once.
@@ -63,28 +63,28 @@ pub(super) fn path(folder: &Path) -> PathBuf {
 }
 
 /// Reads the mark of the data folder.
-pub(super) fn read(folder: &Path) -> Result<Found, StartError> {
+pub(super) fn read(folder: &Path) -> Result<FoundMark, StartError> {
     let path = path(folder);
     let mut bytes = Vec::new();
     let read = File::open(&path)
         .and_then(|file| file.take((SLOTS * SLOT_BYTES) as u64).read_to_end(&mut bytes));
     match read {
         Ok(_) => {}
-        Err(it) if it.kind() == io::ErrorKind::NotFound => return Ok(Found::Absent),
+        Err(it) if it.kind() == io::ErrorKind::NotFound => return Ok(FoundMark::Absent),
         Err(it) => return Err(StartError::file("read", &path, &it)),
     }
     let newest = slots(&bytes).into_iter().flatten().max_by_key(|it| it.commits);
-    Ok(newest.map_or(Found::Damaged, Found::Told))
+    Ok(newest.map_or(FoundMark::Damaged, FoundMark::Valid))
 }
 
 impl Mark {
     /// Writes a new mark with `position` and syncs it.
-    pub(super) fn put(folder: &Path, told: Told) -> Result<Self, StartError> {
+    pub(super) fn create(folder: &Path, position: Position) -> Result<Self, StartError> {
         let path = path(folder);
         let unfinished = folder.join(format!("{MARK_FILE}.new"));
         let put = || -> io::Result<()> {
             let mut file = private().create(true).truncate(true).open(&unfinished)?;
-            let mut bytes = told.bytes().to_vec();
+            let mut bytes = position.bytes().to_vec();
             bytes.resize(SLOT_BYTES, 0);
             file.write_all(&bytes.repeat(SLOTS))?;
             file.sync_all()?;
@@ -92,42 +92,42 @@ impl Mark {
             File::open(folder)?.sync_all()
         };
         put().map_err(|it| StartError::file("write", &path, &it))?;
-        Self::open(path, told, 0)
+        Self::open(path, position, 0)
     }
 
     /// Opens the present mark, whose newest slot belongs to the database and is not ahead
     /// of `position`.
-    pub(super) fn take_up(folder: &Path, told: Told) -> Result<Self, StartError> {
+    pub(super) fn open_existing(folder: &Path, position: Position) -> Result<Self, StartError> {
         let path = path(folder);
         let bytes = fs::read(&path).map_err(|it| StartError::file("read", &path, &it))?;
         let numbers = slots(&bytes).map(|it| it.map(|it| it.commits));
         let oldest = usize::from(numbers[1] < numbers[0]);
-        let mut mark = Self::open(path, told, oldest)?;
-        if !numbers.contains(&Some(told.commits)) {
-            mark.tell(told.commits);
+        let mut mark = Self::open(path, position, oldest)?;
+        if !numbers.contains(&Some(position.commits)) {
+            mark.record(position.commits);
         }
         Ok(mark)
     }
 
-    fn open(path: PathBuf, told: Told, slot: usize) -> Result<Self, StartError> {
+    fn open(path: PathBuf, position: Position, slot: usize) -> Result<Self, StartError> {
         let file = private().open(&path).map_err(|it| StartError::file("open", &path, &it))?;
-        Ok(Self { file, path, told, slot, has_failed: false })
+        Ok(Self { file, path, position, slot, has_failed: false })
     }
 
     /// Returns the identity of its database.
     pub(super) fn database(&self) -> DatabaseId {
-        self.told.id
+        self.position.id
     }
 
     /// Records that the commit number `commits` is about to be acknowledged. The commit is
     /// in the database already, so a failed write costs only the protection by the mark.
-    pub(super) fn tell(&mut self, commits: i64) {
-        self.told.commits = commits;
+    pub(super) fn record(&mut self, commits: i64) {
+        self.position.commits = commits;
         let at = (self.slot * SLOT_BYTES) as u64;
         let written = self
             .file
             .seek(SeekFrom::Start(at))
-            .and_then(|_| self.file.write_all(&self.told.bytes()));
+            .and_then(|_| self.file.write_all(&self.position.bytes()));
         let has_failed = written.is_err();
         match written {
             Ok(()) => self.slot = (self.slot + 1) % SLOTS,
@@ -152,26 +152,27 @@ impl Mark {
 }
 
 /// Parses the two slots.
-fn slots(bytes: &[u8]) -> [Option<Told>; SLOTS] {
-    let mut slots = bytes.chunks(SLOT_BYTES).map(Told::parse);
+fn slots(bytes: &[u8]) -> [Option<Position>; SLOTS] {
+    let mut slots = bytes.chunks(SLOT_BYTES).map(Position::parse);
     [slots.next().flatten(), slots.next().flatten()]
 }
 
-impl Told {
-    fn bytes(&self) -> [u8; TOLD_BYTES] {
-        let mut bytes = [0; TOLD_BYTES];
-        let told = MAGIC.iter().chain(&self.id.0).copied().chain(self.commits.to_le_bytes());
-        let told: Vec<u8> = told.collect();
-        let checksum = XxHash3_64::oneshot(&told).to_le_bytes();
-        bytes.iter_mut().zip(told.into_iter().chain(checksum)).for_each(|(to, from)| *to = from);
+impl Position {
+    fn bytes(&self) -> [u8; POSITION_BYTES] {
+        let mut bytes = [0; POSITION_BYTES];
+        let content = MAGIC.iter().chain(&self.id.0).copied().chain(self.commits.to_le_bytes());
+        let content: Vec<u8> = content.collect();
+        let checksum = XxHash3_64::oneshot(&content).to_le_bytes();
+        bytes.iter_mut().zip(content.into_iter().chain(checksum)).for_each(|(to, from)| *to = from);
         bytes
     }
 
     fn parse(slot: &[u8]) -> Option<Self> {
         let (magic, rest) = slot.split_first_chunk()?;
         let (id, rest) = rest.split_first_chunk()?;
-        let told = Self { id: DatabaseId(*id), commits: i64::from_le_bytes(*rest.first_chunk()?) };
-        let is_sound = magic == MAGIC && slot.get(..TOLD_BYTES)? == told.bytes();
-        is_sound.then_some(told)
+        let position =
+            Self { id: DatabaseId(*id), commits: i64::from_le_bytes(*rest.first_chunk()?) };
+        let is_sound = magic == MAGIC && slot.get(..POSITION_BYTES)? == position.bytes();
+        is_sound.then_some(position)
     }
 }

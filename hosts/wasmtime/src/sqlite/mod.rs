@@ -166,7 +166,7 @@ enum Fault {
 
 impl Fault {
     /// Creates the fault of a damaged bucket record.
-    fn line(bucket: &str) -> Self {
+    fn bucket_record(bucket: &str) -> Self {
         Self::Damaged(format!("the line of the bucket {bucket:?}"))
     }
 

@@ -16,7 +16,7 @@ use shared_context_core::port::{Bucket, Change, CommitError, KvError, ReadError,
 
 use super::{
     Fault, SqliteKv, failed, file,
-    format::{Line, row_checksum},
+    format::{BucketRecord, row_checksum},
     health::Health,
 };
 
@@ -54,7 +54,7 @@ impl Readers {
             let mut names = Vec::new();
             while let Some(row) = found.next()? {
                 let name: String = row.get(5)?;
-                Line::of(&name, row)?;
+                BucketRecord::of(&name, row)?;
                 names.push(name);
             }
             Ok(names)
@@ -129,13 +129,13 @@ enum Rows {
 impl SqliteBucket {
     pub(super) fn open(kv: SqliteKv, name: &str) -> Result<Self, KvError> {
         let connection = kv.shared.readers.take()?;
-        let begin = || -> Result<Option<Line>, Fault> {
+        let begin = || -> Result<Option<BucketRecord>, Fault> {
             connection.prepare_cached("BEGIN")?.execute([])?;
-            Line::find(&connection, name)
+            BucketRecord::find(&connection, name)
         };
         let found = begin().map_err(|it| kv.shared.readers.failed("open a bucket", &it))?;
-        let (revision, rows) = if let Some(line) = found {
-            (line.revision, Rows::In(connection, line.id))
+        let (revision, rows) = if let Some(record) = found {
+            (record.revision, Rows::In(connection, record.id))
         } else {
             end(&kv, connection);
             (0, Rows::None)

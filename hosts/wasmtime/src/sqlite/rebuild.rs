@@ -23,10 +23,11 @@ use crate::{StartError, folder::DATABASE_FILE};
 /// Upgrades a database of format 1 to the present format. Format 1 has rows without
 /// checksums, and no state.
 pub(super) fn upgrade(folder: &Path, path: &Path) -> Result<(), StartError> {
-    let refused = |it: &rusqlite::Error| file::not_opened(path, it);
+    let not_opened = |it: &rusqlite::Error| file::not_opened(path, it);
     // Closing it copies its log into it and removes the log.
-    let old = file::connect_writer(path, &SqliteOptions::default()).map_err(|it| refused(&it))?;
-    old.close().map_err(|(_, it)| refused(&it))?;
+    let old =
+        file::connect_writer(path, &SqliteOptions::default()).map_err(|it| not_opened(&it))?;
+    old.close().map_err(|(_, it)| not_opened(&it))?;
     if file::wal_bytes(path) > 0 {
         return Err(StartError::new(format!(
             "the database {} has to be brought to a new format, but another program has it \
@@ -38,7 +39,7 @@ pub(super) fn upgrade(folder: &Path, path: &Path) -> Result<(), StartError> {
     let fill = |old: &Connection| {
         file::fill_unfinished(folder, |new| copy(old, new, state, &BTreeSet::new()))
     };
-    let unfinished = file::look(path, fill).map_err(|it| refused(&it))??;
+    let unfinished = file::inspect(path, fill).map_err(|it| not_opened(&it))??;
     file::finish(folder, &unfinished, path)
 }
 
@@ -52,7 +53,7 @@ pub(super) fn without(
 ) -> Result<PathBuf, StartError> {
     let state = State { commits, ..State::new(DatabaseId::new()?) };
     let fill = |old: &Connection| file::fill_unfinished(folder, |new| copy(old, new, state, lost));
-    let unfinished = file::look(path, fill).map_err(|it| file::not_opened(path, &it))??;
+    let unfinished = file::inspect(path, fill).map_err(|it| file::not_opened(path, &it))??;
     let aside = aside(folder)?;
     let mut log = aside.clone().into_os_string();
     log.push("-wal");

@@ -35,7 +35,7 @@ impl Reserve {
     pub(super) fn find(path: PathBuf) -> Self {
         let mut reserve = Self { path, is_in_use: false };
         if reserve.bytes() > 0 && !reserve.has_room(START_BYTES) {
-            reserve.give_up();
+            reserve.release();
         }
         reserve
     }
@@ -86,7 +86,7 @@ impl Reserve {
     }
 
     /// Releases some of the reserve. Returns false if nothing was left.
-    pub(super) fn give_up(&mut self) -> bool {
+    pub(super) fn release(&mut self) -> bool {
         self.is_in_use = true;
         let left = self.bytes();
         left > 0 && self.shorten(left.saturating_sub(STEP_BYTES))

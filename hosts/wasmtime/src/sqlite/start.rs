@@ -12,10 +12,10 @@ use std::{
 use rusqlite::Connection;
 
 use super::{
-    check::{self, Sound, Unsound},
+    check::{self, CheckError, Summary},
     file::{self, FORMAT_WITHOUT_CHECKSUMS, SqliteOptions},
     format::{DatabaseId, State},
-    mark::{self, Found, Mark, Told},
+    mark::{self, FoundMark, Mark, Position},
     rebuild,
 };
 use crate::{
@@ -28,7 +28,7 @@ const LARGE_BYTES: u64 = 256 << 20;
 
 /// A database that may be served.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenDatabase {
     pub(super) path: PathBuf,
     /// The connection that writes.
     pub(super) connection: Connection,
@@ -59,8 +59,8 @@ pub struct Contents {
 
 /// Opens the database of `folder` for writing, after it is verified, upgraded and compared
 /// with its mark. The folder must be locked.
-pub(super) fn open(folder: &Path, options: &SqliteOptions) -> Result<Opened, StartError> {
-    Start { folder, path: folder.join(DATABASE_FILE), options, told: mark::read(folder)? }.open()
+pub(super) fn open(folder: &Path, options: &SqliteOptions) -> Result<OpenDatabase, StartError> {
+    Start { folder, path: folder.join(DATABASE_FILE), options, mark: mark::read(folder)? }.open()
 }
 
 /// Verifies the content of `folder` and changes nothing.
@@ -68,23 +68,23 @@ pub(super) fn examine(folder: &Path) -> Result<Option<Examined>, StartError> {
     let path = folder.join(DATABASE_FILE);
     let options = &SqliteOptions::default();
     // The mark is read first: a server may commit meanwhile, so the database may be ahead.
-    let start = Start { folder, path, options, told: mark::read(folder)? };
+    let start = Start { folder, path, options, mark: mark::read(folder)? };
     if !start.is_there()? {
-        return start.may_create().map(|()| None).map_err(|it| start.refusal(&it));
+        return start.check_new().map(|()| None).map_err(|it| start.rejection(&it));
     }
     let _lock = match Lock::take(folder) {
         Ok(lock) => Some(lock),
-        Err(refusal) if refusal.is_folder_in_use() => None,
-        Err(refusal) => return Err(refusal),
+        Err(rejection) if rejection.is_folder_in_use() => None,
+        Err(rejection) => return Err(rejection),
     };
     let format = file::check(&start.path)?;
     if format == FORMAT_WITHOUT_CHECKSUMS {
-        start.look(check::pages)?.map_err(|it| file::damaged(&start.path, &it.to_string()))?;
+        start.inspect(check::pages)?.map_err(|it| file::damaged(&start.path, &it.to_string()))?;
         return Ok(Some(Examined { format, contents: None }));
     }
-    let Sound { state, rows } =
-        start.look(check::whole)?.map_err(|it| start.refusal(&start.hurt(&it)))?;
-    start.compare(&state).map_err(|it| start.refusal(&it))?;
+    let Summary { state, rows } =
+        start.inspect(check::whole)?.map_err(|it| start.rejection(&start.damage_loss(&it)))?;
+    start.compare(&state).map_err(|it| start.rejection(&it))?;
     let number = |it: i64| u64::try_from(it).unwrap_or_default();
     let (commits, buckets) = (number(state.commits), number(state.buckets.count));
     Ok(Some(Examined { format, contents: Some(Contents { commits, buckets, rows }) }))
@@ -104,16 +104,16 @@ struct Start<'a> {
     path: PathBuf,
     options: &'a SqliteOptions,
     /// The mark as it was found.
-    told: Found,
+    mark: FoundMark,
 }
 
 impl Start<'_> {
-    fn open(self) -> Result<Opened, StartError> {
+    fn open(self) -> Result<OpenDatabase, StartError> {
         if !self.is_there()? {
-            let lost = self.may_create().err().map(|loss| self.accept(loss)).transpose()?;
+            let lost = self.check_new().err().map(|loss| self.accept(loss)).transpose()?;
             let state = State::new(DatabaseId::new()?);
             file::build(self.folder, &self.path, |new| Ok(state.insert(new)?))?;
-            let mark = Mark::put(self.folder, state.told())?;
+            let mark = Mark::create(self.folder, state.position())?;
             let connection = self.connect()?;
             if let Some(lost) = lost {
                 tracing::warn!(
@@ -122,7 +122,7 @@ impl Start<'_> {
                      before is void, mint new ones"
                 );
             }
-            return Ok(self.opened(connection, mark));
+            return Ok(self.open_database(connection, mark));
         }
         if file::check(&self.path)? == FORMAT_WITHOUT_CHECKSUMS {
             return self.upgrade();
@@ -134,27 +134,27 @@ impl Start<'_> {
                 "all of the database is looked at before it is served",
             );
         }
-        let state = match self.look(check::whole)? {
-            Ok(Sound { state, .. }) => state,
+        let state = match self.inspect(check::whole)? {
+            Ok(Summary { state, .. }) => state,
             Err(damage) => {
-                let lost = self.accept(self.hurt(&damage))?;
+                let lost = self.accept(self.damage_loss(&damage))?;
                 return self.salvage(&lost);
             }
         };
         match self.compare(&state) {
             Ok(()) => {
                 let connection = self.connect()?;
-                let mark = match self.told {
-                    Found::Told(told) if told.id == state.id => {
-                        Mark::take_up(self.folder, state.told())?
+                let mark = match self.mark {
+                    FoundMark::Valid(position) if position.id == state.id => {
+                        Mark::open_existing(self.folder, state.position())?
                     }
-                    _ => Mark::put(self.folder, state.told())?,
+                    _ => Mark::create(self.folder, state.position())?,
                 };
-                Ok(self.opened(connection, mark))
+                Ok(self.open_database(connection, mark))
             }
             Err(loss) => {
                 let lost = self.accept(loss)?;
-                self.begin_anew(state, &lost)
+                self.open_with_loss(state, &lost)
             }
         }
     }
@@ -172,11 +172,13 @@ impl Start<'_> {
     }
 
     /// Checks that a new database may be created. Returns the loss if there was one before.
-    fn may_create(&self) -> Result<(), Loss> {
-        let what = match self.told {
-            Found::Absent | Found::Told(Told { commits: 0, .. }) => return Ok(()),
-            Found::Damaged => "its mark is still there".to_owned(),
-            Found::Told(Told { commits, .. }) => format!("it held {commits} acknowledged commits"),
+    fn check_new(&self) -> Result<(), Loss> {
+        let what = match self.mark {
+            FoundMark::Absent | FoundMark::Valid(Position { commits: 0, .. }) => return Ok(()),
+            FoundMark::Damaged => "its mark is still there".to_owned(),
+            FoundMark::Valid(Position { commits, .. }) => {
+                format!("it held {commits} acknowledged commits")
+            }
         };
         let what = format!("the database {} is gone, and {what}", self.path.display());
         Err(Loss { what, left: "an empty one" })
@@ -184,10 +186,10 @@ impl Start<'_> {
 
     /// Returns the description of `loss` if the operator accepts it, or an error.
     fn accept(&self, loss: Loss) -> Result<String, StartError> {
-        if self.options.accepts_loss { Ok(loss.what) } else { Err(self.refusal(&loss)) }
+        if self.options.accepts_loss { Ok(loss.what) } else { Err(self.rejection(&loss)) }
     }
 
-    fn refusal(&self, Loss { what, left }: &Loss) -> StartError {
+    fn rejection(&self, Loss { what, left }: &Loss) -> StartError {
         StartError::new(format!("{what}; nothing was changed")).next(format!(
             "{}; or begin with {left}, once, by:\n  shared-context serve --data {} --accept-loss",
             file::restore(),
@@ -195,20 +197,20 @@ impl Start<'_> {
         ))
     }
 
-    fn look<T>(
+    fn inspect<T>(
         &self,
-        look: impl FnOnce(&Connection) -> Result<T, Unsound>,
+        inspect: impl FnOnce(&Connection) -> Result<T, CheckError>,
     ) -> Result<Result<T, check::Damage>, StartError> {
-        let seen = file::look(&self.path, look).unwrap_or_else(|it| Err(it.into()));
+        let seen = file::inspect(&self.path, inspect).unwrap_or_else(|it| Err(it.into()));
         match seen {
             Ok(seen) => Ok(Ok(seen)),
-            Err(Unsound::Damaged(damage)) => Ok(Err(damage)),
-            Err(Unsound::Unread(error)) => Err(file::not_opened(&self.path, &error)),
+            Err(CheckError::Damaged(damage)) => Ok(Err(damage)),
+            Err(CheckError::Unreadable(error)) => Err(file::not_opened(&self.path, &error)),
         }
     }
 
     /// Returns the loss of a damaged database, of which a part may be intact.
-    fn hurt(&self, damage: &check::Damage) -> Loss {
+    fn damage_loss(&self, damage: &check::Damage) -> Loss {
         let what = format!("the database {} is damaged: {damage}", self.path.display());
         Loss { what, left: "the sessions that are whole" }
     }
@@ -217,43 +219,44 @@ impl Start<'_> {
     fn compare(&self, state: &State) -> Result<(), Loss> {
         let (path, mark) = (self.path.display(), mark::path(self.folder));
         let (mark, commits) = (mark.display(), state.commits);
-        let what = match self.told {
-            Found::Absent if commits == 0 => return Ok(()),
-            Found::Absent => format!(
+        let what = match self.mark {
+            FoundMark::Absent if commits == 0 => return Ok(()),
+            FoundMark::Absent => format!(
                 "the mark {mark} is gone: whether the database {path}, which holds {commits} \
                  commits, has all that were acknowledged cannot be told without it"
             ),
-            Found::Damaged => format!(
+            FoundMark::Damaged => format!(
                 "the mark {mark} is damaged: whether the database {path}, which holds {commits} \
                  commits, has all that were acknowledged cannot be told without it"
             ),
-            Found::Told(told) if told.id != state.id => {
-                if told.commits == 0 && commits == 0 {
+            FoundMark::Valid(position) if position.id != state.id => {
+                if position.commits == 0 && commits == 0 {
                     return Ok(());
                 }
                 format!("the database {path} and the mark {mark} are not of the same server")
             }
-            Found::Told(told) if told.commits > commits => format!(
+            FoundMark::Valid(position) if position.commits > commits => format!(
                 "the database {path} lacks the last {} of {} acknowledged commits, as its mark \
                  {mark} tells: it, or its -wal file, is older than the mark, or was cut",
-                told.commits - commits,
-                told.commits
+                position.commits - commits,
+                position.commits
             ),
-            Found::Told(_) => return Ok(()),
+            FoundMark::Valid(_) => return Ok(()),
         };
         Err(Loss { what, left: "what is there" })
     }
 
     /// Upgrades a database without checksums.
-    fn upgrade(self) -> Result<Opened, StartError> {
-        let is_newer = !matches!(self.told, Found::Absent | Found::Told(Told { commits: 0, .. }));
+    fn upgrade(self) -> Result<OpenDatabase, StartError> {
+        let is_newer =
+            !matches!(self.mark, FoundMark::Absent | FoundMark::Valid(Position { commits: 0, .. }));
         let loss = is_newer.then(|| {
             let path = self.path.display();
             let what = format!("the database {path} has an older format than the mark beside it");
             Loss { what, left: "what is there" }
         });
         let lost = loss.map(|it| self.accept(it)).transpose()?;
-        self.look(check::pages)?.map_err(|it| file::damaged(&self.path, &it.to_string()))?;
+        self.inspect(check::pages)?.map_err(|it| file::damaged(&self.path, &it.to_string()))?;
         tracing::info!(database = %self.path.display(), "bringing it to the present format");
         rebuild::upgrade(self.folder, &self.path)?;
         if let Some(lost) = lost {
@@ -263,53 +266,53 @@ impl Start<'_> {
                  credential from before is void, mint new ones"
             );
         }
-        self.look_again()
+        self.open_rebuilt()
     }
 
     /// Builds a new database from the intact parts of a damaged one.
-    fn salvage(self, damage: &str) -> Result<Opened, StartError> {
+    fn salvage(self, damage: &str) -> Result<OpenDatabase, StartError> {
         let read = |old: &Connection| -> rusqlite::Result<_> {
             Ok((check::lost(old)?, State::read(old).ok()))
         };
-        let (sessions, state) = file::look(&self.path, read)
+        let (sessions, state) = file::inspect(&self.path, read)
             .flatten()
             .map_err(|it| file::damaged(&self.path, &it.to_string()))?;
         let commits = state.map_or(0, |it| it.commits);
-        let kept = rebuild::without(self.folder, &self.path, &sessions, commits)?;
+        let aside = rebuild::without(self.folder, &self.path, &sessions, commits)?;
         tracing::warn!(
-            lost = damage, ?sessions, damaged = %kept.display(),
+            lost = damage, ?sessions, damaged = %aside.display(),
             "a loss was accepted: begun without these sessions; the damaged database is kept, \
              and every credential from before is void: mint new ones",
         );
         if let Some(Err(more)) = state.map(|it| self.compare(&it)) {
             tracing::warn!(lost = more.what, "a loss was accepted: this is missing as well");
         }
-        self.look_again()
+        self.open_rebuilt()
     }
 
     /// Opens a database that was just built.
-    fn look_again(self) -> Result<Opened, StartError> {
-        let Sound { state, .. } =
-            self.look(check::whole)?.map_err(|it| file::damaged(&self.path, &it.to_string()))?;
-        let mark = Mark::put(self.folder, state.told())?;
+    fn open_rebuilt(self) -> Result<OpenDatabase, StartError> {
+        let Summary { state, .. } =
+            self.inspect(check::whole)?.map_err(|it| file::damaged(&self.path, &it.to_string()))?;
+        let mark = Mark::create(self.folder, state.position())?;
         let connection = self.connect()?;
-        Ok(self.opened(connection, mark))
+        Ok(self.open_database(connection, mark))
     }
 
     /// Opens a database that lacks commits. Its history differs from here on, so it becomes
     /// another database.
-    fn begin_anew(self, mut state: State, lost: &str) -> Result<Opened, StartError> {
+    fn open_with_loss(self, mut state: State, lost: &str) -> Result<OpenDatabase, StartError> {
         state.id = DatabaseId::new()?;
         let connection = self.connect()?;
         state.update(&connection).map_err(|it| file::not_opened(&self.path, &it))?;
-        let mark = Mark::put(self.folder, state.told())?;
+        let mark = Mark::create(self.folder, state.position())?;
         tracing::warn!(
             lost,
             commits = state.commits,
             "a loss was accepted: begun with the commits that are there, as a new history; \
              every credential from before is void, mint new ones",
         );
-        Ok(self.opened(connection, mark))
+        Ok(self.open_database(connection, mark))
     }
 
     fn connect(&self) -> Result<Connection, StartError> {
@@ -317,8 +320,8 @@ impl Start<'_> {
             .map_err(|it| file::not_opened(&self.path, &it))
     }
 
-    fn opened(self, connection: Connection, mark: Mark) -> Opened {
-        Opened { path: self.path, connection, mark }
+    fn open_database(self, connection: Connection, mark: Mark) -> OpenDatabase {
+        OpenDatabase { path: self.path, connection, mark }
     }
 }
 

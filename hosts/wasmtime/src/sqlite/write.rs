@@ -27,11 +27,11 @@ use shared_context_core::port::{Change, CommitError, Revision};
 use super::{
     Fault, failed,
     file::{self, SqliteOptions},
-    format::{Line, State, Tally, row_checksum},
+    format::{BucketRecord, State, Tally, row_checksum},
     health::Health,
     mark::Mark,
     reserve::Reserve,
-    start::Opened,
+    start::OpenDatabase,
 };
 use crate::{StartError, failures, folder::Lock};
 
@@ -63,12 +63,12 @@ pub(super) struct Commit {
     pub(super) bucket: String,
     pub(super) expected: Revision,
     pub(super) changes: Vec<Change>,
-    pub(super) done: Done,
+    pub(super) done: Callback,
 }
 
 /// Called with the outcome of a commit. Called again if that was in doubt and the commit
 /// turns out to be made.
-pub(super) type Done = Box<dyn FnMut(Outcome) + Send>;
+pub(super) type Callback = Box<dyn FnMut(Outcome) + Send>;
 type Outcome = Result<Revision, CommitError>;
 
 enum Message {
@@ -86,20 +86,20 @@ pub(super) struct Writer {
 impl Writer {
     /// Starts the thread, which holds `lock` until it ends.
     pub(super) fn start(
-        opened: Opened,
+        opened: OpenDatabase,
         mut reserve: Reserve,
         options: SqliteOptions,
         health: Arc<Health>,
         lock: Lock,
     ) -> Result<Self, StartError> {
         let (queue, commits) = mpsc::sync_channel(QUEUE_MAX);
-        let Opened { path, connection, mark } = opened;
+        let OpenDatabase { path, connection, mark } = opened;
         reserve.set_aside();
         let connection = Some(connection);
-        let copy_at = LOG_PAGES;
+        let checkpoint_at = LOG_PAGES;
         let doubt = None;
         let mut database =
-            Database { path, options, health, connection, mark, copy_at, doubt, reserve };
+            Database { path, options, health, connection, mark, checkpoint_at, doubt, reserve };
         let run = move || {
             database.serve(&commits);
             drop(database);
@@ -144,20 +144,20 @@ struct Database {
     connection: Option<Connection>,
     mark: Mark,
     /// The length of the log at which it is copied next.
-    copy_at: i32,
-    doubt: Option<Doubt>,
+    checkpoint_at: i32,
+    doubt: Option<UnresolvedCommits>,
     reserve: Reserve,
 }
 
 /// Commits that were reported as in doubt.
-struct Doubt {
+struct UnresolvedCommits {
     /// The number of the last commit, if they were made.
     commits: i64,
-    of: Vec<(Done, Revision)>,
+    callbacks: Vec<(Callback, Revision)>,
 }
 
 /// Why a transaction failed.
-enum Broken {
+enum TransactionError {
     /// It failed before its commit: nothing was stored.
     Whole(Fault),
     /// One commit could not be applied: nothing was stored, and the others may succeed
@@ -168,7 +168,7 @@ enum Broken {
     InDoubt(Fault, Vec<Outcome>, i64),
 }
 
-impl Broken {
+impl TransactionError {
     fn whole(fault: impl Into<Fault>) -> Self {
         Self::Whole(fault.into())
     }
@@ -195,7 +195,7 @@ impl Database {
                 }
             }
             self.perform(batch);
-            self.copy_log();
+            self.checkpoint();
         }
         if self.doubt.is_some() {
             self.perform(Vec::new());
@@ -233,67 +233,69 @@ impl Database {
     /// Performs the commits of `batch`, in one transaction if possible, and reports each
     /// outcome. An empty batch only probes whether the storage accepts writes.
     fn perform(&mut self, batch: Vec<Commit>) {
-        let batch = self.without_growth(batch);
-        let broken = match self.transact(&batch) {
+        let batch = self.reject_growth(batch);
+        let error = match self.transact(&batch) {
             Ok(outcomes) => {
                 for (mut commit, outcome) in batch.into_iter().zip(outcomes) {
                     (commit.done)(outcome);
                 }
                 return;
             }
-            Err(broken) => broken,
+            Err(error) => error,
         };
         // Done before any outcome is reported, so that later reads stay true.
         if self.connection.is_none() {
             self.reconnect();
         }
-        match broken {
-            Broken::One(_) if batch.len() > 1 => {
+        match error {
+            TransactionError::One(_) if batch.len() > 1 => {
                 for commit in batch {
                     self.perform(vec![commit]);
                 }
             }
             // Retried one by one: a commit that frees space may use the reserve.
-            Broken::Whole(ref fault) if fault.is_full() && batch.len() > 1 => {
+            TransactionError::Whole(ref fault) if fault.is_full() && batch.len() > 1 => {
                 for commit in batch {
                     self.perform(vec![commit]);
                 }
             }
-            Broken::Whole(ref fault) | Broken::One(ref fault)
-                if fault.is_full() && batch.iter().any(Commit::makes_room) && self.make_room() =>
+            TransactionError::Whole(ref fault) | TransactionError::One(ref fault)
+                if fault.is_full()
+                    && batch.iter().any(Commit::frees_space)
+                    && self.release_reserve() =>
             {
                 self.perform(batch);
             }
-            Broken::Whole(fault) | Broken::One(fault) => {
+            TransactionError::Whole(fault) | TransactionError::One(fault) => {
                 self.health.note_failure(&fault);
                 for mut commit in batch {
                     let failed = failed("commit", &self.path, &fault);
                     (commit.done)(Err(CommitError::Unchanged(failed)));
                 }
             }
-            Broken::InDoubt(fault, outcomes, commits) => {
+            TransactionError::InDoubt(fault, outcomes, commits) => {
                 self.health.note_failure(&fault);
-                let mut of = Vec::new();
+                let mut callbacks = Vec::new();
                 for (Commit { mut done, .. }, outcome) in batch.into_iter().zip(outcomes) {
                     let Ok(revision) = outcome else {
                         done(outcome);
                         continue;
                     };
                     done(Err(CommitError::Failed(failed("commit", &self.path, &fault))));
-                    of.push((done, revision));
+                    callbacks.push((done, revision));
                 }
-                self.doubt = Some(Doubt { commits, of });
+                self.doubt = Some(UnresolvedCommits { commits, callbacks });
             }
         }
     }
 
     /// Rejects commits that grow the database while only commits that free space may be
     /// stored. Returns the others.
-    fn without_growth(&mut self, batch: Vec<Commit>) -> Vec<Commit> {
+    fn reject_growth(&mut self, batch: Vec<Commit>) -> Vec<Commit> {
         if !self.reserve.is_in_use() || batch.is_empty() {
             return batch;
         }
-        let (freeing, growing): (Vec<_>, Vec<_>) = batch.into_iter().partition(Commit::makes_room);
+        let (freeing, growing): (Vec<_>, Vec<_>) = batch.into_iter().partition(Commit::frees_space);
         if growing.is_empty() || self.has_room() {
             return freeing.into_iter().chain(growing).collect();
         }
@@ -306,55 +308,55 @@ impl Database {
     }
 
     /// Releases some of the reserve. Returns false if nothing was left.
-    fn make_room(&mut self) -> bool {
+    fn release_reserve(&mut self) -> bool {
         if let (Some(connection), Some(pages)) = (&self.connection, file::pages_max(&self.options))
         {
             let more = pages.saturating_add(SPARE_PAGES);
             drop(connection.pragma_update(None, "max_page_count", more));
         }
-        self.reserve.give_up()
+        self.reserve.release()
     }
 
-    fn transact(&mut self, batch: &[Commit]) -> Result<Vec<Outcome>, Broken> {
+    fn transact(&mut self, batch: &[Commit]) -> Result<Vec<Outcome>, TransactionError> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
-            None => self.connect().map_err(Broken::Whole)?,
+            None => self.connect().map_err(TransactionError::Whole)?,
         };
         if let Err(fault) = self.health.check_files() {
             self.connection = Some(connection);
-            return Err(Broken::Whole(fault));
+            return Err(TransactionError::Whole(fault));
         }
-        run(&connection, "BEGIN IMMEDIATE").map_err(Broken::whole)?;
-        self.health.note_log().map_err(Broken::Whole)?;
-        let before = State::read(&connection).map_err(Broken::Whole)?;
+        run(&connection, "BEGIN IMMEDIATE").map_err(TransactionError::whole)?;
+        self.health.note_log().map_err(TransactionError::Whole)?;
+        let before = State::read(&connection).map_err(TransactionError::Whole)?;
         self.resolve(before.commits);
         let mut state = before;
         let outcomes = batch
             .iter()
             .map(|commit| apply(&connection, commit, &mut state))
             .collect::<Result<Vec<_>, _>>()
-            .map_err(Broken::One)?;
+            .map_err(TransactionError::One)?;
         let writes = state != before || batch.is_empty();
         if writes {
-            write(&connection, &state).map_err(Broken::whole)?;
+            write(&connection, &state).map_err(TransactionError::whole)?;
         }
         match run(&connection, "COMMIT").map_err(Fault::from) {
             // The connection is kept only on success: closing it rolls its transaction
             // back.
             Ok(()) => self.connection = Some(connection),
             // The log lacks a part of the transaction, so recovery ignores all of it.
-            Err(fault) if fault.is_full() => return Err(Broken::Whole(fault)),
-            Err(fault) => return Err(Broken::InDoubt(fault, outcomes, state.commits)),
+            Err(fault) if fault.is_full() => return Err(TransactionError::Whole(fault)),
+            Err(fault) => return Err(TransactionError::InDoubt(fault, outcomes, state.commits)),
         }
         if writes {
             // Writes to a file that was unlinked will be lost.
             if let Err(fault) = self.health.check_files() {
-                return Err(Broken::InDoubt(fault, outcomes, state.commits));
+                return Err(TransactionError::InDoubt(fault, outcomes, state.commits));
             }
             if !self.reserve.is_in_use() {
                 self.health.note_success();
             }
-            self.mark.tell(state.commits);
+            self.mark.record(state.commits);
         }
         Ok(outcomes)
     }
@@ -365,7 +367,7 @@ impl Database {
         if let Some(doubt) = self.doubt.take()
             && doubt.commits == commits
         {
-            for (mut done, revision) in doubt.of {
+            for (mut done, revision) in doubt.callbacks {
                 done(Ok(revision));
             }
         }
@@ -385,7 +387,7 @@ impl Database {
     fn reconnect(&mut self) {
         let open = || -> Result<Connection, Fault> {
             let connection = self.connect()?;
-            copy(&connection, CheckpointMode::TRUNCATE).inspect_err(|_| {
+            copy_log(&connection, CheckpointMode::TRUNCATE).inspect_err(|_| {
                 // It fails like the one before, but by then it has overwritten the log.
                 drop(rewrite(&connection));
             })?;
@@ -400,30 +402,30 @@ impl Database {
 
     /// Copies a long log into the database, between two transactions so that no commit
     /// waits for it. The log restarts when all of it is copied and no reader uses it.
-    fn copy_log(&mut self) {
+    fn checkpoint(&mut self) {
         let Some(connection) = &self.connection else { return };
         if self.reserve.is_in_use() {
             // Keeps the log from using up the reserve. If there is no space even for that,
             // the log stays as it is, and the reserve lasts for fewer commits.
-            drop(copy(connection, CheckpointMode::TRUNCATE));
+            drop(copy_log(connection, CheckpointMode::TRUNCATE));
             return;
         }
-        let look = || -> rusqlite::Result<i32> {
+        let checkpoint = || -> rusqlite::Result<i32> {
             let (pages, _) = connection.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::NOOP)?;
             if pages < LOG_PAGES {
                 return Ok(LOG_PAGES);
             }
-            if pages < self.copy_at {
-                return Ok(self.copy_at);
+            if pages < self.checkpoint_at {
+                return Ok(self.checkpoint_at);
             }
             let is_long = pages >= LOG_PAGES_MAX;
             let mode = if is_long { CheckpointMode::RESTART } else { CheckpointMode::PASSIVE };
-            copy(connection, mode)?;
+            copy_log(connection, mode)?;
             self.mark.sync();
             Ok(pages.saturating_add(LOG_PAGES))
         };
-        match look() {
-            Ok(pages) => self.copy_at = pages,
+        match checkpoint() {
+            Ok(pages) => self.checkpoint_at = pages,
             // No commit is affected; the log only stays long.
             Err(error) => {
                 let doing = "copy the write-ahead log into the database";
@@ -436,7 +438,7 @@ impl Database {
 }
 
 /// Copies the log into the database. Readers may prevent a part of it from being copied.
-fn copy(connection: &Connection, mode: CheckpointMode) -> rusqlite::Result<()> {
+fn copy_log(connection: &Connection, mode: CheckpointMode) -> rusqlite::Result<()> {
     connection.busy_timeout(READERS_TIME_MAX)?;
     let copied = connection.wal_checkpoint_v2(Some(MAIN_DB), mode);
     connection.busy_timeout(file::BUSY_TIME_MAX)?;
@@ -465,7 +467,7 @@ fn write(connection: &Connection, state: &State) -> rusqlite::Result<()> {
 /// changes nothing.
 fn apply(connection: &Connection, commit: &Commit, state: &mut State) -> Result<Outcome, Fault> {
     let Commit { bucket, expected, changes, .. } = commit;
-    let before = Line::find(connection, bucket)?;
+    let before = BucketRecord::find(connection, bucket)?;
     let revision = before.map_or(0, |it| it.revision);
     let Some(next) = revision.checked_add(1).filter(|_| u64::try_from(revision) == Ok(expected.0))
     else {
@@ -473,23 +475,27 @@ fn apply(connection: &Connection, commit: &Commit, state: &mut State) -> Result<
     };
     let (id, rows) =
         before.map_or((state.buckets.count + 1, Tally::default()), |it| (it.id, it.rows));
-    let mut line = Line { id, revision: next, rows };
+    let mut record = BucketRecord { id, revision: next, rows };
     for change in changes {
-        change_rows(connection, &mut line, change)?;
+        change_rows(connection, &mut record, change)?;
     }
     if let Some(before) = before {
-        line.update(connection, bucket)?;
+        record.update(connection, bucket)?;
         state.buckets.remove(before.checksum(bucket));
     } else {
-        line.insert(connection, bucket)?;
+        record.insert(connection, bucket)?;
     }
-    state.buckets.add(line.checksum(bucket));
+    state.buckets.add(record.checksum(bucket));
     state.commits += 1;
     Ok(Ok(expected.next()))
 }
 
 /// Applies one change to the rows of a bucket, and updates the tally of its record.
-fn change_rows(connection: &Connection, line: &mut Line, change: &Change) -> rusqlite::Result<()> {
+fn change_rows(
+    connection: &Connection,
+    record: &mut BucketRecord,
+    change: &Change,
+) -> rusqlite::Result<()> {
     const FIND: &str = "SELECT checksum FROM row WHERE bucket = ?1 AND name = ?2";
     const PUT: &str =
         "INSERT OR REPLACE INTO row (bucket, name, checksum, value) VALUES (?1, ?2, ?3, ?4)";
@@ -498,7 +504,7 @@ fn change_rows(connection: &Connection, line: &mut Line, change: &Change) -> rus
     const DELETE_BETWEEN: &str =
         "DELETE FROM row WHERE bucket = ?1 AND name >= ?2 AND name < ?3 RETURNING checksum";
 
-    let (id, rows) = (line.id, &mut line.rows);
+    let (id, rows) = (record.id, &mut record.rows);
     match change {
         Change::Put(row, value) => {
             let mut find = connection.prepare_cached(FIND)?;
@@ -554,7 +560,7 @@ pub(super) fn end_of(prefix: &str) -> Option<String> {
 
 impl Commit {
     /// Returns true if the commit frees space: it removes rows and writes little.
-    fn makes_room(&self) -> bool {
+    fn frees_space(&self) -> bool {
         let removes = |it: &Change| matches!(it, Change::Delete(_) | Change::DeletePrefix(_));
         self.changes.iter().any(removes) && self.bytes() <= FREEING_BYTES_MAX
     }

@@ -45,12 +45,13 @@ fn stubs(resolve: &Resolve, world: wit_parser::WorldId, text: &str) -> String {
 fn stub(resolve: &Resolve, name: &str, function: &Function) -> String {
     let WasmSignature { params, results, .. } =
         resolve.wasm_signature(AbiVariant::GuestExport, function);
-    let words = |types: &[WasmType]| types.iter().map(|it| word(*it)).collect::<Vec<_>>().join(" ");
-    let (params, results) = (words(&params), words(&results));
+    let wasm_types =
+        |types: &[WasmType]| types.iter().map(|it| wasm_type(*it)).collect::<Vec<_>>().join(" ");
+    let (params, results) = (wasm_types(&params), wasm_types(&results));
     format!("(func (export \"{name}\") (param {params}) (result {results}) unreachable)\n")
 }
 
-fn word(it: WasmType) -> &'static str {
+fn wasm_type(it: WasmType) -> &'static str {
     match it {
         WasmType::I64 | WasmType::PointerOrI64 => "i64",
         WasmType::F32 => "f32",

@@ -18,15 +18,15 @@ pub(crate) const NOW_MS: u64 = 1_771_597_800_000;
 pub(crate) static COMPONENT: LazyLock<Component> =
     LazyLock::new(|| Component::new(&ComponentOptions::default()).unwrap());
 
-struct Still;
+struct FixedHost;
 
-impl Clock for Still {
+impl Clock for FixedHost {
     fn now(&self) -> Timestamp {
         Timestamp(NOW_MS)
     }
 }
 
-impl AuditLog for Still {
+impl AuditLog for FixedHost {
     fn record(&self, _: ScopeKind, _: &str, _: &AuditRecord) {}
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn caller(participant: &str) -> types::Caller {
 }
 
 /// Returns the error of a rejected request.
-pub(crate) fn refused<T: Debug>(answer: Result<T, Failure>) -> Failure {
+pub(crate) fn rejected<T: Debug>(answer: Result<T, Failure>) -> Failure {
     answer.unwrap_err()
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Bench {
 impl Bench {
     /// Creates a bench without sessions.
     pub(crate) fn empty() -> Self {
-        Self { host: Host::new(MemoryKv::default(), Still, Still) }
+        Self { host: Host::new(MemoryKv::default(), FixedHost, FixedHost) }
     }
 
     /// Creates a bench with both sessions.
@@ -117,8 +117,8 @@ impl Bench {
 
     /// Returns the JSON tool's error in the session `json`.
     #[track_caller]
-    pub(crate) fn json_refused(&self, who: &str, request: Value) -> Failure {
-        refused(self.ask("json", who, &request))
+    pub(crate) fn json_rejected(&self, who: &str, request: Value) -> Failure {
+        rejected(self.ask("json", who, &request))
     }
 
     pub(crate) fn ask(&self, session: &str, who: &str, request: &Value) -> Result<Value, Failure> {

@@ -13,7 +13,7 @@ fn time(ms: u64) -> String {
 }
 
 /// Removes the members that are null, which JSON leaves out.
-fn said(mut value: Value) -> Value {
+fn without_nulls(mut value: Value) -> Value {
     if let Some(members) = value.as_object_mut() {
         members.retain(|_, it| !it.is_null());
     }
@@ -29,7 +29,7 @@ fn merged(mut one: Value, other: Value) -> Value {
 
 pub(crate) fn entry_info(it: &types::EntryInfo) -> Value {
     let narrowed = |list: &Vec<String>| (list != &["*"]).then(|| list.clone());
-    said(json!({
+    without_nulls(json!({
         "key": it.key,
         "written_by": it.written_by,
         "written_at": time(it.written_at_ms),
@@ -79,7 +79,7 @@ pub(crate) fn found(it: &store::Found) -> Value {
 pub(crate) fn written(it: &store::Written) -> Value {
     let warnings: Vec<Value> =
         it.warnings.iter().map(|it| json!({"code": it.code, "message": it.message})).collect();
-    said(json!({
+    without_nulls(json!({
         "key": it.key,
         "version": it.version,
         "written_by": it.written_by,
@@ -118,7 +118,7 @@ pub(crate) fn redacted(it: &store::Redacted) -> Value {
 pub(crate) fn kept(key: &str, it: &history::Kept) -> Value {
     let versions = it.versions.iter().map(|it| {
         let ended = it.ended.as_ref();
-        said(json!({
+        without_nulls(json!({
             "version": it.version,
             "value": it.value,
             "written_by": it.written_by,
@@ -135,7 +135,7 @@ pub(crate) fn kept(key: &str, it: &history::Kept) -> Value {
 }
 
 pub(crate) fn snapshot_info(it: &snapshots::SnapshotInfo) -> Value {
-    said(json!({
+    without_nulls(json!({
         "label": it.label,
         "note": it.note,
         "taken_by": it.taken_by,
@@ -177,7 +177,7 @@ pub(crate) fn difference(from: &str, to: Option<&str>, it: &snapshots::Differenc
             "to_tokens": it.to_tokens,
         })
     });
-    said(json!({
+    without_nulls(json!({
         "from": from,
         "to": to,
         "added": sided(&it.added),
@@ -204,7 +204,7 @@ pub(crate) fn restored(label: &str, it: &snapshots::Restored) -> Value {
 
 pub(crate) fn audit_record(it: &types::AuditRecord) -> Value {
     let entry = it.entry.as_ref();
-    said(json!({
+    without_nulls(json!({
         "revision": it.revision,
         "action": it.action,
         "written_by": it.participant,

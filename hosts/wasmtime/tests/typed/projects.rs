@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use shared_context_wasmtime::{Caller, Failure, bindings::shared_context::core::types::Answer};
 
-use crate::bench::{Bench, COMPONENT, call, refused};
+use crate::bench::{Bench, COMPONENT, call, rejected};
 
 /// Returns the JSON tool's reply to `action` on the project `json`.
 fn ask(bench: &Bench, who: &str, action: &str) -> Result<Value, Failure> {
@@ -23,14 +23,14 @@ fn check(typed: Result<Answer, Failure>, json: Result<Value, Failure>) {
             assert_eq!(serde_json::from_str::<Value>(&named(&typed.json)).unwrap(), json);
         }
         (typed, json) => {
-            let (typed, json) = (refused(typed), json.unwrap_err());
+            let (typed, json) = (rejected(typed), json.unwrap_err());
             assert_eq!((typed.code, named(&typed.message)), (json.code, json.message));
         }
     }
 }
 
 #[test]
-fn projects_live_and_die_the_same() {
+fn project_lifecycles_are_the_same() {
     let it = Bench::new();
     let show = |it: &Bench| {
         check(call!(it, projects.call_show("admin")), ask(it, "admin", "show_project"));

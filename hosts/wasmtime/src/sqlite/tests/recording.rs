@@ -29,10 +29,10 @@ pub(super) fn scratch() -> TempDir {
 
 /// A seeded random number generator (splitmix64).
 #[derive(Debug, Clone)]
-pub(super) struct Dice(pub(super) u64);
+pub(super) struct Rng(pub(super) u64);
 
-impl Dice {
-    pub(super) fn roll(&mut self) -> u64 {
+impl Rng {
+    pub(super) fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut it = self.0;
         it = (it ^ (it >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -42,7 +42,7 @@ impl Dice {
 
     /// Returns a number below `end`.
     pub(super) fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.roll() % u64::try_from(end.max(1)).unwrap()).unwrap()
+        usize::try_from(self.next_u64() % u64::try_from(end.max(1)).unwrap()).unwrap()
     }
 }
 
@@ -108,7 +108,7 @@ pub(super) struct Moment {
 pub(super) enum Outcome {
     /// It holds exactly the contents after the commit with this number.
     Whole(usize),
-    Refused(String),
+    Rejected(String),
 }
 
 impl Recording {
@@ -116,12 +116,12 @@ impl Recording {
     /// storage is closed and opened.
     pub(super) fn play(seed: u64, count: usize) -> Self {
         let folder = scratch();
-        let mut dice = Dice(seed);
+        let mut rng = Rng(seed);
         let mut kv = open(folder.path());
         let mut it = Self { contents: vec![Contents::new()], moments: Vec::new() };
         it.record(folder.path());
         for nth in 1..=count {
-            transact(&kv, &mut it.contents, &mut dice);
+            transact(&kv, &mut it.contents, &mut rng);
             if nth == count / 3 {
                 drop(kv);
                 kv = open(folder.path());
@@ -170,13 +170,16 @@ impl Recording {
                 let nth = nth.unwrap_or_else(|| panic!("LOST: {what}; as after {old:?}"));
                 Outcome::Whole(nth)
             }
-            Err(refusal) => {
-                let said = refusal.to_string();
-                assert!(said.contains(&folder.join(DATABASE).display().to_string()), "{said}");
+            Err(error) => {
+                let message = error.to_string();
+                assert!(
+                    message.contains(&folder.join(DATABASE).display().to_string()),
+                    "{message}"
+                );
                 let advises = ["estore", "start the version that wrote it"];
-                assert!(advises.iter().any(|it| said.contains(it)), "{what}: {said}");
-                assert!(Image::of(folder) == before, "{what}: refused, but changed: {said}");
-                Outcome::Refused(said)
+                assert!(advises.iter().any(|it| message.contains(it)), "{what}: {message}");
+                assert!(Image::of(folder) == before, "{what}: refused, but changed: {message}");
+                Outcome::Rejected(message)
             }
         }
     }
@@ -199,14 +202,14 @@ fn contents(kv: &SqliteKv, recording: &Recording) -> Contents {
 
 /// Makes one to four commits to different buckets, which may share a transaction, and one
 /// that conflicts. Appends the contents after each.
-fn transact(kv: &SqliteKv, contents: &mut Vec<Contents>, dice: &mut Dice) {
-    let first = dice.below(BUCKETS);
+fn transact(kv: &SqliteKv, contents: &mut Vec<Contents>, rng: &mut Rng) {
+    let first = rng.below(BUCKETS);
     let mut outcomes = Vec::new();
-    for nth in 0..=dice.below(4) {
+    for nth in 0..=rng.below(4) {
         let name = format!("session/{:02}", (first + nth) % BUCKETS);
         let mut now = contents.last().unwrap().clone();
         let (revision, rows) = now.entry(name.clone()).or_default();
-        let changes = changes(dice);
+        let changes = changes(rng);
         let (done, outcome) = mpsc::channel();
         kv.submit(&name, Revision(*revision), changes.clone(), move |it| done.send(it).unwrap());
         *revision += 1;
@@ -231,24 +234,24 @@ fn transact(kv: &SqliteKv, contents: &mut Vec<Contents>, dice: &mut Dice) {
 
 const BUCKETS: usize = 12;
 
-fn changes(dice: &mut Dice) -> Vec<Change> {
-    let change = |dice: &mut Dice| match dice.below(20) {
+fn changes(rng: &mut Rng) -> Vec<Change> {
+    let change = |rng: &mut Rng| match rng.below(20) {
         0 => Change::DeletePrefix("v/key_1".to_owned()),
-        1 if dice.below(5) == 0 => Change::DeletePrefix(String::new()),
-        1..4 => Change::Delete(format!("k/key_{}", dice.below(9))),
-        4 => put("long", vec![u8::try_from(dice.below(256)).unwrap(); 9000]),
-        5..9 => put("meta", dice.roll().to_le_bytes()),
+        1 if rng.below(5) == 0 => Change::DeletePrefix(String::new()),
+        1..4 => Change::Delete(format!("k/key_{}", rng.below(9))),
+        4 => put("long", vec![u8::try_from(rng.below(256)).unwrap(); 9000]),
+        5..9 => put("meta", rng.next_u64().to_le_bytes()),
         _ => {
-            let name = format!("v/key_{}/{}", dice.below(9), dice.below(4));
-            let text = format!("{:016x} ", dice.roll()).repeat(dice.below(20));
+            let name = format!("v/key_{}/{}", rng.below(9), rng.below(4));
+            let text = format!("{:016x} ", rng.next_u64()).repeat(rng.below(20));
             put(&name, text)
         }
     };
-    (0..=dice.below(5)).map(|_| change(dice)).collect()
+    (0..=rng.below(5)).map(|_| change(rng)).collect()
 }
 
 /// Prints to standard error directly, which the test harness does not capture.
-pub(super) fn tell(text: &str) {
+pub(super) fn print(text: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -22,9 +22,9 @@ use crate::guest;
 /// The instant until which some guests loop.
 const NOW: u64 = 1_771_597_800_000;
 
-pub(crate) struct Place {
+pub(crate) struct TestServer {
     server: Server,
-    clock: Arc<Still>,
+    clock: Arc<FixedClock>,
     /// Dropped before the folder: the server ends with it.
     _runtime: Runtime,
     _folder: TempDir,
@@ -33,9 +33,9 @@ pub(crate) struct Place {
 }
 
 #[derive(Debug)]
-struct Still(AtomicU64);
+struct FixedClock(AtomicU64);
 
-impl Clock for Still {
+impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         Timestamp(self.0.load(Ordering::Relaxed))
     }
@@ -56,13 +56,13 @@ impl Answer {
     }
 }
 
-impl Place {
+impl TestServer {
     /// Starts a server with the component of `text`, 16 MiB of memory, and the options that
     /// `set` changes.
     pub(crate) fn new(text: &str, set: impl FnOnce(&mut ComponentOptions)) -> Self {
         static ALONE: Mutex<()> = Mutex::new(());
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let clock = Arc::new(Still(AtomicU64::new(NOW)));
+        let clock = Arc::new(FixedClock(AtomicU64::new(NOW)));
         let folder = tempdir().unwrap();
         let address = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
         let mut options = ServerOptions::new(folder.path(), address);
