@@ -4,7 +4,6 @@
 //! The component's imports are in `host`; the rules are inside the component. Invariants:
 //! an instance that trapped serves no further call, and no call exceeds the time and memory
 //! of [`ComponentOptions`].
-//! longer or more memory than [`ComponentOptions`] say.
 
 use std::{fmt, sync::Arc, thread, time::Duration};
 

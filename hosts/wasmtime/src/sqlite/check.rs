@@ -151,7 +151,7 @@ pub(super) fn whole(connection: &Connection) -> Result<Summary, CheckError> {
 
 /// Returns the buckets of a damaged database that are incomplete, as far as their records
 /// are readable.
-pub(super) fn lost(connection: &Connection) -> rusqlite::Result<BTreeSet<String>> {
+pub(super) fn incomplete_buckets(connection: &Connection) -> rusqlite::Result<BTreeSet<String>> {
     const ROWS: &str = "SELECT name, checksum, value FROM row WHERE bucket = ?1";
     let mut rows = connection.prepare(ROWS)?;
     let mut is_whole = |record: BucketRecord| -> rusqlite::Result<bool> {
@@ -167,17 +167,17 @@ pub(super) fn lost(connection: &Connection) -> rusqlite::Result<BTreeSet<String>
         }
         Ok(found == record.rows)
     };
-    let mut lost = BTreeSet::new();
+    let mut incomplete = BTreeSet::new();
     let mut records = connection.prepare(RECORDS)?;
     let mut records = records.query([])?;
     while let Some(row) = records.next()? {
         let name: String = row.get(5)?;
         let is_there = BucketRecord::of(&name, row).is_ok_and(|it| is_whole(it).unwrap_or(false));
         if !is_there {
-            lost.insert(name);
+            incomplete.insert(name);
         }
     }
-    Ok(lost)
+    Ok(incomplete)
 }
 
 /// Selects the records of all buckets: the columns of [`BucketRecord::of`] and the name.

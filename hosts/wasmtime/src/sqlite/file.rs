@@ -250,7 +250,7 @@ pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Runs `inspect` on a read-only connection, and leaves no new file behind. Meanwhile the data
+/// Runs `read` on a read-only connection, and leaves no new file behind. Meanwhile the data
 /// folder must be locked, or another process must have the database open.
 pub(super) fn inspect<T>(path: &Path, read: impl FnOnce(&Connection) -> T) -> rusqlite::Result<T> {
     let beside = ["-wal", "-shm"].map(|suffix| with_suffix(path, suffix));

@@ -272,7 +272,7 @@ impl Start<'_> {
     /// Builds a new database from the intact parts of a damaged one.
     fn salvage(self, damage: &str) -> Result<OpenDatabase, StartError> {
         let read = |old: &Connection| -> rusqlite::Result<_> {
-            Ok((check::lost(old)?, State::read(old).ok()))
+            Ok((check::incomplete_buckets(old)?, State::read(old).ok()))
         };
         let (sessions, state) = file::inspect(&self.path, read)
             .flatten()

@@ -74,9 +74,9 @@ fn propose(deltas: &[Delta], request_id: Option<&str>) -> Value {
 /// Returns the answer as JSON, after comparing its typed fields with it.
 #[track_caller]
 fn json_of(it: &RoundAnswer) -> Value {
-    let json_of: Value = serde_json::from_str(&it.json).unwrap();
-    assert_eq!((&json_of["round"], &json_of["revision"]), (&json!(it.round), &json!(it.revision)));
-    json_of
+    let answer: Value = serde_json::from_str(&it.json).unwrap();
+    assert_eq!((&answer["round"], &answer["revision"]), (&json!(it.round), &json!(it.revision)));
+    answer
 }
 
 /// Compares the state and all deltas of both sessions.

@@ -101,9 +101,9 @@ fn limited_callers_are_the_same() {
         tool.call_write(store, "typed", &who, "scope", "y", &options, None)
     });
     let request = json!({"action": "write", "key": "scope", "value": "y"});
-    let told = rejected(written);
-    assert_eq!(told, rejected(json(&inv, request)));
-    assert!(told.code == "FORBIDDEN" && told.message.contains("inv_*"), "{told:?}");
+    let rejection = rejected(written);
+    assert_eq!(rejection, rejected(json(&inv, request)));
+    assert!(rejection.code == "FORBIDDEN" && rejection.message.contains("inv_*"), "{rejection:?}");
 }
 
 #[test]
@@ -120,10 +120,10 @@ fn inspect_export_and_import_are_the_same() {
     assert_eq!(inspected, it.json("admin", json!({"action": "inspect"})));
 
     let document = call!(it, sessions.call_export_document("admin")).unwrap();
-    let told: Value = serde_json::from_str(&document).unwrap();
+    let parsed: Value = serde_json::from_str(&document).unwrap();
     let json = it.json("admin", json!({"action": "export_session"}));
-    assert_eq!(told["digests"], json["digests"]);
-    assert_eq!(told["values"], json["values"]);
+    assert_eq!(parsed["digests"], json["digests"]);
+    assert_eq!(parsed["values"], json["values"]);
 
     let inspected = call!(it, sessions.call_inspect(AGENT));
     let exported = call!(it, sessions.call_export_document(AGENT));
@@ -135,14 +135,14 @@ fn inspect_export_and_import_are_the_same() {
         call_in!(session, it, sessions.call_import_document(who, document))
     };
     let made = import("copy", "admin", &document).unwrap();
-    let request = json!({"action": "import_session", "document": told});
+    let request = json!({"action": "import_session", "document": parsed});
     let mut same = it.ask("other", "admin", &request).unwrap();
     same["session_id"] = json!("json");
     assert_eq!(forms::session(&made), same);
     let read = |session| call_in!(session, it, store.call_read(AGENT, "scope", None)).unwrap();
     assert_eq!(forms::entry(&read("copy").unwrap()), forms::entry(&read("typed").unwrap()));
 
-    let refusals = [
+    let rejections = [
         ("copy", "admin", document.clone()),
         ("third", AGENT, document.clone()),
         ("third", "admin", document.replace("one", "uno")),
@@ -150,7 +150,7 @@ fn inspect_export_and_import_are_the_same() {
         ("third", "admin", "{}".to_owned()),
         ("a b", "admin", document.clone()),
     ];
-    for (session, who, document) in refusals {
+    for (session, who, document) in rejections {
         let typed = rejected(import(session, who, &document));
         let document: Value = serde_json::from_str(&document).unwrap();
         let request = json!({"action": "import_session", "document": document});

@@ -217,10 +217,10 @@ async fn a_client_that_reads_nothing_is_closed_and_resumes() {
     .await
     .unwrap();
     // The stream is cut off at some point. The last complete event says where to continue.
-    let mut came = Vec::new();
-    drop(slow.read_to_end(&mut came));
-    let came = String::from_utf8_lossy(&came).into_owned();
-    let whole = came.rfind("\n\n").map_or("", |end| came.get(..end).unwrap());
+    let mut received = Vec::new();
+    drop(slow.read_to_end(&mut received));
+    let received = String::from_utf8_lossy(&received).into_owned();
+    let whole = received.rfind("\n\n").map_or("", |end| received.get(..end).unwrap());
     let seen = ids(whole);
     assert!(seen.len() < COMMITS, "all of it fits into the buffers");
     let last = seen.last().copied().unwrap_or(1);

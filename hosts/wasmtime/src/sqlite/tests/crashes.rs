@@ -63,7 +63,7 @@ fn power_loss_during_a_commit_loses_only_that_one() {
         }
     }
     let [without, with] = counts;
-    assert!(without > 0 && with > 0, "{came:?}");
+    assert!(without > 0 && with > 0, "{counts:?}");
     print(&format!("torn commits: {without} opened without it, {with} with it, 0 refused, 0 lost"));
 }
 

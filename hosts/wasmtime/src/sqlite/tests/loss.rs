@@ -43,7 +43,7 @@ fn accepting() -> SqliteOptions {
 fn rejection(folder: &Path) -> String {
     let before = Image::of(folder);
     let rejection = SqliteKv::open(folder, &SqliteOptions::default()).unwrap_err().to_string();
-    assert!(Image::of(folder) == before, "refused, but changed: {rejection}");
+    assert!(Image::of(folder) == before, "rejected, but changed: {rejection}");
     rejection
 }
 

@@ -178,7 +178,7 @@ impl Recording {
                 );
                 let advises = ["estore", "start the version that wrote it"];
                 assert!(advises.iter().any(|it| message.contains(it)), "{what}: {message}");
-                assert!(Image::of(folder) == before, "{what}: refused, but changed: {message}");
+                assert!(Image::of(folder) == before, "{what}: rejected, but changed: {message}");
                 Outcome::Rejected(message)
             }
         }
