@@ -60,7 +60,7 @@ struct Inner {
 
 /// The interface of the JSON tool.
 const TOOL: &str = "shared-context:core/tool@0.1.0";
-/// The least number of ticks in `time_max`.
+/// The minimum number of ticks in `time_max`.
 const TICKS_MIN: u32 = 20;
 /// The longest tick. A request that computes for longer yields its thread's other tasks to
 /// another thread, and takes turns with other sessions. Requests below it go first.

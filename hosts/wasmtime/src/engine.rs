@@ -48,11 +48,11 @@ use crate::{
 mod tests;
 mod timer;
 
-/// The most bytes of changes under way; later changes wait before they are looked at. The
-/// memory limit of request bodies does not cover them: it is released when the client
-/// leaves, while the change goes on.
+/// The limit on the bytes of changes under way; later changes wait before they are looked
+/// at. The memory limit of request bodies does not cover them: it is released when the
+/// client leaves, while the change goes on.
 const CHANGES_BYTES_MAX: u32 = 64 << 20;
-/// The least share of a change, for the rows it writes besides its request. It limits the
+/// The minimum share of a change, for the rows it writes besides its request. It limits the
 /// changes under way to 1024.
 const CHANGE_BYTES_MIN: u32 = 64 << 10;
 const _: () = assert!((CHANGES_BYTES_MAX / CHANGE_BYTES_MIN) as usize <= crate::sqlite::QUEUE_MAX);

@@ -83,10 +83,11 @@ pub struct ServerOptions {
     /// The public URL if it differs from the address, for example that of a proxy in front
     /// of the server.
     pub public_url: Option<Uri>,
-    /// The most open connections, further limited by the files that the process may open.
-    /// At the limit the server closes the longest-idle connection. If none is idle, only
-    /// the operator is served. Half of the connections may be live streams; for one more,
-    /// the stream without changes for the longest is ended in good order.
+    /// The maximum number of open connections, further limited by the files that the
+    /// process may open. At the limit the server closes the longest-idle connection. If
+    /// none is idle, only the operator is served. Half of the connections may be live
+    /// streams; for one more, the stream without changes for the longest is ended in good
+    /// order.
     pub connections_max: usize,
     /// How long a client may take to send a request's head, and how long a connection may
     /// be idle.

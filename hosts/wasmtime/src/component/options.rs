@@ -29,14 +29,14 @@ pub(super) const COMPONENT: &[u8] = include_bytes!(env!("SHARED_CONTEXT_COMPONEN
 /// The core modules in the component: the program, and the two modules that `wit-component`
 /// adds for its imports.
 pub(super) const MODULES: u32 = 3;
-/// The most elements in a table of an instance.
+/// The maximum number of elements in a table of an instance.
 pub(super) const TABLE_ELEMENTS_MAX: usize = 20_000;
-/// The most stack for calls inside the component.
+/// The stack limit for calls inside the component.
 pub(super) const STACK_BYTES_MAX: usize = 512 << 10;
 /// How many times an instance may have its bucket open. It needs one, and for a moment two.
 pub(crate) const BUCKETS_MAX: usize = 8;
-/// The most audit records of a request: three for each of the most entries that a session
-/// can have. No operation makes that many.
+/// The maximum number of audit records of a request: three for each of the most entries
+/// that a session can have. No operation makes that many.
 pub(crate) const RECORDS_MAX: usize = 32_768;
 
 /// Options and limits of the component.
@@ -49,7 +49,7 @@ pub struct ComponentOptions {
     pub bytes: Bytes,
     /// Where its compiled form is stored between starts.
     pub cache: Cache,
-    /// The most memory of an instance, in bytes.
+    /// The memory limit of an instance, in bytes.
     pub memory_bytes_max: usize,
     /// The longest time an instance may compute for one request.
     pub time_max: Duration,
@@ -57,7 +57,7 @@ pub struct ComponentOptions {
     /// together. It is checked between two calls; a call that waits for a disk is not
     /// interrupted.
     pub host_time_max: Duration,
-    /// The most instances at the same time; further calls wait.
+    /// The maximum number of concurrent instances; further calls wait.
     pub instances_max: u32,
 }
 

@@ -13,9 +13,9 @@ use super::{
     seats::{ConnectionSlot, ConnectionSlots},
 };
 
-/// The most memory of all responses, counting what each has beyond one buffer.
+/// The memory limit of all responses, counting what each has beyond one buffer.
 const BYTES_MAX: u32 = 64 << 20;
-/// The most memory of responses that wait for it; further ones fail at once.
+/// The memory limit of responses that wait for memory; further ones fail at once.
 const WAITING_BYTES_MAX: u32 = 16 << 20;
 
 /// The memory budget of responses.

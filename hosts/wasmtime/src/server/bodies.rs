@@ -16,7 +16,7 @@ use super::{
 /// How much of a body that is too long is still read, so that a client that sends
 /// everything before it reads gets the error.
 const READ_BYTES_MAX: usize = 32 << 20;
-/// The most memory of all bodies, counting what each has beyond one buffer.
+/// The memory limit of all bodies, counting what each has beyond one buffer.
 const BYTES_MAX: u32 = 64 << 20;
 
 /// The memory budget of request bodies.

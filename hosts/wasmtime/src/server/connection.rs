@@ -68,10 +68,10 @@ pub(super) fn connection(
         let (shared, slot, state) = (Arc::clone(&shared), Arc::clone(&slot), state.clone());
         state.note_request();
         async move {
-            let answer = shared.answer(request, &slot).await;
-            let mut answer = shared.hold(answer, &slot).await;
-            answer.headers_mut().insert(DATE, date(shared.engine.now()));
-            Ok::<_, Infallible>(answer.map(|body| {
+            let response = shared.respond(request, &slot).await;
+            let mut response = shared.hold(response, &slot).await;
+            response.headers_mut().insert(DATE, date(shared.engine.now()));
+            Ok::<_, Infallible>(response.map(|body| {
                 let body = ResponseBody::new(body, || shared.stream_engine_for(&slot));
                 TrackedBody { body, slot, state }
             }))
@@ -98,7 +98,7 @@ pub(super) fn date(Timestamp(milliseconds): Timestamp) -> HeaderValue {
 }
 
 impl Shared {
-    async fn answer(
+    async fn respond(
         &self,
         request: Request<Incoming>,
         slot: &Arc<ConnectionSlot>,
@@ -111,7 +111,7 @@ impl Shared {
         let coding = unknown_coding(&head);
         let bytes_max = if coding.is_none() { self.http.body_bytes_max(&head) } else { 0 };
         let read = self.bodies.read(body, bytes_max, &self.slots);
-        let answer = match timeout(BODY_TIME_MAX, read).await {
+        let response = match timeout(BODY_TIME_MAX, read).await {
             Ok(Ok(_) | Err(BodyError::TooLong)) if coding.is_some() => {
                 let why = format!(
                     "Transfer-Encoding {:?} is not understood; send the body as it is, with its \
@@ -123,11 +123,11 @@ impl Shared {
             Ok(Ok(whole)) => {
                 slot.begin_request().await;
                 let request = Request::from_parts(head, whole.bytes.clone());
-                let answer = self.http.handle(&self.engine_for(slot), request).await;
+                let response = self.http.handle(&self.engine_for(slot), request).await;
                 if !slot.is_reserved() {
-                    return answer;
+                    return response;
                 }
-                answer
+                response
             }
             Ok(Err(BodyError::TooLong)) => self.http.too_large(&self.engine, &head).await,
             Ok(Err(BodyError::NoMemory)) => {
@@ -142,7 +142,7 @@ impl Shared {
                 self.reject(&head, "MALFORMED_REQUEST", why)
             }
         };
-        closing(answer)
+        closing(response)
     }
 
     /// Returns the engine for requests on the connection of `slot`.
@@ -156,8 +156,8 @@ impl Shared {
     }
 
     /// Returns `response` if there is memory for it until it is sent, or an error.
-    async fn hold(&self, answer: Response<Body>, slot: &Arc<ConnectionSlot>) -> Response<Body> {
-        let (head, body) = answer.into_parts();
+    async fn hold(&self, response: Response<Body>, slot: &Arc<ConnectionSlot>) -> Response<Body> {
+        let (head, body) = response.into_parts();
         let Body::Whole(bytes) = body else { return Response::from_parts(head, body) };
         if let Some(bytes) = self.answers.hold(bytes, slot, &self.slots).await {
             return Response::from_parts(head, Body::Whole(bytes));
@@ -203,8 +203,8 @@ fn overloaded(what: &str) -> Failure {
 pub(super) fn reject(stream: TcpStream, shared: &Shared) {
     // Written without waiting: what the client's system does not accept at once is lost.
     let Ok(mut stream) = stream.into_std() else { return };
-    let answer = shared.http.refuse_unread(&HeaderMap::new(), None, &overloaded(ALL_BUSY));
-    drop(stream.write_all(&unheard::to_bytes(answer, shared)));
+    let response = shared.http.refuse_unread(&HeaderMap::new(), None, &overloaded(ALL_BUSY));
+    drop(stream.write_all(&unheard::to_bytes(response, shared)));
     drop(stream.shutdown(std::net::Shutdown::Write));
     // Closing with unread input would discard the response.
     drop(stream.read(&mut vec![0; UNREAD_BYTES_MAX]));

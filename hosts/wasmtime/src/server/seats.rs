@@ -448,7 +448,7 @@ mod tests {
         ending
     }
 
-    /// One session once held all connections of a server with its streams, and all other
+    /// A session once held all connections of a server with its streams, and all other
     /// clients were rejected for as long as it liked.
     #[tokio::test]
     async fn the_session_with_most_streams_ends_one() {
@@ -467,7 +467,7 @@ mod tests {
         all[4].begin_request().await;
         all[4].start_listening("a");
         assert_eq!(ending(&all).await, [2]);
-        // Listeners that have finished free their places.
+        // A listener that has finished makes room.
         all[0].response_ready();
         all[5].begin_request().await;
         all[5].start_listening("c");

@@ -179,8 +179,8 @@ impl SqliteBucket {
     }
 }
 
-/// The most bytes that one scan reads into memory: far more than any operation needs, and
-/// as much as an instance of the component can hold.
+/// The limit on the bytes that one scan reads into memory: far more than any operation
+/// needs, and as much as an instance of the component can hold.
 const SCAN_BYTES_MAX: usize = 128 << 20;
 const TOO_BIG: rusqlite::ffi::Error = rusqlite::ffi::Error {
     code: rusqlite::ErrorCode::TooBig,

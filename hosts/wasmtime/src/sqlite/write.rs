@@ -35,10 +35,11 @@ use super::{
 };
 use crate::{StartError, failures, folder::Lock};
 
-/// The most waiting commits; further ones block. The engine starts no more than that, and
-/// fewer large ones, so it never blocks, and the queue is bounded in bytes too.
+/// The maximum number of waiting commits; further ones block. The engine starts no more
+/// than that, and fewer large ones, so it never blocks, and the queue is bounded in bytes
+/// too.
 pub(crate) const QUEUE_MAX: usize = 1024;
-/// The most commits, and the most bytes of them, in one transaction.
+/// The maximum number of commits, and of their bytes, in one transaction.
 const BATCH_MAX: usize = 512;
 const BATCH_BYTES_MAX: usize = 4 << 20;
 /// The length of the write-ahead log, in pages, at which it is copied into the database.
@@ -54,7 +55,7 @@ const PROBE_PAUSE: Duration = Duration::from_secs(1);
 const ROOM_PAGES: i64 = 16;
 /// How many pages a database at its limit may exceed it by, for commits that free space.
 const SPARE_PAGES: i64 = 64;
-/// The most bytes written by a commit that frees space: what a deletion adds to the
+/// The limit on the bytes written by a commit that frees space: what a deletion adds to the
 /// history, the feed and the totals.
 const FREEING_BYTES_MAX: usize = 32 << 10;
 
