@@ -16,7 +16,7 @@ use rusqlite::{Connection, params};
 use super::{
     Fault,
     file::{self, SqliteOptions},
-    format::{DatabaseId, Line, State, Tally, row_checksum},
+    format::{BucketRecord, DatabaseId, State, Tally, row_checksum},
 };
 use crate::{StartError, folder::DATABASE_FILE};
 
@@ -104,18 +104,18 @@ fn copy(
         let (old_id, name, revision): (i64, String, i64) =
             (bucket.get(0)?, bucket.get(1)?, bucket.get(2)?);
         let id = state.buckets.count + 1;
-        let mut line = Line { id, revision: revision.max(1), rows: Tally::default() };
+        let mut record = BucketRecord { id, revision: revision.max(1), rows: Tally::default() };
         if !lost.contains(&name) {
             let mut rows = rows_of.query([old_id])?;
             while let Some(row) = rows.next()? {
                 let (name, value): (String, Vec<u8>) = (row.get(0)?, row.get(1)?);
                 let checksum = row_checksum(id, &name, &value);
                 insert.execute(params![id, name, checksum, value])?;
-                line.rows.add(checksum);
+                record.rows.add(checksum);
             }
         }
-        line.insert(new, &name)?;
-        state.buckets.add(line.checksum(&name));
+        record.insert(new, &name)?;
+        state.buckets.add(record.checksum(&name));
     }
     Ok(state.insert(new)?)
 }
