@@ -60,7 +60,7 @@ const _: () = assert!((CHANGES_BYTES_MAX / CHANGE_BYTES_MIN) as usize <= crate::
 /// outside this engine can cause that.
 const ATTEMPTS_MAX: u32 = 16;
 
-/// Performs requests of the JSON tool over [`SqliteKv`]. Clones share it.
+/// The engine that performs requests of the JSON tool over [`SqliteKv`]. Clones share it.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
@@ -127,7 +127,8 @@ impl Engine {
 }
 
 impl shared_context_wire::Engine for Engine {
-    /// If the future is dropped, a change that has begun still finishes and is recorded.
+    /// Performs a request. A change that has begun is finished and recorded even if the
+    /// future is dropped.
     async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
         let inner = &self.inner;
         if !shared_context_codec::may_change(request) {

@@ -3,8 +3,8 @@
 
 use std::{fmt, path::Path};
 
-/// Why the server, the storage or the component could not be started, and what to do about
-/// it. Written for a person at the terminal.
+/// The reason that the server, the storage or the component could not be started, and what
+/// to do about it. Written for a person at the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartError {
     message: String,

@@ -30,7 +30,7 @@ pub(crate) fn admit(cause: &str) -> Option<u64> {
     LIMITER.lock().unwrap_or_else(PoisonError::into_inner).admit(cause, Instant::now())
 }
 
-/// For each cause, the time of its last line and the number of lines suppressed since.
+/// The time of the last line of each cause, and the number of lines suppressed since.
 #[derive(Debug, Default)]
 struct Limiter(HashMap<String, (Instant, u64)>);
 

@@ -108,7 +108,7 @@ pub struct State {
     pub(crate) has_committed: bool,
 }
 
-/// Measures the time of a request, in the host and in the component.
+/// The meter of a request's time, in the host and in the component.
 ///
 /// Computing time is the thread's CPU time, so neither a busy machine nor a suspended one
 /// uses it up. The clock is first read at the first check: a request that ends earlier

@@ -12,7 +12,7 @@ use std::{
 
 use tokio::sync::{Notify, futures::Notified};
 
-/// Wakes the listeners of each bucket.
+/// The notifier of all buckets: wakes the listeners of each.
 #[derive(Debug, Default)]
 pub(crate) struct Notifier {
     state: Mutex<State>,

@@ -15,10 +15,10 @@ pub trait AuditLog {
     fn record(&self, kind: ScopeKind, id: &str, done: &AuditRecord);
 }
 
-/// Logs each committed change as an event of target `shared_context::audit`, level `INFO`.
-/// Its fields are `session` or `project`, `revision`, `action`, `written_by`, `written_at`;
-/// for a change of an entry `key`, `version` and `value_size_tokens`; and `label`, `reason`
-/// and `round` if there are any.
+/// An audit log that sends each committed change as an event of target
+/// `shared_context::audit`, level `INFO`. Its fields are `session` or `project`,
+/// `revision`, `action`, `written_by`, `written_at`; for a change of an entry `key`,
+/// `version` and `value_size_tokens`; and `label`, `reason` and `round` if there are any.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TracingLog;
 

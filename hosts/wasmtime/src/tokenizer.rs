@@ -9,7 +9,7 @@
 use bpe_openai::{Tokenizer as Tables, cl100k_base, o200k_base};
 use shared_context_core::port::Tokenizer;
 
-/// Counts tokens with `o200k_base` and `cl100k_base`. Their tables take 35 MB and 15 MB of
+/// A tokenizer for `o200k_base` and `cl100k_base`. Their tables take 35 MB and 15 MB of
 /// memory from their first use on.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BpeTokenizer;

@@ -61,8 +61,8 @@ pub struct ComponentOptions {
     pub instances_max: u32,
 }
 
-/// Where compiled code is stored. It is run without verification, so nobody else should be
-/// able to write there.
+/// The place of compiled code between starts. The code is run without verification, so
+/// nobody else should be able to write there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Cache {
     /// In the platform's folder for user caches.

@@ -31,7 +31,7 @@ pub(super) struct WholeBody {
     _permit: Option<MemoryPermit>,
 }
 
-/// Why a body could not be read.
+/// The reason that a body could not be read.
 #[derive(Debug)]
 pub(super) enum BodyError {
     /// It is too long.

@@ -61,7 +61,7 @@ pub(super) struct ConnectionSlot {
     state: Arc<State>,
 }
 
-/// What a connection does, and since when.
+/// The activity of a connection, and when it began.
 #[derive(Debug)]
 struct State {
     /// Microseconds since the server began, and in the lowest three bits the [`Phase`].
@@ -74,7 +74,8 @@ struct State {
     large_responses: AtomicUsize,
 }
 
-/// What a connection does. The order is the order of closing: the first is closed first.
+/// The activity of a connection. The order is the order of closing: the first is closed
+/// first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     /// Idle, sending a head, or reading a response that is ready.

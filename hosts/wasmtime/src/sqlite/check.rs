@@ -30,7 +30,7 @@ pub(super) struct Summary {
     pub(super) rows: u64,
 }
 
-/// Why a check did not succeed.
+/// The failure of a check.
 #[derive(Debug)]
 pub(super) enum CheckError {
     /// The database is damaged.

@@ -147,7 +147,8 @@ impl FileId {
         Ok(Self { device: metadata.dev(), number: metadata.ino() })
     }
 
-    /// Without inodes an open file cannot be removed, so its existence suffices.
+    /// Returns one id for all files. Without inodes an open file cannot be removed, so its
+    /// existence suffices.
     #[cfg(not(unix))]
     fn of(path: &Path) -> io::Result<Self> {
         fs::metadata(path).map(|_| Self { device: 0, number: 0 })

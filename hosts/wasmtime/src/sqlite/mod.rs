@@ -60,8 +60,8 @@ pub struct SqliteKv {
     shared: Arc<Shared>,
 }
 
-/// In drop order: readers first, so that the writer closes the database last and leaves no
-/// write-ahead log behind.
+/// The shared parts in drop order: readers first, so that the writer closes the database
+/// last and leaves no write-ahead log behind.
 #[derive(Debug)]
 struct Shared {
     readers: Readers,
@@ -156,7 +156,7 @@ impl Kv for SqliteKv {
     }
 }
 
-/// Why an operation on the database failed.
+/// The failure of an operation on the database.
 #[derive(Debug)]
 enum Fault {
     Sqlite(rusqlite::Error),

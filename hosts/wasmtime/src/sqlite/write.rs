@@ -67,8 +67,8 @@ pub(super) struct Commit {
     pub(super) done: Callback,
 }
 
-/// Called with the outcome of a commit. Called again if that was in doubt and the commit
-/// turns out to be made.
+/// The callback for the outcome of a commit. It is called again if that was in doubt and
+/// the commit turns out to be made.
 pub(super) type Callback = Box<dyn FnMut(Outcome) + Send>;
 type Outcome = Result<Revision, CommitError>;
 
@@ -157,7 +157,7 @@ struct UnresolvedCommits {
     callbacks: Vec<(Callback, Revision)>,
 }
 
-/// Why a transaction failed.
+/// The failure of a transaction.
 enum TransactionError {
     /// It failed before its commit: nothing was stored.
     Whole(Fault),

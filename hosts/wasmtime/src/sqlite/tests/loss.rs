@@ -248,7 +248,7 @@ fn golden(end: &str) -> TempDir {
     folder
 }
 
-/// Bucket, revision, row, value.
+/// The bucket, revision, row and value of a stored row.
 type PlainRow = (String, i64, Option<String>, Option<Vec<u8>>);
 
 /// Returns all rows as `SQLite` alone reads them, in any format.
