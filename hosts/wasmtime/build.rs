@@ -1,6 +1,5 @@
-//! Finds the component that the library carries inside: what
-//! `SHARED_CONTEXT_COMPONENT` names, or what `cargo xtask build` left in the
-//! target folder.
+//! Finds the component to embed in the library: the file that `SHARED_CONTEXT_COMPONENT`
+//! names, or the output of `cargo xtask build` in the target folder.
 
 use std::{
     env,

@@ -1,9 +1,8 @@
-//! When which session has something that expires.
+//! A schedule of sessions in which something expires.
 //!
-//! One instant a session: the earliest that anyone named. An instant that turns
-//! out to be too early costs one look at the session; so nothing ever has to be
-//! taken back. Not here: what is done when an instant has come (`timer`).
-//! Invariant: a session in which nothing expires takes no memory.
+//! It holds one instant per session: the earliest that was set. An instant that is too
+//! early costs one check of the session, so an alarm is never withdrawn. The action at that
+//! instant is in `timer`. Invariant: a session in which nothing expires takes no memory.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -13,68 +12,69 @@ use std::{
 use shared_context_core::time::Timestamp;
 use tokio::sync::Notify;
 
-/// The instants at which sessions are to be woken.
+/// The instants at which sessions are due.
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
-    set: Mutex<Set>,
-    sooner: Notify,
+    schedule: Mutex<Schedule>,
+    earlier: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Set {
+struct Schedule {
     in_order: BTreeSet<(Timestamp, Arc<str>)>,
-    of: HashMap<Arc<str>, Timestamp>,
+    by_scope: HashMap<Arc<str>, Timestamp>,
 }
 
 impl Alarm {
-    /// Has `scope` woken at `at`, or sooner when that was wanted before.
+    /// Schedules `scope` for `at`, unless it is due earlier already.
     pub(crate) fn set(&self, scope: &str, at: Timestamp) {
-        let mut set = self.locked();
-        let known = set.of.get_key_value(scope).map(|(scope, at)| (*at, Arc::clone(scope)));
+        let mut schedule = self.locked();
+        let known =
+            schedule.by_scope.get_key_value(scope).map(|(scope, at)| (*at, Arc::clone(scope)));
         let scope = match known {
             Some((before, _)) if before <= at => return,
             Some(known) => {
-                set.in_order.remove(&known);
+                schedule.in_order.remove(&known);
                 known.1
             }
             None => scope.into(),
         };
-        set.of.insert(Arc::clone(&scope), at);
-        set.in_order.insert((at, scope));
-        let is_first = set.in_order.first().is_some_and(|(first, _)| *first == at);
-        drop(set);
+        schedule.by_scope.insert(Arc::clone(&scope), at);
+        schedule.in_order.insert((at, scope));
+        let is_first = schedule.in_order.first().is_some_and(|(first, _)| *first == at);
+        drop(schedule);
         if is_first {
-            self.sooner.notify_one();
+            self.earlier.notify_one();
         }
     }
 
-    /// Takes out at most `limit` scopes whose instant has come at `now`.
+    /// Removes and returns at most `limit` scopes that are due at `now`.
     pub(crate) fn take_due(&self, now: Timestamp, limit: usize) -> Vec<Arc<str>> {
-        let mut set = self.locked();
+        let mut schedule = self.locked();
         let mut due = Vec::new();
         while due.len() < limit
-            && set.in_order.first().is_some_and(|(at, _)| *at <= now)
-            && let Some((_, scope)) = set.in_order.pop_first()
+            && schedule.in_order.first().is_some_and(|(at, _)| *at <= now)
+            && let Some((_, scope)) = schedule.in_order.pop_first()
         {
-            set.of.remove(&scope);
+            schedule.by_scope.remove(&scope);
             due.push(scope);
         }
         due
     }
 
-    /// Returns the next instant.
+    /// Returns the earliest instant.
     pub(crate) fn next(&self) -> Option<Timestamp> {
         self.locked().in_order.first().map(|(at, _)| *at)
     }
 
-    /// Ends when an instant was set before all others, now or since this was
-    /// last waited for.
-    pub(crate) async fn sooner(&self) {
-        self.sooner.notified().await;
+    /// Waits until an instant is set that is earlier than all others. Also returns if that
+    /// happened since the last wait.
+    pub(crate) async fn earlier(&self) {
+        self.earlier.notified().await;
     }
 
-    fn locked(&self) -> MutexGuard<'_, Set> {
-        self.set.lock().unwrap_or_else(PoisonError::into_inner)
+    fn locked(&self) -> MutexGuard<'_, Schedule> {
+        self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -97,11 +97,11 @@ mod tests {
         assert_eq!(due(&alarm, 20, 2), ["a", "b"]);
         assert_eq!(due(&alarm, 20, 2), ["d"]);
         assert_eq!(due(&alarm, u64::MAX, 2), ["c"]);
-        assert!(alarm.locked().of.is_empty() && alarm.next().is_none());
+        assert!(alarm.locked().by_scope.is_empty() && alarm.next().is_none());
     }
 
     #[test]
-    fn the_earliest_instant_of_a_scope_counts_and_is_the_only_one_kept() {
+    fn only_the_earliest_instant_of_a_scope_is_kept() {
         let alarm = Alarm::default();
         for at in [20, 30, 10, 15] {
             alarm.set("a", Timestamp(at));
@@ -113,17 +113,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_hears_of_a_sooner_instant_only() {
+    async fn a_wait_ends_for_an_earlier_instant_only() {
         use std::time::Duration;
 
         use tokio::time::timeout;
 
         let alarm = Alarm::default();
         alarm.set("a", Timestamp(20));
-        alarm.sooner().await;
+        alarm.earlier().await;
         alarm.set("b", Timestamp(30));
-        timeout(Duration::from_millis(1), alarm.sooner()).await.unwrap_err();
+        timeout(Duration::from_millis(1), alarm.earlier()).await.unwrap_err();
         alarm.set("b", Timestamp(10));
-        alarm.sooner().await;
+        alarm.earlier().await;
     }
 }

@@ -1,6 +1,5 @@
-//! The contract in `wit/` as Rust, generated: the component's exports as
-//! functions to call, its imports as traits, which [`State`](crate::State)
-//! implements.
+//! Rust bindings generated from the contract in `wit/`. The component's exports are
+//! functions; its imports are traits, which [`State`](crate::State) implements.
 
 #![expect(missing_docs, reason = "generated; what is documented is documented in wit/")]
 

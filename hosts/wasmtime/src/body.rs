@@ -1,7 +1,7 @@
-//! Bodies of answers: whole, or as they come.
+//! Response bodies: complete, or a live stream.
 //!
-//! Invariant: a stream is asked for its next piece only when the connection has
-//! room for it, and one piece at a time.
+//! Invariant: a stream produces one piece at a time, and only when the connection has room
+//! for it.
 
 use std::{
     convert::Infallible,
@@ -15,22 +15,25 @@ use http_body_util::Full;
 use hyper::body::{Body, Frame, SizeHint};
 use shared_context_wire::http::{self, Watch};
 
-use crate::{onlooker::Onlooker, server::Seated};
+use crate::{onlooker::ThrottledReader, server::ConnectionEngine};
 
-/// The body of an answer.
-pub(crate) enum Answer {
+/// A response body.
+pub(crate) enum ResponseBody {
     Whole(Full<Bytes>),
-    Live(Onlooker<Seated>, Next),
-    /// A stream that is at its end.
-    Over,
+    Live(ThrottledReader<ConnectionEngine>, Next),
+    /// A stream that has ended.
+    Ended,
 }
 
-/// The stream on its way to its next piece.
+/// The future of a stream's next piece.
 type Next = Pin<Box<dyn Future<Output = (Box<Watch>, Option<Bytes>)> + Send>>;
 
-impl Answer {
-    /// `body`, asked for by way of `engine`.
-    pub(crate) fn new(body: http::Body, engine: impl FnOnce() -> Onlooker<Seated>) -> Self {
+impl ResponseBody {
+    /// Creates the response body for `body`. A live stream reads through `engine`.
+    pub(crate) fn new(
+        body: http::Body,
+        engine: impl FnOnce() -> ThrottledReader<ConnectionEngine>,
+    ) -> Self {
         match body {
             http::Body::Whole(bytes) => Self::Whole(Full::new(bytes)),
             http::Body::Live(watch) => {
@@ -38,13 +41,13 @@ impl Answer {
                 let next = next(&engine, watch);
                 Self::Live(engine, next)
             }
-            // The interface is told that there are none here.
-            http::Body::Socket(_) => Self::Over,
+            // Not reached: the wire is configured without sockets on this host.
+            http::Body::Socket(_) => Self::Ended,
         }
     }
 }
 
-fn next(engine: &Onlooker<Seated>, mut watch: Box<Watch>) -> Next {
+fn next(engine: &ThrottledReader<ConnectionEngine>, mut watch: Box<Watch>) -> Next {
     let engine = engine.clone();
     Box::pin(async move {
         let piece = watch.next(&engine).await;
@@ -52,7 +55,7 @@ fn next(engine: &Onlooker<Seated>, mut watch: Box<Watch>) -> Next {
     })
 }
 
-impl Body for Answer {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -63,16 +66,16 @@ impl Body for Answer {
         let this = &mut *self;
         match this {
             Self::Whole(body) => Pin::new(body).poll_frame(context),
-            Self::Live(engine, coming) => {
-                let (watch, piece) = std::task::ready!(coming.as_mut().poll(context));
+            Self::Live(engine, next_piece) => {
+                let (watch, piece) = std::task::ready!(next_piece.as_mut().poll(context));
                 let frame = piece.map(|it| Ok(Frame::data(it)));
                 *this = match frame {
                     Some(_) => Self::Live(engine.clone(), next(engine, watch)),
-                    None => Self::Over,
+                    None => Self::Ended,
                 };
                 Poll::Ready(frame)
             }
-            Self::Over => Poll::Ready(None),
+            Self::Ended => Poll::Ready(None),
         }
     }
 
@@ -80,7 +83,7 @@ impl Body for Answer {
         match self {
             Self::Whole(body) => body.is_end_stream(),
             Self::Live(..) => false,
-            Self::Over => true,
+            Self::Ended => true,
         }
     }
 
@@ -88,7 +91,7 @@ impl Body for Answer {
         match self {
             Self::Whole(body) => body.size_hint(),
             Self::Live(..) => SizeHint::default(),
-            Self::Over => SizeHint::with_exact(0),
+            Self::Ended => SizeHint::with_exact(0),
         }
     }
 }

@@ -1,15 +1,15 @@
-//! The system's clock as the core's port.
+//! The system clock as the core's port.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use shared_context_core::{port::Clock, time::Timestamp};
 
-/// The time as the operating system tells it. It may step back.
+/// The operating system's clock. It may step back.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    /// Now; a clock set to before 1970 stands still at the epoch.
+    /// Returns the current time. A clock set to before 1970 stays at the epoch.
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))

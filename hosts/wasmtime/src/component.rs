@@ -1,9 +1,9 @@
-//! The component under wasmtime: compiled once, a fresh instance for each
-//! request, limits on both.
+//! Runs the component under wasmtime: compiled once, with a fresh instance for each
+//! request.
 //!
-//! Not here: what it can reach (`host`), and the rules, which are inside it.
-//! Invariants: an instance that trapped answers no further call; no call takes
-//! longer or more memory than [`ComponentOptions`] say.
+//! The component's imports are in `host`; the rules are inside the component. Invariants:
+//! an instance that trapped serves no further call, and no call exceeds the time and memory
+//! of [`ComponentOptions`].
 
 use std::{fmt, sync::Arc, thread, time::Duration};
 
@@ -38,7 +38,7 @@ mod slots;
 #[cfg(test)]
 mod tests;
 
-/// The component, compiled. Clones share it.
+/// The compiled component. Clones share it.
 #[derive(Clone)]
 pub struct Component {
     inner: Arc<Inner>,
@@ -47,40 +47,40 @@ pub struct Component {
 struct Inner {
     engine: Engine,
     pre: InstancePre<State>,
-    /// Where the exports are; finding all of them costs more than one call.
+    /// The indices of all exports. Looking them up costs more than one call.
     exports: SharedContextIndices,
-    /// Where the export is that serves nearly every request.
+    /// The index of the export that serves nearly every request.
     invoke: ComponentExportIndex,
     options: ComponentOptions,
-    /// Room for instances.
+    /// Slots for instances.
     slots: Slots,
-    /// Room for those of them that compute for longer than a tick.
+    /// Slots for instances that compute for longer than a tick.
     processors: Slots,
 }
 
 /// The interface of the JSON tool.
 const TOOL: &str = "shared-context:core/tool@0.1.0";
-/// Of how many ticks of the ticker `time_max` is made, or of more.
-const TICKS: u32 = 20;
-/// The longest tick. What computes for longer gives its thread's other tasks away and
-/// takes turns with other sessions: requests that stay below it stand before those of
-/// others.
+/// The minimum number of ticks in `time_max`.
+const TICKS_MIN: u32 = 20;
+/// The longest tick. A request that computes for longer yields its thread's other tasks to
+/// another thread, and takes turns with other sessions. Requests below it go first.
 const TICK_MAX: Duration = Duration::from_millis(2);
-/// How long a thread of a runtime sleeps, that another can take over its tasks.
-const GIVE_WAY: Duration = Duration::from_micros(200);
+/// How long a runtime thread sleeps so that another thread can take over its tasks.
+const YIELD_PAUSE: Duration = Duration::from_micros(200);
 
 impl Component {
-    /// Returns the component that this library carries, as any component host can run it.
+    /// Returns the bytes of the embedded component. Any component host can run it.
     pub fn bytes() -> &'static [u8] {
         COMPONENT
     }
 
-    /// Compiles the component that `options` name, or loads it from the cache.
+    /// Compiles the component in `options`, or loads it from the cache.
     ///
     /// # Errors
     ///
-    /// The machine does not have what wasmtime needs, such as address space; the
-    /// component is none, wants what it is not given, or lacks what is asked of it.
+    /// The machine lacks something that wasmtime needs, such as address space. The
+    /// component is invalid, has an import that the host does not provide, or lacks a
+    /// required export.
     pub fn new(options: &ComponentOptions) -> Result<Self, StartError> {
         let started = |it: wasmtime::Error| {
             StartError::new(format!("cannot start the component under wasmtime: {it:#}"))
@@ -97,7 +97,7 @@ impl Component {
             .and_then(|tool| component.get_export_index(Some(&tool), "invoke"))
             .ok_or_else(|| StartError::new(format!("the component does not export {TOOL}")))?;
         let instances = usize::try_from(options.instances_max.max(1)).unwrap_or(usize::MAX);
-        // One is left to those who take microseconds.
+        // One processor is left to short requests.
         let processors = thread::available_parallelism().map_or(1, Into::into);
         let processors = processors.saturating_sub(1).max(1);
         let inner = Inner {
@@ -109,16 +109,16 @@ impl Component {
             processors: Slots::new(processors, processors),
             engine,
         };
-        tick(inner.engine.weak(), pace(options), inner.slots.clone())?;
+        tick(inner.engine.weak(), tick_length(options), inner.slots.clone())?;
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Performs one request of the JSON tool on `scope` (`session/{id}`), in a
-    /// fresh instance.
+    /// Performs one request of the JSON tool on `scope` (`session/{id}`), in a fresh
+    /// instance.
     ///
     /// # Errors
     ///
-    /// What the tool answers; `INTERNAL` when the component was stopped.
+    /// The tool's errors; `INTERNAL` if the component was stopped.
     pub fn invoke(
         &self,
         host: &Host,
@@ -126,25 +126,24 @@ impl Component {
         caller: &Caller,
         request: &[u8],
     ) -> Result<Reply, Failure> {
-        self.instance_of(scope, host)?.invoke(scope, caller, request)
+        self.instance_for(scope, host)?.invoke(scope, caller, request)
     }
 
-    /// Removes what has expired in `scope`, in a fresh instance, and tells when
-    /// the next of its entries expires, or earlier, in milliseconds since the
-    /// epoch.
+    /// Removes the expired entries of `scope`, in a fresh instance. Returns the time of the
+    /// next expiry, or an earlier one, in milliseconds since the epoch.
     ///
     /// # Errors
     ///
-    /// What the tool answers; `INTERNAL` when the component was stopped.
+    /// The tool's errors; `INTERNAL` if the component was stopped.
     pub fn wake(&self, host: &Host, scope: &str) -> Result<Option<u64>, Failure> {
-        self.instance_of(scope, host)?.wake(scope)
+        self.instance_for(scope, host)?.wake(scope)
     }
 
     /// Calls a function of the typed interfaces, in a fresh instance.
     ///
     /// # Errors
     ///
-    /// What the function answers; `INTERNAL` when the component was stopped.
+    /// The function's errors; `INTERNAL` if the component was stopped.
     pub fn call<T>(
         &self,
         host: &Host,
@@ -153,28 +152,28 @@ impl Component {
         self.instance(host)?.call(call)
     }
 
-    /// Makes an instance, to be used for more than one request where isolation
-    /// between them is not needed. Waits while there are as many as there may be.
+    /// Creates an instance for several requests that need no isolation from each other.
+    /// Blocks while the maximum number of instances is in use.
     ///
     /// # Errors
     ///
-    /// `INTERNAL`: there is no memory for it, or it failed as it began.
+    /// `INTERNAL`: there is no memory for it, or it failed to start.
     pub fn instance(&self, host: &Host) -> Result<Instance, Failure> {
         self.instance_in(self.inner.slots.take(None), host)
     }
 
-    /// As [`Component::instance`], for a request about `scope`.
-    fn instance_of(&self, scope: &str, host: &Host) -> Result<Instance, Failure> {
+    /// Creates an instance as [`Component::instance`] does, for a request about `scope`.
+    fn instance_for(&self, scope: &str, host: &Host) -> Result<Instance, Failure> {
         self.instance_in(self.inner.slots.take(Some(scope.into())), host)
     }
 
-    /// Waits for room for an instance, for a request about `scope`, without keeping the
+    /// Waits for an instance slot, for a request about `scope`, without blocking the
     /// thread.
-    pub(crate) async fn room(&self, scope: &str) -> Slot {
+    pub(crate) async fn wait_for_slot(&self, scope: &str) -> Slot {
         self.inner.slots.wait(Some(scope.into())).await
     }
 
-    /// As [`Component::instance`], where there is room.
+    /// Creates an instance in `slot`.
     pub(crate) fn instance_in(&self, slot: Slot, host: &Host) -> Result<Instance, Failure> {
         let options = &self.inner.options;
         let limits = StoreLimitsBuilder::new()
@@ -185,10 +184,10 @@ impl Component {
             .build();
         let mut store = Store::new(&self.inner.engine, State::new(host.clone(), limits));
         store.limiter(|it| &mut it.limits);
-        // More than its memory holds is the same bytes handed over many times.
+        // More bytes than fit into its memory are the same bytes passed repeatedly.
         store.set_hostcall_fuel(options.memory_bytes_max);
         let (time_max, host_time_max) = (options.time_max, options.host_time_max);
-        let (tick, processors) = (pace(options), self.inner.processors.clone());
+        let (tick, processors) = (tick_length(options), self.inner.processors.clone());
         let holder = slot.holder().clone();
         store.epoch_deadline_callback(move |mut store: StoreContextMut<'_, State>| {
             let State { meter, processor, .. } = store.data_mut();
@@ -196,7 +195,7 @@ impl Component {
                 return Ok(UpdateDeadline::Interrupt);
             }
             if meter.elapsed() >= tick {
-                give_way(|| {
+                yield_thread(|| {
                     processor.take_if(|it| it.is_wanted_by_another());
                     processor.get_or_insert_with(|| processors.take(holder.clone()));
                 });
@@ -209,25 +208,24 @@ impl Component {
     }
 }
 
-/// What a function of the typed interfaces answers, under wasmtime: the outer
-/// error is a trap.
+/// The result of a typed function under wasmtime. The outer error is a trap.
 pub type Called<T> = wasmtime::Result<Result<T, types::Error>>;
 
-/// One instance of the component. After an `INTERNAL` error it is of no use.
+/// One instance of the component. It is unusable after an `INTERNAL` error.
 pub struct Instance {
     guest: component::Instance,
     store: Store<State>,
     inner: Arc<Inner>,
-    /// Dropped last: only then is there room for another.
+    /// Dropped last: the slot is free only when the instance is gone.
     _slot: Slot,
 }
 
 impl Instance {
-    /// As [`Component::invoke`], in this instance.
+    /// Does what [`Component::invoke`] does, in this instance.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`Component::invoke`].
     pub fn invoke(
         &mut self,
         scope: &str,
@@ -250,11 +248,11 @@ impl Instance {
         Ok(Reply { revision, body, effect, next_expiry_ms })
     }
 
-    /// As [`Component::wake`], in this instance.
+    /// Does what [`Component::wake`] does, in this instance.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`Component::wake`].
     pub fn wake(&mut self, scope: &str) -> Result<Option<u64>, Failure> {
         let inner = Arc::clone(&self.inner);
         self.run(Some(scope), |instance, store| {
@@ -263,11 +261,11 @@ impl Instance {
         })
     }
 
-    /// As [`Component::call`], in this instance.
+    /// Does what [`Component::call`] does, in this instance.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`Component::call`].
     pub fn call<T>(
         &mut self,
         call: impl FnOnce(&SharedContext, &mut Store<State>) -> Called<T>,
@@ -276,8 +274,8 @@ impl Instance {
         self.run(None, |instance, store| call(&inner.exports.load(&mut *store, instance)?, store))
     }
 
-    /// Runs the component on the bucket called `scope`, or on the first that it opens,
-    /// within its limits.
+    /// Calls the component within its limits. It may open only the bucket `scope`, or, if
+    /// that is `None`, the first bucket it opens.
     fn run<T>(
         &mut self,
         scope: Option<&str>,
@@ -294,14 +292,14 @@ impl Instance {
     }
 }
 
-/// What `tool.invoke` takes and gives; checked against the component when it is
+/// The parameters and results of `tool.invoke`, checked against the component when it is
 /// looked up.
 type InvokeArguments<'a> = (&'a str, &'a types::Caller, &'a [u8]);
 type InvokeResults = (Result<tool::Reply, types::Error>,);
 
-/// Returns the failure of a request whose instance was stopped.
+/// Logs the reason and returns the failure of a request whose instance was stopped.
 fn stopped(error: &wasmtime::Error, has_committed: bool) -> Failure {
-    // Where it panicked is worth knowing; where a limit was reached is not.
+    // The location of a panic is useful; that of an exceeded limit is not.
     let has_panicked = error.downcast_ref() == Some(&Trap::UnreachableCodeReached);
     let reason = if has_panicked { format!("{error:#}") } else { error.root_cause().to_string() };
     if let Some(suppressed) = failures::admit(&reason) {
@@ -321,21 +319,21 @@ fn stopped(error: &wasmtime::Error, has_committed: bool) -> Failure {
     )
 }
 
-/// Returns how often an instance is looked at.
-fn pace(options: &ComponentOptions) -> Duration {
-    (options.time_max / TICKS).min(TICK_MAX)
+/// Returns the interval at which instances are checked.
+fn tick_length(options: &ComponentOptions) -> Duration {
+    (options.time_max / TICKS_MIN).min(TICK_MAX)
 }
 
-/// Lets another thread of the runtime take over the tasks that wait for this one,
-/// for as long as the component goes on here, and does `work`, which may wait.
-fn give_way(work: impl FnOnce()) {
-    // Elsewhere nobody waits for this thread.
+/// Lets another runtime thread take over the tasks that wait for this one while the
+/// component continues here. Then does `work`, which may block.
+fn yield_thread(work: impl FnOnce()) {
+    // Outside a multi-threaded runtime no task waits for this thread.
     let is_shared = |it: Handle| it.runtime_flavor() == RuntimeFlavor::MultiThread;
     if !Handle::try_current().is_ok_and(is_shared) {
         return work();
     }
     tokio::task::block_in_place(|| {
-        thread::sleep(GIVE_WAY);
+        thread::sleep(YIELD_PAUSE);
         work();
     });
 }

@@ -1,10 +1,9 @@
-//! Storage whose commits are queued, not awaited: what the component gets while
-//! it serves the server.
+//! Storage that queues commits instead of waiting for them, for requests of the server.
 //!
-//! A commit answers at once as if it had succeeded, so that the instance is free
-//! again while the disk works. Whoever made the attempt holds back all that the
-//! component said, its reply and its audit records, until the outcome is known;
-//! that is how the promise of [`Bucket::commit`] is kept. Not here: that wait.
+//! A commit returns at once as if it had succeeded, so that the instance is free while the
+//! disk works. The caller of an attempt holds back all its effects, the reply and the audit
+//! records, until the outcome is known. That keeps the promise of [`Bucket::commit`]. The
+//! wait is in `engine`.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,39 +18,39 @@ use crate::{
     log::{AuditLog, AuditRecord},
 };
 
-/// The storage and the log of one attempt at one request. Clones share it.
+/// Storage and log for one attempt at one request. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Attempt {
     kv: SqliteKv,
-    /// Whether it may commit; a reader that wants to has to take its turn.
+    /// False for a read. If it commits after all, it is repeated with the write lock.
     may_commit: bool,
-    said: Arc<Mutex<Said>>,
+    effects: Arc<Mutex<Effects>>,
 }
 
-/// What the component did in an attempt.
+/// The effects of an attempt.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
-    /// The outcome of its commit, when there is one; a second follows where the first
-    /// was in doubt and the commit was made all the same.
+pub(crate) struct Effects {
+    /// The outcome of its commit, if it made one. A second outcome follows if the first was
+    /// in doubt and the commit is found to be made.
     pub(crate) commit: Option<mpsc::UnboundedReceiver<Result<Revision, CommitError>>>,
     /// The audit records of that commit.
     pub(crate) records: Vec<AuditRecord>,
-    /// Whether it wanted to commit and was not let.
-    pub(crate) wants_turn: bool,
+    /// True if it tried to commit without the write lock.
+    pub(crate) needs_write_lock: bool,
 }
 
 impl Attempt {
     pub(crate) fn new(kv: SqliteKv, may_commit: bool) -> Self {
-        Self { kv, may_commit, said: Arc::default() }
+        Self { kv, may_commit, effects: Arc::default() }
     }
 
-    /// Takes out what was said so far.
-    pub(crate) fn take(&self) -> Said {
-        std::mem::take(&mut *self.said())
+    /// Takes out the effects so far.
+    pub(crate) fn take(&self) -> Effects {
+        std::mem::take(&mut *self.effects())
     }
 
-    fn said(&self) -> MutexGuard<'_, Said> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    fn effects(&self) -> MutexGuard<'_, Effects> {
+        self.effects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -64,13 +63,13 @@ impl Kv for Attempt {
 }
 
 impl AuditLog for Attempt {
-    /// Keeps `done`. An attempt is about one scope, as all that is told in it.
+    /// Holds back `done`. All records of an attempt are about its one scope.
     fn record(&self, _: ScopeKind, _: &str, done: &AuditRecord) {
-        self.said().records.push(done.clone());
+        self.effects().records.push(done.clone());
     }
 }
 
-/// A bucket that reads as [`SqliteBucket`] and commits as this file says.
+/// A bucket that reads like [`SqliteBucket`] and queues its commit.
 #[derive(Debug)]
 pub(crate) struct DeferredBucket {
     bucket: SqliteBucket,
@@ -96,17 +95,17 @@ impl Bucket for DeferredBucket {
         changes: Vec<Change>,
     ) -> Result<Revision, CommitError> {
         self.bucket.spend();
-        let refused = |why: &str| Err(CommitError::Unchanged(KvError(why.to_owned())));
-        let mut said = self.attempt.said();
+        let rejected = |why: &str| Err(CommitError::Unchanged(KvError(why.to_owned())));
+        let mut effects = self.attempt.effects();
         if !self.attempt.may_commit {
-            said.wants_turn = true;
-            return refused("a reader wants to commit");
+            effects.needs_write_lock = true;
+            return rejected("a reader wants to commit");
         }
-        if said.commit.is_some() {
-            return refused("a second commit in one request");
+        if effects.commit.is_some() {
+            return rejected("a second commit in one request");
         }
         let (done, outcome) = mpsc::unbounded_channel();
-        said.commit = Some(outcome);
+        effects.commit = Some(outcome);
         let done = move |it| drop(done.send(it));
         self.attempt.kv.submit(self.bucket.name(), expected, changes, done);
         Ok(expected.next())

@@ -1,22 +1,22 @@
-//! The server's engine: requests in, answers out when they are durable, and word
-//! of changes to those who wait for one.
+//! The server's engine: performs requests, replies when their changes are durable, and
+//! notifies those who wait for a change.
 //!
-//! Not here: HTTP, and the rules, which are in the component. Invariants:
+//! HTTP is in `server`; the rules are in the component. Invariants:
 //!
-//! - A reply that tells of a change, and its audit record, come out when the
-//!   change is on the disk. Meanwhile neither a thread nor an instance waits.
-//! - The audit record of a change that happened comes out, whether or not the
-//!   caller still waits for the reply, and when that said that it is not known.
-//! - Changes of one bucket take turns; reads never wait for them.
-//! - Who waits for a change hears of it when it is on the disk, and takes up
+//! - The reply to a change, and its audit record, are released when the change is on the
+//!   disk. Neither a thread nor an instance waits meanwhile.
+//! - Every committed change is recorded in the audit log, even if the caller has left, or
+//!   was told that the outcome is in doubt.
+//! - Changes of one bucket are serialized; reads never wait for them.
+//! - A client that waits for a change is notified when the change is on the disk, and uses
 //!   neither a thread nor an instance meanwhile.
 //!
-//! The component runs on the thread that polls: it takes microseconds, and is
-//! stopped after [`ComponentOptions::time_max`](crate::ComponentOptions::time_max).
-//! Where it takes longer than 50 ms, another thread takes over what waits for this
-//! one; on a runtime of one thread nobody can, and in a `LocalSet` it must not run.
-//! Who finds no room for an instance waits without a thread. So does
-//! reading; a page that is not in memory makes that thread wait for the disk once.
+//! The component runs on the polling thread: it takes microseconds, and is stopped after
+//! [`ComponentOptions::time_max`](crate::ComponentOptions::time_max). If it takes longer
+//! than a tick (2 ms), another thread takes over the tasks that wait for this one. A runtime with
+//! one thread cannot do that, and in a `LocalSet` the engine must not run. Waiting for an
+//! instance blocks no thread. Reads run on the polling thread too; a page that is not in
+//! memory blocks it for one disk access.
 
 use std::{
     fmt,
@@ -36,31 +36,31 @@ use tokio::{sync::Semaphore, time::timeout};
 use crate::{
     Caller, Component, Failure, Host, Instance, Reply, SqliteKv,
     alarm::Alarm,
-    deferred::{Attempt, Said},
+    deferred::{Attempt, Effects},
     failures,
-    hub::Hub,
+    hub::Notifier,
     log::{AuditLog, AuditRecord},
     onlooker,
-    turn::Turns,
+    write_lock::WriteLocks,
 };
 
 #[cfg(test)]
 mod tests;
 mod timer;
 
-/// How many bytes of changes may wait for the disk at one time; who comes later waits
-/// before it is looked at. The room that a body took while it arrived does not bound
-/// them: it is given back when the client leaves, and the change goes on.
+/// The limit on the bytes of changes under way; later changes wait before they are looked
+/// at. The memory limit of request bodies does not cover them: it is released when the
+/// client leaves, while the change goes on.
 const CHANGES_BYTES_MAX: u32 = 64 << 20;
-/// What a change takes of those at least, for what the rules write beside its request:
-/// so that there are no more than 1024.
+/// The minimum share of a change, for the rows it writes besides its request. It limits the
+/// changes under way to 1024.
 const CHANGE_BYTES_MIN: u32 = 64 << 10;
 const _: () = assert!((CHANGES_BYTES_MAX / CHANGE_BYTES_MIN) as usize <= crate::sqlite::QUEUE_MAX);
-/// How often a request is looked at anew because another commit came first. Only
-/// a writer outside of this engine can be the cause.
+/// How many times a change is retried because another commit came first. Only a writer
+/// outside this engine can cause that.
 const ATTEMPTS_MAX: u32 = 16;
 
-/// Performs requests of the JSON tool over [`SqliteKv`]. Clones share it.
+/// The engine that performs requests of the JSON tool over [`SqliteKv`]. Clones share it.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
@@ -71,17 +71,17 @@ struct Inner {
     kv: SqliteKv,
     clock: Arc<dyn Clock + Send + Sync>,
     log: Arc<dyn AuditLog + Send + Sync>,
-    turns: Arc<Turns>,
-    /// A permit for each byte of the changes under way.
+    write_locks: Arc<WriteLocks>,
+    /// One permit for each byte of the changes under way.
     changes: Arc<Semaphore>,
-    hub: Arc<Hub>,
-    onlookers: Arc<Semaphore>,
+    notifier: Arc<Notifier>,
+    read_permits: Arc<Semaphore>,
     alarm: Alarm,
     started: Instant,
 }
 
 impl Engine {
-    /// Creates an engine of these parts.
+    /// Creates an engine.
     pub fn new(
         component: Component,
         kv: SqliteKv,
@@ -95,30 +95,29 @@ impl Engine {
             kv,
             clock,
             log,
-            turns: Arc::default(),
+            write_locks: Arc::default(),
             changes,
-            hub: Arc::default(),
-            onlookers: onlooker::turns(),
+            notifier: Arc::default(),
+            read_permits: onlooker::read_permits(),
             alarm: Alarm::default(),
             started: Instant::now(),
         };
         Self { inner: Arc::new(inner) }
     }
 
-    /// Returns a permit for each stream that may read at one time.
-    pub(crate) fn onlookers(&self) -> Arc<Semaphore> {
-        Arc::clone(&self.inner.onlookers)
+    /// Returns one permit for each stream that may read at the same time.
+    pub(crate) fn read_permits(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.inner.read_permits)
     }
 
-    /// Ends all waits for changes; from now on nobody waits for one.
+    /// Ends all waits for changes, and makes all later ones end at once.
     pub fn end_waits(&self) {
-        self.inner.hub.stop();
+        self.inner.notifier.stop();
     }
 
-    /// Lets the changes under way finish, begins no further ones and closes the
-    /// storage.
+    /// Finishes the changes under way, rejects further ones and closes the storage.
     pub async fn close(&self) {
-        // With every permit in hand no change is under way.
+        // When all permits are taken, no change is under way.
         let all = self.inner.changes.acquire_many(CHANGES_BYTES_MAX).await;
         self.inner.changes.close();
         drop(all);
@@ -128,20 +127,20 @@ impl Engine {
 }
 
 impl shared_context_wire::Engine for Engine {
-    /// Dropping the future leaves a change that has begun to itself: it finishes,
-    /// and is recorded.
+    /// Performs a request. A change that has begun is finished and recorded even if the
+    /// future is dropped.
     async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
         let inner = &self.inner;
         if !shared_context_codec::may_change(request) {
             let ask = |mut it: Instance| it.invoke(scope, caller, request);
-            let (answer, said) = inner.attempt(scope, false, ask).await;
-            if !said.wants_turn {
+            let (answer, effects) = inner.attempt(scope, false, ask).await;
+            if !effects.needs_write_lock {
                 return answer;
             }
         }
         let (inner, owned) = (Arc::clone(inner), scope.to_owned());
         let (caller, request) = (caller.clone(), request.to_owned());
-        self.in_turn(scope, request.len(), async move {
+        self.with_write_lock(scope, request.len(), async move {
             let ask = |mut it: Instance| it.invoke(&owned, &caller, &request);
             let answer = inner.change(&owned, ask).await;
             if let Ok(Reply { next_expiry_ms: Some(at), .. }) = answer {
@@ -153,21 +152,21 @@ impl shared_context_wire::Engine for Engine {
     }
 
     async fn position(&self, scope: &str) -> u64 {
-        // If storage cannot tell, whoever reads next is told why.
+        // If storage fails here, the next read returns the error.
         self.inner.kv.open(scope).map_or(0, |bucket| bucket.revision().0)
     }
 
     async fn wait_for_change(&self, scope: &str, seen: u64, at_most: Duration) -> Woken {
-        let hub = &self.inner.hub;
-        let listener = hub.listen(scope);
-        let told = listener.told();
-        // Looked at after listening began: a change is seen or heard of.
-        let woken = if hub.is_stopping() || self.inner.has_changed(scope, seen) {
+        let notifier = &self.inner.notifier;
+        let listener = notifier.listen(scope);
+        let notified = listener.notified();
+        // Checked after subscribing, so no change is missed in between.
+        let woken = if notifier.is_stopping() || self.inner.has_changed(scope, seen) {
             Woken::Changed
         } else {
-            timeout(at_most, told).await.map_or(Woken::TimeUp, |()| Woken::Changed)
+            timeout(at_most, notified).await.map_or(Woken::TimeUp, |()| Woken::Changed)
         };
-        if hub.is_stopping() { Woken::Stopping } else { woken }
+        if notifier.is_stopping() { Woken::Stopping } else { woken }
     }
 
     async fn ids(
@@ -197,36 +196,35 @@ impl shared_context_wire::Engine for Engine {
 }
 
 impl Engine {
-    /// Removes what has expired in `scope`; the next instant at which something
-    /// expires.
+    /// Removes the expired entries of `scope`. Returns the time of the next expiry.
     async fn wake(&self, scope: &str) -> Result<Option<u64>, Failure> {
         let (inner, owned) = (Arc::clone(&self.inner), scope.to_owned());
         let ask = move |mut it: Instance| it.wake(&owned);
-        let (answer, said) = inner.attempt(scope, false, &ask).await;
-        if !said.wants_turn {
+        let (answer, effects) = inner.attempt(scope, false, &ask).await;
+        if !effects.needs_write_lock {
             return answer;
         }
         let (inner, owned) = (Arc::clone(&self.inner), scope.to_owned());
-        self.in_turn(scope, 0, async move { inner.change(&owned, ask).await }).await
+        self.with_write_lock(scope, 0, async move { inner.change(&owned, ask).await }).await
     }
 
-    /// Does `work`, which may change `scope` as a request of `bytes` says, when its turn
-    /// has come.
-    async fn in_turn<T: Send + 'static>(
+    /// Runs `work`, which may change `scope`, with the write lock of `scope`. `bytes` is
+    /// the size of the request.
+    async fn with_write_lock<T: Send + 'static>(
         &self,
         scope: &str,
         bytes: usize,
         work: impl Future<Output = Result<T, Failure>> + Send + 'static,
     ) -> Result<T, Failure> {
-        let turn = self.inner.turns.take(scope).await;
+        let lock = self.inner.write_locks.lock(scope).await;
         let changes = Arc::clone(&self.inner.changes);
         let Ok(permit) = changes.acquire_many_owned(share(bytes)).await else {
             return Err(stopping());
         };
-        // A task of its own: who hangs up must not stop what a commit started.
+        // A separate task: a client that disconnects must not stop a change under way.
         let change = tokio::spawn(async move {
             let answer = work.await;
-            drop((turn, permit));
+            drop((lock, permit));
             answer
         });
         let stopped = |_| in_doubt(KvError("the task was stopped".to_owned()));
@@ -235,32 +233,33 @@ impl Engine {
 }
 
 impl Inner {
-    /// Lets the component look at what it is asked, as soon as there is room for it.
+    /// Runs one attempt in a new instance, as soon as there is a slot. Returns its answer
+    /// and its effects.
     async fn attempt<T>(
         &self,
         scope: &str,
         may_commit: bool,
         ask: impl FnOnce(Instance) -> Result<T, Failure>,
-    ) -> (Result<T, Failure>, Said) {
-        let room = self.component.room(scope).await;
+    ) -> (Result<T, Failure>, Effects) {
+        let slot = self.component.wait_for_slot(scope).await;
         let attempt = Arc::new(Attempt::new(self.kv.clone(), may_commit));
         let host = Host::of(attempt.clone(), Arc::clone(&self.clock), attempt.clone());
-        let answer = self.component.instance_in(room, &host).and_then(ask);
+        let answer = self.component.instance_in(slot, &host).and_then(ask);
         (answer, attempt.take())
     }
 
-    /// Asks what may change `scope`, to the end.
+    /// Performs a request that may change `scope`, and waits for its commit.
     async fn change<T>(
         self: &Arc<Self>,
         scope: &str,
         ask: impl Fn(Instance) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         for _ in 0..ATTEMPTS_MAX {
-            let (answer, said) = self.attempt(scope, true, &ask).await;
-            let Some(mut commit) = said.commit else { return answer };
+            let (answer, effects) = self.attempt(scope, true, &ask).await;
+            let Some(mut commit) = effects.commit else { return answer };
             match commit.recv().await {
                 Some(Ok(_)) => {
-                    self.tell(scope, &said.records);
+                    self.report_change(scope, &effects.records);
                     return answer;
                 }
                 Some(Err(CommitError::Conflict)) => {}
@@ -271,7 +270,7 @@ impl Inner {
                     let (inner, scope) = (Arc::clone(self), scope.to_owned());
                     tokio::spawn(async move {
                         if let Some(Ok(_)) = commit.recv().await {
-                            inner.tell(&scope, &said.records);
+                            inner.report_change(&scope, &effects.records);
                         }
                     });
                     return Err(in_doubt(error));
@@ -282,41 +281,40 @@ impl Inner {
         Err(Error::Overtaken.into())
     }
 
-    /// Returns whether `scope` may be further than `seen`: if storage cannot tell, whoever
-    /// reads next is told why.
+    /// Returns true if `scope` may have changed since revision `seen`. If storage fails,
+    /// the next read returns the error.
     fn has_changed(&self, scope: &str, seen: u64) -> bool {
         !self.kv.open(scope).is_ok_and(|bucket| bucket.revision().0 <= seen)
     }
 
-    /// Tells the log and those who wait for it of a change that was made.
-    fn tell(&self, scope: &str, records: &[AuditRecord]) {
+    /// Logs a committed change and notifies those who wait for it.
+    fn report_change(&self, scope: &str, records: &[AuditRecord]) {
         if let Some((kind, id)) = ScopeKind::split(scope) {
             for record in records {
                 self.log.record(kind, id, record);
             }
         }
-        self.hub.tell(scope);
+        self.notifier.notify(scope);
     }
 }
 
-/// Returns what a change that was asked for in `bytes` takes of [`CHANGES_BYTES_MAX`].
+/// Returns the share of [`CHANGES_BYTES_MAX`] for a request of `bytes`.
 fn share(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX).clamp(CHANGE_BYTES_MIN, CHANGES_BYTES_MAX)
 }
 
-/// Returns the answer when storage failed, which is the one that `answer` makes of it; why is
-/// for the log.
+/// Logs a storage error and returns its failure: `answer` without the reason.
 fn failed(error: KvError, answer: impl FnOnce(KvError) -> Error) -> Failure {
     failures::storage_failure(&error);
     answer(error).into()
 }
 
-/// Returns the answer when it is not known whether a change was made.
+/// Returns the failure of a change whose outcome is in doubt.
 fn in_doubt(error: KvError) -> Failure {
     failed(error, Error::InDoubt)
 }
 
-/// Returns the answer when a change was not begun.
+/// Returns the failure of a change that was not begun because the server stops.
 fn stopping() -> Failure {
     Failure::new(
         "STORAGE_UNAVAILABLE",

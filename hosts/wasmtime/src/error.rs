@@ -1,10 +1,10 @@
-//! Why something could not be started. What goes wrong with a single request is
-//! a [`Failure`](shared_context_codec::Failure), not this.
+//! Errors at start. The error of a single request is a
+//! [`Failure`](shared_context_codec::Failure).
 
 use std::{fmt, path::Path};
 
-/// Why the server, the storage or the component could not be started: what is
-/// wrong and what to do about it, for the person at the terminal.
+/// The reason that the server, the storage or the component could not be started, and what
+/// to do about it. Written for a person at the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartError {
     message: String,
@@ -17,8 +17,8 @@ impl StartError {
         Self { message: message.into(), next: None, is_folder_in_use: false }
     }
 
-    /// Creates the same, with what to do about it. A line of it that begins with two spaces is
-    /// a command to paste.
+    /// Adds what to do about the error. A line that begins with two spaces is a shell
+    /// command to paste.
     pub(crate) fn next(self, next: impl Into<String>) -> Self {
         Self { next: Some(next.into()), ..self }
     }
@@ -28,24 +28,25 @@ impl StartError {
         &self.message
     }
 
-    /// Returns what to do about it, when the message does not say. A line that begins with two
-    /// spaces is a command as a shell takes it.
+    /// Returns what to do about the error, if the message does not say it already. A line
+    /// that begins with two spaces is a shell command.
     pub fn next_step(&self) -> Option<&str> {
         self.next.as_deref()
     }
 
-    /// Another process uses the data folder.
+    /// Creates the error for a data folder that another process uses.
     pub(crate) fn folder_in_use(message: impl Into<String>) -> Self {
         Self { is_folder_in_use: true, ..Self::new(message) }
     }
 
-    /// Returns whether another process uses the data folder: its server can be asked
+    /// Returns true if another process uses the data folder. Its server can be called
     /// instead, as soon as it is up.
     pub fn is_folder_in_use(&self) -> bool {
         self.is_folder_in_use
     }
 
-    /// Something could not be done with the file or folder `path`.
+    /// Creates the error for a failed operation on the file or folder `path`. `doing` is a
+    /// verb, such as "open".
     pub(crate) fn file(doing: &str, path: &Path, error: &std::io::Error) -> Self {
         use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull};
         let warning = match error.kind() {

@@ -1,7 +1,7 @@
-//! What is logged of failures: of each cause a line now and then.
+//! Rate limits the logging of failures.
 //!
-//! Invariant: of a failure that repeats, one line in [`PAUSE`] is written, which says
-//! how many were not. A failing disk does not fill what is left of it with its log.
+//! Invariant: a repeating failure is logged once per [`PAUSE`], with the number of
+//! suppressed lines. A failing disk does not fill its remaining space with its own log.
 
 use std::{
     collections::HashMap,
@@ -11,9 +11,9 @@ use std::{
 
 use shared_context_core::port::KvError;
 
-/// How long no second line of one cause is written.
+/// The time between two lines of the same cause.
 const PAUSE: Duration = Duration::from_secs(10);
-/// How many causes are told apart at a time.
+/// How many causes are limited separately.
 const CAUSES_MAX: usize = 256;
 
 /// Logs why storage failed.
@@ -23,14 +23,14 @@ pub(crate) fn storage_failure(KvError(reason): &KvError) {
     }
 }
 
-/// Decides whether a line about a failure by this cause is written; if so, returns how
-/// many were not since the last one.
+/// Decides whether to log a failure with this cause. Returns the number of lines suppressed
+/// since the last one, or `None` to suppress this one too.
 pub(crate) fn admit(cause: &str) -> Option<u64> {
     static LIMITER: LazyLock<Mutex<Limiter>> = LazyLock::new(Mutex::default);
     LIMITER.lock().unwrap_or_else(PoisonError::into_inner).admit(cause, Instant::now())
 }
 
-/// When a line of each cause was last written, and how many were not since.
+/// The time of the last line of each cause, and the number of lines suppressed since.
 #[derive(Debug, Default)]
 struct Limiter(HashMap<String, (Instant, u64)>);
 
@@ -47,7 +47,7 @@ impl Limiter {
         if self.0.len() >= CAUSES_MAX {
             self.0.retain(|_, (written_at, _)| now.duration_since(*written_at) < PAUSE);
         }
-        // Beyond that many they count as one.
+        // Further causes share one limit.
         if self.0.len() >= CAUSES_MAX && !cause.is_empty() {
             return self.admit("", now);
         }
@@ -60,9 +60,9 @@ impl Limiter {
 mod tests {
     use super::*;
 
-    /// A failing disk logged a line for each request, 5,310 in four seconds.
+    /// A failing disk once logged a line for each request: 5,310 in four seconds.
     #[test]
-    fn of_one_cause_one_line_is_written_in_a_while() {
+    fn a_repeating_cause_is_logged_once_per_pause() {
         let (mut limiter, now) = (Limiter::default(), Instant::now());
         assert_eq!(limiter.admit("full", now), Some(0));
         for _ in 0..5_000 {
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn more_causes_than_are_told_apart_count_as_one() {
+    fn causes_beyond_the_limit_count_as_one() {
         let (mut limiter, now) = (Limiter::default(), Instant::now());
         let written = (0..5_000).filter(|it| limiter.admit(&format!("{it}"), now).is_some());
         assert_eq!(written.count(), CAUSES_MAX + 1);

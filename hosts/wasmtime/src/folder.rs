@@ -1,8 +1,7 @@
-//! The data folder: who uses it, its secrets, and where its server answers.
+//! The data folder: its lock, its secrets, and the address of its server.
 //!
-//! Not here: the database in it (`sqlite`). Invariants: everything in the folder
-//! that is read is written whole or not at all, and what is secret can be read
-//! by its owner only.
+//! The database in it is in `sqlite`. Invariants: every file that is read from the folder
+//! is written atomically, and secrets are readable by their owner only.
 
 use std::{
     env, fmt,
@@ -19,17 +18,17 @@ use crate::StartError;
 
 /// The database.
 pub const DATABASE_FILE: &str = "shared-context.db";
-/// What tells up to which commit the database is acknowledged.
+/// The high-water mark: the last acknowledged commit of the database.
 pub const MARK_FILE: &str = "shared-context.mark";
-/// Room that is set aside for deletions on a full disk. It holds nothing.
+/// Reserved disk space that is released for deletions on a full disk. It holds no data.
 pub const RESERVE_FILE: &str = "shared-context.reserve";
 /// The [`Secrets`].
 pub const SECRETS_FILE: &str = "keys.json";
 const LOCK_FILE: &str = "lock";
 const SERVER_FILE: &str = "server.json";
 
-/// Returns the data folder to use when none is named: what the environment variable
-/// `SHARED_CONTEXT_DATA` says, or the platform's place for a user's data.
+/// Returns the default data folder: the environment variable `SHARED_CONTEXT_DATA`, or the
+/// platform's folder for user data.
 ///
 /// # Errors
 ///
@@ -48,14 +47,14 @@ pub fn default_folder() -> Result<PathBuf, StartError> {
     }
 }
 
-/// The right to use a data folder, until it is dropped or its process ends.
+/// The exclusive lock on a data folder, held until it is dropped or the process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Creates the folder if need be, and takes it.
+    /// Creates the folder if it is missing, and locks it.
     pub(crate) fn take(folder: &Path) -> Result<Self, StartError> {
         let mut builder = DirBuilder::new();
         builder.recursive(true);
@@ -73,7 +72,7 @@ impl Lock {
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),
             Err(TryLockError::WouldBlock) => {
-                let who = match ServerFile::read(folder) {
+                let user = match ServerFile::read(folder) {
                     Some(server) => format!(
                         "the shared-context server at {} (process {})",
                         server.url, server.pid
@@ -81,7 +80,7 @@ impl Lock {
                     None => "another shared-context process".to_owned(),
                 };
                 Err(StartError::folder_in_use(format!(
-                    "{who} uses the data folder {}; use or stop that one, \
+                    "{user} uses the data folder {}; use or stop that one, \
                      or choose another data folder",
                     folder.display()
                 )))
@@ -95,15 +94,15 @@ impl Lock {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Secrets {
-    /// What credentials are signed with.
+    /// The secret that signs credentials.
     pub secret: String,
-    /// What proves the operator.
+    /// The key that authenticates the operator.
     pub admin_key: String,
 }
 
 impl Secrets {
-    /// Reads the secrets of the data folder; makes them when there are none.
-    /// Call it only while the folder is locked.
+    /// Reads the secrets of the data folder, or generates them if there are none. The
+    /// caller must hold the folder's lock.
     pub(crate) fn read_or_make(folder: &Path) -> Result<Self, StartError> {
         let path = folder.join(SECRETS_FILE);
         if let Some(secrets) = Self::read_file(&path)? {
@@ -114,12 +113,12 @@ impl Secrets {
         Ok(secrets)
     }
 
-    /// Reads the secrets of the data folder `folder`; `None` when no server was
-    /// ever started on it without secrets of its own.
+    /// Reads the secrets of `folder`. Returns `None` if no server has generated secrets
+    /// there yet.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, is damaged, or others may read it.
+    /// The file cannot be read, is damaged, or is readable by other users.
     pub fn read(folder: &Path) -> Result<Option<Self>, StartError> {
         Self::read_file(&folder.join(SECRETS_FILE))
     }
@@ -163,19 +162,19 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// Where the server of a data folder answers.
+/// The address of the server of a data folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerFile {
-    /// Its address, such as `http://127.0.0.1:8080`.
+    /// The URL, such as `http://127.0.0.1:8080`.
     pub url: String,
-    /// Its process.
+    /// The process id.
     pub pid: u32,
 }
 
 impl ServerFile {
-    /// Reads what the server of `folder` left there when it started; `None` when
-    /// there is nothing to read. A server that was killed leaves it behind: that
-    /// it is there does not mean that someone answers.
+    /// Reads the file that the server of `folder` wrote when it started. Returns `None` if
+    /// there is no valid one. A killed server leaves its file behind, so the file does not
+    /// prove that a server answers.
     pub fn read(folder: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(folder.join(SERVER_FILE)).ok()?).ok()
     }
@@ -185,12 +184,12 @@ impl ServerFile {
     }
 
     pub(crate) fn remove(folder: &Path) {
-        // It is only a hint: one that stays behind does no harm.
+        // The file is only a hint: a leftover does no harm.
         drop(fs::remove_file(folder.join(SERVER_FILE)));
     }
 }
 
-/// Writes `content` as JSON beside `name`, then renames it.
+/// Writes `content` as JSON to a temporary file, then renames it to `name`.
 fn write_whole(folder: &Path, name: &str, content: &impl Serialize) -> Result<(), StartError> {
     let path = folder.join(name);
     let unfinished = folder.join(format!("{name}.new"));
@@ -204,7 +203,8 @@ fn write_whole(folder: &Path, name: &str, content: &impl Serialize) -> Result<()
     write().map_err(|it| StartError::file("write", &path, &it))
 }
 
-/// Opens files for writing; those it creates are readable by their owner only.
+/// Returns options to open a file for writing. A file they create is readable by its owner
+/// only.
 pub(crate) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_made_once_and_are_long_and_differ() {
+    fn secrets_are_made_once_long_and_unique() {
         let folder = tempdir().unwrap();
         assert_eq!(Secrets::read(folder.path()), Ok(None));
         let secrets = Secrets::read_or_make(folder.path()).unwrap();
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_secrets_are_refused_and_kept() {
+    fn damaged_secrets_are_rejected_and_left_alone() {
         let folder = tempdir().unwrap();
         Secrets::read_or_make(folder.path()).unwrap();
         let path = folder.path().join(SECRETS_FILE);
@@ -260,7 +260,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn secrets_that_others_can_read_are_refused() {
+    fn secrets_that_others_can_read_are_rejected() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempdir().unwrap();
         Secrets::read_or_make(folder.path()).unwrap();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_file_that_is_not_whole_is_as_none() {
+    fn an_incomplete_server_file_counts_as_missing() {
         let folder = tempdir().unwrap();
         assert_eq!(ServerFile::read(folder.path()), None);
         fs::write(folder.path().join(SERVER_FILE), "{\"url\":").unwrap();
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_free_again_when_its_lock_is_dropped() {
+    fn dropping_the_lock_unlocks_the_folder() {
         let folder = tempdir().unwrap();
         let lock = Lock::take(folder.path()).unwrap();
         Lock::take(folder.path()).unwrap_err();

@@ -1,9 +1,10 @@
-//! What the component can reach: the storage, the clock, the log and the
-//! tokenizer of a host, as wasmtime hands them in.
+//! The component's imports: storage, clock, log and tokenizer of a host.
 //!
-//! Not here: limits on time and memory, and the component itself. Invariants:
-//! the text of a storage error goes to the log and to the component, never to a
-//! caller; a record that the component gives is passed on or the request fails.
+//! Limits on time and memory are in `component`. Invariants:
+//!
+//! - The text of a storage error goes to the log and to the component, never to a caller.
+//! - An audit record from the component is logged, unless it exceeds a limit or names
+//!   another scope; then the error is logged.
 
 use std::{
     fmt,
@@ -41,8 +42,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// Creates a host of these three, with exact token counts where the feature
-    /// `tokenizer` is on, as it is by default.
+    /// Creates a host. It counts tokens exactly if the feature `tokenizer` is on, as it is
+    /// by default.
     pub fn new<K>(
         kv: K,
         clock: impl Clock + Send + Sync + 'static,
@@ -66,7 +67,7 @@ impl Host {
         Self { kv, clock, log, tokenizer }
     }
 
-    /// Creates the same host with another tokenizer, such as none:
+    /// Replaces the tokenizer, for example with
     /// [`NoTokenizer`](shared_context_core::port::NoTokenizer).
     #[must_use]
     pub fn with_tokenizer(self, tokenizer: Arc<dyn Tokenizer + Send + Sync>) -> Self {
@@ -91,32 +92,31 @@ impl<K: Kv<Bucket: Send + 'static> + Send + Sync> AnyKv for K {
     }
 }
 
-/// What one instance of the component is given, and what it did with it.
+/// The host's state for one instance of the component.
 pub struct State {
     host: Host,
     buckets: ResourceTable,
     pub(crate) limits: StoreLimits,
     pub(crate) meter: Meter,
-    /// Its turn to compute, where it takes long.
+    /// The processor slot of a request that computes for long.
     pub(crate) processor: Option<Slot>,
-    /// The only bucket it may open: the one that its request is about.
+    /// The only bucket that the instance may open: the one its request is about.
     scope: Option<String>,
-    /// How many audit records it gave.
+    /// The number of audit records so far.
     records: usize,
-    /// Whether something may have been changed.
+    /// True if a commit may have changed the bucket.
     pub(crate) has_committed: bool,
 }
 
-/// How much time a request takes, and of what.
+/// The meter of a request's time, in the host and in the component.
 ///
-/// What it computes is counted in the time of its thread, so that neither a busy
-/// machine nor one that sleeps uses it up. A request that ends before anyone looks
-/// never asks the system for it.
+/// Computing time is the thread's CPU time, so neither a busy machine nor a suspended one
+/// uses it up. The clock is first read at the first check: a request that ends earlier
+/// makes no system call for it.
 pub(crate) struct Meter {
     began: Instant,
     hosted: Duration,
-    /// The time of its thread when it was first looked at, without what the host has
-    /// worked since.
+    /// The thread's CPU time at the first check, plus all the host has used since.
     computing_from: Option<Duration>,
 }
 
@@ -125,28 +125,28 @@ impl Meter {
         Self { began: Instant::now(), hosted: Duration::ZERO, computing_from: None }
     }
 
-    /// Since the request began.
+    /// Returns the time since the request began.
     pub(crate) fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// Returns how long the host worked for it.
+    /// Returns the time that the host has worked for the request.
     pub(crate) fn hosted(&self) -> Duration {
         self.hosted
     }
 
-    /// Returns how long it computed itself since this was first asked.
+    /// Returns the time that the component has computed since the first call of this.
     pub(crate) fn computed(&mut self) -> Duration {
         let now = thread_time();
         now.saturating_sub(*self.computing_from.get_or_insert(now))
     }
 
-    /// Begins to count for the host.
+    /// Begins to count time for the host.
     fn pause(&self) -> (Instant, Duration) {
         (Instant::now(), self.computing_from.map_or(Duration::ZERO, |_| thread_time()))
     }
 
-    /// Counts what was `paused` until now for the host.
+    /// Counts the time since `paused` for the host.
     fn resume(&mut self, paused: (Instant, Duration)) {
         let (began, from) = paused;
         self.hosted += began.elapsed();
@@ -156,21 +156,21 @@ impl Meter {
     }
 }
 
-/// Returns how long this thread has computed.
+/// Returns the CPU time of this thread.
 #[cfg(unix)]
 fn thread_time() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
-/// Returns how long this thread has computed, or waited to.
+/// Returns the time since the first call, which stands in for the CPU time of this thread.
 #[cfg(not(unix))]
 fn thread_time() -> Duration {
     static BEGAN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
     BEGAN.elapsed()
 }
 
-/// A bucket the component has open.
+/// A bucket that the component has open.
 pub struct OpenBucket(Box<dyn Bucket + Send>);
 
 impl State {
@@ -195,7 +195,7 @@ impl State {
         (self.meter, self.records, self.has_committed) = (Meter::new(), 0, false);
     }
 
-    /// Does `work` of the host, whose time is not the component's.
+    /// Runs `work` and counts its time for the host, not the component.
     fn work<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let began = self.meter.pause();
         let done = work(self);
@@ -211,13 +211,13 @@ impl State {
     }
 }
 
-/// Keeps the reason of a storage error in the log.
+/// Logs a storage error and returns its text for the component.
 fn reason(error: KvError) -> String {
     storage_failure(&error);
     error.0
 }
 
-/// Returns the outcome of a read, as the component reads it.
+/// Converts the outcome of a read for the component.
 fn read<T>(outcome: Result<T, ReadError>) -> Result<T, kv::ReadError> {
     outcome.map_err(|error| match error {
         ReadError::Moved => kv::ReadError::Moved,
@@ -305,7 +305,7 @@ impl log::Host for State {
             types::Scope::Session(id) => (ScopeKind::Session, id.as_str()),
             types::Scope::Project(id) => (ScopeKind::Project, id.as_str()),
         };
-        // The change is made already: whoever asked for it is answered whatever is told.
+        // The change is committed, so a bad record must not fail the request.
         let wrong = match self.records {
             it if it == RECORDS_MAX.saturating_add(1) => "more audit records than one request has",
             it if it > RECORDS_MAX => return Ok(()),
@@ -335,14 +335,14 @@ impl tokenizer::Host for State {
 impl types::Host for State {}
 
 impl Default for store::Condition {
-    /// No condition: what is asked for happens in any case.
+    /// Returns the empty condition, which always holds.
     fn default() -> Self {
         Self { if_version: None, if_revision: None }
     }
 }
 
 impl Default for store::WriteOptions {
-    /// Creates the value and nothing else, in any case.
+    /// Returns options that write the value unconditionally and set nothing else.
     fn default() -> Self {
         Self {
             if_version: None,

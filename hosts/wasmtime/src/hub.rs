@@ -1,9 +1,9 @@
-//! Who waits for changes of which bucket, and how they hear of one.
+//! The notifier: wakes those who wait for a change of a bucket.
 //!
-//! It carries no changes: who is woken reads. Invariants:
+//! It carries no changes: a woken listener reads them itself. Invariants:
 //!
-//! - A change that is told after someone began to listen wakes them.
-//! - A bucket that nobody listens to takes no memory.
+//! - A change that is notified after someone began to listen wakes them.
+//! - A bucket without listeners takes no memory.
 
 use std::{
     collections::HashMap,
@@ -12,81 +12,81 @@ use std::{
 
 use tokio::sync::{Notify, futures::Notified};
 
-/// The buckets that someone listens to.
+/// The notifier of all buckets: wakes the listeners of each.
 #[derive(Debug, Default)]
-pub(crate) struct Hub {
-    bells: Mutex<Bells>,
+pub(crate) struct Notifier {
+    state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
-struct Bells {
-    of: HashMap<String, Bell>,
+struct State {
+    buckets: HashMap<String, Channel>,
     is_stopping: bool,
 }
 
 #[derive(Debug, Default)]
-struct Bell {
-    rings: Arc<Notify>,
+struct Channel {
+    notify: Arc<Notify>,
     listeners: usize,
 }
 
-/// Someone who listens to one bucket, until it is dropped.
+/// A subscription to one bucket. Dropping it unsubscribes.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    hub: Arc<Hub>,
+    notifier: Arc<Notifier>,
     bucket: String,
-    bell: Arc<Notify>,
+    notify: Arc<Notify>,
 }
 
-impl Hub {
-    /// Begins to listen to `bucket`.
+impl Notifier {
+    /// Subscribes to `bucket`.
     pub(crate) fn listen(self: &Arc<Self>, bucket: &str) -> Listener {
-        let mut bells = self.bells();
-        let bell = bells.of.entry(bucket.to_owned()).or_default();
-        bell.listeners += 1;
-        let bell = Arc::clone(&bell.rings);
-        Listener { hub: Arc::clone(self), bucket: bucket.to_owned(), bell }
+        let mut state = self.state();
+        let channel = state.buckets.entry(bucket.to_owned()).or_default();
+        channel.listeners += 1;
+        let notify = Arc::clone(&channel.notify);
+        Listener { notifier: Arc::clone(self), bucket: bucket.to_owned(), notify }
     }
 
-    /// Wakes those who listen to `bucket`.
-    pub(crate) fn tell(&self, bucket: &str) {
-        if let Some(bell) = self.bells().of.get(bucket) {
-            bell.rings.notify_waiters();
+    /// Wakes the listeners of `bucket`.
+    pub(crate) fn notify(&self, bucket: &str) {
+        if let Some(channel) = self.state().buckets.get(bucket) {
+            channel.notify.notify_waiters();
         }
     }
 
-    /// Wakes everyone, for good.
+    /// Wakes all listeners, and makes all later waits end at once.
     pub(crate) fn stop(&self) {
-        let mut bells = self.bells();
-        bells.is_stopping = true;
-        bells.of.values().for_each(|it| it.rings.notify_waiters());
+        let mut state = self.state();
+        state.is_stopping = true;
+        state.buckets.values().for_each(|it| it.notify.notify_waiters());
     }
 
-    /// Returns whether nobody is to wait any more.
+    /// Returns true if [`Notifier::stop`] was called.
     pub(crate) fn is_stopping(&self) -> bool {
-        self.bells().is_stopping
+        self.state().is_stopping
     }
 
-    fn bells(&self) -> MutexGuard<'_, Bells> {
-        self.bells.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Listener {
-    /// Ends when the bucket changes or everyone is woken, from this call on; it
-    /// need not be polled for that.
-    pub(crate) fn told(&self) -> Notified<'_> {
-        self.bell.notified()
+    /// Returns a future that ends when the bucket changes or all are woken. It counts from
+    /// this call on, even before it is polled.
+    pub(crate) fn notified(&self) -> Notified<'_> {
+        self.notify.notified()
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        let mut bells = self.hub.bells();
-        if let Some(bell) = bells.of.get_mut(&self.bucket) {
-            bell.listeners -= 1;
-            if bell.listeners == 0 {
-                bells.of.remove(&self.bucket);
+        let mut state = self.notifier.state();
+        if let Some(channel) = state.buckets.get_mut(&self.bucket) {
+            channel.listeners -= 1;
+            if channel.listeners == 0 {
+                state.buckets.remove(&self.bucket);
             }
         }
     }
@@ -98,45 +98,46 @@ mod tests {
 
     use super::*;
 
-    fn is_told(told: &mut (impl Future + Unpin)) -> bool {
+    fn is_notified(notified: &mut (impl Future + Unpin)) -> bool {
         let mut context = Context::from_waker(std::task::Waker::noop());
-        pin!(told).poll(&mut context).is_ready()
+        pin!(notified).poll(&mut context).is_ready()
     }
 
     #[test]
-    fn who_listens_is_told_of_what_comes_after_and_of_that_bucket_only() {
-        let hub = Arc::new(Hub::default());
-        hub.tell("a");
-        let (first, second, other) = (hub.listen("a"), hub.listen("a"), hub.listen("b"));
-        let (mut first, mut second) = (Box::pin(first.told()), Box::pin(second.told()));
-        let mut other = Box::pin(other.told());
-        hub.tell("a");
-        assert!(is_told(&mut first) && is_told(&mut second));
-        assert!(!is_told(&mut other));
-        hub.tell("b");
-        assert!(is_told(&mut other));
+    fn a_listener_hears_later_changes_of_its_bucket_only() {
+        let notifier = Arc::new(Notifier::default());
+        notifier.notify("a");
+        let (first, second, other) =
+            (notifier.listen("a"), notifier.listen("a"), notifier.listen("b"));
+        let (mut first, mut second) = (Box::pin(first.notified()), Box::pin(second.notified()));
+        let mut other = Box::pin(other.notified());
+        notifier.notify("a");
+        assert!(is_notified(&mut first) && is_notified(&mut second));
+        assert!(!is_notified(&mut other));
+        notifier.notify("b");
+        assert!(is_notified(&mut other));
     }
 
     #[test]
-    fn everyone_is_told_of_the_end() {
-        let hub = Arc::new(Hub::default());
-        let listener = hub.listen("a");
-        let mut told = Box::pin(listener.told());
-        assert!(!is_told(&mut told) && !hub.is_stopping());
-        hub.stop();
-        assert!(is_told(&mut told) && hub.is_stopping());
+    fn stopping_wakes_all_listeners() {
+        let notifier = Arc::new(Notifier::default());
+        let listener = notifier.listen("a");
+        let mut notified = Box::pin(listener.notified());
+        assert!(!is_notified(&mut notified) && !notifier.is_stopping());
+        notifier.stop();
+        assert!(is_notified(&mut notified) && notifier.is_stopping());
     }
 
     #[test]
-    fn who_stops_listening_leaves_nothing_behind() {
-        let hub = Arc::new(Hub::default());
-        let (first, second) = (hub.listen("a"), hub.listen("a"));
+    fn a_dropped_listener_leaves_nothing_behind() {
+        let notifier = Arc::new(Notifier::default());
+        let (first, second) = (notifier.listen("a"), notifier.listen("a"));
         drop(first);
-        let mut told = Box::pin(second.told());
-        hub.tell("a");
-        assert!(is_told(&mut told));
-        drop(told);
+        let mut notified = Box::pin(second.notified());
+        notifier.notify("a");
+        assert!(is_notified(&mut notified));
+        drop(notified);
         drop(second);
-        assert!(hub.bells().of.is_empty());
+        assert!(notifier.state().buckets.is_empty());
     }
 }

@@ -1,19 +1,19 @@
-//! shared-context on wasmtime: the rules run inside the WebAssembly component,
-//! the host gives it storage, a clock, a log and a tokenizer.
+//! shared-context on wasmtime. The rules run inside the WebAssembly component; the host
+//! gives it storage, a clock, a log and a tokenizer.
 //!
-//! Three uses of one library:
+//! The library has three uses:
 //!
-//! - *Embed* the component in a program of your own: [`Component`], over storage
-//!   of your own or [`SqliteKv`].
+//! - *Embed* the component in your program: [`Component`], over your own storage or
+//!   [`SqliteKv`].
 //! - *Serve* it over HTTP: [`Server`].
-//! - The binary `shared-context`, which is both on a command line.
+//! - Run the binary `shared-context`, which does both from the command line.
 //!
 //! # Embed the component with your own storage
 //!
-//! Storage is two traits of the core, [`Kv`] and [`Bucket`]: open a bucket, read
-//! rows, commit. They are synchronous, and a commit is durable when it returns.
-//! This one keeps all buckets in one map, and nothing durable; its guarantees
-//! are those of [`Bucket`].
+//! Storage is two traits of the core, [`Kv`] and [`Bucket`]: open a bucket, read rows,
+//! commit. They are synchronous, and a commit is durable when it returns. This example
+//! keeps all buckets in one map and stores nothing durably. [`Bucket`] documents the
+//! guarantees that an implementation must give.
 //!
 //! ```
 //! use std::{collections::BTreeMap, sync::{Arc, Mutex}};
@@ -86,11 +86,11 @@
 //!
 //! # Invariants
 //!
-//! - An instance of the component lives for one request: nothing of one session
-//!   can reach another.
-//! - A request that takes too long, needs too much memory or fails inside the
-//!   component is an error of that request, never of the process.
-//! - Nothing of a change is visible outside before the change is durable.
+//! - An instance of the component lives for one request: no data of one session can reach
+//!   another.
+//! - A request that takes too long, needs too much memory or fails inside the component is
+//!   an error of that request, never of the process.
+//! - No part of a change is visible outside before the change is durable.
 //! - Values are never logged.
 //!
 //! [`Kv`]: shared_context_core::port::Kv
@@ -117,7 +117,7 @@ mod engine;
 mod hub;
 mod onlooker;
 mod server;
-mod turn;
+mod write_lock;
 
 pub use clock::SystemClock;
 pub use component::{Cache, Called, Component, ComponentOptions, Instance};

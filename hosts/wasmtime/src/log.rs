@@ -1,24 +1,24 @@
 //! The audit log (spec 8.5.1) as `tracing` events.
 //!
-//! Invariant: an event says who did what to which key and when; there is no
-//! value in it, as there is none in the record.
+//! Invariant: an event records who did what to which key and when. Like the record, it
+//! holds no value.
 
 use shared_context_codec::{AuditForm, Time};
 use shared_context_core::{ScopeKind, time::Timestamp};
 
 pub use crate::bindings::shared_context::core::types::AuditRecord;
 
-/// Where a host tells operators what was changed.
+/// A destination for audit records.
 pub trait AuditLog {
-    /// Takes one record of what a committed change did to the session or project `id`. Its
-    /// action may be one that this host does not know. A record never holds a value.
+    /// Logs one effect of a committed change to the session or project `id`. The action may
+    /// be one that this host does not know. A record never holds a value.
     fn record(&self, kind: ScopeKind, id: &str, done: &AuditRecord);
 }
 
-/// Tells each committed change as an event of target `shared_context::audit`,
-/// level `INFO`. Its fields are `session` or `project`, `revision`, `action`, `written_by`,
-/// `written_at`, for a change of an entry `key`, `version` and
-/// `value_size_tokens`, and `label`, `reason` and `round` where there are any.
+/// An audit log that sends each committed change as an event of target
+/// `shared_context::audit`, level `INFO`. Its fields are `session` or `project`,
+/// `revision`, `action`, `written_by`, `written_at`; for a change of an entry `key`,
+/// `version` and `value_size_tokens`; and `label`, `reason` and `round` if there are any.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TracingLog;
 
@@ -55,7 +55,7 @@ impl AuditLog for TracingLog {
     }
 }
 
-/// Returns what the log says of `done`.
+/// Converts a record to the logged form.
 fn form(done: &AuditRecord) -> AuditForm<'_> {
     let AuditRecord { revision, action, participant, at_ms, entry, label, reason, round } = done;
     AuditForm {
@@ -84,11 +84,11 @@ mod tests {
     use super::*;
     use crate::bindings::shared_context::core::types::AuditEntry;
 
-    /// What was logged.
+    /// A buffer for log output.
     #[derive(Clone, Default)]
-    struct Logged(Arc<Mutex<Vec<u8>>>);
+    struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl io::Write for Logged {
+    impl io::Write for LogBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -98,10 +98,10 @@ mod tests {
         }
     }
 
-    /// The codec's line is what the other hosts write.
+    /// Checks that the event equals the codec's line, which other hosts write.
     #[track_caller]
     fn check(kind: ScopeKind, record: &AuditRecord) {
-        let logged = Logged::default();
+        let logged = LogBuffer::default();
         let writer = logged.clone();
         let subscriber = tracing_subscriber::fmt()
             .json()
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_reads_like_the_line_of_the_other_hosts() {
+    fn an_event_equals_the_line_of_other_hosts() {
         let session_archived = AuditRecord {
             revision: 9,
             action: "archive_session".to_owned(),

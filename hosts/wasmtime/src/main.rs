@@ -1,6 +1,6 @@
-//! The program `shared-context`: a server to start, and commands that talk to it.
+//! The program `shared-context`: a server, and commands that call it.
 //!
-//! Everything is in `cli`; what the server itself does is in the library.
+//! The code of the commands is in `cli`; the server itself is in the library.
 
 mod cli;
 

@@ -1,8 +1,8 @@
-//! The engine, as streams ask it: few of them at one time.
+//! Throttles the reads of streams.
 //!
-//! One change can wake thousands of streams, which all read then. Those who read at
-//! one time leave half of the processors to requests; the others wait, and find more
-//! to tell when their turn comes.
+//! One change can wake thousands of streams, which then all read. At most half of the
+//! processors serve their reads; the other half is left to requests. The remaining streams
+//! wait, and read several changes at once when they continue.
 
 use std::{num::NonZero, sync::Arc, thread, time::Duration};
 
@@ -12,27 +12,27 @@ use tokio::sync::Semaphore;
 
 use crate::{Caller, Failure, Reply};
 
-/// Returns how many streams may read at one time.
-pub(crate) fn turns() -> Arc<Semaphore> {
+/// Returns one permit for each stream that may read at the same time.
+pub(crate) fn read_permits() -> Arc<Semaphore> {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     Arc::new(Semaphore::new((processors / 2).max(1)))
 }
 
-/// A stream's way to the engine.
+/// An engine whose reads need a permit, for use by streams.
 #[derive(Clone)]
-pub(crate) struct Onlooker<E> {
+pub(crate) struct ThrottledReader<E> {
     pub(crate) engine: E,
-    pub(crate) turns: Arc<Semaphore>,
+    pub(crate) permits: Arc<Semaphore>,
 }
 
-impl<E: Engine> Engine for Onlooker<E> {
+impl<E: Engine> Engine for ThrottledReader<E> {
     async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
-        let _turn = self.turns.acquire().await;
+        let _permit = self.permits.acquire().await;
         self.engine.invoke(scope, caller, request).await
     }
 
     async fn position(&self, scope: &str) -> u64 {
-        let _turn = self.turns.acquire().await;
+        let _permit = self.permits.acquire().await;
         self.engine.position(scope).await
     }
 

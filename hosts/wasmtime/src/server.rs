@@ -1,14 +1,14 @@
-//! The server: sockets in, whole requests to `wire`, responses out.
+//! The server: accepts connections, passes complete requests to `wire`, and sends the
+//! responses.
 //!
-//! Not here: routes, credentials and rate limits (`wire`), the rules (the
-//! component). Invariants:
+//! Routes, credentials and rate limits are in `wire`; the rules are in the component.
+//! Invariants:
 //!
-//! - What one client sends, or does not send, takes a bounded amount of memory
-//!   and time, and so does what all of them send together.
-//! - However many clients there are, who connects is served or told in a moment
-//!   that nobody new is, and the operator is served.
-//! - Stopping finishes what has begun but for waiting, which it ends, and takes
-//!   seconds at most.
+//! - One client, and all clients together, use a bounded amount of memory and time,
+//!   whatever they send or leave unsent.
+//! - With any number of clients, a new connection is served or quickly rejected, and the
+//!   operator is always served.
+//! - Stopping finishes the requests that have begun, ends waits, and takes seconds at most.
 
 use std::{
     fmt, io,
@@ -33,8 +33,8 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-pub(crate) use self::seated::Seated;
-use self::{answers::Answers, bodies::Bodies, seats::Seats};
+pub(crate) use self::connection_engine::ConnectionEngine;
+use self::{answers::Answers, bodies::Bodies, seats::ConnectionSlots};
 use crate::{
     Component, ComponentOptions, Engine, SqliteKv, SqliteOptions, StartError, SystemClock,
     TracingLog, failures,
@@ -44,9 +44,9 @@ use crate::{
 mod answers;
 mod bodies;
 mod connection;
+mod connection_engine;
+mod memory_budget;
 mod open_files;
-mod room;
-mod seated;
 mod seats;
 #[cfg(test)]
 mod tests;
@@ -54,58 +54,59 @@ mod unheard;
 
 /// How long a client may take to send a request's body.
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
-/// How much of a request, and of an answer, a connection keeps in memory besides
-/// the body; a head cannot be longer.
+/// The buffer of a connection for requests and responses, besides bodies. A request's head
+/// cannot be longer.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
 /// How long stopping waits for clients, and then for the disk.
 const STOP_TIME_MAX: Duration = Duration::from_secs(5);
-/// How long to wait when the system gives no further connection.
+/// The pause after the system failed to accept a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How many connections the system keeps until they are taken. Of what comes beyond, the
-/// system drops the first packet, and the client's sends it again only after a second.
+/// How many connections the system queues until they are accepted. It drops the first
+/// packet of further ones, and the client's system repeats that only after a second.
 const BACKLOG: u32 = 4_096;
 
-/// How a server is set up.
+/// The options of a server.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ServerOptions {
     /// The data folder.
     pub folder: PathBuf,
-    /// Where to listen; port 0 takes any free one.
+    /// The address to listen on; port 0 takes any free port.
     pub address: SocketAddr,
-    /// What credentials are signed with; `None`: what is in the data folder.
+    /// The secret that signs credentials; `None` for the one in the data folder.
     pub secret: Option<String>,
-    /// What proves the operator; `None`: what is in the data folder.
+    /// The key that authenticates the operator; `None` for the one in the data folder.
     pub admin_key: Option<String>,
-    /// How much each participant and each session may ask for; `None` for any number.
+    /// The rate limit of each participant and each session; `None` for no limit.
     pub rate_limit: Option<RateLimit>,
-    /// Its address for the world, when it has another one than it listens on: that
-    /// of a proxy in front of it.
+    /// The public URL if it differs from the address, for example that of a proxy in front
+    /// of the server.
     pub public_url: Option<Uri>,
-    /// How many connections may be open, as far as the system lets the process
-    /// open files. For one more the connection is closed that has been idle the
-    /// longest; when all are busy, only the operator is served. Half of them may be live
-    /// streams; for one more, one that has nothing to tell is ended in good order.
+    /// The maximum number of open connections, further limited by the files that the
+    /// process may open. At the limit the server closes the longest-idle connection. If
+    /// none is idle, only the operator is served. Half of the connections may be live
+    /// streams; for one more, the stream without changes for the longest is ended in good
+    /// order.
     pub connections_max: usize,
-    /// How long a client may take to send a request's head, and how long a
-    /// connection may be idle.
+    /// How long a client may take to send a request's head, and how long a connection may
+    /// be idle.
     pub head_time_max: Duration,
-    /// How long a client may leave an answer unread, or the events of a stream.
+    /// How long a client may leave a response or the events of a stream unread.
     pub unread_time_max: Duration,
-    /// Whether what has expired is removed at its instant; if not, it is with the
-    /// next change of its session. Readers see it in neither case.
+    /// Whether entries are removed at the instant they expire; otherwise they are removed
+    /// by the next change of their session. Readers never see an expired entry.
     pub removes_expired: bool,
-    /// The time.
+    /// The clock.
     pub clock: Arc<dyn Clock + Send + Sync>,
-    /// How the component is run.
+    /// The options of the component.
     pub component: ComponentOptions,
-    /// How the database is kept.
+    /// The options of the database.
     pub storage: SqliteOptions,
 }
 
 impl ServerOptions {
-    /// Creates a server on `address` over the data folder `folder`, all else as usual.
+    /// Creates the default options for a server on `address` with the data folder `folder`.
     pub fn new(folder: impl Into<PathBuf>, address: SocketAddr) -> Self {
         Self {
             folder: folder.into(),
@@ -125,7 +126,7 @@ impl ServerOptions {
     }
 }
 
-/// A running server. Dropping it stops it too, without waiting.
+/// A running server. Dropping it also stops it, without waiting.
 pub struct Server {
     address: SocketAddr,
     admin_key: String,
@@ -133,32 +134,32 @@ pub struct Server {
     serving: JoinHandle<()>,
 }
 
-/// What all connections share.
+/// The state that all connections share.
 struct Shared {
     http: Http,
     engine: Engine,
     unread_time_max: Duration,
     head_time_max: Duration,
-    seats: Arc<Seats>,
+    slots: Arc<ConnectionSlots>,
     bodies: Bodies,
     answers: Answers,
 }
 
 impl Server {
-    /// Opens the data folder, loads the component and begins to answer, on the
-    /// tokio runtime this is called on.
+    /// Opens the data folder, loads the component and starts to serve, on the current tokio
+    /// runtime.
     ///
     /// # Errors
     ///
-    /// What [`SqliteKv::open`] and [`Component::new`] refuse; secrets that are
-    /// too short; an address that cannot be listened on.
+    /// The errors of [`SqliteKv::open`] and [`Component::new`]; secrets that are too short;
+    /// an address that cannot be listened on.
     pub async fn start(options: ServerOptions) -> Result<Self, StartError> {
         let ServerOptions { address, removes_expired, folder, .. } = options.clone();
         let opened = tokio::task::spawn_blocking(move || open(&options)).await;
         let (shared, admin_key) = opened.map_err(|it| StartError::new(it.to_string()))??;
         let listener = listen(address).map_err(|it| not_bound(address, &it))?;
         let address = listener.local_addr().map_err(|it| not_bound(address, &it))?;
-        // It is only a hint: a disk that is full has no room for it.
+        // The file is only a hint, and a full disk has no room for it.
         if let Err(error) = ServerFile::write(&folder, &url(address)) {
             tracing::warn!(%error, "programs on this machine will not find this server by itself");
         }
@@ -169,7 +170,7 @@ impl Server {
                 () = accept(listener, &shared, stopped) => {}
                 () = shared.engine.keep_time(), if removes_expired => {}
             }
-            // While the folder is still ours: the next server writes its own.
+            // Removed while the folder is locked: the next server writes its own.
             ServerFile::remove(&folder);
             if timeout(STOP_TIME_MAX, shared.engine.close()).await.is_err() {
                 tracing::error!("the disk does not answer: what was not acknowledged may be lost");
@@ -178,30 +179,31 @@ impl Server {
         Ok(Self { address, admin_key, stop: Some(stop), serving })
     }
 
-    /// Returns where it listens.
+    /// Returns the address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns its URL for programs on this machine, such as `http://127.0.0.1:8080`.
+    /// Returns the server's URL for programs on this machine, such as
+    /// `http://127.0.0.1:8080`.
     pub fn url(&self) -> String {
         url(self.address)
     }
 
-    /// Returns what proves the operator.
+    /// Returns the key that authenticates the operator.
     pub fn admin_key(&self) -> &str {
         &self.admin_key
     }
 
-    /// Takes no further connection, finishes the requests that have begun, ends
-    /// live streams, waits for the disk, and gives the data folder free.
+    /// Accepts no further connections, finishes the requests that have begun, ends live
+    /// streams, waits for the disk, and unlocks the data folder.
     pub async fn stop(mut self) {
         drop(self.stop.take());
         drop(self.serving.await);
     }
 }
 
-/// Returns all of a server that may take a while to get.
+/// Opens everything that may block: the database, the secrets and the component.
 fn open(options: &ServerOptions) -> Result<(Shared, String), StartError> {
     let kv = SqliteKv::open(&options.folder, &options.storage)?;
     let Secrets { secret, admin_key } = match (&options.secret, &options.admin_key) {
@@ -209,10 +211,10 @@ fn open(options: &ServerOptions) -> Result<(Shared, String), StartError> {
             Secrets { secret: secret.clone(), admin_key: admin_key.clone() }
         }
         (secret, admin_key) => {
-            let kept = Secrets::read_or_make(&options.folder)?;
+            let stored = Secrets::read_or_make(&options.folder)?;
             Secrets {
-                secret: secret.clone().unwrap_or(kept.secret),
-                admin_key: admin_key.clone().unwrap_or(kept.admin_key),
+                secret: secret.clone().unwrap_or(stored.secret),
+                admin_key: admin_key.clone().unwrap_or(stored.admin_key),
             }
         }
     };
@@ -233,7 +235,7 @@ fn open(options: &ServerOptions) -> Result<(Shared, String), StartError> {
         engine,
         unread_time_max: options.unread_time_max,
         head_time_max: options.head_time_max,
-        seats: Arc::new(Seats::new(connections_max)),
+        slots: Arc::new(ConnectionSlots::new(connections_max)),
         bodies: Bodies::new(),
         answers: Answers::new(),
     };
@@ -246,14 +248,14 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
     }?;
-    // As every server on this system does: it can start anew at once.
+    // As servers on Unix usually do, so that a restart can bind at once.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// Serves connections until told to stop, then lets them finish.
+/// Serves connections until `stopped` fires, then lets them finish.
 async fn accept(listener: TcpListener, shared: &Arc<Shared>, stopped: oneshot::Receiver<()>) {
     let graceful = GracefulShutdown::new();
     let mut stopped = pin!(stopped);
@@ -271,18 +273,18 @@ async fn accept(listener: TcpListener, shared: &Arc<Shared>, stopped: oneshot::R
             },
             _ = &mut stopped => break,
         };
-        let Some(seat) = shared.seats.take() else {
-            connection::refuse(stream, shared);
+        let Some(slot) = shared.slots.take() else {
+            connection::reject(stream, shared);
             continue;
         };
-        let seat = Arc::new(seat);
-        let connection = connection::connection(stream, Arc::clone(shared), Arc::clone(&seat));
+        let slot = Arc::new(slot);
+        let connection = connection::connection(stream, Arc::clone(shared), Arc::clone(&slot));
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
             tokio::select! {
                 biased;
-                () = seat.ended() => {}
-                // What goes wrong with a connection is its client's to notice.
+                () = slot.closed() => {}
+                // An error on a connection is for its client to handle.
                 _ = connection => {}
             }
         });
@@ -294,7 +296,7 @@ async fn accept(listener: TcpListener, shared: &Arc<Shared>, stopped: oneshot::R
     }
 }
 
-/// Returns where a program on this machine finds the server.
+/// Returns the URL of the server for programs on this machine.
 fn url(mut address: SocketAddr) -> String {
     if address.ip().is_unspecified() {
         address.set_ip(match address.ip() {
@@ -325,7 +327,7 @@ fn not_bound(address: SocketAddr, error: &io::Error) -> StartError {
 }
 
 impl fmt::Debug for Server {
-    /// Without the admin key.
+    /// Omits the admin key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
     }

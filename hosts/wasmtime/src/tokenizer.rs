@@ -1,22 +1,22 @@
-//! Exact token counts: the encodings whose tables the program carries inside.
+//! Exact token counts with the tables that the program embeds.
 //!
-//! Which sessions count with which encoding is the core's to know. Invariants:
+//! The core decides which encoding a session uses. Invariants:
 //!
-//! - An encoding's tables are unpacked when a text is first counted with it, and
-//!   once a process; a program that counts approximately never pays for them.
-//! - The time to count grows with the length of a text, whatever stands in it.
+//! - The tables of an encoding are unpacked at its first use, once per process. A program
+//!   that counts approximately never pays for them.
+//! - The time to count grows with the length of a text, whatever its content.
 
 use bpe_openai::{Tokenizer as Tables, cl100k_base, o200k_base};
 use shared_context_core::port::Tokenizer;
 
-/// Counts tokens by `o200k_base` and `cl100k_base`. Their tables take 35 MB and
-/// 15 MB of memory once they are used, for the life of the process.
+/// A tokenizer for `o200k_base` and `cl100k_base`. Their tables take 35 MB and 15 MB of
+/// memory from their first use on.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BpeTokenizer;
 
 const ENCODINGS: [&str; 2] = ["o200k_base", "cl100k_base"];
 
-/// Returns the tables of `encoding`, unpacked.
+/// Returns the unpacked tables of `encoding`.
 fn tables(encoding: &str) -> Option<&'static Tables> {
     match encoding {
         "o200k_base" => Some(o200k_base()),
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_those_the_makers_of_the_encodings_publish() {
+    fn counts_match_published_ones() {
         for (text, published) in [
             ("", [0, 0]),
             ("hello world", [2, 2]),
@@ -66,13 +66,13 @@ mod tests {
     }
 
     #[test]
-    fn a_model_s_control_tokens_are_text() {
+    fn control_tokens_count_as_text() {
         assert_eq!(counts("<|endoftext|>"), [7, 7]);
         assert_eq!(counts("<|fim_prefix|>"), [6, 7]);
     }
 
     #[test]
-    fn every_encoding_it_names_counts_and_no_other() {
+    fn only_named_encodings_count() {
         let named = BpeTokenizer.encodings();
         assert!(!named.is_empty() && named.iter().all(|it| BpeTokenizer.count(it, "a") == Some(1)));
         for name in ["", "approximate", "O200K_BASE", "o200k", "p50k_base"] {
@@ -80,10 +80,10 @@ mod tests {
         }
     }
 
-    /// What takes other tokenizers quadratic time, or overflows their stack: long
-    /// runs that no rule cuts. The dashes are the slowest of all repeated tokens.
+    /// Long runs that no rule splits, which cost other tokenizers quadratic time or a stack
+    /// overflow. The dashes are the slowest of all repeated tokens.
     #[test]
-    fn no_text_of_a_request_takes_long() {
+    fn no_text_takes_long() {
         assert!(counts("unpack the tables") > [0, 0]);
         for part in
             ["a", " ", "\n", "-", "=", "//", "漢", "\u{301}", "\0", "aB", "'s ", "\r\n", "👩‍🚀"]
@@ -98,8 +98,8 @@ mod tests {
     }
 
     proptest! {
-        /// Text is cut by patterns before it is counted; what none of them matched
-        /// would go uncounted.
+        /// Text is split by patterns before it is counted. A character that no pattern
+        /// matches would not be counted.
         #[test]
         fn no_character_goes_uncounted(text in r"\PC*|.*|[\s\S]*") {
             for encoding in ENCODINGS {

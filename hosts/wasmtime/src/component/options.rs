@@ -1,23 +1,23 @@
-//! How the component is run, and how much of everything it may have.
+//! Options and limits of the component.
 //!
 //! # Limits
 //!
-//! All limits on one request stand here, and in the docs of [`ComponentOptions`].
-//! What is over one of them is stopped: the request fails with `INTERNAL`, its
-//! instance is gone, and with it all that it had taken.
+//! All limits on one request are here and in the docs of [`ComponentOptions`]. A request
+//! that exceeds one of them is stopped: it fails with `INTERNAL`, and its instance and all
+//! its resources are freed.
 //!
-//! | what | at most |
+//! | resource | limit |
 //! |---|---|
 //! | memory | [`memory_bytes_max`](ComponentOptions::memory_bytes_max) in one memory, [`TABLE_ELEMENTS_MAX`] in [`MODULES`] tables |
 //! | stack | [`STACK_BYTES_MAX`] |
-//! | time it computes | [`time_max`](ComponentOptions::time_max) |
-//! | time its host works for it | [`host_time_max`](ComponentOptions::host_time_max) |
-//! | bytes it hands its host in one call, its answer included | `memory_bytes_max` |
+//! | computing time | [`time_max`](ComponentOptions::time_max) |
+//! | time in the host | [`host_time_max`](ComponentOptions::host_time_max) |
+//! | bytes passed to the host in one call, including the reply | `memory_bytes_max` |
 //! | buckets | one name, open [`BUCKETS_MAX`] times |
-//! | audit records | [`RECORDS_MAX`], of the session it was asked about |
-//! | requests at one time | [`instances_max`](ComponentOptions::instances_max); further ones wait |
+//! | audit records | [`RECORDS_MAX`], of the session of the request |
+//! | concurrent requests | [`instances_max`](ComponentOptions::instances_max); further ones wait |
 //!
-//! What a storage reads into memory at once is that storage's to limit.
+//! Each storage limits for itself how much it reads into memory at once.
 
 use std::{fmt, path::PathBuf, thread, time::Duration};
 
@@ -26,53 +26,51 @@ use bytes::Bytes;
 /// The component's bytes, found by the build script.
 pub(super) const COMPONENT: &[u8] = include_bytes!(env!("SHARED_CONTEXT_COMPONENT_FILE"));
 
-/// Core modules in the component: the program, and the two by which
-/// `wit-component` lets it import before it is instantiated.
+/// The core modules in the component: the program, and the two modules that `wit-component`
+/// adds for its imports.
 pub(super) const MODULES: u32 = 3;
-/// How many elements a table of an instance may have.
+/// The maximum number of elements in a table of an instance.
 pub(super) const TABLE_ELEMENTS_MAX: usize = 20_000;
-/// How deep calls inside the component may go.
+/// The stack limit for calls inside the component.
 pub(super) const STACK_BYTES_MAX: usize = 512 << 10;
-/// How often an instance may have its bucket open. It needs it once, and for a
-/// moment twice.
+/// How many times an instance may have its bucket open. It needs one, and for a moment two.
 pub(crate) const BUCKETS_MAX: usize = 8;
-/// How many audit records a request may give: three for each of the most entries
-/// that a session can have, and more than any operation does.
+/// The maximum number of audit records of a request: three for each of the most entries
+/// that a session can have. No operation makes that many.
 pub(crate) const RECORDS_MAX: usize = 32_768;
 
-/// How the component is run.
+/// Options and limits of the component.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ComponentOptions {
-    /// The component: [`Component::bytes`](crate::Component::bytes), or another
-    /// build of it. It is trusted with the sessions' rules, and with nothing else:
-    /// within the limits of these options it can fail the request it was given,
-    /// and spoil the session that request is about.
+    /// The component: [`Component::bytes`](crate::Component::bytes) or another build of it.
+    /// It is trusted with the rules of sessions and with nothing else. Within the limits of
+    /// these options it can fail its own request and corrupt the session of that request.
     pub bytes: Bytes,
-    /// Where its compiled form is kept between starts.
+    /// Where its compiled form is stored between starts.
     pub cache: Cache,
-    /// The most memory an instance may take, in bytes.
+    /// The memory limit of an instance, in bytes.
     pub memory_bytes_max: usize,
-    /// The longest an instance may compute for one request.
+    /// The longest time an instance may compute for one request.
     pub time_max: Duration,
-    /// The longest its host may work for it in one request: storage, log and
-    /// tokenizer together. Looked at between two calls; one that waits for a disk
-    /// is not cut off.
+    /// The longest time the host may work for one request: storage, log and tokenizer
+    /// together. It is checked between two calls; a call that waits for a disk is not
+    /// interrupted.
     pub host_time_max: Duration,
-    /// How many instances there may be at one time; further calls wait.
+    /// The maximum number of concurrent instances; further calls wait.
     pub instances_max: u32,
 }
 
-/// Where compiled code is kept. It is run unseen: nobody else should be able to
-/// write there.
+/// The place of compiled code between starts. The code is run without verification, so
+/// nobody else should be able to write there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Cache {
-    /// In the platform's place for a user's caches.
+    /// In the platform's folder for user caches.
     #[default]
     User,
-    /// In a folder of its own inside this one.
+    /// In a subfolder of this folder.
     Folder(PathBuf),
-    /// Nowhere: each start compiles anew, for about 0.2 s.
+    /// Nowhere: each start compiles anew, in about 0.2 s.
     None,
 }
 
@@ -91,7 +89,7 @@ impl Default for ComponentOptions {
 }
 
 impl fmt::Debug for ComponentOptions {
-    /// Without the component, which is long.
+    /// Omits the component's bytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ComponentOptions")
             .field("cache", &self.cache)

@@ -1,5 +1,5 @@
-//! What all instances share: the engine's configuration, the cache of compiled
-//! code, and the clock by which instances are looked at.
+//! Shared setup of all instances: the engine's configuration, the cache of compiled code,
+//! and the ticker.
 
 use std::{thread, time::Duration};
 
@@ -13,16 +13,16 @@ use super::{
 };
 use crate::StartError;
 
-/// What an instance needs on a usual request; resetting it by hand is cheaper
-/// than by a call to the system.
+/// The memory that a usual request touches. Clearing it by hand is cheaper than by a system
+/// call.
 const RESIDENT_BYTES: usize = 256 << 10;
-/// How many times as long a tick is while there is no instance.
-const IDLE: u32 = 10;
+/// How many times longer a tick is while there is no instance.
+const IDLE_FACTOR: u32 = 10;
 
 pub(super) fn config(options: &ComponentOptions) -> Config {
     let mut pool = PoolingAllocationConfig::new();
     let instances = options.instances_max.max(1);
-    // Each instance has a share of its own: none can take another's.
+    // Each instance has its own share of the pool and cannot take another's.
     pool.total_component_instances(instances)
         .total_core_instances(instances.saturating_mul(MODULES))
         .max_core_instances_per_component(MODULES)
@@ -46,7 +46,7 @@ pub(super) fn config(options: &ComponentOptions) -> Config {
     config
 }
 
-/// Opens the cache. Without it a start takes longer, and that is all.
+/// Opens the cache. A failure is logged and only makes the start slower.
 fn cache(cache: &Cache) -> Option<wasmtime::Cache> {
     let folder = match cache {
         Cache::None => return None,
@@ -55,7 +55,7 @@ fn cache(cache: &Cache) -> Option<wasmtime::Cache> {
             directories::ProjectDirs::from("", "", "shared-context")?.cache_dir().to_owned()
         }
     };
-    // One of its own: wasmtime removes from it whatever it does not know.
+    // A folder of its own: wasmtime removes unknown files from it.
     let folder = folder.join("compiled");
     let mut config = CacheConfig::new();
     config.with_directory(&folder);
@@ -67,14 +67,14 @@ fn cache(cache: &Cache) -> Option<wasmtime::Cache> {
         .ok()
 }
 
-/// Moves the engine's clock on each `pause`, and less often while all `slots` are free, for
-/// as long as there is an engine.
+/// Starts a thread that increments the engine's epoch every `pause`, and less often while
+/// all `slots` are free. It ends with the engine.
 pub(super) fn tick(engine: EngineWeak, pause: Duration, slots: Slots) -> Result<(), StartError> {
     let run = move || {
         while let Some(engine) = engine.upgrade() {
             engine.increment_epoch();
             drop(engine);
-            thread::sleep(if slots.are_free() { pause * IDLE } else { pause });
+            thread::sleep(if slots.are_free() { pause * IDLE_FACTOR } else { pause });
         }
     };
     thread::Builder::new()

@@ -1,9 +1,8 @@
-//! Room for instances, and for those that compute long: few of each, given out
-//! fairly to those who ask.
+//! Slots for instances and for long computations, given out fairly.
 //!
-//! The holder of a slot is a session. Each waits in a line of its own, and the lines
-//! take turns: a session that asks for much waits for itself. Invariant: nobody who
-//! may have a free slot is kept waiting.
+//! The holder of a slot is a session. Each session waits in its own queue, and the queues
+//! take turns: a session with many requests delays only itself. Invariant: no caller waits
+//! while there is a free slot that it may have.
 
 use std::{
     collections::VecDeque,
@@ -16,10 +15,10 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// The session that a slot is for; `None` where it is not known.
+/// The session that a slot is for; `None` if it is not known.
 pub(super) type Holder = Option<Arc<str>>;
 
-/// A number of slots, of which each holder has some at most.
+/// A fixed number of slots, with a limit for each holder.
 #[derive(Debug, Clone)]
 pub(super) struct Slots(Arc<Shared>);
 
@@ -33,20 +32,20 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     free: usize,
-    /// How many slots each known holder has.
+    /// The number of slots of each known holder.
     held: Vec<(Arc<str>, usize)>,
-    /// The lines, in the order of their turns.
-    lines: VecDeque<Line>,
+    /// The queues, in the order of their turns.
+    queues: VecDeque<Queue>,
 }
 
-/// Those who wait for one holder, first come, first served.
+/// The waiting requests of one holder, first come, first served.
 #[derive(Debug)]
-struct Line {
+struct Queue {
     holder: Holder,
     waiting: VecDeque<oneshot::Sender<Slot>>,
 }
 
-/// One slot, until it is dropped.
+/// One slot, held until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Slot {
     shared: Arc<Shared>,
@@ -54,18 +53,18 @@ pub(crate) struct Slot {
 }
 
 impl Slots {
-    /// Makes `count` slots, of which a known holder has `share_max` at most.
+    /// Creates `count` slots, of which a known holder has `share_max` at most.
     pub(super) fn new(count: usize, share_max: usize) -> Self {
-        let state = State { free: count, held: Vec::new(), lines: VecDeque::new() };
+        let state = State { free: count, held: Vec::new(), queues: VecDeque::new() };
         Self(Arc::new(Shared { count, share_max, state: Mutex::new(state) }))
     }
 
-    /// Returns whether nobody has one.
+    /// Returns true if all slots are free.
     pub(super) fn are_free(&self) -> bool {
         self.0.state().free == self.0.count
     }
 
-    /// Waits for a slot without keeping the thread.
+    /// Waits for a slot without blocking the thread.
     pub(super) async fn wait(&self, holder: Holder) -> Slot {
         loop {
             if self.0.state().try_take(&holder, self.0.share_max) {
@@ -73,16 +72,16 @@ impl Slots {
             }
             let (slot, given) = oneshot::channel();
             self.0.join(holder.clone(), slot);
-            // Nobody drops a line.
+            // Queued senders are never dropped unsent, so this succeeds.
             if let Ok(slot) = given.await {
                 return slot;
             }
         }
     }
 
-    /// Waits for a slot on this thread.
+    /// Waits for a slot and blocks the thread.
     pub(super) fn take(&self, holder: Holder) -> Slot {
-        on_this_thread(self.wait(holder))
+        block_on(self.wait(holder))
     }
 }
 
@@ -91,36 +90,36 @@ impl Slot {
         &self.holder
     }
 
-    /// Returns whether another holder waits for such a slot.
+    /// Returns true if another holder waits for a slot.
     pub(super) fn is_wanted_by_another(&self) -> bool {
-        self.shared.state().lines.iter().any(|it| it.holder != self.holder)
+        self.shared.state().queues.iter().any(|it| it.holder != self.holder)
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
         self.shared.state().give_back(&self.holder);
-        self.shared.hand_out();
+        self.shared.give_out();
     }
 }
 
 impl Shared {
-    /// Puts `slot` into the line of `holder`, and serves whoever can be served.
+    /// Adds `slot` to the queue of `holder`, and hands out the free slots.
     fn join(self: &Arc<Self>, holder: Holder, slot: oneshot::Sender<Slot>) {
         let mut state = self.state();
-        match state.lines.iter_mut().find(|it| it.holder == holder) {
-            Some(line) => line.waiting.push_back(slot),
-            None => state.lines.push_back(Line { holder, waiting: VecDeque::from([slot]) }),
+        match state.queues.iter_mut().find(|it| it.holder == holder) {
+            Some(queue) => queue.waiting.push_back(slot),
+            None => state.queues.push_back(Queue { holder, waiting: VecDeque::from([slot]) }),
         }
         drop(state);
-        self.hand_out();
+        self.give_out();
     }
 
-    /// Gives the free slots to the lines in turn.
-    fn hand_out(self: &Arc<Self>) {
+    /// Gives the free slots to the queues in turn.
+    fn give_out(self: &Arc<Self>) {
         loop {
             let Some((holder, waiting)) = self.state().next(self.share_max) else { return };
-            // Who has left meanwhile gives it back as it is dropped.
+            // If the receiver has left meanwhile, the slot is freed as it is dropped.
             drop(waiting.send(Slot { shared: Arc::clone(self), holder }));
         }
     }
@@ -131,7 +130,7 @@ impl Shared {
 }
 
 impl State {
-    /// Takes a slot for `holder`, if one is free and it may have one more.
+    /// Takes a slot for `holder`, if one is free and `holder` is below its limit.
     fn try_take(&mut self, holder: &Holder, share_max: usize) -> bool {
         if self.free == 0 || !self.has_share(holder, share_max) {
             return false;
@@ -159,26 +158,26 @@ impl State {
         }
     }
 
-    /// Returns whether `holder` may have one more slot.
+    /// Returns true if `holder` may have one more slot.
     fn has_share(&self, holder: &Holder, share_max: usize) -> bool {
         let held = self.held.iter().find(|it| Some(&it.0) == holder.as_ref());
         held.is_none_or(|it| it.1 < share_max)
     }
 
-    /// Takes a slot for whoever is next, if there is one that may have it.
+    /// Takes a slot for the next waiter that may have it.
     fn next(&mut self, share_max: usize) -> Option<(Holder, oneshot::Sender<Slot>)> {
-        self.lines.retain_mut(|line| {
-            line.waiting.retain(|it| !it.is_closed());
-            !line.waiting.is_empty()
+        self.queues.retain_mut(|queue| {
+            queue.waiting.retain(|it| !it.is_closed());
+            !queue.waiting.is_empty()
         });
-        let nth = self.lines.iter().position(|it| self.has_share(&it.holder, share_max))?;
-        let holder = self.lines.get(nth)?.holder.clone();
+        let nth = self.queues.iter().position(|it| self.has_share(&it.holder, share_max))?;
+        let holder = self.queues.get(nth)?.holder.clone();
         if !self.try_take(&holder, share_max) {
             return None;
         }
-        let mut line = self.lines.remove(nth)?;
-        let waiting = line.waiting.pop_front();
-        self.lines.push_back(line);
+        let mut queue = self.queues.remove(nth)?;
+        let waiting = queue.waiting.pop_front();
+        self.queues.push_back(queue);
         waiting.map(|it| (holder, it))
     }
 }
@@ -191,8 +190,9 @@ impl Wake for Unpark {
     }
 }
 
-/// Returns what `future` ends with. Unlike tokio's `block_on` it may be called anywhere.
-fn on_this_thread<T>(future: impl Future<Output = T>) -> T {
+/// Blocks on `future` and returns its output. Unlike tokio's `block_on` it may be called
+/// anywhere.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut future = pin!(future);
     loop {
@@ -212,7 +212,7 @@ mod tests {
         Some(session.into())
     }
 
-    /// Begins to wait; the slot comes to the end of `order` when it is given.
+    /// Starts a task that waits for a slot and then appends its session to `order`.
     fn begin(slots: &Slots, session: &'static str, order: &Arc<Mutex<Vec<&'static str>>>) {
         let (slots, order) = (slots.clone(), Arc::clone(order));
         tokio::spawn(async move {
@@ -223,10 +223,10 @@ mod tests {
         });
     }
 
-    /// All waited in one line: a session that asked for a hundred things kept another
-    /// one's request waiting for all of them.
+    /// All requests once waited in one queue: a session with a hundred requests delayed the
+    /// request of another one by all of them.
     #[tokio::test]
-    async fn sessions_take_turns_however_much_one_asks_for() {
+    async fn sessions_take_turns_despite_a_flood() {
         let slots = Slots::new(1, 1);
         let (order, taken) = (Arc::default(), slots.wait(of("flood")).await);
         for session in ["flood"; 100].into_iter().chain(["a", "b", "a"]) {
@@ -234,14 +234,14 @@ mod tests {
             tokio::task::yield_now().await;
         }
         drop(taken);
-        // The last one gives its slot back after it is in the order.
+        // The last task frees its slot after it is in the order.
         while order.lock().unwrap().len() < 103 || slots.0.state().free == 0 {
             tokio::task::yield_now().await;
         }
         let order = order.lock().unwrap();
         assert_eq!(order[..6], ["flood", "a", "b", "flood", "a", "flood"]);
         let state = slots.0.state();
-        assert!(state.free == 1 && state.held.is_empty() && state.lines.is_empty());
+        assert!(state.free == 1 && state.held.is_empty() && state.queues.is_empty());
     }
 
     #[tokio::test]
@@ -252,7 +252,7 @@ mod tests {
         begin(&slots, "flood", &order);
         tokio::task::yield_now().await;
         assert!(order.lock().unwrap().is_empty());
-        // One whose session is not known takes what there is.
+        // A holder that is not known has no limit.
         let unknown = [slots.wait(None).await, slots.wait(None).await];
         assert_eq!(slots.0.state().free, 0);
         assert!(unknown[0].is_wanted_by_another() && !first[0].is_wanted_by_another());
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_stops_waiting_keeps_no_slot() {
+    async fn a_cancelled_wait_keeps_no_slot() {
         let slots = Slots::new(1, 1);
         let taken = slots.wait(of("a")).await;
         let mut given = Box::pin(slots.wait(of("b")));
@@ -276,7 +276,7 @@ mod tests {
         assert!(left.as_mut().poll(&mut context).is_pending());
         drop(left);
         drop(taken);
-        // Given, and left before it was looked at.
+        // Given, and dropped before it was received.
         drop(given);
         drop(slots.wait(of("d")).await);
         assert_eq!(slots.0.state().free, 1);

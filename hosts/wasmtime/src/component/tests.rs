@@ -1,4 +1,4 @@
-//! The component under its limits, driven by storage and clocks that misbehave.
+//! The component within its limits, with faulty storage and clocks.
 
 use std::{
     sync::{LazyLock, Mutex},
@@ -25,22 +25,22 @@ fn uncached() -> ComponentOptions {
     ComponentOptions { cache: Cache::None, ..ComponentOptions::default() }
 }
 
-struct Silent;
+struct NoLog;
 
-impl AuditLog for Silent {
+impl AuditLog for NoLog {
     fn record(&self, _: ScopeKind, _: &str, _: &AuditRecord) {}
 }
 
-struct Still;
+struct FixedClock;
 
-impl Clock for Still {
+impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         Timestamp(1_000)
     }
 }
 
 fn host(kv: &MemoryKv) -> Host {
-    Host::new(kv.clone(), Still, Silent)
+    Host::new(kv.clone(), FixedClock, NoLog)
 }
 
 const CREATE: &[u8] = br#"{"action":"create_session"}"#;
@@ -94,7 +94,7 @@ fn the_typed_functions_answer_as_the_tool_does() {
 }
 
 #[test]
-fn an_instance_can_be_kept_for_many_requests() {
+fn an_instance_can_serve_many_requests() {
     let host = host(&with_session(MemoryKv::default()));
     let mut instance = COMPONENT.instance(&host).unwrap();
     let caller = Caller::trusted("orchestrator");
@@ -117,10 +117,10 @@ fn a_request_that_takes_too_long_is_stopped() {
     assert_eq!(ask(&COMPONENT, &host(&kv), READ).unwrap_err().code, "KEY_NOT_FOUND");
 }
 
-/// What passed while others computed counted as what it computed itself: sixteen
-/// requests at once on two processors were all stopped, each within its limit.
+/// Time in which other requests computed once counted as the request's own: sixteen
+/// concurrent requests on two processors were all stopped, each within its limit.
 #[test]
-fn time_spent_waiting_for_a_processor_is_not_the_requests() {
+fn waiting_for_a_processor_uses_no_request_time() {
     let long = format!(r#"{{"x":[{}0],"action":"read","key":"scope"}}"#, "0,".repeat(4 << 20));
     let kv = with_session(MemoryKv::default());
     let began = Instant::now();
@@ -130,8 +130,8 @@ fn time_spent_waiting_for_a_processor_is_not_the_requests() {
     thread::scope(|scope| {
         for _ in 0..16 {
             scope.spawn(|| {
-                let refusal = ask(&component, &host(&kv), long.as_bytes()).unwrap_err();
-                assert_eq!(refusal.code, "MALFORMED_REQUEST", "{}", refusal.message);
+                let rejection = ask(&component, &host(&kv), long.as_bytes()).unwrap_err();
+                assert_eq!(rejection.code, "MALFORMED_REQUEST", "{}", rejection.message);
             });
         }
     });
@@ -149,26 +149,26 @@ fn a_request_that_needs_too_much_memory_is_stopped() {
     assert_eq!(ask(&component, &host(&kv), WRITE).unwrap().revision, 2);
 }
 
-/// Storage that does something odd at each call.
+/// Storage that runs a callback at each open and each commit.
 #[derive(Clone)]
-struct Odd {
+struct FaultyKv {
     kv: MemoryKv,
     open: fn(&MemoryKv),
     commit: fn() -> Result<(), CommitError>,
 }
 
-struct OddBucket(MemoryBucket, Odd);
+struct FaultyBucket(MemoryBucket, FaultyKv);
 
-impl Kv for Odd {
-    type Bucket = OddBucket;
+impl Kv for FaultyKv {
+    type Bucket = FaultyBucket;
 
-    fn open(&self, name: &str) -> Result<OddBucket, KvError> {
+    fn open(&self, name: &str) -> Result<FaultyBucket, KvError> {
         (self.open)(&self.kv);
-        Ok(OddBucket(self.kv.open(name)?, self.clone()))
+        Ok(FaultyBucket(self.kv.open(name)?, self.clone()))
     }
 }
 
-impl Bucket for OddBucket {
+impl Bucket for FaultyBucket {
     fn revision(&self) -> Revision {
         self.0.revision()
     }
@@ -192,10 +192,10 @@ impl Bucket for OddBucket {
 }
 
 #[test]
-fn time_spent_in_storage_is_not_the_requests() {
+fn time_in_storage_uses_no_request_time() {
     let options = ComponentOptions { time_max: Duration::from_millis(60), ..uncached() };
     let component = Component::new(&options).unwrap();
-    let slow = Odd {
+    let slow = FaultyKv {
         kv: with_session(MemoryKv::default()),
         open: |_| thread::sleep(Duration::from_millis(150)),
         commit: || {
@@ -204,31 +204,31 @@ fn time_spent_in_storage_is_not_the_requests() {
         },
     };
     let started = Instant::now();
-    ask(&component, &Host::new(slow, Still, Silent), WRITE).unwrap();
+    ask(&component, &Host::new(slow, FixedClock, NoLog), WRITE).unwrap();
     assert!(started.elapsed() > Duration::from_millis(300));
 }
 
 #[test]
-fn storage_that_fails_is_an_error_without_its_reason() {
+fn a_storage_error_hides_its_reason() {
     let failure = failure_of(|| Err(CommitError::Failed(KvError("disk 7 is on fire".to_owned()))));
     assert_eq!(failure.code, "STORAGE_UNAVAILABLE");
     assert!(!failure.message.contains("fire"));
     assert!(failure.message.contains("not known"), "{}", failure.message);
 }
 
-/// The contract had one case for every commit that failed, so that a write for which there
-/// was no room was answered as in doubt.
+/// The contract once had a single case for every failed commit, so a write that found no
+/// room was reported as in doubt.
 #[test]
-fn a_commit_that_changed_nothing_is_answered_so() {
+fn a_failed_commit_without_effect_is_reported_so() {
     let failure = failure_of(|| Err(CommitError::Unchanged(KvError("full".to_owned()))));
     assert_eq!(failure.code, "STORAGE_UNAVAILABLE");
     assert!(failure.message.contains("nothing was changed"), "{}", failure.message);
 }
 
-/// Returns how a write fails whose commit ends like this.
+/// Returns the failure of a write whose commit ends with `commit`.
 fn failure_of(commit: fn() -> Result<(), CommitError>) -> Failure {
-    let failing = Odd { kv: with_session(MemoryKv::default()), open: |_| {}, commit };
-    ask(&COMPONENT, &Host::new(failing, Still, Silent), WRITE).unwrap_err()
+    let failing = FaultyKv { kv: with_session(MemoryKv::default()), open: |_| {}, commit };
+    ask(&COMPONENT, &Host::new(failing, FixedClock, NoLog), WRITE).unwrap_err()
 }
 
 #[test]
@@ -237,33 +237,34 @@ fn a_bucket_that_always_conflicts_ends_the_request() {
     assert_eq!(failure.code, "STORAGE_UNAVAILABLE");
 }
 
-/// A log that is so slow that the instance is stopped after the commit.
+/// A log that fails after the commit.
 #[test]
-fn a_request_stopped_after_its_commit_does_not_say_that_nothing_was_changed() {
-    struct Stuck;
-    impl AuditLog for Stuck {
+fn a_panic_of_the_log_leaves_the_change_committed() {
+    struct BrokenLog;
+    impl AuditLog for BrokenLog {
         fn record(&self, _: ScopeKind, _: &str, _: &AuditRecord) {
             panic!("the log is broken");
         }
     }
     let kv = with_session(MemoryKv::default());
-    let stuck = Host::new(kv.clone(), Still, Stuck);
-    let answer = thread::spawn(move || ask(&COMPONENT, &stuck, WRITE)).join();
-    // A host's own panic is not caught on its behalf; the change is there.
+    let broken = Host::new(kv.clone(), FixedClock, BrokenLog);
+    let answer = thread::spawn(move || ask(&COMPONENT, &broken, WRITE)).join();
+    // A host's own panic is not caught for it; the change is stored.
     assert!(answer.is_err());
     assert_eq!(ask(&COMPONENT, &host(&kv), READ).unwrap().revision, 2);
 }
 
-/// A component may be newer than its host and do what the host has no name for. Such a
-/// record stopped the instance, so that a change that was made was answered as a failure.
+/// A component may be newer than its host and log an action that the host does not know.
+/// Such a record once stopped the instance, so a committed change was reported as a
+/// failure.
 #[test]
-fn a_change_is_told_by_whatever_name_it_has() {
+fn an_unknown_action_is_logged_and_does_not_fail() {
     #[derive(Clone, Default)]
-    struct Names(Arc<Mutex<Vec<String>>>);
-    impl AuditLog for Names {
+    struct ActionLog(Arc<Mutex<Vec<String>>>);
+    impl AuditLog for ActionLog {
         fn record(&self, kind: ScopeKind, id: &str, done: &AuditRecord) {
-            let told = format!("{} in {} {id}", done.action, kind.as_str());
-            self.0.lock().unwrap().push(told);
+            let logged = format!("{} in {} {id}", done.action, kind.as_str());
+            self.0.lock().unwrap().push(logged);
         }
     }
     let record = |action: &str| AuditRecord {
@@ -276,19 +277,19 @@ fn a_change_is_told_by_whatever_name_it_has() {
         reason: None,
         round: None,
     };
-    let names = Names::default();
-    let host = Host::new(MemoryKv::default(), Still, names.clone());
+    let names = ActionLog::default();
+    let host = Host::new(MemoryKv::default(), FixedClock, names.clone());
     let mut state = State::new(host, wasmtime::StoreLimits::default());
     state.begin_call(Some("session/s"));
     let session = |id: &str| types::Scope::Session(id.to_owned());
-    let mut tell = |scope, action| state.audit(scope, record(action)).unwrap();
-    tell(session("s"), "write");
-    tell(session("s"), "of_tomorrow");
-    tell(session("other"), "write");
-    tell(types::Scope::Project("s".to_owned()), "write");
-    let told = ["write in session s", "of_tomorrow in session s"];
-    assert_eq!(*names.0.lock().unwrap(), told);
-    (0..=RECORDS_MAX).for_each(|_| tell(session("s"), "write"));
+    let mut audit = |scope, action| state.audit(scope, record(action)).unwrap();
+    audit(session("s"), "write");
+    audit(session("s"), "of_tomorrow");
+    audit(session("other"), "write");
+    audit(types::Scope::Project("s".to_owned()), "write");
+    let logged = ["write in session s", "of_tomorrow in session s"];
+    assert_eq!(*names.0.lock().unwrap(), logged);
+    (0..=RECORDS_MAX).for_each(|_| audit(session("s"), "write"));
     assert_eq!(names.0.lock().unwrap().len(), RECORDS_MAX - 2);
 }
 
@@ -309,7 +310,7 @@ fn more_callers_than_instances_wait_for_each_other() {
     assert_eq!(ask(&COMPONENT, &host, READ).unwrap().revision, 321);
 }
 
-/// Returns the length of the longest file in `folder`, however deep.
+/// Returns the length of the longest file in `folder`, including its subfolders.
 fn longest_file(folder: &std::path::Path) -> u64 {
     let files = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
     let lengths = files.map(|it| match it.metadata().unwrap() {
@@ -320,7 +321,7 @@ fn longest_file(folder: &std::path::Path) -> u64 {
 }
 
 #[test]
-fn compiled_code_is_kept_in_the_cache() {
+fn compiled_code_is_cached() {
     let folder = tempfile::tempdir().unwrap();
     let options = ComponentOptions {
         cache: Cache::Folder(folder.path().join("cache")),
@@ -334,7 +335,7 @@ fn compiled_code_is_kept_in_the_cache() {
 }
 
 #[test]
-fn a_cache_that_cannot_be_written_is_done_without() {
+fn an_unwritable_cache_is_skipped() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -343,10 +344,10 @@ fn a_cache_that_cannot_be_written_is_done_without() {
     Component::new(&options).unwrap();
 }
 
-/// What a component imports is all it can reach. A dependency that asks for the
-/// time, randomness or a file would bring an import of WASI along.
+/// A component can reach only what it imports. A dependency that needs the time, randomness
+/// or a file would add an import of WASI.
 #[test]
-fn the_component_imports_what_the_contract_gives_it_and_nothing_else() {
+fn the_component_imports_only_the_contract() {
     let engine = Engine::default();
     let component = wasmtime::component::Component::new(&engine, super::COMPONENT).unwrap();
     let imports: Vec<String> =

@@ -1,5 +1,4 @@
-//! The engine over a real disk, with callers who leave, writers who interfere
-//! and disks that are full.
+//! The engine over a real disk, with callers that leave, concurrent writers and full disks.
 
 use std::{
     future::Future,
@@ -20,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use super::*;
 use crate::{Cache, ComponentOptions, SqliteOptions};
 
-/// What the audit log was told.
+/// An audit log that collects its records.
 #[derive(Debug, Default)]
 struct Records(Mutex<Vec<AuditRecord>>);
 
@@ -30,15 +29,15 @@ impl AuditLog for Records {
     }
 }
 
-struct Still;
+struct FixedClock;
 
-impl Clock for Still {
+impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         Timestamp(1_000)
     }
 }
 
-/// An engine over a folder of its own.
+/// An engine over its own folder.
 struct Bench {
     engine: Engine,
     kv: SqliteKv,
@@ -57,9 +56,9 @@ impl Bench {
         Self { engine, kv, records, folder }
     }
 
-    /// With a session `s`.
+    /// Creates the engine with a session `s`.
     async fn with_session() -> Self {
-        let bench = Self::new(&SqliteOptions::default(), Arc::new(Still));
+        let bench = Self::new(&SqliteOptions::default(), Arc::new(FixedClock));
         bench.create("s").await.unwrap();
         bench
     }
@@ -84,8 +83,8 @@ impl Bench {
         self.records.0.lock().unwrap().len()
     }
 
-    /// Keeps the writer waiting until what is returned is dropped.
-    fn hold_the_disk(&self) -> Connection {
+    /// Blocks the writer until the returned connection is dropped.
+    fn lock_the_database(&self) -> Connection {
         let database = Connection::open(self.folder.path().join("shared-context.db")).unwrap();
         database.busy_timeout(Duration::from_secs(5)).unwrap();
         database.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -96,14 +95,14 @@ impl Bench {
 const READ: &str = r#"{"action":"read","key":"scope"}"#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reply_and_its_record_come_out_when_the_change_is_on_the_disk() {
+async fn a_reply_and_its_record_wait_for_the_disk() {
     let bench = Bench::with_session().await;
     assert_eq!(bench.recorded(), 1);
-    let disk = bench.hold_the_disk();
+    let disk = bench.lock_the_database();
     let mut write = Box::pin(bench.write("s", "scope", "x"));
     timeout(Duration::from_millis(100), &mut write).await.unwrap_err();
     assert_eq!(bench.recorded(), 1);
-    // Who reads meanwhile reads what is on the disk, and does not wait for it.
+    // A concurrent read returns what is on the disk, and does not wait.
     let read = timeout(Duration::from_secs(1), bench.ask("s", READ)).await.unwrap();
     assert_eq!(read.unwrap_err().code, "KEY_NOT_FOUND");
     drop(disk);
@@ -112,10 +111,10 @@ async fn a_reply_and_its_record_come_out_when_the_change_is_on_the_disk() {
     assert_eq!(bench.ask("s", READ).await.unwrap().revision, 2);
 }
 
-/// What waited for the disk was bounded in number only: who sent large requests and left
-/// had all of them kept in memory.
+/// Changes that waited for the disk were once limited only in number. A client that sent
+/// large requests and left had all of them held in memory.
 #[tokio::test(flavor = "multi_thread")]
-async fn large_changes_wait_until_there_is_room_for_their_bytes() {
+async fn large_changes_wait_for_free_bytes() {
     let bench = Bench::with_session().await;
     bench.create("t").await.unwrap();
     let large = format!(r#"{{"action":"delete","key":"scope"}}{}"#, " ".repeat(200 << 10));
@@ -129,14 +128,14 @@ async fn large_changes_wait_until_there_is_room_for_their_bytes() {
     assert_eq!(waiting.await.unwrap().revision, 3);
     let all = usize::try_from(CHANGES_BYTES_MAX).unwrap();
     assert_eq!(changes.available_permits(), all, "a share was not given back");
-    // None is so large that it never gets any.
+    // No share is larger than the total.
     assert_eq!([0, 1, usize::MAX].map(share), [64 << 10, 64 << 10, 64 << 20]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_whose_caller_left_is_recorded_and_gives_its_turn_up() {
+async fn a_change_is_recorded_even_if_its_caller_left() {
     let bench = Bench::with_session().await;
-    let disk = bench.hold_the_disk();
+    let disk = bench.lock_the_database();
     {
         let mut write = Box::pin(bench.write("s", "scope", "x"));
         timeout(Duration::from_millis(100), &mut write).await.unwrap_err();
@@ -147,9 +146,9 @@ async fn a_change_whose_caller_left_is_recorded_and_gives_its_turn_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_leaves_before_the_turn_came_changes_nothing() {
+async fn a_caller_that_leaves_the_queue_changes_nothing() {
     let bench = Bench::with_session().await;
-    let disk = bench.hold_the_disk();
+    let disk = bench.lock_the_database();
     let mut first = Box::pin(bench.write("s", "scope", "first"));
     timeout(Duration::from_millis(100), &mut first).await.unwrap_err();
     {
@@ -165,7 +164,7 @@ async fn who_leaves_before_the_turn_came_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn writers_of_one_session_leave_no_gap_and_no_repeat() {
+async fn concurrent_writers_get_consecutive_revisions() {
     let bench = Arc::new(Bench::with_session().await);
     let mut writers = Vec::new();
     for _ in 0..64 {
@@ -190,7 +189,7 @@ async fn writers_of_one_session_leave_no_gap_and_no_repeat() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_do_not_wait_for_each_other() {
-    let bench = Arc::new(Bench::new(&SqliteOptions::default(), Arc::new(Still)));
+    let bench = Arc::new(Bench::new(&SqliteOptions::default(), Arc::new(FixedClock)));
     let sessions = (0..100).map(|n| {
         let bench = bench.clone();
         tokio::spawn(async move {
@@ -214,14 +213,14 @@ async fn sessions_do_not_wait_for_each_other() {
     assert_eq!(bench.engine.ids(ScopeKind::Session, None, 1).await.unwrap(), ["s00"]);
 }
 
-/// A clock that, once, lets another writer of the same database go first, after
-/// the component has opened the bucket.
-struct Interfering {
+/// A clock that, once, lets another writer of the same database commit first, after the
+/// component has opened the bucket.
+struct InterferingClock {
     kv: Mutex<Option<SqliteKv>>,
     is_armed: AtomicBool,
 }
 
-impl Clock for Interfering {
+impl Clock for InterferingClock {
     fn now(&self) -> Timestamp {
         if self.is_armed.swap(false, Ordering::SeqCst) {
             let kv = self.kv.lock().unwrap().clone().unwrap();
@@ -234,13 +233,14 @@ impl Clock for Interfering {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_that_met_another_writer_is_made_on_top_of_it() {
-    let clock = Arc::new(Interfering { kv: Mutex::default(), is_armed: AtomicBool::new(false) });
+async fn a_conflicting_change_is_retried_on_top() {
+    let clock =
+        Arc::new(InterferingClock { kv: Mutex::default(), is_armed: AtomicBool::new(false) });
     let bench = Bench::new(&SqliteOptions::default(), clock.clone());
     *clock.kv.lock().unwrap() = Some(bench.kv.clone());
     bench.create("s").await.unwrap();
     clock.is_armed.store(true, Ordering::SeqCst);
-    // Revision 2 is the foreign commit's.
+    // Revision 2 is the other writer's commit.
     assert_eq!(bench.write("s", "scope", "x").await.unwrap().revision, 3);
     assert_eq!(bench.recorded(), 2, "the attempt that was discarded left no record");
     assert_eq!(bench.kv.open("session/s").unwrap().get("zzz").unwrap().unwrap(), b"foreign");
@@ -248,9 +248,9 @@ async fn a_change_that_met_another_writer_is_made_on_top_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_fails_the_change_and_leaves_the_engine_alive() {
+async fn a_full_disk_fails_the_change_only() {
     let full = SqliteOptions { bytes_max: Some(200 << 10), ..SqliteOptions::default() };
-    let bench = Bench::new(&full, Arc::new(Still));
+    let bench = Bench::new(&full, Arc::new(FixedClock));
     bench.create("s").await.unwrap();
     let large = "x".repeat(3_900);
     let mut written = 0;
@@ -270,27 +270,27 @@ async fn a_full_disk_fails_the_change_and_leaves_the_engine_alive() {
     };
     assert_eq!(failure.code, "STORAGE_UNAVAILABLE");
     assert!(!failure.message.contains("disk"), "why is for the log: {}", failure.message);
-    let told = bench.recorded();
-    assert_eq!(bench.write("s", "k1", &large).await.is_ok(), bench.recorded() > told);
+    let recorded = bench.recorded();
+    assert_eq!(bench.write("s", "k1", &large).await.is_ok(), bench.recorded() > recorded);
     assert!(bench.ask("s", r#"{"action":"list_keys"}"#).await.is_ok());
     let delete = br#"{"action":"delete_session"}"#;
     bench.engine.invoke("session/s", &Caller::trusted("admin"), delete).await.unwrap();
     bench.create("again").await.unwrap();
 }
 
-/// Long enough for anything but a wait that is not to end.
+/// Longer than anything but a wait that must not end.
 const SOON: Duration = Duration::from_secs(5);
 const SHORT: Duration = Duration::from_millis(100);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_waits_for_a_change_hears_of_it_when_it_is_on_the_disk() {
+async fn a_wait_ends_when_the_change_is_on_the_disk() {
     let bench = Bench::with_session().await;
     bench.create("other").await.unwrap();
     let mut waiting = Box::pin(bench.engine.wait_for_change("session/s", 1, SOON));
     timeout(SHORT, &mut waiting).await.unwrap_err();
     bench.write("other", "scope", "x").await.unwrap();
     timeout(SHORT, &mut waiting).await.unwrap_err();
-    let disk = bench.hold_the_disk();
+    let disk = bench.lock_the_database();
     let mut write = Box::pin(bench.write("s", "scope", "x"));
     timeout(SHORT, &mut write).await.unwrap_err();
     timeout(SHORT, &mut waiting).await.unwrap_err();
@@ -300,7 +300,7 @@ async fn who_waits_for_a_change_hears_of_it_when_it_is_on_the_disk() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_that_came_before_the_wait_ends_it_at_once() {
+async fn an_earlier_change_ends_the_wait_at_once() {
     let bench = Bench::with_session().await;
     bench.write("s", "scope", "x").await.unwrap();
     let wait = async |seen, at_most| bench.engine.wait_for_change("session/s", seen, at_most).await;
@@ -314,7 +314,7 @@ async fn a_change_that_came_before_the_wait_ends_it_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_who_wait_hear_of_a_change_and_of_the_end() {
+async fn all_waits_end_on_a_change_and_on_shutdown() {
     let bench = Bench::with_session().await;
     let wait = |seen| {
         let engine = bench.engine.clone();
@@ -333,10 +333,10 @@ async fn all_who_wait_hear_of_a_change_and_of_the_end() {
     }
 }
 
-/// Between a reader's look and its wait, and at every other moment, a writer may
-/// come first: no change may go by unheard.
+/// A writer may commit at any moment, also between a reader's read and its wait. The reader
+/// must miss no change.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_change_goes_by_between_reading_and_waiting() {
+async fn no_change_is_missed_between_read_and_wait() {
     let bench = Arc::new(Bench::with_session().await);
     let writer = Arc::clone(&bench);
     let writes = tokio::spawn(async move {
@@ -354,9 +354,9 @@ async fn no_change_goes_by_between_reading_and_waiting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn closing_finishes_what_has_begun_and_refuses_the_rest() {
+async fn closing_finishes_begun_changes_and_rejects_others() {
     let bench = Bench::with_session().await;
-    let disk = bench.hold_the_disk();
+    let disk = bench.lock_the_database();
     let mut write = Box::pin(bench.write("s", "scope", "x"));
     timeout(Duration::from_millis(100), &mut write).await.unwrap_err();
     let mut close = Box::pin(bench.engine.close());

@@ -1,10 +1,8 @@
-//! The timer: looks at a session when something in it expires, so that an entry
-//! goes at its instant although nobody writes.
+//! The timer: removes entries when they expire, even if nobody writes.
 //!
-//! Readers never see an expired entry, swept or not; what waits for the timer is
-//! room in the store, and word of it to those who watch. Instants are those of
-//! the engine's clock, which may be set: it is looked at again every second of
-//! real time. Not here: what expires, which the rules know.
+//! Readers never see an expired entry, removed or not. The timer frees room in the store
+//! and notifies watchers. Instants are those of the engine's clock, which may be set, so it
+//! is checked every second of real time. The rules of expiry are in the component.
 
 use std::{future, time::Duration};
 
@@ -15,78 +13,76 @@ use tokio::{task::JoinSet, time::sleep};
 use super::Engine;
 use crate::{Failure, failures};
 
-/// How long the clock is left alone while something is to expire.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// After how long a session that could not be looked at is tried again.
-const TRY_AGAIN: Duration = Duration::from_mins(1);
-/// How many sessions are looked at together: they share a flush of the disk.
-const AT_ONCE: usize = 16;
-/// After how many sessions, and for how long, the first walk lets others work.
-const WALK: usize = 32;
-const WALK_PAUSE: Duration = Duration::from_millis(10);
+/// The interval at which the clock is checked while an entry is to expire.
+const CHECK_PAUSE: Duration = Duration::from_secs(1);
+/// When a session whose cleanup failed is retried.
+const RETRY_PAUSE: Duration = Duration::from_mins(1);
+/// How many sessions are cleaned up together: they share a flush of the disk.
+const BATCH_MAX: usize = 16;
+/// The initial scan pauses after this many sessions, for this long, to let others work.
+const SCAN_BATCH: usize = 32;
+const SCAN_PAUSE: Duration = Duration::from_millis(10);
 
 impl Engine {
-    /// Removes what expires when it expires, for as long as this is polled.
-    /// First it walks once over all sessions there are, to learn of their
-    /// instants.
+    /// Removes entries as they expire, for as long as the future is polled. It first scans
+    /// all sessions for their next expiry.
     pub async fn keep_time(&self) {
-        tokio::join!(self.walk(), self.ring());
+        tokio::join!(self.scan_sessions(), self.remove_due());
     }
 
-    async fn walk(&self) {
+    async fn scan_sessions(&self) {
         let mut after = None;
         loop {
-            let sessions = self.ids(ScopeKind::Session, after.as_deref(), WALK).await;
-            // Without a list there is none to walk over; requests tell why.
+            let sessions = self.ids(ScopeKind::Session, after.as_deref(), SCAN_BATCH).await;
+            // If sessions cannot be listed, requests report the error.
             let Ok(sessions) = sessions else { return };
             for session in &sessions {
-                self.look_at(&ScopeKind::Session.bucket_name(session)).await;
+                self.clean_up(&ScopeKind::Session.bucket_name(session)).await;
             }
             match sessions.last() {
                 Some(last) => after = Some(last.clone()),
                 None => return,
             }
-            sleep(WALK_PAUSE).await;
+            sleep(SCAN_PAUSE).await;
         }
     }
 
-    async fn ring(&self) {
+    async fn remove_due(&self) {
         loop {
             let now = self.now();
-            let due = self.inner.alarm.take_due(now, AT_ONCE);
+            let due = self.inner.alarm.take_due(now, BATCH_MAX);
             if due.is_empty() {
-                self.rest(now).await;
+                self.sleep_until_next(now).await;
             }
-            let mut looks = JoinSet::new();
+            let mut cleanups = JoinSet::new();
             for scope in due {
                 let engine = self.clone();
-                looks.spawn(async move { engine.look_at(&scope).await });
+                cleanups.spawn(async move { engine.clean_up(&scope).await });
             }
-            looks.join_all().await;
+            cleanups.join_all().await;
         }
     }
 
-    /// Waits for the next instant; `now` is what the clock said last.
-    async fn rest(&self, now: Timestamp) {
+    /// Waits for the next instant; `now` is the last reading of the clock.
+    async fn sleep_until_next(&self, now: Timestamp) {
         let alarm = &self.inner.alarm;
         let next = async {
             match alarm.next() {
                 Some(Timestamp(at)) => {
                     let left = Duration::from_millis(at.saturating_sub(now.0));
-                    sleep(left.min(LOOK_AGAIN)).await;
+                    sleep(left.min(CHECK_PAUSE)).await;
                 }
                 None => future::pending().await,
             }
         };
         tokio::select! {
             () = next => {}
-            () = alarm.sooner() => {}
+            () = alarm.earlier() => {}
         }
     }
 
-    /// Has what has expired in `scope` removed, and sets the alarm for what
-    /// expires next.
-    async fn look_at(&self, scope: &str) {
+    /// Removes the expired entries of `scope`, and schedules its next expiry.
+    async fn clean_up(&self, scope: &str) {
         let now = self.now();
         let later = |pause: Duration| {
             let milliseconds = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
@@ -95,8 +91,8 @@ impl Engine {
         let next = match self.wake(scope).await {
             Ok(None) => return,
             Ok(Some(at)) if at > now.0 => Timestamp(at),
-            // What is not gone at its instant must not keep this thread busy.
-            Ok(Some(_)) => later(LOOK_AGAIN),
+            // An entry that is still there at its instant must not keep this loop busy.
+            Ok(Some(_)) => later(CHECK_PAUSE),
             Err(failure) if failure.code == "SESSION_NOT_FOUND" => return,
             Err(failure) => {
                 let Failure { code, message, .. } = &failure;
@@ -105,7 +101,7 @@ impl Engine {
                     let what = "what has expired could not be removed";
                     tracing::warn!(code, message, scope, suppressed, "{what}");
                 }
-                later(TRY_AGAIN)
+                later(RETRY_PAUSE)
             }
         };
         self.inner.alarm.set(scope, next);

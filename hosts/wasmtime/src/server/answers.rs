@@ -1,7 +1,7 @@
-//! Large answers that are not wholly sent.
+//! Limits the memory of large responses until they are sent.
 //!
-//! Invariant: all answers together take no more memory than [`BYTES_MAX`], and those that
-//! wait for room no more than [`WAITING_BYTES_MAX`], beside one buffer for each connection.
+//! Invariant: all responses together take at most [`BYTES_MAX`], and those that wait for
+//! memory at most [`WAITING_BYTES_MAX`], besides one buffer per connection.
 
 use std::sync::Arc;
 
@@ -9,66 +9,66 @@ use bytes::Bytes;
 
 use super::{
     BUFFER_BYTES_MAX,
-    room::{Room, Taken},
-    seats::{Seat, Seats},
+    memory_budget::{MemoryBudget, MemoryPermit},
+    seats::{ConnectionSlot, ConnectionSlots},
 };
 
-/// How much all answers may take, of what each is over one buffer.
+/// The memory limit of all responses, counting what each has beyond one buffer.
 const BYTES_MAX: u32 = 64 << 20;
-/// How much may wait for that; what finds no room to wait is given up at once.
+/// The memory limit of responses that wait for memory; further ones fail at once.
 const WAITING_BYTES_MAX: u32 = 16 << 20;
 
-/// Room for answers.
+/// The memory budget of responses.
 #[derive(Debug)]
 pub(super) struct Answers {
-    room: Room,
-    waiting: Room,
+    budget: MemoryBudget,
+    waiting: MemoryBudget,
 }
 
-/// An answer that counts until it is sent.
-struct Unsent {
+/// A response body that holds its memory permit until it is sent.
+struct UnsentBody {
     bytes: Bytes,
-    seat: Arc<Seat>,
-    _room: Taken,
+    slot: Arc<ConnectionSlot>,
+    _permit: MemoryPermit,
 }
 
 impl Answers {
     pub(super) fn new() -> Self {
-        Self { room: Room::new(BYTES_MAX), waiting: Room::new(WAITING_BYTES_MAX) }
+        Self { budget: MemoryBudget::new(BYTES_MAX), waiting: MemoryBudget::new(WAITING_BYTES_MAX) }
     }
 
-    /// The same `bytes`, counted until the last of them is sent over the connection on
-    /// `seat`; `None` when there is no room. While there is none, the connection gives way
-    /// whose client has taken nothing of a large answer the longest.
+    /// Returns `bytes`, counted in the budget until they are sent on the connection of
+    /// `slot`. Returns `None` if no memory becomes free. Meanwhile it closes the
+    /// connections whose clients have not read from a large response for the longest.
     pub(super) async fn hold(
         &self,
         bytes: Bytes,
-        seat: &Arc<Seat>,
-        seats: &Seats,
+        slot: &Arc<ConnectionSlot>,
+        slots: &ConnectionSlots,
     ) -> Option<Bytes> {
         let over = bytes.len().saturating_sub(BUFFER_BYTES_MAX);
         if over == 0 {
             return Some(bytes);
         }
-        let room = if let Some(room) = self.room.try_take(over) {
-            room
+        let permit = if let Some(permit) = self.budget.try_take(over) {
+            permit
         } else {
             let _waiting = self.waiting.try_take(over)?;
-            self.room.take(over, || seats.clear_an_answer()).await?
+            self.budget.take(over, || slots.close_unread_response()).await?
         };
-        seat.hold();
-        Some(Bytes::from_owner(Unsent { bytes, seat: Arc::clone(seat), _room: room }))
+        slot.add_large_response();
+        Some(Bytes::from_owner(UnsentBody { bytes, slot: Arc::clone(slot), _permit: permit }))
     }
 }
 
-impl AsRef<[u8]> for Unsent {
+impl AsRef<[u8]> for UnsentBody {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl Drop for Unsent {
+impl Drop for UnsentBody {
     fn drop(&mut self) {
-        self.seat.let_go();
+        self.slot.remove_large_response();
     }
 }

@@ -1,8 +1,7 @@
-//! Bodies of requests, as they come: whole or not at all.
+//! Reads request bodies completely, within a memory budget.
 //!
-//! Invariant: all bodies together take no more memory than [`BYTES_MAX`], beside one
-//! buffer for each connection. A change that goes on although its client left is counted
-//! by the engine.
+//! Invariant: all bodies together take at most [`BYTES_MAX`], besides one buffer per
+//! connection. The engine counts a change that continues after its client has left.
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -10,72 +9,72 @@ use hyper::body::Incoming;
 
 use super::{
     BUFFER_BYTES_MAX,
-    room::{Room, Taken},
-    seats::Seats,
+    memory_budget::{MemoryBudget, MemoryPermit},
+    seats::ConnectionSlots,
 };
 
-/// How much of a body that is too long is still read, so that a client that
-/// sends all before it listens hears why it is refused.
-const REFUSED_BYTES_MAX: usize = 32 << 20;
-/// How much all bodies may take, of what each is over one buffer.
+/// How much of a body that is too long is still read, so that a client that sends
+/// everything before it reads gets the error.
+const READ_BYTES_MAX: usize = 32 << 20;
+/// The memory limit of all bodies, counting what each has beyond one buffer.
 const BYTES_MAX: u32 = 64 << 20;
 
-/// Room for bodies.
+/// The memory budget of request bodies.
 #[derive(Debug)]
 pub(super) struct Bodies {
-    room: Room,
+    budget: MemoryBudget,
 }
 
-/// A body, and its room until it is dropped.
-pub(super) struct Whole {
+/// A complete body. It holds its memory permit until it is dropped.
+pub(super) struct WholeBody {
     pub(super) bytes: Bytes,
-    _room: Option<Taken>,
+    _permit: Option<MemoryPermit>,
 }
 
-/// Why there is no body.
+/// The reason that a body could not be read.
 #[derive(Debug)]
-pub(super) enum NoBody {
-    /// It is longer than it may be.
+pub(super) enum BodyError {
+    /// It is too long.
     TooLong,
-    /// It ended before it was whole.
+    /// It ended early.
     Broken,
-    /// There is no room for it now.
-    NoRoom,
+    /// No memory became free for it.
+    NoMemory,
 }
 
 impl Bodies {
     pub(super) fn new() -> Self {
-        Self { room: Room::new(BYTES_MAX) }
+        Self { budget: MemoryBudget::new(BYTES_MAX) }
     }
 
-    /// Reads a whole body of at most `bytes_max`. When there is no room, one that has
-    /// been on its way for long gives way.
+    /// Reads a body of at most `bytes_max`. If there is no memory, the connection that has
+    /// been sending its body for the longest is closed.
     pub(super) async fn read(
         &self,
         mut body: Incoming,
         bytes_max: usize,
-        seats: &Seats,
-    ) -> Result<Whole, NoBody> {
-        let (mut first, mut more, mut room) = (Bytes::new(), Vec::new(), None);
+        slots: &ConnectionSlots,
+    ) -> Result<WholeBody, BodyError> {
+        let (mut first, mut more, mut permit) = (Bytes::new(), Vec::new(), None);
         let mut bytes = 0_usize;
         while let Some(frame) = body.frame().await {
-            let Ok(data) = frame.map_err(|_| NoBody::Broken)?.into_data() else { continue };
+            let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() else { continue };
             bytes = bytes.saturating_add(data.len());
-            if bytes > REFUSED_BYTES_MAX {
-                return Err(NoBody::TooLong);
+            if bytes > READ_BYTES_MAX {
+                return Err(BodyError::TooLong);
             }
             if bytes > bytes_max {
-                (first, more, room) = (Bytes::new(), Vec::new(), None);
+                (first, more, permit) = (Bytes::new(), Vec::new(), None);
                 continue;
             }
-            let has = room.as_ref().map_or(0, Taken::num_permits);
-            let wanted = bytes.saturating_sub(BUFFER_BYTES_MAX).saturating_sub(has);
+            let taken = permit.as_ref().map_or(0, MemoryPermit::num_permits);
+            let wanted = bytes.saturating_sub(BUFFER_BYTES_MAX).saturating_sub(taken);
             if wanted > 0 {
-                let got = self.room.take(wanted, || seats.clear_a_body()).await;
-                let got = got.ok_or(NoBody::NoRoom)?;
-                match &mut room {
-                    Some(room) => room.merge(got),
-                    None => room = Some(got),
+                let more_permit = self.budget.take(wanted, || slots.close_slowest_body()).await;
+                let more_permit = more_permit.ok_or(BodyError::NoMemory)?;
+                match &mut permit {
+                    Some(permit) => permit.merge(more_permit),
+                    None => permit = Some(more_permit),
                 }
             }
             if first.is_empty() {
@@ -88,9 +87,9 @@ impl Bodies {
             }
         }
         if bytes > bytes_max {
-            return Err(NoBody::TooLong);
+            return Err(BodyError::TooLong);
         }
         let bytes = if more.is_empty() { first } else { more.into() };
-        Ok(Whole { bytes, _room: room })
+        Ok(WholeBody { bytes, _permit: permit })
     }
 }

@@ -1,7 +1,7 @@
-//! One connection: requests are read, answered, and the answers written, until the
-//! client or its seat is gone.
+//! Serves one connection: reads requests and writes responses until the client leaves or
+//! the connection loses its slot.
 //!
-//! Not here: who has a seat (`seats`).
+//! The slots are in `seats`.
 
 use std::{
     convert::Infallible,
@@ -38,48 +38,48 @@ use tokio_io_timeout::TimeoutStream;
 
 use super::{
     BODY_TIME_MAX, BUFFER_BYTES_MAX, Shared,
-    bodies::NoBody,
-    seated::Seated,
-    seats::Seat,
-    unheard::{self, Asked, Worded},
+    bodies::BodyError,
+    connection_engine::ConnectionEngine,
+    seats::ConnectionSlot,
+    unheard::{self, RejectionStream, RequestState},
 };
-use crate::{Failure, body::Answer, onlooker::Onlooker};
+use crate::{Failure, body::ResponseBody, onlooker::ThrottledReader};
 
-/// How much is read of what a client sent that is refused before it is heard.
-const UNHEARD_BYTES_MAX: usize = 64 << 10;
-/// Why those are refused who get no seat.
+/// How much is read from a client whose connection is rejected.
+const UNREAD_BYTES_MAX: usize = 64 << 10;
+/// Why a connection gets no slot.
 const ALL_BUSY: &str = "all connections of the server are busy";
 
-/// One connection on `seat`, not yet served.
+/// Returns the future that serves `stream` on `slot`.
 pub(super) fn connection(
     stream: TcpStream,
     shared: Arc<Shared>,
-    seat: Arc<Seat>,
+    slot: Arc<ConnectionSlot>,
 ) -> impl GracefulConnection<Error = hyper::Error> + Send {
-    // Small answers must not wait for each other; without it they are only late.
+    // Small responses must not wait for each other. If this fails, they are only slower.
     drop(stream.set_nodelay(true));
     let mut timed = TimeoutStream::new(stream);
     timed.set_write_timeout(Some(shared.unread_time_max));
-    let stream = Watched { stream: Box::pin(timed), seat: Arc::clone(&seat) };
-    let asked = Asked::default();
-    let stream = Worded::new(stream, Arc::clone(&shared), asked.clone());
+    let stream = TrackedStream { stream: Box::pin(timed), slot: Arc::clone(&slot) };
+    let state = RequestState::default();
+    let stream = RejectionStream::new(stream, Arc::clone(&shared), state.clone());
     let head_time_max = shared.head_time_max;
     let service = service_fn(move |request| {
-        let (shared, seat, asked) = (Arc::clone(&shared), Arc::clone(&seat), asked.clone());
-        asked.hear();
+        let (shared, slot, state) = (Arc::clone(&shared), Arc::clone(&slot), state.clone());
+        state.note_request();
         async move {
-            let answer = shared.answer(request, &seat).await;
-            let mut answer = shared.hold(answer, &seat).await;
-            answer.headers_mut().insert(DATE, date(shared.engine.now()));
-            Ok::<_, Infallible>(answer.map(|body| {
-                let body = Answer::new(body, || shared.onlooker(&seat));
-                Held { body, seat, asked }
+            let response = shared.respond(request, &slot).await;
+            let mut response = shared.hold(response, &slot).await;
+            response.headers_mut().insert(DATE, date(shared.engine.now()));
+            Ok::<_, Infallible>(response.map(|body| {
+                let body = ResponseBody::new(body, || shared.stream_engine_for(&slot));
+                TrackedBody { body, slot, state }
             }))
         }
     });
     http1::Builder::new()
         .timer(TokioTimer::new())
-        // It panics from the year 10000 on, which ends the connection.
+        // It panics from the year 10000 on, which would end the connection.
         .auto_date_header(false)
         .header_read_timeout(head_time_max)
         .max_buf_size(BUFFER_BYTES_MAX)
@@ -88,7 +88,8 @@ pub(super) fn connection(
         .serve_connection(TokioIo::new(stream), service)
 }
 
-/// Returns when a response was made (RFC 9110 §6.6.1), or the last instant that a date can say.
+/// Returns the `Date` header of a response (RFC 9110 §6.6.1), at most the last date that
+/// the format can express.
 pub(super) fn date(Timestamp(milliseconds): Timestamp) -> HeaderValue {
     const LAST_SECONDS: u64 = 253_402_300_799;
     let since = Duration::from_secs((milliseconds / 1_000).min(LAST_SECONDS));
@@ -97,64 +98,68 @@ pub(super) fn date(Timestamp(milliseconds): Timestamp) -> HeaderValue {
 }
 
 impl Shared {
-    async fn answer(&self, request: Request<Incoming>, seat: &Arc<Seat>) -> Response<Body> {
-        seat.send().await;
+    async fn respond(
+        &self,
+        request: Request<Incoming>,
+        slot: &Arc<ConnectionSlot>,
+    ) -> Response<Body> {
+        slot.begin_body().await;
         let (head, body) = request.into_parts();
-        if seat.is_reserved() && !self.http.is_for_operator(&head) {
+        if slot.is_reserved() && !self.http.is_for_operator(&head) {
             return self.overloaded(&head, ALL_BUSY);
         }
         let coding = unknown_coding(&head);
         let bytes_max = if coding.is_none() { self.http.body_bytes_max(&head) } else { 0 };
-        let read = self.bodies.read(body, bytes_max, &self.seats);
-        let answer = match timeout(BODY_TIME_MAX, read).await {
-            Ok(Ok(_) | Err(NoBody::TooLong)) if coding.is_some() => {
+        let read = self.bodies.read(body, bytes_max, &self.slots);
+        let response = match timeout(BODY_TIME_MAX, read).await {
+            Ok(Ok(_) | Err(BodyError::TooLong)) if coding.is_some() => {
                 let why = format!(
                     "Transfer-Encoding {:?} is not understood; send the body as it is, with its \
                      Content-Length or in chunks",
                     coding.unwrap_or_default()
                 );
-                self.refuse(&head, "MALFORMED_REQUEST", why)
+                self.reject(&head, "MALFORMED_REQUEST", why)
             }
             Ok(Ok(whole)) => {
-                seat.work().await;
+                slot.begin_request().await;
                 let request = Request::from_parts(head, whole.bytes.clone());
-                let answer = self.http.handle(&self.seated(seat), request).await;
-                if !seat.is_reserved() {
-                    return answer;
+                let response = self.http.handle(&self.engine_for(slot), request).await;
+                if !slot.is_reserved() {
+                    return response;
                 }
-                answer
+                response
             }
-            Ok(Err(NoBody::TooLong)) => self.http.too_large(&self.engine, &head).await,
-            Ok(Err(NoBody::NoRoom)) => {
+            Ok(Err(BodyError::TooLong)) => self.http.too_large(&self.engine, &head).await,
+            Ok(Err(BodyError::NoMemory)) => {
                 return self.overloaded(&head, "there is no room for another large request");
             }
-            Ok(Err(NoBody::Broken)) => {
+            Ok(Err(BodyError::Broken)) => {
                 let why = "the body did not arrive whole; send the request again";
-                self.refuse(&head, "MALFORMED_REQUEST", why.to_owned())
+                self.reject(&head, "MALFORMED_REQUEST", why.to_owned())
             }
             Err(_) => {
                 let why = format!("the body did not arrive within {} s", BODY_TIME_MAX.as_secs());
-                self.refuse(&head, "MALFORMED_REQUEST", why)
+                self.reject(&head, "MALFORMED_REQUEST", why)
             }
         };
-        closing(answer)
+        closing(response)
     }
 
-    /// Returns the engine, as the connection on `seat` asks it.
-    fn seated(&self, seat: &Arc<Seat>) -> Seated {
-        Seated { engine: self.engine.clone(), seat: Arc::clone(seat) }
+    /// Returns the engine for requests on the connection of `slot`.
+    fn engine_for(&self, slot: &Arc<ConnectionSlot>) -> ConnectionEngine {
+        ConnectionEngine { engine: self.engine.clone(), slot: Arc::clone(slot) }
     }
 
-    /// Returns the engine, as the stream on `seat` asks it.
-    fn onlooker(&self, seat: &Arc<Seat>) -> Onlooker<Seated> {
-        Onlooker { engine: self.seated(seat), turns: self.engine.onlookers() }
+    /// Returns the engine for a stream on the connection of `slot`.
+    fn stream_engine_for(&self, slot: &Arc<ConnectionSlot>) -> ThrottledReader<ConnectionEngine> {
+        ThrottledReader { engine: self.engine_for(slot), permits: self.engine.read_permits() }
     }
 
-    /// Returns the same `answer`, if there is room for it until it is sent.
-    async fn hold(&self, answer: Response<Body>, seat: &Arc<Seat>) -> Response<Body> {
-        let (head, body) = answer.into_parts();
+    /// Returns `response` if there is memory for it until it is sent, or an error.
+    async fn hold(&self, response: Response<Body>, slot: &Arc<ConnectionSlot>) -> Response<Body> {
+        let (head, body) = response.into_parts();
         let Body::Whole(bytes) = body else { return Response::from_parts(head, body) };
-        if let Some(bytes) = self.answers.hold(bytes, seat, &self.seats).await {
+        if let Some(bytes) = self.answers.hold(bytes, slot, &self.slots).await {
             return Response::from_parts(head, Body::Whole(bytes));
         }
         let why = "there is no room for another large answer; what was asked for was done: read \
@@ -167,13 +172,13 @@ impl Shared {
         closing(self.http.refuse(head, overloaded(what)))
     }
 
-    fn refuse(&self, head: &Parts, code: &'static str, message: String) -> Response<Body> {
+    fn reject(&self, head: &Parts, code: &'static str, message: String) -> Response<Body> {
         self.http.refuse(head, Failure::new(code, message))
     }
 }
 
-/// Returns how the body is coded for its way, if it is more than chunked: what nobody takes
-/// apart here.
+/// Returns the transfer coding of the body if it is more than `chunked`, which the server
+/// does not decode.
 fn unknown_coding(head: &Parts) -> Option<String> {
     let codings = head.headers.get_all(TRANSFER_ENCODING).iter();
     let codings: Vec<_> = codings.map(|it| String::from_utf8_lossy(it.as_bytes())).collect();
@@ -182,37 +187,37 @@ fn unknown_coding(head: &Parts) -> Option<String> {
     (!is_known).then(|| codings.chars().take(80).collect())
 }
 
-/// Returns a response after which the connection is closed: the rest of the request may
-/// still be on its way.
+/// Marks a response as the last one on its connection. The rest of the request may still be
+/// on its way.
 fn closing(mut response: Response<Body>) -> Response<Body> {
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
-/// Returns the failure of what finds no room.
+/// Returns the failure of a request for which there is no capacity.
 fn overloaded(what: &str) -> Failure {
     Failure::new("OVERLOADED", format!("{what}; nothing was changed, try again in 2 seconds"))
 }
 
-/// Refuses a connection for which there is no seat, without waiting for anything.
-pub(super) fn refuse(stream: TcpStream, shared: &Shared) {
-    // As it is: what the client does not take at once is lost.
+/// Rejects a connection for which there is no slot, without blocking.
+pub(super) fn reject(stream: TcpStream, shared: &Shared) {
+    // Written without waiting: what the client's system does not accept at once is lost.
     let Ok(mut stream) = stream.into_std() else { return };
-    let answer = shared.http.refuse_unread(&HeaderMap::new(), None, &overloaded(ALL_BUSY));
-    drop(stream.write_all(&unheard::to_bytes(answer, shared)));
+    let response = shared.http.refuse_unread(&HeaderMap::new(), None, &overloaded(ALL_BUSY));
+    drop(stream.write_all(&unheard::to_bytes(response, shared)));
     drop(stream.shutdown(std::net::Shutdown::Write));
-    // Closing on what was not read would take the answer back.
-    drop(stream.read(&mut vec![0; UNHEARD_BYTES_MAX]));
+    // Closing with unread input would discard the response.
+    drop(stream.read(&mut vec![0; UNREAD_BYTES_MAX]));
 }
 
-/// A body of an answer. When the last of it is on its way the seat is idle.
-struct Held {
-    body: Answer,
-    seat: Arc<Seat>,
-    asked: Asked,
+/// A response body. When it has been handed over, the slot is idle.
+struct TrackedBody {
+    body: ResponseBody,
+    slot: Arc<ConnectionSlot>,
+    state: RequestState,
 }
 
-impl hyper::body::Body for Held {
+impl hyper::body::Body for TrackedBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -232,29 +237,29 @@ impl hyper::body::Body for Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for TrackedBody {
     fn drop(&mut self) {
-        self.seat.rest();
-        self.asked.answer();
+        self.slot.response_ready();
+        self.state.note_response();
     }
 }
 
-/// A stream whose seat is told when the client takes something.
-struct Watched {
+/// A stream that tells its slot when the client accepts bytes.
+struct TrackedStream {
     stream: Pin<Box<TimeoutStream<TcpStream>>>,
-    seat: Arc<Seat>,
+    slot: Arc<ConnectionSlot>,
 }
 
-impl Watched {
-    fn told(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+impl TrackedStream {
+    fn note_written(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(1..)) = written {
-            self.seat.is_taking();
+            self.slot.note_read();
         }
         written
     }
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for TrackedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -264,14 +269,14 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for TrackedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = self.stream.as_mut().poll_write(context, bytes);
-        self.told(written)
+        self.note_written(written)
     }
 
     fn poll_write_vectored(
@@ -280,7 +285,7 @@ impl AsyncWrite for Watched {
         bytes: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = self.stream.as_mut().poll_write_vectored(context, bytes);
-        self.told(written)
+        self.note_written(written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -1,22 +1,21 @@
-//! How many connections there may be: each is an open file, and the system lets
-//! a process have only so many.
+//! The number of connections that the system allows: each is an open file, and a process
+//! may open only so many.
 
 use super::seats::RESERVED;
 
-/// Returns how many connections the system lets this process have, of the `wanted` ones.
-/// Asks it for more where it has given few: many systems begin with 1024 open
-/// files and allow more.
+/// Returns how many of the `wanted` connections the system allows. Raises the limit first
+/// if it is too low: many systems start with 1024 open files and allow more.
 #[cfg(unix)]
 pub(super) fn connections_allowed(wanted: usize) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    /// Open files that are no usual connections: those of the database, of the program,
-    /// reserved ones, and ones that are about to be closed.
+    /// Open files that are not usual connections: those of the database and the program,
+    /// reserved connections, and connections about to be closed.
     const OTHERS: u64 = 64 + 2 * RESERVED as u64;
     let files_wanted = u64::try_from(wanted).unwrap_or(u64::MAX).saturating_add(OTHERS);
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some_and(|current| current < files_wanted) {
         let current = Some(files_wanted.min(maximum.unwrap_or(files_wanted)));
-        // Where it is not granted, what there is must do.
+        // If the system denies it, the present limit is used.
         let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
     }
     let files = getrlimit(Resource::Nofile).current.unwrap_or(files_wanted);

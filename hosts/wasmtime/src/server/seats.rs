@@ -1,14 +1,15 @@
-//! Seats: how many connections there are, and which gives way when there are too many.
+//! Connection slots: limit the number of connections, and decide which one is closed when
+//! there are too many.
 //!
-//! Not here: what is done on a connection (`connection`). Invariants:
+//! Serving a connection is in `connection`. Invariants:
 //!
-//! - A connection loses its seat only while nothing it asked for has begun, or after it
-//!   was asked to end its stream.
-//! - How long it sits idle does not depend on what it sends: bytes one by one keep
-//!   nobody young.
-//! - Who looks for a seat never waits for another to leave.
-//! - Those who wait for changes have half of the seats: for one more, that stream is asked
-//!   to end which has had nothing to tell the longest, of the session with most of them.
+//! - A connection loses its slot only while no request of it has begun, or after its stream
+//!   was asked to end.
+//! - Idle time does not depend on input: partial reads do not reset the idle timer.
+//! - Taking a slot never waits for another connection to leave.
+//! - Listeners, which wait for changes, have half of the slots. For one more, a stream of
+//!   the session with the most listeners is asked to end: the one without changes for the
+//!   longest.
 
 use std::{
     collections::HashMap,
@@ -22,137 +23,140 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// Seats beside the usual ones, for the operator while all of those are taken.
+/// Slots reserved for the operator while all usual ones are taken.
 pub(super) const RESERVED: usize = 32;
 /// How long a connection may send a body, or end its stream, before it may be closed.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long a client may take nothing of a large answer while others need the room.
+/// How long a client may leave a large response unread while others need the memory.
 const UNREAD_GRACE: Duration = Duration::from_millis(500);
 
-/// How long the log is spared that all are busy, once it was told.
-const TELL_AGAIN: Duration = Duration::from_mins(1);
+/// The interval between log lines that all connections are busy.
+const WARN_PAUSE: Duration = Duration::from_mins(1);
 
-/// All seats of a server.
+/// All connection slots of a server.
 #[derive(Debug)]
-pub(super) struct Seats {
+pub(super) struct ConnectionSlots {
     began: Instant,
     usual_max: usize,
-    /// How many of the usual seats wait for changes.
+    /// The number of listeners in usual slots.
     listening: AtomicUsize,
-    taken: Mutex<Taken>,
+    table: Mutex<SlotTable>,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct SlotTable {
     next: u64,
-    /// When the log was told last that all are busy.
-    told: Option<Instant>,
+    /// When it was last logged that all connections are busy.
+    warned_at: Option<Instant>,
     usual: HashMap<u64, Arc<State>>,
     reserved: HashMap<u64, Arc<State>>,
 }
 
-/// A connection's seat, until it is dropped.
+/// The slot of a connection, held until it is dropped.
 #[derive(Debug)]
-pub(super) struct Seat {
-    seats: Arc<Seats>,
+pub(super) struct ConnectionSlot {
+    slots: Arc<ConnectionSlots>,
     id: u64,
     is_reserved: bool,
     state: Arc<State>,
 }
 
-/// What a connection does, and since when.
+/// The activity of a connection, and when it began.
 #[derive(Debug)]
 struct State {
     /// Microseconds since the server began, and in the lowest three bits the [`Phase`].
     phase: AtomicU64,
-    ended: Notify,
-    leaving: Notify,
+    closed: Notify,
+    ending: Notify,
     /// The bucket that it listens to.
     scope: Mutex<String>,
-    /// How many large answers it has that are not wholly sent.
-    answers: AtomicUsize,
+    /// The number of large responses that are not completely sent.
+    large_responses: AtomicUsize,
 }
 
-/// What a connection does; the first is the first to give way.
+/// The activity of a connection. The order is the order of closing: the first is closed
+/// first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
-    /// Nothing, or sending a head, or taking an answer that is ready.
+    /// Idle, sending a head, or reading a response that is ready.
     Idle,
     /// Sending a body.
     Sending,
-    /// Ending its stream, as it was asked to.
-    Leaving,
+    /// Ending its stream, as requested.
+    Ending,
     /// Waiting for changes.
     Listening,
-    /// Waiting for what it asked for.
+    /// Waiting for the response to its request.
     Busy,
-    /// Nothing any more: it lost its seat.
-    Ended,
+    /// Closed: it has lost its slot.
+    Closed,
 }
 
-impl Seats {
+impl ConnectionSlots {
     pub(super) fn new(usual_max: usize) -> Self {
-        let (listening, taken) = (AtomicUsize::new(0), Mutex::default());
-        Self { began: Instant::now(), usual_max, listening, taken }
+        let (listening, table) = (AtomicUsize::new(0), Mutex::default());
+        Self { began: Instant::now(), usual_max, listening, table }
     }
 
-    /// Returns a seat for one more connection. If all are taken, that of the connection which has
-    /// been idle the longest; if all are busy, one of those reserved for the operator.
-    /// `None` when there is none either.
-    pub(super) fn take(self: &Arc<Self>) -> Option<Seat> {
-        let mut taken = self.taken();
-        let is_free = taken.usual.len() < self.usual_max || self.clear_one(&mut taken.usual);
-        if !is_free && taken.told.is_none_or(|it| it.elapsed() > TELL_AGAIN) {
-            taken.told = Some(Instant::now());
+    /// Takes a slot for a new connection. If all are taken, closes the connection that has
+    /// been idle for the longest. If all are busy, returns a slot reserved for the
+    /// operator, or `None` if those are busy too.
+    pub(super) fn take(self: &Arc<Self>) -> Option<ConnectionSlot> {
+        let mut table = self.table();
+        let is_free = table.usual.len() < self.usual_max || self.close_one(&mut table.usual);
+        if !is_free && table.warned_at.is_none_or(|it| it.elapsed() > WARN_PAUSE) {
+            table.warned_at = Some(Instant::now());
             tracing::warn!(
                 "all {} connections are busy: further clients are told to come back, until \
                  some are done only the operator is served",
                 self.usual_max
             );
         }
-        if !is_free && taken.reserved.len() >= RESERVED && !self.clear_one(&mut taken.reserved) {
+        if !is_free && table.reserved.len() >= RESERVED && !self.close_one(&mut table.reserved) {
             return None;
         }
-        let (id, is_reserved) = (taken.next, !is_free);
-        taken.next += 1;
+        let (id, is_reserved) = (table.next, !is_free);
+        table.next += 1;
         let phase = AtomicU64::new(Phase::Idle.at(self.now()));
         let state = Arc::new(State {
             phase,
-            ended: Notify::new(),
-            leaving: Notify::new(),
+            closed: Notify::new(),
+            ending: Notify::new(),
             scope: Mutex::default(),
-            answers: AtomicUsize::new(0),
+            large_responses: AtomicUsize::new(0),
         });
-        let seats = if is_reserved { &mut taken.reserved } else { &mut taken.usual };
-        seats.insert(id, Arc::clone(&state));
-        Some(Seat { seats: Arc::clone(self), id, is_reserved, state })
+        let slots = if is_reserved { &mut table.reserved } else { &mut table.usual };
+        slots.insert(id, Arc::clone(&state));
+        Some(ConnectionSlot { slots: Arc::clone(self), id, is_reserved, state })
     }
 
-    /// Ends the connection that has been sending its body the longest, if it had time
-    /// enough: so that others can send theirs.
-    pub(super) fn clear_a_body(&self) {
+    /// Closes the connection that has been sending its body for the longest, if that is
+    /// longer than [`GRACE`], so that others can send theirs.
+    pub(super) fn close_slowest_body(&self) {
         let grace = self.now().saturating_sub(micros(GRACE));
         let is_slow = |_: &State, phase, since| phase == Phase::Sending && since < grace;
-        clear(&mut self.taken().usual, is_slow);
+        close_first(&mut self.table().usual, is_slow);
     }
 
-    /// Ends the connection that has taken nothing of a large answer for the longest, if
-    /// it had time enough.
-    pub(super) fn clear_an_answer(&self) {
+    /// Closes the connection that has left a large response unread for the longest, if that
+    /// is longer than [`UNREAD_GRACE`].
+    pub(super) fn close_unread_response(&self) {
         let grace = self.now().saturating_sub(micros(UNREAD_GRACE));
         let is_slow = |state: &State, phase, since| {
-            phase == Phase::Idle && since < grace && state.answers.load(Ordering::Acquire) > 0
+            phase == Phase::Idle
+                && since < grace
+                && state.large_responses.load(Ordering::Acquire) > 0
         };
-        clear(&mut self.taken().usual, is_slow);
+        close_first(&mut self.table().usual, is_slow);
     }
 
-    /// Asks one of those who wait for changes to end its stream.
-    fn make_room_to_listen(&self) {
-        /// Those who listen to one bucket: how many, and the one that heard nothing the
+    /// Asks one listener to end its stream.
+    fn end_one_stream(&self) {
+        /// The listeners of one bucket: their number, and the one without changes for the
         /// longest.
         type Listeners<'s> = (usize, u64, &'s State);
-        let taken = self.taken();
-        let scopes: Vec<_> = taken
+        let table = self.table();
+        let scopes: Vec<_> = table
             .usual
             .values()
             .filter_map(|state| match Phase::of(state.phase.load(Ordering::Acquire)) {
@@ -170,119 +174,121 @@ impl Seats {
         }
         let most = of_scope.values().max_by_key(|(count, since, _)| (*count, u64::MAX - since));
         if let Some((_, since, state)) = most
-            && state.exchange(Phase::Listening, *since, Phase::Leaving, self.now())
+            && state.exchange(Phase::Listening, *since, Phase::Ending, self.now())
         {
             self.listening.fetch_sub(1, Ordering::AcqRel);
-            state.leaving.notify_one();
+            state.ending.notify_one();
         }
     }
 
-    /// Ends the first of `seats` to give way, if one may be asked to.
-    fn clear_one(&self, seats: &mut HashMap<u64, Arc<State>>) -> bool {
+    /// Closes the first of `slots` in the order of closing. Returns false if none may be
+    /// closed.
+    fn close_one(&self, slots: &mut HashMap<u64, Arc<State>>) -> bool {
         let grace = self.now().saturating_sub(micros(GRACE));
-        let may_be_asked = |_: &State, phase, since| match phase {
+        let may_close = |_: &State, phase, since| match phase {
             Phase::Idle => true,
-            Phase::Sending | Phase::Leaving => since < grace,
-            Phase::Listening | Phase::Busy | Phase::Ended => false,
+            Phase::Sending | Phase::Ending => since < grace,
+            Phase::Listening | Phase::Busy | Phase::Closed => false,
         };
-        clear(seats, may_be_asked)
+        close_first(slots, may_close)
     }
 
     fn now(&self) -> u64 {
         micros(self.began.elapsed())
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn table(&self) -> MutexGuard<'_, SlotTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Ends that of `seats` which comes first of those that `may_be_asked`.
-fn clear(
-    seats: &mut HashMap<u64, Arc<State>>,
-    may_be_asked: impl Fn(&State, Phase, u64) -> bool,
+/// Closes the first of the `slots` for which `may_close` holds. Returns false if there
+/// is none.
+fn close_first(
+    slots: &mut HashMap<u64, Arc<State>>,
+    may_close: impl Fn(&State, Phase, u64) -> bool,
 ) -> bool {
     loop {
-        let first = seats
+        let first = slots
             .iter()
             .map(|(id, state)| (state, Phase::of(state.phase.load(Ordering::Acquire)), *id))
-            .filter(|(state, (phase, since), _)| may_be_asked(state, *phase, *since))
+            .filter(|(state, (phase, since), _)| may_close(state, *phase, *since))
             .map(|(_, at, id)| (at, id))
             .min();
         let Some(((phase, since), id)) = first else { return false };
-        // It may have begun something just now.
-        if seats.get(&id).is_some_and(|it| it.end(phase, since)) {
-            seats.remove(&id);
+        // It may have begun a request just now.
+        if slots.get(&id).is_some_and(|it| it.close(phase, since)) {
+            slots.remove(&id);
             return true;
         }
     }
 }
 
-impl Seat {
-    /// Returns whether it is one of those for the operator only.
+impl ConnectionSlot {
+    /// Returns true if this slot is reserved for the operator.
     pub(super) fn is_reserved(&self) -> bool {
         self.is_reserved
     }
 
-    /// Ends when the connection has to give way.
-    pub(super) async fn ended(&self) {
-        self.state.ended.notified().await;
+    /// Waits until the connection has to close.
+    pub(super) async fn closed(&self) {
+        self.state.closed.notified().await;
     }
 
-    /// Begins to take a body. Waits for good when the connection has lost its seat: it
-    /// is about to be closed, and nothing it asks for may begin.
-    pub(super) async fn send(&self) {
+    /// Begins to read a body. Never returns if the connection has lost its slot: it is
+    /// about to be closed, and no request on it may begin.
+    pub(super) async fn begin_body(&self) {
         self.enter(Phase::Sending).await;
     }
 
-    /// Begins what was asked for; waits as [`Seat::send`] does.
-    pub(super) async fn work(&self) {
+    /// Begins to process a request. Never returns if the connection has lost its slot.
+    pub(super) async fn begin_request(&self) {
         self.enter(Phase::Busy).await;
     }
 
-    /// Says that an answer is ready.
-    pub(super) fn rest(&self) {
+    /// Notes that a response is ready.
+    pub(super) fn response_ready(&self) {
         self.change(|_| Some(Phase::Idle));
     }
 
-    /// Says that the client took some of an answer.
-    pub(super) fn is_taking(&self) {
+    /// Notes that the client read some of a response.
+    pub(super) fn note_read(&self) {
         self.change(|phase| (phase == Phase::Idle).then_some(Phase::Idle));
     }
 
-    /// Says that it has a large answer.
-    pub(super) fn hold(&self) {
-        self.state.answers.fetch_add(1, Ordering::AcqRel);
+    /// Notes that the connection has one more large response.
+    pub(super) fn add_large_response(&self) {
+        self.state.large_responses.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Says that a large answer is wholly sent, or given up.
-    pub(super) fn let_go(&self) {
-        self.state.answers.fetch_sub(1, Ordering::AcqRel);
+    /// Notes that a large response was sent or given up.
+    pub(super) fn remove_large_response(&self) {
+        self.state.large_responses.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Begins to wait for changes of `scope`, if it does not yet. If too many do, one of
-    /// them is asked to end.
-    pub(super) fn listen(&self, scope: &str) {
+    /// Begins to wait for changes of `scope`, if it does not yet. If there are too many
+    /// listeners, one of them is asked to end.
+    pub(super) fn start_listening(&self, scope: &str) {
         let (phase, _) = Phase::of(self.state.phase.load(Ordering::Acquire));
-        if matches!(phase, Phase::Listening | Phase::Leaving) {
+        if matches!(phase, Phase::Listening | Phase::Ending) {
             return;
         }
         scope.clone_into(&mut self.state.scope());
         self.change(|_| Some(Phase::Listening));
-        if self.seats.listening.load(Ordering::Acquire) > (self.seats.usual_max / 2).max(1) {
-            self.seats.make_room_to_listen();
+        if self.slots.listening.load(Ordering::Acquire) > (self.slots.usual_max / 2).max(1) {
+            self.slots.end_one_stream();
         }
     }
 
-    /// Says that what it waited for came.
-    pub(super) fn hear(&self) {
+    /// Notes that a change arrived.
+    pub(super) fn note_change(&self) {
         self.change(|phase| (phase == Phase::Listening).then_some(Phase::Listening));
     }
 
-    /// Ends when its stream is to end.
-    pub(super) async fn leaves(&self) {
-        while Phase::of(self.state.phase.load(Ordering::Acquire)).0 != Phase::Leaving {
-            self.state.leaving.notified().await;
+    /// Waits until the stream is asked to end.
+    pub(super) async fn must_end_stream(&self) {
+        while Phase::of(self.state.phase.load(Ordering::Acquire)).0 != Phase::Ending {
+            self.state.ending.notified().await;
         }
     }
 
@@ -292,12 +298,12 @@ impl Seat {
         }
     }
 
-    /// Changes what it does, from now on, to what `change` says; whether it did. Who has
-    /// lost its seat does nothing any more.
+    /// Enters the phase that `change` returns for the present one. Returns true if it did;
+    /// a closed connection changes no more.
     fn change(&self, change: impl Fn(Phase) -> Option<Phase>) -> bool {
-        let now = self.seats.now();
+        let now = self.slots.now();
         let next = |it| match Phase::of(it).0 {
-            Phase::Ended => None,
+            Phase::Closed => None,
             phase => change(phase),
         };
         let update = |it| next(it).map(|phase| phase.at(now));
@@ -308,40 +314,40 @@ impl Seat {
         was.is_ok()
     }
 
-    /// Counts it among those who wait for changes, or no longer.
+    /// Updates the number of listeners.
     fn count(&self, was: Phase, is: Option<Phase>) {
         let (was, is) = (was == Phase::Listening, is == Some(Phase::Listening));
         if self.is_reserved || was == is {
             return;
         }
         if is {
-            self.seats.listening.fetch_add(1, Ordering::AcqRel);
+            self.slots.listening.fetch_add(1, Ordering::AcqRel);
         } else {
-            self.seats.listening.fetch_sub(1, Ordering::AcqRel);
+            self.slots.listening.fetch_sub(1, Ordering::AcqRel);
         }
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.change(|_| Some(Phase::Ended));
-        let mut taken = self.seats.taken();
-        let seats = if self.is_reserved { &mut taken.reserved } else { &mut taken.usual };
-        seats.remove(&self.id);
+        self.change(|_| Some(Phase::Closed));
+        let mut table = self.slots.table();
+        let slots = if self.is_reserved { &mut table.reserved } else { &mut table.usual };
+        slots.remove(&self.id);
     }
 }
 
 impl State {
-    /// Ends it, if it still does what it did.
-    fn end(&self, phase: Phase, since: u64) -> bool {
-        let is_ended = self.exchange(phase, since, Phase::Ended, since);
-        if is_ended {
-            self.ended.notify_one();
+    /// Closes the connection, if its phase has not changed since.
+    fn close(&self, phase: Phase, since: u64) -> bool {
+        let is_closed = self.exchange(phase, since, Phase::Closed, since);
+        if is_closed {
+            self.closed.notify_one();
         }
-        is_ended
+        is_closed
     }
 
-    /// Has it do `next` since `now`, if it still does what it did.
+    /// Enters the phase `next` at `now`, if the phase has not changed since.
     fn exchange(&self, phase: Phase, since: u64, next: Phase, now: u64) -> bool {
         let (was, is) = (phase.at(since), next.at(now));
         self.phase.compare_exchange(was, is, Ordering::AcqRel, Ordering::Acquire).is_ok()
@@ -354,7 +360,7 @@ impl State {
 
 impl Phase {
     const ALL: [Self; 6] =
-        [Self::Idle, Self::Sending, Self::Leaving, Self::Listening, Self::Busy, Self::Ended];
+        [Self::Idle, Self::Sending, Self::Ending, Self::Listening, Self::Busy, Self::Closed];
 
     fn at(self, micros: u64) -> u64 {
         micros << 3 | self as u64
@@ -362,7 +368,7 @@ impl Phase {
 
     fn of(state: u64) -> (Self, u64) {
         let phase = Self::ALL.into_iter().find(|it| *it as u64 == state & 7);
-        (phase.unwrap_or(Self::Ended), state >> 3)
+        (phase.unwrap_or(Self::Closed), state >> 3)
     }
 }
 
@@ -378,126 +384,126 @@ mod tests {
 
     use super::*;
 
-    /// Returns whether the connection on `seat` was told to give way.
-    async fn is_ended(seat: &Seat) -> bool {
-        timeout(Duration::ZERO, seat.ended()).await.is_ok()
+    /// Returns true if the connection on `slot` was asked to close.
+    async fn is_closed(slot: &ConnectionSlot) -> bool {
+        timeout(Duration::ZERO, slot.closed()).await.is_ok()
     }
 
     #[tokio::test]
-    async fn the_longest_idle_gives_way_and_no_other() {
-        let seats = Arc::new(Seats::new(3));
-        let [first, second, third] = [0, 1, 2].map(|_| seats.take().unwrap());
-        first.send().await;
-        first.work().await;
+    async fn only_the_longest_idle_connection_is_closed() {
+        let slots = Arc::new(ConnectionSlots::new(3));
+        let [first, second, third] = [0, 1, 2].map(|_| slots.take().unwrap());
+        first.begin_body().await;
+        first.begin_request().await;
         tokio::time::sleep(Duration::from_millis(1)).await;
-        first.rest();
-        let fourth = seats.take().unwrap();
-        assert!(is_ended(&second).await && !is_ended(&first).await && !is_ended(&third).await);
+        first.response_ready();
+        let fourth = slots.take().unwrap();
+        assert!(is_closed(&second).await && !is_closed(&first).await && !is_closed(&third).await);
         assert!(!fourth.is_reserved());
-        // Taking an answer is not idling.
-        third.is_taking();
-        let fifth = seats.take().unwrap();
-        assert!(is_ended(&first).await && !is_ended(&third).await);
+        // A client that reads a response is not idle.
+        third.note_read();
+        let fifth = slots.take().unwrap();
+        assert!(is_closed(&first).await && !is_closed(&third).await);
         drop((first, second, third, fourth, fifth));
-        assert!(seats.taken().usual.is_empty());
+        assert!(slots.table().usual.is_empty());
     }
 
     #[tokio::test]
-    async fn what_has_begun_is_finished_and_the_operator_has_seats_left() {
-        let seats = Arc::new(Seats::new(2));
-        let busy: Vec<_> = [0, 1].map(|_| seats.take().unwrap()).into();
-        for seat in &busy {
-            seat.work().await;
+    async fn busy_connections_stay_and_the_operator_has_slots() {
+        let slots = Arc::new(ConnectionSlots::new(2));
+        let busy: Vec<_> = [0, 1].map(|_| slots.take().unwrap()).into();
+        for slot in &busy {
+            slot.begin_request().await;
         }
-        let reserved: Vec<_> = (0..RESERVED).map(|_| seats.take().unwrap()).collect();
-        assert!(reserved.iter().all(Seat::is_reserved));
-        for seat in &reserved[1..] {
-            seat.work().await;
+        let reserved: Vec<_> = (0..RESERVED).map(|_| slots.take().unwrap()).collect();
+        assert!(reserved.iter().all(ConnectionSlot::is_reserved));
+        for slot in &reserved[1..] {
+            slot.begin_request().await;
         }
-        let one_more = seats.take().unwrap();
-        assert!(is_ended(&reserved[0]).await && one_more.is_reserved());
-        one_more.work().await;
-        assert!(seats.take().is_none(), "all are busy");
-        assert!(!is_ended(&busy[0]).await && !is_ended(&busy[1]).await);
+        let one_more = slots.take().unwrap();
+        assert!(is_closed(&reserved[0]).await && one_more.is_reserved());
+        one_more.begin_request().await;
+        assert!(slots.take().is_none(), "all are busy");
+        assert!(!is_closed(&busy[0]).await && !is_closed(&busy[1]).await);
     }
 
     #[tokio::test]
-    async fn who_has_lost_its_seat_begins_nothing() {
-        let seats = Arc::new(Seats::new(1));
-        let lost = seats.take().unwrap();
-        let _other = seats.take().unwrap();
-        timeout(Duration::from_millis(10), lost.send()).await.unwrap_err();
-        timeout(Duration::from_millis(10), lost.work()).await.unwrap_err();
-        lost.rest();
-        assert!(is_ended(&lost).await);
+    async fn a_closed_connection_begins_no_request() {
+        let slots = Arc::new(ConnectionSlots::new(1));
+        let lost = slots.take().unwrap();
+        let _other = slots.take().unwrap();
+        timeout(Duration::from_millis(10), lost.begin_body()).await.unwrap_err();
+        timeout(Duration::from_millis(10), lost.begin_request()).await.unwrap_err();
+        lost.response_ready();
+        assert!(is_closed(&lost).await);
     }
 
-    /// Returns how many of `seats` are asked to end their stream.
-    async fn leaving(seats: &[Seat]) -> Vec<usize> {
-        let mut leaving = Vec::new();
-        for (nth, seat) in seats.iter().enumerate() {
-            if timeout(Duration::ZERO, seat.leaves()).await.is_ok() {
-                leaving.push(nth);
+    /// Returns the indices of the `slots` that are asked to end their stream.
+    async fn ending(slots: &[ConnectionSlot]) -> Vec<usize> {
+        let mut ending = Vec::new();
+        for (nth, slot) in slots.iter().enumerate() {
+            if timeout(Duration::ZERO, slot.must_end_stream()).await.is_ok() {
+                ending.push(nth);
             }
         }
-        leaving
+        ending
     }
 
-    /// One session held all connections of a server with its streams, and everyone else
-    /// was told to come back, for as long as it liked.
+    /// A session once held all connections of a server with its streams, and all other
+    /// clients were rejected for as long as it liked.
     #[tokio::test]
-    async fn streams_have_half_of_the_seats_and_the_largest_session_gives_way() {
-        let seats = Arc::new(Seats::new(8));
-        let all: Vec<_> = (0..6).map(|_| seats.take().unwrap()).collect();
-        for (seat, scope) in all.iter().zip(["a", "b", "b", "b"]) {
-            seat.work().await;
+    async fn the_session_with_most_streams_ends_one() {
+        let slots = Arc::new(ConnectionSlots::new(8));
+        let all: Vec<_> = (0..6).map(|_| slots.take().unwrap()).collect();
+        for (slot, scope) in all.iter().zip(["a", "b", "b", "b"]) {
+            slot.begin_request().await;
             tokio::time::sleep(Duration::from_millis(1)).await;
-            seat.listen(scope);
+            slot.start_listening(scope);
         }
-        assert!(leaving(&all).await.is_empty());
-        // It was told something since.
+        assert!(ending(&all).await.is_empty());
+        // It received a change since.
         tokio::time::sleep(Duration::from_millis(1)).await;
-        all[1].hear();
-        all[1].listen("b");
-        all[4].work().await;
-        all[4].listen("a");
-        assert_eq!(leaving(&all).await, [2]);
-        // Those who are done leave room.
-        all[0].rest();
-        all[5].work().await;
-        all[5].listen("c");
-        assert_eq!(leaving(&all).await, [2]);
+        all[1].note_change();
+        all[1].start_listening("b");
+        all[4].begin_request().await;
+        all[4].start_listening("a");
+        assert_eq!(ending(&all).await, [2]);
+        // A listener that has finished makes room.
+        all[0].response_ready();
+        all[5].begin_request().await;
+        all[5].start_listening("c");
+        assert_eq!(ending(&all).await, [2]);
         drop(all);
-        assert_eq!(seats.listening.load(Ordering::SeqCst), 0);
+        assert_eq!(slots.listening.load(Ordering::SeqCst), 0);
     }
 
     #[tokio::test]
-    async fn of_large_answers_only_those_are_cut_that_nobody_takes() {
-        let seats = Arc::new(Seats::new(4));
-        let [unread, read, small] = [0, 1, 2].map(|_| seats.take().unwrap());
-        unread.hold();
-        read.hold();
+    async fn only_unread_large_responses_are_cut() {
+        let slots = Arc::new(ConnectionSlots::new(4));
+        let [unread, read, small] = [0, 1, 2].map(|_| slots.take().unwrap());
+        unread.add_large_response();
+        read.add_large_response();
         tokio::time::sleep(UNREAD_GRACE + Duration::from_millis(1)).await;
-        read.is_taking();
-        seats.clear_an_answer();
-        seats.clear_an_answer();
-        assert!(is_ended(&unread).await);
-        assert!(!is_ended(&read).await && !is_ended(&small).await);
+        read.note_read();
+        slots.close_unread_response();
+        slots.close_unread_response();
+        assert!(is_closed(&unread).await);
+        assert!(!is_closed(&read).await && !is_closed(&small).await);
     }
 
     #[tokio::test]
-    async fn a_body_has_a_while_before_it_gives_way() {
-        let seats = Arc::new(Seats::new(1));
-        let sending = seats.take().unwrap();
-        sending.send().await;
-        let operator = seats.take().unwrap();
-        assert!(operator.is_reserved() && !is_ended(&sending).await);
+    async fn a_slow_body_is_closed_after_a_grace_period() {
+        let slots = Arc::new(ConnectionSlots::new(1));
+        let sending = slots.take().unwrap();
+        sending.begin_body().await;
+        let operator = slots.take().unwrap();
+        assert!(operator.is_reserved() && !is_closed(&sending).await);
         let long_ago = Phase::Sending.at(0);
-        seats.taken().usual[&sending.id].phase.store(long_ago, Ordering::SeqCst);
+        slots.table().usual[&sending.id].phase.store(long_ago, Ordering::SeqCst);
         let began = Instant::now().checked_sub(GRACE * 2).unwrap();
-        let older = Arc::new(Seats { began, ..Seats::new(1) });
-        std::mem::swap(&mut older.taken().usual, &mut seats.taken().usual);
+        let older = Arc::new(ConnectionSlots { began, ..ConnectionSlots::new(1) });
+        std::mem::swap(&mut older.table().usual, &mut slots.table().usual);
         assert!(!older.take().unwrap().is_reserved());
-        assert!(is_ended(&sending).await);
+        assert!(is_closed(&sending).await);
     }
 }

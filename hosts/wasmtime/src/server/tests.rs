@@ -1,4 +1,4 @@
-//! A started server, its folder, and clients who behave badly.
+//! A running server, its folder, and clients that misbehave.
 
 use std::{
     io::{Read, Write},
@@ -24,7 +24,7 @@ fn options(folder: &Path) -> ServerOptions {
     options
 }
 
-/// Sends `request` as it is and reads until the server closes.
+/// Sends `request` as it is and reads until the server closes the connection.
 fn send(address: SocketAddr, request: &[u8]) -> String {
     let mut client = Client::connect(address).unwrap();
     client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -34,7 +34,7 @@ fn send(address: SocketAddr, request: &[u8]) -> String {
     String::from_utf8(response).unwrap()
 }
 
-/// Sends a request of the admin's.
+/// Sends a request as the admin.
 async fn ask(server: &Server, method: &str, path: &str, body: &str) -> String {
     let (address, key) = (server.address(), server.admin_key().to_owned());
     let request = format!(
@@ -56,7 +56,7 @@ fn assert_status(response: &str, status: u16) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_is_there_after_the_server_was_stopped_and_started() {
+async fn a_session_survives_a_restart() {
     let folder = tempdir().unwrap();
     let server = Server::start(options(folder.path())).await.unwrap();
     let key = server.admin_key().to_owned();
@@ -72,32 +72,32 @@ async fn a_session_is_there_after_the_server_was_stopped_and_started() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_server_on_the_same_folder_is_told_of_the_first() {
+async fn a_second_server_on_a_folder_is_rejected() {
     let folder = tempdir().unwrap();
     let server = Server::start(options(folder.path())).await.unwrap();
-    let refused = Server::start(options(folder.path())).await.unwrap_err().to_string();
+    let rejected = Server::start(options(folder.path())).await.unwrap_err().to_string();
     let pid = std::process::id();
-    assert!(refused.contains(&format!("{} (process {pid})", server.url())), "{refused}");
-    assert!(refused.contains(&folder.path().display().to_string()), "{refused}");
+    assert!(rejected.contains(&format!("{} (process {pid})", server.url())), "{rejected}");
+    assert!(rejected.contains(&folder.path().display().to_string()), "{rejected}");
     assert_status(&ask(&server, "GET", "/healthz", "").await, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_port_in_use_is_named_and_the_folder_is_free_again() {
+async fn a_port_in_use_is_named_and_unlocks_the_folder() {
     let folder = tempdir().unwrap();
     let other = std::net::TcpListener::bind(LOOPBACK).unwrap();
     let address = other.local_addr().unwrap();
     let taken = ServerOptions { address, ..options(folder.path()) };
-    let refused = Server::start(taken).await.unwrap_err().to_string();
-    assert!(refused.contains(&format!("port {}", address.port())), "{refused}");
-    assert!(refused.contains("choose another port"), "{refused}");
+    let rejected = Server::start(taken).await.unwrap_err().to_string();
+    assert!(rejected.contains(&format!("port {}", address.port())), "{rejected}");
+    assert!(rejected.contains("choose another port"), "{rejected}");
     Server::start(options(folder.path())).await.unwrap().stop().await;
 }
 
-/// The system kept 128 connections until they were taken, and dropped the first packet of
-/// those that came beyond: in a flood one in a hundred clients waited a second longer.
+/// The system once queued 128 connections until they were accepted, and dropped the first
+/// packet of further ones. In a flood one client in a hundred waited a second longer.
 #[tokio::test]
-async fn many_can_connect_before_one_is_taken() {
+async fn many_can_connect_before_one_is_accepted() {
     let listener = listen(LOOPBACK).unwrap();
     let (address, at_most) = (listener.local_addr().unwrap(), Duration::from_millis(500));
     let connect = |_| Client::connect_timeout(&address, at_most);
@@ -111,8 +111,8 @@ async fn secrets_can_be_given_and_must_be_long() {
     let mut given = options(folder.path());
     given.secret = Some("s".repeat(32));
     given.admin_key = Some("short".to_owned());
-    let refused = Server::start(given.clone()).await.unwrap_err().to_string();
-    assert!(refused.contains("admin key has 5 bytes"), "{refused}");
+    let rejected = Server::start(given.clone()).await.unwrap_err().to_string();
+    assert!(rejected.contains("admin key has 5 bytes"), "{rejected}");
     given.admin_key = Some("a".repeat(32));
     let server = Server::start(given).await.unwrap();
     assert_eq!(server.admin_key(), "a".repeat(32));
@@ -120,9 +120,9 @@ async fn secrets_can_be_given_and_must_be_long() {
     assert_status(&ask(&server, "GET", "/v1/sessions", "").await, 200);
 }
 
-/// A server printed its admin key to whoever logged it for debugging.
+/// Debug output of a server once contained its admin key.
 #[tokio::test(flavor = "multi_thread")]
-async fn secrets_do_not_show_when_printed_for_debugging() {
+async fn debug_output_hides_secrets() {
     let folder = tempdir().unwrap();
     let mut given = options(folder.path());
     given.secret = Some("a secret that signs the credentials".to_owned());
@@ -135,13 +135,13 @@ async fn secrets_do_not_show_when_printed_for_debugging() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_of_10_mb_is_refused_with_a_word_and_the_next_request_answered() {
+async fn a_body_of_10_mb_is_rejected_with_an_error() {
     let folder = tempdir().unwrap();
     let server = Server::start(options(folder.path())).await.unwrap();
     let body = "x".repeat(10 << 20);
-    let refused = ask(&server, "POST", "/v1/sessions/s/shared_context", &body).await;
-    assert_status(&refused, 413);
-    assert!(refused.contains("REQUEST_TOO_LARGE"), "{refused}");
+    let rejected = ask(&server, "POST", "/v1/sessions/s/shared_context", &body).await;
+    assert_status(&rejected, 413);
+    assert!(rejected.contains("REQUEST_TOO_LARGE"), "{rejected}");
     let just_too_long = "x".repeat(BODY_BYTES_MAX + 1);
     assert_status(&ask(&server, "POST", "/v1/sessions", &just_too_long).await, 413);
     let just_fits = "x".repeat(BODY_BYTES_MAX);
@@ -175,7 +175,7 @@ async fn a_body_in_pieces_is_read_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_that_break_off_or_speak_no_http_harm_nobody() {
+async fn clients_that_break_off_or_send_garbage_do_no_harm() {
     let folder = tempdir().unwrap();
     let server = Server::start(options(folder.path())).await.unwrap();
     let address = server.address();
@@ -192,7 +192,7 @@ async fn clients_that_break_off_or_speak_no_http_harm_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_head_that_does_not_end_is_refused() {
+async fn a_head_that_does_not_end_is_rejected() {
     let folder = tempdir().unwrap();
     let server = Server::start(options(folder.path())).await.unwrap();
     let address = server.address();
@@ -201,9 +201,9 @@ async fn a_head_that_does_not_end_is_refused() {
     assert_status(&ask(&server, "GET", "/healthz", "").await, 200);
 }
 
-/// They used to wait, unheard, until one of the idle ones was given up.
+/// New connections once waited, unserved, until an idle one was closed by its timeout.
 #[tokio::test(flavor = "multi_thread")]
-async fn idle_connections_make_room_for_others() {
+async fn idle_connections_are_closed_for_new_ones() {
     let folder = tempdir().unwrap();
     let few = ServerOptions { connections_max: 2, ..options(folder.path()) };
     let server = Server::start(few).await.unwrap();
@@ -215,7 +215,7 @@ async fn idle_connections_make_room_for_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stopping_closes_idle_connections_and_takes_no_others() {
+async fn stopping_closes_idle_connections_and_the_port() {
     let folder = tempdir().unwrap();
     let server = Server::start(options(folder.path())).await.unwrap();
     let address = server.address();
@@ -236,15 +236,15 @@ async fn stopping_closes_idle_connections_and_takes_no_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_time_is_the_clocks_that_was_given() {
-    struct Set(AtomicU64);
-    impl Clock for Set {
+async fn the_server_uses_the_given_clock() {
+    struct SettableClock(AtomicU64);
+    impl Clock for SettableClock {
         fn now(&self) -> Timestamp {
             Timestamp(self.0.load(Ordering::SeqCst))
         }
     }
     let folder = tempdir().unwrap();
-    let clock = Arc::new(Set(AtomicU64::new(1_771_597_800_000)));
+    let clock = Arc::new(SettableClock(AtomicU64::new(1_771_597_800_000)));
     let set = ServerOptions { clock: clock.clone(), ..options(folder.path()) };
     let server = Server::start(set).await.unwrap();
     let created = ask(&server, "POST", "/v1/sessions", r#"{"session_id":"s"}"#).await;

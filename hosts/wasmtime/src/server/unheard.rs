@@ -1,14 +1,14 @@
-//! What is refused before it is a request, said in words.
+//! Error messages for input that is rejected before it is a request.
 //!
-//! hyper answers a head that is too long, or no HTTP, with a bare status, and offers no
-//! way to say more; so its answer is exchanged on its way out. Then the rest of what the
-//! client sends is taken, so that closing does not take the answer back. Not here: what
-//! is refused of a request that was heard.
+//! hyper answers a head that is too long or is not HTTP with a bare status, and offers no
+//! way to add a body. So its response is replaced as it is written. Then the rest of the
+//! client's input is read, because closing with unread input would discard the response.
+//! Errors of requests that were received are in `wire`.
 //!
 //! # Invariant
 //!
-//! Only what is written while no request has been heard that is not wholly answered is
-//! exchanged: nothing that a client had a say in is ever taken for such an answer.
+//! A response is replaced only while no received request is unanswered or unsent. So a
+//! response that a client can influence is never mistaken for a bare one.
 
 use std::{
     io::{self, IoSlice},
@@ -35,83 +35,84 @@ use tokio::{
 use super::{BUFFER_BYTES_MAX, Shared, connection};
 use crate::Failure;
 
-/// How much of the rest is taken, and how long it may take to come.
+/// How much of the rest is read, and how long it may take to arrive.
 const REST_BYTES_MAX: usize = 2 << 20;
 const REST_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// How far a connection is with what was asked over it. Clones share it.
+/// The state of the current request of a connection. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Asked(Arc<AtomicU8>);
+pub(super) struct RequestState(Arc<AtomicU8>);
 
-/// Nothing is asked for, or all of it was answered and sent.
-const NOTHING: u8 = 0;
-/// A request was heard.
-const HEARD: u8 = 1;
-/// All of its answer is there, and may not be sent yet.
+/// No request, or its response was sent.
+const IDLE: u8 = 0;
+/// A request was received.
+const RECEIVED: u8 = 1;
+/// Its response is complete, but may be unsent.
 const ANSWERED: u8 = 2;
 
-impl Asked {
-    /// Says that a request was heard.
-    pub(super) fn hear(&self) {
-        self.0.store(HEARD, Ordering::Relaxed);
+impl RequestState {
+    /// Notes that a request was received.
+    pub(super) fn note_request(&self) {
+        self.0.store(RECEIVED, Ordering::Relaxed);
     }
 
-    /// Says that all of its answer is there.
-    pub(super) fn answer(&self) {
+    /// Notes that its response is complete.
+    pub(super) fn note_response(&self) {
         self.0.store(ANSWERED, Ordering::Relaxed);
     }
 
-    /// Says that all that is there was sent.
-    fn send(&self) -> bool {
-        let sent = self.0.compare_exchange(ANSWERED, NOTHING, Ordering::Relaxed, Ordering::Relaxed);
+    /// Notes that all written bytes were sent. Returns true if that ended the request.
+    fn note_sent(&self) -> bool {
+        let sent = self.0.compare_exchange(ANSWERED, IDLE, Ordering::Relaxed, Ordering::Relaxed);
         sent.is_ok()
     }
 
-    fn is_nothing(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == NOTHING
+    fn is_idle(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == IDLE
     }
 }
 
-/// A stream over which refusals come with words.
-pub(super) struct Worded<S> {
+/// A stream that adds an error message to hyper's bare rejections.
+pub(super) struct RejectionStream<S> {
     stream: S,
     shared: Arc<Shared>,
-    asked: Asked,
-    /// How long the first line is of the head that is on its way, as far as it came.
+    state: RequestState,
+    /// The length so far of the first line of the current head.
     line_bytes: usize,
     has_line: bool,
-    refusal: Option<Refusal>,
+    rejection: Option<Rejection>,
 }
 
-/// What is sent in the place of a bare status.
-struct Refusal {
+/// The response that replaces a bare rejection.
+struct Rejection {
     unsent: Bytes,
-    /// How long the bare one was.
+    /// The length of the bare rejection.
     bytes: usize,
     rest_bytes: usize,
     rest_time: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Worded<S> {
-    pub(super) fn new(stream: S, shared: Arc<Shared>, asked: Asked) -> Self {
-        Self { stream, shared, asked, line_bytes: 0, has_line: false, refusal: None }
+impl<S: AsyncRead + AsyncWrite + Unpin> RejectionStream<S> {
+    pub(super) fn new(stream: S, shared: Arc<Shared>, state: RequestState) -> Self {
+        Self { stream, shared, state, line_bytes: 0, has_line: false, rejection: None }
     }
 
-    /// Sends the refusal that is begun; how long the one is that it stands for.
-    fn poll_refusal(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let Some(refusal) = &mut self.refusal else { return Poll::Ready(Ok(0)) };
-        while refusal.unsent.has_remaining() {
+    /// Writes the rejection in progress, and returns the length of the bare one it
+    /// replaces.
+    fn poll_rejection(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let Some(rejection) = &mut self.rejection else { return Poll::Ready(Ok(0)) };
+        while rejection.unsent.has_remaining() {
             let stream = Pin::new(&mut self.stream);
-            match ready!(stream.poll_write(context, &refusal.unsent))? {
+            match ready!(stream.poll_write(context, &rejection.unsent))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                sent => refusal.unsent.advance(sent),
+                sent => rejection.unsent.advance(sent),
             }
         }
-        Poll::Ready(Ok(refusal.bytes))
+        Poll::Ready(Ok(rejection.bytes))
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Worded<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for RejectionStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -120,26 +121,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Worded<S> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         if !self.has_line {
-            let came = buffer.filled().get(before..).unwrap_or_default();
-            let end = came.iter().position(|it| *it == b'\n');
-            self.line_bytes = self.line_bytes.saturating_add(end.unwrap_or(came.len()));
+            let read = buffer.filled().get(before..).unwrap_or_default();
+            let end = read.iter().position(|it| *it == b'\n');
+            self.line_bytes = self.line_bytes.saturating_add(end.unwrap_or(read.len()));
             self.has_line = end.is_some();
         }
         Poll::Ready(Ok(()))
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Worded<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for RejectionStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if self.refusal.is_none() && self.asked.is_nothing() {
-            self.refusal = Refusal::in_place_of(bytes, self.line_bytes, &self.shared);
+        if self.rejection.is_none() && self.state.is_idle() {
+            self.rejection = Rejection::replacing(bytes, self.line_bytes, &self.shared);
         }
-        if self.refusal.is_some() {
-            return self.poll_refusal(context);
+        if self.rejection.is_some() {
+            return self.poll_rejection(context);
         }
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
@@ -149,7 +150,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Worded<S> {
         context: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if self.asked.is_nothing() {
+        if self.state.is_idle() {
             let bytes: Vec<u8> = pieces.iter().flat_map(|it| it.iter().copied()).collect();
             return self.poll_write(context, &bytes);
         }
@@ -162,7 +163,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Worded<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.stream).poll_flush(context))?;
-        if self.asked.send() {
+        if self.state.note_sent() {
             (self.line_bytes, self.has_line) = (0, false);
         }
         Poll::Ready(Ok(()))
@@ -170,16 +171,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Worded<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
-        let Self { stream, refusal: Some(refusal), .. } = &mut *self else {
+        let Self { stream, rejection: Some(rejection), .. } = &mut *self else {
             return Poll::Ready(Ok(()));
         };
-        let time = refusal.rest_time.get_or_insert_with(|| Box::pin(sleep(REST_TIME_MAX)));
+        let time = rejection.rest_time.get_or_insert_with(|| Box::pin(sleep(REST_TIME_MAX)));
         let mut rest = [0; 8 << 10];
-        while refusal.rest_bytes < REST_BYTES_MAX {
+        while rejection.rest_bytes < REST_BYTES_MAX {
             let mut rest = ReadBuf::new(&mut rest);
             match Pin::new(&mut *stream).poll_read(context, &mut rest) {
                 Poll::Ready(Ok(())) if !rest.filled().is_empty() => {
-                    refusal.rest_bytes += rest.filled().len();
+                    rejection.rest_bytes += rest.filled().len();
                 }
                 Poll::Ready(_) => break,
                 Poll::Pending => {
@@ -192,14 +193,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Worded<S> {
     }
 }
 
-impl Refusal {
-    /// With words, in the place of the bare refusal `bare`; `None` when it is none.
-    /// The first line of the head has `line_bytes`, or more that did not come.
-    fn in_place_of(bare: &[u8], line_bytes: usize, shared: &Shared) -> Option<Self> {
+impl Rejection {
+    /// Builds the rejection that replaces `bare`; `None` if `bare` is not a bare rejection.
+    /// `line_bytes` is the received length of the head's first line.
+    fn replacing(bare: &[u8], line_bytes: usize, shared: &Shared) -> Option<Self> {
         let head = str::from_utf8(bare).ok()?.strip_suffix("\r\n\r\n")?;
-        let told = head.strip_prefix("HTTP/1.1 ")?;
+        let status_line = head.strip_prefix("HTTP/1.1 ")?;
         let kib = BUFFER_BYTES_MAX >> 10;
-        let (status, message) = match told.get(..3)? {
+        let (status, message) = match status_line.get(..3)? {
             "431" if line_bytes < BUFFER_BYTES_MAX / 2 => (
                 StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
                 format!(
@@ -230,7 +231,7 @@ impl Refusal {
     }
 }
 
-/// Returns the bytes of `response`, after which the connection is closed.
+/// Serializes `response` and announces that the connection is closed after it.
 pub(super) fn to_bytes(mut response: Response<Bytes>, shared: &Shared) -> Bytes {
     let length = response.body().len();
     let headers = response.headers_mut();

@@ -1,7 +1,7 @@
-//! Looking at the whole database: every page, every checksum, every sum.
+//! Verifies a whole database: every page, every checksum, every tally.
 //!
-//! Not here: what follows from what is found. Invariant: looking changes nothing,
-//! and what is told names buckets and rows, never values.
+//! The consequences are in `start`. Invariants: verification changes nothing, and its
+//! report names buckets and rows, never values.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,46 +13,46 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
 use super::{
     Fault,
-    format::{Line, State, TABLES, Tally, row_checksum},
+    format::{BucketRecord, State, TABLES, Tally, row_checksum},
 };
 
-/// How often it is told how far it is.
+/// The interval of progress reports.
 const PROGRESS_EVERY: Duration = Duration::from_secs(5);
-/// After how many rows the time is looked at.
+/// The number of rows between two looks at the time.
 const PROGRESS_ROWS: u64 = 1024;
-/// How many buckets are named.
+/// How many damaged buckets are named.
 const NAMES_MAX: usize = 5;
 
-/// What is in a database that is sound.
+/// The summary of an undamaged database.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sound {
+pub(super) struct Summary {
     pub(super) state: State,
     pub(super) rows: u64,
 }
 
-/// Why a database was not found sound.
+/// The failure of a check.
 #[derive(Debug)]
-pub(super) enum Unsound {
-    /// It is not as it was written.
+pub(super) enum CheckError {
+    /// The database is damaged.
     Damaged(Damage),
-    /// It could not be looked at.
-    Unread(rusqlite::Error),
+    /// The database could not be read.
+    Unreadable(rusqlite::Error),
 }
 
-/// What is wrong with a database.
+/// The damage found in a database.
 #[derive(Debug, Default)]
 pub(super) struct Damage {
-    /// What `SQLite` itself says of its pages, or what cannot be read at all.
+    /// The report of `SQLite` about its pages, or the error of an unreadable part.
     pages: Option<String>,
-    /// The buckets of which something is altered or missing.
+    /// The buckets with altered or missing rows.
     buckets: BTreeSet<String>,
     altered: u64,
     missing: i64,
-    /// Whether lines of buckets are altered, missing or of another moment.
-    is_whole_lost: bool,
+    /// True if records of buckets are altered or missing, or belong to another moment.
+    is_inconsistent: bool,
 }
 
-impl From<Fault> for Unsound {
+impl From<Fault> for CheckError {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Sqlite(error) => Self::from(error),
@@ -61,7 +61,7 @@ impl From<Fault> for Unsound {
     }
 }
 
-impl From<rusqlite::Error> for Unsound {
+impl From<rusqlite::Error> for CheckError {
     fn from(error: rusqlite::Error) -> Self {
         use ErrorCode::{
             CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, OutOfMemory, PermissionDenied,
@@ -71,8 +71,8 @@ impl From<rusqlite::Error> for Unsound {
             Some(
                 CannotOpen | DatabaseBusy | DatabaseLocked | DiskFull | OutOfMemory
                 | PermissionDenied | ReadOnly,
-            ) => Self::Unread(error),
-            // Also what a damaged schema makes of our own statements.
+            ) => Self::Unreadable(error),
+            // Including errors of our own statements on a damaged schema.
             _ => Self::Damaged(Damage::pages(error.to_string())),
         }
     }
@@ -84,7 +84,7 @@ impl Damage {
     }
 
     fn is_none(&self) -> bool {
-        self.pages.is_none() && self.buckets.is_empty() && !self.is_whole_lost
+        self.pages.is_none() && self.buckets.is_empty() && !self.is_inconsistent
     }
 }
 
@@ -106,38 +106,38 @@ impl fmt::Display for Damage {
             };
             parts.push(format!("hurt: {}{more}", named.join(", ")));
         }
-        if self.is_whole_lost {
+        if self.is_inconsistent {
             parts.push("sessions are missing, or parts of it are of different moments".to_owned());
         }
         f.write_str(&parts.join("; "))
     }
 }
 
-/// Looks at the pages and the schema: what `SQLite` can tell.
-pub(super) fn pages(connection: &Connection) -> Result<(), Unsound> {
+/// Checks the pages and the schema, with the means of `SQLite`.
+pub(super) fn pages(connection: &Connection) -> Result<(), CheckError> {
     let verdict: String =
         connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if verdict != "ok" {
-        let said: Vec<_> = verdict.split_whitespace().filter(|it| *it != "***").collect();
-        return Err(Unsound::Damaged(Damage::pages(said.join(" "))));
+        let report: Vec<_> = verdict.split_whitespace().filter(|it| *it != "***").collect();
+        return Err(CheckError::Damaged(Damage::pages(report.join(" "))));
     }
     Ok(())
 }
 
-/// Looks at all of a database of the present format.
-pub(super) fn whole(connection: &Connection) -> Result<Sound, Unsound> {
+/// Checks all of a database of the present format.
+pub(super) fn whole(connection: &Connection) -> Result<Summary, CheckError> {
     pages(connection)?;
     for (name, sql) in TABLES {
         let mut find = connection.prepare("SELECT sql FROM sqlite_schema WHERE name = ?1")?;
         let found: Option<String> = find.query_row([name], |row| row.get(0)).optional()?;
         if found.as_deref() != Some(*sql) {
             let what = format!("its table {name} is not as it was made");
-            return Err(Unsound::Damaged(Damage::pages(what)));
+            return Err(CheckError::Damaged(Damage::pages(what)));
         }
     }
     let state = State::read(connection)?;
     let mut damage = Damage::default();
-    let mut buckets = lines(connection, &state, &mut damage)?;
+    let mut buckets = records(connection, &state, &mut damage)?;
     let rows = rows(connection, &mut buckets, &mut damage)?;
     for bucket in buckets.into_values() {
         let missing = bucket.promised.count.saturating_sub(bucket.found.count);
@@ -146,44 +146,44 @@ pub(super) fn whole(connection: &Connection) -> Result<Sound, Unsound> {
             damage.buckets.insert(bucket.name);
         }
     }
-    if damage.is_none() { Ok(Sound { state, rows }) } else { Err(Unsound::Damaged(damage)) }
+    if damage.is_none() { Ok(Summary { state, rows }) } else { Err(CheckError::Damaged(damage)) }
 }
 
-/// Returns the buckets of a damaged database that are not wholly there, as far as their
-/// lines can be read.
-pub(super) fn lost(connection: &Connection) -> rusqlite::Result<BTreeSet<String>> {
+/// Returns the buckets of a damaged database that are incomplete, as far as their records
+/// are readable.
+pub(super) fn incomplete_buckets(connection: &Connection) -> rusqlite::Result<BTreeSet<String>> {
     const ROWS: &str = "SELECT name, checksum, value FROM row WHERE bucket = ?1";
     let mut rows = connection.prepare(ROWS)?;
-    let mut is_whole = |line: Line| -> rusqlite::Result<bool> {
+    let mut is_whole = |record: BucketRecord| -> rusqlite::Result<bool> {
         let mut found = Tally::default();
-        let mut rows = rows.query([line.id])?;
+        let mut rows = rows.query([record.id])?;
         while let Some(row) = rows.next()? {
             let (name, checksum, value): (String, i64, Vec<u8>) =
                 (row.get(0)?, row.get(1)?, row.get(2)?);
-            if row_checksum(line.id, &name, &value) != checksum {
+            if row_checksum(record.id, &name, &value) != checksum {
                 return Ok(false);
             }
             found.add(checksum);
         }
-        Ok(found == line.rows)
+        Ok(found == record.rows)
     };
-    let mut lost = BTreeSet::new();
-    let mut lines = connection.prepare(LINES)?;
-    let mut lines = lines.query([])?;
-    while let Some(row) = lines.next()? {
+    let mut incomplete = BTreeSet::new();
+    let mut records = connection.prepare(RECORDS)?;
+    let mut records = records.query([])?;
+    while let Some(row) = records.next()? {
         let name: String = row.get(5)?;
-        let is_there = Line::of(&name, row).is_ok_and(|it| is_whole(it).unwrap_or(false));
+        let is_there = BucketRecord::of(&name, row).is_ok_and(|it| is_whole(it).unwrap_or(false));
         if !is_there {
-            lost.insert(name);
+            incomplete.insert(name);
         }
     }
-    Ok(lost)
+    Ok(incomplete)
 }
 
-/// The lines of all buckets, in the columns of [`Line::of`] and one more.
-const LINES: &str = "SELECT id, revision, row_count, row_sum, checksum, name FROM bucket";
+/// Selects the records of all buckets: the columns of [`BucketRecord::of`] and the name.
+const RECORDS: &str = "SELECT id, revision, row_count, row_sum, checksum, name FROM bucket";
 
-/// A bucket, while its rows are looked at.
+/// The state of a bucket during a check.
 struct Bucket {
     name: String,
     promised: Tally,
@@ -191,47 +191,47 @@ struct Bucket {
     is_altered: bool,
 }
 
-/// Looks at the lines of all buckets.
-fn lines(
+/// Checks the records of all buckets.
+fn records(
     connection: &Connection,
     state: &State,
     damage: &mut Damage,
-) -> Result<BTreeMap<i64, Bucket>, Unsound> {
+) -> Result<BTreeMap<i64, Bucket>, CheckError> {
     let mut buckets = BTreeMap::new();
     let mut found = Tally::default();
-    let mut lines = connection.prepare(LINES)?;
-    let mut lines = lines.query([])?;
-    while let Some(row) = lines.next()? {
+    let mut records = connection.prepare(RECORDS)?;
+    let mut records = records.query([])?;
+    while let Some(row) = records.next()? {
         let (id, name): (i64, String) = (row.get(0)?, row.get(5)?);
         found.add(row.get(4)?);
-        let (promised, is_altered) = match Line::of(&name, row) {
-            Ok(line) => (line.rows, false),
+        let (promised, is_altered) = match BucketRecord::of(&name, row) {
+            Ok(record) => (record.rows, false),
             Err(Fault::Damaged(_)) => (Tally::default(), true),
             Err(Fault::Sqlite(error)) => return Err(error.into()),
         };
         buckets.insert(id, Bucket { name, promised, found: Tally::default(), is_altered });
     }
-    damage.is_whole_lost = found != state.buckets;
+    damage.is_inconsistent = found != state.buckets;
     Ok(buckets)
 }
 
-/// Looks at all rows; returns how many there are.
+/// Checks all rows. Returns their number.
 fn rows(
     connection: &Connection,
     buckets: &mut BTreeMap<i64, Bucket>,
     damage: &mut Damage,
-) -> Result<u64, Unsound> {
+) -> Result<u64, CheckError> {
     const ROWS: &str = "SELECT bucket, name, checksum, value FROM row";
     let promised: i64 = buckets.values().map(|it| it.promised.count).sum();
     let promised = u64::try_from(promised).unwrap_or_default().max(1);
-    let mut told = Instant::now();
+    let mut reported_at = Instant::now();
     let mut count = 0_u64;
     let mut rows = connection.prepare(ROWS)?;
     let mut rows = rows.query([])?;
     while let Some(row) = rows.next()? {
         count += 1;
-        if count.is_multiple_of(PROGRESS_ROWS) && told.elapsed() >= PROGRESS_EVERY {
-            told = Instant::now();
+        if count.is_multiple_of(PROGRESS_ROWS) && reported_at.elapsed() >= PROGRESS_EVERY {
+            reported_at = Instant::now();
             let percent = count.saturating_mul(100) / promised;
             tracing::info!(percent, rows = count, "checking the database");
         }
@@ -247,7 +247,7 @@ fn rows(
                 bucket.found.add(checksum);
                 bucket.is_altered |= !is_sound;
             }
-            None => damage.is_whole_lost = true,
+            None => damage.is_inconsistent = true,
         }
     }
     Ok(count)

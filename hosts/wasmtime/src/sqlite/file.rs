@@ -1,7 +1,7 @@
-//! The database file: created whole, and what can be seen of it from outside.
+//! The database file: its creation, its connections and checks of the file itself.
 //!
-//! Not here: reading and writing rows, and whether to serve it (`start`).
-//! Invariant: a file that is missing a part, or is not ours, is never written to.
+//! Rows are read and written elsewhere, and `start` decides whether to serve the file.
+//! Invariant: a file that is incomplete, or not ours, is never written to.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -21,29 +21,28 @@ use crate::{
     folder::{DATABASE_FILE, MARK_FILE},
 };
 
-/// How the database is kept.
+/// The options of the database.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct SqliteOptions {
-    /// The most bytes the database file may have; a commit that needs more fails
-    /// as on a full disk. `None`: as many as the disk holds.
+    /// The maximum size of the database file in bytes. A commit that needs more fails as on
+    /// a full disk. `None` for no limit.
     pub bytes_max: Option<u64>,
-    /// Whether to begin with what there is where acknowledged commits are missing
-    /// or damaged, which is refused otherwise. What is lost by it is logged, and a
-    /// damaged file is kept under another name.
+    /// Whether to start although acknowledged commits are missing or damaged, which is an
+    /// error otherwise. The loss is logged, and a damaged file is kept under another name.
     pub accepts_loss: bool,
 }
 
-/// In `PRAGMA application_id`: "sctx".
+/// The value of `PRAGMA application_id`: "sctx".
 const APPLICATION: u32 = 0x7363_7478;
-/// The format before checksums. It is brought to the present one.
+/// The format before checksums. It is upgraded to the present one.
 pub(super) const FORMAT_WITHOUT_CHECKSUMS: u32 = 1;
 const PAGE_BYTES: u32 = 4096;
-/// Pages kept in memory by each connection, in KiB (negative: that is how
-/// `PRAGMA cache_size` wants it). The system's own cache stands behind.
+/// The page cache of each connection in KiB, negative as `PRAGMA cache_size` expects it.
+/// The system has a cache besides.
 const READER_CACHE_KIB: i32 = -2048;
 const WRITER_CACHE_KIB: i32 = -8192;
-/// How long to wait for a foreign program, such as a backup, to let go.
+/// How long to wait for a lock of another program, such as a backup.
 pub(super) const BUSY_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Opens the connection that writes.
@@ -66,7 +65,7 @@ pub(super) fn connect_writer(path: &Path, options: &SqliteOptions) -> rusqlite::
     Ok(connection)
 }
 
-/// The most pages the database may have, if there is a limit.
+/// Returns the maximum number of pages of the database, if there is a limit.
 pub(super) fn pages_max(options: &SqliteOptions) -> Option<i64> {
     let pages = options.bytes_max? / u64::from(PAGE_BYTES);
     Some(i64::try_from(pages).unwrap_or(i64::MAX).max(1))
@@ -84,8 +83,8 @@ pub(super) fn connect_reader(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Creates a database that holds what `fill` puts into its tables, in place of the
-/// one at `path` if there is one.
+/// Creates a database at `path`, replacing one that is there. `fill` writes the rows of its
+/// tables.
 pub(super) fn build(
     folder: &Path,
     path: &Path,
@@ -95,8 +94,8 @@ pub(super) fn build(
     finish(folder, &unfinished, path)
 }
 
-/// Creates a database under another name and brings it to the disk, so that a crash
-/// in between leaves nothing that looks like a database.
+/// Creates a database under a temporary name and syncs it, so that a crash in between
+/// leaves nothing that looks like a database.
 pub(super) fn fill_unfinished(
     folder: &Path,
     fill: impl FnOnce(&Connection) -> Result<(), Fault>,
@@ -114,7 +113,7 @@ pub(super) fn fill_unfinished(
     let fill = || -> Result<(), Fault> {
         let connection = Connection::open(&unfinished)?;
         connection.pragma_update(None, "page_size", PAGE_BYTES)?;
-        // It is begun anew if this is broken off, and synced as a whole.
+        // An interrupted creation starts over, and the file is synced as a whole.
         connection.pragma_update(None, "journal_mode", "off")?;
         connection.pragma_update(None, "synchronous", "off")?;
         connection.execute_batch("BEGIN")?;
@@ -138,17 +137,17 @@ pub(super) fn fill_unfinished(
     Ok(unfinished)
 }
 
-/// Gives a database that is on the disk its name.
+/// Renames a synced database to `path`.
 pub(super) fn finish(folder: &Path, unfinished: &Path, path: &Path) -> Result<(), StartError> {
     fs::rename(unfinished, path)
         .and_then(|()| File::open(folder)?.sync_all())
         .map_err(|it| StartError::file("create", path, &it))
 }
 
-/// Checks that the file is ours, of a known format, and whole. `SQLite` would
-/// take a file without bytes for a new database, and one that was cut while its
-/// log held commits for a whole one. Reads the file itself, because a connection
-/// may change what it opens. Returns the format.
+/// Checks that the file is ours, of a known format, and complete, and returns its format.
+/// `SQLite` would take an empty file for a new database, and a file that was cut while its
+/// log held commits for a complete one. Reads the file itself, because a connection may
+/// change the file it opens.
 pub(super) fn check(path: &Path) -> Result<u32, StartError> {
     const HEADER_BYTES: usize = 100;
     let mut file = OpenOptions::new()
@@ -187,8 +186,8 @@ pub(super) fn check(path: &Path) -> Result<u32, StartError> {
     if wal_bytes(path) == 0 {
         return Err(damaged(path, &format!("it has {length} bytes of {whole}")));
     }
-    // A crash while the log was being copied into the file leaves a short file
-    // and a log that holds the rest.
+    // A crash while the log was being copied into the file leaves a short file and a log
+    // with the rest.
     let check = || connect_reader(path)?.query_row("PRAGMA quick_check(1)", [], |it| it.get(0));
     let verdict: String = check().map_err(|it| not_opened(path, &it))?;
     if verdict != "ok" {
@@ -197,7 +196,7 @@ pub(super) fn check(path: &Path) -> Result<u32, StartError> {
     Ok(format)
 }
 
-/// Returns the number in the database's header at byte `at`.
+/// Returns the number at byte `at` of the database's header.
 fn number_at(header: &[u8], at: usize) -> u32 {
     header.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |it| u32::from_be_bytes(*it))
 }
@@ -225,7 +224,7 @@ pub(super) fn damaged(path: &Path, what: &str) -> StartError {
         .next(restore() + "; or move these away to begin with an empty one")
 }
 
-/// Returns what to do about a database that is not as the server left it.
+/// Returns the advice for a damaged or incomplete database.
 pub(super) fn restore() -> String {
     format!(
         "restore from a backup what was kept together: {DATABASE_FILE}, its -wal file if there \
@@ -251,16 +250,15 @@ pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Looks at a database through a connection that only reads, and leaves no file
-/// behind that was not there. While this happens the data folder is locked, or
-/// somebody has the database open.
-pub(super) fn look<T>(path: &Path, look: impl FnOnce(&Connection) -> T) -> rusqlite::Result<T> {
+/// Runs `read` on a read-only connection, and leaves no new file behind. Meanwhile the data
+/// folder must be locked, or another process must have the database open.
+pub(super) fn inspect<T>(path: &Path, read: impl FnOnce(&Connection) -> T) -> rusqlite::Result<T> {
     let beside = ["-wal", "-shm"].map(|suffix| with_suffix(path, suffix));
     let is_open = beside.iter().any(|it| it.exists());
-    let seen = connect_reader(path).map(|connection| look(&connection));
+    let seen = connect_reader(path).map(|connection| read(&connection));
     if !is_open && wal_bytes(path) == 0 {
         for file in beside {
-            // One that stays does no harm.
+            // A leftover does no harm.
             drop(fs::remove_file(file));
         }
     }

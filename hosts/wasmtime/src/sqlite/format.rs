@@ -1,27 +1,26 @@
-//! The tables, and the checksums over all that stands in them.
+//! The tables, and the checksums over all their content.
 //!
-//! `SQLite` knows whether a page has the right shape, not whether a byte of a
-//! value has changed. Here every row carries a checksum, the line of its bucket
-//! counts its rows and sums up their checksums, and the one line of `state` does
-//! the same for all buckets and numbers the commits: what was altered is seen when
-//! it is read, and what is missing, or of another moment than the rest, when all
-//! of it is looked at (`check`). Not here: reading and writing. Invariant: a
-//! transaction that changes a row changes its bucket's line and `state` with it.
+//! `SQLite` detects pages of the wrong shape, but not an altered byte of a value. Here
+//! every row has a checksum. The record of a bucket counts its rows and sums up their
+//! checksums. The single record of `state` does the same for all buckets, and counts the
+//! commits. So altered data is detected when it is read; missing data, or data of another
+//! moment, when everything is verified (`check`). Invariant: a transaction that changes a
+//! row also updates its bucket's record and `state`.
 
 use std::fmt;
 
 use rusqlite::{Connection, OptionalExtension, params};
 use twox_hash::XxHash3_64;
 
-use super::{Fault, mark::Told};
+use super::{Fault, mark::Position};
 use crate::StartError;
 
-/// In `PRAGMA user_version`: the tables below. A newer one is refused, an older
-/// one is brought to this one.
+/// The value of `PRAGMA user_version`: the format of the tables below. A newer one is
+/// rejected, an older one is upgraded.
 pub(super) const FORMAT: u32 = 2;
 
-/// A bucket keeps its line when its last row goes: its revision never goes back.
-/// A row's checksum stands before its value, so that it is read without it.
+/// A bucket without rows keeps its record, so that its revision never goes back. The
+/// checksum of a row comes before its value, so that it can be read without the value.
 pub(super) const TABLES: &[(&str, &str)] = &[
     (
         "bucket",
@@ -57,7 +56,7 @@ pub(super) const TABLES: &[(&str, &str)] = &[
     ),
 ];
 
-/// What tells a database from all others, from its creation on.
+/// A database's identity, unique from its creation on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct DatabaseId(pub(super) [u8; 16]);
 
@@ -76,20 +75,20 @@ impl fmt::Debug for DatabaseId {
     }
 }
 
-/// Returns the checksum of numbers that stand together under a name.
+/// Returns the checksum of a named list of numbers.
 fn checksum(name: &[u8], numbers: &[i64]) -> i64 {
     let name = XxHash3_64::oneshot(name);
     let fold = |seed, number: &i64| XxHash3_64::oneshot_with_seed(seed, &number.to_le_bytes());
     numbers.iter().fold(name, fold).cast_signed()
 }
 
-/// Returns the checksum of the row `name` of the bucket with this id.
+/// Returns the checksum of the row `name` in the bucket with the id `bucket`.
 pub(super) fn row_checksum(bucket: i64, name: &str, value: &[u8]) -> i64 {
     let name = XxHash3_64::oneshot_with_seed(bucket.cast_unsigned(), name.as_bytes());
     XxHash3_64::oneshot_with_seed(name, value).cast_signed()
 }
 
-/// How many there are, and the sum of their checksums, in whatever order.
+/// A count and a sum of checksums, independent of their order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) count: i64,
@@ -108,16 +107,17 @@ impl Tally {
     }
 }
 
-/// The line of a bucket.
+/// The record of a bucket: its row in the table `bucket`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct BucketRecord {
     pub(super) id: i64,
     pub(super) revision: i64,
     pub(super) rows: Tally,
 }
 
-impl Line {
-    /// The columns of a line and its checksum, in the order of [`Line::of`].
+impl BucketRecord {
+    /// Selects a record and its checksum, with the columns in the order of
+    /// [`BucketRecord::of`].
     pub(super) const FIND: &str =
         "SELECT id, revision, row_count, row_sum, checksum FROM bucket WHERE name = ?1";
 
@@ -126,15 +126,15 @@ impl Line {
         checksum(name.as_bytes(), &[*id, *revision, rows.count, rows.sum])
     }
 
-    /// Reads the line of the bucket `name` from the columns of `row`.
+    /// Reads the record of the bucket `name` from the columns of `row`, and verifies it.
     pub(super) fn of(name: &str, row: &rusqlite::Row<'_>) -> Result<Self, Fault> {
         let rows = Tally { count: row.get(2)?, sum: row.get(3)? };
-        let line = Self { id: row.get(0)?, revision: row.get(1)?, rows };
-        let is_sound = line.checksum(name) == row.get::<_, i64>(4)? && line.revision > 0;
-        is_sound.then_some(line).ok_or_else(|| Fault::line(name))
+        let record = Self { id: row.get(0)?, revision: row.get(1)?, rows };
+        let is_sound = record.checksum(name) == row.get::<_, i64>(4)? && record.revision > 0;
+        is_sound.then_some(record).ok_or_else(|| Fault::bucket_record(name))
     }
 
-    /// Returns the line of the bucket `name`, when it was ever written to.
+    /// Returns the record of the bucket `name`, if it was ever written to.
     pub(super) fn find(connection: &Connection, name: &str) -> Result<Option<Self>, Fault> {
         let mut find = connection.prepare_cached(Self::FIND)?;
         let mut found = find.query([name])?;
@@ -158,11 +158,11 @@ impl Line {
     }
 }
 
-/// What holds of the whole database.
+/// The record of the whole database: the only row of the table `state`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) id: DatabaseId,
-    /// How many commits there were: the number of the last one.
+    /// The number of commits, which is the number of the last one.
     pub(super) commits: i64,
     pub(super) buckets: Tally,
 }
@@ -172,9 +172,9 @@ impl State {
         Self { id, commits: 0, buckets: Tally::default() }
     }
 
-    /// Returns what the mark tells of it.
-    pub(super) fn told(&self) -> Told {
-        Told { id: self.id, commits: self.commits }
+    /// Returns the position that the mark stores.
+    pub(super) fn position(&self) -> Position {
+        Position { id: self.id, commits: self.commits }
     }
 
     fn checksum(&self) -> i64 {

@@ -1,8 +1,8 @@
-//! The condition of the storage: what its last transaction met, and whether its
-//! files are still those that were opened.
+//! The health of the storage: the outcome of its last transaction, and whether its files
+//! are still the ones that were opened.
 //!
-//! Not here: how a failure is logged and answered. Invariant: a reason is for
-//! everyone, so it names no path and nothing that is stored.
+//! Failures are logged and returned elsewhere. Invariant: a reason is public, so it names
+//! no path and nothing that is stored.
 
 use std::{
     fs, io,
@@ -23,7 +23,7 @@ const DAMAGED: &str = "a part of the database is damaged: read the server's log,
 const GONE: &str = "the database was removed or replaced while the server ran: changes are \
      rejected; stop the server, put the data folder back and start it again";
 
-/// What `SQLite` answers where it notices by itself that its file has moved.
+/// The error of `SQLite` when it notices itself that its file has moved.
 const MOVED: ffi::Error =
     ffi::Error { code: ErrorCode::ReadOnly, extended_code: ffi::SQLITE_READONLY_DBMOVED };
 
@@ -33,87 +33,87 @@ fn moved() -> Fault {
     Error::SqliteFailure(MOVED, Some(what.to_owned())).into()
 }
 
-/// What is known of the files, and of the last transactions.
+/// The health of the files and of the last transactions.
 #[derive(Debug)]
 pub(super) struct Health {
     path: PathBuf,
     database: FileId,
-    known: Mutex<Known>,
+    status: Mutex<Status>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct Status {
     /// The write-ahead log, once it was written to.
     log: Option<FileId>,
     /// Why the last transaction failed, if it did.
     failure: Option<&'static str>,
-    /// Whether something was read that is not as it was written. It stays so.
+    /// True once a read found damage. It is never reset.
     is_damaged: bool,
 }
 
 impl Health {
-    /// Begins with the database at `path`, which is open.
+    /// Creates the health of the open database at `path`.
     pub(super) fn new(path: &Path) -> Result<Self, StartError> {
         let database = FileId::of(path).map_err(|it| StartError::file("look for", path, &it))?;
-        Ok(Self { path: path.to_owned(), database, known: Mutex::default() })
+        Ok(Self { path: path.to_owned(), database, status: Mutex::default() })
     }
 
-    /// Returns why the storage cannot be relied on, if it cannot.
+    /// Returns why the storage does not work, if it does not.
     pub(super) fn failure(&self) -> Option<&'static str> {
         if self.check_files().is_err() {
             return Some(GONE);
         }
-        let known = self.known();
-        if known.is_damaged { Some(DAMAGED) } else { known.failure }
+        let status = self.status();
+        if status.is_damaged { Some(DAMAGED) } else { status.failure }
     }
 
-    /// Returns whether the last transaction that had something to write succeeded.
+    /// Returns true if the last transaction that wrote something succeeded.
     pub(super) fn takes_writes(&self) -> bool {
-        self.known().failure.is_none()
+        self.status().failure.is_none()
     }
 
-    /// Rejects files that are not those that were opened: what is written to a file
-    /// that has no name any more is lost.
+    /// Fails if the files are not the ones that were opened: writes to an unlinked file are
+    /// lost.
     pub(super) fn check_files(&self) -> Result<(), Fault> {
         let is_same = |path: &Path, id: FileId| FileId::of(path).is_ok_and(|it| it == id);
-        let log = self.known().log;
+        let log = self.status().log;
         let is_there = is_same(&self.path, self.database)
             && log.is_none_or(|it| is_same(&with_suffix(&self.path, "-wal"), it));
         if is_there { Ok(()) } else { Err(moved()) }
     }
 
-    /// Notes which file is the write-ahead log of the connection that writes, which is
-    /// in a transaction.
+    /// Notes which file is the write-ahead log of the writing connection. It must be in a
+    /// transaction.
     pub(super) fn note_log(&self) -> Result<(), Fault> {
-        let mut known = self.known();
-        if known.log.is_none() {
+        let mut status = self.status();
+        if status.log.is_none() {
             let id = FileId::of(&with_suffix(&self.path, "-wal")).map_err(|_| moved())?;
-            known.log = Some(id);
+            status.log = Some(id);
         }
         Ok(())
     }
 
-    /// Notes that the connection that writes was closed, and its log perhaps removed.
+    /// Notes that the writing connection was closed, and its log perhaps removed.
     pub(super) fn forget_log(&self) {
-        self.known().log = None;
+        self.status().log = None;
     }
 
     /// Notes that a transaction is on the disk.
     pub(super) fn note_success(&self) {
-        self.known().failure = None;
+        self.status().failure = None;
     }
 
     /// Notes that a transaction failed.
     pub(super) fn note_failure(&self, fault: &Fault) {
         self.note_damage(fault);
-        self.known().failure = Some(match fault {
+        self.status().failure = Some(match fault {
             Fault::Sqlite(error) if error.sqlite_error() == Some(&MOVED) => GONE,
             _ if fault.is_full() => FULL,
             Fault::Sqlite(_) | Fault::Damaged(_) => FAILING,
         });
     }
 
-    /// Notes what a read found, if it is damage.
+    /// Notes the fault of a read, if it is damage.
     pub(super) fn note_damage(&self, fault: &Fault) {
         let is_damage = match fault {
             Fault::Damaged(_) => true,
@@ -123,16 +123,16 @@ impl Health {
             ),
         };
         if is_damage {
-            self.known().is_damaged = true;
+            self.status().is_damaged = true;
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn status(&self) -> MutexGuard<'_, Status> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What tells one file from another, whatever they are called.
+/// The identity of a file, independent of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileId {
     device: u64,
@@ -147,7 +147,8 @@ impl FileId {
         Ok(Self { device: metadata.dev(), number: metadata.ino() })
     }
 
-    /// Elsewhere a file that is open cannot be removed; that it is there is enough.
+    /// Returns one id for all files. Without inodes an open file cannot be removed, so its
+    /// existence suffices.
     #[cfg(not(unix))]
     fn of(path: &Path) -> io::Result<Self> {
         fs::metadata(path).map(|_| Self { device: 0, number: 0 })

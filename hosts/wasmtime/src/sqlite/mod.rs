@@ -1,19 +1,19 @@
 //! The durable [`Kv`]: one `SQLite` database per data folder.
 //!
-//! `start` decides whether the database may be served: `file` is the file as such,
-//! `format` its tables, `check` looks at all of them, `mark` remembers the last
-//! commit beside them, `rebuild` makes a new file of an old one. `read` answers from
-//! snapshots, many at a time; `write` is the one thread that commits; `health` knows
-//! how the last of it went. Not here: what the rows mean.
+//! `start` decides whether a database may be served. `file` handles the file itself,
+//! `format` its tables, `check` verifies all of them, `mark` stores the last acknowledged
+//! commit beside it, and `rebuild` writes a new file from an old one. `read` serves
+//! snapshots, many at a time. `write` is the only thread that commits. `health` records
+//! whether the storage works. The meaning of rows is the core's.
 //!
 //! # Invariants
 //!
-//! - One process uses a data folder: the lock is taken before the database is
-//!   touched and held until the last commit is done.
-//! - One thread writes. Of what it was given, a transaction holds as much as was
-//!   waiting, so that one sync of the disk serves many commits.
-//! - What was acknowledged is read as it was written, or not at all: what is altered
-//!   fails the read, what is missing is missed at the start (`docs/decisions/0013`).
+//! - One process uses a data folder: the lock is taken before the database is touched and
+//!   held until the last commit is done.
+//! - One thread writes. A transaction holds as many of the waiting commits as fit, so that
+//!   one sync of the disk serves many commits.
+//! - Acknowledged data is read as it was written, or the read fails: altered data fails its
+//!   read, missing data fails the start (`docs/decisions/0013`).
 //! - No reader holds a connection while it waits for the disk's sync.
 
 mod check;
@@ -51,7 +51,7 @@ use crate::{
     folder::{Lock, RESERVE_FILE},
 };
 
-/// Buckets in the database of a data folder. Clones share them.
+/// The buckets in the database of a data folder. Clones share them.
 ///
 /// Dropping the last clone waits for the commits under way, then closes the
 /// database.
@@ -60,8 +60,8 @@ pub struct SqliteKv {
     shared: Arc<Shared>,
 }
 
-/// In the order of dropping: the readers go first, so that the writer is the
-/// last to close the database and leaves no write-ahead log behind.
+/// The shared parts in drop order: readers first, so that the writer closes the database
+/// last and leaves no write-ahead log behind.
 #[derive(Debug)]
 struct Shared {
     readers: Readers,
@@ -71,14 +71,13 @@ struct Shared {
 }
 
 impl SqliteKv {
-    /// Opens the database in the data folder `folder`; creates both when they
-    /// are not there yet.
+    /// Opens the database in the data folder `folder`. Creates both if they are missing.
     ///
     /// # Errors
     ///
-    /// The folder cannot be written; another process (or another `SqliteKv`)
-    /// uses it; the database file is damaged, is none, or is of a newer format;
-    /// commits that were acknowledged are missing from it.
+    /// The folder is not writable; another process (or another `SqliteKv`) uses it; the
+    /// database file is damaged, not a database, or of a newer format; acknowledged commits
+    /// are missing from it.
     pub fn open(folder: impl AsRef<Path>, options: &SqliteOptions) -> Result<Self, StartError> {
         let folder = folder.as_ref();
         let lock = Lock::take(folder)?;
@@ -91,35 +90,35 @@ impl SqliteKv {
         Ok(Self { shared: Arc::new(Shared { readers, writer, health, database }) })
     }
 
-    /// Returns the identity of the database: 32 hexadecimal digits that no other
-    /// database has. A copy keeps it; an accepted loss gives the database a new one.
+    /// Returns the identity of the database: 32 hexadecimal digits, unique to it. A copy
+    /// keeps it; an accepted loss gives the database a new one.
     pub fn identity(&self) -> String {
         format!("{:?}", self.shared.database)
     }
 
-    /// Looks at all that is stored in the data folder `folder`, and changes nothing;
-    /// a server may be using it. `None` when there is no database.
+    /// Verifies everything stored in the data folder `folder`, without changes. A server
+    /// may be using it. Returns `None` if there is no database.
     ///
     /// # Errors
     ///
-    /// What [`SqliteKv::open`] refuses for what is in the folder.
+    /// Every error of [`SqliteKv::open`] that is caused by the folder's content.
     pub fn examine(folder: impl AsRef<Path>) -> Result<Option<Examined>, StartError> {
         start::examine(folder.as_ref())
     }
 
-    /// Returns why the storage cannot be relied on, if it cannot: what the last
-    /// transaction met, or that the files are gone. The text is for everyone.
+    /// Returns why the storage does not work, if it does not: the last transaction failed,
+    /// or the files are gone. The text is safe to publish.
     pub fn failure(&self) -> Option<&'static str> {
         self.shared.health.failure()
     }
 
-    /// Queues a commit and returns at once; `done` is called, from the writing
-    /// thread, when the outcome is known. It must not block.
+    /// Queues a commit and returns at once. When the outcome is known, the writing thread
+    /// calls `done`, which must not block.
     ///
-    /// After [`CommitError::Failed`] it may be called once more, when it is known
-    /// that the commit was made all the same; it is dropped when it was not.
+    /// After [`CommitError::Failed`] it is called once more if the commit turns out to be
+    /// made, and dropped if not.
     ///
-    /// When the storage is closed `done` is dropped without being called.
+    /// If the storage is closed, `done` is dropped without a call.
     pub(crate) fn submit(
         &self,
         bucket: &str,
@@ -131,8 +130,8 @@ impl SqliteKv {
         self.shared.writer.submit(Commit { bucket, expected, changes, done: Box::new(done) });
     }
 
-    /// Returns the names of the buckets that hold rows, those after `after`, in bytewise
-    /// order, at most `limit`.
+    /// Returns at most `limit` names of buckets that hold rows, those after `after`, in
+    /// bytewise order.
     ///
     /// # Errors
     ///
@@ -141,8 +140,8 @@ impl SqliteKv {
         self.shared.readers.names(after, limit)
     }
 
-    /// Waits for the commits under way, closes the database and gives the data
-    /// folder free. Later calls fail.
+    /// Waits for the commits under way, closes the database and unlocks the data folder.
+    /// Later calls fail.
     pub fn close(&self) {
         self.shared.readers.close();
         self.shared.writer.close();
@@ -157,35 +156,35 @@ impl Kv for SqliteKv {
     }
 }
 
-/// Why the database did not do what it was asked.
+/// The failure of an operation on the database.
 #[derive(Debug)]
 enum Fault {
     Sqlite(rusqlite::Error),
-    /// This part of it is not as it was written.
+    /// This part of it is altered or missing.
     Damaged(String),
 }
 
 impl Fault {
-    /// The line of this bucket is damaged.
-    fn line(bucket: &str) -> Self {
+    /// Creates the fault of a damaged bucket record.
+    fn bucket_record(bucket: &str) -> Self {
         Self::Damaged(format!("the line of the bucket {bucket:?}"))
     }
 
-    /// A row of this bucket is damaged.
+    /// Creates the fault of a damaged row.
     fn row(bucket: &str, row: &str) -> Self {
         Self::Damaged(format!("the row {row:?} of the bucket {bucket:?}"))
     }
 }
 
 impl Fault {
-    /// There is no room on the disk but what is set aside.
+    /// Creates the fault of a disk with no free space except the reserve.
     fn full() -> Self {
         let full = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
         let what = "the disk is full: only what makes room is stored";
         Self::Sqlite(rusqlite::Error::SqliteFailure(full, Some(what.to_owned())))
     }
 
-    /// Returns whether there was no room on the disk.
+    /// Returns true if the disk is full.
     fn is_full(&self) -> bool {
         let Self::Sqlite(error) = self else { return false };
         error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
@@ -198,7 +197,7 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
-/// Returns the same for the log.
+/// Converts `fault` to the storage error that is logged.
 fn failed(doing: &str, path: &Path, fault: &Fault) -> KvError {
     let path = path.display();
     KvError(match fault {

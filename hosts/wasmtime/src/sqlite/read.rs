@@ -1,7 +1,7 @@
-//! Reading: each open bucket is one read transaction, that is one snapshot.
+//! Reading: each open bucket is one read transaction, which is one snapshot.
 //!
-//! Not here: commits, but for handing them to the writer. Invariant: a
-//! connection in `idle` is in no transaction, and none that failed comes back.
+//! Commits are passed to the writer. Invariant: a connection in `idle` is in no
+//! transaction, and a connection that failed is never reused.
 
 use std::{
     cell::Cell,
@@ -16,12 +16,12 @@ use shared_context_core::port::{Bucket, Change, CommitError, KvError, ReadError,
 
 use super::{
     Fault, SqliteKv, failed, file,
-    format::{Line, row_checksum},
+    format::{BucketRecord, row_checksum},
     health::Health,
 };
 
-/// The connections that read. More than are idle may be in use: who finds none
-/// idle opens one, and what is over the limit is closed after use.
+/// The connections that read. A bucket opens a new one if none is idle; connections beyond
+/// the limit are closed after use.
 #[derive(Debug)]
 pub(super) struct Readers {
     path: PathBuf,
@@ -54,7 +54,7 @@ impl Readers {
             let mut names = Vec::new();
             while let Some(row) = found.next()? {
                 let name: String = row.get(5)?;
-                Line::of(&name, row)?;
+                BucketRecord::of(&name, row)?;
                 names.push(name);
             }
             Ok(names)
@@ -64,7 +64,7 @@ impl Readers {
         Ok(names)
     }
 
-    /// Closes the idle connections; those in use are closed when they come back.
+    /// Closes the idle connections. Those in use are closed when they are returned.
     pub(super) fn close(&self) {
         let mut idle = self.idle();
         idle.is_closed = true;
@@ -81,7 +81,7 @@ impl Readers {
                 return Ok(connection);
             }
         }
-        // A file that took the place of ours holds something else.
+        // A file that replaced ours holds something else.
         let connect =
             || Ok(self.health.check_files().map(|()| file::connect_reader(&self.path))??);
         connect().map_err(|it| self.failed("open the database", &it))
@@ -106,8 +106,8 @@ impl Readers {
 
 /// One bucket of a [`SqliteKv`], as it was when opened.
 ///
-/// While it is open the write-ahead log cannot be cut back: do not keep it
-/// longer than one request.
+/// While it is open, the write-ahead log cannot be truncated. Do not hold it longer than
+/// one request.
 pub struct SqliteBucket {
     kv: SqliteKv,
     name: String,
@@ -116,26 +116,26 @@ pub struct SqliteBucket {
     has_failed: Cell<bool>,
 }
 
-/// Where the rows of the snapshot are.
+/// The rows of the snapshot.
 enum Rows {
-    /// There were none when the bucket was opened.
+    /// The bucket did not exist when it was opened.
     None,
-    /// In this read transaction, under this bucket id.
+    /// The read transaction, and the bucket's id in it.
     In(Connection, i64),
-    /// Nowhere any more: the bucket was committed.
+    /// None any more: the bucket was committed.
     Spent,
 }
 
 impl SqliteBucket {
     pub(super) fn open(kv: SqliteKv, name: &str) -> Result<Self, KvError> {
         let connection = kv.shared.readers.take()?;
-        let begin = || -> Result<Option<Line>, Fault> {
+        let begin = || -> Result<Option<BucketRecord>, Fault> {
             connection.prepare_cached("BEGIN")?.execute([])?;
-            Line::find(&connection, name)
+            BucketRecord::find(&connection, name)
         };
         let found = begin().map_err(|it| kv.shared.readers.failed("open a bucket", &it))?;
-        let (revision, rows) = if let Some(line) = found {
-            (line.revision, Rows::In(connection, line.id))
+        let (revision, rows) = if let Some(record) = found {
+            (record.revision, Rows::In(connection, record.id))
         } else {
             end(&kv, connection);
             (0, Rows::None)
@@ -149,7 +149,7 @@ impl SqliteBucket {
         &self.name
     }
 
-    /// Ends the snapshot; nothing can be read afterwards.
+    /// Ends the snapshot. Nothing can be read afterwards.
     pub(crate) fn spend(&mut self) {
         match mem::replace(&mut self.rows, Rows::Spent) {
             Rows::In(connection, _) if !self.has_failed.get() => end(&self.kv, connection),
@@ -157,7 +157,7 @@ impl SqliteBucket {
         }
     }
 
-    /// Returns the value of a row, when it is as it was written.
+    /// Returns the value of a row, if its checksum matches.
     fn value(&self, id: i64, row: &str, checksum: i64, value: Vec<u8>) -> Result<Vec<u8>, Fault> {
         let is_sound = row_checksum(id, row, &value) == checksum;
         is_sound.then_some(value).ok_or_else(|| Fault::row(&self.name, row))
@@ -179,8 +179,8 @@ impl SqliteBucket {
     }
 }
 
-/// The most that one scan reads into memory, in bytes: many times what any operation
-/// asks for, and as much as an instance of the component can hold.
+/// The limit on the bytes that one scan reads into memory: far more than any operation
+/// needs, and as much as an instance of the component can hold.
 const SCAN_BYTES_MAX: usize = 128 << 20;
 const TOO_BIG: rusqlite::ffi::Error = rusqlite::ffi::Error {
     code: rusqlite::ErrorCode::TooBig,
@@ -191,12 +191,12 @@ fn starts_with(row: &rusqlite::Row<'_>, prefix: &str) -> rusqlite::Result<bool> 
     Ok(row.get_ref(0)?.as_str()?.starts_with(prefix))
 }
 
-/// Returns the text that comes right after `text`.
+/// Returns the text that comes directly after `text`.
 fn next(text: &str) -> String {
     format!("{text}\0")
 }
 
-/// Ends a read transaction and gives its connection back.
+/// Ends a read transaction and returns its connection to the idle ones.
 fn end(kv: &SqliteKv, connection: Connection) {
     let is_ended = connection.prepare_cached("COMMIT").and_then(|mut it| it.execute([])).is_ok();
     if is_ended {
@@ -246,7 +246,7 @@ impl Bucket for SqliteBucket {
         Ok(found?)
     }
 
-    /// Blocks until the disk has it.
+    /// Blocks until the commit is on the disk.
     fn commit(
         &mut self,
         expected: Revision,
@@ -254,7 +254,7 @@ impl Bucket for SqliteBucket {
     ) -> Result<Revision, CommitError> {
         self.spend();
         let (done, outcome) = mpsc::sync_channel(1);
-        // Who waits is told of the first outcome only.
+        // Only the first outcome is reported to the waiting caller.
         self.kv.submit(&self.name, expected, changes, move |it| drop(done.try_send(it)));
         outcome.recv().unwrap_or_else(|_| {
             Err(CommitError::Failed(KvError("the storage is closed".to_owned())))

@@ -1,8 +1,8 @@
-//! Making a new database file of one that is there: of an older format, or with
-//! damaged buckets that are left behind.
+//! Builds a new database file from an existing one: from an older format, or without
+//! damaged buckets.
 //!
-//! Not here: whether to. Invariant: the new file is whole and on the disk before it
-//! takes the old one's name; a crash at any moment leaves one or the other.
+//! `start` decides when. Invariant: the new file is complete and synced before it replaces
+//! the old one; a crash at any moment leaves one or the other.
 
 use std::{
     collections::BTreeSet,
@@ -16,17 +16,18 @@ use rusqlite::{Connection, params};
 use super::{
     Fault,
     file::{self, SqliteOptions},
-    format::{DatabaseId, Line, State, Tally, row_checksum},
+    format::{BucketRecord, DatabaseId, State, Tally, row_checksum},
 };
 use crate::{StartError, folder::DATABASE_FILE};
 
-/// Brings a database of format 1 to the present one. It has rows without
+/// Upgrades a database of format 1 to the present format. Format 1 has rows without
 /// checksums, and no state.
 pub(super) fn upgrade(folder: &Path, path: &Path) -> Result<(), StartError> {
-    let refused = |it: &rusqlite::Error| file::not_opened(path, it);
-    // Its log is copied into it, and gone when it is closed.
-    let old = file::connect_writer(path, &SqliteOptions::default()).map_err(|it| refused(&it))?;
-    old.close().map_err(|(_, it)| refused(&it))?;
+    let not_opened = |it: &rusqlite::Error| file::not_opened(path, it);
+    // Closing it copies its log into it and removes the log.
+    let old =
+        file::connect_writer(path, &SqliteOptions::default()).map_err(|it| not_opened(&it))?;
+    old.close().map_err(|(_, it)| not_opened(&it))?;
     if file::wal_bytes(path) > 0 {
         return Err(StartError::new(format!(
             "the database {} has to be brought to a new format, but another program has it \
@@ -38,12 +39,12 @@ pub(super) fn upgrade(folder: &Path, path: &Path) -> Result<(), StartError> {
     let fill = |old: &Connection| {
         file::fill_unfinished(folder, |new| copy(old, new, state, &BTreeSet::new()))
     };
-    let unfinished = file::look(path, fill).map_err(|it| refused(&it))??;
+    let unfinished = file::inspect(path, fill).map_err(|it| not_opened(&it))??;
     file::finish(folder, &unfinished, path)
 }
 
-/// Makes a database without the rows of the buckets `lost`; the damaged one is
-/// kept under another name, which is returned.
+/// Builds a database without the rows of the buckets `lost`. Keeps the damaged one under
+/// another name, which is returned.
 pub(super) fn without(
     folder: &Path,
     path: &Path,
@@ -52,7 +53,7 @@ pub(super) fn without(
 ) -> Result<PathBuf, StartError> {
     let state = State { commits, ..State::new(DatabaseId::new()?) };
     let fill = |old: &Connection| file::fill_unfinished(folder, |new| copy(old, new, state, lost));
-    let unfinished = file::look(path, fill).map_err(|it| file::not_opened(path, &it))??;
+    let unfinished = file::inspect(path, fill).map_err(|it| file::not_opened(path, &it))??;
     let aside = aside(folder)?;
     let mut log = aside.clone().into_os_string();
     log.push("-wal");
@@ -70,7 +71,7 @@ pub(super) fn without(
     Ok(aside)
 }
 
-/// Returns a name beside the database that nothing has yet.
+/// Returns an unused name beside the database.
 fn aside(folder: &Path) -> Result<PathBuf, StartError> {
     let mut names = (1..).map(|nth: u32| {
         let mut name = OsString::from(DATABASE_FILE);
@@ -81,13 +82,13 @@ fn aside(folder: &Path) -> Result<PathBuf, StartError> {
     free.ok_or_else(|| StartError::new("there is no free name for the damaged database"))
 }
 
-/// Gives a file a second name, or makes a copy of it where there are no links.
+/// Links a file to a second name, or copies it if links are not supported.
 fn keep(file: &Path, name: &Path) -> io::Result<()> {
     fs::hard_link(file, name).or_else(|_| fs::copy(file, name).map(drop))
 }
 
-/// Copies what both formats have in common: buckets and rows. A bucket of `lost`
-/// keeps its line, so that its revision does not go back.
+/// Copies buckets and rows, which both formats have. A bucket in `lost` keeps its record,
+/// so that its revision does not go back.
 fn copy(
     old: &Connection,
     new: &Connection,
@@ -103,18 +104,18 @@ fn copy(
         let (old_id, name, revision): (i64, String, i64) =
             (bucket.get(0)?, bucket.get(1)?, bucket.get(2)?);
         let id = state.buckets.count + 1;
-        let mut line = Line { id, revision: revision.max(1), rows: Tally::default() };
+        let mut record = BucketRecord { id, revision: revision.max(1), rows: Tally::default() };
         if !lost.contains(&name) {
             let mut rows = rows_of.query([old_id])?;
             while let Some(row) = rows.next()? {
                 let (name, value): (String, Vec<u8>) = (row.get(0)?, row.get(1)?);
                 let checksum = row_checksum(id, &name, &value);
                 insert.execute(params![id, name, checksum, value])?;
-                line.rows.add(checksum);
+                record.rows.add(checksum);
             }
         }
-        line.insert(new, &name)?;
-        state.buckets.add(line.checksum(&name));
+        record.insert(new, &name)?;
+        state.buckets.add(record.checksum(&name));
     }
     Ok(state.insert(new)?)
 }

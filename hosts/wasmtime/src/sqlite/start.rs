@@ -1,9 +1,8 @@
-//! What happens before a database is served: it is looked at, compared with its
-//! mark, and brought to the present format if it is older.
+//! The start of a database: verifies it, compares it with its mark, and upgrades it if its
+//! format is older.
 //!
-//! Not here: how each of these is done. Invariant: where anything acknowledged is
-//! missing or altered, nothing is changed and nothing is served, until the operator
-//! says that the loss is accepted.
+//! Invariant: if anything acknowledged is missing or altered, nothing is changed and
+//! nothing is served until the operator accepts the loss.
 
 use std::{
     fs,
@@ -13,10 +12,10 @@ use std::{
 use rusqlite::Connection;
 
 use super::{
-    check::{self, Sound, Unsound},
+    check::{self, CheckError, Summary},
     file::{self, FORMAT_WITHOUT_CHECKSUMS, SqliteOptions},
     format::{DatabaseId, State},
-    mark::{self, Found, Mark, Told},
+    mark::{self, FoundMark, Mark, Position},
     rebuild,
 };
 use crate::{
@@ -24,78 +23,78 @@ use crate::{
     folder::{DATABASE_FILE, Lock},
 };
 
-/// From this size on it is told that looking takes a while: some 2 s a GB.
+/// The size from which it is logged that the check takes a while: some 2 s per GB.
 const LARGE_BYTES: u64 = 256 << 20;
 
 /// A database that may be served.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenDatabase {
     pub(super) path: PathBuf,
     /// The connection that writes.
     pub(super) connection: Connection,
     pub(super) mark: Mark,
 }
 
-/// What [`SqliteKv::examine`](super::SqliteKv::examine) found in a sound database.
+/// The result of [`SqliteKv::examine`](super::SqliteKv::examine) for an undamaged database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Examined {
     /// The format of its tables.
     pub format: u32,
-    /// What is in it; `None` where the format is an older one, which does not tell.
+    /// A summary of its content; `None` for an older format, which does not record it.
     pub contents: Option<Contents>,
 }
 
-/// What is in a database of the present format.
+/// A summary of a database of the present format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Contents {
     /// The number of the last commit.
     pub commits: u64,
-    /// Buckets that were ever written to.
+    /// The number of buckets that were ever written to.
     pub buckets: u64,
-    /// Rows, each as it was written.
+    /// The number of rows.
     pub rows: u64,
 }
 
-/// Makes sure that `folder` holds a whole database of the present format with all
-/// that its mark tells of, and opens it for writing. The folder must be locked.
-pub(super) fn open(folder: &Path, options: &SqliteOptions) -> Result<Opened, StartError> {
-    Start { folder, path: folder.join(DATABASE_FILE), options, told: mark::read(folder)? }.open()
+/// Opens the database of `folder` for writing, after it is verified, upgraded and compared
+/// with its mark. The folder must be locked.
+pub(super) fn open(folder: &Path, options: &SqliteOptions) -> Result<OpenDatabase, StartError> {
+    Start { folder, path: folder.join(DATABASE_FILE), options, mark: mark::read(folder)? }.open()
 }
 
-/// Looks at what is in `folder` and changes nothing.
+/// Verifies the content of `folder` and changes nothing.
 pub(super) fn examine(folder: &Path) -> Result<Option<Examined>, StartError> {
     let path = folder.join(DATABASE_FILE);
     let options = &SqliteOptions::default();
-    // Read first: a server may commit meanwhile, the database may be ahead.
-    let start = Start { folder, path, options, told: mark::read(folder)? };
+    // The mark is read first: a server may commit meanwhile, so the database may be ahead.
+    let start = Start { folder, path, options, mark: mark::read(folder)? };
     if !start.is_there()? {
-        return start.may_create().map(|()| None).map_err(|it| start.refusal(&it));
+        return start.check_new().map(|()| None).map_err(|it| start.rejection(&it));
     }
     let _lock = match Lock::take(folder) {
         Ok(lock) => Some(lock),
-        Err(refusal) if refusal.is_folder_in_use() => None,
-        Err(refusal) => return Err(refusal),
+        Err(rejection) if rejection.is_folder_in_use() => None,
+        Err(rejection) => return Err(rejection),
     };
     let format = file::check(&start.path)?;
     if format == FORMAT_WITHOUT_CHECKSUMS {
-        start.look(check::pages)?.map_err(|it| file::damaged(&start.path, &it.to_string()))?;
+        start.inspect(check::pages)?.map_err(|it| file::damaged(&start.path, &it.to_string()))?;
         return Ok(Some(Examined { format, contents: None }));
     }
-    let Sound { state, rows } =
-        start.look(check::whole)?.map_err(|it| start.refusal(&start.hurt(&it)))?;
-    start.compare(&state).map_err(|it| start.refusal(&it))?;
+    let Summary { state, rows } =
+        start.inspect(check::whole)?.map_err(|it| start.rejection(&start.damage_loss(&it)))?;
+    start.compare(&state).map_err(|it| start.rejection(&it))?;
     let number = |it: i64| u64::try_from(it).unwrap_or_default();
     let (commits, buckets) = (number(state.commits), number(state.buckets.count));
     Ok(Some(Examined { format, contents: Some(Contents { commits, buckets, rows }) }))
 }
 
-/// What is missing or altered of what was acknowledged.
+/// Acknowledged data that is missing or altered.
 struct Loss {
-    /// What is wrong with which file.
+    /// The description of the loss, with the file.
     what: String,
-    /// What an operator begins with who accepts it.
+    /// The data that is left to start with, if the loss is accepted.
     left: &'static str,
 }
 
@@ -104,17 +103,17 @@ struct Start<'a> {
     folder: &'a Path,
     path: PathBuf,
     options: &'a SqliteOptions,
-    /// What the mark says.
-    told: Found,
+    /// The mark as it was found.
+    mark: FoundMark,
 }
 
 impl Start<'_> {
-    fn open(self) -> Result<Opened, StartError> {
+    fn open(self) -> Result<OpenDatabase, StartError> {
         if !self.is_there()? {
-            let lost = self.may_create().err().map(|loss| self.accept(loss)).transpose()?;
+            let lost = self.check_new().err().map(|loss| self.accept(loss)).transpose()?;
             let state = State::new(DatabaseId::new()?);
             file::build(self.folder, &self.path, |new| Ok(state.insert(new)?))?;
-            let mark = Mark::put(self.folder, state.told())?;
+            let mark = Mark::create(self.folder, state.position())?;
             let connection = self.connect()?;
             if let Some(lost) = lost {
                 tracing::warn!(
@@ -123,7 +122,7 @@ impl Start<'_> {
                      before is void, mint new ones"
                 );
             }
-            return Ok(self.opened(connection, mark));
+            return Ok(self.open_database(connection, mark));
         }
         if file::check(&self.path)? == FORMAT_WITHOUT_CHECKSUMS {
             return self.upgrade();
@@ -135,33 +134,33 @@ impl Start<'_> {
                 "all of the database is looked at before it is served",
             );
         }
-        let state = match self.look(check::whole)? {
-            Ok(Sound { state, .. }) => state,
+        let state = match self.inspect(check::whole)? {
+            Ok(Summary { state, .. }) => state,
             Err(damage) => {
-                let lost = self.accept(self.hurt(&damage))?;
+                let lost = self.accept(self.damage_loss(&damage))?;
                 return self.salvage(&lost);
             }
         };
         match self.compare(&state) {
             Ok(()) => {
                 let connection = self.connect()?;
-                let mark = match self.told {
-                    Found::Told(told) if told.id == state.id => {
-                        Mark::take_up(self.folder, state.told())?
+                let mark = match self.mark {
+                    FoundMark::Valid(position) if position.id == state.id => {
+                        Mark::open_existing(self.folder, state.position())?
                     }
-                    _ => Mark::put(self.folder, state.told())?,
+                    _ => Mark::create(self.folder, state.position())?,
                 };
-                Ok(self.opened(connection, mark))
+                Ok(self.open_database(connection, mark))
             }
             Err(loss) => {
                 let lost = self.accept(loss)?;
-                self.begin_anew(state, &lost)
+                self.open_with_loss(state, &lost)
             }
         }
     }
 
-    /// Returns whether there is a database. A log alone is worth nothing, and must not be
-    /// found beside a new one.
+    /// Returns true if there is a database. A log without its database is an error: it is
+    /// worthless, and must not end up beside a new database.
     fn is_there(&self) -> Result<bool, StartError> {
         let path = &self.path;
         let is_there = path.try_exists().map_err(|it| StartError::file("look for", path, &it))?;
@@ -172,23 +171,25 @@ impl Start<'_> {
         Ok(is_there)
     }
 
-    /// Returns what is lost by creating a database where there was one.
-    fn may_create(&self) -> Result<(), Loss> {
-        let what = match self.told {
-            Found::Absent | Found::Told(Told { commits: 0, .. }) => return Ok(()),
-            Found::Damaged => "its mark is still there".to_owned(),
-            Found::Told(Told { commits, .. }) => format!("it held {commits} acknowledged commits"),
+    /// Checks that a new database may be created. Returns the loss if there was one before.
+    fn check_new(&self) -> Result<(), Loss> {
+        let what = match self.mark {
+            FoundMark::Absent | FoundMark::Valid(Position { commits: 0, .. }) => return Ok(()),
+            FoundMark::Damaged => "its mark is still there".to_owned(),
+            FoundMark::Valid(Position { commits, .. }) => {
+                format!("it held {commits} acknowledged commits")
+            }
         };
         let what = format!("the database {} is gone, and {what}", self.path.display());
         Err(Loss { what, left: "an empty one" })
     }
 
-    /// Returns what is lost, if the operator wants to go on in spite of it.
+    /// Returns the description of `loss` if the operator accepts it, or an error.
     fn accept(&self, loss: Loss) -> Result<String, StartError> {
-        if self.options.accepts_loss { Ok(loss.what) } else { Err(self.refusal(&loss)) }
+        if self.options.accepts_loss { Ok(loss.what) } else { Err(self.rejection(&loss)) }
     }
 
-    fn refusal(&self, Loss { what, left }: &Loss) -> StartError {
+    fn rejection(&self, Loss { what, left }: &Loss) -> StartError {
         StartError::new(format!("{what}; nothing was changed")).next(format!(
             "{}; or begin with {left}, once, by:\n  shared-context serve --data {} --accept-loss",
             file::restore(),
@@ -196,65 +197,66 @@ impl Start<'_> {
         ))
     }
 
-    fn look<T>(
+    fn inspect<T>(
         &self,
-        look: impl FnOnce(&Connection) -> Result<T, Unsound>,
+        inspect: impl FnOnce(&Connection) -> Result<T, CheckError>,
     ) -> Result<Result<T, check::Damage>, StartError> {
-        let seen = file::look(&self.path, look).unwrap_or_else(|it| Err(it.into()));
+        let seen = file::inspect(&self.path, inspect).unwrap_or_else(|it| Err(it.into()));
         match seen {
             Ok(seen) => Ok(Ok(seen)),
-            Err(Unsound::Damaged(damage)) => Ok(Err(damage)),
-            Err(Unsound::Unread(error)) => Err(file::not_opened(&self.path, &error)),
+            Err(CheckError::Damaged(damage)) => Ok(Err(damage)),
+            Err(CheckError::Unreadable(error)) => Err(file::not_opened(&self.path, &error)),
         }
     }
 
-    /// Returns what is lost by a database of which a part may still be whole.
-    fn hurt(&self, damage: &check::Damage) -> Loss {
+    /// Returns the loss of a damaged database, of which a part may be intact.
+    fn damage_loss(&self, damage: &check::Damage) -> Loss {
         let what = format!("the database {} is damaged: {damage}", self.path.display());
         Loss { what, left: "the sessions that are whole" }
     }
 
-    /// Returns what is lost by a database that has less than its mark tells of.
+    /// Returns the loss if the database lacks commits that its mark records.
     fn compare(&self, state: &State) -> Result<(), Loss> {
         let (path, mark) = (self.path.display(), mark::path(self.folder));
         let (mark, commits) = (mark.display(), state.commits);
-        let what = match self.told {
-            Found::Absent if commits == 0 => return Ok(()),
-            Found::Absent => format!(
+        let what = match self.mark {
+            FoundMark::Absent if commits == 0 => return Ok(()),
+            FoundMark::Absent => format!(
                 "the mark {mark} is gone: whether the database {path}, which holds {commits} \
                  commits, has all that were acknowledged cannot be told without it"
             ),
-            Found::Damaged => format!(
+            FoundMark::Damaged => format!(
                 "the mark {mark} is damaged: whether the database {path}, which holds {commits} \
                  commits, has all that were acknowledged cannot be told without it"
             ),
-            Found::Told(told) if told.id != state.id => {
-                if told.commits == 0 && commits == 0 {
+            FoundMark::Valid(position) if position.id != state.id => {
+                if position.commits == 0 && commits == 0 {
                     return Ok(());
                 }
                 format!("the database {path} and the mark {mark} are not of the same server")
             }
-            Found::Told(told) if told.commits > commits => format!(
+            FoundMark::Valid(position) if position.commits > commits => format!(
                 "the database {path} lacks the last {} of {} acknowledged commits, as its mark \
                  {mark} tells: it, or its -wal file, is older than the mark, or was cut",
-                told.commits - commits,
-                told.commits
+                position.commits - commits,
+                position.commits
             ),
-            Found::Told(_) => return Ok(()),
+            FoundMark::Valid(_) => return Ok(()),
         };
         Err(Loss { what, left: "what is there" })
     }
 
-    /// Brings a database without checksums to the present format.
-    fn upgrade(self) -> Result<Opened, StartError> {
-        let is_newer = !matches!(self.told, Found::Absent | Found::Told(Told { commits: 0, .. }));
+    /// Upgrades a database without checksums.
+    fn upgrade(self) -> Result<OpenDatabase, StartError> {
+        let is_newer =
+            !matches!(self.mark, FoundMark::Absent | FoundMark::Valid(Position { commits: 0, .. }));
         let loss = is_newer.then(|| {
             let path = self.path.display();
             let what = format!("the database {path} has an older format than the mark beside it");
             Loss { what, left: "what is there" }
         });
         let lost = loss.map(|it| self.accept(it)).transpose()?;
-        self.look(check::pages)?.map_err(|it| file::damaged(&self.path, &it.to_string()))?;
+        self.inspect(check::pages)?.map_err(|it| file::damaged(&self.path, &it.to_string()))?;
         tracing::info!(database = %self.path.display(), "bringing it to the present format");
         rebuild::upgrade(self.folder, &self.path)?;
         if let Some(lost) = lost {
@@ -264,53 +266,53 @@ impl Start<'_> {
                  credential from before is void, mint new ones"
             );
         }
-        self.look_again()
+        self.open_rebuilt()
     }
 
-    /// Makes a new database of what a damaged one still has.
-    fn salvage(self, damage: &str) -> Result<Opened, StartError> {
+    /// Builds a new database from the intact parts of a damaged one.
+    fn salvage(self, damage: &str) -> Result<OpenDatabase, StartError> {
         let read = |old: &Connection| -> rusqlite::Result<_> {
-            Ok((check::lost(old)?, State::read(old).ok()))
+            Ok((check::incomplete_buckets(old)?, State::read(old).ok()))
         };
-        let (sessions, state) = file::look(&self.path, read)
+        let (sessions, state) = file::inspect(&self.path, read)
             .flatten()
             .map_err(|it| file::damaged(&self.path, &it.to_string()))?;
         let commits = state.map_or(0, |it| it.commits);
-        let kept = rebuild::without(self.folder, &self.path, &sessions, commits)?;
+        let aside = rebuild::without(self.folder, &self.path, &sessions, commits)?;
         tracing::warn!(
-            lost = damage, ?sessions, damaged = %kept.display(),
+            lost = damage, ?sessions, damaged = %aside.display(),
             "a loss was accepted: begun without these sessions; the damaged database is kept, \
              and every credential from before is void: mint new ones",
         );
         if let Some(Err(more)) = state.map(|it| self.compare(&it)) {
             tracing::warn!(lost = more.what, "a loss was accepted: this is missing as well");
         }
-        self.look_again()
+        self.open_rebuilt()
     }
 
-    /// Serves what was just made.
-    fn look_again(self) -> Result<Opened, StartError> {
-        let Sound { state, .. } =
-            self.look(check::whole)?.map_err(|it| file::damaged(&self.path, &it.to_string()))?;
-        let mark = Mark::put(self.folder, state.told())?;
+    /// Opens a database that was just built.
+    fn open_rebuilt(self) -> Result<OpenDatabase, StartError> {
+        let Summary { state, .. } =
+            self.inspect(check::whole)?.map_err(|it| file::damaged(&self.path, &it.to_string()))?;
+        let mark = Mark::create(self.folder, state.position())?;
         let connection = self.connect()?;
-        Ok(self.opened(connection, mark))
+        Ok(self.open_database(connection, mark))
     }
 
-    /// Serves a database that lacks commits. What comes from here on is another
-    /// history, and so another database.
-    fn begin_anew(self, mut state: State, lost: &str) -> Result<Opened, StartError> {
+    /// Opens a database that lacks commits. Its history differs from here on, so it becomes
+    /// another database.
+    fn open_with_loss(self, mut state: State, lost: &str) -> Result<OpenDatabase, StartError> {
         state.id = DatabaseId::new()?;
         let connection = self.connect()?;
         state.update(&connection).map_err(|it| file::not_opened(&self.path, &it))?;
-        let mark = Mark::put(self.folder, state.told())?;
+        let mark = Mark::create(self.folder, state.position())?;
         tracing::warn!(
             lost,
             commits = state.commits,
             "a loss was accepted: begun with the commits that are there, as a new history; \
              every credential from before is void, mint new ones",
         );
-        Ok(self.opened(connection, mark))
+        Ok(self.open_database(connection, mark))
     }
 
     fn connect(&self) -> Result<Connection, StartError> {
@@ -318,12 +320,12 @@ impl Start<'_> {
             .map_err(|it| file::not_opened(&self.path, &it))
     }
 
-    fn opened(self, connection: Connection, mark: Mark) -> Opened {
-        Opened { path: self.path, connection, mark }
+    fn open_database(self, connection: Connection, mark: Mark) -> OpenDatabase {
+        OpenDatabase { path: self.path, connection, mark }
     }
 }
 
-/// Returns a path as a shell takes it.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);

@@ -1,13 +1,12 @@
-//! Writing: one thread, one transaction for all commits that wait.
+//! Writing: one thread, and one transaction for all waiting commits.
 //!
-//! Not here: reading, and what to do when a commit failed. Invariants:
+//! Reading is in `read`; callers decide what to do about a failed commit. Invariants:
 //!
-//! - Each commit is answered once, and only when its transaction is on the disk
-//!   or will not be; before it is acknowledged, the mark tells its number.
+//! - Each commit is reported once its transaction is on the disk or has failed. Before it
+//!   is acknowledged, the mark records its number.
 //! - The revision is checked in the transaction that raises it.
 //! - A connection that failed is never used again.
-//! - Whether a commit was made that was answered as in doubt is found out before
-//!   anything else is written.
+//! - The outcome of a commit in doubt is resolved before anything else is written.
 
 use std::{
     fmt,
@@ -28,48 +27,49 @@ use shared_context_core::port::{Change, CommitError, Revision};
 use super::{
     Fault, failed,
     file::{self, SqliteOptions},
-    format::{Line, State, Tally, row_checksum},
+    format::{BucketRecord, State, Tally, row_checksum},
     health::Health,
     mark::Mark,
     reserve::Reserve,
-    start::Opened,
+    start::OpenDatabase,
 };
 use crate::{StartError, failures, folder::Lock};
 
-/// How many commits may wait; who comes later blocks. The engine begins no more than
-/// that, and of large ones fewer, so that it never does and what waits is bounded in
-/// bytes, too.
+/// The maximum number of waiting commits; further ones block. The engine starts no more
+/// than that, and fewer large ones, so it never blocks, and the queue is bounded in bytes
+/// too.
 pub(crate) const QUEUE_MAX: usize = 1024;
-/// How many commits, and how many bytes of them, one transaction takes.
+/// The maximum number of commits, and of their bytes, in one transaction.
 const BATCH_MAX: usize = 512;
 const BATCH_BYTES_MAX: usize = 4 << 20;
-/// At how many pages the write-ahead log is copied into the database.
+/// The length of the write-ahead log, in pages, at which it is copied into the database.
 const LOG_PAGES: i32 = 2_000;
-/// At how many pages writing waits until every reader has let go of the log,
+/// The length of the log, in pages, at which writing waits until all readers have left it,
 const LOG_PAGES_MAX: i32 = 16_000;
-/// and how long it waits, before it goes on with a longer log.
+/// and how long it waits before it continues with a longer log.
 const READERS_TIME_MAX: Duration = Duration::from_millis(250);
-/// How long to wait for a commit while the storage fails, before it is tried.
+/// How long to wait for a commit while the storage fails, before the storage is probed.
 const PROBE_PAUSE: Duration = Duration::from_secs(1);
 
-/// How many pages there must be room for, that a full database counts as one no longer.
+/// How many pages must be free before the database no longer counts as full.
 const ROOM_PAGES: i64 = 16;
-/// By how many pages a database at its limit may exceed it, for what makes room.
+/// How many pages a database at its limit may exceed it by, for commits that free space.
 const SPARE_PAGES: i64 = 64;
-/// How many bytes a commit may write that makes room: what a deletion leaves in the
+/// The limit on the bytes written by a commit that frees space: what a deletion adds to the
 /// history, the feed and the totals.
 const FREEING_BYTES_MAX: usize = 32 << 10;
 
-/// Changes to one bucket, and who wants to know what became of them.
+/// Changes to one bucket, and the callback for their outcome.
 pub(super) struct Commit {
     pub(super) bucket: String,
     pub(super) expected: Revision,
     pub(super) changes: Vec<Change>,
-    pub(super) done: Done,
+    pub(super) done: Callback,
 }
 
-/// Called with a commit's outcome; once more if that was in doubt and it was made.
-pub(super) type Done = Box<dyn FnMut(Outcome) + Send>;
+/// The callback for the outcome of a commit. It is called again if that was in doubt and
+/// the commit turns out to be made.
+pub(super) type Callback = Box<dyn FnMut(Outcome) + Send>;
 type Outcome = Result<Revision, CommitError>;
 
 enum Message {
@@ -77,7 +77,7 @@ enum Message {
     Close,
 }
 
-/// The writing thread, from outside.
+/// A handle of the writing thread.
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: mpsc::SyncSender<Message>,
@@ -85,22 +85,22 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread; it keeps `lock` until it ends.
+    /// Starts the thread, which holds `lock` until it ends.
     pub(super) fn start(
-        opened: Opened,
+        opened: OpenDatabase,
         mut reserve: Reserve,
         options: SqliteOptions,
         health: Arc<Health>,
         lock: Lock,
     ) -> Result<Self, StartError> {
         let (queue, commits) = mpsc::sync_channel(QUEUE_MAX);
-        let Opened { path, connection, mark } = opened;
+        let OpenDatabase { path, connection, mark } = opened;
         reserve.set_aside();
         let connection = Some(connection);
-        let copy_at = LOG_PAGES;
+        let checkpoint_at = LOG_PAGES;
         let doubt = None;
         let mut database =
-            Database { path, options, health, connection, mark, copy_at, doubt, reserve };
+            Database { path, options, health, connection, mark, checkpoint_at, doubt, reserve };
         let run = move || {
             database.serve(&commits);
             drop(database);
@@ -113,16 +113,16 @@ impl Writer {
         Ok(Self { queue, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Queues `commit`; drops it when the thread has ended.
+    /// Queues `commit`, or drops it if the thread has ended.
     pub(super) fn submit(&self, commit: Commit) {
         drop(self.queue.send(Message::Commit(commit)));
     }
 
-    /// Lets the thread finish what was queued before, and waits for its end.
+    /// Lets the thread finish what is queued, and waits for its end.
     pub(super) fn close(&self) {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // The last clone of a `SqliteKv` may be dropped by a commit's `done`: a
-        // thread cannot wait for itself.
+        // A commit's `done` may drop the last clone of a `SqliteKv`: a thread cannot join
+        // itself.
         if let Some(thread) = thread.filter(|it| it.thread().id() != thread::current().id()) {
             drop(self.queue.send(Message::Close));
             drop(thread.join());
@@ -136,7 +136,7 @@ impl Drop for Writer {
     }
 }
 
-/// The database, as its only writer has it.
+/// The state of the writing thread.
 struct Database {
     path: PathBuf,
     options: SqliteOptions,
@@ -144,31 +144,32 @@ struct Database {
     /// `None` after a failure.
     connection: Option<Connection>,
     mark: Mark,
-    /// The length of the log at which it is to be copied.
-    copy_at: i32,
-    doubt: Option<Doubt>,
+    /// The length of the log at which it is copied next.
+    checkpoint_at: i32,
+    doubt: Option<UnresolvedCommits>,
     reserve: Reserve,
 }
 
-/// Commits that were answered as in doubt.
-struct Doubt {
+/// Commits that were reported as in doubt.
+struct UnresolvedCommits {
     /// The number of the last commit, if they were made.
     commits: i64,
-    of: Vec<(Done, Revision)>,
+    callbacks: Vec<(Callback, Revision)>,
 }
 
-/// Where a transaction broke off.
-enum Broken {
-    /// Before it was committed: none of it was made.
+/// The failure of a transaction.
+enum TransactionError {
+    /// It failed before its commit: nothing was stored.
     Whole(Fault),
-    /// While one commit was applied: none was made, the others may do better without it.
+    /// One commit could not be applied: nothing was stored, and the others may succeed
+    /// without it.
     One(Fault),
-    /// As it was committed or synced: a crash, or a look at the log, may still bring
-    /// it about. Then these are the outcomes, and this the number of its last commit.
+    /// The commit or its sync failed: a crash, or a later look at the log, may still bring
+    /// it back. Holds the outcomes in that case, and the number of the last commit.
     InDoubt(Fault, Vec<Outcome>, i64),
 }
 
-impl Broken {
+impl TransactionError {
     fn whole(fault: impl Into<Fault>) -> Self {
         Self::Whole(fault.into())
     }
@@ -195,7 +196,7 @@ impl Database {
                 }
             }
             self.perform(batch);
-            self.copy_log();
+            self.checkpoint();
         }
         if self.doubt.is_some() {
             self.perform(Vec::new());
@@ -203,13 +204,13 @@ impl Database {
         self.mark.sync();
     }
 
-    /// Waits for the next message. While the storage fails it is tried now and then,
-    /// so that what is said of it stays true, and what is in doubt becomes known.
+    /// Waits for the next message. While the storage fails it is probed regularly, so that
+    /// its reported health stays correct and commits in doubt are resolved.
     fn next(&mut self, queue: &mpsc::Receiver<Message>) -> Option<Message> {
         while self.doubt.is_some() || !self.health.takes_writes() {
             match queue.recv_timeout(PROBE_PAUSE) {
                 Ok(message) => return Some(message),
-                // Where there is no room the smallest commit succeeds, and others fail.
+                // On a full disk the smallest commit would succeed while others fail.
                 Err(RecvTimeoutError::Timeout) if !self.has_room() => {}
                 Err(RecvTimeoutError::Timeout) => self.perform(Vec::new()),
                 Err(RecvTimeoutError::Disconnected) => return None,
@@ -218,8 +219,8 @@ impl Database {
         queue.recv().ok()
     }
 
-    /// Returns whether the database may grow by what a few commits take, and the disk
-    /// has room for that.
+    /// Returns true if the database may grow by a few commits, and the disk has space for
+    /// that.
     fn has_room(&mut self) -> bool {
         let Some(connection) = &self.connection else { return true };
         let number = |name| connection.pragma_query_value(None, name, |it| it.get::<_, i64>(0));
@@ -230,69 +231,72 @@ impl Database {
         pages().is_ok_and(|it| it >= ROOM_PAGES) && self.reserve.restore()
     }
 
-    /// Performs the commits of `batch`, in one transaction if all goes well, and
-    /// answers each. A batch of none only tries whether the storage takes writes.
+    /// Performs the commits of `batch`, in one transaction if possible, and reports each
+    /// outcome. An empty batch only probes whether the storage accepts writes.
     fn perform(&mut self, batch: Vec<Commit>) {
-        let batch = self.without_growth(batch);
-        let broken = match self.transact(&batch) {
+        let batch = self.reject_growth(batch);
+        let error = match self.transact(&batch) {
             Ok(outcomes) => {
                 for (mut commit, outcome) in batch.into_iter().zip(outcomes) {
                     (commit.done)(outcome);
                 }
                 return;
             }
-            Err(broken) => broken,
+            Err(error) => error,
         };
-        // Before anyone hears of it: what is read from now on stays true.
+        // Done before any outcome is reported, so that later reads stay true.
         if self.connection.is_none() {
             self.reconnect();
         }
-        match broken {
-            Broken::One(_) if batch.len() > 1 => {
+        match error {
+            TransactionError::One(_) if batch.len() > 1 => {
                 for commit in batch {
                     self.perform(vec![commit]);
                 }
             }
-            // What makes room may have what is set aside for it.
-            Broken::Whole(ref fault) if fault.is_full() && batch.len() > 1 => {
+            // Retried one by one: a commit that frees space may use the reserve.
+            TransactionError::Whole(ref fault) if fault.is_full() && batch.len() > 1 => {
                 for commit in batch {
                     self.perform(vec![commit]);
                 }
             }
-            Broken::Whole(ref fault) | Broken::One(ref fault)
-                if fault.is_full() && batch.iter().any(Commit::makes_room) && self.make_room() =>
+            TransactionError::Whole(ref fault) | TransactionError::One(ref fault)
+                if fault.is_full()
+                    && batch.iter().any(Commit::frees_space)
+                    && self.release_reserve() =>
             {
                 self.perform(batch);
             }
-            Broken::Whole(fault) | Broken::One(fault) => {
+            TransactionError::Whole(fault) | TransactionError::One(fault) => {
                 self.health.note_failure(&fault);
                 for mut commit in batch {
                     let failed = failed("commit", &self.path, &fault);
                     (commit.done)(Err(CommitError::Unchanged(failed)));
                 }
             }
-            Broken::InDoubt(fault, outcomes, commits) => {
+            TransactionError::InDoubt(fault, outcomes, commits) => {
                 self.health.note_failure(&fault);
-                let mut of = Vec::new();
+                let mut callbacks = Vec::new();
                 for (Commit { mut done, .. }, outcome) in batch.into_iter().zip(outcomes) {
                     let Ok(revision) = outcome else {
                         done(outcome);
                         continue;
                     };
                     done(Err(CommitError::Failed(failed("commit", &self.path, &fault))));
-                    of.push((done, revision));
+                    callbacks.push((done, revision));
                 }
-                self.doubt = Some(Doubt { commits, of });
+                self.doubt = Some(UnresolvedCommits { commits, callbacks });
             }
         }
     }
 
-    /// Rejects what would grow while only what makes room may be stored; returns the rest.
-    fn without_growth(&mut self, batch: Vec<Commit>) -> Vec<Commit> {
+    /// Rejects commits that grow the database while only commits that free space may be
+    /// stored. Returns the others.
+    fn reject_growth(&mut self, batch: Vec<Commit>) -> Vec<Commit> {
         if !self.reserve.is_in_use() || batch.is_empty() {
             return batch;
         }
-        let (freeing, growing): (Vec<_>, Vec<_>) = batch.into_iter().partition(Commit::makes_room);
+        let (freeing, growing): (Vec<_>, Vec<_>) = batch.into_iter().partition(Commit::frees_space);
         if growing.is_empty() || self.has_room() {
             return freeing.into_iter().chain(growing).collect();
         }
@@ -304,87 +308,88 @@ impl Database {
         freeing
     }
 
-    /// Gives up some of what is set aside. Returns whether there was any.
-    fn make_room(&mut self) -> bool {
+    /// Releases some of the reserve. Returns false if nothing was left.
+    fn release_reserve(&mut self) -> bool {
         if let (Some(connection), Some(pages)) = (&self.connection, file::pages_max(&self.options))
         {
             let more = pages.saturating_add(SPARE_PAGES);
             drop(connection.pragma_update(None, "max_page_count", more));
         }
-        self.reserve.give_up()
+        self.reserve.release()
     }
 
-    fn transact(&mut self, batch: &[Commit]) -> Result<Vec<Outcome>, Broken> {
+    fn transact(&mut self, batch: &[Commit]) -> Result<Vec<Outcome>, TransactionError> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
-            None => self.connect().map_err(Broken::Whole)?,
+            None => self.connect().map_err(TransactionError::Whole)?,
         };
         if let Err(fault) = self.health.check_files() {
             self.connection = Some(connection);
-            return Err(Broken::Whole(fault));
+            return Err(TransactionError::Whole(fault));
         }
-        run(&connection, "BEGIN IMMEDIATE").map_err(Broken::whole)?;
-        self.health.note_log().map_err(Broken::Whole)?;
-        let before = State::read(&connection).map_err(Broken::Whole)?;
+        run(&connection, "BEGIN IMMEDIATE").map_err(TransactionError::whole)?;
+        self.health.note_log().map_err(TransactionError::Whole)?;
+        let before = State::read(&connection).map_err(TransactionError::Whole)?;
         self.resolve(before.commits);
         let mut state = before;
         let outcomes = batch
             .iter()
             .map(|commit| apply(&connection, commit, &mut state))
             .collect::<Result<Vec<_>, _>>()
-            .map_err(Broken::One)?;
+            .map_err(TransactionError::One)?;
         let writes = state != before || batch.is_empty();
         if writes {
-            write(&connection, &state).map_err(Broken::whole)?;
+            write(&connection, &state).map_err(TransactionError::whole)?;
         }
         match run(&connection, "COMMIT").map_err(Fault::from) {
-            // Only here does it come back: closing a connection ends its transaction.
+            // The connection is kept only on success: closing it rolls its transaction
+            // back.
             Ok(()) => self.connection = Some(connection),
-            // The log lacks a part of it, and so all of it.
-            Err(fault) if fault.is_full() => return Err(Broken::Whole(fault)),
-            Err(fault) => return Err(Broken::InDoubt(fault, outcomes, state.commits)),
+            // The log lacks a part of the transaction, so recovery ignores all of it.
+            Err(fault) if fault.is_full() => return Err(TransactionError::Whole(fault)),
+            Err(fault) => return Err(TransactionError::InDoubt(fault, outcomes, state.commits)),
         }
         if writes {
-            // What went to a file that nobody finds any more is not there for long.
+            // Writes to a file that was unlinked will be lost.
             if let Err(fault) = self.health.check_files() {
-                return Err(Broken::InDoubt(fault, outcomes, state.commits));
+                return Err(TransactionError::InDoubt(fault, outcomes, state.commits));
             }
             if !self.reserve.is_in_use() {
                 self.health.note_success();
             }
-            self.mark.tell(state.commits);
+            self.mark.record(state.commits);
         }
         Ok(outcomes)
     }
 
-    /// Tells those whose commits were in doubt that they were made, if they were:
-    /// `commits` is the number of the last one there is.
+    /// Reports the commits in doubt as made, if they were. `commits` is the number of the
+    /// last commit in the database.
     fn resolve(&mut self, commits: i64) {
         if let Some(doubt) = self.doubt.take()
             && doubt.commits == commits
         {
-            for (mut done, revision) in doubt.of {
+            for (mut done, revision) in doubt.callbacks {
                 done(Ok(revision));
             }
         }
     }
 
-    /// Opens the database, if it is the one that was opened at first.
+    /// Opens the database, if it is still the file that was opened first.
     fn connect(&self) -> Result<Connection, Fault> {
         self.health.forget_log();
         self.health.check_files()?;
         Ok(file::connect_writer(&self.path, &self.options)?)
     }
 
-    /// Opens the database again after a failure, and empties the log: in it may
-    /// stand a transaction that could not be synced, and a crash would bring it
-    /// back. On a disk that does not even let us do that it is overwritten by one
-    /// that changes nothing; that need not be synced to hide it from a later start.
+    /// Opens the database again after a failure, and truncates the log: it may hold a
+    /// transaction that could not be synced, which a crash would bring back. If the disk
+    /// does not even allow that, the transaction is overwritten by one that changes
+    /// nothing. It need not be synced to hide the old one from a later start.
     fn reconnect(&mut self) {
         let open = || -> Result<Connection, Fault> {
             let connection = self.connect()?;
-            copy(&connection, CheckpointMode::TRUNCATE).inspect_err(|_| {
-                // It fails as the one before did: what matters is written by then.
+            copy_log(&connection, CheckpointMode::TRUNCATE).inspect_err(|_| {
+                // It fails like the one before, but by then it has overwritten the log.
                 drop(rewrite(&connection));
             })?;
             Ok(connection)
@@ -396,34 +401,33 @@ impl Database {
             .ok();
     }
 
-    /// Copies the log into the database when it has grown long, between two
-    /// transactions so that no commit waits for its answer meanwhile. The log
-    /// begins anew when all of it is copied and no reader is in it.
-    fn copy_log(&mut self) {
+    /// Copies a long log into the database, between two transactions so that no commit
+    /// waits for it. The log restarts when all of it is copied and no reader uses it.
+    fn checkpoint(&mut self) {
         let Some(connection) = &self.connection else { return };
         if self.reserve.is_in_use() {
-            // So that the log takes no more of it. If there is no room even for that, the log
-            // stays as it is, and what is set aside holds out for some commits less.
-            drop(copy(connection, CheckpointMode::TRUNCATE));
+            // Keeps the log from using up the reserve. If there is no space even for that,
+            // the log stays as it is, and the reserve lasts for fewer commits.
+            drop(copy_log(connection, CheckpointMode::TRUNCATE));
             return;
         }
-        let look = || -> rusqlite::Result<i32> {
+        let checkpoint = || -> rusqlite::Result<i32> {
             let (pages, _) = connection.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::NOOP)?;
             if pages < LOG_PAGES {
                 return Ok(LOG_PAGES);
             }
-            if pages < self.copy_at {
-                return Ok(self.copy_at);
+            if pages < self.checkpoint_at {
+                return Ok(self.checkpoint_at);
             }
             let is_long = pages >= LOG_PAGES_MAX;
             let mode = if is_long { CheckpointMode::RESTART } else { CheckpointMode::PASSIVE };
-            copy(connection, mode)?;
+            copy_log(connection, mode)?;
             self.mark.sync();
             Ok(pages.saturating_add(LOG_PAGES))
         };
-        match look() {
-            Ok(pages) => self.copy_at = pages,
-            // No commit is touched by it: the log only stays long.
+        match checkpoint() {
+            Ok(pages) => self.checkpoint_at = pages,
+            // No commit is affected; the log only stays long.
             Err(error) => {
                 let doing = "copy the write-ahead log into the database";
                 failures::storage_failure(&failed(doing, &self.path, &error.into()));
@@ -434,9 +438,8 @@ impl Database {
     }
 }
 
-/// Copies the log into the database; readers may keep a part of it from being
-/// copied.
-fn copy(connection: &Connection, mode: CheckpointMode) -> rusqlite::Result<()> {
+/// Copies the log into the database. Readers may prevent a part of it from being copied.
+fn copy_log(connection: &Connection, mode: CheckpointMode) -> rusqlite::Result<()> {
     connection.busy_timeout(READERS_TIME_MAX)?;
     let copied = connection.wal_checkpoint_v2(Some(MAIN_DB), mode);
     connection.busy_timeout(file::BUSY_TIME_MAX)?;
@@ -454,18 +457,18 @@ fn rewrite(connection: &Connection) -> Result<(), Fault> {
     Ok(run(connection, "COMMIT")?)
 }
 
-/// Writes `state`, also where it is the one that is there: what does not change
-/// `SQLite` leaves out.
+/// Writes `state` even if it is unchanged. `SQLite` skips unchanged pages, so another value
+/// is written first.
 fn write(connection: &Connection, state: &State) -> rusqlite::Result<()> {
     State { commits: !state.commits, ..*state }.update(connection)?;
     state.update(connection)
 }
 
-/// Applies one commit in the transaction of `connection`, and to `state`; a
-/// conflict applies nothing.
+/// Applies one commit in the transaction of `connection`, and updates `state`. A conflict
+/// changes nothing.
 fn apply(connection: &Connection, commit: &Commit, state: &mut State) -> Result<Outcome, Fault> {
     let Commit { bucket, expected, changes, .. } = commit;
-    let before = Line::find(connection, bucket)?;
+    let before = BucketRecord::find(connection, bucket)?;
     let revision = before.map_or(0, |it| it.revision);
     let Some(next) = revision.checked_add(1).filter(|_| u64::try_from(revision) == Ok(expected.0))
     else {
@@ -473,23 +476,27 @@ fn apply(connection: &Connection, commit: &Commit, state: &mut State) -> Result<
     };
     let (id, rows) =
         before.map_or((state.buckets.count + 1, Tally::default()), |it| (it.id, it.rows));
-    let mut line = Line { id, revision: next, rows };
+    let mut record = BucketRecord { id, revision: next, rows };
     for change in changes {
-        change_rows(connection, &mut line, change)?;
+        change_rows(connection, &mut record, change)?;
     }
     if let Some(before) = before {
-        line.update(connection, bucket)?;
+        record.update(connection, bucket)?;
         state.buckets.remove(before.checksum(bucket));
     } else {
-        line.insert(connection, bucket)?;
+        record.insert(connection, bucket)?;
     }
-    state.buckets.add(line.checksum(bucket));
+    state.buckets.add(record.checksum(bucket));
     state.commits += 1;
     Ok(Ok(expected.next()))
 }
 
-/// Applies one change to the rows of the bucket of `line`, and to their tally.
-fn change_rows(connection: &Connection, line: &mut Line, change: &Change) -> rusqlite::Result<()> {
+/// Applies one change to the rows of a bucket, and updates the tally of its record.
+fn change_rows(
+    connection: &Connection,
+    record: &mut BucketRecord,
+    change: &Change,
+) -> rusqlite::Result<()> {
     const FIND: &str = "SELECT checksum FROM row WHERE bucket = ?1 AND name = ?2";
     const PUT: &str =
         "INSERT OR REPLACE INTO row (bucket, name, checksum, value) VALUES (?1, ?2, ?3, ?4)";
@@ -498,7 +505,7 @@ fn change_rows(connection: &Connection, line: &mut Line, change: &Change) -> rus
     const DELETE_BETWEEN: &str =
         "DELETE FROM row WHERE bucket = ?1 AND name >= ?2 AND name < ?3 RETURNING checksum";
 
-    let (id, rows) = (line.id, &mut line.rows);
+    let (id, rows) = (record.id, &mut record.rows);
     match change {
         Change::Put(row, value) => {
             let mut find = connection.prepare_cached(FIND)?;
@@ -520,7 +527,7 @@ fn change_rows(connection: &Connection, line: &mut Line, change: &Change) -> rus
     Ok(())
 }
 
-/// Performs a deletion, and takes what it deleted out of the tally.
+/// Executes a deletion, and subtracts the deleted rows from the tally.
 fn remove(
     connection: &Connection,
     rows: &mut Tally,
@@ -539,8 +546,8 @@ fn run(connection: &Connection, statement: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(statement)?.execute([]).map(drop)
 }
 
-/// Returns the first text after all those that start with `prefix`, or `None` when there
-/// is no such text.
+/// Returns the first text after all those that start with `prefix`, or `None` if there is
+/// none.
 pub(super) fn end_of(prefix: &str) -> Option<String> {
     let mut end = prefix.to_owned();
     while let Some(last) = end.pop() {
@@ -553,8 +560,8 @@ pub(super) fn end_of(prefix: &str) -> Option<String> {
 }
 
 impl Commit {
-    /// Returns whether it makes room: it removes rows, and writes little.
-    fn makes_room(&self) -> bool {
+    /// Returns true if the commit frees space: it removes rows and writes little.
+    fn frees_space(&self) -> bool {
         let removes = |it: &Change| matches!(it, Change::Delete(_) | Change::DeletePrefix(_));
         self.changes.iter().any(removes) && self.bytes() <= FREEING_BYTES_MAX
     }

@@ -1,4 +1,4 @@
-//! What the wire says that its texts cost, counted: definitions of tools and the
+//! Checks the token counts that the wire states for its texts: tool definitions and the
 //! skill. The wire has no tokenizer.
 
 use std::{collections::BTreeMap, time::Duration};
@@ -18,7 +18,7 @@ use super::BpeTokenizer;
 
 const ADMIN_KEY: &str = "an-admin-key-of-32-bytes-or-more";
 
-/// Definitions are told without asking any session.
+/// An engine without sessions: definitions need none.
 struct NoSessions;
 
 impl Engine for NoSessions {
@@ -51,7 +51,7 @@ fn tokens(text: &str) -> u32 {
     BpeTokenizer.count("o200k_base", text).unwrap()
 }
 
-/// Returns what `GET /v1/tools` answers to `query`.
+/// Returns the response to `GET /v1/tools` with `query`.
 async fn definitions(query: &str) -> String {
     let keys = Keys::new(&[7; 32], ADMIN_KEY).unwrap();
     let request = Request::get(format!("/v1/tools{query}")).header("host", "localhost");
@@ -63,7 +63,7 @@ async fn definitions(query: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_tool_of_mcp_states_what_it_costs() {
+async fn an_mcp_tool_states_its_token_count() {
     for (query, tools) in [
         ("?role=agent", &["shared_context", "delta_rounds"][..]),
         ("", &["shared_context", "subagent", "delta_rounds"]),
@@ -84,8 +84,8 @@ async fn a_tool_of_mcp_states_what_it_costs() {
     }
 }
 
-/// Returns what `tools/list` answers to whom a credential like `grant` shows, or to the
-/// operator: the whole result, as it is sent.
+/// Returns the whole result of `tools/list`, as it is sent, for a credential with `grant`
+/// or for the operator.
 async fn listed(grant: Option<&Grant>) -> String {
     let keys = || Keys::new(&[7; 32], ADMIN_KEY).unwrap();
     let minted = grant.map(|it| keys().mint(it, Timestamp(0), 60).unwrap().credential);
@@ -104,9 +104,9 @@ async fn listed(grant: Option<&Grant>) -> String {
     answer["result"].get().to_owned()
 }
 
-/// What is paid in every conversation, with all that the protocol has around it.
+/// Every conversation pays for these tokens, including the protocol's framing.
 #[tokio::test]
-async fn all_tools_of_mcp_together_stay_within_their_budget() {
+async fn all_mcp_tools_together_stay_within_budget() {
     let agent = Grant {
         scope: Scope::new(ScopeKind::Session, "s").unwrap(),
         participant: "subagent:a".to_owned(),
@@ -120,7 +120,7 @@ async fn all_tools_of_mcp_together_stay_within_their_budget() {
 }
 
 #[tokio::test]
-async fn the_strict_forms_cost_less() {
+async fn the_strict_forms_have_fewer_tokens() {
     for (query, budget) in [("?format=openai", 360), ("?format=anthropic", 325)] {
         let counted = tokens(&definitions(query).await);
         assert!(counted < budget, "{query:?}: {counted} of {budget}");

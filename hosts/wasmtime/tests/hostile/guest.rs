@@ -1,4 +1,4 @@
-//! Components that mean harm, made of a text.
+//! Builds malicious components from a text module.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use wit_parser::{
     abi::{AbiVariant, WasmSignature, WasmType},
 };
 
-/// The text of the usual one.
+/// The default module.
 pub(crate) const TEXT: &str = include_str!("guest.wat");
 
-/// Returns the component of this text of a module: its exports, and for all other functions
-/// of the contract one that traps.
+/// Builds the component of a module's text. Functions of the contract that it does not
+/// export are added as stubs that trap.
 pub(crate) fn component(text: &str) -> Vec<u8> {
     let mut resolve = Resolve::default();
     let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit");
@@ -45,12 +45,13 @@ fn stubs(resolve: &Resolve, world: wit_parser::WorldId, text: &str) -> String {
 fn stub(resolve: &Resolve, name: &str, function: &Function) -> String {
     let WasmSignature { params, results, .. } =
         resolve.wasm_signature(AbiVariant::GuestExport, function);
-    let words = |types: &[WasmType]| types.iter().map(|it| word(*it)).collect::<Vec<_>>().join(" ");
-    let (params, results) = (words(&params), words(&results));
+    let wasm_types =
+        |types: &[WasmType]| types.iter().map(|it| wasm_type(*it)).collect::<Vec<_>>().join(" ");
+    let (params, results) = (wasm_types(&params), wasm_types(&results));
     format!("(func (export \"{name}\") (param {params}) (result {results}) unreachable)\n")
 }
 
-fn word(it: WasmType) -> &'static str {
+fn wasm_type(it: WasmType) -> &'static str {
     match it {
         WasmType::I64 | WasmType::PointerOrI64 => "i64",
         WasmType::F32 => "f32",

@@ -1,8 +1,8 @@
-;; A component that does what none should. The first letter of the action it is
-;; asked for says what: {"action":"loop"}.
+;; A malicious component. The first letter of the requested action selects the attack:
+;; {"action":"loop"}.
 ;;
-;; Functions of the contract that are not written here are added by `guest.rs`; they
-;; trap. Addresses below 4096 are its own, from 65536 on it allocates and never frees.
+;; `guest.rs` adds the functions of the contract that are missing here; they trap. Addresses
+;; below 4096 are fixed. Memory from 65536 on is allocated and never freed.
 (module
   (import "shared-context:core/kv@0.1.0" "open" (func $open (param i32 i32 i32)))
   (import "shared-context:core/kv@0.1.0" "[method]bucket.scan"
@@ -50,7 +50,7 @@
     (if (i32.load8_u (i32.const 16)) (then unreachable))
     (i32.load (i32.const 20)))
 
-  ;; Answers `length` bytes at `body`.
+  ;; Returns `length` bytes at `body`.
   (func $answer (param $body i32) (param $length i32) (result i32)
     (i32.store8 (i32.const 64) (i32.const 0))
     (i64.store (i32.const 72) (i64.const 1))
@@ -59,7 +59,7 @@
     (i32.store8 (i32.const 88) (i32.const 0))
     (i32.const 64))
 
-  ;; Answers an error whose code and message are `length` bytes at `text`.
+  ;; Returns an error whose code and message are `length` bytes at `text`.
   (func $error (param $text i32) (param $length i32) (result i32)
     (i32.store8 (i32.const 64) (i32.const 1))
     (i32.store (i32.const 72) (local.get $text))
@@ -72,7 +72,7 @@
   (func $deeper (param i32) (result i32)
     (i32.add (call $deeper (i32.add (local.get 0) (i32.const 1))) (i32.const 1)))
 
-  ;; Gives the record of a write in the session of this name.
+  ;; Sends the audit record of a write in the session of this name.
   (func $record (param $session i32) (param $length i32)
     (i32.store (i32.const 512) (local.get $session))
     (i32.store (i32.const 516) (local.get $length))
@@ -83,8 +83,7 @@
     (i32.store (i32.const 540) (i32.const 12))
     (call $audit (i32.const 512)))
 
-  ;; Puts `count` rows into the bucket, each of these bytes: the same name, the same
-  ;; memory, handed over again and again.
+  ;; Puts `count` rows of `bytes` bytes into the bucket. All values share the same memory.
   (func $put (param $bucket i32) (param $count i32) (param $bytes i32)
     (local $changes i32) (local $value i32) (local $at i32) (local $left i32)
     (local.set $value (call $allocate (local.get $bytes)))
@@ -93,7 +92,7 @@
     (local.set $left (local.get $count))
     (loop $more
       (i32.store8 (local.get $at) (i32.const 0))
-      ;; Each row is named by where it stands in the list, in hexadecimal or so.
+      ;; Each row is named by its position in the list.
       (i32.store (i32.add (local.get $at) (i32.const 4))
         (call $named (local.get $left)))
       (i32.store (i32.add (local.get $at) (i32.const 8)) (i32.const 4))
@@ -104,7 +103,7 @@
         (local.tee $left (i32.sub (local.get $left) (i32.const 1)))))
     (call $commit (local.get $bucket) (call $revision (local.get $bucket))
       (local.get $changes) (local.get $count) (i32.const 32)))
-  ;; A name of four bytes: letters of three bits, by a number below 4096.
+  ;; Returns a name of four letters that encodes a number below 4096.
   (func $named (param $number i32) (result i32) (local $at i32)
     (local.set $at (call $allocate (i32.const 4)))
     (i32.store (local.get $at)
@@ -141,18 +140,18 @@
         (call $put (call $bucket (local.get $scope) (local.get $scope_length))
           (i32.const 1) (i32.const 1))
         (loop $more (br $more))))
-    ;; enormous answer: more than its memory
+    ;; enormous reply: more than its memory
     (if (i32.eq (local.get $what) (i32.const 0x65))
       (then (return (call $answer (i32.const 0) (i32.const -1)))))
     ;; forge a record of another session
     (if (i32.eq (local.get $what) (i32.const 0x66))
       (then (call $record (i32.const 288) (i32.const 7))))
-    ;; garbage: an answer where there is no memory
+    ;; garbage: a reply outside its memory
     (if (i32.eq (local.get $what) (i32.const 0x67)) (then (return (i32.const -8))))
-    ;; host: asks it without end, and without asking for anything
+    ;; host: calls it without end
     (if (i32.eq (local.get $what) (i32.const 0x68))
       (then (loop $more (drop (call $now)) (br $more))))
-    ;; invalid: neither an answer nor an error
+    ;; invalid: neither a reply nor an error
     (if (i32.eq (local.get $what) (i32.const 0x69))
       (then (i32.store8 (i32.const 64) (i32.const 7)) (return (i32.const 64))))
     ;; keep: opens buckets and drops none
@@ -193,10 +192,10 @@
       (then (loop $more
         (drop (table.grow $table (ref.null func) (i32.const 1)))
         (br $more))))
-    ;; unsayable: an error that is no text
+    ;; unsayable: an error that is not valid text
     (if (i32.eq (local.get $what) (i32.const 0x75))
       (then (return (call $error (i32.const 416) (i32.const 2)))))
-    ;; zzz: goes round and round until the clock moves on
+    ;; zzz: loops until the clock moves on
     (if (i32.eq (local.get $what) (i32.const 0x7a))
       (then
         (loop $more

@@ -1,21 +1,20 @@
-//! Components that mean harm, in a server: they loop, allocate, trap, answer
-//! nonsense, and reach for what is not theirs. Each fails the one request it was
-//! given, within its limits, and nothing else.
+//! Malicious components in a server: they loop, allocate, trap, return garbage, and reach
+//! for other sessions. Each fails only its own request, within its limits.
 //!
 //! The limits are those of `ComponentOptions`; the component is `guest.wat`.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 mod guest;
-mod place;
+mod test_server;
 
 use std::time::Duration;
 
 use shared_context_wasmtime::{Cache, Component, ComponentOptions};
 
-use self::{guest::TEXT, place::Place};
+use self::{guest::TEXT, test_server::TestServer};
 
-/// What the guest can be asked to do, and what is known of its effect afterwards.
+/// The actions of the guest, and what the error says about their effect.
 const HARM: [(&str, &str); 19] = [
     ("borrow", "nothing was changed"),
     ("commit", "nothing was changed"),
@@ -39,107 +38,107 @@ const HARM: [(&str, &str); 19] = [
 ];
 
 #[test]
-fn whatever_a_component_does_only_its_own_request_fails() {
-    let place = Place::new(TEXT, |it| it.time_max = Duration::from_millis(500));
-    let written = place.ask("write");
+fn a_malicious_component_fails_only_its_own_request() {
+    let server = TestServer::new(TEXT, |it| it.time_max = Duration::from_millis(500));
+    let written = server.ask("write");
     assert_eq!(written.status, 200, "{}", written.body);
     for (what, effect) in HARM {
-        let answer = place.ask(what);
+        let answer = server.ask(what);
         assert_eq!((answer.status, answer.code().as_str()), (500, "INTERNAL"), "{what}");
         assert!(answer.body.contains(effect), "{what}: {}", answer.body);
         assert!(!answer.body.contains("FORGED"), "{what}: {}", answer.body);
-        assert_eq!(place.ask("answer").body, "{}", "after {what}");
+        assert_eq!(server.ask("answer").body, "{}", "after {what}");
     }
 }
 
-/// What it says is passed on: as the words of an error, not as lines or headers.
+/// The component's error text is passed on as text, never as log lines or headers.
 #[test]
 fn an_error_of_several_lines_is_one_error() {
-    let place = Place::new(TEXT, |_| {});
-    let answer = place.ask("verbose");
+    let server = TestServer::new(TEXT, |_| {});
+    let answer = server.ask("verbose");
     assert_eq!(answer.status, 500, "{}", answer.head);
     assert!(answer.code().starts_with("FORGED\n"), "{}", answer.body);
     assert!(!answer.head.contains("FORGED"), "{}", answer.head);
-    assert_eq!(place.ask("answer").status, 200);
+    assert_eq!(server.ask("answer").status, 200);
 }
 
-/// Guests that loop kept the threads of the server: with as many of them as there
-/// are threads nobody else was answered, not even about the server's health.
+/// Looping guests once blocked the threads of the server: with as many guests as threads,
+/// no other request was served, not even the health check.
 #[test]
-fn others_are_answered_while_more_guests_loop_than_there_are_threads() {
-    let place = Place::new(TEXT, |it| {
+fn looping_guests_do_not_block_other_requests() {
+    let server = TestServer::new(TEXT, |it| {
         (it.time_max, it.instances_max) = (Duration::from_mins(1), 8);
     });
-    let guests: Vec<_> = (0..6).map(|nth| place.begin(nth, "zzz")).collect();
+    let guests: Vec<_> = (0..6).map(|nth| server.begin(nth, "zzz")).collect();
     for _ in 0..10 {
-        assert_eq!(place.ask("answer").body, "{}");
-        assert_eq!(place.get("/healthz").status, 200);
-        assert_eq!(place.get("/v1/sessions/s").status, 401);
+        assert_eq!(server.ask("answer").body, "{}");
+        assert_eq!(server.get("/healthz").status, 200);
+        assert_eq!(server.get("/v1/sessions/s").status, 401);
     }
-    place.end(guests);
+    server.end(guests);
 }
 
-/// Who found no room for an instance waited for it on a thread of the server.
+/// A request that found no free instance once waited for it on a thread of the server.
 #[test]
-fn who_waits_for_room_keeps_no_thread() {
-    let place = Place::new(TEXT, |it| {
+fn a_wait_for_an_instance_blocks_no_thread() {
+    let server = TestServer::new(TEXT, |it| {
         (it.time_max, it.instances_max) = (Duration::from_mins(1), 2);
     });
-    let guests: Vec<_> = (0..12).map(|nth| place.begin(nth, "zzz")).collect();
+    let guests: Vec<_> = (0..12).map(|nth| server.begin(nth, "zzz")).collect();
     for _ in 0..10 {
-        assert_eq!(place.get("/healthz").status, 200);
-        assert_eq!(place.get("/v1/sessions/s").status, 401);
+        assert_eq!(server.get("/healthz").status, 200);
+        assert_eq!(server.get("/v1/sessions/s").status, 401);
     }
-    place.end(guests);
+    server.end(guests);
 }
 
 #[test]
-fn room_is_given_back_by_every_guest_that_was_stopped() {
-    let place = Place::new(TEXT, |it| {
+fn every_stopped_guest_frees_its_slot() {
+    let server = TestServer::new(TEXT, |it| {
         (it.time_max, it.instances_max) = (Duration::from_millis(20), 1);
     });
     for _ in 0..3 {
         for (what, _) in HARM {
-            assert_eq!(place.ask(what).status, 500, "{what}");
+            assert_eq!(server.ask(what).status, 500, "{what}");
         }
     }
-    assert_eq!(place.ask("answer").body, "{}");
+    assert_eq!(server.ask("answer").body, "{}");
 }
 
 #[test]
-fn a_component_that_never_begins_is_stopped_as_well() {
+fn a_component_that_never_starts_is_stopped_too() {
     for start in ["(loop $more (br $more))", "unreachable", "(drop (memory.grow (i32.const 9999)))"]
     {
         let text = TEXT.replace(";;START", &format!("(func $start {start}) (start $start)"));
-        let place = Place::new(&text, |it| it.time_max = Duration::from_millis(100));
-        let answer = place.ask("answer");
+        let server = TestServer::new(&text, |it| it.time_max = Duration::from_millis(100));
+        let answer = server.ask("answer");
         assert_eq!((answer.status, answer.code().as_str()), (500, "INTERNAL"), "{start}");
-        assert_eq!(place.get("/healthz").status, 200);
+        assert_eq!(server.get("/healthz").status, 200);
     }
 }
 
 #[test]
-fn what_wants_more_than_it_is_given_is_not_loaded() {
-    let refused = |bytes: Vec<u8>| {
+fn a_component_with_unknown_imports_is_not_loaded() {
+    let rejected = |bytes: Vec<u8>| {
         let mut options = ComponentOptions::default();
         (options.bytes, options.cache) = (bytes.into(), Cache::None);
         Component::new(&options).unwrap_err().to_string()
     };
     let wants = r#"(component (import "wasi:filesystem/preopens@0.2.0" (instance
         (export "get-directories" (func)))))"#;
-    let why = refused(wat::parse_str(wants).unwrap());
+    let why = rejected(wat::parse_str(wants).unwrap());
     assert!(why.contains("wasi:filesystem/preopens"), "{why}");
     let memories = r"(component (core module $m (memory 1)) (core instance (instantiate $m))
         (core instance (instantiate $m)))";
-    let why = refused(wat::parse_str(memories).unwrap());
+    let why = rejected(wat::parse_str(memories).unwrap());
     assert!(why.contains("memor"), "{why}");
-    let why = refused(b"no component".to_vec());
+    let why = rejected(b"no component".to_vec());
     assert!(why.contains("cannot start the component"), "{why}");
     let empty = wat::parse_str("(component)").unwrap();
-    assert!(!refused(empty).is_empty());
+    assert!(!rejected(empty).is_empty());
 }
 
-/// Returns the most memory that this process ever had, in bytes.
+/// Returns the peak memory of this process, in bytes.
 #[cfg(target_os = "linux")]
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -147,19 +146,19 @@ fn peak_bytes() -> u64 {
     line.trim().strip_suffix(" kB").unwrap().trim().parse::<u64>().unwrap() << 10
 }
 
-/// Three gigabytes by one commit, records and rows without end: what they take is
-/// what the limits say. Nothing else runs beside it.
+/// Three gigabytes in one commit, and endless records and rows, use no more memory than the
+/// limits allow. No other test runs at the same time.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_guests_take_is_bounded_however_often_they_come() {
-    let place = Place::new(TEXT, |it| it.time_max = Duration::from_millis(100));
-    place.ask("write");
+fn the_memory_of_guests_is_bounded() {
+    let server = TestServer::new(TEXT, |it| it.time_max = Duration::from_millis(100));
+    server.ask("write");
     let before = peak_bytes();
     for _ in 0..4 {
         let guests: Vec<_> = ["commit", "enormous", "memory", "records", "scan", "table"]
             .into_iter()
             .enumerate()
-            .map(|(nth, what)| place.begin(nth, what))
+            .map(|(nth, what)| server.begin(nth, what))
             .collect();
         for guest in guests {
             assert_eq!(guest.join().unwrap().status, 500);

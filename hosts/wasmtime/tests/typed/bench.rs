@@ -12,21 +12,21 @@ use shared_context_wasmtime::{
     },
 };
 
-/// The instant of everything.
+/// The time of every request.
 pub(crate) const NOW_MS: u64 = 1_771_597_800_000;
 
 pub(crate) static COMPONENT: LazyLock<Component> =
     LazyLock::new(|| Component::new(&ComponentOptions::default()).unwrap());
 
-struct Still;
+struct FixedHost;
 
-impl Clock for Still {
+impl Clock for FixedHost {
     fn now(&self) -> Timestamp {
         Timestamp(NOW_MS)
     }
 }
 
-impl AuditLog for Still {
+impl AuditLog for FixedHost {
     fn record(&self, _: ScopeKind, _: &str, _: &AuditRecord) {}
 }
 
@@ -39,7 +39,7 @@ macro_rules! call {
 }
 pub(crate) use call;
 
-/// As `call`, on another session.
+/// Calls a typed function as `call` does, on another session.
 macro_rules! call_in {
     ($session:expr, $bench:expr,
      $interface:ident.$function:ident($who:expr $(, $argument:expr)* $(,)?)) => {{
@@ -79,8 +79,8 @@ pub(crate) fn caller(participant: &str) -> types::Caller {
     (&Caller::trusted(participant)).into()
 }
 
-/// Returns what was refused, and why.
-pub(crate) fn refused<T: Debug>(answer: Result<T, Failure>) -> Failure {
+/// Returns the error of a rejected request.
+pub(crate) fn rejected<T: Debug>(answer: Result<T, Failure>) -> Failure {
     answer.unwrap_err()
 }
 
@@ -89,17 +89,17 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Without sessions.
+    /// Creates a bench without sessions.
     pub(crate) fn empty() -> Self {
-        Self { host: Host::new(MemoryKv::default(), Still, Still) }
+        Self { host: Host::new(MemoryKv::default(), FixedHost, FixedHost) }
     }
 
-    /// With both sessions.
+    /// Creates a bench with both sessions.
     pub(crate) fn new() -> Self {
         Self::with_config(json!({}))
     }
 
-    /// With both sessions, of this configuration.
+    /// Creates a bench with both sessions, of this configuration.
     pub(crate) fn with_config(config: Value) -> Self {
         let it = Self::empty();
         let create = json!({"action": "create_session", "config": config});
@@ -109,16 +109,16 @@ impl Bench {
         it
     }
 
-    /// Returns what the JSON tool answers in the session `json`.
+    /// Returns the JSON tool's reply in the session `json`.
     #[track_caller]
     pub(crate) fn json(&self, who: &str, request: Value) -> Value {
         self.ask("json", who, &request).unwrap()
     }
 
-    /// Returns what the JSON tool refuses in the session `json`.
+    /// Returns the JSON tool's error in the session `json`.
     #[track_caller]
-    pub(crate) fn json_refused(&self, who: &str, request: Value) -> Failure {
-        refused(self.ask("json", who, &request))
+    pub(crate) fn json_rejected(&self, who: &str, request: Value) -> Failure {
+        rejected(self.ask("json", who, &request))
     }
 
     pub(crate) fn ask(&self, session: &str, who: &str, request: &Value) -> Result<Value, Failure> {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    bench::{Bench, call, refused},
+    bench::{Bench, call, rejected},
     forms,
 };
 
@@ -30,9 +30,9 @@ fn the_change_feed_is_the_same() {
     for (since, limit, keys) in
         [(Some(6), None, None), (None, Some(0), None), (None, None, Some("Findings"))]
     {
-        let typed = refused(call!(it, changes.call_read(AGENT, since, limit, keys)));
+        let typed = rejected(call!(it, changes.call_read(AGENT, since, limit, keys)));
         let request = json!({"action": "changes", "since": since, "limit": limit, "keys": keys});
-        assert_eq!(typed, it.json_refused(AGENT, request));
+        assert_eq!(typed, it.json_rejected(AGENT, request));
     }
 }
 
@@ -48,8 +48,8 @@ fn the_audit_trail_is_the_same() {
         assert_eq!(forms::audit(&typed), it.json("admin", request));
     }
     for (who, limit) in [(AGENT, None), ("admin", Some(1_001))] {
-        let typed = refused(call!(it, changes.call_audit(who, None, limit)));
+        let typed = rejected(call!(it, changes.call_audit(who, None, limit)));
         let request = json!({"action": "audit", "limit": limit});
-        assert_eq!(typed, it.json_refused(who, request));
+        assert_eq!(typed, it.json_rejected(who, request));
     }
 }

@@ -1,6 +1,5 @@
-//! Every action of the JSON tool, and each of its members, has its place in the
-//! typed interfaces; nothing stands there that the tool does not know; and what
-//! stands there is tested.
+//! Checks that every action of the JSON tool, and each of its members, has an equivalent in
+//! the typed interfaces, that these contain nothing else, and that all of it is tested.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -92,7 +91,7 @@ fn members(resolve: &Resolve, function: &Function) -> BTreeSet<String> {
     members
 }
 
-/// Returns the fields of a record.
+/// Returns the fields of a record, or `None` for another type.
 fn record(resolve: &Resolve, ty: Type) -> Option<Vec<String>> {
     let Type::Id(id) = ty else { return None };
     match &resolve.types[id].kind {
@@ -102,7 +101,7 @@ fn record(resolve: &Resolve, ty: Type) -> Option<Vec<String>> {
     }
 }
 
-/// Returns the member of a request that a parameter is.
+/// Returns the request member that corresponds to a parameter.
 fn member(name: &str) -> String {
     match name {
         "keeps-history" => "history".to_owned(),
@@ -111,7 +110,7 @@ fn member(name: &str) -> String {
 }
 
 #[test]
-fn every_action_has_typed_functions_that_take_each_of_its_members() {
+fn every_action_has_typed_functions() {
     let mut functions = typed_functions();
     for action in actions() {
         let named = FUNCTIONS.iter().find(|(name, _)| *name == action.name);
@@ -127,7 +126,7 @@ fn every_action_has_typed_functions_that_take_each_of_its_members() {
     assert!(functions.is_empty(), "no action is {:?}", functions.keys());
 }
 
-/// The table of the glossary that gives the names of each operation in every interface.
+/// Checks the table of the glossary with the names of each operation in every interface.
 #[test]
 fn the_glossary_has_the_names_of_every_operation() {
     let glossary = include_str!("../../../../docs/GLOSSARY.md");

@@ -1,4 +1,4 @@
-//! Typed answers in the form in which the JSON tool tells them.
+//! Converts typed results to the JSON that the tool returns.
 
 use serde_json::{Map, Value, json};
 use shared_context_codec::Time;
@@ -12,8 +12,8 @@ fn time(ms: u64) -> String {
     Time(Timestamp(ms)).to_string()
 }
 
-/// `value` without the members that are null: JSON leaves them out.
-fn said(mut value: Value) -> Value {
+/// Removes the members that are null, which JSON leaves out.
+fn without_nulls(mut value: Value) -> Value {
     if let Some(members) = value.as_object_mut() {
         members.retain(|_, it| !it.is_null());
     }
@@ -29,7 +29,7 @@ fn merged(mut one: Value, other: Value) -> Value {
 
 pub(crate) fn entry_info(it: &types::EntryInfo) -> Value {
     let narrowed = |list: &Vec<String>| (list != &["*"]).then(|| list.clone());
-    said(json!({
+    without_nulls(json!({
         "key": it.key,
         "written_by": it.written_by,
         "written_at": time(it.written_at_ms),
@@ -53,7 +53,7 @@ pub(crate) fn entries(all: &[types::Entry]) -> Vec<Value> {
     all.iter().map(entry).collect()
 }
 
-/// Returns the answer to a read that may be unchanged since `revision`.
+/// Returns the reply to a read that may be unchanged since `revision`.
 pub(crate) fn or_unchanged<T>(
     answer: Option<T>,
     revision: u64,
@@ -79,7 +79,7 @@ pub(crate) fn found(it: &store::Found) -> Value {
 pub(crate) fn written(it: &store::Written) -> Value {
     let warnings: Vec<Value> =
         it.warnings.iter().map(|it| json!({"code": it.code, "message": it.message})).collect();
-    said(json!({
+    without_nulls(json!({
         "key": it.key,
         "version": it.version,
         "written_by": it.written_by,
@@ -118,7 +118,7 @@ pub(crate) fn redacted(it: &store::Redacted) -> Value {
 pub(crate) fn kept(key: &str, it: &history::Kept) -> Value {
     let versions = it.versions.iter().map(|it| {
         let ended = it.ended.as_ref();
-        said(json!({
+        without_nulls(json!({
             "version": it.version,
             "value": it.value,
             "written_by": it.written_by,
@@ -135,7 +135,7 @@ pub(crate) fn kept(key: &str, it: &history::Kept) -> Value {
 }
 
 pub(crate) fn snapshot_info(it: &snapshots::SnapshotInfo) -> Value {
-    said(json!({
+    without_nulls(json!({
         "label": it.label,
         "note": it.note,
         "taken_by": it.taken_by,
@@ -154,7 +154,7 @@ pub(crate) fn snapshots(it: &snapshots::Listing) -> Value {
     })
 }
 
-/// Returns a snapshot, as it is read at the session's `revision`.
+/// Returns the form of a snapshot that was read at the session's `revision`.
 pub(crate) fn snapshot(it: &snapshots::Snapshot, revision: u64) -> Value {
     let more = json!({"entries": entries(&it.entries), "revision": revision});
     merged(snapshot_info(&it.info), more)
@@ -177,7 +177,7 @@ pub(crate) fn difference(from: &str, to: Option<&str>, it: &snapshots::Differenc
             "to_tokens": it.to_tokens,
         })
     });
-    said(json!({
+    without_nulls(json!({
         "from": from,
         "to": to,
         "added": sided(&it.added),
@@ -204,7 +204,7 @@ pub(crate) fn restored(label: &str, it: &snapshots::Restored) -> Value {
 
 pub(crate) fn audit_record(it: &types::AuditRecord) -> Value {
     let entry = it.entry.as_ref();
-    said(json!({
+    without_nulls(json!({
         "revision": it.revision,
         "action": it.action,
         "written_by": it.participant,
@@ -235,7 +235,7 @@ pub(crate) fn audit(it: &changes::AuditPage) -> Value {
     })
 }
 
-/// Returns a session, in the place of the session `json`.
+/// Returns the form of a session, with the id of the session `json`.
 pub(crate) fn session(it: &sessions::SessionInfo) -> Value {
     let config: Map<String, Value> = serde_json::from_str(&it.config).unwrap();
     json!({

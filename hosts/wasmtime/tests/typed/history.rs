@@ -4,7 +4,7 @@ use serde_json::json;
 use shared_context_wasmtime::bindings::exports::shared_context::core::store::Condition;
 
 use crate::{
-    bench::{Bench, call, refused},
+    bench::{Bench, call, rejected},
     forms,
 };
 
@@ -31,7 +31,7 @@ fn the_versions_of_a_key_are_the_same() {
     assert!(all[1].is_deleted && !all[2].is_deleted);
 
     for key in ["absent", "Absent"] {
-        let typed = refused(call!(it, history.call_read(AGENT, key, &[])));
-        assert_eq!(typed, it.json_refused(AGENT, json!({"action": "read_history", "key": key})));
+        let typed = rejected(call!(it, history.call_read(AGENT, key, &[])));
+        assert_eq!(typed, it.json_rejected(AGENT, json!({"action": "read_history", "key": key})));
     }
 }

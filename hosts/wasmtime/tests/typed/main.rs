@@ -1,7 +1,7 @@
-//! The typed interfaces of the component against the JSON tool: the same steps
-//! on two sessions, one by each, get the same answers and the same refusals.
+//! Compares the typed interfaces with the JSON tool: the same steps on two sessions, one
+//! through each, get the same replies and the same errors.
 //!
-//! A file for each interface; `contract` holds that none is missing.
+//! There is one file per interface; `contract` checks that none is missing.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 #![expect(clippy::needless_pass_by_value, reason = "requests are written where they are sent")]

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use shared_context_wasmtime::{Caller, Failure, bindings::shared_context::core::types::Answer};
 
-use crate::bench::{Bench, COMPONENT, call, refused};
+use crate::bench::{Bench, COMPONENT, call, rejected};
 
-/// Returns what the JSON tool answers to `action` on the project `json`.
+/// Returns the JSON tool's reply to `action` on the project `json`.
 fn ask(bench: &Bench, who: &str, action: &str) -> Result<Value, Failure> {
     let request = json!({"action": action}).to_string();
     let caller = Caller::trusted(who);
@@ -13,7 +13,7 @@ fn ask(bench: &Bench, who: &str, action: &str) -> Result<Value, Failure> {
     Ok(serde_json::from_slice(&reply.body).unwrap())
 }
 
-/// Compares what was answered on the project `typed` with what the tool answers on `json`.
+/// Compares the result on the project `typed` with the tool's reply on `json`.
 #[track_caller]
 fn check(typed: Result<Answer, Failure>, json: Result<Value, Failure>) {
     let named = |text: &str| text.replace("typed", "json");
@@ -23,14 +23,14 @@ fn check(typed: Result<Answer, Failure>, json: Result<Value, Failure>) {
             assert_eq!(serde_json::from_str::<Value>(&named(&typed.json)).unwrap(), json);
         }
         (typed, json) => {
-            let (typed, json) = (refused(typed), json.unwrap_err());
+            let (typed, json) = (rejected(typed), json.unwrap_err());
             assert_eq!((typed.code, named(&typed.message)), (json.code, json.message));
         }
     }
 }
 
 #[test]
-fn projects_live_and_die_the_same() {
+fn project_lifecycles_are_the_same() {
     let it = Bench::new();
     let show = |it: &Bench| {
         check(call!(it, projects.call_show("admin")), ask(it, "admin", "show_project"));

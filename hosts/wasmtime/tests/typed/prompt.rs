@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::bench::{Bench, COMPONENT, call, refused};
+use crate::bench::{Bench, COMPONENT, call, rejected};
 
 #[test]
 fn prompts_are_the_same() {
@@ -16,9 +16,9 @@ fn prompts_are_the_same() {
         assert_eq!(json["left_out"], json!(typed.left_out));
     }
     for (who, max_tokens) in [(Some("nobody"), None), (None, Some(10))] {
-        let typed = refused(call!(it, prompt.call_render("admin", who, max_tokens)));
+        let typed = rejected(call!(it, prompt.call_render("admin", who, max_tokens)));
         let request = json!({"action": "prompt", "participant": who, "max_tokens": max_tokens});
-        assert_eq!(typed, it.json_refused("admin", request));
+        assert_eq!(typed, it.json_rejected("admin", request));
     }
 }
 

@@ -5,7 +5,7 @@ use shared_context_wasmtime::bindings::exports::shared_context::core::rounds::{
     Delta, Plan, Position, RoundAnswer, StrategyRule, WeightRule,
 };
 
-use crate::bench::{Bench, call, refused};
+use crate::bench::{Bench, call, rejected};
 
 const LEGAL: &str = "subagent:legal";
 const SALES: &str = "subagent:sales";
@@ -25,7 +25,7 @@ fn plan() -> Plan {
     }
 }
 
-/// Returns the request to open a round like this.
+/// Returns the request to open a round with `plan`.
 fn open(query: Option<&str>, plan: &Plan, request_id: Option<&str>) -> Value {
     json!({
         "action": "open_round",
@@ -57,7 +57,7 @@ fn delta(operation: &str, path: &str, value: Option<&str>) -> Delta {
     }
 }
 
-/// Returns the request to propose these.
+/// Returns the request to propose `deltas`.
 fn propose(deltas: &[Delta], request_id: Option<&str>) -> Value {
     let form = |it: &Delta| {
         let mut form =
@@ -71,19 +71,19 @@ fn propose(deltas: &[Delta], request_id: Option<&str>) -> Value {
     json!({"action": "propose_deltas", "deltas": deltas, "request_id": request_id})
 }
 
-/// Returns the answer as the JSON tool gives it, after a look at what is told beside it.
+/// Returns the answer as JSON, after comparing its typed fields with it.
 #[track_caller]
-fn told(it: &RoundAnswer) -> Value {
-    let told: Value = serde_json::from_str(&it.json).unwrap();
-    assert_eq!((&told["round"], &told["revision"]), (&json!(it.round), &json!(it.revision)));
-    told
+fn json_of(it: &RoundAnswer) -> Value {
+    let answer: Value = serde_json::from_str(&it.json).unwrap();
+    assert_eq!((&answer["round"], &answer["revision"]), (&json!(it.round), &json!(it.revision)));
+    answer
 }
 
-/// Reads the state and all deltas in both sessions.
+/// Compares the state and all deltas of both sessions.
 #[track_caller]
 fn check(it: &Bench, round: Option<u64>) {
     let state = call!(it, rounds.call_read_state(SALES, round)).unwrap();
-    assert_eq!(told(&state), it.json(SALES, json!({"action": "read_state", "round": round})));
+    assert_eq!(json_of(&state), it.json(SALES, json!({"action": "read_state", "round": round})));
     let page = call!(it, rounds.call_read_deltas(SALES, None, round, None, None)).unwrap();
     let deltas: Value = serde_json::from_str(&page.json).unwrap();
     assert_eq!(json!(page.revision), deltas["revision"]);
@@ -91,11 +91,11 @@ fn check(it: &Bench, round: Option<u64>) {
 }
 
 #[test]
-fn a_round_is_the_same_from_its_beginning_to_its_end() {
+fn rounds_are_the_same() {
     let (it, plan) = (Bench::new(), plan());
     check(&it, None);
     let opened = call!(it, rounds.call_open(ORCHESTRATOR, Some("Who?"), &plan, Some("o"))).unwrap();
-    assert_eq!(told(&opened), it.json(ORCHESTRATOR, open(Some("Who?"), &plan, Some("o"))));
+    assert_eq!(json_of(&opened), it.json(ORCHESTRATOR, open(Some("Who?"), &plan, Some("o"))));
 
     let legal = [
         delta("add", "$.bindings.customer", Some("\"sea:1\"")),
@@ -104,11 +104,11 @@ fn a_round_is_the_same_from_its_beginning_to_its_end() {
     let sales = [delta("add", "$['bindings']['customer']", Some("\"crm:7\""))];
     for (who, deltas) in [(LEGAL, &legal[..]), (SALES, &sales)] {
         let typed = call!(it, rounds.call_propose(who, deltas, Some("p"))).unwrap();
-        assert_eq!(told(&typed), it.json(who, propose(deltas, Some("p"))));
+        assert_eq!(json_of(&typed), it.json(who, propose(deltas, Some("p"))));
     }
     check(&it, None);
     let closed = call!(it, rounds.call_close(ORCHESTRATOR, None, false, None)).unwrap();
-    let closed = told(&closed);
+    let closed = json_of(&closed);
     assert_eq!(closed, it.json(ORCHESTRATOR, json!({"action": "close_round"})));
     assert_eq!((&closed["applied"], &closed["lost"]), (&json!(2), &json!(1)));
 
@@ -122,7 +122,7 @@ fn a_round_is_the_same_from_its_beginning_to_its_end() {
         call!(it, rounds.call_close(ORCHESTRATOR, Some("reject"), true, Some("c"))).unwrap();
     let request =
         json!({"action": "close_round", "clip": "reject", "discard": true, "request_id": "c"});
-    assert_eq!(told(&closed), it.json(ORCHESTRATOR, request));
+    assert_eq!(json_of(&closed), it.json(ORCHESTRATOR, request));
     for round in [None, Some(1), Some(2)] {
         check(&it, round);
     }
@@ -157,7 +157,7 @@ fn a_round_is_the_same_from_its_beginning_to_its_end() {
 }
 
 #[test]
-fn what_is_refused_is_refused_the_same() {
+fn rejections_are_the_same() {
     let it = Bench::new();
     let empty = Plan { weights: vec![], strategies: vec![], clip: None, bytes_max: None };
     let heavy = WeightRule { participant: "*".to_owned(), weight: 1.5 };
@@ -170,20 +170,20 @@ fn what_is_refused_is_refused_the_same() {
         Plan { bytes_max: Some(1), ..empty.clone() },
     ];
     for plan in &plans {
-        let typed = refused(call!(it, rounds.call_open(ORCHESTRATOR, None, plan, None)));
-        assert_eq!(typed, it.json_refused(ORCHESTRATOR, open(None, plan, None)));
+        let typed = rejected(call!(it, rounds.call_open(ORCHESTRATOR, None, plan, None)));
+        assert_eq!(typed, it.json_rejected(ORCHESTRATOR, open(None, plan, None)));
     }
     let fine = delta("add", "$.rules", Some("1"));
-    let typed = refused(call!(it, rounds.call_propose(LEGAL, std::slice::from_ref(&fine), None)));
-    assert_eq!(typed, it.json_refused(LEGAL, propose(std::slice::from_ref(&fine), None)));
+    let typed = rejected(call!(it, rounds.call_propose(LEGAL, std::slice::from_ref(&fine), None)));
+    assert_eq!(typed, it.json_rejected(LEGAL, propose(std::slice::from_ref(&fine), None)));
     assert_eq!(typed.code, "ROUND_NOT_OPEN");
-    let typed = refused(call!(it, rounds.call_close(ORCHESTRATOR, None, false, None)));
-    assert_eq!(typed, it.json_refused(ORCHESTRATOR, json!({"action": "close_round"})));
+    let typed = rejected(call!(it, rounds.call_close(ORCHESTRATOR, None, false, None)));
+    assert_eq!(typed, it.json_rejected(ORCHESTRATOR, json!({"action": "close_round"})));
 
     call!(it, rounds.call_open(ORCHESTRATOR, None, &empty, None)).unwrap();
     it.json(ORCHESTRATOR, open(None, &empty, None));
-    let typed = refused(call!(it, rounds.call_open(LEGAL, None, &empty, None)));
-    assert_eq!(typed, it.json_refused(LEGAL, open(None, &empty, None)));
+    let typed = rejected(call!(it, rounds.call_open(LEGAL, None, &empty, None)));
+    assert_eq!(typed, it.json_rejected(LEGAL, open(None, &empty, None)));
     for wrong in [
         delta("add", "rules", Some("1")),
         delta("add", "$.rules", None),
@@ -192,19 +192,19 @@ fn what_is_refused_is_refused_the_same() {
         delta("fly", "$.rules", Some("1")),
     ] {
         let deltas = [fine.clone(), wrong];
-        let typed = refused(call!(it, rounds.call_propose(LEGAL, &deltas, None)));
-        assert_eq!(typed, it.json_refused(LEGAL, propose(&deltas, None)));
+        let typed = rejected(call!(it, rounds.call_propose(LEGAL, &deltas, None)));
+        assert_eq!(typed, it.json_rejected(LEGAL, propose(&deltas, None)));
         assert!(typed.message.starts_with("delta 2: "), "{typed:?}");
     }
     for (who, text, reason) in
         [(LEGAL, "text", "r"), (ORCHESTRATOR, "abc", "r"), (ORCHESTRATOR, "text", "the text")]
     {
-        let typed = refused(call!(it, rounds.call_redact(who, text, reason)));
+        let typed = rejected(call!(it, rounds.call_redact(who, text, reason)));
         let request = json!({"action": "redact_rounds", "text": text, "reason": reason});
-        assert_eq!(typed, it.json_refused(who, request));
+        assert_eq!(typed, it.json_rejected(who, request));
     }
-    let typed = refused(call!(it, rounds.call_read_state(LEGAL, Some(7))));
-    assert_eq!(typed, it.json_refused(LEGAL, json!({"action": "read_state", "round": 7})));
-    let typed = refused(call!(it, rounds.call_read_deltas(LEGAL, None, None, None, Some(0))));
-    assert_eq!(typed, it.json_refused(LEGAL, json!({"action": "read_deltas", "limit": 0})));
+    let typed = rejected(call!(it, rounds.call_read_state(LEGAL, Some(7))));
+    assert_eq!(typed, it.json_rejected(LEGAL, json!({"action": "read_state", "round": 7})));
+    let typed = rejected(call!(it, rounds.call_read_deltas(LEGAL, None, None, None, Some(0))));
+    assert_eq!(typed, it.json_rejected(LEGAL, json!({"action": "read_deltas", "limit": 0})));
 }

@@ -7,27 +7,27 @@ use shared_context_wasmtime::{
 };
 
 use crate::{
-    bench::{Bench, COMPONENT, call, call_in, refused},
+    bench::{Bench, COMPONENT, call, call_in, rejected},
     forms,
 };
 
 const AGENT: &str = "subagent:analysis";
 
 #[test]
-fn sessions_live_and_die_the_same() {
+fn session_lifecycles_are_the_same() {
     let it = Bench::empty();
     for config in [r#"{"keys_max":0}"#, r#"{"keys":1}"#, "[]", r#"{"estimator":"unknown"}"#] {
-        let typed = refused(call!(it, sessions.call_create("admin", Some(config))));
+        let typed = rejected(call!(it, sessions.call_create("admin", Some(config))));
         let config: Value = serde_json::from_str(config).unwrap();
         let request = json!({"action": "create_session", "config": config});
-        assert_eq!(typed.code, it.json_refused("admin", request).code);
+        assert_eq!(typed.code, it.json_rejected("admin", request).code);
     }
     let config = Some(r#"{"value_tokens_max":500}"#);
     let made = call!(it, sessions.call_create("admin", config)).unwrap();
     let request = json!({"action": "create_session", "config": {"value_tokens_max": 500}});
     assert_eq!(forms::session(&made), it.json("admin", request.clone()));
-    let again = refused(call!(it, sessions.call_create("admin", config)));
-    assert_eq!(again.code, it.json_refused("admin", request).code);
+    let again = rejected(call!(it, sessions.call_create("admin", config)));
+    assert_eq!(again.code, it.json_rejected("admin", request).code);
 
     let shown = call!(it, sessions.call_show(AGENT)).unwrap();
     assert_eq!(forms::session(&shown), it.json(AGENT, json!({"action": "show_session"})));
@@ -35,23 +35,23 @@ fn sessions_live_and_die_the_same() {
     let request = json!({"action": "revoke_credentials"});
     assert_eq!(forms::session(&revoked), it.json("admin", request));
     let request = json!({"action": "archive_session"});
-    let typed = refused(call!(it, sessions.call_archive(AGENT)));
-    assert_eq!(typed, it.json_refused(AGENT, request.clone()));
+    let typed = rejected(call!(it, sessions.call_archive(AGENT)));
+    assert_eq!(typed, it.json_rejected(AGENT, request.clone()));
     let archived = call!(it, sessions.call_archive("admin")).unwrap();
     assert_eq!(forms::session(&archived), it.json("admin", request));
     let write = call!(it, store.call_write(AGENT, "scope", "x", &WriteOptions::default(), None));
-    assert_eq!(refused(write).code, "SESSION_ARCHIVED");
+    assert_eq!(rejected(write).code, "SESSION_ARCHIVED");
 
     let revision = call!(it, sessions.call_delete("admin")).unwrap();
     let json = json!({"deleted_session": "json", "revision": revision});
     assert_eq!(json, it.json("admin", json!({"action": "delete_session"})));
-    assert_eq!(refused(call!(it, sessions.call_show(AGENT))).code, "SESSION_NOT_FOUND");
+    assert_eq!(rejected(call!(it, sessions.call_show(AGENT))).code, "SESSION_NOT_FOUND");
     let again = call!(it, sessions.call_create("admin", None)).unwrap();
     assert!(again.incarnation > made.incarnation);
 }
 
 #[test]
-fn a_void_credential_comes_before_anything_else() {
+fn a_void_credential_is_checked_first() {
     let it = Bench::new();
     let made = call!(it, sessions.call_show("admin")).unwrap();
     let epoch = made.credential_epoch;
@@ -63,13 +63,13 @@ fn a_void_credential_comes_before_anything_else() {
             guest.shared_context_core_store().call_read(store, "typed", &held, key, None)
         })
     };
-    assert_eq!(refused(read("Scope")).code, "INVALID_KEY");
+    assert_eq!(rejected(read("Scope")).code, "INVALID_KEY");
     call!(it, sessions.call_revoke_credentials("admin")).unwrap();
-    assert_eq!(refused(read("Scope")).code, "UNAUTHENTICATED");
+    assert_eq!(rejected(read("Scope")).code, "UNAUTHENTICATED");
 }
 
 #[test]
-fn a_caller_is_limited_to_keys_as_over_the_tool() {
+fn limited_callers_are_the_same() {
     let it = Bench::new();
     it.write("orchestrator", "scope", "x");
     it.write("orchestrator", "inv_1", "x");
@@ -94,20 +94,20 @@ fn a_caller_is_limited_to_keys_as_over_the_tool() {
         typed(&inv).unwrap().unwrap().entries.into_iter().map(|it| it.key).collect();
     assert_eq!(keys, ["inv_1"]);
     assert_eq!(json(&inv, list.clone()).unwrap()["keys"][0]["key"], "inv_1");
-    assert_eq!(refused(typed(&malformed)), refused(json(&malformed, list)));
+    assert_eq!(rejected(typed(&malformed)), rejected(json(&malformed, list)));
     let who: types::Caller = (&inv).into();
     let written = COMPONENT.call(&it.host, |guest, store| {
         let (tool, options) = (guest.shared_context_core_store(), WriteOptions::default());
         tool.call_write(store, "typed", &who, "scope", "y", &options, None)
     });
     let request = json!({"action": "write", "key": "scope", "value": "y"});
-    let told = refused(written);
-    assert_eq!(told, refused(json(&inv, request)));
-    assert!(told.code == "FORBIDDEN" && told.message.contains("inv_*"), "{told:?}");
+    let rejection = rejected(written);
+    assert_eq!(rejection, rejected(json(&inv, request)));
+    assert!(rejection.code == "FORBIDDEN" && rejection.message.contains("inv_*"), "{rejection:?}");
 }
 
 #[test]
-fn a_session_is_inspected_taken_out_and_brought_in_the_same() {
+fn inspect_export_and_import_are_the_same() {
     let it = Bench::new();
     it.write(AGENT, "scope", "one");
     it.write(AGENT, "scope", "two");
@@ -120,29 +120,29 @@ fn a_session_is_inspected_taken_out_and_brought_in_the_same() {
     assert_eq!(inspected, it.json("admin", json!({"action": "inspect"})));
 
     let document = call!(it, sessions.call_export_document("admin")).unwrap();
-    let told: Value = serde_json::from_str(&document).unwrap();
+    let parsed: Value = serde_json::from_str(&document).unwrap();
     let json = it.json("admin", json!({"action": "export_session"}));
-    assert_eq!(told["digests"], json["digests"]);
-    assert_eq!(told["values"], json["values"]);
+    assert_eq!(parsed["digests"], json["digests"]);
+    assert_eq!(parsed["values"], json["values"]);
 
     let inspected = call!(it, sessions.call_inspect(AGENT));
     let exported = call!(it, sessions.call_export_document(AGENT));
     for (typed, name) in [(inspected, "inspect"), (exported, "export_session")] {
-        assert_eq!(refused(typed), it.json_refused(AGENT, json!({"action": name})));
+        assert_eq!(rejected(typed), it.json_rejected(AGENT, json!({"action": name})));
     }
 
     let import = |session: &str, who: &str, document: &str| {
         call_in!(session, it, sessions.call_import_document(who, document))
     };
     let made = import("copy", "admin", &document).unwrap();
-    let request = json!({"action": "import_session", "document": told});
+    let request = json!({"action": "import_session", "document": parsed});
     let mut same = it.ask("other", "admin", &request).unwrap();
     same["session_id"] = json!("json");
     assert_eq!(forms::session(&made), same);
     let read = |session| call_in!(session, it, store.call_read(AGENT, "scope", None)).unwrap();
     assert_eq!(forms::entry(&read("copy").unwrap()), forms::entry(&read("typed").unwrap()));
 
-    let refusals = [
+    let rejections = [
         ("copy", "admin", document.clone()),
         ("third", AGENT, document.clone()),
         ("third", "admin", document.replace("one", "uno")),
@@ -150,11 +150,11 @@ fn a_session_is_inspected_taken_out_and_brought_in_the_same() {
         ("third", "admin", "{}".to_owned()),
         ("a b", "admin", document.clone()),
     ];
-    for (session, who, document) in refusals {
-        let typed = refused(import(session, who, &document));
+    for (session, who, document) in rejections {
+        let typed = rejected(import(session, who, &document));
         let document: Value = serde_json::from_str(&document).unwrap();
         let request = json!({"action": "import_session", "document": document});
-        assert_eq!(typed, refused(it.ask(session, who, &request)), "{session}");
+        assert_eq!(typed, rejected(it.ask(session, who, &request)), "{session}");
     }
-    assert_eq!(refused(import("third", "admin", "{")).code, "MALFORMED_REQUEST");
+    assert_eq!(rejected(import("third", "admin", "{")).code, "MALFORMED_REQUEST");
 }

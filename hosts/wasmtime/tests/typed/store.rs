@@ -6,7 +6,7 @@ use shared_context_wasmtime::bindings::exports::shared_context::core::store::{
 };
 
 use crate::{
-    bench::{Bench, NOW_MS, call, refused},
+    bench::{Bench, NOW_MS, call, rejected},
     forms,
 };
 
@@ -31,7 +31,7 @@ fn writes_are_the_same() {
     assert_eq!(again.revision, typed.revision, "a retry changes nothing");
     let reused = call!(it, store.call_write(AGENT, "scope", "y", &plain, Some("once")));
     let request = json!({"action": "write", "key": "scope", "value": "y", "request_id": "once"});
-    assert_eq!(refused(reused), it.json_refused(AGENT, request));
+    assert_eq!(rejected(reused), it.json_rejected(AGENT, request));
 
     let options = WriteOptions {
         if_version: Some(1),
@@ -62,10 +62,10 @@ fn writes_are_the_same() {
 }
 
 #[test]
-fn writes_are_refused_the_same() {
+fn write_rejections_are_the_same() {
     let it = Bench::with_config(json!({"value_tokens_max": 5, "store_tokens_max": 5}));
-    let refused = |who: &str, key: &str, options: &WriteOptions, request_id: Option<&str>| {
-        refused(call!(it, store.call_write(who, key, "four", options, request_id)))
+    let rejected = |who: &str, key: &str, options: &WriteOptions, request_id: Option<&str>| {
+        rejected(call!(it, store.call_write(who, key, "four", options, request_id)))
     };
     let request = |key: &str, more: &[(&str, serde_json::Value)]| {
         let mut request = json!({"action": "write", "key": key, "value": "four"});
@@ -118,17 +118,17 @@ fn writes_are_refused_the_same() {
             vec![("if_revision", json!(1))],
         ),
     ] {
-        let json = it.json_refused(AGENT, request(key, &more));
-        assert_eq!(refused(AGENT, key, &options, None), json, "{key} {more:?}");
+        let json = it.json_rejected(AGENT, request(key, &more));
+        assert_eq!(rejected(AGENT, key, &options, None), json, "{key} {more:?}");
     }
-    let json = it.json_refused(AGENT, request("scope", &[("request_id", json!(""))]));
-    assert_eq!(refused(AGENT, "scope", &plain, Some("")), json);
-    assert_eq!(refused("admin", "scope", &plain, None).code, "FORBIDDEN");
+    let json = it.json_rejected(AGENT, request("scope", &[("request_id", json!(""))]));
+    assert_eq!(rejected(AGENT, "scope", &plain, Some("")), json);
+    assert_eq!(rejected("admin", "scope", &plain, None).code, "FORBIDDEN");
 
     it.write(ORCHESTRATOR, "findings", &"x".repeat(20));
-    let full = it.json_refused(AGENT, request("scope", &[]));
+    let full = it.json_rejected(AGENT, request("scope", &[]));
     assert_eq!(full.code, "STORE_FULL");
-    assert_eq!(refused(AGENT, "scope", &plain, None), full, "details are the same as well");
+    assert_eq!(rejected(AGENT, "scope", &plain, None), full, "details are the same as well");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn lists_and_reads_are_the_same() {
     }
     let bad = call!(it, store.call_list_keys(AGENT, Some("Inv"), None));
     let request = json!({"action": "list_keys", "prefix": "Inv"});
-    assert_eq!(refused(bad), it.json_refused(AGENT, request));
+    assert_eq!(rejected(bad), it.json_rejected(AGENT, request));
 
     for since in [None, Some(2), Some(3)] {
         let answer = call!(it, store.call_read(AGENT, "scope", since)).unwrap();
@@ -162,8 +162,8 @@ fn lists_and_reads_are_the_same() {
         assert_eq!(forms::or_unchanged(answer, 3, forms::entry), it.json(AGENT, request));
     }
     for key in ["absent", "Absent"] {
-        let typed = refused(call!(it, store.call_read(AGENT, key, None)));
-        assert_eq!(typed, it.json_refused(AGENT, json!({"action": "read", "key": key})));
+        let typed = rejected(call!(it, store.call_read(AGENT, key, None)));
+        assert_eq!(typed, it.json_rejected(AGENT, json!({"action": "read", "key": key})));
     }
 
     for (keys, since) in [
@@ -179,9 +179,9 @@ fn lists_and_reads_are_the_same() {
     }
     for keys in [vec![], vec!["Scope"], vec!["scope", "scope"], vec!["Scope", "Scope"]] {
         let owned = self::list(&keys);
-        let typed = refused(call!(it, store.call_read_batch(AGENT, &owned, None)));
+        let typed = rejected(call!(it, store.call_read_batch(AGENT, &owned, None)));
         let request = json!({"action": "read_batch", "keys": keys});
-        assert_eq!(typed, it.json_refused(AGENT, request), "{keys:?}");
+        assert_eq!(typed, it.json_rejected(AGENT, request), "{keys:?}");
     }
 }
 
@@ -191,9 +191,9 @@ fn deletes_are_the_same() {
     it.write(AGENT, "scope", "x");
     let none = Condition::default();
     let stale = Condition { if_version: None, if_revision: Some(1) };
-    let typed = refused(call!(it, store.call_delete(OTHER, "scope", stale, None)));
+    let typed = rejected(call!(it, store.call_delete(OTHER, "scope", stale, None)));
     let request = json!({"action": "delete", "key": "scope", "if_revision": 1});
-    assert_eq!(typed, it.json_refused(OTHER, request));
+    assert_eq!(typed, it.json_rejected(OTHER, request));
     assert_eq!(typed.code, "VERSION_CONFLICT");
 
     let request = json!({"action": "delete", "key": "scope", "request_id": "once"});
@@ -202,8 +202,8 @@ fn deletes_are_the_same() {
         assert_eq!(forms::deleted(&typed), it.json(OTHER, request.clone()));
     }
     for key in ["scope", "Scope"] {
-        let typed = refused(call!(it, store.call_delete(OTHER, key, none, None)));
-        assert_eq!(typed, it.json_refused(OTHER, json!({"action": "delete", "key": key})));
+        let typed = rejected(call!(it, store.call_delete(OTHER, key, none, None)));
+        assert_eq!(typed, it.json_rejected(OTHER, json!({"action": "delete", "key": key})));
     }
 }
 
@@ -239,10 +239,10 @@ fn batches_are_the_same() {
             json!([{"key": "absent"}]),
         ),
     ] {
-        let typed = refused(call!(it, store.call_write_batch(AGENT, &writes, &deletes, None)));
+        let typed = rejected(call!(it, store.call_write_batch(AGENT, &writes, &deletes, None)));
         let request =
             json!({"action": "write_batch", "writes": json_writes, "deletes": json_deletes});
-        assert_eq!(typed, it.json_refused(AGENT, request));
+        assert_eq!(typed, it.json_rejected(AGENT, request));
     }
 
     let (writes, deletes) = ([write("a", Some(0)), write("b", None)], [delete("scope")]);
@@ -266,11 +266,11 @@ fn access_is_changed_the_same() {
     it.write(AGENT, "scope", "x");
     let request = json!({"action": "set_access", "key": "scope", "writable_by": ["*"]});
     let everyone = list(&["*"]);
-    let typed = refused(call!(it, store.call_set_access(OTHER, "scope", None, Some(&everyone))));
-    assert_eq!(typed, it.json_refused(OTHER, request));
-    let typed = refused(call!(it, store.call_set_access(AGENT, "Scope", None, None)));
+    let typed = rejected(call!(it, store.call_set_access(OTHER, "scope", None, Some(&everyone))));
+    assert_eq!(typed, it.json_rejected(OTHER, request));
+    let typed = rejected(call!(it, store.call_set_access(AGENT, "Scope", None, None)));
     let request = json!({"action": "set_access", "key": "Scope"});
-    assert_eq!(typed, it.json_refused(AGENT, request));
+    assert_eq!(typed, it.json_rejected(AGENT, request));
 
     let (readers, writers) = (list(&["subagent:*:*", "orchestrator"]), list(&[AGENT]));
     let readers = Some(readers.as_slice());
@@ -282,8 +282,8 @@ fn access_is_changed_the_same() {
     });
     assert_eq!(forms::entry_info(&typed), it.json(ORCHESTRATOR, request));
     assert!(typed.is_read_only);
-    let hidden = refused(call!(it, store.call_read(OTHER, "scope", None)));
-    assert_eq!(hidden, it.json_refused(OTHER, json!({"action": "read", "key": "scope"})));
+    let hidden = rejected(call!(it, store.call_read(OTHER, "scope", None)));
+    assert_eq!(hidden, it.json_rejected(OTHER, json!({"action": "read", "key": "scope"})));
 }
 
 #[test]
@@ -296,10 +296,10 @@ fn redactions_are_the_same() {
         (ORCHESTRATOR, "scope", None, "two\nlines"),
         (ORCHESTRATOR, "scope", Some(9), "leaked"),
     ] {
-        let typed = refused(call!(it, store.call_redact(who, key, revision, reason)));
+        let typed = rejected(call!(it, store.call_redact(who, key, revision, reason)));
         let request =
             json!({"action": "redact", "key": key, "revision": revision, "reason": reason});
-        assert_eq!(typed, it.json_refused(who, request));
+        assert_eq!(typed, it.json_rejected(who, request));
     }
     for revision in [Some(2), None] {
         let typed = call!(it, store.call_redact("admin", "scope", revision, "leaked")).unwrap();

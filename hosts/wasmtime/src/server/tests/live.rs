@@ -1,11 +1,11 @@
-//! Streams of changes over sockets, and clients who wait.
+//! Streams of changes over sockets, and clients that wait.
 
 use super::*;
 
-/// How long a change may take to reach who waits for it.
+/// How long a change may take to reach a client that waits for it.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Returns a client of the admin's, on a connection of its own.
+/// Sends a request as the admin on its own connection, and returns the connection.
 fn connect(server: &Server, method: &str, path: &str, headers: &str) -> Client {
     let mut client = Client::connect(server.address()).unwrap();
     client.set_read_timeout(Some(SOON)).unwrap();
@@ -17,13 +17,13 @@ fn connect(server: &Server, method: &str, path: &str, headers: &str) -> Client {
     client
 }
 
-/// Returns a stream of the changes of the session `s`.
+/// Opens a stream of the changes of session `s`.
 fn watch(server: &Server, query: &str) -> Client {
     let path = format!("/v1/sessions/s/changes{query}");
     connect(server, "GET", &path, "Accept: text/event-stream\r\n")
 }
 
-/// Reads until `wanted` has come, and returns all that came.
+/// Reads until `wanted` arrives, and returns all that was read.
 fn read_to(client: &mut Client, wanted: &str) -> String {
     let mut read = Vec::new();
     let mut chunk = [0; 4096];
@@ -52,7 +52,7 @@ async fn create(server: &Server) -> String {
     body["credential"].as_str().unwrap().to_owned()
 }
 
-/// Writes as the orchestrator.
+/// Writes an entry as the orchestrator.
 async fn write(server: &Server, credential: &str, key: &str) {
     let body = format!(r#"{{"action":"write","key":"{key}","value":"x"}}"#);
     call(server, credential, &body).await;
@@ -80,7 +80,7 @@ async fn open_streams(server: &Server) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_reach_a_stream_as_they_are_made_and_again_after_a_restart() {
+async fn a_stream_gets_changes_and_resumes_after_a_restart() {
     let folder = tempdir().unwrap();
     let server = Server::start(options(folder.path())).await.unwrap();
     let credential = create(&server).await;
@@ -108,7 +108,7 @@ async fn changes_reach_a_stream_as_they_are_made_and_again_after_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_waits_is_answered_when_the_change_is_made() {
+async fn a_long_poll_ends_when_the_change_is_made() {
     let folder = tempdir().unwrap();
     let server = Server::start(options(folder.path())).await.unwrap();
     let credential = create(&server).await;
@@ -119,7 +119,7 @@ async fn who_waits_is_answered_when_the_change_is_made() {
     write(&server, &credential, "a").await;
     let answer = read_to(&mut client, r#""next_since":2"#);
     assert_status(&answer, 200);
-    // Nor does a stop wait for them: they are told that there was nothing.
+    // Stopping does not wait for them either: they get an empty list of changes.
     let mut client = connect(&server, "GET", "/v1/sessions/s/changes?since=2&wait=60", "");
     assert_status(&ask(&server, "GET", "/healthz", "").await, 200);
     timeout(STOP_TIME_MAX, server.stop()).await.unwrap();
@@ -128,7 +128,7 @@ async fn who_waits_is_answered_when_the_change_is_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn streams_hold_no_instance_of_the_component_while_they_wait() {
+async fn waiting_streams_hold_no_instance() {
     let folder = tempdir().unwrap();
     let mut few = options(folder.path());
     few.component.instances_max = 1;
@@ -164,24 +164,24 @@ async fn a_stream_ends_with_its_client() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_of_a_deleted_session_says_so_and_ends() {
+async fn a_stream_of_a_deleted_session_reports_it_and_ends() {
     let folder = tempdir().unwrap();
     let server = Server::start(options(folder.path())).await.unwrap();
     create(&server).await;
     let mut stream = watch(&server, "");
     read_to(&mut stream, "id: 1\n");
     assert_status(&ask(&server, "DELETE", "/v1/sessions/s", "").await, 200);
-    // The stream is over, the connection is not.
+    // The stream has ended, the connection has not.
     let end = read_to(&mut stream, "\r\n0\r\n\r\n");
     assert!(end.contains("event: end\ndata: {\"error\":{\"code\":\"SESSION_NOT_FOUND\""), "{end}");
     stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
     assert_status(&read_to_end(&mut stream), 200);
 }
 
-/// A client whose system takes little and that reads nothing: its stream is not
-/// kept for it, and nothing is lost by that.
+/// A client with a small receive buffer that reads nothing. Its stream is closed, and it
+/// loses no change.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_that_reads_nothing_is_dropped_and_can_come_back() {
+async fn a_client_that_reads_nothing_is_closed_and_resumes() {
     const COMMITS: usize = 200;
     let folder = tempdir().unwrap();
     let mut impatient = options(folder.path());
@@ -198,15 +198,15 @@ async fn a_reader_that_reads_nothing_is_dropped_and_can_come_back() {
     }
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
-    let sleepy = socket.connect(server.address()).await.unwrap();
+    let slow = socket.connect(server.address()).await.unwrap();
     let key = server.admin_key();
     let request = format!(
         "GET /v1/sessions/s/changes?since=1 HTTP/1.1\r\nHost: x\r\n\
          Authorization: Bearer {key}\r\nAccept: text/event-stream\r\n\r\n"
     );
-    let mut sleepy = sleepy.into_std().unwrap();
-    sleepy.set_nonblocking(false).unwrap();
-    sleepy.write_all(request.as_bytes()).unwrap();
+    let mut slow = slow.into_std().unwrap();
+    slow.set_nonblocking(false).unwrap();
+    slow.write_all(request.as_bytes()).unwrap();
     timeout(SOON, async {
         while !metrics(&server).await.contains(r#"route="/v1/sessions/{session}/changes""#)
             || open_streams(&server).await != "0"
@@ -216,12 +216,11 @@ async fn a_reader_that_reads_nothing_is_dropped_and_can_come_back() {
     })
     .await
     .unwrap();
-    // What had been sent is cut off somewhere; the last whole event tells where
-    // to go on.
-    let mut came = Vec::new();
-    drop(sleepy.read_to_end(&mut came));
-    let came = String::from_utf8_lossy(&came).into_owned();
-    let whole = came.rfind("\n\n").map_or("", |end| came.get(..end).unwrap());
+    // The stream is cut off at some point. The last complete event says where to continue.
+    let mut received = Vec::new();
+    drop(slow.read_to_end(&mut received));
+    let received = String::from_utf8_lossy(&received).into_owned();
+    let whole = received.rfind("\n\n").map_or("", |end| received.get(..end).unwrap());
     let seen = ids(whole);
     assert!(seen.len() < COMMITS, "all of it fits into the buffers");
     let last = seen.last().copied().unwrap_or(1);

@@ -1,5 +1,5 @@
-//! What every `Kv` promises: the same checks for the one in memory, which is the
-//! contract's plainest reading, and the one on disk.
+//! The contract of every `Kv`: the same checks for the implementation in memory, which is
+//! the simplest one, and the one on disk.
 
 use std::thread;
 
@@ -13,7 +13,7 @@ use tempfile::tempdir;
 use super::{commit, open, put, rows};
 use crate::sqlite::write::end_of;
 
-/// Runs a check on both implementations.
+/// Runs each check on both implementations.
 macro_rules! contract {
     ($($name:ident),* $(,)?) => {$(
         mod $name {
@@ -35,14 +35,14 @@ macro_rules! contract {
 
 contract! {
     a_new_bucket_is_empty_and_has_revision_0,
-    a_bucket_reads_one_revision_whatever_is_committed_meanwhile,
-    of_two_commits_that_expect_one_revision_the_second_conflicts,
+    a_bucket_reads_one_revision,
+    a_second_commit_at_a_revision_conflicts,
     a_conflict_changes_nothing,
     changes_apply_in_order,
-    delete_prefix_removes_what_starts_with_it_and_nothing_else,
+    delete_prefix_removes_only_rows_with_the_prefix,
     a_scan_is_ordered_bytewise_and_limited,
     buckets_do_not_see_each_other,
-    the_revision_does_not_go_back_when_every_row_goes,
+    deleting_all_rows_keeps_the_revision,
     names_and_values_hold_any_text_and_bytes,
     many_writers_of_one_bucket_lose_nothing,
 }
@@ -57,7 +57,7 @@ mod check {
         assert_eq!(bucket.scan("", None, 10).unwrap(), vec![]);
     }
 
-    pub(super) fn a_bucket_reads_one_revision_whatever_is_committed_meanwhile(kv: &impl Kv) {
+    pub(super) fn a_bucket_reads_one_revision(kv: &impl Kv) {
         let never_written = kv.open("a").unwrap();
         commit(kv, "a", vec![put("x", "1"), put("y", "1")]).unwrap();
         let bucket = kv.open("a").unwrap();
@@ -69,21 +69,21 @@ mod check {
         assert_eq!(kv.open("a").unwrap().get("x").unwrap(), Some(b"2".to_vec()));
     }
 
-    pub(super) fn of_two_commits_that_expect_one_revision_the_second_conflicts(kv: &impl Kv) {
+    pub(super) fn a_second_commit_at_a_revision_conflicts(kv: &impl Kv) {
         for expected in [0, 1] {
             let (mut first, mut second) = (kv.open("a").unwrap(), kv.open("a").unwrap());
             let done = first.commit(Revision(expected), vec![put("x", "first")]);
             assert_eq!(done, Ok(Revision(expected + 1)));
-            let refused = second.commit(Revision(expected), vec![put("x", "second")]);
-            assert_eq!(refused, Err(CommitError::Conflict));
+            let rejected = second.commit(Revision(expected), vec![put("x", "second")]);
+            assert_eq!(rejected, Err(CommitError::Conflict));
         }
         assert_eq!(rows(kv, "a"), vec![("x".to_owned(), b"first".to_vec())]);
     }
 
     pub(super) fn a_conflict_changes_nothing(kv: &impl Kv) {
         for wrong in [1, u64::MAX] {
-            let refused = kv.open("a").unwrap().commit(Revision(wrong), vec![put("x", "1")]);
-            assert_eq!(refused, Err(CommitError::Conflict));
+            let rejected = kv.open("a").unwrap().commit(Revision(wrong), vec![put("x", "1")]);
+            assert_eq!(rejected, Err(CommitError::Conflict));
         }
         assert_eq!(kv.open("a").unwrap().revision(), Revision(0));
         assert_eq!(rows(kv, "a"), vec![]);
@@ -102,7 +102,7 @@ mod check {
         assert_eq!(rows(kv, "a"), vec![("y".to_owned(), b"2".to_vec())]);
     }
 
-    pub(super) fn delete_prefix_removes_what_starts_with_it_and_nothing_else(kv: &impl Kv) {
+    pub(super) fn delete_prefix_removes_only_rows_with_the_prefix(kv: &impl Kv) {
         let names = ["k", "k/", "k/a", "k/\u{10ffff}", "k0", "l", "K/a", "\u{10ffff}\u{10ffff}"];
         commit(kv, "a", names.iter().map(|it| put(it, "")).collect()).unwrap();
         let delete = |prefix: &str| vec![Change::DeletePrefix(prefix.to_owned())];
@@ -136,7 +136,7 @@ mod check {
         assert_eq!(rows(kv, "ab"), vec![("x".to_owned(), b"ab".to_vec())]);
     }
 
-    pub(super) fn the_revision_does_not_go_back_when_every_row_goes(kv: &impl Kv) {
+    pub(super) fn deleting_all_rows_keeps_the_revision(kv: &impl Kv) {
         commit(kv, "a", vec![put("x", "1")]).unwrap();
         commit(kv, "a", vec![Change::DeletePrefix(String::new())]).unwrap();
         assert_eq!(kv.open("a").unwrap().revision(), Revision(2));
@@ -176,7 +176,7 @@ mod check {
 }
 
 #[test]
-fn the_end_of_a_prefix_is_the_next_text_after_all_that_start_with_it() {
+fn the_end_of_a_prefix_follows_all_its_texts() {
     let check = |prefix, end: Option<&str>| assert_eq!(end_of(prefix).as_deref(), end);
     check("", None);
     check("a", Some("b"));
@@ -186,7 +186,7 @@ fn the_end_of_a_prefix_is_the_next_text_after_all_that_start_with_it() {
     check("\u{10ffff}\u{10ffff}", None);
 }
 
-/// Short names over few characters meet each other and each other's prefixes.
+/// Generates short names over few characters, which often collide or share prefixes.
 fn name() -> impl Strategy<Value = String> {
     let characters = vec!['a', 'b', '/', 'é', '\u{d7ff}', '\u{10ffff}', '\0'];
     vec(select(characters), 0..4).prop_map(String::from_iter)
@@ -200,10 +200,10 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// A scan read whatever there was into memory: a bucket may grow to the size of the
-/// disk, one commit after the other.
+/// A scan once read any number of rows into memory, although a bucket may grow to the size
+/// of the disk, one commit after the other.
 #[test]
-fn a_scan_of_more_than_memory_should_hold_is_refused() {
+fn a_scan_beyond_the_memory_limit_is_rejected() {
     let folder = tempdir().unwrap();
     let kv = open(folder.path());
     for row in ["a", "b", "c"] {
@@ -220,7 +220,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
-    fn on_disk_is_as_in_memory(
+    fn the_disk_equals_memory(
         commits in vec((select(vec!["a", "b"]), vec(change(), 0..6)), 1..8),
         scans in vec((name(), proptest::option::of(name()), 0..5_u32), 1..20),
     ) {

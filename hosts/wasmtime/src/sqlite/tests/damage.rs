@@ -1,5 +1,5 @@
-//! Files that are not what they should be: each is refused with a text that
-//! names the file and says what to do, and none is changed.
+//! Damaged and foreign files: each is rejected with an error that names the file and says
+//! what to do, and none is changed.
 
 use std::{
     fs::{self, OpenOptions},
@@ -16,17 +16,18 @@ const DATABASE: &str = "shared-context.db";
 const LOG: &str = "shared-context.db-wal";
 const MARK: &str = "shared-context.mark";
 
-/// Opens `folder`, which must be refused, and checks what is said.
-fn refused(folder: &Path, said: &[&str]) {
+/// Asserts that opening `folder` fails with all of `parts` in the error, and changes
+/// nothing.
+fn assert_rejected(folder: &Path, parts: &[&str]) {
     let before = fs::read(folder.join(DATABASE)).ok();
     let error = SqliteKv::open(folder, &SqliteOptions::default()).unwrap_err().to_string();
-    for part in said {
+    for part in parts {
         assert!(error.contains(part), "{part:?} is not in {error:?}");
     }
     assert!(fs::read(folder.join(DATABASE)).ok() == before, "the file was changed");
 }
 
-/// Returns a data folder with 100 rows of 1 KiB in it.
+/// Creates a data folder with 100 rows of 1 KiB.
 fn filled() -> TempDir {
     let folder = tempdir().unwrap();
     let kv = open(folder.path());
@@ -40,19 +41,19 @@ fn cut(path: &Path, bytes: u64) {
 }
 
 #[test]
-fn a_database_file_that_was_cut_is_refused() {
+fn a_cut_database_is_rejected() {
     let whole = fs::metadata(filled().path().join(DATABASE)).unwrap().len();
     for bytes in [0, 1, 99, 100, 4095, 4096, 8192, 10_000, whole / 2, whole - 4096, whole - 1] {
         let folder = filled();
         cut(&folder.path().join(DATABASE), bytes);
-        refused(folder.path(), &[DATABASE, "damaged", "backup"]);
+        assert_rejected(folder.path(), &[DATABASE, "damaged", "backup"]);
     }
 }
 
-/// A server that was killed leaves a log. `SQLite` believes the log about the
-/// length of the database, so that a file cut then was opened without a word.
+/// A killed server leaves a log. `SQLite` trusts the log about the length of the database,
+/// so a file that was cut then was once opened without an error.
 #[test]
-fn a_database_file_that_was_cut_while_its_log_held_commits_is_refused() {
+fn a_cut_database_with_a_log_is_rejected() {
     let (folder, killed) = (filled(), tempdir().unwrap());
     let kv = open(folder.path());
     commit(&kv, "b", vec![put("x", "1")]).unwrap();
@@ -62,45 +63,45 @@ fn a_database_file_that_was_cut_while_its_log_held_commits_is_refused() {
     let database = killed.path().join(DATABASE);
     let whole = fs::metadata(&database).unwrap().len();
     cut(&database, whole / 2);
-    refused(killed.path(), &[DATABASE, "damaged", "write-ahead log"]);
+    assert_rejected(killed.path(), &[DATABASE, "damaged", "write-ahead log"]);
 }
 
 #[test]
-fn a_log_without_its_database_is_refused() {
+fn a_log_without_its_database_is_rejected() {
     let folder = filled();
     let kv = open(folder.path());
     commit(&kv, "b", vec![put("x", "1")]).unwrap();
     let lost = tempdir().unwrap();
     fs::copy(folder.path().join(LOG), lost.path().join(LOG)).unwrap();
-    refused(lost.path(), &[DATABASE, "gone"]);
+    assert_rejected(lost.path(), &[DATABASE, "gone"]);
 }
 
 #[test]
-fn a_file_that_is_no_database_is_refused() {
+fn a_file_that_is_not_a_database_is_rejected() {
     let folder = tempdir().unwrap();
     fs::write(folder.path().join(DATABASE), "x".repeat(10_000)).unwrap();
-    refused(folder.path(), &[DATABASE, "not an SQLite database"]);
+    assert_rejected(folder.path(), &[DATABASE, "not an SQLite database"]);
 }
 
 #[test]
-fn the_database_of_another_program_is_refused() {
+fn the_database_of_another_program_is_rejected() {
     let folder = tempdir().unwrap();
     let other = Connection::open(folder.path().join(DATABASE)).unwrap();
     other.execute_batch("CREATE TABLE row(x)").unwrap();
-    refused(folder.path(), &[DATABASE, "another program"]);
+    assert_rejected(folder.path(), &[DATABASE, "another program"]);
 }
 
 #[test]
-fn a_database_of_a_newer_format_is_refused() {
+fn a_database_of_a_newer_format_is_rejected() {
     let folder = filled();
     let newer = Connection::open(folder.path().join(DATABASE)).unwrap();
     newer.pragma_update(None, "user_version", 3).unwrap();
     drop(newer);
-    refused(folder.path(), &[DATABASE, "format 3", "start the version that wrote it"]);
+    assert_rejected(folder.path(), &[DATABASE, "format 3", "start the version that wrote it"]);
 }
 
 #[test]
-fn a_database_that_was_never_finished_is_begun_again() {
+fn an_unfinished_database_is_created_anew() {
     let folder = tempdir().unwrap();
     fs::write(folder.path().join("shared-context.db.new"), "half").unwrap();
     let kv = open(folder.path());
@@ -109,17 +110,17 @@ fn a_database_that_was_never_finished_is_begun_again() {
 }
 
 #[test]
-fn a_second_user_of_the_data_folder_is_refused() {
+fn a_second_user_of_the_data_folder_is_rejected() {
     let folder = filled();
     let first = open(folder.path());
     let path = folder.path().display().to_string();
-    refused(folder.path(), &[&path, "another shared-context process", "choose another"]);
+    assert_rejected(folder.path(), &[&path, "another shared-context process", "choose another"]);
     drop(first);
     assert_eq!(rows(&open(folder.path()), "a").len(), 100);
 }
 
 #[test]
-fn a_data_folder_that_cannot_be_made_is_refused() {
+fn a_data_folder_that_cannot_be_created_is_rejected() {
     let folder = tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
@@ -129,7 +130,7 @@ fn a_data_folder_that_cannot_be_made_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn a_database_that_may_only_be_read_is_refused() {
+fn a_read_only_database_is_rejected() {
     use std::os::unix::fs::PermissionsExt;
     let folder = filled();
     let database = folder.path().join(DATABASE);
@@ -137,24 +138,24 @@ fn a_database_that_may_only_be_read_is_refused() {
     if OpenOptions::new().write(true).open(&database).is_ok() {
         return; // The superuser may write everywhere.
     }
-    refused(folder.path(), &[DATABASE, "read and write"]);
+    assert_rejected(folder.path(), &[DATABASE, "read and write"]);
 }
 
 #[cfg(unix)]
 #[test]
-fn a_data_folder_that_cannot_be_written_is_refused() {
+fn a_read_only_data_folder_is_rejected() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o500)).unwrap();
     if fs::write(folder.path().join("probe"), "").is_ok() {
         return; // The superuser may write everywhere.
     }
-    refused(folder.path(), &["lock", "choose another data folder"]);
+    assert_rejected(folder.path(), &["lock", "choose another data folder"]);
 }
 
 #[cfg(unix)]
 #[test]
-fn what_is_in_the_data_folder_is_its_owners_alone() {
+fn only_the_owner_can_read_the_data_folder() {
     use std::os::unix::fs::PermissionsExt;
     let parent = tempdir().unwrap();
     let folder = parent.path().join("data");

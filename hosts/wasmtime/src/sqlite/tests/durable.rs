@@ -1,5 +1,5 @@
-//! What only the storage on disk promises: it is there again afterwards, one
-//! sync serves many commits, and a commit that fails takes no other with it.
+//! Promises of the storage on disk only: data survives a restart, one sync serves many
+//! commits, and a failed commit does not affect others.
 
 use std::{
     sync::mpsc,
@@ -15,7 +15,7 @@ use super::{commit, open, put, rows};
 use crate::sqlite::{SqliteKv, SqliteOptions};
 
 #[test]
-fn what_was_committed_is_there_when_opened_again() {
+fn commits_survive_a_restart() {
     let folder = tempdir().unwrap();
     for round in 1..4 {
         let kv = open(folder.path());
@@ -26,13 +26,13 @@ fn what_was_committed_is_there_when_opened_again() {
 }
 
 #[test]
-fn what_was_committed_is_there_after_a_crash() {
+fn commits_survive_a_crash() {
     let (folder, copy) = (tempdir().unwrap(), tempdir().unwrap());
     let kv = open(folder.path());
     for n in 0..100 {
         commit(&kv, &format!("{n}"), vec![put("x", "1")]).unwrap();
     }
-    // What a crash would leave: the files as they are, the log not copied.
+    // The files as a crash leaves them: the log is not copied.
     for file in ["shared-context.db", "shared-context.db-wal", "shared-context.mark"] {
         std::fs::copy(folder.path().join(file), copy.path().join(file)).unwrap();
     }
@@ -40,7 +40,7 @@ fn what_was_committed_is_there_after_a_crash() {
 }
 
 #[test]
-fn a_closed_storage_refuses_and_gives_its_folder_free() {
+fn a_closed_storage_rejects_calls_and_unlocks() {
     let folder = tempdir().unwrap();
     let kv = open(folder.path());
     commit(&kv, "a", vec![put("x", "1")]).unwrap();
@@ -55,7 +55,7 @@ fn a_closed_storage_refuses_and_gives_its_folder_free() {
 }
 
 #[test]
-fn commits_of_many_threads_are_all_there() {
+fn commits_of_many_threads_are_all_stored() {
     let folder = tempdir().unwrap();
     let kv = open(folder.path());
     thread::scope(|scope| {
@@ -76,7 +76,7 @@ fn commits_of_many_threads_are_all_there() {
 }
 
 #[test]
-fn names_are_of_buckets_with_rows_in_order() {
+fn names_lists_buckets_with_rows_in_order() {
     let folder = tempdir().unwrap();
     let kv = open(folder.path());
     for bucket in ["c", "a", "d", "b"] {
@@ -90,7 +90,7 @@ fn names_are_of_buckets_with_rows_in_order() {
 }
 
 #[test]
-fn a_full_disk_fails_the_commit_and_nothing_else() {
+fn a_full_disk_fails_only_the_commit() {
     let folder = tempdir().unwrap();
     let options = SqliteOptions { bytes_max: Some(64 << 10), ..SqliteOptions::default() };
     let kv = SqliteKv::open(folder.path(), &options).unwrap();
@@ -103,21 +103,21 @@ fn a_full_disk_fails_the_commit_and_nothing_else() {
     assert_eq!(commit(&kv, "a", vec![Change::DeletePrefix(String::new())]), Ok(Revision(4)));
 }
 
-/// The mark would be ahead of a database that lacks what was never acknowledged, and
-/// the next start refused.
+/// Otherwise the mark would be ahead of a database that lacks a commit that was never
+/// acknowledged, and the next start would fail.
 #[test]
-fn a_commit_that_failed_is_not_missed_at_the_next_start() {
+fn a_failed_commit_does_not_prevent_the_next_start() {
     let folder = tempdir().unwrap();
     let kv = open(folder.path());
     commit(&kv, "a", vec![put("x", "1")]).unwrap();
-    drop(sabotaged(folder.path(), "committed"));
+    drop(with_trap(folder.path(), "committed"));
     assert!(matches!(commit(&kv, "bad", vec![put("x", "1")]), Err(CommitError::Failed(_))));
     drop(kv);
     assert_eq!(open(folder.path()).names(None, 9).unwrap(), ["a"]);
 }
 
-/// Queues many commits at once while a foreign program holds the database, so
-/// that they meet in one transaction, and returns what became of each.
+/// Queues several commits while another program locks the database, so that they share one
+/// transaction. Returns their outcomes.
 fn in_one_transaction(
     kv: &SqliteKv,
     database: &Connection,
@@ -139,9 +139,9 @@ fn in_one_transaction(
     outcomes.into_iter().map(|it| it.recv().unwrap()).collect()
 }
 
-/// Returns the database, with a trap for a row: what fails for the bucket `bad`, fails
-/// when it is applied, or only when all of the transaction is committed.
-fn sabotaged(folder: &std::path::Path, when: &str) -> Connection {
+/// Adds a trigger that fails commits to the bucket `bad`: when the row is applied, or only
+/// when the whole transaction is committed.
+fn with_trap(folder: &std::path::Path, when: &str) -> Connection {
     let database = Connection::open(folder.join("shared-context.db")).unwrap();
     database
         .execute_batch(
@@ -165,10 +165,10 @@ fn sabotaged(folder: &std::path::Path, when: &str) -> Connection {
 }
 
 #[test]
-fn of_the_commits_in_one_transaction_only_the_bad_one_fails() {
+fn only_the_bad_commit_of_a_transaction_fails() {
     let folder = tempdir().unwrap();
     let kv = open(folder.path());
-    let database = sabotaged(folder.path(), "applied");
+    let database = with_trap(folder.path(), "applied");
     let outcomes = in_one_transaction(&kv, &database, &["a", "b", "bad", "c", "a"]);
     let [
         Ok(Revision(1)),
@@ -186,10 +186,10 @@ fn of_the_commits_in_one_transaction_only_the_bad_one_fails() {
 }
 
 #[test]
-fn a_transaction_that_cannot_be_committed_fails_whole_and_the_next_one_works() {
+fn a_failed_transaction_does_not_affect_the_next() {
     let folder = tempdir().unwrap();
     let kv = open(folder.path());
-    let database = sabotaged(folder.path(), "committed");
+    let database = with_trap(folder.path(), "committed");
     let outcomes = in_one_transaction(&kv, &database, &["first", "a", "bad", "b"]);
     let failed = outcomes.iter().filter(|it| matches!(it, Err(CommitError::Failed(_)))).count();
     assert!(failed >= 3, "{outcomes:?}");
@@ -200,7 +200,7 @@ fn a_transaction_that_cannot_be_committed_fails_whole_and_the_next_one_works() {
 }
 
 #[test]
-fn the_log_stays_bounded_while_readers_come_and_go() {
+fn the_log_stays_bounded_with_readers() {
     let folder = tempdir().unwrap();
     let kv = open(folder.path());
     let end = Instant::now() + Duration::from_secs(20);
@@ -222,13 +222,13 @@ fn the_log_stays_bounded_while_readers_come_and_go() {
 }
 
 #[test]
-fn a_reader_that_never_leaves_does_not_stop_the_writer() {
+fn a_permanent_reader_does_not_stop_the_writer() {
     let folder = tempdir().unwrap();
     let kv = open(folder.path());
     commit(&kv, "a", vec![put("x", "1")]).unwrap();
     let reader = kv.open("a").unwrap();
     let log = || std::fs::metadata(folder.path().join("shared-context.db-wal")).unwrap().len();
-    // Pages that stay the same are not written: each value is another.
+    // Unchanged pages are not written, so each value differs.
     let mut write =
         (0..=u8::MAX).cycle().map(|n| commit(&kv, "b", vec![put("x", vec![n; 1 << 20])]));
     // The log grows past the length at which writing waits for readers, twice.

@@ -1,4 +1,4 @@
-//! Damage while the storage is open, what an operator can accept, and databases of
+//! Damage while the storage is open, losses that an operator can accept, and databases of
 //! older formats.
 
 use std::{fs, path::Path};
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::sqlite::{Contents, SqliteKv, SqliteOptions};
 
-/// Returns a folder with two buckets of two rows, closed.
+/// Creates a folder with two buckets of two rows, and closes it.
 fn two_buckets() -> TempDir {
     let folder = tempdir().unwrap();
     let kv = open(folder.path());
@@ -25,7 +25,7 @@ fn two_buckets() -> TempDir {
     folder
 }
 
-/// Alters the one place of the database file where `text` stands.
+/// Alters the only occurrence of `text` in the database file.
 fn alter(folder: &Path, text: &str) {
     let path = folder.join(DATABASE);
     let mut bytes = fs::read(&path).unwrap();
@@ -40,17 +40,17 @@ fn accepting() -> SqliteOptions {
     SqliteOptions { accepts_loss: true, ..SqliteOptions::default() }
 }
 
-fn refusal(folder: &Path) -> String {
+fn rejection(folder: &Path) -> String {
     let before = Image::of(folder);
-    let refusal = SqliteKv::open(folder, &SqliteOptions::default()).unwrap_err().to_string();
-    assert!(Image::of(folder) == before, "refused, but changed: {refusal}");
-    refusal
+    let rejection = SqliteKv::open(folder, &SqliteOptions::default()).unwrap_err().to_string();
+    assert!(Image::of(folder) == before, "rejected, but changed: {rejection}");
+    rejection
 }
 
-/// A bit that rots while the server runs fails the requests that need it, and no
-/// others. `SQLite` alone returns the altered value as if it had been written.
+/// A bit that changes while the server runs fails only the requests that need it. `SQLite`
+/// alone returns the altered value as if it had been written.
 #[test]
-fn a_row_that_is_altered_fails_its_reads_and_no_others() {
+fn an_altered_row_fails_only_its_reads() {
     let folder = two_buckets();
     let kv = open(folder.path());
     alter(folder.path(), "session/a keeps x secret");
@@ -64,7 +64,7 @@ fn a_row_that_is_altered_fails_its_reads_and_no_others() {
     assert_eq!(kv.open("session/a").unwrap().get("k/y").unwrap().unwrap().len(), 24);
     drop(bucket);
     assert_eq!(rows(&kv, "session/b").len(), 2);
-    // What is written anew is sound.
+    // A value that is written anew is valid.
     commit(&kv, "session/a", vec![put("k/x", "new")]).unwrap();
     assert_eq!(kv.open("session/a").unwrap().get("k/x").unwrap().unwrap(), b"new");
     drop(kv);
@@ -72,7 +72,7 @@ fn a_row_that_is_altered_fails_its_reads_and_no_others() {
 }
 
 #[test]
-fn a_line_that_is_altered_fails_its_bucket_and_no_other() {
+fn an_altered_bucket_record_fails_only_its_bucket() {
     let folder = two_buckets();
     let kv = open(folder.path());
     let database = Connection::open(folder.path().join(DATABASE)).unwrap();
@@ -85,11 +85,11 @@ fn a_line_that_is_altered_fails_its_bucket_and_no_other() {
     assert_eq!(commit(&kv, "session/b", vec![put("k/x", "new")]), Ok(Revision(2)));
 }
 
-/// Whatever is changed behind the storage's back, in whichever table: the next start
-/// tells of it, by the session's name where there is one.
+/// Any change behind the storage's back, in any table, is reported at the next start, with
+/// the session's name if there is one.
 #[test]
-fn what_was_altered_is_told_at_the_start() {
-    for (change, told) in [
+fn alterations_are_reported_at_the_start() {
+    for (change, part) in [
         ("UPDATE row SET value = X'00' WHERE bucket = 1 AND name = 'k/x'", "session/a"),
         ("UPDATE row SET name = 'k/z' WHERE bucket = 2 AND name = 'k/x'", "session/b"),
         ("UPDATE row SET bucket = 2, name = 'k/w' WHERE bucket = 1 AND name = 'k/x'", "session/a"),
@@ -116,37 +116,37 @@ fn what_was_altered_is_told_at_the_start() {
         let database = Connection::open(folder.path().join(DATABASE)).unwrap();
         database.execute_batch(change).unwrap();
         drop(database);
-        let said = refusal(folder.path());
-        assert!(said.contains(told) && said.contains("damaged"), "{change}: {said}");
-        assert!(!said.contains("secret"), "{said}");
+        let message = rejection(folder.path());
+        assert!(message.contains(part) && message.contains("damaged"), "{change}: {message}");
+        assert!(!message.contains("secret"), "{message}");
         let examined = SqliteKv::examine(folder.path()).unwrap_err().to_string();
-        assert_eq!(examined, said);
+        assert_eq!(examined, message);
     }
 }
 
 #[test]
-fn an_operator_may_begin_with_the_sessions_that_are_left() {
+fn an_operator_may_start_with_the_intact_sessions() {
     let folder = two_buckets();
     alter(folder.path(), "session/a keeps x secret");
     let damaged = Image::of(folder.path());
-    let said = refusal(folder.path());
-    assert!(said.contains("altered rows: 1; hurt: session/a;"), "{said}");
-    assert!(said.contains("--accept-loss"), "{said}");
+    let message = rejection(folder.path());
+    assert!(message.contains("altered rows: 1; hurt: session/a;"), "{message}");
+    assert!(message.contains("--accept-loss"), "{message}");
     let kv = SqliteKv::open(folder.path(), &accepting()).unwrap();
     assert_eq!(kv.names(None, 9).unwrap(), ["session/b"]);
     assert_eq!(rows(&kv, "session/b").len(), 2);
     // Its revision does not go back.
     assert_eq!(commit(&kv, "session/a", vec![put("k/x", "new")]), Ok(Revision(2)));
     drop(kv);
-    let kept = fs::read(folder.path().join("shared-context.db.damaged-1")).unwrap();
-    assert!(kept == damaged.bytes(DATABASE));
+    let aside = fs::read(folder.path().join("shared-context.db.damaged-1")).unwrap();
+    assert!(aside == damaged.bytes(DATABASE));
     assert_eq!(open(folder.path()).names(None, 9).unwrap(), ["session/a", "session/b"]);
 }
 
-/// Accepted once: what is written from then on is another history, which the lost
-/// one must not be mistaken for.
+/// A loss is accepted once. Later writes are another history, which must not be mistaken
+/// for the lost one.
 #[test]
-fn an_operator_may_begin_without_the_commits_that_are_lost() {
+fn an_operator_may_start_without_lost_commits() {
     let folder = two_buckets();
     let before = Image::of(folder.path());
     let kv = open(folder.path());
@@ -156,41 +156,41 @@ fn an_operator_may_begin_without_the_commits_that_are_lost() {
     drop(kv);
     let lost = Image::of(folder.path());
     before.with(MARK, &lost).write(folder.path());
-    let said = refusal(folder.path());
-    assert!(said.contains("lacks the last 3 of 5 acknowledged commits"), "{said}");
-    assert!(said.contains("--accept-loss"), "{said}");
+    let message = rejection(folder.path());
+    assert!(message.contains("lacks the last 3 of 5 acknowledged commits"), "{message}");
+    assert!(message.contains("--accept-loss"), "{message}");
     let kv = SqliteKv::open(folder.path(), &accepting()).unwrap();
     assert_eq!(kv.open("session/c").unwrap().revision(), Revision(0));
     commit(&kv, "session/d", vec![put("x", "1")]).unwrap();
     drop(kv);
     assert_eq!(open(folder.path()).names(None, 9).unwrap().len(), 3);
     fs::write(folder.path().join(DATABASE), lost.bytes(DATABASE)).unwrap();
-    assert!(refusal(folder.path()).contains("not of the same server"));
+    assert!(rejection(folder.path()).contains("not of the same server"));
 }
 
 #[test]
-fn a_database_without_its_mark_is_taken_when_that_is_accepted() {
+fn a_missing_mark_can_be_accepted() {
     let folder = two_buckets();
     fs::remove_file(folder.path().join(MARK)).unwrap();
-    assert!(refusal(folder.path()).contains("is gone: whether the database"));
+    assert!(rejection(folder.path()).contains("is gone: whether the database"));
     drop(SqliteKv::open(folder.path(), &accepting()).unwrap());
     assert_eq!(open(folder.path()).names(None, 9).unwrap().len(), 2);
 }
 
-/// Both slots of the mark are gone: it is as none.
+/// If both slots are invalid, the mark counts as missing.
 #[test]
-fn a_damaged_mark_is_refused() {
+fn a_damaged_mark_is_rejected() {
     let folder = two_buckets();
     fs::write(folder.path().join(MARK), [0xa5; 8192]).unwrap();
-    assert!(refusal(folder.path()).contains("is damaged: whether the database"));
+    assert!(rejection(folder.path()).contains("is damaged: whether the database"));
     fs::remove_file(folder.path().join(DATABASE)).unwrap();
-    assert!(refusal(folder.path()).contains("its mark is still there"));
+    assert!(rejection(folder.path()).contains("its mark is still there"));
 }
 
-/// Power that goes while the mark is written may leave half a slot: the other one
-/// tells of the commit before.
+/// A power failure while the mark is written may leave one slot torn. The other one holds
+/// the commit before.
 #[test]
-fn a_mark_with_one_torn_slot_still_misses_what_is_lost() {
+fn a_mark_with_one_torn_slot_still_detects_a_loss() {
     let folder = two_buckets();
     let kv = open(folder.path());
     for n in 0..5_u8 {
@@ -201,15 +201,15 @@ fn a_mark_with_one_torn_slot_still_misses_what_is_lost() {
         let copy = scratch();
         killed.changed(MARK, |it| it[slot + 20..slot + 40].fill(0xa5)).write(copy.path());
         fs::remove_file(copy.path().join(LOG)).unwrap();
-        assert!(refusal(copy.path()).contains("lacks the last"), "{slot}");
+        assert!(rejection(copy.path()).contains("lacks the last"), "{slot}");
     }
 }
 
 #[test]
-fn a_database_that_is_gone_is_missed() {
+fn a_missing_database_is_detected() {
     let folder = two_buckets();
     fs::remove_file(folder.path().join(DATABASE)).unwrap();
-    assert!(refusal(folder.path()).contains("held 2 acknowledged commits"));
+    assert!(rejection(folder.path()).contains("held 2 acknowledged commits"));
     let kv = SqliteKv::open(folder.path(), &accepting()).unwrap();
     commit(&kv, "session/c", vec![put("x", "1")]).unwrap();
     drop(kv);
@@ -217,7 +217,7 @@ fn a_database_that_is_gone_is_missed() {
 }
 
 #[test]
-fn looking_changes_nothing_and_tells_what_there_is() {
+fn examining_summarizes_and_changes_nothing() {
     let folder = two_buckets();
     let files = || fs::read_dir(folder.path()).unwrap().count();
     let (before, count) = (Image::of(folder.path()), files());
@@ -226,7 +226,7 @@ fn looking_changes_nothing_and_tells_what_there_is() {
     assert_eq!((examined.format, examined.contents), (2, Some(contents)));
     assert!(Image::of(folder.path()) == before);
     assert_eq!(files(), count);
-    // While a server has it open, too.
+    // It works while a server has the database open, too.
     let kv = open(folder.path());
     commit(&kv, "session/c", vec![put("x", "1")]).unwrap();
     let examined = SqliteKv::examine(folder.path()).unwrap().unwrap();
@@ -235,7 +235,7 @@ fn looking_changes_nothing_and_tells_what_there_is() {
     assert_eq!(SqliteKv::examine(tempdir().unwrap().path()), Ok(None));
 }
 
-/// Returns a folder as format 1 left it: `tests/system/golden`.
+/// Copies a folder written by format 1, from `tests/system/golden`.
 fn golden(end: &str) -> TempDir {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/system/golden/format-1");
     let folder = scratch();
@@ -248,11 +248,11 @@ fn golden(end: &str) -> TempDir {
     folder
 }
 
-/// Bucket, revision, row, value.
-type Plain = (String, i64, Option<String>, Option<Vec<u8>>);
+/// The bucket, revision, row and value of a stored row.
+type PlainRow = (String, i64, Option<String>, Option<Vec<u8>>);
 
-/// Returns all rows, as `SQLite` alone reads them, whatever the format.
-fn plain(folder: &Path) -> Vec<Plain> {
+/// Returns all rows as `SQLite` alone reads them, in any format.
+fn plain_rows(folder: &Path) -> Vec<PlainRow> {
     let database = Connection::open(folder.join(DATABASE)).unwrap();
     let mut rows = database
         .prepare(
@@ -265,27 +265,27 @@ fn plain(folder: &Path) -> Vec<Plain> {
 }
 
 #[test]
-fn a_database_of_format_1_becomes_one_of_format_2_with_all_that_is_in_it() {
+fn a_database_of_format_1_is_upgraded_completely() {
     for (end, sessions) in [("stopped", 3), ("killed", 3)] {
         let folder = golden(end);
         let copy = golden(end);
-        let before = plain(copy.path());
+        let before = plain_rows(copy.path());
         assert!(before.len() > 20, "{}", before.len());
         let examined = SqliteKv::examine(folder.path()).unwrap().unwrap();
         assert_eq!((examined.format, examined.contents), (1, None));
         let kv = open(folder.path());
         assert_eq!(kv.names(None, 9).unwrap().len(), sessions);
         drop(kv);
-        assert_eq!(plain(folder.path()), before);
+        assert_eq!(plain_rows(folder.path()), before);
         let examined = SqliteKv::examine(folder.path()).unwrap().unwrap();
         assert_eq!(examined.format, 2);
         open(folder.path());
     }
 }
 
-/// Broken off at any moment, the upgrade leaves the old database or the new one.
+/// An interrupted upgrade leaves the old database or the new one.
 #[test]
-fn an_upgrade_that_was_broken_off_is_done_again() {
+fn an_interrupted_upgrade_is_repeated() {
     let (folder, done) = (golden("killed"), golden("killed"));
     drop(open(done.path()));
     let new = fs::read(done.path().join(DATABASE)).unwrap();
@@ -298,16 +298,16 @@ fn an_upgrade_that_was_broken_off_is_done_again() {
         }
         assert_eq!(open(again.path()).names(None, 9).unwrap().len(), 3);
     }
-    // It has its name already, the mark is not there yet.
+    // It is renamed already, but the mark is missing.
     fs::remove_file(done.path().join(MARK)).unwrap();
     assert_eq!(open(done.path()).names(None, 9).unwrap().len(), 3);
 }
 
-/// A backup from before the upgrade, copied over what was written since.
+/// A backup from before the upgrade, copied over newer data.
 #[test]
-fn a_database_of_format_1_beside_a_newer_mark_is_refused() {
+fn an_old_format_beside_a_newer_mark_is_rejected() {
     let folder = golden("stopped");
     commit(&open(folder.path()), "session/new", vec![put("x", "1")]).unwrap();
     fs::copy(golden("stopped").path().join(DATABASE), folder.path().join(DATABASE)).unwrap();
-    assert!(refusal(folder.path()).contains("older format than the mark"));
+    assert!(rejection(folder.path()).contains("older format than the mark"));
 }

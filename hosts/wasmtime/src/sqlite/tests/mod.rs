@@ -1,5 +1,5 @@
-//! The storage under test: what every `Kv` promises, what only a durable one
-//! does, and what happens when the disk or the file fails.
+//! Tests of the storage: the contract of every `Kv`, the additional promises of the durable
+//! one, and failures of the disk or the file.
 
 mod contract;
 mod crashes;
@@ -23,7 +23,7 @@ pub(super) fn put(row: &str, value: impl Into<Vec<u8>>) -> Change {
     Change::Put(row.to_owned(), value.into())
 }
 
-/// Commits `changes` to the bucket as it is now.
+/// Commits `changes` at the present revision of the bucket.
 pub(super) fn commit(
     kv: &impl Kv,
     bucket: &str,

@@ -1,7 +1,7 @@
-//! A recorded run of the storage: what it acknowledged, commit by commit, and what
-//! its files were right after each.
+//! A recorded run of the storage: its acknowledged commits, and its files after each.
 //!
-//! The runs are made of a seed; the files are not (a database has a random id).
+//! The runs are determined by a seed; the files are not, because a database has a random
+//! id.
 
 use std::{collections::BTreeMap, env, fs, path::Path, sync::mpsc};
 
@@ -17,22 +17,22 @@ pub(super) const LOG: &str = "shared-context.db-wal";
 pub(super) const MARK: &str = "shared-context.mark";
 pub(super) const FILES: [&str; 3] = [DATABASE, LOG, MARK];
 
-/// Returns how many images each test tries: `SHARED_CONTEXT_IMAGES`, or enough for a look.
+/// Returns how many images each test tries: `SHARED_CONTEXT_IMAGES`, or a small default.
 pub(super) fn images_wanted() -> usize {
     env::var("SHARED_CONTEXT_IMAGES").ok().and_then(|it| it.parse().ok()).unwrap_or(300)
 }
 
-/// Returns a folder that is fast where there is one: an image is opened and thrown away.
+/// Creates a folder in memory if possible: images are short-lived.
 pub(super) fn scratch() -> TempDir {
     tempdir_in("/dev/shm").or_else(|_| tempdir()).unwrap()
 }
 
-/// Numbers that a seed determines (splitmix64).
+/// A seeded random number generator (splitmix64).
 #[derive(Debug, Clone)]
-pub(super) struct Dice(pub(super) u64);
+pub(super) struct Rng(pub(super) u64);
 
-impl Dice {
-    pub(super) fn roll(&mut self) -> u64 {
+impl Rng {
+    pub(super) fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut it = self.0;
         it = (it ^ (it >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -42,11 +42,11 @@ impl Dice {
 
     /// Returns a number below `end`.
     pub(super) fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.roll() % u64::try_from(end.max(1)).unwrap()).unwrap()
+        usize::try_from(self.next_u64() % u64::try_from(end.max(1)).unwrap()).unwrap()
     }
 }
 
-/// The buckets: each one's revision and rows.
+/// The revision and rows of each bucket.
 pub(super) type Contents = BTreeMap<String, (u64, BTreeMap<String, Vec<u8>>)>;
 
 /// The files of a data folder at one moment.
@@ -69,7 +69,7 @@ impl Image {
         self.0.get(file).map_or(&[], Vec::as_slice)
     }
 
-    /// This one, with `file` as it is in `other`.
+    /// Returns a copy with `file` taken from `other`.
     pub(super) fn with(&self, file: &'static str, other: &Self) -> Self {
         let mut image = self.clone();
         match other.0.get(file) {
@@ -79,7 +79,7 @@ impl Image {
         image
     }
 
-    /// This one, with `file` changed.
+    /// Returns a copy with `file` changed.
     pub(super) fn changed(&self, file: &'static str, change: impl FnOnce(&mut Vec<u8>)) -> Self {
         let mut image = self.clone();
         change(image.0.get_mut(file).unwrap());
@@ -87,10 +87,10 @@ impl Image {
     }
 }
 
-/// What a run acknowledged and left behind.
+/// The acknowledged contents and the files of a run.
 #[derive(Debug)]
 pub(super) struct Recording {
-    /// What there was after each commit, by its number.
+    /// The contents after each commit, by its number.
     contents: Vec<Contents>,
     pub(super) moments: Vec<Moment>,
 }
@@ -99,35 +99,35 @@ pub(super) struct Recording {
 #[derive(Debug)]
 pub(super) struct Moment {
     pub(super) image: Image,
-    /// How many commits were acknowledged until then.
+    /// The number of commits acknowledged until then.
     pub(super) commits: usize,
 }
 
-/// What came of opening an image.
+/// The outcome of opening an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It has all of the commit with this number, and nothing else.
+    /// It holds exactly the contents after the commit with this number.
     Whole(usize),
-    Refused(String),
+    Rejected(String),
 }
 
 impl Recording {
-    /// Plays `count` transactions. The log is copied and begun anew on the way, and
-    /// the storage closed and opened.
+    /// Records `count` transactions. On the way, the log is copied and restarted, and the
+    /// storage is closed and opened.
     pub(super) fn play(seed: u64, count: usize) -> Self {
         let folder = scratch();
-        let mut dice = Dice(seed);
+        let mut rng = Rng(seed);
         let mut kv = open(folder.path());
         let mut it = Self { contents: vec![Contents::new()], moments: Vec::new() };
         it.record(folder.path());
         for nth in 1..=count {
-            transact(&kv, &mut it.contents, &mut dice);
+            transact(&kv, &mut it.contents, &mut rng);
             if nth == count / 3 {
                 drop(kv);
                 kv = open(folder.path());
             }
             if nth == count / 2 || nth == count * 5 / 6 {
-                // As a busy writer does: what comes now overwrites the log.
+                // As a busy writer does: later commits overwrite the log.
                 let database = Connection::open(folder.path().join(DATABASE)).unwrap();
                 let busy: i64 = database
                     .query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get(0))
@@ -148,9 +148,9 @@ impl Recording {
         self.moments.last().unwrap()
     }
 
-    /// Opens `image`, of whose commits the first `acknowledged` must be there. It
-    /// has all there was after one of the commits from there on, or is refused in
-    /// good words and left as it is.
+    /// Opens `image`, in which the first `acknowledged` commits must be. Asserts that it
+    /// holds the contents after one of the commits from there on, or that it is rejected
+    /// with a clear error and left unchanged.
     #[track_caller]
     pub(super) fn check(&self, image: &Image, acknowledged: usize, what: &str) -> Outcome {
         let folder = scratch();
@@ -170,19 +170,22 @@ impl Recording {
                 let nth = nth.unwrap_or_else(|| panic!("LOST: {what}; as after {old:?}"));
                 Outcome::Whole(nth)
             }
-            Err(refusal) => {
-                let said = refusal.to_string();
-                assert!(said.contains(&folder.join(DATABASE).display().to_string()), "{said}");
+            Err(error) => {
+                let message = error.to_string();
+                assert!(
+                    message.contains(&folder.join(DATABASE).display().to_string()),
+                    "{message}"
+                );
                 let advises = ["estore", "start the version that wrote it"];
-                assert!(advises.iter().any(|it| said.contains(it)), "{what}: {said}");
-                assert!(Image::of(folder) == before, "{what}: refused, but changed: {said}");
-                Outcome::Refused(said)
+                assert!(advises.iter().any(|it| message.contains(it)), "{what}: {message}");
+                assert!(Image::of(folder) == before, "{what}: rejected, but changed: {message}");
+                Outcome::Rejected(message)
             }
         }
     }
 }
 
-/// Returns all that is in `kv`, and in the buckets that were ever heard of.
+/// Returns the contents of `kv`, including all buckets that the run ever wrote.
 fn contents(kv: &SqliteKv, recording: &Recording) -> Contents {
     let mut names = kv.names(None, usize::MAX).unwrap();
     names.extend(recording.contents.last().unwrap().keys().cloned());
@@ -197,16 +200,16 @@ fn contents(kv: &SqliteKv, recording: &Recording) -> Contents {
     names.into_iter().map(read).filter(|(_, (revision, _))| *revision > 0).collect()
 }
 
-/// One to four commits to different buckets, which may meet in one transaction, and
-/// a commit that conflicts. Pushes what there is after each.
-fn transact(kv: &SqliteKv, contents: &mut Vec<Contents>, dice: &mut Dice) {
-    let first = dice.below(BUCKETS);
+/// Makes one to four commits to different buckets, which may share a transaction, and one
+/// that conflicts. Appends the contents after each.
+fn transact(kv: &SqliteKv, contents: &mut Vec<Contents>, rng: &mut Rng) {
+    let first = rng.below(BUCKETS);
     let mut outcomes = Vec::new();
-    for nth in 0..=dice.below(4) {
+    for nth in 0..=rng.below(4) {
         let name = format!("session/{:02}", (first + nth) % BUCKETS);
         let mut now = contents.last().unwrap().clone();
         let (revision, rows) = now.entry(name.clone()).or_default();
-        let changes = changes(dice);
+        let changes = changes(rng);
         let (done, outcome) = mpsc::channel();
         kv.submit(&name, Revision(*revision), changes.clone(), move |it| done.send(it).unwrap());
         *revision += 1;
@@ -231,24 +234,24 @@ fn transact(kv: &SqliteKv, contents: &mut Vec<Contents>, dice: &mut Dice) {
 
 const BUCKETS: usize = 12;
 
-fn changes(dice: &mut Dice) -> Vec<Change> {
-    let change = |dice: &mut Dice| match dice.below(20) {
+fn changes(rng: &mut Rng) -> Vec<Change> {
+    let change = |rng: &mut Rng| match rng.below(20) {
         0 => Change::DeletePrefix("v/key_1".to_owned()),
-        1 if dice.below(5) == 0 => Change::DeletePrefix(String::new()),
-        1..4 => Change::Delete(format!("k/key_{}", dice.below(9))),
-        4 => put("long", vec![u8::try_from(dice.below(256)).unwrap(); 9000]),
-        5..9 => put("meta", dice.roll().to_le_bytes()),
+        1 if rng.below(5) == 0 => Change::DeletePrefix(String::new()),
+        1..4 => Change::Delete(format!("k/key_{}", rng.below(9))),
+        4 => put("long", vec![u8::try_from(rng.below(256)).unwrap(); 9000]),
+        5..9 => put("meta", rng.next_u64().to_le_bytes()),
         _ => {
-            let name = format!("v/key_{}/{}", dice.below(9), dice.below(4));
-            let text = format!("{:016x} ", dice.roll()).repeat(dice.below(20));
+            let name = format!("v/key_{}/{}", rng.below(9), rng.below(4));
+            let text = format!("{:016x} ", rng.next_u64()).repeat(rng.below(20));
             put(&name, text)
         }
     };
-    (0..=dice.below(5)).map(|_| change(dice)).collect()
+    (0..=rng.below(5)).map(|_| change(rng)).collect()
 }
 
-/// Prints figures although the test captures what is printed.
-pub(super) fn tell(text: &str) {
+/// Prints to standard error directly, which the test harness does not capture.
+pub(super) fn print(text: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -1,4 +1,4 @@
-//! A server with a component that means harm, on two threads, and those who ask it.
+//! A server with a malicious component, on two threads, and its clients.
 
 use std::{
     io::{Read as _, Write as _},
@@ -19,23 +19,23 @@ use tokio::runtime::Runtime;
 
 use crate::guest;
 
-/// The instant until which some guests go round and round.
+/// The instant until which some guests loop.
 const NOW: u64 = 1_771_597_800_000;
 
-pub(crate) struct Place {
+pub(crate) struct TestServer {
     server: Server,
-    clock: Arc<Still>,
+    clock: Arc<FixedClock>,
     /// Dropped before the folder: the server ends with it.
     _runtime: Runtime,
     _folder: TempDir,
-    /// One at a time: what loops in one test would use up the time of another's.
+    /// One server at a time: a looping guest would use up the time of another test.
     _alone: MutexGuard<'static, ()>,
 }
 
 #[derive(Debug)]
-struct Still(AtomicU64);
+struct FixedClock(AtomicU64);
 
-impl Clock for Still {
+impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         Timestamp(self.0.load(Ordering::Relaxed))
     }
@@ -56,12 +56,13 @@ impl Answer {
     }
 }
 
-impl Place {
-    /// With the component of this text, in 16 MiB of memory, and what `set` sets.
+impl TestServer {
+    /// Starts a server with the component of `text`, 16 MiB of memory, and the options that
+    /// `set` changes.
     pub(crate) fn new(text: &str, set: impl FnOnce(&mut ComponentOptions)) -> Self {
         static ALONE: Mutex<()> = Mutex::new(());
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let clock = Arc::new(Still(AtomicU64::new(NOW)));
+        let clock = Arc::new(FixedClock(AtomicU64::new(NOW)));
         let folder = tempdir().unwrap();
         let address = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
         let mut options = ServerOptions::new(folder.path(), address);
@@ -81,12 +82,12 @@ impl Place {
         Self { server, clock, _runtime: runtime, _folder: folder, _alone: alone }
     }
 
-    /// Has the component asked for `what`, in a session that nobody else uses.
+    /// Sends the action `what` in a session that no other request uses.
     pub(crate) fn ask(&self, what: &str) -> Answer {
         self.begin(99, what).join().unwrap()
     }
 
-    /// As [`Place::ask`], in a session of its own for each `nth`, without waiting.
+    /// Starts to send an action as [`TestServer::ask`] does, in the session of `nth`.
     pub(crate) fn begin(&self, nth: usize, what: &str) -> JoinHandle<Answer> {
         let body = format!(r#"{{"action":"{what}"}}"#);
         let request = format!(
@@ -99,7 +100,7 @@ impl Place {
         self.send(request)
     }
 
-    /// Asks for `path`, without a credential.
+    /// Requests `path` without a credential.
     pub(crate) fn get(&self, path: &str) -> Answer {
         let request =
             format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
@@ -120,7 +121,7 @@ impl Place {
         })
     }
 
-    /// Lets those end who go round and round, which they must have done until now.
+    /// Ends the looping guests, and asserts that none has ended before.
     pub(crate) fn end(&self, guests: Vec<JoinHandle<Answer>>) {
         assert!(guests.iter().all(|it| !it.is_finished()), "a guest has ended before");
         self.clock.0.fetch_add(1, Ordering::Relaxed);

@@ -1,22 +1,22 @@
-//! The engine, as one connection asks it: while it waits for a change it is a listener,
-//! and may be asked to end for another one.
+//! The engine for requests of one connection. While a request waits for a change, its
+//! connection is a listener, which may be asked to end in favour of another.
 
 use std::{sync::Arc, time::Duration};
 
 use shared_context_core::{ScopeKind, time::Timestamp};
 use shared_context_wire::Woken;
 
-use super::seats::Seat;
+use super::seats::ConnectionSlot;
 use crate::{Caller, Engine, Failure, Reply};
 
-/// A connection's way to the engine.
+/// An engine that tracks the waits of one connection.
 #[derive(Clone)]
-pub(crate) struct Seated {
+pub(crate) struct ConnectionEngine {
     pub(super) engine: Engine,
-    pub(super) seat: Arc<Seat>,
+    pub(super) slot: Arc<ConnectionSlot>,
 }
 
-impl shared_context_wire::Engine for Seated {
+impl shared_context_wire::Engine for ConnectionEngine {
     async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
         self.engine.invoke(scope, caller, request).await
     }
@@ -26,14 +26,14 @@ impl shared_context_wire::Engine for Seated {
     }
 
     async fn wait_for_change(&self, scope: &str, seen: u64, at_most: Duration) -> Woken {
-        self.seat.listen(scope);
+        self.slot.start_listening(scope);
         let woken = tokio::select! {
             biased;
-            () = self.seat.leaves() => Woken::Stopping,
+            () = self.slot.must_end_stream() => Woken::Stopping,
             woken = self.engine.wait_for_change(scope, seen, at_most) => woken,
         };
         if woken == Woken::Changed {
-            self.seat.hear();
+            self.slot.note_change();
         }
         woken
     }
