@@ -7,12 +7,15 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+use std::ops::Range;
+
 use serde_json::{Value, json};
 use shared_context_codec::{Caller, Failure, invoke};
 use shared_context_core::{
     audit::AuditRecord,
     memory_kv::MemoryKv,
     port::{Clock, Log, NoTokenizer, Ports},
+    rounds::KEPT_BYTES_MAX,
     time::Timestamp,
     weight::CARRIED_BYTES_MAX,
 };
@@ -21,7 +24,9 @@ use shared_context_core::{
 const DOCUMENT_BYTES_MAX: usize = 16 << 20;
 /// What the configuration and the frame of these documents take at most.
 const FRAME: usize = 4_096;
-/// How many writes go into one batch.
+/// What a participant may propose to a round, in deltas.
+const DELTAS: usize = 500;
+/// How many writes or deltas go into one request.
 const BATCH: usize = 100;
 
 struct Now;
@@ -78,11 +83,42 @@ impl Session {
         panic!("there is no end to it")
     }
 
+    /// Opens a round and fills it: four participants propose deltas of `value` until they
+    /// may propose no more.
+    fn fill_round(&self, value: impl Fn(usize) -> Value) {
+        let plan = [json!({"path": "$", "strategy": "union"})];
+        let open = json!({"action": "open_round", "strategies": plan, "bytes_max": 65_536,
+            "clip": "largest-first"});
+        self.ask("orchestrator", &open).unwrap();
+        for participant in 0..4 {
+            let who = format!("subagent:{participant}");
+            let one = |nth: usize| {
+                json!({"operation": "add", "path": "$.rules", "value": value(nth),
+                    "provenance": "seen"})
+            };
+            let mut of = participant * DELTAS..(participant + 1) * DELTAS;
+            loop {
+                let deltas: Vec<Value> = of.by_ref().take(BATCH).map(one).collect();
+                let proposal = json!({"action": "propose_deltas", "deltas": deltas});
+                if deltas.is_empty() || self.ask(&who, &proposal).is_err() {
+                    break;
+                }
+            }
+        }
+    }
+
     #[track_caller]
     fn check_carried(&self, at_least: usize) {
-        let document = self.export();
         let most = usize::try_from(CARRIED_BYTES_MAX).unwrap() + FRAME;
-        assert!((at_least..most).contains(&document.len()), "{} bytes", document.len());
+        self.check_document(at_least..most);
+    }
+
+    /// Checks that the document of this session has so many bytes, can be imported, and is
+    /// exported to the same bytes there.
+    #[track_caller]
+    fn check_document(&self, bytes: Range<usize>) {
+        let document = self.export();
+        assert!(bytes.contains(&document.len()), "{} bytes", document.len());
         assert!(document.len() < DOCUMENT_BYTES_MAX);
         let import = [br#"{"action":"import_session","document":"#, &*document, b"}"].concat();
         let there = Self::default();
@@ -187,4 +223,22 @@ fn a_full_session_is_redacted_and_carried() {
         session.ask("orchestrator", &request).unwrap();
     }
     session.check_carried(4_000_000);
+}
+
+/// A bound on entries alone let rounds take the rest of what an import takes, and more.
+#[test]
+fn a_full_session_with_full_rounds_is_carried() {
+    let session = Session::new();
+    let entry = |nth| json!({"key": long_key(nth), "value": format!("value {nth:06}")});
+    session.fill(|nth| batch(nth, entry));
+    for _ in 0..12 {
+        session.fill_round(|nth| json!(format!("{nth}{}", "\u{1}".repeat(60))));
+        session.ask("orchestrator", &json!({"action": "close_round"})).unwrap();
+    }
+    let first = session.ask("orchestrator", &json!({"action": "read_state", "round": 1}));
+    assert_eq!(first.unwrap_err().code, "ROUND_NOT_FOUND", "no round gave way");
+    session.fill_round(|nth| json!(format!("{nth}{}", "\u{1}".repeat(2_000))));
+    let kept = usize::try_from(KEPT_BYTES_MAX).unwrap();
+    eprintln!("{} bytes", session.export().len());
+    session.check_document(4_000_000 + kept / 2..DOCUMENT_BYTES_MAX);
 }
