@@ -11,6 +11,9 @@ const BUILT: &str = "component/shared-context.wasm";
 
 fn main() -> Result<(), String> {
     println!("cargo::rerun-if-env-changed={VARIABLE}");
+    if env::var_os("CARGO_FEATURE_WASM").is_none() {
+        return Ok(());
+    }
     let component = find()?;
     println!("cargo::rerun-if-changed={}", component.display());
     println!("cargo::rustc-env=SHARED_CONTEXT_COMPONENT_FILE={}", component.display());

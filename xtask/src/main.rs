@@ -61,7 +61,8 @@ fn main() -> ExitCode {
     arg_required_else_help = true,
     after_help = "Examples:
   cargo xtask serve                     build all and start a durable server
-  cargo xtask serve --listen 9000       the same; what follows `serve` goes to the server
+  cargo xtask serve --native            for a first look: without WebAssembly, sooner there
+  cargo xtask serve --listen 9000       what follows `serve` goes to the server
   cargo xtask build spin                the Spin app, without npm
   cargo xtask check                     a minute's worth of the proof, while you work
   cargo xtask test                      the whole proof, as CI runs it
@@ -95,7 +96,14 @@ enum Command {
         what: Artifact,
     },
     /// Build all and start the server; arguments go to `shared-context serve`
-    Serve(Passed),
+    Serve {
+        /// Leave WebAssembly out, for a first look: the same rules and storage, built in a third
+        /// of the time; no request is limited in time and memory
+        #[arg(long)]
+        native: bool,
+        #[command(flatten)]
+        passed: Passed,
+    },
     /// Build the Worker and serve it on this machine, under Cloudflare's workerd
     ServeWorker(serve_worker::Options),
     /// Build the Spin app and serve it on this machine, by Spin where it is installed
@@ -182,7 +190,10 @@ fn run(arguments: Arguments) -> Result<()> {
         Command::Setup => Stage::Setup.run(&workspace, &Selection::default()),
         Command::Build { what } => what.build(&workspace),
         Command::Check => stages::check(&workspace),
-        Command::Serve(passed) => program::run(&workspace, "serve", &passed.arguments),
+        Command::Serve { native: true, passed } => {
+            program::serve_native(&workspace, &passed.arguments)
+        }
+        Command::Serve { passed, .. } => program::run(&workspace, "serve", &passed.arguments),
         Command::ServeWorker(options) => serve_worker::run(&workspace, &options),
         Command::ServeSpin(options) => serve_spin::run(&workspace, &options),
         Command::Demo(passed) => program::run(&workspace, "demo", &passed.arguments),

@@ -7,5 +7,5 @@ wasmtime::component::bindgen!({
     path: "../../wit",
     world: "shared-context",
     imports: { default: trappable },
-    with: { "shared-context:core/kv.bucket": crate::host::OpenBucket },
+    with: { "shared-context:core/kv.bucket": crate::state::OpenBucket },
 });

@@ -13,28 +13,19 @@ use wasmtime::{
     component::{self, ComponentExportIndex, InstancePre, Linker},
 };
 
-pub use self::options::{Cache, ComponentOptions};
-pub(crate) use self::{
-    options::{BUCKETS_MAX, RECORDS_MAX},
-    slots::Slot,
-};
-use self::{
-    options::{COMPONENT, MODULES, TABLE_ELEMENTS_MAX},
-    setup::{config, tick},
-    slots::Slots,
-};
+use self::setup::{config, tick};
 use crate::{
-    Caller, Effect, Failure, Host, Reply, StartError, State,
+    Caller, ComponentOptions, Effect, Failure, Host, Reply, StartError, State,
     bindings::{
         SharedContext, SharedContextIndices, exports::shared_context::core::tool,
         shared_context::core::types,
     },
     failures,
+    options::{COMPONENT, MODULES, TABLE_ELEMENTS_MAX},
+    slots::{Slot, Slots},
 };
 
-mod options;
 mod setup;
-mod slots;
 #[cfg(test)]
 mod tests;
 

@@ -99,9 +99,20 @@
 mod error;
 pub mod folder;
 
+#[cfg(feature = "wasm")]
 pub mod bindings;
+#[cfg(feature = "wasm")]
+mod component;
+#[cfg(not(feature = "wasm"))]
+#[path = "native.rs"]
 mod component;
 mod host;
+#[cfg_attr(not(feature = "wasm"), expect(dead_code, reason = "limits of instances"))]
+mod options;
+#[cfg_attr(not(feature = "wasm"), expect(dead_code, reason = "turns of long computations"))]
+mod slots;
+#[cfg(feature = "wasm")]
+mod state;
 
 mod clock;
 mod failures;
@@ -120,13 +131,18 @@ mod server;
 mod write_lock;
 
 pub use clock::SystemClock;
-pub use component::{Cache, Called, Component, ComponentOptions, Instance};
+#[cfg(feature = "wasm")]
+pub use component::Called;
+pub use component::{Component, Instance};
 pub use engine::Engine;
 pub use error::StartError;
-pub use host::{Host, State};
-pub use log::{AuditLog, AuditRecord, TracingLog};
+pub use host::Host;
+pub use log::{AuditEntry, AuditLog, AuditRecord, TracingLog};
+pub use options::{Cache, ComponentOptions};
 pub use server::{Server, ServerOptions};
 pub use shared_context_codec::{Caller, Credential, Effect, Failure, Reply};
 pub use sqlite::{Contents, Examined, SqliteBucket, SqliteKv, SqliteOptions};
+#[cfg(feature = "wasm")]
+pub use state::State;
 #[cfg(feature = "tokenizer")]
 pub use tokenizer::BpeTokenizer;

@@ -6,7 +6,37 @@
 use shared_context_codec::{AuditForm, Time};
 use shared_context_core::{ScopeKind, time::Timestamp};
 
-pub use crate::bindings::shared_context::core::types::AuditRecord;
+/// One effect of a committed change, without the value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditRecord {
+    /// The revision that the change made.
+    pub revision: u64,
+    /// The name of the action, such as `write`. A later version may have others.
+    pub action: String,
+    /// The participant who made the change.
+    pub participant: String,
+    /// When it was made, in milliseconds since the epoch.
+    pub at_ms: u64,
+    /// The entry it changed, if it changed one.
+    pub entry: Option<AuditEntry>,
+    /// The label of the snapshot it is about.
+    pub label: Option<String>,
+    /// The reason that a redaction was given.
+    pub reason: Option<String>,
+    /// The number of the round it is about.
+    pub round: Option<u64>,
+}
+
+/// The entry of an [`AuditRecord`], after its change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// Its key.
+    pub key: String,
+    /// Its version.
+    pub version: u64,
+    /// The size of its value, in tokens.
+    pub value_tokens: u32,
+}
 
 /// A destination for audit records.
 pub trait AuditLog {
@@ -82,7 +112,6 @@ mod tests {
     use shared_context_codec::audit_line;
 
     use super::*;
-    use crate::bindings::shared_context::core::types::AuditEntry;
 
     /// A buffer for log output.
     #[derive(Clone, Default)]

@@ -38,6 +38,12 @@ const HEAD_SECONDS_MAX: u64 = 3_600;
 /// Which of its own log lines a server prints, when `SHARED_CONTEXT_LOG` does not say.
 const LOG_DEFAULT: &str = "info";
 
+/// What a server without the component says of itself.
+const NATIVE: &str = "
+Built without WebAssembly: the same rules and storage, in the process itself. A request
+has no limits on time and memory here, so this is for a first look.
+";
+
 /// Start a server
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -188,11 +194,12 @@ fn greet(
         let version = env!("CARGO_PKG_VERSION");
         let folder = folder.display();
         let first_call = first_call(&url, &key);
+        let native = if cfg!(feature = "wasm") { "" } else { NATIVE };
         Ok(format!(
             "{GREEN}✓{GREEN:#} {BOLD}shared-context {version} is up{BOLD:#}\n\n  \
              {DIMMED}url{DIMMED:#}        {BOLD}{url}{BOLD:#}\n  \
              {DIMMED}data{DIMMED:#}       {folder}\n  \
-             {DIMMED}admin key{DIMMED:#}  {admin}\n\n\
+             {DIMMED}admin key{DIMMED:#}  {admin}\n{native}\n\
              A first call, to paste into another terminal: create a session, write with the\n\
              credential that comes back.\n\n{first_call}\n\
              {DIMMED}Ctrl-C stops it; nothing acknowledged is lost.{DIMMED:#}\n"

@@ -7,11 +7,11 @@ use wasmtime::{
     CacheConfig, Config, Enabled, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig,
 };
 
-use super::{
-    options::{Cache, ComponentOptions, MODULES, STACK_BYTES_MAX, TABLE_ELEMENTS_MAX},
+use crate::{
+    Cache, ComponentOptions, StartError,
+    options::{MODULES, STACK_BYTES_MAX, TABLE_ELEMENTS_MAX},
     slots::Slots,
 };
-use crate::StartError;
 
 /// The memory that a usual request touches. Clearing it by hand is cheaper than by a system
 /// call.

@@ -15,8 +15,10 @@ use shared_context_core::{
 
 use super::*;
 use crate::{
+    Cache,
     bindings::shared_context::core::log::Host as _,
     log::{AuditLog, AuditRecord},
+    options::RECORDS_MAX,
 };
 
 static COMPONENT: LazyLock<Component> = LazyLock::new(|| Component::new(&uncached()).unwrap());
@@ -267,7 +269,7 @@ fn an_unknown_action_is_logged_and_does_not_fail() {
             self.0.lock().unwrap().push(logged);
         }
     }
-    let record = |action: &str| AuditRecord {
+    let record = |action: &str| types::AuditRecord {
         revision: 2,
         action: action.to_owned(),
         participant: "of_tomorrow:7".to_owned(),

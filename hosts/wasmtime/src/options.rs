@@ -21,18 +21,17 @@
 
 use std::{fmt, path::PathBuf, thread, time::Duration};
 
-use bytes::Bytes;
-
 /// The component's bytes, found by the build script.
-pub(super) const COMPONENT: &[u8] = include_bytes!(env!("SHARED_CONTEXT_COMPONENT_FILE"));
+#[cfg(feature = "wasm")]
+pub(crate) const COMPONENT: &[u8] = include_bytes!(env!("SHARED_CONTEXT_COMPONENT_FILE"));
 
 /// The core modules in the component: the program, and the two modules that `wit-component`
 /// adds for its imports.
-pub(super) const MODULES: u32 = 3;
+pub(crate) const MODULES: u32 = 3;
 /// The maximum number of elements in a table of an instance.
-pub(super) const TABLE_ELEMENTS_MAX: usize = 20_000;
+pub(crate) const TABLE_ELEMENTS_MAX: usize = 20_000;
 /// The stack limit for calls inside the component.
-pub(super) const STACK_BYTES_MAX: usize = 512 << 10;
+pub(crate) const STACK_BYTES_MAX: usize = 512 << 10;
 /// How many times an instance may have its bucket open. It needs one, and for a moment two.
 pub(crate) const BUCKETS_MAX: usize = 8;
 /// The maximum number of audit records of a request: three for each of the most entries
@@ -46,7 +45,8 @@ pub struct ComponentOptions {
     /// The component: [`Component::bytes`](crate::Component::bytes) or another build of it.
     /// It is trusted with the rules of sessions and with nothing else. Within the limits of
     /// these options it can fail its own request and corrupt the session of that request.
-    pub bytes: Bytes,
+    #[cfg(feature = "wasm")]
+    pub bytes: bytes::Bytes,
     /// Where its compiled form is stored between starts.
     pub cache: Cache,
     /// The memory limit of an instance, in bytes.
@@ -78,7 +78,8 @@ impl Default for ComponentOptions {
     fn default() -> Self {
         let threads = thread::available_parallelism().map_or(1, Into::into);
         Self {
-            bytes: Bytes::from_static(COMPONENT),
+            #[cfg(feature = "wasm")]
+            bytes: bytes::Bytes::from_static(COMPONENT),
             cache: Cache::default(),
             memory_bytes_max: 128 << 20,
             time_max: Duration::from_secs(1),

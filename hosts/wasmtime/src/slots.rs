@@ -16,11 +16,11 @@ use std::{
 use tokio::sync::oneshot;
 
 /// The session that a slot is for; `None` if it is not known.
-pub(super) type Holder = Option<Arc<str>>;
+pub(crate) type Holder = Option<Arc<str>>;
 
 /// A fixed number of slots, with a limit for each holder.
 #[derive(Debug, Clone)]
-pub(super) struct Slots(Arc<Shared>);
+pub(crate) struct Slots(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -54,18 +54,18 @@ pub(crate) struct Slot {
 
 impl Slots {
     /// Creates `count` slots, of which a known holder has `share_max` at most.
-    pub(super) fn new(count: usize, share_max: usize) -> Self {
+    pub(crate) fn new(count: usize, share_max: usize) -> Self {
         let state = State { free: count, held: Vec::new(), queues: VecDeque::new() };
         Self(Arc::new(Shared { count, share_max, state: Mutex::new(state) }))
     }
 
     /// Returns true if all slots are free.
-    pub(super) fn are_free(&self) -> bool {
+    pub(crate) fn are_free(&self) -> bool {
         self.0.state().free == self.0.count
     }
 
     /// Waits for a slot without blocking the thread.
-    pub(super) async fn wait(&self, holder: Holder) -> Slot {
+    pub(crate) async fn wait(&self, holder: Holder) -> Slot {
         loop {
             if self.0.state().try_take(&holder, self.0.share_max) {
                 return Slot { shared: Arc::clone(&self.0), holder };
@@ -80,18 +80,18 @@ impl Slots {
     }
 
     /// Waits for a slot and blocks the thread.
-    pub(super) fn take(&self, holder: Holder) -> Slot {
+    pub(crate) fn take(&self, holder: Holder) -> Slot {
         block_on(self.wait(holder))
     }
 }
 
 impl Slot {
-    pub(super) fn holder(&self) -> &Holder {
+    pub(crate) fn holder(&self) -> &Holder {
         &self.holder
     }
 
     /// Returns true if another holder waits for a slot.
-    pub(super) fn is_wanted_by_another(&self) -> bool {
+    pub(crate) fn is_wanted_by_another(&self) -> bool {
         self.shared.state().queues.iter().any(|it| it.holder != self.holder)
     }
 }
