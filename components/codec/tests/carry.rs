@@ -1,9 +1,8 @@
-//! Carrying at the limit: whatever a session is filled with until it takes no more, it
-//! can be exported, imported elsewhere, and exports to the same bytes there.
+//! Portability at the limits: a session that is filled until it rejects writes can be exported and
+//! imported elsewhere, and exports to the same bytes there.
 //!
-//! A session of permitted limits could not be carried: with long access lists and some
-//! snapshots its document had 20 MB, and an import takes 16; with more of them the export
-//! failed.
+//! A session within its limits could not be moved. With long access lists and some snapshots its
+//! document had 20 MB, and an import takes 16. With more of them the export failed.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -17,12 +16,12 @@ use shared_context_core::{
     weight::CARRIED_BYTES_MAX,
 };
 
-/// What an import takes over HTTP: the wire holds it to be the same.
+/// Largest document that an import takes over HTTP. The wire checks that it is the same.
 const DOCUMENT_BYTES_MAX: usize = 16 << 20;
-/// What the configuration and the frame of these documents take at most.
-const FRAME: usize = 4_096;
-/// How many writes go into one batch.
-const BATCH: usize = 100;
+/// Upper bound for the configuration and the frame of these documents, in bytes.
+const FRAME_BYTES_MAX: usize = 4_096;
+/// Writes in one batch.
+const BATCH_WRITES: usize = 100;
 
 struct Now;
 
@@ -40,7 +39,7 @@ impl Log for Now {
 struct Session(MemoryKv);
 
 impl Session {
-    /// Creates a session of the largest limits.
+    /// Creates a session with the largest limits.
     fn new() -> Self {
         let session = Self::default();
         let config = json!({
@@ -66,7 +65,7 @@ impl Session {
         self.raw("admin", br#"{"action":"export_session"}"#).unwrap()
     }
 
-    /// Does `request` after `request` until one is rejected for what the session takes.
+    /// Sends requests until the session rejects one because it is full.
     fn fill(&self, mut request: impl FnMut(usize) -> Value) -> usize {
         for nth in 0..100_000 {
             let Err(failure) = self.ask("orchestrator", &request(nth)) else { continue };
@@ -81,7 +80,7 @@ impl Session {
     #[track_caller]
     fn check_carried(&self, at_least: usize) {
         let document = self.export();
-        let most = usize::try_from(CARRIED_BYTES_MAX).unwrap() + FRAME;
+        let most = usize::try_from(CARRIED_BYTES_MAX).unwrap() + FRAME_BYTES_MAX;
         assert!((at_least..most).contains(&document.len()), "{} bytes", document.len());
         assert!(document.len() < DOCUMENT_BYTES_MAX);
         let import = [br#"{"action":"import_session","document":"#, &*document, b"}"].concat();
@@ -95,9 +94,9 @@ fn write(key: &str, value: &str) -> Value {
     json!({"action": "write", "key": key, "value": value})
 }
 
-/// Returns a batch of entries, as `entry` makes each.
+/// Returns a batch of the entries that `entry` builds.
 fn batch(nth: usize, entry: impl Fn(usize) -> Value) -> Value {
-    let writes: Vec<Value> = (nth * BATCH..(nth + 1) * BATCH).map(entry).collect();
+    let writes: Vec<Value> = (nth * BATCH_WRITES..(nth + 1) * BATCH_WRITES).map(entry).collect();
     json!({"action": "write_batch", "writes": writes})
 }
 
@@ -105,12 +104,12 @@ fn snapshot(nth: usize) -> Value {
     json!({"action": "snapshot", "label": format!("s{nth}")})
 }
 
-/// Returns a key as long as it may be.
+/// Returns a key of the greatest length.
 fn long_key(nth: usize) -> String {
     format!("k{nth:05}_{}", "x".repeat(57))
 }
 
-/// Returns the longest list there is.
+/// Returns the longest access list.
 fn list() -> Vec<String> {
     (10..26).map(|it| format!("subagent:{it}{}:{}", "t".repeat(62), "u".repeat(64))).collect()
 }
@@ -145,7 +144,7 @@ fn values_that_json_writes_six_times_as_long() {
     session.check_carried(7_500_000);
 }
 
-/// What snapshots hold of earlier values; history gives way to it.
+/// Snapshots retain earlier values; history is dropped to make room for them.
 #[test]
 fn snapshots_of_earlier_values_push_history_out() {
     let session = Session::new();
@@ -157,7 +156,7 @@ fn snapshots_of_earlier_values_push_history_out() {
     };
     assert!(session.fill(more) > 50);
     session.check_carried(7_000_000);
-    // What makes room is never rejected.
+    // Requests that free room are never rejected.
     session.ask("orchestrator", &json!({"action": "delete", "key": "a"})).unwrap();
     session.ask("orchestrator", &json!({"action": "delete_snapshot", "label": "s1"})).unwrap();
     session.ask("orchestrator", &write("b", "there is room")).unwrap();
@@ -173,8 +172,8 @@ fn history_gives_way_before_anything_is_rejected() {
     session.check_carried(6_000_000);
 }
 
-/// A redaction makes a short value longer, and is never rejected for it: the reason is
-/// left out of what stands in its place.
+/// Redaction makes a short value longer, and is never rejected for that: the placeholder then omits
+/// the reason.
 #[test]
 fn a_full_session_is_redacted_and_carried() {
     let session = Session::new();

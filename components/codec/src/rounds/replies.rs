@@ -1,5 +1,4 @@
-//! What is told of rounds (spec 11): the round, the state, convergence. What is told
-//! of deltas is in `deltas`.
+//! Replies about rounds (spec 11): the round, the state, convergence. Deltas are in `deltas`.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -208,7 +207,7 @@ pub(crate) struct RedactRoundsReply<'a> {
     revision: u64,
 }
 
-/// Returns the JSON of what was answered of rounds.
+/// Serializes a reply about rounds.
 pub(crate) fn encode(reply: &Reply, revision: u64) -> Vec<u8> {
     match reply {
         Reply::Round(it) => to_vec(&round(it, revision)),

@@ -1,4 +1,4 @@
-//! The configuration of a session, as it is sent.
+//! Configuration of a session in requests.
 
 use shared_context_core::{
     Config, Error, Key, ProjectId,
@@ -16,7 +16,7 @@ use shared_context_core::{
 use crate::{
     checks::access_change,
     form::{self, form},
-    refusal::malformed,
+    rejection::malformed,
 };
 
 /// The configuration of a session. What is absent has its default.
@@ -114,7 +114,7 @@ pub(crate) struct ConventionForm {
 
 form! { ConventionForm: key, group, purpose, shape, recommended_tokens }
 
-/// Reads a configuration document.
+/// Parses a configuration document.
 ///
 /// # Errors
 ///

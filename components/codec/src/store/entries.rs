@@ -1,4 +1,4 @@
-//! The actions of entries (spec 3).
+//! Actions on entries (spec 3).
 
 use shared_context_core::{Delete, Key, Prefix, Write, port::Revision};
 

@@ -1,4 +1,4 @@
-//! What is told of entries: metadata, values, history.
+//! Replies about entries: metadata, values, history.
 
 use serde::Serialize;
 use shared_context_core::{

@@ -1,4 +1,4 @@
-//! Members of requests that have members of their own.
+//! Request members that are objects.
 
 use super::sent::{SentDelete, SentOptions, SentWrite};
 use crate::{form::form, json::Time};

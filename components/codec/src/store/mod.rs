@@ -1,4 +1,4 @@
-//! The entries of a session, and what is kept of them (spec 3, 7).
+//! The entries of a session, their history and snapshots (spec 3, 7).
 
 pub(crate) mod entries;
 pub(crate) mod entry_replies;

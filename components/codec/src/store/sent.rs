@@ -1,5 +1,5 @@
-//! Parts of commands as the JSON tool and the typed interfaces are sent them:
-//! checked in one place, so that both refuse the same.
+//! Builders of commands on entries. The JSON tool and the typed interfaces share these checks, so
+//! that both return the same errors.
 
 use shared_context_core::{
     Batch, Command, Condition, Delete, Error, Key, RequestId, Write, WriteOptions,
@@ -15,26 +15,26 @@ use shared_context_core::{
 use crate::{
     checks::{access_change, all_but_later},
     json::ParseError,
-    refusal::malformed,
+    rejection::malformed,
 };
 
-/// What a write sets besides the value.
+/// Options of a write besides the value, not yet validated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SentOptions {
     /// The entry expires this many seconds after the write.
     pub ttl_seconds: Option<u64>,
     /// The entry expires at this instant.
     pub expires_at: Option<Timestamp>,
-    /// Who may read it, as patterns.
+    /// Participants that may read it, as patterns.
     pub readable_by: Option<Vec<String>>,
-    /// Who may write it, as patterns.
+    /// Participants that may write it, as patterns.
     pub writable_by: Option<Vec<String>>,
-    /// Whether earlier versions of it are kept.
+    /// Whether earlier versions of it are stored.
     pub history: Option<bool>,
 }
 
 impl SentOptions {
-    /// Checks the options.
+    /// Validates the options.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl SentOptions {
     }
 }
 
-/// One write, alone or of a batch.
+/// One write, alone or in a batch, not yet validated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentWrite {
     /// The key.
@@ -65,12 +65,12 @@ pub struct SentWrite {
     pub if_version: Option<u64>,
     /// Only if the entry was last written at this revision.
     pub if_revision: Option<u64>,
-    /// What it sets besides the value.
+    /// Options besides the value.
     pub options: SentOptions,
 }
 
 impl SentWrite {
-    /// Checks the write.
+    /// Validates the write.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl SentWrite {
     }
 }
 
-/// One delete, alone or of a batch.
+/// One delete, alone or in a batch, not yet validated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentDelete {
     /// The key.
@@ -98,7 +98,7 @@ pub struct SentDelete {
 }
 
 impl SentDelete {
-    /// Checks the delete.
+    /// Validates the delete.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl SentDelete {
     }
 }
 
-/// Returns the command to change who may read and write `key`.
+/// Builds the command to change the access lists of `key`.
 ///
 /// # Errors
 ///
@@ -128,7 +128,7 @@ pub fn set_access(
     Ok(Command::SetAccess { key: Key::parse(key)?, change })
 }
 
-/// Returns the command to read all of `keys`.
+/// Builds the command to read all of `keys`.
 ///
 /// # Errors
 ///
@@ -139,11 +139,11 @@ pub fn read_batch(keys: &[String], if_changed_since: Option<Revision>) -> Result
     Ok(Command::ReadBatch { keys, if_changed_since })
 }
 
-/// Returns the command to write and remove several entries.
+/// Builds the command to write and delete several entries.
 ///
 /// # Errors
 ///
-/// `MALFORMED_REQUEST`, of whatever change it is; `INVALID_KEY`.
+/// `MALFORMED_REQUEST`, which takes precedence whichever change has it; `INVALID_KEY`.
 pub fn write_batch(
     writes: Vec<SentWrite>,
     deletes: Vec<SentDelete>,

@@ -1,4 +1,4 @@
-//! What is told of snapshots.
+//! Replies about snapshots.
 
 use serde::Serialize;
 use shared_context_core::{

@@ -24,7 +24,7 @@ impl Guest for Component {
         request_id: Option<String>,
     ) -> Result<RoundAnswer, types::Error> {
         let command = || parts::open_round(query, sent_plan(plan), parse_request_id(request_id)?);
-        perform(&session, caller, command(), about_a_round)
+        perform(&session, caller, command(), round_answer)
     }
 
     fn propose(
@@ -37,7 +37,7 @@ impl Guest for Component {
             let request_id = parse_request_id(request_id)?;
             parts::propose_deltas(deltas.iter().map(sent_delta).collect(), request_id)
         };
-        perform(&session, caller, command(), about_a_round)
+        perform(&session, caller, command(), round_answer)
     }
 
     fn close(
@@ -49,7 +49,7 @@ impl Guest for Component {
     ) -> Result<RoundAnswer, types::Error> {
         let command =
             || parts::close_round(clip.as_deref(), discard, parse_request_id(request_id)?);
-        perform(&session, caller, command(), about_a_round)
+        perform(&session, caller, command(), round_answer)
     }
 
     fn read_state(
@@ -61,7 +61,7 @@ impl Guest for Component {
             &session,
             caller,
             Ok(Command::Rounds(RoundsCommand::ReadState { round })),
-            about_a_round,
+            round_answer,
         )
     }
 
@@ -102,7 +102,7 @@ impl Guest for Component {
     }
 }
 
-fn about_a_round(outcome: Outcome) -> Option<RoundAnswer> {
+fn round_answer(outcome: Outcome) -> Option<RoundAnswer> {
     let types::Answer { json, revision } = answer(&outcome);
     let round = match outcome.reply {
         Reply::Rounds(RoundsReply::Round(it)) => it.number,

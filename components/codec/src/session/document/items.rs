@@ -1,4 +1,4 @@
-//! The items of a document: entries, earlier versions, snapshots.
+//! Items of a document: entries, earlier versions, snapshots.
 
 use serde::Serialize;
 use shared_context_core::{
@@ -14,7 +14,7 @@ use shared_context_core::{
     tokens::Tokens,
 };
 
-use crate::{checks::participants, form::form, json::Time, values::wrong};
+use crate::{checks::participants, form::form, json::Time, values::invalid};
 
 /// One version of an entry.
 #[derive(Debug, Default, Serialize)]
@@ -140,7 +140,7 @@ impl VersionItem {
     pub(super) fn version(&self, entry: Entry) -> Result<Version, Error> {
         let how = EndedHow::ALL.into_iter().find(|it| it.as_str() == self.status);
         let ended = Ended {
-            how: how.ok_or_else(|| wrong("history: a status is none"))?,
+            how: how.ok_or_else(|| invalid("history: a status is none"))?,
             at: self.ended_at.0,
             by: Participant::parse(&self.ended_by)?,
             revision: Revision(self.ended_revision),
