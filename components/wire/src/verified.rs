@@ -1,11 +1,11 @@
-//! Tokens whose signature was verified before, so that it is not computed again for
-//! each of the many requests that show one.
+//! Cache of verified tokens, which saves computing the signature again for each request with the
+//! same token.
 //!
 //! # Invariants
 //!
-//! - What is known here is what a token says; whether it has expired, and whether
-//!   its session still takes it, is asked each time.
-//! - A token is compared whole, and in constant time with the one that was verified.
+//! - The cache holds only the claims of a token. Its expiry, and whether its session still accepts
+//!   it, are checked on each request.
+//! - A token is compared as a whole, in constant time, with the one that was verified.
 
 use std::{
     collections::BTreeMap,
@@ -16,23 +16,23 @@ use std::{
 
 use subtle::ConstantTimeEq;
 
-/// How many tokens are known at most, of less than 4,000 bytes each and mostly of
-/// 300. When there are more, all are verified anew.
+/// Most cached tokens, each of less than 4,000 bytes and mostly of 300. When the cache is full it
+/// is cleared.
 const TOKENS_MAX: usize = 1_024;
 
-/// What verified tokens say.
+/// Claims of verified tokens.
 pub(crate) struct Verified<T> {
     tokens: Mutex<BTreeMap<u64, (String, Arc<T>)>>,
     hasher: RandomState,
 }
 
 impl<T> Verified<T> {
-    /// None yet.
+    /// Creates an empty cache.
     pub(crate) fn new() -> Self {
         Self { tokens: Mutex::default(), hasher: RandomState::new() }
     }
 
-    /// Returns what `token` says, if it was verified.
+    /// Returns the claims of `token` if it was verified.
     pub(crate) fn get(&self, token: &str) -> Option<Arc<T>> {
         let tokens = self.locked();
         let (known, said) = tokens.get(&self.hasher.hash_one(token))?;
@@ -40,7 +40,7 @@ impl<T> Verified<T> {
         is_known.then(|| Arc::clone(said))
     }
 
-    /// Notes that `token` was verified and says `said`.
+    /// Records that `token` was verified and has these claims.
     pub(crate) fn note(&self, token: &str, said: &Arc<T>) {
         let mut tokens = self.locked();
         if tokens.len() >= TOKENS_MAX {
@@ -55,7 +55,7 @@ impl<T> Verified<T> {
 }
 
 impl<T> fmt::Debug for Verified<T> {
-    /// Without the tokens, which are secrets.
+    /// Omits the tokens, which are secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Verified").finish_non_exhaustive()
     }

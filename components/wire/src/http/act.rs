@@ -1,11 +1,9 @@
-//! Routes that do what one action does: its members are carried over from the path, the
-//! query and the body.
-//!
-//! Not here: which routes these are, which the declarations of the actions tell.
+//! Routes that perform one action. Its members are taken from the path, the query and the body. The
+//! declarations of the actions define these routes.
 //!
 //! # Invariant
 //!
-//! A body is passed on unread, and read here only to say better what is wrong with it.
+//! A body is passed on without parsing. It is parsed here only to improve the message of an error.
 
 use bytes::Bytes;
 use http::{Response, StatusCode, header::LOCATION};
@@ -14,7 +12,7 @@ use shared_context_codec::{Failure, Kind, Method, Reply, text_in};
 use super::{body::Members, call::Call, media, precondition, respond, route, table::Act};
 use crate::{Engine, http::ToolRequest};
 
-/// Answers as the action does.
+/// Performs the action and builds its response.
 pub(crate) async fn answer<E: Engine>(
     call: &Call<'_, E>,
     act: Act,
@@ -38,7 +36,7 @@ pub(crate) async fn answer<E: Engine>(
     })
 }
 
-/// Returns the request of the tool that `call` makes.
+/// Builds the tool's request for `call`.
 fn request<E>(call: &Call<'_, E>, act: Act) -> Result<Vec<u8>, Failure> {
     let mut request = ToolRequest::new(act.action.name);
     for member in act.published.members.iter().filter(|it| act.route.has_in_path(it.name)) {
@@ -49,7 +47,7 @@ fn request<E>(call: &Call<'_, E>, act: Act) -> Result<Vec<u8>, Failure> {
     }
     precondition::expect_none(call.headers)?;
     if act.action.takes("request_id") {
-        // Null where there is none: a body that has one would have it twice.
+        // Null if there is none: a second id in the body is then rejected as a duplicate.
         request = request.with("request_id", Some(precondition::request_id(call.headers)?));
     }
     if call.body.is_empty() && act.in_body().all(|it| !it.is_needed) {
@@ -62,7 +60,7 @@ fn request<E>(call: &Call<'_, E>, act: Act) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// Adds what stands in the query.
+/// Adds the members in the query.
 fn from_query<E>(
     call: &Call<'_, E>,
     act: Act,
@@ -80,7 +78,7 @@ fn from_query<E>(
     Ok(request)
 }
 
-/// Returns what is wrong with the body, if it is wrong already as a body of this route.
+/// Returns the error in the body if it is invalid for this route.
 fn looked_into<E>(call: &Call<'_, E>, act: Act) -> Option<Failure> {
     if call.body.is_empty() && act.in_body().all(|it| !it.is_needed) {
         return None;
@@ -90,7 +88,7 @@ fn looked_into<E>(call: &Call<'_, E>, act: Act) -> Option<Failure> {
     Members::parse(call.body, &known, example).err()
 }
 
-/// `failure`, with a body that would be right, where one is needed.
+/// Adds the route's example body to the message of `failure`, if it has one.
 fn with_example(failure: Failure, act: Act) -> Failure {
     match act.route.example {
         Some(example) => {
@@ -100,13 +98,13 @@ fn with_example(failure: Failure, act: Act) -> Failure {
     }
 }
 
-/// Returns the text of `reply` alone, where the caller would rather read that.
+/// Returns the plain text of `reply` if the client prefers it.
 fn text_alone<E>(call: &Call<'_, E>, act: Act, reply: &Reply) -> Option<String> {
     let member = act.route.text.filter(|_| media::wants_text(call.headers))?;
     text_in(&reply.body, member)
 }
 
-/// Returns the path of what was created by `request`.
+/// Returns the path of the resource that `request` created.
 fn location<E>(call: &Call<'_, E>, act: Act, template: &'static str, request: &[u8]) -> String {
     let segments = template.split('/').map(|segment| match route::varies(segment) {
         Some(name) if name == act.action.scope.as_str() => call.session.to_string(),

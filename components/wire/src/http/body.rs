@@ -1,13 +1,10 @@
-//! Request bodies that are JSON: objects that are read member by member, and
-//! documents that are passed on.
-//!
-//! Members are found here and kept as they were sent; whoever asks for one says
-//! what it must be.
+//! JSON request bodies: objects that are parsed member by member, and documents that are passed on.
+//! Members are stored as they were sent; each accessor checks the type of its member.
 //!
 //! # Invariant
 //!
-//! A message names members and positions, and never repeats what a member held:
-//! it may have been a value meant for the store.
+//! An error message names members and positions. It never repeats the value of a member, which may
+//! have been meant for the store.
 
 use std::{borrow::Cow, fmt};
 
@@ -18,15 +15,15 @@ use serde::{
 use serde_json::{error::Category, value::RawValue};
 use shared_context_codec::Failure;
 
-/// The members of a body, in the order sent.
+/// Members of a body, in the order sent.
 pub(crate) struct Members<'b> {
     example: &'static str,
     members: Vec<(Cow<'b, str>, &'b RawValue)>,
 }
 
 impl<'b> Members<'b> {
-    /// Reads `body`, an object that has no members but the `known` ones, each at
-    /// most once. `example` is a body that would be right.
+    /// Parses `body`, an object with only `known` members, each at most once. `example` is a valid
+    /// body for error messages.
     ///
     /// # Errors
     ///
@@ -68,7 +65,7 @@ impl<'b> Members<'b> {
         Ok(Self { example, members })
     }
 
-    /// Returns the member `name` as it was sent; `None` when it is absent or null.
+    /// Returns the member `name` as it was sent; `None` if it is absent or null.
     pub(crate) fn raw(&self, name: &str) -> Option<&'b RawValue> {
         self.members
             .iter()
@@ -92,18 +89,18 @@ impl<'b> Members<'b> {
     ///
     /// # Errors
     ///
-    /// `MALFORMED_REQUEST`: it is absent, null or no string.
+    /// `MALFORMED_REQUEST`: it is absent, null or not a string.
     pub(crate) fn text(&self, name: &str) -> Result<String, Failure> {
         serde_json::from_str(self.raw_required(name)?.get()).map_err(|_| {
             malformed(format!("the member {name} must be a string; for example {}", self.example))
         })
     }
 
-    /// Returns the whole number `name`, when it is given.
+    /// Returns the whole number `name`, if it is given.
     ///
     /// # Errors
     ///
-    /// `MALFORMED_REQUEST`: it is no whole number.
+    /// `MALFORMED_REQUEST`: it is not a whole number.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
         let parsed = self.raw(name).map(|value| serde_json::from_str(value.get())).transpose();
         parsed.map_err(|_| {
@@ -114,26 +111,26 @@ impl<'b> Members<'b> {
         })
     }
 
-    /// Returns the list of strings `name`, when it is given.
+    /// Returns the list of strings `name`, if it is given.
     ///
     /// # Errors
     ///
-    /// `MALFORMED_REQUEST`: it is no list, or holds what is no string.
+    /// `MALFORMED_REQUEST`: it is not a list of strings.
     pub(crate) fn texts(&self, name: &str) -> Result<Option<Vec<String>>, Failure> {
         let parsed = self.raw(name).map(|value| serde_json::from_str(value.get())).transpose();
         parsed.map_err(|_| malformed(format!("the member {name} must be a list of strings")))
     }
 }
 
-/// As the object that was sent.
+/// Serializes the object that was sent.
 impl Serialize for Members<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.members.iter().map(|(name, value)| (name, value)))
     }
 }
 
-/// Returns the body as one value of JSON that is passed on unread; `wanted` says what it
-/// should be.
+/// Returns the body as one JSON value that is passed on without parsing; `expected` describes it in
+/// error messages.
 ///
 /// # Errors
 ///
@@ -176,7 +173,7 @@ impl<'b> Visitor<'b> for Object {
     }
 }
 
-/// A text, such as a member's name, borrowed when it holds no escapes.
+/// A text, such as a member's name; borrowed if it has no escapes.
 #[derive(serde::Deserialize)]
 pub(crate) struct Name<'b>(#[serde(borrow)] pub(crate) Cow<'b, str>);
 

@@ -1,4 +1,4 @@
-//! Which endpoint of a session is answered where.
+//! Dispatch of endpoints to their handlers.
 
 use http::Response;
 use shared_context_codec::Failure;
@@ -10,8 +10,8 @@ use super::{
 };
 use crate::Engine;
 
-/// Has the engine asked for `endpoint`. The request is `under_way` meanwhile, but while
-/// it waits for a change.
+/// Calls the handler of `endpoint`. The request counts as in flight meanwhile, except while it
+/// waits for a change.
 pub(super) async fn endpoint<E: Engine>(
     endpoint: Endpoint,
     call: &Call<'_, E>,

@@ -1,15 +1,15 @@
-//! The text of a stream of events, as browsers and others read it
-//! (`text/event-stream` of the HTML standard): what makes it, and how the change
-//! feed is told. Not here: how MCP is told (`mcp::listen`, `mcp::legacy`).
+//! The text of event streams (`text/event-stream` of the HTML standard): the trait of event
+//! formatters, and the formatter of the change feed. The formatters of MCP are in `mcp::listen` and
+//! `mcp::legacy`.
 //!
-//! An event's id is a revision: a reader who comes back with it as
-//! `Last-Event-ID` is told what came after it. A block of an id alone is no
-//! event; it moves what the reader will come back with.
+//! The id of an event is a revision: a reader that reconnects with it as `Last-Event-ID` gets the
+//! changes after it. A block with only an id is not an event; it updates the reader's
+//! `Last-Event-ID`.
 //!
 //! # Invariant
 //!
-//! What the feed writes ends with a blank line, so that a stream may end
-//! after any of it. Nothing but JSON without line breaks stands behind `data:`.
+//! The text of the feed ends with a blank line, so that a stream may end after any part of it.
+//! `data:` contains only JSON without line breaks.
 
 use std::fmt::Write as _;
 
@@ -17,19 +17,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use shared_context_codec::Failure;
 
-/// How one kind of reader is told of changes: the text of its stream,
-/// `text/event-stream`.
+/// Event formatter: writes changes as the events of one kind of stream (`text/event-stream`).
 pub(crate) trait Teller: Send + Sync {
-    /// Returns the beginning of a stream that tells what comes after the revision `since`.
+    /// Returns the beginning of a stream with the changes after the revision `since`.
     fn opening(&mut self, since: u64) -> String;
 
-    /// Adds to `text` what is told of `changes`, which are in order and all there
-    /// are up to the revision `read`. Returns the revision the reader would come
-    /// back with from now on, where something was told.
+    /// Appends events for `changes` to `text`. They are in order and complete up to the revision
+    /// `read`. Returns the revision at which the reader would resume, if an event was written.
     ///
     /// # Errors
     ///
-    /// A change does not tell what it should.
+    /// A change lacks a required member.
     fn changes(
         &self,
         text: &mut String,
@@ -37,43 +35,43 @@ pub(crate) trait Teller: Send + Sync {
         read: u64,
     ) -> serde_json::Result<Option<u64>>;
 
-    /// Adds to `text` what is told to a reader who is so far behind that changes
-    /// before the revision `now` are no longer known, and goes on from there.
-    /// `false`: there is nothing to tell, the stream ends.
+    /// Appends a notice for a reader that is too far behind: changes before the revision `now` are
+    /// no longer stored, and the stream continues from there. Returns false if the stream must end
+    /// instead.
     fn overtaken(&self, text: &mut String, now: u64) -> bool;
 
-    /// Something to be sent while nothing happens; `id` when the reader has been
-    /// spared changes since it was told something.
+    /// Returns a text to send while nothing happens; `id` is set if changes were filtered out since
+    /// the last event.
     fn heartbeat(&self, id: Option<u64>) -> String;
 
-    /// Returns the end of a stream in good order: the server is stopping, or needs its place.
+    /// Returns the end of a stream that is closed in order: the server is stopping, or needs its
+    /// slot.
     fn farewell(&self, id: Option<u64>) -> String;
 
-    /// Returns the end of a stream that cannot go on.
+    /// Returns the end of a stream that failed.
     fn end(&self, failure: &Failure) -> String;
 
-    /// Notes that the reader has taken all that was told up to the revision
-    /// `since`.
+    /// Records that the reader has received everything up to the revision `since`.
     fn taken(&self, _since: u64) {}
 
-    /// Returns whether the reader still waits for this stream, and not for another one.
+    /// Returns false once the reader has opened another stream instead.
     fn is_wanted(&self, _now_micros: u64) -> bool {
         true
     }
 }
 
-/// What one commit changed, as readers of the feed are told.
+/// Changes of one commit, as sent to readers of the feed.
 #[derive(Debug, Serialize)]
 pub(super) struct Commit<'c> {
     pub(super) revision: u64,
     changes: Vec<&'c RawValue>,
 }
 
-/// Returns the commits that `changes` are of, which are in order.
+/// Groups `changes`, which are in order, by commit.
 ///
 /// # Errors
 ///
-/// A change does not tell its revision.
+/// A change lacks its revision.
 pub(super) fn commits<'c>(changes: &[&'c RawValue]) -> serde_json::Result<Vec<Commit<'c>>> {
     let mut commits: Vec<Commit<'c>> = Vec::new();
     for change in changes {
@@ -86,13 +84,13 @@ pub(super) fn commits<'c>(changes: &[&'c RawValue]) -> serde_json::Result<Vec<Co
     Ok(commits)
 }
 
-/// Tells every change, one event for each commit.
+/// Formatter of the change feed: one event for each commit.
 pub(super) struct Feed;
 
-/// How long a reader waits, in milliseconds, before it connects again.
+/// Delay before a reader reconnects, in milliseconds.
 const RETRY_MS: u32 = 1_000;
 
-/// The part of a change that is looked at here.
+/// Revision of a change; its other members are passed on.
 #[derive(Deserialize)]
 struct At {
     revision: u64,
@@ -119,7 +117,7 @@ impl Teller for Feed {
         Ok(last)
     }
 
-    /// Returns what the reader keeps of the session has a gap: it begins anew.
+    /// Returns false: the reader's copy of the session has a gap, and it must start over.
     fn overtaken(&self, _text: &mut String, _now: u64) -> bool {
         false
     }
@@ -128,7 +126,7 @@ impl Teller for Feed {
         comment(id, "heartbeat")
     }
 
-    /// The reader may take the stream up elsewhere, or later.
+    /// Asks the reader to reconnect, elsewhere or later.
     fn farewell(&self, id: Option<u64>) -> String {
         comment(id, "the server ends this stream; connect again")
     }

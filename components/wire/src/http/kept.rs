@@ -1,13 +1,12 @@
-//! What an interface remembers from one request to the next: how many requests came
-//! from whom, what became of them, and who shook hands in an older protocol of MCP.
+//! In-process state of an interface between requests: rate limits, metrics, and handshakes of older
+//! versions of MCP.
 //!
-//! Where each request has an interface of its own
-//! ([`Options::is_kept`](super::Options::is_kept)) there is none of it, and what
-//! would need it is not offered.
+//! If each request has an interface of its own ([`Options::is_kept`](super::Options::is_kept)),
+//! there is no such state, and features that need it are not offered.
 //!
 //! # Invariant
 //!
-//! Nothing a session holds depends on it: whoever forgets it all loses no change.
+//! No content of a session depends on it: losing it loses no change.
 
 use http::{
     HeaderMap,
@@ -26,11 +25,11 @@ use crate::{credential::Identity, mcp::legacy::Handshakes};
 static RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
 static RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
-/// The memory of one [`Http`](super::Http).
+/// In-process state of one [`Http`](super::Http).
 #[derive(Debug)]
 pub(super) struct Kept {
     limiter: Option<Limiter>,
-    /// The requests of each session that are under way, and how many it may have.
+    /// Requests in flight of each session, and their limit.
     under_way: Shares,
     under_way_max: Option<u32>,
     pub(super) metrics: Metrics,
@@ -38,7 +37,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Creates nothing yet; everyone is kept to `rate_limit`, on a host of `connections_max`.
+    /// Creates an empty state with `rate_limit`, for a host with `connections_max`.
     pub(super) fn new(rate_limit: Option<RateLimit>, connections_max: Option<u32>) -> Self {
         let share = connections_max.map_or(u32::MAX, |it| (it / 4).max(1));
         Self {
@@ -50,12 +49,12 @@ impl Kept {
         }
     }
 
-    /// Takes one request of `identity` off its allowance, and tells in `headers` what
-    /// is left.
+    /// Takes one request of `identity` off its allowance, and writes the remaining allowance to
+    /// `headers`.
     ///
     /// # Errors
     ///
-    /// `RATE_LIMITED`: nothing is.
+    /// `RATE_LIMITED`: the allowance is used up.
     pub(super) fn take(
         &self,
         identity: &Identity,
@@ -75,12 +74,12 @@ impl Kept {
         taken
     }
 
-    /// Begins a request of `identity`, which is under way until what is returned is
-    /// dropped. The operator's are not counted.
+    /// Counts a request of `identity` as in flight until the permit is dropped. The operator's
+    /// requests are not counted.
     ///
     /// # Errors
     ///
-    /// `RATE_LIMITED`: its session has as many under way as it may.
+    /// `RATE_LIMITED`: its session has too many requests in flight.
     pub(super) fn begin(&self, identity: &Identity) -> Result<Option<Share>, Failure> {
         let Some(scope) = identity.scope() else { return Ok(None) };
         let begun = self.under_way.take(scope.bucket_name(), self.under_way_max);
@@ -98,7 +97,8 @@ impl Kept {
     }
 }
 
-/// Returns why `endpoint`, which [needs memory](Endpoint::needs_memory), is not there without.
+/// Builds the error for `endpoint`, which [needs memory](Endpoint::needs_memory), on a server
+/// without in-process state.
 pub(super) fn missing(endpoint: Endpoint) -> Failure {
     match endpoint {
         Endpoint::Metrics => Failure::new(
@@ -138,8 +138,7 @@ mod tests {
         (0..100).filter_map(|nth| kept.begin(&agent(session, nth)).ok().flatten()).collect()
     }
 
-    /// Requests that wait for their turn take a connection each. One session could have
-    /// as many of them as there are connections.
+    /// A waiting request takes a connection. One session could take all connections.
     #[test]
     fn a_session_has_some_requests_under_way() {
         let [streams, per_session] = [4, 3].map(|it| NonZeroU32::new(it).unwrap());
@@ -153,7 +152,7 @@ mod tests {
         assert!(kept.begin(&Identity::Admin).unwrap().is_none());
         drop(own);
         assert!(kept.begin(&agent("s", 0)).is_ok());
-        // Of few connections it has a quarter.
+        // The limit is a quarter of the connections if these are few.
         assert_eq!(begun(&Kept::new(Some(limit), Some(20)), "s").len(), 5);
         assert_eq!(begun(&Kept::new(None, Some(20)), "s").len(), 100);
     }

@@ -1,8 +1,8 @@
-//! The lists of sessions and of projects: a page of those that are asked for, by id.
+//! Lists of sessions and of projects, in pages by id.
 //!
-//! Nothing is kept of what they are like: each is asked. So a page looks at a
-//! bounded number of them; it may come back short, and tells where to go on. On
-//! some hosts a session is far away, so several are asked at once.
+//! There is no index of their properties; each session is asked. A page therefore examines a
+//! bounded number of them; it may be short, and reports where to continue. On some hosts a session
+//! is remote, so several are asked concurrently.
 
 use bytes::Bytes;
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
@@ -19,14 +19,14 @@ use super::{
 };
 use crate::Engine;
 
-/// The number of sessions listed when the request does not say.
+/// Sessions per page when the request does not set a limit.
 const LISTED: u64 = 100;
-/// The most sessions that are listed, and that are looked at.
+/// Most sessions that a page lists, and examines.
 const LISTED_MAX: u64 = 1_000;
-/// The most sessions that are asked at once.
+/// Most sessions that are asked concurrently.
 const ASKED_AT_ONCE: usize = 16;
 
-/// Which sessions are asked for.
+/// Filter of the sessions to list.
 struct Wanted<'q> {
     prefix: &'q str,
     status: Option<&'q str>,
@@ -41,7 +41,7 @@ pub(crate) async fn list<E: Engine>(
 ) -> Result<Response<Bytes>, Failure> {
     let limit = count(call.query.number("limit")?.unwrap_or(LISTED))?;
     let wanted = Wanted::read(&call.query)?;
-    // Where each session is listed, no more are looked at.
+    // Without a filter every session is listed, so no more are examined.
     let looked_at_max = if wanted.is_any() { limit } else { count(LISTED_MAX)? };
     let after = wanted.begins_after(call.query.text("after"));
     let after = after.as_deref();
@@ -56,7 +56,7 @@ pub(crate) async fn list<E: Engine>(
     let mut left = ids.iter().take(looked_at_max);
     let mut asked = FuturesOrdered::new();
     loop {
-        // No more than are missing: who is asked is looked at.
+        // No more than are missing on the page: every session asked counts as examined.
         while asked.len() < ASKED_AT_ONCE.min(limit.saturating_sub(listed))
             && let Some(id) = left.next()
         {
@@ -76,14 +76,14 @@ pub(crate) async fn list<E: Engine>(
                 listed += 1;
             }
             Ok(_) => {}
-            // Deleted since it was listed.
+            // Deleted since the ids were read.
             Err(failure) if failure.code == missing => {}
             Err(failure) => return Err(failure),
         }
     }
     body.extend_from_slice(b"],\"next_after\":");
     let next_after = last.filter(|it| ids.last() != Some(*it));
-    // An id always has a JSON form.
+    // An id always serializes.
     body.extend_from_slice(&serde_json::to_vec(&next_after).unwrap_or_default());
     body.push(b'}');
     Ok(respond::json(StatusCode::OK, body))
@@ -95,9 +95,8 @@ fn count(limit: u64) -> Result<usize, Failure> {
     })
 }
 
-/// Returns where to begin, in the order of ids, so that no session with `prefix` is missed:
-/// what begins with `b` comes after what begins with `a~`, and no id holds a
-/// character as high as `~`. `None`: at the first of all.
+/// Returns the position before the first id with `prefix`; `None` is the start of the list. Ids
+/// that begin with `b` sort after `a~`, because no id contains a character as high as `~`.
 pub(crate) fn right_before(prefix: &str) -> Option<String> {
     let mut before = prefix.to_owned();
     let below = char::from_u32(u32::from(before.pop()?).checked_sub(1)?)?;
@@ -120,18 +119,18 @@ impl<'q> Wanted<'q> {
         })
     }
 
-    /// Returns whether every session of the prefix is asked for.
+    /// Returns true if every session with the prefix matches.
     fn is_any(&self) -> bool {
         let Self { status, changed_after, changed_before, .. } = self;
         status.is_none() && changed_after.is_none() && changed_before.is_none()
     }
 
-    /// Returns where to begin, in the order of ids: no id before has the prefix.
+    /// Returns the position from which to list: no earlier id has the prefix.
     fn begins_after(&self, after: Option<&str>) -> Option<String> {
         right_before(self.prefix).max(after.map(str::to_owned))
     }
 
-    /// Returns whether `session`, the tool's answer, is asked for.
+    /// Returns true if `session`, the tool's reply, matches.
     fn fits(&self, session: &Reply) -> Result<bool, Failure> {
         #[derive(Deserialize)]
         struct Shown<'b> {

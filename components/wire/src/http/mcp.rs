@@ -1,8 +1,6 @@
-//! MCP over HTTP: one message per `POST`, one stream per `GET` for clients of an
-//! older protocol (Streamable HTTP of 2026-07-28 and of 2025-11-25).
-//!
-//! Not here: what a message asks for and is answered ([`crate::mcp`]); who may
-//! send from where (`origin`).
+//! MCP over HTTP: one message per `POST`, and one stream per `GET` for clients of older versions
+//! (Streamable HTTP of 2026-07-28 and of 2025-11-25). Messages are handled by [`crate::mcp`];
+//! `origin` checks where they come from.
 
 use std::sync::Arc;
 
@@ -24,14 +22,14 @@ use crate::{
     },
 };
 
-/// The header that names a handshake of an older protocol.
+/// The header with the id of a handshake of an older version.
 static MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// A request to the endpoint whose sender is known.
+/// An authenticated request to `/mcp`.
 pub(super) struct Arrived<'r, E> {
     pub(super) engine: &'r E,
     pub(super) keys: &'r Arc<Keys>,
-    /// What is remembered of other requests, if anything is.
+    /// State from other requests, if the interface has any.
     pub(super) kept: Option<&'r Kept>,
     pub(super) streams: &'r Streams,
     pub(super) identity: &'r Identity,
@@ -40,7 +38,7 @@ pub(super) struct Arrived<'r, E> {
 }
 
 impl<E: Engine> Arrived<'_, E> {
-    /// Answers the request, which came with the method of `endpoint`.
+    /// Handles the request; `endpoint` reflects its method.
     pub(super) async fn answer(&self, endpoint: Endpoint) -> Result<Response<Body>, Failure> {
         match endpoint {
             Endpoint::McpStream => self.stream().await,
@@ -67,10 +65,10 @@ impl<E: Engine> Arrived<'_, E> {
         }
     }
 
-    /// Returns who asks, in which version, after which handshake.
+    /// Returns the context of a message: its caller, version and handshake.
     fn asked(&self, message: &Message<'_>) -> Result<Asked<'_, E>, Fault> {
         let version = mcp::version(self.headers, message)?;
-        // Modern requests belong to none, whatever header a proxy left there.
+        // Modern requests have no handshake, even if a proxy left the header.
         let legacy = if version.is_modern() { None } else { self.handshake()? };
         let version = match &legacy {
             Some(legacy) => Version::Legacy(legacy.version().clone()),
@@ -97,7 +95,7 @@ impl<E: Engine> Arrived<'_, E> {
         asked: &Asked<'_, E>,
         message: &Message<'_>,
     ) -> Result<Response<Body>, Refusal> {
-        // Nothing that a notification could say changes anything here.
+        // No notification has an effect here.
         let Some(id) = message.id else { return Ok(whole(respond::empty(StatusCode::ACCEPTED))) };
         if message.method == "initialize" && !asked.version.is_modern() {
             let (version, told) = mcp::initialize(message, asked.is_kept)?;
@@ -118,8 +116,7 @@ impl<E: Engine> Arrived<'_, E> {
         }
     }
 
-    /// `GET`: what happens to the resources that the handshake's client subscribed
-    /// to.
+    /// `GET`: a stream of updates to the resources that the client of the handshake subscribed to.
     async fn stream(&self) -> Result<Response<Body>, Failure> {
         let legacy = match self.handshake() {
             Ok(Some(legacy)) => legacy,
@@ -149,11 +146,10 @@ impl<E: Engine> Arrived<'_, E> {
         })
     }
 
-    /// Returns the handshake that the request names, if it names one.
+    /// Returns the handshake that the request names, if any.
     ///
-    /// Where nothing is kept no id was ever given: one that comes all the same means
-    /// nothing, as in the protocol without sessions (2026-07-28, Streamable HTTP,
-    /// Backward Compatibility).
+    /// Without in-process state no id was ever issued. The header is then ignored, as in the
+    /// protocol without sessions (2026-07-28, Streamable HTTP, Backward Compatibility).
     fn handshake(&self) -> Result<Option<Arc<Legacy>>, Fault> {
         let Some(kept) = self.kept else { return Ok(None) };
         let id = single(self.headers, &MCP_SESSION_ID)
@@ -173,7 +169,7 @@ fn json(body: Vec<u8>) -> Response<Bytes> {
     respond::json(StatusCode::OK, body)
 }
 
-/// Returns the response that tells of `fault`, to `id` if that could be read.
+/// Returns the response for `fault`, with `id` if it could be parsed.
 fn faulty(id: Option<Id<'_>>, fault: &Fault) -> Response<Bytes> {
     respond::json(fault.status, mcp::error(id, &fault.error))
 }
@@ -187,7 +183,8 @@ fn unknown_handshake() -> Fault {
     }
 }
 
-/// `GET` and `DELETE` are of the older protocols, after their handshake.
+/// Builds the error for `GET` and `DELETE` without a handshake; only older versions use these
+/// methods.
 fn without_handshake() -> Failure {
     Failure::new(
         "METHOD_NOT_ALLOWED",

@@ -12,13 +12,13 @@ use super::{
 };
 use crate::{Engine, memory_tool};
 
-/// What the body is.
+/// Description of the expected body.
 const WANTED: &str =
     r#"the input of a tool_use block, for example {"command":"view","path":"/memories"}"#;
 
-/// Carries out one command; the answer is what the `tool_result` block holds, or
-/// its text alone when only text is accepted. What the agent can mend is told to
-/// it so, with status 200.
+/// Performs one command. The response has the content of the `tool_result` block, or only its text
+/// if the client accepts nothing else. Errors that the agent can correct are returned in it, with
+/// status 200.
 pub(crate) async fn answer<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     media::expect_json(call.headers)?;
     precondition::expect_none(call.headers)?;

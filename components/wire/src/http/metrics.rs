@@ -1,10 +1,9 @@
-//! What operators can measure: how many requests came, how long they took, why
-//! they were refused.
+//! Metrics for operators: the number of requests, their duration, and the reasons of rejections.
 //!
 //! # Invariant
 //!
-//! Labels come from closed lists of ours, never from a request: nobody can make
-//! the metrics grow, and they tell of no session.
+//! Labels come from closed lists of ours, never from a request. Requests cannot make the metrics
+//! grow, and the metrics reveal nothing about sessions.
 
 use std::time::Duration;
 
@@ -15,15 +14,14 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-/// The media type of [`Metrics::render`].
+/// Media type of [`Metrics::render`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Bounds of the histogram, in seconds: from a read out of memory to a disk that
-/// is in trouble.
+/// Bounds of the histogram, in seconds: from a read in memory to a failing disk.
 const SECONDS: [f64; 14] =
     [25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.1, 0.5, 1.0, 5.0];
 
-/// The metrics of one [`Http`](super::Http).
+/// Metrics of one [`Http`](super::Http).
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
@@ -70,8 +68,7 @@ impl Metrics {
         Self { registry, requests, durations, refusals, streams }
     }
 
-    /// Counts one request that was answered, and how long that took when it is
-    /// known.
+    /// Counts one answered request, and its duration if known.
     pub(crate) fn answered(
         &self,
         route: &'static str,
@@ -87,21 +84,20 @@ impl Metrics {
         }
     }
 
-    /// Counts one refusal.
+    /// Counts one rejection.
     pub(crate) fn refused(&self, code: &'static str) {
         self.refusals.get_or_create(&RefusalLabels { code }).inc();
     }
 
-    /// Returns how many live streams are open: for who opens them to tell.
+    /// Returns the gauge of open live streams, for the code that opens them.
     pub(crate) fn streams(&self) -> Gauge {
         self.streams.clone()
     }
 
-    /// Returns all metrics, as Prometheus reads them.
+    /// Renders all metrics in the format of Prometheus.
     pub(crate) fn render(&self) -> String {
         let mut text = String::new();
-        // Writing to a string does not fail; a part of the metrics is better
-        // than none.
+        // Writing to a string does not fail, and incomplete metrics are better than none.
         let _ = encode(&mut text, &self.registry);
         text
     }

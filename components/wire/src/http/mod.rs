@@ -1,15 +1,14 @@
-//! HTTP: a whole request in, a response out, whole or as a live stream.
+//! HTTP: takes a complete request and returns a response, complete or as a live stream.
 //!
-//! [`Http::handle`] finds the route, tells who calls, keeps callers to their
-//! rate, and lets an endpoint ask the engine. Not here: sockets, TLS, timeouts
-//! and reading the body, which are the host's; it stops reading a body at
-//! [`Http::body_bytes_max`] and answers with [`Http::too_large`].
+//! [`Http::handle`] finds the route, authenticates the caller, enforces rate limits, and calls the
+//! endpoint. The host owns sockets, TLS, timeouts and reading the body. It stops reading a body at
+//! [`Http::body_bytes_max`] and responds with [`Http::too_large`].
 //!
 //! # Invariant
 //!
-//! Every request gets exactly one response with an `X-Request-Id`, and every
-//! refusal is a problem document that carries the tool's `error` object. So is what is
-//! refused before it is a request: see [`Http::refuse_unread`].
+//! Every request gets exactly one response with an `X-Request-Id`, and every error is a problem
+//! document with the tool's `error` object. That includes rejections of unparsed requests: see
+//! [`Http::refuse_unread`].
 
 mod act;
 mod body;
@@ -89,27 +88,27 @@ pub use socket::{Ending, Socket};
 pub use table::{BODY_BYTES_MAX, DOCUMENT_BYTES_MAX};
 pub use watch::Watch;
 
-/// Where RFC 9728's document of `/mcp` is found.
+/// Path of RFC 9728's metadata document of `/mcp`.
 const METADATA_PATH: &str = "/.well-known/oauth-protected-resource/mcp";
 
 /// The body of a response.
 #[derive(Debug)]
 pub enum Body {
-    /// All of it.
+    /// The complete body.
     Whole(Bytes),
-    /// What comes, piece by piece, while the client stays: see [`Watch::next`].
+    /// A live stream, sent piece by piece while the client stays: see [`Watch::next`].
     Live(Box<Watch>),
-    /// The same as messages of a WebSocket, which the connection becomes: see
-    /// [`Socket`]. Only for hosts that [have sockets](Options::has_sockets).
+    /// The same as messages of a WebSocket, to which the connection is upgraded: see [`Socket`].
+    /// Only for hosts that [have sockets](Options::has_sockets).
     Socket(Box<Socket>),
 }
 
-/// The HTTP interface. One serves all requests of a server, from any number of
-/// threads; or one request, where it is not [kept](Options::is_kept).
+/// The HTTP interface. One instance serves all requests of a server, from any number of threads, or
+/// a single request if it is not [kept](Options::is_kept).
 #[derive(Debug)]
 pub struct Http {
     keys: Arc<Keys>,
-    /// What is remembered from one request to the next; `None`: nothing is.
+    /// In-process state between requests; `None` if there is none.
     kept: Option<Kept>,
     streams: Streams,
     request_ids: RequestIds,
@@ -148,20 +147,18 @@ impl Http {
         }
     }
 
-    /// Answers one request by asking `engine`. Never fails: what goes wrong is
-    /// in the response.
+    /// Handles one request with `engine`. It never fails: errors are in the response.
     ///
-    /// The future may be dropped at any time; a change it had asked for may then
-    /// still happen.
+    /// The future may be dropped at any time; a change that was already requested may still happen.
     pub async fn handle<E: Engine>(&self, engine: &E, request: Request<Bytes>) -> Response<Body> {
         let (head, body) = request.into_parts();
         let fits = body.len() <= BODY_BYTES_MAX || body.len() <= self.body_bytes_max(&head);
         self.respond(engine, &head, fits.then_some(&body)).await
     }
 
-    /// Returns how much of the body of the request that begins with `head` a host reads,
-    /// in bytes. Much is taken of the operator only, so that nobody else can fill
-    /// a host's memory.
+    /// Returns the longest body, in bytes, that a host should read for the request with this
+    /// `head`. Only the operator may send long bodies, so that nobody else can fill a host's
+    /// memory.
     pub fn body_bytes_max(&self, head: &Parts) -> usize {
         let operation = route::find(head.uri.path(), &head.method).and_then(|it| it.operation);
         let takes = operation.map_or(BODY_BYTES_MAX, |it| it.endpoint.body_bytes_max());
@@ -174,8 +171,8 @@ impl Http {
         }
     }
 
-    /// Returns whether the request that begins with `head` is the operator's, or one that asks
-    /// how the server is: what a host that is full answers still.
+    /// Returns true if the request is the operator's or asks for the server's state: a host at its
+    /// limit still serves these.
     pub fn is_for_operator(&self, head: &Parts) -> bool {
         let operation = route::find(head.uri.path(), &head.method).and_then(|it| it.operation);
         operation.is_some_and(|it| it.access == Access::Open)
@@ -183,14 +180,13 @@ impl Http {
                 .is_ok_and(|it| it.is_some_and(|it| self.keys.is_admin(it)))
     }
 
-    /// Refuses a request whose body is longer than [`Http::body_bytes_max`], so
-    /// that a host can stop reading it there; or for what comes before that, such
-    /// as that nobody knows who sent it.
+    /// Rejects a request whose body is longer than [`Http::body_bytes_max`], so that a host can
+    /// stop reading it there. Earlier errors take precedence, such as a missing credential.
     pub async fn too_large<E: Engine>(&self, engine: &E, head: &Parts) -> Response<Body> {
         self.respond(engine, head, None).await
     }
 
-    /// Answers a request; `body` is `None` when it is too long.
+    /// Handles a request; `body` is `None` if it is too long.
     async fn respond<E: Engine>(
         &self,
         engine: &E,
@@ -205,8 +201,8 @@ impl Http {
         self.finish(head, matched.as_ref(), answer, headers, micros)
     }
 
-    /// Finds out what is asked for, by whom, and has it answered. What all
-    /// answers of this request carry goes to `headers`.
+    /// Authenticates the request and calls its endpoint. Headers for every response to it, also for
+    /// errors, go to `headers`.
     async fn answer<E: Engine>(
         &self,
         engine: &E,
@@ -281,7 +277,7 @@ impl Http {
         dispatch::endpoint(operation.endpoint, &call, &self.streams, under_way).await
     }
 
-    /// Tells who sent the request, and keeps each to their rate.
+    /// Authenticates the request, and enforces the rate limits of its caller.
     fn identify<E: Engine>(
         &self,
         engine: &E,
@@ -298,7 +294,7 @@ impl Http {
         Ok(identity)
     }
 
-    /// Answers what is told to anyone.
+    /// Serves a public endpoint.
     fn open(
         &self,
         engine: &impl Engine,
@@ -323,13 +319,13 @@ impl Http {
         })
     }
 
-    /// Returns whether there is something to ask for at `endpoint`.
+    /// Returns true if this interface offers `endpoint`.
     fn offers(&self, endpoint: Endpoint) -> bool {
         self.kept.is_some() || !endpoint.needs_memory()
     }
 
-    /// Tells what can be done at the path of the request, where its method cannot; or that
-    /// the path is for nothing here.
+    /// Builds the response for a method without an operation: the methods that the path has, or an
+    /// error that nothing is there.
     fn not_an_operation(
         &self,
         head: &Parts,
@@ -355,7 +351,7 @@ impl Http {
     }
 }
 
-/// Rejects a credential that is not for a session at `/mcp`, whose tools are about one.
+/// Rejects a project's credential at `/mcp`, whose tools are about a session.
 fn expect_session(identity: &Identity) -> Result<(), Failure> {
     match identity.scope() {
         Some(scope) if scope.kind() != ScopeKind::Session => Err(Failure::new(

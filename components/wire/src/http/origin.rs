@@ -1,14 +1,14 @@
-//! From where `/mcp` may be asked, and a WebSocket opened: a web page elsewhere must
-//! not reach a server on its reader's machine (Streamable HTTP, Security & Endpoint:
-//! DNS rebinding), and no browser keeps a page from reading a socket (RFC 6455 §10.2).
+//! Checks `Host` and `Origin` of requests to `/mcp` and to WebSockets. A web page elsewhere must
+//! not reach a server on its reader's machine (Streamable HTTP, Security & Endpoint: DNS
+//! rebinding), and browsers let any page read a socket (RFC 6455 §10.2).
 //!
-//! A credential is asked for as well, and no browser adds one by itself; this is
-//! the second lock.
+//! These requests also need a credential, which no browser adds by itself; this is the second line
+//! of defense.
 //!
 //! # Invariant
 //!
-//! A name that is neither this machine's nor the server's own, in `Host` or in
-//! `Origin`, is refused before anything else is looked at.
+//! A name in `Host` or `Origin` that is neither this machine's nor the server's own is rejected
+//! before anything else is checked.
 
 use std::net::IpAddr;
 
@@ -22,29 +22,26 @@ use shared_context_codec::Failure;
 
 use super::precondition::single;
 
-/// Under which names a server is asked.
+/// Names and addresses under which a server accepts requests.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
-    /// Its address for the world, without a slash at the end.
+    /// Public address, without a slash at the end.
     public_url: Option<Uri>,
-    /// Whether only this machine reaches it.
+    /// True if only this machine can reach it.
     is_local: bool,
 }
 
 impl Place {
-    /// Creates a server that is called `public_url`, and reached by this machine only if
-    /// `is_local`.
+    /// Creates the address of a server; `is_local` if only this machine can reach it.
     pub(crate) fn new(public_url: Option<Uri>, is_local: bool) -> Self {
         Self { public_url, is_local }
     }
 
-    /// Makes sure that the request was meant for this server, and does not come
-    /// from a page of another.
+    /// Checks that the request is meant for this server, and does not come from a page of another.
     ///
     /// # Errors
     ///
-    /// `FORBIDDEN`; `MALFORMED_REQUEST` for a header that is given twice, or a `Host`
-    /// that names no server.
+    /// `FORBIDDEN`; `MALFORMED_REQUEST` for a repeated header or an invalid `Host`.
     pub(crate) fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Failure> {
         let host = host(headers, uri)?;
         if let Some(host) = &host
@@ -71,7 +68,7 @@ impl Place {
         ))
     }
 
-    /// Returns the server's address as the sender of these headers knows it.
+    /// Returns the server's address as the client knows it.
     pub(crate) fn url(&self, headers: &HeaderMap, uri: &Uri) -> String {
         if let Some(url) = &self.public_url {
             return url.to_string().trim_end_matches('/').to_owned();
@@ -86,8 +83,8 @@ impl Place {
     }
 }
 
-/// Makes sure that a request names the server it is for, once (RFC 9112 §3.2). Before
-/// HTTP/1.1 it need not, and since HTTP/2 its target does.
+/// Checks that a request names its server exactly once (RFC 9112 §3.2). The header is optional
+/// before HTTP/1.1, and the target replaces it since HTTP/2.
 ///
 /// # Errors
 ///
@@ -103,7 +100,7 @@ pub(super) fn expect_host(head: &Parts) -> Result<(), Failure> {
     }
 }
 
-/// Returns where the request was sent; `None` when it does not say.
+/// Returns the server that the request was sent to; `None` if it names none.
 fn host(headers: &HeaderMap, uri: &Uri) -> Result<Option<Authority>, Failure> {
     match uri.authority() {
         Some(authority) => Ok(Some(authority.clone())),
@@ -111,7 +108,7 @@ fn host(headers: &HeaderMap, uri: &Uri) -> Result<Option<Authority>, Failure> {
     }
 }
 
-/// Returns the server that the header `Host` names.
+/// Parses the header `Host`.
 fn named(headers: &HeaderMap) -> Result<Option<Authority>, Failure> {
     let Some(text) = single(headers, &HOST)? else { return Ok(None) };
     let has_port = |it: &Authority| it.host().len() == text.len() || it.port_u16().is_some();
@@ -119,13 +116,13 @@ fn named(headers: &HeaderMap) -> Result<Option<Authority>, Failure> {
     named.map(Some).ok_or_else(|| malformed("the header Host is no name of a server and its port"))
 }
 
-/// Returns whether nobody could have pointed the name `host` here who is not here: it is an
-/// address, or means this machine.
+/// Returns true if DNS cannot point the name `host` here from outside: it is an address, or means
+/// this machine.
 fn is_unforgeable(host: &str) -> bool {
     address(host).is_some() || is_loopback(host)
 }
 
-/// Returns whether `host` means this machine.
+/// Returns true if `host` means this machine.
 fn is_loopback(host: &str) -> bool {
     let name = host.to_ascii_lowercase();
     name == "localhost"
@@ -170,7 +167,7 @@ mod tests {
             check(&place, host, "http://localhost:3000", true);
             check(&place, host, "http://evil.example.com", false);
             check(&place, host, "null", false);
-            // An address cannot be pointed here, but a page of it is a stranger's.
+            // DNS rebinding cannot use an address, but its pages are still foreign.
             check(&place, host, "http://203.0.113.5", false);
             check(&place, host, "http://[2001:db8::1]:80", false);
         }

@@ -1,11 +1,9 @@
-//! How a request's path finds its row in the table of routes, and what varies in
-//! it.
+//! Router: finds the row of a request's path in the table of routes, and the parameters in it.
 //!
 //! # Invariant
 //!
-//! A path has one form. Segments are split before they are percent-decoded, so
-//! `%2F` in a key is part of the key; a trailing or doubled slash makes another,
-//! unknown path.
+//! A path has one form. Segments are split before they are percent-decoded, so `%2F` in a key is
+//! part of the key. A trailing or doubled slash makes a different, unknown path.
 
 use std::borrow::Cow;
 
@@ -16,16 +14,16 @@ use shared_context_core::ScopeKind;
 
 use super::table::{Endpoint, Operation, operations};
 
-/// A path that is one of ours, and what varies in it, still percent-encoded.
+/// A matched path with its parameters, which are still percent-encoded.
 #[derive(Debug)]
 pub(crate) struct Matched<'p> {
     pub(crate) template: &'static str,
-    /// What the method does there; `None` when it does nothing.
+    /// Operation of the method; `None` if the path has none for it.
     pub(crate) operation: Option<Operation>,
     values: Vec<(&'static str, &'p str)>,
 }
 
-/// Finds what is at `path`: what `method` does there, or else that there is something.
+/// Finds the route of `path`. The match has an operation if `method` has one there.
 pub(crate) fn find<'p>(path: &'p str, method: &Method) -> Option<Matched<'p>> {
     let mut found = None;
     for (operation, values) in matches(path) {
@@ -38,8 +36,7 @@ pub(crate) fn find<'p>(path: &'p str, method: &Method) -> Option<Matched<'p>> {
     found
 }
 
-/// Returns what is offered at `path` to no method in particular: its operations, of those whose
-/// endpoint `is_offered`, as the `Allow` header lists them.
+/// Returns the operations at `path` whose endpoint `is_offered`, as the `Allow` header lists them.
 pub(crate) fn allow(path: &str, is_offered: impl Fn(Endpoint) -> bool) -> String {
     let mut allow = String::new();
     for (operation, _) in matches(path).filter(|(it, _)| is_offered(it.endpoint)) {
@@ -50,14 +47,14 @@ pub(crate) fn allow(path: &str, is_offered: impl Fn(Endpoint) -> bool) -> String
     allow
 }
 
-/// Returns the only endpoint at `path`, where there is one only.
+/// Returns the endpoint at `path` if there is exactly one.
 pub(crate) fn only(path: &str) -> Option<Endpoint> {
     let mut matches = matches(path);
     let (first, _) = matches.next()?;
     matches.next().is_none().then_some(first.endpoint)
 }
 
-/// Returns the operations that have `path`, with what varies in it.
+/// Returns the operations at `path`, with its parameters.
 fn matches(path: &str) -> impl Iterator<Item = (Operation, Vec<(&'static str, &str)>)> {
     operations().filter_map(move |operation| {
         let mut values = Vec::new();
@@ -74,29 +71,29 @@ fn matches(path: &str) -> impl Iterator<Item = (Operation, Vec<(&'static str, &s
     })
 }
 
-/// Returns the name of what varies in the place of `segment` of a template, if anything does.
+/// Returns the name of the parameter if `segment` of a template is one.
 pub(crate) fn varies(segment: &str) -> Option<&str> {
     segment.strip_prefix('{')?.strip_suffix('}')
 }
 
 impl<'p> Matched<'p> {
-    /// Returns the session or project that the path names, by its id, which need not be
-    /// valid; a session without an id where it names neither.
+    /// Returns the kind and id of the session or project in the path. The id need not be valid.
+    /// Without either it is a session with an empty id.
     ///
     /// # Errors
     ///
-    /// `MALFORMED_REQUEST`: not UTF-8 when decoded.
+    /// `MALFORMED_REQUEST`: the path is not UTF-8 when decoded.
     pub(crate) fn scope(&self) -> Result<(ScopeKind, Cow<'p, str>), Failure> {
         let is_named = |it: &ScopeKind| self.values.iter().any(|(name, _)| *name == it.as_str());
         let kind = ScopeKind::ALL.into_iter().find(is_named).unwrap_or(ScopeKind::Session);
         Ok((kind, self.value(kind.as_str())?))
     }
 
-    /// Returns what the path has in the place of `name`; empty where it has none.
+    /// Returns the parameter `name` of the path; empty if it has none.
     ///
     /// # Errors
     ///
-    /// `MALFORMED_REQUEST`: not UTF-8 when decoded.
+    /// `MALFORMED_REQUEST`: it is not UTF-8 when decoded.
     pub(crate) fn value(&self, name: &str) -> Result<Cow<'p, str>, Failure> {
         let found = self.values.iter().find(|(it, _)| *it == name);
         found.map_or(Ok(Cow::Borrowed("")), |(_, it)| decoded(it))
@@ -109,11 +106,10 @@ fn decoded(segment: &str) -> Result<Cow<'_, str>, Failure> {
     })
 }
 
-/// A path is compared with the templates up to this length: whoever sends more
-/// did not mistype.
+/// Longest path, in bytes, that is compared with the templates: a longer one is not a typo.
 const COMPARED_BYTES_MAX: usize = 200;
 
-/// Tells that no route has `path`, naming those that come close.
+/// Builds the error for an unknown path, with similar routes.
 pub(crate) fn unknown(path: &str) -> Failure {
     let mut message = String::from("there is no such route");
     if path.len() > 1 && path.ends_with('/') && matches(path.trim_end_matches('/')).next().is_some()
@@ -129,7 +125,7 @@ pub(crate) fn unknown(path: &str) -> Failure {
     Failure::new("NOT_FOUND", message)
 }
 
-/// Returns the templates that read most like `path`, at most three, best first.
+/// Returns at most three templates that are similar to `path`, best first.
 fn close_templates(path: &str) -> Vec<String> {
     const ALIKE: f64 = 0.6;
     if path.len() > COMPARED_BYTES_MAX {
@@ -146,8 +142,8 @@ fn close_templates(path: &str) -> Vec<String> {
     close.into_iter().map(|(_, template)| template.to_owned()).collect()
 }
 
-/// Returns how much `path` reads like `template`, from 0 to 1: what varies in the
-/// template counts as equal.
+/// Returns the similarity of `path` and `template`, from 0 to 1. Parameters of the template count
+/// as equal.
 fn likeness(path: &str, template: &str) -> f64 {
     let mut meant = String::new();
     let mut given = path.split('/');

@@ -1,4 +1,4 @@
-//! New sessions, and who takes part in them.
+//! Creation of sessions, and credentials of their participants.
 
 use bytes::Bytes;
 use http::{
@@ -20,8 +20,7 @@ use crate::{
     mint::{self, Invitation},
 };
 
-/// `POST /v1/sessions`: creates a session and hands out the orchestrator's
-/// credential.
+/// `POST /v1/sessions`: creates a session and returns the orchestrator's credential.
 pub(crate) async fn create<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     media::expect_json(call.headers)?;
     let known = ["session_id", "config"];
@@ -32,8 +31,7 @@ pub(crate) async fn create<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
     created(call, &session, reply)
 }
 
-/// Tells of `session`, which was created as `reply` says, and hands out its
-/// orchestrator's credential.
+/// Builds the response for the new `session`, with its orchestrator's credential.
 pub(crate) fn created<E: Engine>(
     call: &Call<'_, E>,
     session: &str,
@@ -51,7 +49,7 @@ pub(crate) fn created<E: Engine>(
     Ok(respond::with_text(response, LOCATION, format!("/v1/sessions/{session}")))
 }
 
-/// `POST …/credentials`: hands out a participant's credential.
+/// `POST …/credentials`: returns a participant's credential.
 pub(crate) async fn mint_credential<E: Engine>(
     call: &Call<'_, E>,
 ) -> Result<Response<Bytes>, Failure> {

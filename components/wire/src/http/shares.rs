@@ -1,8 +1,8 @@
-//! What many hold of one thing at a time, counted by who holds it.
+//! Permits: concurrent use of a resource, counted by holder.
 //!
 //! # Invariant
 //!
-//! What was taken counts until it is dropped, and a holder of nothing takes no memory.
+//! A permit counts until it is dropped, and a holder without permits takes no memory.
 
 use std::{
     collections::BTreeMap,
@@ -10,15 +10,15 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// How much everyone holds, by a hash of the name. Two names with one hash would share
-/// one count, which does no harm.
+/// Permits of all holders, by a hash of the name. Holders whose hashes collide share a count, which
+/// is harmless.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     held: Arc<Mutex<BTreeMap<u64, u32>>>,
     hasher: RandomState,
 }
 
-/// One of what is counted, until it is dropped.
+/// One permit, held until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     held: Arc<Mutex<BTreeMap<u64, u32>>>,
@@ -26,8 +26,8 @@ pub(crate) struct Share {
 }
 
 impl Shares {
-    /// Takes one more for `who`; `None` when it has `most` already. There is no bound
-    /// where `most` is `None`.
+    /// Takes one more permit for `who`; `None` if it has `most` already. Without `most` there is no
+    /// limit.
     pub(super) fn take(&self, who: impl Hash, most: Option<u32>) -> Option<Share> {
         let who = self.hasher.hash_one(who);
         let mut held = locked(&self.held);

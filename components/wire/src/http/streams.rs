@@ -1,9 +1,9 @@
-//! Live streams that are open, and requests that wait for a change: how many, and whose.
+//! Counts of open live streams and of requests that wait for a change, by participant and session.
 //!
-//! Each takes a connection and some memory for as long as its client likes. So each
-//! participant may have some of them open, and all participants of a session together
-//! some more: one agent in a loop leaves the others room, and so does one that mints
-//! itself company. The operator is not one of them.
+//! Each takes a connection and some memory for as long as its client likes. The number is therefore
+//! limited for each participant, and for all participants of a session together: an agent in a loop
+//! leaves room for others, and so does one that mints more participants. The operator is not
+//! limited by the session.
 //!
 //! # Invariant
 //!
@@ -19,18 +19,18 @@ use super::{
     shares::{Share, Shares},
 };
 
-/// The streams of one server; by default as many as anyone likes, not told to any
-/// metrics: of an interface that serves one request, which opens one at most.
+/// Streams of one server. The default has no limit and no metrics, for an interface that serves one
+/// request and opens at most one stream.
 #[derive(Default)]
 pub(crate) struct Streams {
     count: Gauge,
-    /// How many there may be; `None` for any number.
+    /// Limits; `None` for none.
     limit: Option<RateLimit>,
     own: Shares,
     of_session: Shares,
 }
 
-/// One open stream.
+/// An open stream.
 pub(crate) struct OpenStream {
     count: Gauge,
     _own: Share,
@@ -38,7 +38,7 @@ pub(crate) struct OpenStream {
 }
 
 impl Streams {
-    /// None yet. `count` is told how many there are.
+    /// Creates an empty count. `count` is the gauge of open streams.
     pub(crate) fn new(count: Gauge, limit: Option<RateLimit>) -> Self {
         Self { count, limit, own: Shares::default(), of_session: Shares::default() }
     }
@@ -47,7 +47,7 @@ impl Streams {
     ///
     /// # Errors
     ///
-    /// `RATE_LIMITED`: it has as many open as it may, or all of its session have.
+    /// `RATE_LIMITED`: the caller, or its session, has too many open.
     pub(crate) fn open(&self, scope: &str, caller: &Caller) -> Result<OpenStream, Failure> {
         let most = self.limit.map(|it| it.streams.get());
         let own = self.own.take((scope, &caller.participant), most).ok_or_else(|| {
@@ -79,7 +79,7 @@ impl Drop for OpenStream {
     }
 }
 
-/// Returns whether `caller` is the operator, who belongs to no session.
+/// Returns true if `caller` is the operator, who belongs to no session.
 fn is_operator(caller: &Caller) -> bool {
     caller.participant == "admin"
 }
@@ -123,8 +123,8 @@ mod tests {
         assert_eq!(streams.count.get(), 0);
     }
 
-    /// An orchestrator minted 66 subagents that opened 64 streams each: all connections
-    /// of a server. A bound for each participant is none for who can make participants.
+    /// An orchestrator minted 66 subagents that opened 64 streams each, which took all connections
+    /// of a server. A limit per participant does not bind a caller that can create participants.
     #[test]
     fn a_session_has_some_streams_however_many_participants() {
         let [streams, per_session] = [2, 3].map(|it| NonZeroU32::new(it).unwrap());

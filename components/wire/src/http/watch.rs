@@ -1,18 +1,16 @@
-//! A live stream of a session's changes: what it has told, and what it tells
-//! next.
+//! A live stream of a session's changes.
 //!
-//! A [`Watch`] holds no changes. Whoever writes it to a socket asks for more when
-//! there is room, and only then is anything read; so a slow reader takes up no
-//! more memory than a fast one, and one that comes back is told from where it
-//! was. Not here: how a stream is asked for (`changes`, `mcp::listen`,
-//! `mcp::legacy`), its text, which a [`Teller`] makes, and reading (`cursor`).
+//! A [`Watch`] holds no changes. Changes are read only when its writer asks for more because the
+//! socket has room. A slow reader therefore takes no more memory than a fast one, and a reader that
+//! reconnects continues where it stopped. `changes`, `mcp::listen` and `mcp::legacy` handle
+//! requests for streams; an [`EventFormatter`] writes the text, and `cursor` reads.
 //!
 //! # Invariants
 //!
-//! - Every change that passes the filter is told once and in order, whatever
-//!   else happens between two looks.
-//! - Nothing is told to a credential that is no longer good: the session is asked
-//!   anew each time, and expiry is checked before anything is sent.
+//! - Every change that passes the filter is sent once and in order, whatever happens between two
+//!   reads.
+//! - Nothing is sent to an invalid credential: the session checks it on each read, and expiry is
+//!   checked before anything is sent.
 
 use std::{fmt, time::Duration};
 
@@ -29,42 +27,41 @@ use super::{
 };
 use crate::{Engine, Woken};
 
-/// After how long without an event something is sent all the same.
+/// Interval without an event after which a heartbeat is sent.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// A live stream of one session's changes, as `text/event-stream`.
 ///
-/// A host writes what [`Watch::next`] gives to the client, piece by piece, and
-/// drops the watch when the client has gone.
+/// A host writes each result of [`Watch::next`] to the client, and drops the watch when the client
+/// has left.
 pub struct Watch {
-    /// Where changes are read next.
+    /// Position of the next read.
     cursor: Cursor,
     teller: Box<dyn Teller>,
-    /// The bucket's position after which there may be more to read.
+    /// Position of the bucket to wait for.
     seen: u64,
-    /// The revision the reader would come back with.
+    /// Revision from which the reader would resume.
     told: u64,
-    /// What was read and is sent next.
+    /// Text that is sent next.
     ready: Option<String>,
-    /// When something is to be sent, by the engine's monotonic clock.
+    /// Time of the next heartbeat, by the engine's monotonic clock.
     heartbeat_at_micros: u64,
     is_over: bool,
     _open: OpenStream,
 }
 
-/// What tells a reader who was overtaken how far the session is.
+/// Details of an error: the session's current revision.
 #[derive(Deserialize)]
 struct Truncated {
     revision: u64,
 }
 
 impl Watch {
-    /// Begins to watch from `cursor` on, and to tell what `teller` says; reads what
-    /// there is to tell already.
+    /// Starts watching from `cursor`, and reads the changes that exist already.
     ///
     /// # Errors
     ///
-    /// What the session answers to who may not watch it, or not from there.
+    /// Errors of the session, such as for callers that may not watch it, or not from there.
     pub(crate) async fn open<E: Engine>(
         engine: &E,
         cursor: Cursor,
@@ -78,8 +75,7 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Creates a stream that tells how it begins, how it ends, and nothing between: there
-    /// is nothing to watch.
+    /// Creates a stream that only opens and closes, because there is nothing to watch.
     pub(crate) fn of_nothing(cursor: Cursor, teller: Box<dyn Teller>, open: OpenStream) -> Self {
         let mut watch = Self::new(cursor, teller, open);
         let mut text = watch.teller.opening(watch.cursor.since);
@@ -103,10 +99,9 @@ impl Watch {
         }
     }
 
-    /// Returns what is to be sent next, as soon as there is something: events, or a
-    /// heartbeat. `None` when the stream is at its end.
+    /// Returns the next text to send: events, or a heartbeat. `None` at the end of the stream.
     ///
-    /// The future may be dropped at any time; nothing is lost by it.
+    /// The future may be dropped at any time; nothing is lost.
     pub async fn next<E: Engine>(&mut self, engine: &E) -> Option<Bytes> {
         if !self.is_wanted(engine) {
             return None;
@@ -114,7 +109,7 @@ impl Watch {
         if let Some(text) = self.ready.take() {
             return Some(self.sent(engine, text));
         }
-        // Who asks for more has taken what there was.
+        // A caller that asks for more has sent the previous text.
         self.teller.taken(self.cursor.since);
         if self.is_over {
             return None;
@@ -133,8 +128,8 @@ impl Watch {
                     let moved = self.moved();
                     text = self.teller.heartbeat(moved);
                 }),
-                // What was changed before is still told; who is further behind
-                // comes back for it.
+                // Earlier changes are still sent; a reader that is further behind reconnects for
+                // the rest.
                 Woken::Stopping => {
                     self.is_over = true;
                     let last = self.read(engine, &mut text).await;
@@ -152,7 +147,7 @@ impl Watch {
         }
     }
 
-    /// Reads the next changes and adds them to `text`.
+    /// Reads the next changes and appends them to `text`.
     async fn read<E: Engine>(&mut self, engine: &E, text: &mut String) -> Result<(), Failure> {
         let position = engine.position(&self.cursor.scope).await;
         let reply = match self.cursor.read(engine).await {
@@ -174,14 +169,14 @@ impl Watch {
         Ok(())
     }
 
-    /// Returns whether the reader still waits for this stream; if not, it is over.
+    /// Returns false, and ends the stream, if the reader has opened another one.
     fn is_wanted<E: Engine>(&mut self, engine: &E) -> bool {
         let is_wanted = self.teller.is_wanted(engine.monotonic_micros());
         self.is_over |= !is_wanted;
         is_wanted
     }
 
-    /// Returns where the reader should come back to, when it does not know yet.
+    /// Returns the revision to resume from, if the reader does not have it yet.
     fn moved(&mut self) -> Option<u64> {
         let is_moved = self.cursor.since > self.told;
         self.told = self.cursor.since;
@@ -195,8 +190,7 @@ impl Watch {
     }
 }
 
-/// Returns the session's revision, where `failure` says that changes before it are no
-/// longer known.
+/// Returns the session's revision if `failure` reports that earlier changes are no longer stored.
 fn overtaken(failure: &Failure) -> Option<u64> {
     let details = failure.details.as_deref().filter(|_| failure.code == "CHANGES_TRUNCATED")?;
     serde_json::from_str(details).ok().map(|Truncated { revision }| revision)
@@ -234,8 +228,8 @@ mod tests {
 
     const ADMIN_KEY: &str = "admin-key-admin-key-admin-key-admin";
 
-    /// A host on which something changes, and the reader turns to another stream,
-    /// while it waits for the first time.
+    /// A host on which something changes, and the reader opens another stream, during the first
+    /// wait.
     struct Host {
         has_left: Arc<AtomicBool>,
     }
@@ -274,7 +268,7 @@ mod tests {
         }
     }
 
-    /// Tells nothing but that the stream begins.
+    /// Formatter that only writes the opening.
     struct Silent {
         has_left: Arc<AtomicBool>,
     }

@@ -1,12 +1,12 @@
-//! Counting who made how many requests.
+//! Counts requests by participant and by session.
 //!
-//! All credentials of one participant share one allowance, so a new credential
-//! is no way around it; all participants of a session share another one, so a new
-//! participant is none either. The operator has one alone.
+//! All credentials of a participant share one allowance, so a new credential does not bypass it.
+//! All participants of a session share another, so a new participant does not either. The operator
+//! has an allowance of its own.
 //!
 //! # Invariant
 //!
-//! Only who is known takes up memory, and only while it makes requests.
+//! Only identified callers take memory, and only while they send requests.
 
 use std::{
     fmt,
@@ -31,10 +31,10 @@ use shared_context_codec::Failure;
 use super::{Allowance, Exceeded, RateLimit};
 use crate::credential::{Grant, Identity};
 
-/// After this many requests, allowances that are whole again are forgotten.
+/// Interval, in requests, after which full allowances are dropped.
 const FORGET_AFTER_REQUESTS: u64 = 4096;
 
-/// Keeps everyone to a [`RateLimit`].
+/// Enforces a [`RateLimit`].
 pub(crate) struct Limiter {
     participants: Allowances,
     sessions: Allowances,
@@ -44,12 +44,12 @@ pub(crate) struct Limiter {
     policy: HeaderValue,
 }
 
-/// What is left to whom. Keyed by a hash, so that a request costs no copy of its names.
-/// Two with one hash would share an allowance, which does no harm.
+/// Remaining allowances. The key is a hash, so that a request copies no names. Callers whose hashes
+/// collide share an allowance, which is harmless.
 type Allowances = RateLimiter<u64, HashMapStateStore<u64>, HandedClock, StateInformationMiddleware>;
 
 impl Limiter {
-    /// One that keeps everyone to `limit`.
+    /// Creates a limiter that enforces `limit`.
     #[expect(clippy::unnecessary_wraps, reason = "without the feature there is none")]
     pub(crate) fn new(limit: RateLimit) -> Option<Self> {
         let clock = HandedClock::default();
@@ -100,8 +100,8 @@ impl Limiter {
         Ok(self.allowance(format!("\"participant\";r={left}")))
     }
 
-    /// Takes one request off the allowance of `who`; what is left. `what` it is, the
-    /// client is told.
+    /// Takes one request off the allowance of `who`, and returns the remainder. `what` describes
+    /// the caller in the error message.
     fn take_of(&self, what: &str, allowances: &Allowances, who: u64) -> Result<u32, Box<Exceeded>> {
         allowances.check_key(&who).map(|left| left.remaining_burst_capacity()).map_err(|until| {
             let wait = until.wait_time_from(self.clock.now());
@@ -126,7 +126,7 @@ impl Limiter {
     }
 }
 
-/// Digits and punctuation of our own: always a header value.
+/// Converts digits and punctuation of our own, which are always a valid header value.
 fn text(value: String) -> HeaderValue {
     HeaderValue::try_from(value).unwrap_or(HeaderValue::from_static(""))
 }
@@ -137,19 +137,19 @@ impl fmt::Debug for Limiter {
     }
 }
 
-/// The clock of the engine, handed over request by request. Two requests that
-/// race may set it back by the little that lies between them.
+/// Clock that is set to the engine's time on each request. Two racing requests may set it back by
+/// the small difference between them.
 #[derive(Debug, Clone, Default)]
 struct HandedClock {
     micros: Arc<AtomicU64>,
 }
 
-/// An instant of a [`HandedClock`], in nanoseconds.
+/// An instant of the [`RequestClock`], in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Instant(u64);
 
 impl HandedClock {
-    /// Stops after a century and a half, where sums of instants would not fit.
+    /// Sets the time, up to a bound of about 146 years, so that sums of instants fit.
     fn set(&self, micros: u64) {
         const MICROS_MAX: u64 = u64::MAX / 4 / 1000;
         self.micros.store(micros.min(MICROS_MAX), Ordering::Relaxed);
@@ -230,8 +230,8 @@ mod tests {
         assert!(limiter.take(&a, 1_100_000).is_err());
     }
 
-    /// An orchestrator minted subagents, each of which could make as many requests as one
-    /// may. Of a whole server's requests all could be of one session.
+    /// An orchestrator minted subagents, and each could send as many requests as a participant may.
+    /// One session could take all requests of a server.
     #[test]
     fn a_session_has_an_allowance_however_many_participants() {
         let limiter = limiter(10, 3);
