@@ -1,8 +1,8 @@
-//! Completion: what a user who fills in a template or a prompt may mean.
+//! Completion of arguments of templates and prompts.
 //!
 //! # Invariant
 //!
-//! Nothing is suggested that the caller could not have listed.
+//! Only values that the caller could have listed are suggested.
 
 use std::collections::BTreeSet;
 
@@ -20,24 +20,23 @@ use super::{
 use crate::{Engine, credential::Identity, http::right_before};
 use shared_context_core::ScopeKind;
 
-/// What is filled in.
+/// Kind of an argument that is completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Blank {
     Key,
     Session,
     Participant,
-    /// Nothing there is to suggest for it.
+    /// Free text, without suggestions.
     Free,
 }
 
-/// `completion/complete`: at most 100 values, first those that begin with what was
-/// typed, then those that contain it; each part in the order of the list they are
-/// from.
+/// `completion/complete`: returns at most 100 values. Values that begin with the typed text come
+/// first, then those that contain it; each group keeps the order of its source.
 ///
 /// # Errors
 ///
-/// Invalid params (-32602): there is no such template, prompt or argument; the
-/// session is not told, or is not the credential's. What the session answers.
+/// Invalid params (-32602): there is no such template, prompt or argument; the session is missing,
+/// or is not the credential's. Errors of the session.
 pub(crate) async fn complete<E: Engine>(
     asked: &Asked<'_, E>,
     params: &Params<'_>,
@@ -71,7 +70,7 @@ pub(crate) async fn complete<E: Engine>(
     Told::new(&Completed { completion })
 }
 
-/// Returns the object `name`.
+/// Parses the object `name`.
 fn object<'b>(params: &Params<'b>, name: &str) -> Result<Params<'b>, Fault> {
     match params.get(name) {
         Some(raw) => Params::parse(Some(raw), name),
@@ -79,7 +78,7 @@ fn object<'b>(params: &Params<'b>, name: &str) -> Result<Params<'b>, Fault> {
     }
 }
 
-/// Returns what the argument `name` of `reference` stands for.
+/// Returns the kind of the argument `name` of `reference`.
 fn blank(reference: &Params<'_>, name: &str) -> Result<Blank, Fault> {
     let unknown = |template: &str| {
         let shown: String = name.chars().take(80).collect();
@@ -106,8 +105,8 @@ fn blank(reference: &Params<'_>, name: &str) -> Result<Blank, Fault> {
     }
 }
 
-/// Returns the sessions that begin with `typed`: the credential's own, or with the admin
-/// key the first of all.
+/// Returns the sessions that begin with `typed`: the credential's own, or the first of all with the
+/// admin key.
 async fn sessions<E: Engine>(asked: &Asked<'_, E>, typed: &str) -> Result<CompletionInfo, Refusal> {
     let found = match asked.identity {
         Identity::Participant(grant) => vec![grant.scope.id().to_owned()],
@@ -123,7 +122,7 @@ async fn sessions<E: Engine>(asked: &Asked<'_, E>, typed: &str) -> Result<Comple
     Ok(suggested(found, total, !is_all))
 }
 
-/// Returns those of `known` that begin with `typed`, then those that contain it.
+/// Returns the `known` values that begin with `typed`, then those that contain it.
 fn ranked<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> CompletionInfo {
     let fitting = known.into_iter().filter(|it| it.contains(typed));
     let (mut values, others): (Vec<&str>, Vec<&str>) =
@@ -134,7 +133,7 @@ fn ranked<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> Completi
     suggested(values.into_iter().map(str::to_owned).collect(), Some(total), has_more)
 }
 
-/// Returns the first of `values`; `total` is how many there are, where that is known.
+/// Builds the result from the first of `values`; `total` is their number, if known.
 fn suggested(mut values: Vec<String>, total: Option<usize>, has_more: bool) -> CompletionInfo {
     values.truncate(CompletionInfo::MAX_VALUES);
     let mut suggested = CompletionInfo::default();

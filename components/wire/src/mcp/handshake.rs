@@ -1,16 +1,15 @@
-//! What is remembered of the clients of an older protocol: that they said
-//! `initialize`, and what they want to hear of.
+//! Handshakes of clients of older versions: the negotiated version and the client's subscriptions.
 //!
-//! Nothing that a session holds depends on it. A client whose handshake is
-//! forgotten is told so, and begins with a new one (2025-11-25, Transports,
-//! Session Management). Not here: what a client asks for ([`legacy`](super::legacy)).
+//! No content of a session depends on them. A client whose handshake was dropped is notified and
+//! sends a new one (2025-11-25, Transports, Session Management). [`legacy`](super::legacy) handles
+//! the requests of these clients.
 //!
 //! # Invariants
 //!
-//! - A handshake is known only to who made it: to all others its id is none.
-//! - Neither one participant nor one session can fill the table: [`OWN_MAX`] handshakes
-//!   of a caller are remembered, [`SESSION_MAX`] of a session, and [`ALL_MAX`] of all.
-//!   Where there is one too many, the one of those that was unused longest goes.
+//! - Only the caller that created a handshake can use it; its id is invalid for all others.
+//! - Neither one participant nor one session can fill the table: it holds [`OWN_MAX`] handshakes of
+//!   a caller, [`SESSION_MAX`] of a session, and [`ALL_MAX`] in total. At a limit, the handshake
+//!   under it that was unused for the longest time is dropped.
 
 #[cfg(test)]
 mod tests;
@@ -33,48 +32,46 @@ use super::{
 };
 use crate::credential::{Identity, Keys};
 
-/// The most handshakes of one caller.
+/// Most handshakes of one caller.
 const OWN_MAX: usize = 64;
-/// The most handshakes of the participants of one session.
+/// Most handshakes of all participants of one session.
 const SESSION_MAX: usize = 512;
-/// The most handshakes in all: some 10 MB, when nobody subscribes to much.
+/// Most handshakes in total: some 10 MB with few subscriptions.
 const ALL_MAX: usize = 8_192;
 
-/// The handshakes of one server.
+/// Handshakes of one server.
 pub(crate) struct Handshakes {
     table: Mutex<Table>,
-    /// Other at each start, so that an id is never given twice.
+    /// Differs after each start, so that an id is never issued twice.
     hasher: RandomState,
 }
 
 #[derive(Default)]
 struct Table {
-    /// Keyed by a hash of the caller. Two callers with one hash would share what
-    /// is remembered of one, which does no harm.
+    /// By hash of the caller. Callers whose hashes collide share a limit, which is harmless.
     by_caller: BTreeMap<u64, Vec<Arc<Legacy>>>,
     count: usize,
-    /// How many there ever were.
+    /// Number of handshakes ever created.
     begun: u64,
 }
 
-/// One handshake.
+/// A handshake.
 pub(crate) struct Legacy {
     id: String,
     owner: Identity,
     version: ProtocolVersion,
-    /// When it was last used, by the engine's monotonic clock.
+    /// Time of its last use, by the engine's monotonic clock.
     used_micros: AtomicU64,
     state: Mutex<State>,
 }
 
 struct State {
     wanted: Wanted,
-    /// How grave what it wants to read in the log is at least; none: nothing.
+    /// Lowest severity of log messages to send; `None` sends none.
     level: Option<Level>,
-    /// The revision up to which the client was told what it wanted to hear; none
-    /// before it wanted anything.
+    /// Revision up to which notifications were sent; `None` before the first subscription.
     told: Option<u64>,
-    /// Which of its streams is told, by number; none when the handshake ended.
+    /// Number of its current stream; `None` when the handshake has ended.
     stream: Option<u64>,
 }
 
@@ -83,8 +80,7 @@ impl Handshakes {
         Self { table: Mutex::default(), hasher: RandomState::new() }
     }
 
-    /// Remembers a handshake of `identity`, and gives it an id that nobody can
-    /// guess.
+    /// Creates a handshake of `identity`, and returns its id, which cannot be guessed.
     pub(crate) fn begin(
         &self,
         keys: &Keys,
@@ -111,7 +107,7 @@ impl Handshakes {
             owner: identity.clone(),
             version,
             used_micros: AtomicU64::new(now_micros),
-            // Nobody asks these clients whether they want to hear of the list.
+            // These clients cannot choose whether to be notified of the list.
             state: Mutex::new(State {
                 wanted: Wanted::list(),
                 level: None,
@@ -122,7 +118,7 @@ impl Handshakes {
         id
     }
 
-    /// Returns the handshake `id`, when `identity` made it. From now on it counts as used.
+    /// Returns the handshake `id` if `identity` created it, and marks it as used.
     pub(crate) fn find(
         &self,
         id: &str,
@@ -136,7 +132,7 @@ impl Handshakes {
         Some(Arc::clone(found))
     }
 
-    /// Forgets the handshake `id` of `identity`. `false`: there is none.
+    /// Drops the handshake `id` of `identity`. Returns false if there is none.
     pub(crate) fn end(&self, id: &str, identity: &Identity) -> bool {
         self.table().forget(self.caller(identity), |it| it.id == id && it.owner == *identity)
     }
@@ -162,12 +158,11 @@ impl Table {
         self.by_caller.values().flatten().filter(|it| is_counted(it)).count()
     }
 
-    /// Forgets the handshake that was unused longest, of those that `may_go` by their
-    /// caller and themselves.
+    /// Drops the handshake that was unused for the longest time, among those that `may_go` selects.
     fn forget_one(&mut self, may_go: impl Fn(u64, &Legacy) -> bool) {
         let each = self.by_caller.iter();
         let each = each.flat_map(|(caller, own)| own.iter().map(move |it| (*caller, it)));
-        // Of those unused equally long, that of the caller's which is older.
+        // On a tie, the caller's older handshake is dropped.
         let oldest = each
             .filter(|(caller, it)| may_go(*caller, it))
             .min_by_key(|(_, it)| it.used_micros.load(Ordering::Relaxed));
@@ -177,7 +172,7 @@ impl Table {
         self.forget(caller, |it| Arc::ptr_eq(it, &oldest));
     }
 
-    /// Forgets the handshake of `caller` that is `meant`. `false`: there is none.
+    /// Drops the handshake of `caller` that `matches`. Returns false if there is none.
     fn forget(&mut self, caller: u64, meant: impl Fn(&Arc<Legacy>) -> bool) -> bool {
         let Some(own) = self.by_caller.get_mut(&caller) else { return false };
         let Some(at) = own.iter().position(meant) else { return false };
@@ -191,49 +186,48 @@ impl Table {
 }
 
 impl Legacy {
-    /// Returns the protocol that was agreed upon.
+    /// Returns the negotiated version.
     pub(crate) fn version(&self) -> &ProtocolVersion {
         &self.version
     }
 
-    /// Wants to hear of `resource` under the name `uri`, from the revision `now` on
-    /// if it did not want to hear of anything before.
+    /// Subscribes to `resource` under the name `uri`, starting at the revision `now` if it is the
+    /// first subscription.
     pub(super) fn subscribe(&self, resource: Resource, uri: &str, now: u64) -> Added {
         let mut state = self.state();
         state.told.get_or_insert(now);
         state.wanted.add(resource, uri)
     }
 
-    /// Wants to read messages of `level` and graver ones, from the revision `now` on
-    /// if it did not want to hear of anything before.
+    /// Requests log messages of `level` and above, starting at the revision `now` if there is no
+    /// subscription yet.
     pub(super) fn log(&self, level: Level, now: u64) {
         let mut state = self.state();
         state.told.get_or_insert(now);
         state.level = Some(level);
     }
 
-    /// Returns how grave what it wants to read in the log is at least.
+    /// Returns the lowest severity of log messages to send.
     pub(super) fn level(&self) -> Option<Level> {
         self.state().level
     }
 
-    /// No longer wants to hear of `resource` under the name `uri`.
+    /// Cancels the subscription to `resource` under the name `uri`.
     pub(super) fn unsubscribe(&self, resource: &Resource, uri: &str) {
         self.state().wanted.remove(resource, uri);
     }
 
-    /// Begins a stream, in the place of the one there may be: its number, and the
-    /// revision up to which the client was told already.
+    /// Begins a stream that replaces the previous one. Returns its number, and the revision up to
+    /// which the client was notified.
     pub(super) fn begin_stream(&self) -> (u64, Option<u64>) {
         let mut state = self.state();
         let number = state.stream.map(|it| it.saturating_add(1));
         state.stream = number;
-        // A handshake that ended has no stream of the number 0.
+        // The number 0 never belongs to a stream of an ended handshake.
         (number.unwrap_or_default(), state.told)
     }
 
-    /// Returns whether the stream `number` is the one that is told; then the handshake is
-    /// in use.
+    /// Returns true if the stream `number` is the current one, and marks the handshake as used.
     pub(super) fn is_told(&self, number: u64, now_micros: u64) -> bool {
         let is_told = self.state().stream == Some(number);
         if is_told {
@@ -242,8 +236,7 @@ impl Legacy {
         is_told
     }
 
-    /// Notes that the stream `number` told the client everything up to the revision
-    /// `since`.
+    /// Records that the stream `number` sent all notifications up to the revision `since`.
     pub(super) fn told(&self, number: u64, since: u64) {
         let mut state = self.state();
         if state.stream == Some(number) {
@@ -251,7 +244,7 @@ impl Legacy {
         }
     }
 
-    /// Looks at what the client wants to hear of.
+    /// Passes the client's subscriptions to `look`.
     pub(super) fn wanted<T>(&self, look: impl FnOnce(&Wanted) -> T) -> T {
         look(&self.state().wanted)
     }

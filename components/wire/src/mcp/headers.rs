@@ -1,10 +1,9 @@
-//! Headers that repeat what the body says, so that a proxy can route without
-//! reading it (2026-07-28, Streamable HTTP, Request Metadata).
+//! Headers that repeat parts of the body, so that a proxy can route without parsing it (2026-07-28,
+//! Streamable HTTP, Request Metadata).
 //!
 //! # Invariant
 //!
-//! What a header says and what the body says never differ: what a proxy saw is
-//! what is done.
+//! Header and body never differ: the server performs the request that a proxy saw.
 
 use std::borrow::Cow;
 
@@ -16,10 +15,10 @@ use super::{fault::Fault, message::Message, params::Params};
 
 static MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
 static MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
-/// The header of the tools' argument `session`, which names it in `x-mcp-header`.
+/// Header of the tools' argument `session`, which declares it with `x-mcp-header`.
 static MCP_PARAM_SESSION: HeaderName = HeaderName::from_static("mcp-param-session");
 
-/// Makes sure that the headers of a modern request say what its body says.
+/// Checks that the headers of a modern request match its body.
 ///
 /// # Errors
 ///
@@ -38,7 +37,7 @@ pub(crate) fn agree(
         "resources/read" => "uri",
         _ => return Ok(()),
     };
-    // What is missing in the body too is the method's to refuse.
+    // If it is missing in the body too, the method itself rejects the request.
     if let Some(expected) = text(params, name) {
         let told = decoded(headers, &MCP_NAME, "Mcp-Name")?;
         let told = told.ok_or_else(|| missing("Mcp-Name", name))?;
@@ -52,7 +51,7 @@ pub(crate) fn agree(
     Ok(())
 }
 
-/// Returns the tools' argument `session` and its header: both or none.
+/// Checks that the tools' argument `session` and its header match, or that both are missing.
 fn session_agrees(headers: &HeaderMap, params: &Params<'_>) -> Result<(), Fault> {
     const HEADER: &str = "Mcp-Param-Session";
     let arguments = Params::parse(params.get("arguments"), "arguments").unwrap_or_default();
@@ -65,16 +64,16 @@ fn session_agrees(headers: &HeaderMap, params: &Params<'_>) -> Result<(), Fault>
     }
 }
 
-/// Returns the text `name` in the body; what is no text matches no header.
+/// Returns the text `name` in the body. Anything but a text matches no header.
 fn text<'b>(params: &Params<'b>, name: &str) -> Option<Cow<'b, str>> {
     params.text(name).ok().flatten()
 }
 
-/// Returns the header `name` as text, when it is given.
+/// Returns the header `name` as text, if it is given.
 ///
 /// # Errors
 ///
-/// Header mismatch (-32020): it is given twice, or is no ASCII text.
+/// Header mismatch (-32020): it is repeated, or is not ASCII text.
 pub(crate) fn single<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
@@ -82,7 +81,7 @@ pub(crate) fn single<'h>(
     crate::http::single(headers, name).map_err(|failure| mismatch(failure.message))
 }
 
-/// Returns the header `name`, decoded where it is written as `=?base64?…?=`.
+/// Returns the header `name`, decoded if it is written as `=?base64?…?=`.
 fn decoded<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,

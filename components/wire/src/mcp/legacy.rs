@@ -1,16 +1,15 @@
-//! The parts of the protocols before 2026-07-28 that need a handshake: resources
-//! that a client subscribes to, a log, and the stream that tells of both (2025-11-25,
-//! Resources, Subscriptions; Logging; Transports, Listening for Messages from the Server).
+//! Features of versions before 2026-07-28 that need a handshake: subscriptions to resources, a log,
+//! and the stream for both (2025-11-25, Resources, Subscriptions; Logging; Transports, Listening
+//! for Messages from the Server).
 //!
-//! Not here: what is remembered, and for how long (`handshake`); what is told of a
-//! change (`update`). Where nothing is remembered, none of this is offered.
+//! `handshake` stores the state, and `update` defines the notifications. None of this is offered
+//! without in-process state.
 //!
 //! # Invariants
 //!
-//! - A client has one stream for each handshake, so that no message is told on
-//!   two. A new stream takes the place of the one before and goes on where that
-//!   one was.
-//! - A change between `resources/subscribe` and the stream is told by the stream.
+//! - A client has one stream for each handshake, so that no message is sent twice. A new stream
+//!   replaces the previous one and continues where it stopped.
+//! - A change between `resources/subscribe` and the stream is sent on the stream.
 
 use std::{borrow::Cow, fmt::Write as _, sync::Arc};
 
@@ -32,7 +31,7 @@ use crate::{
     http::{Cursor, Teller, ToolRequest, Watch, revision, scope},
 };
 
-/// How long a client waits, in milliseconds, before it connects again.
+/// Delay before a client reconnects, in milliseconds.
 const RETRY_MS: u32 = 1_000;
 
 /// `resources/subscribe`.
@@ -41,7 +40,7 @@ pub(crate) async fn subscribe<E: Engine>(
     params: &Params<'_>,
 ) -> Result<Told, Refusal> {
     let (legacy, uri, resource) = meant(asked, params)?;
-    // A credential that is no good hears so now, not only when it opens a stream.
+    // Reports a void credential now, not only when a stream is opened.
     let now = revision_now(asked, asked.session(None)?).await?;
     if legacy.subscribe(resource, &uri, now) == Added::TooMany {
         return Err(Fault::invalid_params(format!(
@@ -75,14 +74,13 @@ pub(crate) async fn set_level<E: Engine>(
     Told::new(&EmptyObject {})
 }
 
-/// `GET`: what happens to the resources that the client subscribed to, and to their
-/// list. From where the client left off, by `last_event_id` or else by what it took
-/// of the stream before, or from now on.
+/// `GET`: a stream of updates to the subscribed resources and to their list. It starts after
+/// `last_event_id`, otherwise after the last message of the previous stream, otherwise now.
 ///
 /// # Errors
 ///
-/// `METHOD_NOT_ALLOWED`: the admin key is for no session. `MALFORMED_REQUEST`:
-/// `last_event_id` is none of ours. What the session answers to who may not watch it.
+/// `METHOD_NOT_ALLOWED`: the admin key belongs to no session. `MALFORMED_REQUEST`: `last_event_id`
+/// is invalid. Errors of the session for callers that may not watch it.
 pub(crate) async fn stream<E: Engine>(
     asked: &Asked<'_, E>,
     last_event_id: Option<&str>,
@@ -97,7 +95,7 @@ pub(crate) async fn stream<E: Engine>(
     let resumed = last_event_id.map(revision).transpose()?;
     let now = revision_now(asked, grant.scope.id()).await?;
     let scope = scope(grant.scope.id());
-    // Before the stream that this one takes the place of ends.
+    // Opened before the stream that it replaces ends.
     let caller = asked.caller(grant.scope.id())?;
     let open = asked.streams.open(&scope, &caller)?;
     let (number, told) = legacy.begin_stream();
@@ -113,8 +111,8 @@ pub(crate) async fn stream<E: Engine>(
     Watch::open(asked.engine, cursor, teller, open).await.map(Box::new)
 }
 
-/// Tells that there is no `method`, where nothing is remembered: what `identity` can do
-/// instead.
+/// Builds the error for `method` on a server without in-process state, with alternatives for
+/// `identity`.
 pub(crate) fn without_memory(method: &str, identity: &Identity) -> Fault {
     let session = match identity {
         Identity::Participant(grant) => grant.scope.id(),
@@ -132,7 +130,7 @@ pub(crate) fn without_memory(method: &str, identity: &Identity) -> Fault {
 ///
 /// # Errors
 ///
-/// Invalid request (-32600): there was none.
+/// Invalid request (-32600): there was no handshake.
 fn handshake<'a, E>(asked: &'a Asked<'_, E>) -> Result<&'a Legacy, Fault> {
     asked.legacy.as_deref().ok_or_else(|| {
         Fault::bad_request(
@@ -143,7 +141,7 @@ fn handshake<'a, E>(asked: &'a Asked<'_, E>) -> Result<&'a Legacy, Fault> {
     })
 }
 
-/// Returns the handshake, and the resource that `params` name by the URI.
+/// Returns the handshake, the URI in `params` and its resource.
 ///
 /// # Errors
 ///
@@ -190,24 +188,23 @@ fn not_found(uri: &str, identity: &Identity) -> Fault {
     Fault::in_band(ErrorCode::RESOURCE_NOT_FOUND, message).with_data(json!({"uri": uri}))
 }
 
-/// Returns the revision of `session` now.
+/// Returns the current revision of `session`.
 async fn revision_now<E: Engine>(asked: &Asked<'_, E>, session: &str) -> Result<u64, Failure> {
     Ok(asked.invoke(session, ToolRequest::new("show_session")).await?.revision)
 }
 
-/// Tells the client of a handshake.
+/// Event formatter for the client of a handshake.
 ///
-/// What stands between messages is for others than the client: comments, which are
-/// lines and not blocks of their own, because older clients take each block for a
-/// message once they have seen an id.
+/// Comments between messages are for proxies. They are lines and not blocks of their own: after an
+/// id, older clients take each block for a message.
 struct Stream {
     legacy: Arc<Legacy>,
     number: u64,
 }
 
 impl Stream {
-    /// Tells the client what to come back with, where its protocol knows events
-    /// without a message (2025-11-25).
+    /// Writes the id to resume from, if the client's version has events without a message
+    /// (2025-11-25).
     fn place(&self, text: &mut String, id: u64) {
         if *self.legacy.version() == ProtocolVersion::V_2025_11_25 {
             // Writing to a string does not fail.
@@ -225,8 +222,8 @@ impl Stream {
     }
 }
 
-/// Adds `messages` to `text`; what a client comes back with after the last is `read`.
-/// If it is cut off before, it is told all of them again.
+/// Appends `messages` to `text`. Only the last one has the id `read`, so that a client that is cut
+/// off earlier gets all of them again. Returns true if there were any.
 fn tell(text: &mut String, messages: impl IntoIterator<Item = String>, read: u64) -> bool {
     let mut messages = messages.into_iter().peekable();
     let is_told = messages.peek().is_some();
@@ -274,7 +271,7 @@ impl Teller for Stream {
         self.comment(id, "the server ends this stream; connect again")
     }
 
-    /// Returns the client learns why when it connects again.
+    /// Sends only the code: the client gets the message when it reconnects.
     fn end(&self, failure: &Failure) -> String {
         self.comment(None, &format!("this stream ends: {}", failure.code))
     }
@@ -346,8 +343,8 @@ mod tests {
         }
     }
 
-    /// Clients of 2025-06-18 take an event without data for a broken message, and some
-    /// take a comment that is a block of its own for such an event.
+    /// Clients of 2025-06-18 take an event without data for a broken message, and some take a
+    /// comment in a block of its own for such an event.
     #[test]
     fn an_event_without_a_message_is_for_clients_that_know_it() {
         let failure = Failure::new("UNAUTHENTICATED", "it expired\n\nask");

@@ -1,15 +1,14 @@
-//! `subscriptions/listen`: notifications of what changes, as long as the client
-//! keeps the response open (2026-07-28, Subscriptions).
+//! `subscriptions/listen`: notifications of changes while the client keeps the response open
+//! (2026-07-28, Subscriptions).
 //!
-//! Not here: what is told of a change (`update`); how changes are read and waited
-//! for ([`Watch`]).
+//! `update` defines the notifications, and [`Watch`] reads and waits for changes.
 //!
 //! # Invariants
 //!
-//! - The acknowledgement comes first and names what is told; of that, every change
-//!   after it is told, and none that it does not name.
-//! - The last message is the response: a result when the server ends the stream in
-//!   good order, else an error that says what to do.
+//! - The acknowledgement comes first and names the accepted subscriptions. Every later change of
+//!   these is sent, and no other.
+//! - The last message is the response: a result if the server ends the stream in order, otherwise
+//!   an error with the next step.
 
 use std::sync::Arc;
 
@@ -35,14 +34,13 @@ use crate::{
 
 /// Opens the stream that answers the request `id`.
 ///
-/// Who shows the admin key watches the session that the URIs name. Where nothing
-/// of what is asked for can be told, the stream ends at once, in good order.
+/// With the admin key it watches the session in the URIs. If no subscription is possible, the
+/// stream ends at once, in order.
 ///
 /// # Errors
 ///
-/// Invalid params (-32602): `notifications` is missing or not as it should be, there
-/// are too many URIs, or the admin's are of several sessions; what the session
-/// answers to who may not watch it.
+/// Invalid params (-32602): `notifications` is missing or malformed, there are too many URIs, or
+/// the admin's are of several sessions. Errors of the session for callers that may not watch it.
 pub(crate) async fn open<E: Engine>(
     asked: &Asked<'_, E>,
     id: Id<'_>,
@@ -60,7 +58,7 @@ pub(crate) async fn open<E: Engine>(
     };
     let teller = Box::new(Listener { id: id.keep(), filter, wanted });
     if let Some(session) = session {
-        // What changes from here on is told, whenever the acknowledgement arrives.
+        // Changes from here on are sent, even before the acknowledgement arrives.
         let show = ToolRequest::new("show_session");
         cursor.since = asked.invoke(&session, show).await?.revision;
         cursor.caller = asked.caller(&session)?;
@@ -74,7 +72,7 @@ pub(crate) async fn open<E: Engine>(
     }))
 }
 
-/// Returns what the client asks for.
+/// Returns the filter that the client requests.
 fn filter(params: &Params<'_>) -> Result<SubscriptionFilter, Fault> {
     let raw = params.get("notifications").filter(|it| it.get().starts_with('{'));
     let filter = raw.and_then(|it| serde_json::from_str(it.get()).ok());
@@ -86,17 +84,17 @@ fn filter(params: &Params<'_>) -> Result<SubscriptionFilter, Fault> {
     })
 }
 
-/// What of a filter is told, and of which session.
+/// Accepted part of a filter, and its session.
 struct Honoured {
-    /// The session; none where the admin names none.
+    /// Session; `None` if the admin names none.
     session: Option<String>,
     wanted: Wanted,
-    /// The same for the client.
+    /// The accepted part, as sent to the client.
     filter: SubscriptionFilter,
 }
 
 impl Honoured {
-    /// Returns what of `asked` can be told to `identity`; the rest is left out.
+    /// Accepts the part of `requested` that `identity` may receive, and drops the rest.
     ///
     /// # Errors
     ///
@@ -148,11 +146,11 @@ fn too_many() -> Fault {
     ))
 }
 
-/// Tells the client of one request. Nothing has an id: a stream of this protocol is
-/// not taken up again.
+/// Event formatter for the client of one request. Its events have no id: a stream of this version
+/// cannot be resumed.
 struct Listener {
     id: KeptId,
-    /// What is acknowledged, until it is.
+    /// Filter to acknowledge; empty afterwards.
     filter: SubscriptionFilter,
     wanted: Wanted,
 }
@@ -165,7 +163,7 @@ impl Listener {
     }
 }
 
-/// Returns the last message of a stream.
+/// Formats the last message of a stream.
 fn last(response: &[u8]) -> String {
     let mut text = String::new();
     notice::event(&mut text, None, &String::from_utf8_lossy(response));
@@ -238,8 +236,8 @@ mod tests {
     use super::*;
     use crate::mcp::Message;
 
-    /// Returns a listener of the request with this id, a JSON text, that wants to hear of the
-    /// list and of the entry `a`.
+    /// Returns a listener of the request with this id, a JSON text, that is subscribed to the list
+    /// and to the entry `a`.
     fn listener(id: &str) -> Listener {
         let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"x"}}"#);
         let id = Message::parse(request.as_bytes()).unwrap().id.unwrap().keep();
@@ -258,7 +256,7 @@ mod tests {
         text
     }
 
-    /// Returns the SDK's reading of the one message in `text`, or of its member.
+    /// Parses the one message in `text`, or a member of it, with the SDK.
     #[track_caller]
     fn read<T: DeserializeOwned>(text: &str, member: Option<&str>) -> T {
         let data = text.strip_prefix("event: message\ndata: ").unwrap();

@@ -1,12 +1,12 @@
-//! The framing: one message of JSON-RPC 2.0 in, one answer out.
+//! Framing: one message of JSON-RPC 2.0 per request, with one response.
 //!
-//! MCP takes one message at a time, with an id that is a string or a whole number
-//! (2026-07-28, Overview, Messages). Not here: what methods there are.
+//! MCP accepts one message at a time, with an id that is a string or a whole number (2026-07-28,
+//! Overview, Messages).
 //!
 //! # Invariant
 //!
-//! An error tells where the message went wrong, and never repeats what stood
-//! there: it may have been a value meant for the store.
+//! An error names the position of the fault, and never repeats the input there: it may have been a
+//! value meant for the store.
 
 use std::borrow::Cow;
 
@@ -17,36 +17,36 @@ use serde_json::{error::Category, value::RawValue};
 use super::fault::Fault;
 use crate::http::Name;
 
-/// A message a client sent.
+/// A message from a client.
 #[derive(Debug)]
 pub(crate) struct Message<'b> {
-    /// What is answered to; `None` for a notification.
+    /// Id to respond to; `None` for a notification.
     pub(crate) id: Option<Id<'b>>,
     pub(crate) method: Cow<'b, str>,
     pub(crate) params: Option<&'b RawValue>,
 }
 
-/// The id of a request, as it was sent.
+/// Id of a request, as it was sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Id<'b>(&'b RawValue);
 
-/// The id of a request whose message is gone.
+/// Id of a request that outlives its message.
 #[derive(Debug)]
 pub(super) struct KeptId(Box<RawValue>);
 
-/// A message that could not be read, and the id to say so to, if that could be.
+/// An invalid message, with its id if that could be parsed.
 #[derive(Debug)]
 pub(crate) struct Unread<'b> {
     pub(crate) id: Option<Id<'b>>,
     pub(crate) fault: Fault,
 }
 
-/// The members of a message.
+/// Members of a message.
 #[derive(Deserialize)]
 struct Form<'b> {
     #[serde(borrow, default)]
     jsonrpc: Option<Cow<'b, str>>,
-    /// `null` is an id too, and a wrong one.
+    /// `null` counts as an id, and an invalid one.
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'b RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -64,12 +64,12 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 }
 
 impl<'b> Message<'b> {
-    /// Reads `body`, which holds one message and nothing else.
+    /// Parses `body`, which must contain exactly one message.
     ///
     /// # Errors
     ///
-    /// A parse error (-32700) where it is not JSON in UTF-8, an invalid request
-    /// (-32600) where it is no request or notification.
+    /// A parse error (-32700) if it is not JSON in UTF-8; an invalid request (-32600) if it is not
+    /// a request or notification.
     pub(crate) fn parse(body: &'b [u8]) -> Result<Self, Unread<'b>> {
         let unread = |fault| Unread { id: None, fault };
         let text = std::str::from_utf8(body).map_err(|error| {
@@ -140,7 +140,7 @@ impl<'b> Id<'b> {
         self.0.get()
     }
 
-    /// Returns the id, to outlive its message.
+    /// Returns a copy of the id that outlives its message.
     pub(super) fn keep(self) -> KeptId {
         KeptId(self.0.to_owned())
     }
@@ -158,14 +158,14 @@ impl KeptId {
     }
 }
 
-/// Returns the answer to `id` whose result is `result`, JSON.
+/// Returns the response to `id` with `result`, which is JSON.
 pub(crate) fn response(id: Id<'_>, result: &[u8]) -> Vec<u8> {
     let id = id.as_json().as_bytes();
     let parts: [&[u8]; 5] = [b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"result\":", result, b"}"];
     parts.concat()
 }
 
-/// Returns the answer that tells of `error`, to `id` if that could be read.
+/// Returns the error response for `error`, with `id` if it could be parsed.
 pub(crate) fn error(id: Option<Id<'_>>, error: &ErrorData) -> Vec<u8> {
     #[derive(Serialize)]
     struct Response<'e> {

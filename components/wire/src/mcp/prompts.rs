@@ -1,8 +1,7 @@
-//! Prompts: the text of spec 6 for a participant, as a message that a client puts
-//! into its agent's context.
+//! Prompts: the text of spec 6 for a participant, as a message for a client to put into its agent's
+//! context.
 //!
-//! Not here: what the text says, and how it is made to fit a budget; the tool's
-//! action `prompt` does that.
+//! The tool's action `prompt` writes the text and fits it to a budget.
 
 use rmcp::model::{
     GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage, Role,
@@ -15,10 +14,10 @@ use crate::{
     http::{ToolRequest, misread},
 };
 
-/// The one prompt there is.
+/// Name of the only prompt.
 pub(crate) const NAME: &str = "shared_context";
 
-/// Its arguments, and what they mean; none is required.
+/// Its arguments and their descriptions; none is required.
 pub(crate) const ARGUMENTS: [(&str, &str); 3] = [
     (
         "participant",
@@ -28,7 +27,7 @@ pub(crate) const ARGUMENTS: [(&str, &str); 3] = [
     ("session", "With the admin key: which session; a credential is for one session already"),
 ];
 
-/// What the tool answers to `prompt`.
+/// Reply of the tool's action `prompt`.
 #[derive(Deserialize)]
 struct Rendered {
     text: String,
@@ -55,13 +54,13 @@ pub(crate) fn list<E: Engine>(_: &Asked<'_, E>, params: &Params<'_>) -> Result<T
     Ok(Told::new(&prompts)?.cached(Cache::Static))
 }
 
-/// `prompts/get`. An argument that is an empty text counts as left out: many
-/// clients send what their user left empty.
+/// `prompts/get`. An empty argument counts as absent: many clients send the fields that their user
+/// left empty.
 ///
 /// # Errors
 ///
-/// Invalid params (-32602): there is no such prompt or argument, `max_tokens` is no
-/// whole number. What the session answers.
+/// Invalid params (-32602): there is no such prompt or argument, or `max_tokens` is not a whole
+/// number. Errors of the session.
 pub(crate) async fn get<E: Engine>(
     asked: &Asked<'_, E>,
     params: &Params<'_>,
@@ -96,25 +95,25 @@ pub(crate) async fn get<E: Engine>(
     Told::new(&got)
 }
 
-/// Returns whether the prompt has an argument `name`.
+/// Returns true if the prompt has an argument `name`.
 pub(crate) fn is_argument(name: &str) -> bool {
     ARGUMENTS.iter().any(|(it, _)| *it == name)
 }
 
-/// There is no prompt `name`.
+/// Builds the error for an unknown prompt.
 pub(crate) fn unknown(name: &str) -> Fault {
     let shown: String = name.chars().take(80).collect();
     Fault::invalid_params(format!("Unknown prompt: {shown:?}; there is {NAME}"))
 }
 
-/// The prompt has no argument `name`.
+/// Builds the error for an unknown argument.
 pub(crate) fn unknown_argument(name: &str) -> Fault {
     let shown: String = name.chars().take(80).collect();
     let known = ARGUMENTS.map(|(it, _)| it).join(", ");
     Fault::invalid_params(format!("{NAME} has no argument {shown:?}, it knows {known}"))
 }
 
-/// Returns the number that `max_tokens` tells.
+/// Parses `max_tokens`.
 fn number(text: &str) -> Result<u64, Fault> {
     let is_decimal = text.bytes().all(|it| it.is_ascii_digit());
     text.parse().ok().filter(|_| is_decimal).ok_or_else(|| {

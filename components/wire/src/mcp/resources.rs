@@ -1,11 +1,11 @@
-//! Resources: the keys of a session and its entries, for clients that show them
-//! or put them before a model; and the skill.
+//! Resources: the keys of a session, its entries and the skill, for clients that show them or pass
+//! them to a model.
 //!
 //! # Invariants
 //!
-//! - What is listed is what the caller can see, in the order of keys; pages go on
-//!   after a key, so that writes in between shift none of them.
-//! - What there is not and what the caller may not see are told alike.
+//! - The list contains what the caller can see, in the order of keys. A page starts after a key, so
+//!   writes in between do not shift pages.
+//! - A missing resource and a hidden one return the same error.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use rmcp::model::{
@@ -32,22 +32,22 @@ use crate::{
     http::{ToolRequest, misread},
 };
 
-/// The most resources of one page.
+/// Most resources of one page.
 const PAGE: usize = 100;
-/// How a cursor begins, before it is encoded: the key it goes on after follows.
+/// Prefix of a decoded cursor; the key to continue after follows.
 const CURSOR: &str = "after ";
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain";
 
-/// The entries of a session, as `list_keys` tells of them: by key.
+/// Reply of `list_keys`: the entries of a session, by key.
 #[derive(Deserialize)]
 pub(crate) struct Listing<'b> {
     #[serde(borrow)]
     pub(crate) keys: Vec<Listed<'b>>,
 }
 
-/// One entry, without its value.
+/// An entry without its value.
 #[derive(Deserialize)]
 pub(crate) struct Listed<'b> {
     pub(crate) key: &'b str,
@@ -55,11 +55,11 @@ pub(crate) struct Listed<'b> {
     written_at: &'b str,
     version: u64,
     value_size_tokens: u32,
-    /// Whether the caller may read its value; absent when it may.
+    /// False if the caller may not read its value; otherwise absent.
     readable: Option<bool>,
 }
 
-/// One entry, with its value.
+/// Reply of `read`: an entry with its value.
 #[derive(Deserialize)]
 struct Read {
     value: String,
@@ -68,12 +68,12 @@ struct Read {
     written_by: String,
 }
 
-/// `resources/list`: the session's keys, the skill, and then every entry. With the
-/// admin key, which is for every session, the skill alone.
+/// `resources/list`: the session's keys, the skill, and then every entry. The admin key belongs to
+/// no session and gets only the skill.
 ///
 /// # Errors
 ///
-/// Invalid params (-32602): a cursor that no page gave. What the session answers.
+/// Invalid params (-32602): a cursor that no page returned. Errors of the session.
 pub(crate) async fn list<E: Engine>(
     asked: &Asked<'_, E>,
     params: &Params<'_>,
@@ -131,9 +131,8 @@ pub(crate) fn list_templates(params: &Params<'_>) -> Result<Told, Refusal> {
 ///
 /// # Errors
 ///
-/// Resource not found, see [`not_found`]: no resource could have the URI, the
-/// session is not the credential's, or the caller can see no such entry. What else
-/// the session answers.
+/// Resource not found, see [`not_found`]: the URI is invalid, the session is not the credential's,
+/// or the caller can see no such entry. Other errors of the session.
 pub(crate) async fn read<E: Engine>(
     asked: &Asked<'_, E>,
     params: &Params<'_>,
@@ -164,8 +163,8 @@ pub(crate) async fn read<E: Engine>(
     Ok(Told::new(&read)?.cached(cache))
 }
 
-/// There is no resource `uri`, or none that the caller may see: invalid params
-/// (-32602), resource not found (-32002) before 2026-07-28.
+/// Builds the error for a missing or hidden resource: invalid params (-32602), or resource not
+/// found (-32002) before 2026-07-28.
 pub(crate) fn not_found(version: &Version, uri: &str) -> Fault {
     let code = match version {
         Version::Modern => ErrorCode::INVALID_PARAMS,
@@ -176,11 +175,11 @@ pub(crate) fn not_found(version: &Version, uri: &str) -> Fault {
     Fault::in_band(code, message).with_data(json!({ "uri": uri }))
 }
 
-/// Returns what `session` answers to `list_keys`.
+/// Returns the session's reply to `list_keys`.
 ///
 /// # Errors
 ///
-/// What the session answers.
+/// Errors of the session.
 pub(crate) async fn list_keys<E: Engine>(
     asked: &Asked<'_, E>,
     session: &str,
@@ -189,11 +188,11 @@ pub(crate) async fn list_keys<E: Engine>(
 }
 
 impl<'b> Listing<'b> {
-    /// Reads `reply`, an answer to `list_keys`.
+    /// Parses `reply`, a reply to `list_keys`.
     ///
     /// # Errors
     ///
-    /// `INTERNAL`: it is none.
+    /// `INTERNAL`: it is invalid.
     pub(crate) fn of(reply: &'b Reply) -> Result<Self, Failure> {
         serde_json::from_slice(&reply.body).map_err(|_| misread())
     }
@@ -217,7 +216,7 @@ fn keys(session: &str) -> Resource {
         .with_annotations(for_models())
 }
 
-/// One entry of `session` as a resource.
+/// Returns an entry of `session` as a resource.
 fn entry(session: &str, it: &Listed<'_>) -> Resource {
     let (version, size) = (it.version, Tokens(it.value_size_tokens));
     let mut annotations = for_models();
@@ -228,12 +227,12 @@ fn entry(session: &str, it: &Listed<'_>) -> Resource {
         .with_annotations(annotations)
 }
 
-/// For whom resources are: not for the eyes of a user first.
+/// Returns annotations with models as the audience, not users.
 pub(crate) fn for_models() -> Annotations {
     Annotations::default().with_audience(vec![Role::Assistant])
 }
 
-/// Returns what `reply`, an answer to `read`, tells of the entry `uri`.
+/// Returns the contents of the entry `uri` from `reply`, a reply to `read`.
 fn text_of(uri: &str, reply: &Reply) -> Result<ResourceContents, Failure> {
     let read: Read = serde_json::from_slice(&reply.body).map_err(|_| misread())?;
     let mut meta = MetaObject::new();
@@ -243,12 +242,12 @@ fn text_of(uri: &str, reply: &Reply) -> Result<ResourceContents, Failure> {
     Ok(ResourceContents::text(read.value, uri).with_mime_type(TEXT).with_meta(meta))
 }
 
-/// Returns the cursor that goes on after `key`.
+/// Returns the cursor of the page after `key`.
 fn cursor(key: &str) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(format!("{CURSOR}{key}"))
 }
 
-/// Returns the key that `cursor` goes on after.
+/// Returns the key that the page of `cursor` follows.
 fn read_cursor(cursor: &str) -> Result<String, Fault> {
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok();
     let text = bytes.and_then(|it| String::from_utf8(it).ok());

@@ -1,11 +1,11 @@
-//! The skill: how an agent works with a shared context, as a file that its program
-//! loads when it is needed (extension `io.modelcontextprotocol/skills`).
+//! The skill: instructions for agents to work with a shared context, as a file that a program loads
+//! when needed (extension `io.modelcontextprotocol/skills`).
 //!
-//! The text is `skill/SKILL.md`; all that is told of it is read from there.
+//! The text is `skill/SKILL.md`; its metadata is parsed from its frontmatter.
 //!
 //! # Invariant
 //!
-//! The bytes that are read are those that the digest is of.
+//! The digest covers exactly the bytes that are served.
 
 use std::sync::LazyLock;
 
@@ -20,12 +20,12 @@ use super::{
     Cache, Refusal, Told, fault::Fault, params::Params, resources::for_models, server::one_page,
 };
 
-/// Where it is read.
+/// URI of the skill.
 pub(crate) const URI: &str = "skill://shared-context/SKILL.md";
 const TEXT: &str = include_str!("skill/SKILL.md");
 const MARKDOWN: &str = "text/markdown";
 
-/// What is told of it.
+/// Metadata of the skill.
 static SKILL: LazyLock<Skill> = LazyLock::new(|| {
     let files = vec![SkillResource::from_bytes(URI, TEXT.as_bytes())];
     let frontmatter = frontmatter(TEXT).unwrap_or_else(|| SkillFrontmatter::new("", ""));
@@ -50,7 +50,7 @@ pub(crate) fn list(params: &Params<'_>) -> Result<Told, Refusal> {
 ///
 /// # Errors
 ///
-/// Invalid params (-32602): there is no skill of this URI.
+/// Invalid params (-32602): there is no skill with this URI.
 pub(crate) fn get(params: &Params<'_>) -> Result<Told, Refusal> {
     #[derive(Serialize)]
     struct Got<'s> {
@@ -65,7 +65,7 @@ pub(crate) fn get(params: &Params<'_>) -> Result<Told, Refusal> {
     Ok(Told::new(&Got { skill: &SKILL })?.cached(Cache::Static))
 }
 
-/// Returns the skill as it is listed among the resources.
+/// Returns the skill as an item of the list of resources.
 pub(crate) fn resource() -> Resource {
     let SkillFrontmatter { name, description, .. } = &SKILL.frontmatter;
     Resource::new(URI, name)
@@ -76,14 +76,14 @@ pub(crate) fn resource() -> Resource {
         .with_annotations(for_models())
 }
 
-/// Returns the skill as it is read.
+/// Returns the contents of the skill.
 pub(crate) fn contents() -> ResourceContents {
     ResourceContents::text(TEXT, URI).with_mime_type(MARKDOWN)
 }
 
-/// Returns the frontmatter of `text`: lines of `name: value`, where a value is text as it
-/// stands, or a JSON string where YAML would take it for something else. So much of
-/// YAML is enough for ours; a test compares with all of it.
+/// Parses the frontmatter of `text`: lines of `name: value`. A value is plain text, or a JSON
+/// string where YAML would parse it as something else. This subset of YAML suffices here; a test
+/// compares it with a full parser.
 fn frontmatter(text: &str) -> Option<SkillFrontmatter> {
     let (frontmatter, _) = text.strip_prefix("---\n")?.split_once("\n---\n")?;
     let mut read = SkillFrontmatter::new("", "");

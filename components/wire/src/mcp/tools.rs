@@ -1,15 +1,14 @@
-//! The tools: what is offered to whom, and how a call is carried out.
+//! The tools: lists and calls.
 //!
-//! Not here: the definitions themselves ([`crate::tools`]), and what an action
-//! does. Requests and replies of the tools `shared_context` and `delta_rounds` pass
-//! through unread, but for the argument `session`, which is the wire's, and for
-//! whether the tool lists the action.
+//! The definitions are in [`crate::tools`]. Requests and replies of `shared_context` and
+//! `delta_rounds` are passed on without parsing, except for the argument `session`, which belongs
+//! to the wire, and for whether the tool lists the action.
 //!
 //! # Invariants
 //!
-//! - What an agent can mend is a result with `isError`, and holds the error object
-//!   of the JSON tool: its code, and what to do next.
-//! - A tool rejects an action that it lists to nobody: a client that allowed one tool
+//! - An error that an agent can correct is a result with `isError` and the error object of the JSON
+//!   tool: its code, and the next step.
+//! - A tool rejects an action that it does not list for any role: a client that allowed one tool
 //!   did not allow the other.
 
 use std::borrow::Cow;
@@ -26,7 +25,7 @@ use crate::{
     tools,
 };
 
-/// `tools/list`: the same bytes each time, for callers of one role.
+/// `tools/list`: the same bytes each time for callers of one role.
 pub(crate) fn list<E: Engine>(asked: &Asked<'_, E>, params: &Params<'_>) -> Result<Told, Refusal> {
     #[derive(Serialize)]
     struct Listed<'t> {
@@ -63,14 +62,14 @@ pub(crate) async fn call<E: Engine>(
     };
     match done {
         Ok(reply) => result(&reply, None),
-        // The program around the agent has to show another one.
+        // The program around the agent must present another credential.
         Err(failure) if failure.code == "UNAUTHENTICATED" => Err(Refusal::Http(failure)),
         Err(failure) => result(&failure.to_json(), Some(&failure)),
     }
 }
 
-/// Has the session named, or that of the credential, carry out a request of the
-/// JSON tool, as the tool of `system` lists it.
+/// Performs a request of the JSON tool on the named session, or that of the credential, as the tool
+/// of `system`.
 async fn json_tool<E: Engine>(
     asked: &Asked<'_, E>,
     system: System,
@@ -90,8 +89,8 @@ async fn json_tool<E: Engine>(
     Ok(body)
 }
 
-/// Rejects an action that the tool of `system` lists to nobody. What is no action at
-/// all is the JSON tool's to reject.
+/// Rejects an action that the tool of `system` does not list for any role. The JSON tool rejects
+/// unknown actions.
 fn check_listed(system: System, arguments: &Params<'_>) -> Result<(), Failure> {
     let Ok(Some(action)) = arguments.text("action") else { return Ok(()) };
     let Some(known) = actions().find(|it| it.name == action) else { return Ok(()) };
@@ -108,7 +107,7 @@ fn check_listed(system: System, arguments: &Params<'_>) -> Result<(), Failure> {
     }
 }
 
-/// Lets a subagent take part: hands out a credential for it.
+/// Invites a subagent: mints a credential for it.
 async fn subagent<E: Engine>(
     asked: &Asked<'_, E>,
     arguments: &Params<'_>,
@@ -129,7 +128,7 @@ async fn subagent<E: Engine>(
     let session = asked.session(named.as_deref())?;
     let task = arguments.required_text("task").map_err(mendable)?;
     let id = arguments.text("id").map_err(mendable)?;
-    // A colon in one would make it the other.
+    // A colon would move text from one to the other.
     let named = [("task", Some(&task)), ("id", id.as_ref())];
     let has_colon = |it: &(&str, Option<&Cow<'_, str>>)| it.1.is_some_and(|it| it.contains(':'));
     if let Some((name, _)) = named.into_iter().find(has_colon) {
@@ -155,12 +154,12 @@ async fn subagent<E: Engine>(
     serde_json::to_vec(&Handed { session, issued }).map_err(|_| misread())
 }
 
-/// Returns the argument `session`, when it is given.
+/// Returns the argument `session`, if it is given.
 fn session(arguments: &Params<'_>) -> Result<Option<String>, Failure> {
     arguments.text("session").map(|it| it.map(Into::into)).map_err(mendable)
 }
 
-/// Returns a wrong argument, as an agent is told of it.
+/// Converts an argument error to one that the agent gets as a result.
 fn mendable(fault: Fault) -> Failure {
     malformed(fault.error.message.into_owned())
 }
@@ -169,8 +168,7 @@ fn malformed(message: String) -> Failure {
     Failure::new("MALFORMED_REQUEST", message)
 }
 
-/// Returns the result that tells `reply`, a JSON object: for programs as it is, for
-/// others as text.
+/// Builds the result from `reply`, a JSON object: as structured content for programs, and as text.
 fn result(reply: &[u8], refused: Option<&Failure>) -> Result<Told, Refusal> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]

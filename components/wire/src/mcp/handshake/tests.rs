@@ -1,4 +1,4 @@
-//! Who is remembered, for how long, and how many.
+//! Retention of handshakes: owners, order and limits.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ fn agent(task: u64) -> Identity {
     Identity::Participant(grant(task))
 }
 
-/// Handshakes of one server, and their ids.
+/// Handshakes of one server, with its keys.
 struct Server {
     handshakes: Handshakes,
     keys: Keys,
@@ -60,7 +60,7 @@ fn an_id_is_given_once_and_cannot_be_guessed() {
         }
     }
     assert_eq!(ids.len(), 200);
-    // 256 bits, of which a header takes every character.
+    // 256 bits, in characters that a header accepts.
     let is_fine = |it: &String| it.len() == 43 && it.bytes().all(|b| b.is_ascii_graphic());
     assert!(ids.iter().all(is_fine), "{ids:?}");
     assert_ne!(server.keys.sign("mcp handshake", b"x"), server.keys.sign("other", b"x"));
@@ -96,7 +96,7 @@ fn of_a_callers_handshakes_the_one_unused_longest_goes_first() {
     let other = server.begin(&agent(2), 0);
     let mut ids: Vec<String> = (0..64).map(|now| server.begin(&agent(1), now)).collect();
     server.handshakes.find(&ids[0], &agent(1), 100).unwrap();
-    // A stream that is open is a use, too.
+    // An open stream counts as use, too.
     let streaming = server.handshakes.find(&ids[1], &agent(1), 1).unwrap();
     let (number, _) = streaming.begin_stream();
     assert!(streaming.is_told(number, 100));
@@ -127,8 +127,8 @@ fn of_all_handshakes_the_one_unused_longest_goes_first() {
     assert!(kept.iter().all(|(caller, id)| server.knows(id, &agent(*caller))));
 }
 
-/// An orchestrator minted subagents until their handshakes were all that a server
-/// remembers. Then the clients of every other session were told to begin again.
+/// An orchestrator minted subagents until their handshakes filled the server's table. The clients
+/// of every other session then had to start over.
 #[test]
 fn a_session_cannot_push_out_the_handshakes_of_another() {
     let server = Server::new();

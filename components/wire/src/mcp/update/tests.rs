@@ -1,4 +1,4 @@
-//! What is told of which change.
+//! Notifications for each kind of change.
 
 use shared_context_codec::Credential;
 use shared_context_core::{Scope, ScopeKind};
@@ -8,8 +8,7 @@ use crate::credential::Grant;
 
 const LIST: &str = "list";
 
-/// Returns a client that wants to hear of the list, the keys, and the entry `a` under two
-/// names.
+/// Returns subscriptions to the list, the keys, and the entry `a` under two names.
 fn wanted() -> Wanted {
     let mut wanted = Wanted::list();
     for uri in ["session://s/keys", "session://s/entries/a", "session://s/entries/%61"] {
@@ -104,7 +103,7 @@ fn nothing_is_told_that_is_not_wanted() {
     assert_eq!(wanted.count, 0);
 }
 
-/// A change that could not be read was once taken for none.
+/// An unreadable change was once ignored.
 #[test]
 fn a_change_that_is_none_is_an_error() {
     for change in [r#"{"key":"a"}"#, r#"{"action":"paint"}"#, r#"{"action":7}"#, "7"] {
