@@ -1,29 +1,29 @@
-//! What an agent says to the tool: one of six commands and its members.
+//! Commands of the memory tool, and their parser.
 
 use serde_json::{Map, Value};
 
-/// A command, its paths not yet looked at.
+/// A command; its paths are not yet validated.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Command {
-    /// Shows a file, or a directory.
+    /// Shows a file or a directory.
     View {
         path: String,
-        /// The first and the last line to show.
+        /// First and last line to show.
         range: Option<(i64, i64)>,
     },
     /// Adds a file.
     Create { path: String, file_text: String },
-    /// Replaces a text that a file has once.
+    /// Replaces a text that occurs once in a file.
     StrReplace { path: String, old_str: String, new_str: String },
-    /// Adds lines behind a line of a file; 0: before the first.
+    /// Inserts lines after a line of a file; 0 is the beginning.
     Insert { path: String, insert_line: i64, insert_text: String },
-    /// Removes a file, or a directory.
+    /// Removes a file or a directory.
     Delete { path: String },
-    /// Moves a file, or a directory.
+    /// Moves a file or a directory.
     Rename { old_path: String, new_path: String },
 }
 
-/// What a command looks like.
+/// Name, members and example of a command.
 struct Form {
     name: &'static str,
     members: &'static [&'static str],
@@ -64,12 +64,12 @@ static FORMS: [Form; 6] = [
 ];
 
 impl Command {
-    /// Reads the command out of `input`. Members that are null count as absent.
+    /// Parses the command in `input`. Null members count as absent.
     ///
     /// # Errors
     ///
-    /// A text for the agent: no such command, or one of its members is missing,
-    /// unknown or of another type.
+    /// A text for the agent: there is no such command, or one of its members is missing, unknown or
+    /// of another type.
     pub(super) fn parse(input: &Map<String, Value>) -> Result<Self, String> {
         let Some(Value::String(name)) = input.get("command") else {
             return Err(format!("Error: the input needs the member command, {}", names()));

@@ -1,20 +1,19 @@
-//! Texts as the tool shows and edits them: by lines, which end with a line feed
-//! and are counted from 1.
+//! Display and editing of texts by lines, which end with a line feed and are counted from 1.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
-/// How many lines are shown before and behind the one that was changed.
+/// Lines shown before and after a change.
 const SNIPPET_LINES: usize = 2;
 
-/// An edited text, and what is told of it.
+/// An edited text, and the message for the agent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Edited {
     pub(super) value: String,
     pub(super) told: String,
 }
 
-/// `value`, the content of `path`, with line numbers; of it the lines of `range`,
-/// whose end is -1 for the last line. An end beyond the last line is the last.
+/// Formats `value`, the content of `path`, with line numbers. With `range` it shows these lines
+/// only; -1, or any number after the last line, means the last line.
 ///
 /// # Errors
 ///
@@ -34,14 +33,14 @@ pub(super) fn shown(path: &str, value: &str, range: Option<(i64, i64)>) -> Resul
     Ok(format!("Here's the content of {path} with line numbers:{}", numbered(&lines, first, last)))
 }
 
-/// Returns the lines `first` to `last` of so many, if there are some.
+/// Returns the valid range of lines from `first` to `last`, or `None` if it is empty.
 fn between(first: i64, last: i64, lines: usize) -> Option<(usize, usize)> {
     let last = if last == -1 { lines } else { usize::try_from(last).ok()?.min(lines) };
     let first = usize::try_from(first).ok()?;
     (1..=last).contains(&first).then_some((first, last))
 }
 
-/// Returns the lines `first` to `last`, each behind its number and on a line of its own.
+/// Formats the lines `first` to `last`, each on a new line after its number.
 fn numbered(lines: &[&str], first: usize, last: usize) -> String {
     let mut text = String::new();
     for (number, line) in (1..).zip(lines).take(last).skip(first.saturating_sub(1)) {
@@ -51,12 +50,11 @@ fn numbered(lines: &[&str], first: usize, last: usize) -> String {
     text
 }
 
-/// `value`, the content of `path`, with `new` in the place of `old`, which must
-/// stand in it once.
+/// Replaces `old` by `new` in `value`, the content of `path`. `old` must occur exactly once.
 ///
 /// # Errors
 ///
-/// A text for the agent: `old` is empty, or does not stand there once.
+/// A text for the agent: `old` is empty, or does not occur exactly once.
 pub(super) fn replaced(path: &str, value: &str, old: &str, new: &str) -> Result<Edited, String> {
     if old.is_empty() {
         return Err("Error: old_str is empty. Give the text to replace, or use insert.".to_owned());
@@ -90,21 +88,21 @@ pub(super) fn replaced(path: &str, value: &str, old: &str, new: &str) -> Result<
     Ok(Edited { value, told })
 }
 
-/// Returns the line that the byte `at` of `value` stands in.
+/// Returns the number of the line that contains the byte `at` of `value`.
 fn line_of(value: &str, at: usize) -> usize {
     let before = value.get(..at).unwrap_or(value);
     before.matches('\n').count().saturating_add(1)
 }
 
-/// `value`, the content of `path`, with `text` behind the line `line`, 0 for the
-/// beginning. It ends with a line feed then.
+/// Inserts `text` after the line `line` of `value`, the content of `path`; 0 is the beginning. The
+/// result ends with a line feed.
 ///
 /// # Errors
 ///
 /// A text for the agent: there is no such line.
 pub(super) fn inserted(path: &str, value: &str, line: i64, text: &str) -> Result<Edited, String> {
     let mut lines: Vec<&str> = value.split('\n').collect();
-    // A line feed at the end begins no line.
+    // A line feed at the end does not begin a line.
     lines.pop_if(|it| it.is_empty());
     let Some(at) = usize::try_from(line).ok().filter(|at| *at <= lines.len()) else {
         return Err(format!(
@@ -187,7 +185,7 @@ mod tests {
         let snippet = "\n     2\ttwo\n     3\tthree\n     4\trest\n     5\tseven\n     6\teight";
         check_replaced(TEN, "four\nfive\nsix", "rest", &edited, snippet);
         check_replaced("ä→ü", "→", "\u{1f980}", "ä🦀ü", "\n     1\tä🦀ü");
-        // What is put in its place may hold it.
+        // The new text may contain the old one.
         check_replaced("a", "a", "aa", "aa", "\n     1\taa");
     }
 
@@ -248,7 +246,7 @@ mod tests {
             at in 0..7_usize, ends: bool,
         ) {
             let mut value = before.join("\n");
-            // Only what ends with a line feed can have an empty last line.
+            // Only a text that ends with a line feed can have an empty last line.
             if ends || before.last().is_some_and(String::is_empty) {
                 value.push_str(if before.is_empty() { "" } else { "\n" });
             }

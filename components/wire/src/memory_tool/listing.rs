@@ -1,4 +1,4 @@
-//! Directories as the tool shows them: a path a line, behind its size.
+//! Directory listings: one path per line, after its size.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use super::{
     path::{Place, path_of},
 };
 
-/// Returns what is in `directory`: `entries`, with their directories where it is the
-/// memory itself. A directory is as large as what is in it.
+/// Lists `directory` with its `entries`; for the root also their directories. The size of a
+/// directory is the sum of its entries.
 pub(super) fn listing(directory: &Place, entries: &[Entry]) -> String {
-    // By path: a slash comes before all that names are made of, so that what is
-    // in a directory follows it.
+    // By path: a slash sorts before all characters of names, so a directory is followed by its
+    // entries.
     let mut sizes = BTreeMap::from([(directory.to_string(), 0)]);
     for entry in entries {
         let mut add = |path: String| {
@@ -33,7 +33,7 @@ pub(super) fn listing(directory: &Place, entries: &[Entry]) -> String {
     )
 }
 
-/// Returns a size of so many bytes for people: `812B`, `1.5K`, `2.0M`.
+/// Formats a size for people: `812B`, `1.5K`, `2.0M`.
 fn shown(bytes: usize) -> String {
     if bytes < 1_024 {
         return format!("{bytes}B");
@@ -44,7 +44,7 @@ fn shown(bytes: usize) -> String {
         unit = 'M';
         per_tenth = 1_024 * 1_024;
     }
-    // To the nearest tenth.
+    // Rounded to tenths.
     let tenths = bytes.saturating_mul(10).saturating_add(per_tenth / 2) / per_tenth;
     format!("{}.{}{unit}", tenths / 10, tenths % 10)
 }

@@ -1,25 +1,23 @@
-//! Anthropic's client-side memory tool `memory_20250818` over a session: what
-//! an agent does with files under `/memories`, done with entries.
+//! Anthropic's client-side memory tool `memory_20250818` over a session: files under `/memories`
+//! are stored as entries.
 //!
-//! A file is an entry, its content the entry's value. Which path names which key
-//! is in [`path`], what a command needs in [`command`]; texts are edited and shown
-//! by [`edit`], directories by [`listing`], both moved by [`rename`]; [`files`]
-//! asks the session. Result texts are those that the tool's documentation gives,
-//! since agents know them; what is more comes after them.
+//! A file is an entry, and its content is the entry's value. [`path`] maps paths to keys, and
+//! [`command`] parses commands. [`edit`] edits and formats texts, [`listing`] formats directories,
+//! [`rename`] moves both, and [`files`] accesses the session. Result texts are those of the tool's
+//! documentation, because agents know them; additions follow after them.
 //!
-//! Not here: the prompt for the agent, which comes with the tool, and history,
-//! access and expiry, which the tool has no words for. They work as for any
-//! write: an edit leaves an entry's lists and expiry as they are, a rename takes
-//! them along.
+//! The prompt for the agent comes with the tool. The tool has no commands for history, access and
+//! expiry. They work as for any write: an edit preserves an entry's access lists and expiry, and so
+//! does a rename.
 //!
 //! # Invariants
 //!
-//! - A path that is told is one that leads to the same entry when it is sent.
-//! - An edit is of the value it replaces: one that was overtaken is made again on
-//!   the newer value, or not at all.
-//! - A rename, and the removal of a directory, happens as a whole or not at all.
-//! - What is hidden from the caller is answered as what does not exist.
-//! - No HTTP: what only the client program can mend is left to who asked.
+//! - A path in a result leads to the same entry when it is sent.
+//! - An edit applies to the value it replaces. If the entry changed meanwhile, the edit is retried
+//!   on the newer value, or fails.
+//! - A rename, and the removal of a directory, is atomic.
+//! - Hidden entries are reported as missing.
+//! - No HTTP: errors that only the client program can correct are returned to the caller.
 
 mod command;
 mod edit;
@@ -41,28 +39,28 @@ use self::{
 };
 use crate::Engine;
 
-/// How often a change is tried that others overtake.
+/// Most attempts of a change that conflicts with others.
 const ATTEMPTS_MAX: usize = 5;
 
-/// What a `tool_result` block needs besides its type and the id of the call.
+/// Content of a `tool_result` block, besides its type and the id of the call.
 #[derive(Debug, Serialize)]
 pub(crate) struct Answer {
-    /// The text for the agent.
+    /// Text for the agent.
     pub(crate) content: String,
-    /// Whether the command was refused.
+    /// True if the command was rejected.
     pub(crate) is_error: bool,
 }
 
-/// Why a command was not carried out.
+/// Reason why a command failed.
 #[derive(Debug)]
 enum Refusal {
-    /// The agent can mend it: the text for it.
+    /// Text for the agent, which can correct the error.
     Told(String),
-    /// Only the client program or the operator can.
+    /// Error for the client program or the operator.
     Failed(Failure),
 }
 
-/// The codes of what an agent can mend, or go round.
+/// Codes of errors that an agent can correct or avoid.
 const TOLD_CODES: [&str; 7] = [
     "INVALID_KEY",
     "SESSION_ARCHIVED",
@@ -83,12 +81,11 @@ impl From<Failure> for Refusal {
     }
 }
 
-/// Carries out `input`, the input of one use of the tool, on the session `scope`
-/// as `caller`.
+/// Performs `input`, the input of one tool use, on the session `scope` as `caller`.
 ///
 /// # Errors
 ///
-/// Of the session: all but those of [`TOLD_CODES`].
+/// Errors of the session, except those of [`AGENT_CODES`].
 pub(crate) async fn answer<E: Engine>(
     engine: &E,
     scope: &str,
@@ -96,7 +93,7 @@ pub(crate) async fn answer<E: Engine>(
     input: &Map<String, Value>,
 ) -> Result<Answer, Failure> {
     let files = Files::new(engine, scope, caller);
-    // First, so that no answer depends on what a void credential asks for.
+    // First, so that a void credential gets the same error for every command.
     let session = files.session().await?;
     match (Memory { files, session }).perform(input).await {
         Ok(content) => Ok(Answer { content, is_error: false }),
@@ -105,7 +102,7 @@ pub(crate) async fn answer<E: Engine>(
     }
 }
 
-/// A session, as the tool sees it.
+/// A session as the tool's memory.
 struct Memory<'r, E> {
     files: Files<'r, E>,
     session: Session,
@@ -148,7 +145,7 @@ impl<E: Engine> Memory<'_, E> {
         path::place(path, self.session.allows_prefixes()).map_err(Refusal::Told)
     }
 
-    /// Shows a file, or what is in a directory.
+    /// Shows a file, or lists a directory.
     async fn view(&self, place: Place, range: Option<(i64, i64)>) -> Result<String, Refusal> {
         let directory = match &place {
             Place::Root => return self.list(&place, None).await,
@@ -172,7 +169,7 @@ impl<E: Engine> Memory<'_, E> {
     async fn list(&self, place: &Place, prefix: Option<&Prefix>) -> Result<String, Refusal> {
         let keys = self.files.keys(prefix).await?;
         let entries = self.files.entries(&keys).await?;
-        // The memory is there when it is empty, a directory is what is in it.
+        // The root exists even if it is empty; a directory exists only with entries.
         if prefix.is_some() && entries.is_empty() {
             let path = place.to_string();
             let path = path.trim_end_matches('/');
@@ -181,7 +178,7 @@ impl<E: Engine> Memory<'_, E> {
         Ok(listing::listing(place, &entries))
     }
 
-    /// Adds a file.
+    /// Creates a file.
     async fn create(&self, place: Place, text: &str) -> Result<String, Refusal> {
         let Place::Entry { key, .. } = &place else {
             let below = place.to_string();
@@ -200,7 +197,7 @@ impl<E: Engine> Memory<'_, E> {
         }
     }
 
-    /// Has `change` made to a file; `missing` is said when there is none.
+    /// Applies `change` to a file; `missing` is the next step if there is none.
     async fn edit(
         &self,
         place: Place,
@@ -223,7 +220,7 @@ impl<E: Engine> Memory<'_, E> {
         told(overtaken(&path))
     }
 
-    /// Removes a file, or a directory with all that is in it.
+    /// Removes a file, or a directory with everything in it.
     async fn delete(&self, place: Place) -> Result<String, Refusal> {
         let prefix = match &place {
             Place::Root => {
@@ -261,7 +258,7 @@ impl<E: Engine> Memory<'_, E> {
     }
 }
 
-/// What to do about a path that leads nowhere.
+/// Next step for a path that does not exist.
 const VIEW_FIRST: &str = "View /memories to see what is there.";
 
 fn told<T>(text: impl Into<String>) -> Result<T, Refusal> {

@@ -1,40 +1,39 @@
-//! Which path of the tool names which key, and the other way round.
+//! Mapping between paths of the tool and keys.
 //!
-//! Agents name files as they please: `/memories/Project Notes.md`. Such a name
-//! becomes a key in one way only, and every answer names what it became.
+//! Agents choose names of files freely: `/memories/Project Notes.md`. Each such name maps to
+//! exactly one key, and every result shows the path of that key.
 //!
 //! # Invariant
 //!
-//! The path a place is told by names that place.
+//! The displayed path of a place names that place.
 
 use std::{borrow::Cow, fmt};
 
 use shared_context_core::{Key, Prefix, key::KEY_BYTES_MAX};
 
-/// The directory that all paths are in.
+/// Root directory of all paths.
 pub(super) const ROOT: &str = "/memories";
 
-/// The endings of texts, which a key does without.
+/// Extensions of text files, which keys omit.
 const ENDINGS: [&str; 9] =
     [".md", ".txt", ".json", ".xml", ".yaml", ".yml", ".csv", ".html", ".log"];
 
-/// How much is told of a path that is none.
+/// Most characters of an invalid path in an error.
 const SHOWN_CHARS_MAX: usize = 80;
 
-/// What a path names. Displayed as the path it is told by.
+/// Target of a path. `Display` writes its canonical path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The memory itself.
+    /// The root.
     Root,
-    /// An entry, there or not.
+    /// An entry, which may not exist.
     Entry {
-        /// Its key.
+        /// Key of the entry.
         key: Key,
-        /// The directory that is meant where there is no such entry: an agent may
-        /// leave out the slash behind its name.
+        /// Directory to use if there is no such entry: an agent may omit the slash after its name.
         directory: Option<Prefix>,
     },
-    /// The keys with this prefix.
+    /// Keys with this prefix.
     Directory(Prefix),
 }
 
@@ -48,30 +47,29 @@ impl fmt::Display for Place {
     }
 }
 
-/// Returns the path that the entry `key` is told by.
+/// Returns the path of the entry `key`.
 pub(super) fn path_of(key: &str) -> String {
     format!("{ROOT}/{}", key.replace(':', "/"))
 }
 
-/// Returns the key that `key` has when it is moved to `directory`; `None` for one that is
-/// in no directory.
+/// Returns `key` moved to `directory`; `None` for a key without a directory.
 pub(super) fn in_directory(directory: &Prefix, key: &Key) -> Option<Key> {
     let (_, name) = key.as_str().split_once(':')?;
     Key::parse(&format!("{}:{name}", directory.as_str())).ok()
 }
 
-/// Returns what `path` names in a session, which `has_directories` when it allows prefixes of keys:
-/// `/memories/project/notes`, or `/memories/project:notes`, is `project:notes` there, and
+/// Maps `path` to its place in a session; `has_directories` if the session allows prefixes of keys.
+/// `/memories/project/notes` and `/memories/project:notes` are `project:notes` there; the former is
 /// `project_notes` elsewhere. Names further below are joined by underscores.
 ///
-/// Of each name capitals become small letters, and hyphens, spaces and dots
-/// underscores; the ending of a text (`.md`, `.txt` and the like) goes.
+/// In each name, capitals become small letters, and hyphens, spaces and dots become underscores.
+/// The extension of a text file (`.md`, `.txt` and the like) is removed.
 ///
 /// # Errors
 ///
-/// A text for the agent: `path` is not below `/memories`, has a name that is
-/// empty or begins with a dot, or any other character, names a directory where
-/// there can be none, or makes too long a key.
+/// A text for the agent: `path` is not below `/memories`, has an empty name, a name that begins
+/// with a dot, or an invalid character; names a directory where the session has none; or makes a
+/// key that is too long.
 pub(super) fn place(path: &str, has_directories: bool) -> Result<Place, String> {
     let refused = |what: &str| refusal(path, what, has_directories);
     let below = match path.strip_prefix(ROOT) {
@@ -80,7 +78,7 @@ pub(super) fn place(path: &str, has_directories: bool) -> Result<Place, String> 
         None => None,
     };
     let below = below.ok_or_else(|| refused("is not below /memories"))?;
-    // As the rest of the team, and the remarks of the session, write such a key.
+    // The rest of the team, and the session's warnings, write such a key with a colon.
     let below =
         if has_directories { below.replacen(':', "/", 1).into() } else { Cow::Borrowed(below) };
     let below = &*below;
@@ -109,7 +107,7 @@ pub(super) fn place(path: &str, has_directories: bool) -> Result<Place, String> 
         names => part(without_ending(&names.join("_"))),
     };
     let key = Key::parse(&text).map_err(too_long)?;
-    // One name, and no ending that went: all of it is ASCII.
+    // One name without a removed extension: all of it is ASCII.
     let may_be_directory = has_directories && names.len() == 1 && text.len() == below.len();
     let directory = may_be_directory.then(|| Prefix::parse(&text).ok()).flatten();
     Ok(Place::Entry { key, directory })
@@ -125,18 +123,18 @@ fn refusal(path: &str, what: &str, has_directories: bool) -> String {
     )
 }
 
-/// Returns whether `c` may stand in a path.
+/// Returns true if `c` is allowed in a path.
 fn is_known(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_-. /".contains(c)
 }
 
-/// Returns the part of a key that `name` makes.
+/// Returns the part of a key for `name`.
 fn part(name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
     name.chars().map(letter).collect()
 }
 
-/// `name` without the ending of a text.
+/// Removes the extension of a text file from `name`.
 fn without_ending(name: &str) -> &str {
     let is_ending = |it: &(&str, &str)| ENDINGS.iter().any(|end| end.eq_ignore_ascii_case(it.1));
     name.rfind('.')

@@ -1,4 +1,4 @@
-//! Moving a file, or a directory with all that is in it, as one step.
+//! Moves a file, or a directory with everything in it, atomically.
 
 use shared_context_core::{Key, Prefix};
 
@@ -10,7 +10,7 @@ use super::{
 use crate::Engine;
 
 impl<E: Engine> Memory<'_, E> {
-    /// Moves a file, or a directory with all that is in it.
+    /// Moves a file, or a directory with everything in it.
     pub(super) async fn rename(&self, old: Place, new: Place) -> Result<String, Refusal> {
         let (key, prefix) = match &old {
             Place::Root => return told("Error: Cannot rename the /memories directory itself"),
@@ -34,7 +34,7 @@ impl<E: Engine> Memory<'_, E> {
         told(overtaken(&old.to_string()))
     }
 
-    /// Moves a file; `None` when it changed meanwhile.
+    /// Moves a file; `None` if it changed meanwhile.
     async fn move_file(
         &self,
         old: &Place,
@@ -57,7 +57,7 @@ impl<E: Engine> Memory<'_, E> {
         self.move_all(old, new, &moves).await
     }
 
-    /// Moves a directory; `None` when it changed meanwhile.
+    /// Moves a directory; `None` if it changed meanwhile.
     async fn move_directory(
         &self,
         old: &Place,
@@ -99,8 +99,8 @@ impl<E: Engine> Memory<'_, E> {
         self.move_all(&from, &destination, &moves.collect::<Vec<_>>()).await
     }
 
-    /// Moves each first key to the second, all or none; `None` when one of them
-    /// changed meanwhile. They are not more than one batch.
+    /// Moves each first key to the second, all or none; `None` if one of them changed meanwhile.
+    /// They must fit one batch.
     async fn move_all(
         &self,
         old: &Place,

@@ -1,5 +1,5 @@
-//! What is said of the route that tells of changes: a page, a page that is
-//! waited for, a live stream, a socket.
+//! Documentation of the route of changes: a page, a page that is waited for, a live stream, a
+//! socket.
 
 use serde_json::json;
 
@@ -51,7 +51,7 @@ the next change would have been told; then it is closed with 1008, or 1011 when 
 Whoever comes back with the last revision it was told, by any message, as `since` loses no change \
 and gets none twice.";
 
-/// Returns what is said of `GET …/changes`.
+/// Returns the documentation of `GET …/changes`.
 pub(super) fn about() -> About {
     let mut content = body(reply("changes"), examples::answer("changes"));
     content["text/event-stream"] = json!({"schema": {"type": "string"}, "example": STREAM});

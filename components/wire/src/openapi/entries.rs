@@ -1,4 +1,4 @@
-//! What is said of the routes of entries, and of the JSON tool.
+//! Documentation of the routes of entries, and of the JSON tool.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::http::table::Endpoint;
 
-/// Returns what is said of `endpoint`.
+/// Returns the documentation of `endpoint`.
 pub(super) fn about(endpoint: Endpoint) -> About {
     let about = About { tag: "entries", ..About::default() };
     match endpoint {

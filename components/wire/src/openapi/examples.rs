@@ -1,5 +1,5 @@
-//! Answers as they look, for the document: those that a session gives which is
-//! played here, from its creation to its end.
+//! Example replies for the document, recorded from a session that runs here from its creation to
+//! its deletion.
 
 use std::sync::LazyLock;
 
@@ -19,7 +19,7 @@ const ANALYSIS: &str = "subagent:analysis";
 const LEGAL: &str = "subagent:legal";
 const ADMIN: &str = "admin";
 
-/// The first answer to each action.
+/// First reply to each action.
 static ANSWERS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     let kv = MemoryKv::default();
     let mut answers = Map::new();
@@ -33,12 +33,12 @@ static ANSWERS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
         let answer = serde_json::from_slice(&reply.unwrap().body).unwrap();
         answers.entry(action).or_insert(answer);
     }
-    // The text is long, and not what the example is about.
+    // The text is long, and not the subject of the example.
     answers["prompt"]["text"] = json!("Shared context key conventions:\n\nState keys:\n  …");
     answers
 });
 
-/// Time that stands still, and nothing that is logged.
+/// Fixed clock, and a log that drops its records.
 struct Still;
 
 impl Clock for Still {
@@ -51,7 +51,7 @@ impl Log for Still {
     fn record(&self, _: &AuditRecord) {}
 }
 
-/// Returns who asks for what, in order.
+/// Returns all requests and their callers, in order.
 fn play() -> Vec<(&'static str, Value)> {
     let summary = "Throughput dropped 30% after config change on Feb 18.";
     let rolled_back = "Throughput dropped 30% after config change on Feb 18; rolled back.";
@@ -97,7 +97,7 @@ fn play() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Returns what `action` answers.
+/// Returns the reply to `action`.
 pub(super) fn answer(action: &str) -> Value {
     ANSWERS[action].clone()
 }
@@ -112,7 +112,7 @@ pub(super) fn body(act: Act) -> Value {
     body
 }
 
-/// Returns what the creation of a session answers over HTTP, by import or not.
+/// Returns the HTTP reply to the creation of a session, by import or not.
 pub(super) fn created_session() -> Value {
     let mut created = answer("create_session");
     created["credential"] = credential();
@@ -143,7 +143,7 @@ fn take_snapshot() -> Value {
     json!({"action": "snapshot", "label": "pre_approval", "note": "as shown to the user"})
 }
 
-/// Returns the body of a request to change who may read and write an entry.
+/// Returns the body of a request to change an entry's access lists.
 fn set_access() -> Value {
     json!({"writable_by": ["orchestrator", "subagent:analysis*"]})
 }
@@ -182,7 +182,7 @@ fn propose_deltas() -> Value {
     ]})
 }
 
-/// Returns what another participant proposes.
+/// Returns the proposal of another participant.
 fn other_deltas() -> Value {
     json!({"deltas": [{
         "operation": "add", "path": "$.bindings.customer", "value": "sea:customer:007",
@@ -211,7 +211,7 @@ fn with_action(action: &str, key: &str, mut body: Value) -> Value {
     body
 }
 
-/// Returns a batch of writes and deletes.
+/// Returns a batch of writes.
 pub(super) fn write_batch() -> Value {
     json!({"action": "write_batch", "writes": [
         {"key": "findings_summary", "value": "The pool is too small.", "if_version": 0},

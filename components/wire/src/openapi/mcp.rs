@@ -1,4 +1,4 @@
-//! What is said of the endpoint of MCP. Its messages are the protocol's to describe.
+//! Documentation of the MCP endpoint. The protocol itself describes its messages.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::http::table::Endpoint;
 
-/// Returns what is said of `endpoint`.
+/// Returns the documentation of `endpoint`.
 pub(super) fn about(endpoint: Endpoint) -> About {
     let about = About { tag: "mcp", ..About::default() };
     match endpoint {
@@ -77,7 +77,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
     }
 }
 
-/// Adds to `responses` that an error of JSON-RPC may come with some statuses.
+/// Adds JSON-RPC errors to the `responses` of some statuses.
 pub(super) fn add_faults(responses: &mut Map<String, Value>) {
     for status in ["400", "404"] {
         let response = responses.entry(status).or_insert_with(

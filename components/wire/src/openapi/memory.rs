@@ -1,4 +1,4 @@
-//! What is said of the route of the memory tool.
+//! Documentation of the route of the memory tool.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{
     schemas::reference,
 };
 
-/// Returns what is said of it.
+/// Returns its documentation.
 pub(super) fn about() -> About {
     let mut content = body(
         reference("memory_result"),
@@ -38,7 +38,7 @@ pub(super) fn about() -> About {
     }
 }
 
-/// Returns what is sent and answered.
+/// Returns the schemas of its requests and replies.
 pub(super) fn schemas() -> Value {
     let path = || json!({"type": "string", "description": "/memories or below."});
     let text = |description: &str| json!({"type": "string", "description": description});

@@ -1,14 +1,12 @@
-//! The `OpenAPI` 3.1 document, built from the routes and the schemas of the
-//! tool.
+//! The `OpenAPI` 3.1 document, built from the routes and the schemas of the tool.
 //!
-//! Paths, methods, query parameters and who may call come from the same table
-//! that routes requests; what an operation is about stands in `about`. The
-//! document is committed as `openapi.json` and served from there. This module is
-//! built for tests only; one of them holds the committed document against it.
+//! Paths, methods, query parameters and access come from the table that routes requests; `about`
+//! contains the texts. The document is committed as `openapi.json` and served from there. This
+//! module is built for tests only; one of them compares it with the committed document.
 //!
 //! # Invariant
 //!
-//! No route is described that does not exist, and none exists undescribed.
+//! Every route is described, and every described route exists.
 
 mod about;
 mod acts;
@@ -32,8 +30,7 @@ use crate::http::{
     table::{Access, Operation, operations},
 };
 
-/// What every caller of a route of a session or project may be told, besides that it does
-/// not exist.
+/// Error codes for every caller of a route of a session or project, besides its not-found code.
 const SCOPE_CODES: [&str; 6] = [
     "UNAUTHENTICATED",
     "MALFORMED_REQUEST",
@@ -43,7 +40,7 @@ const SCOPE_CODES: [&str; 6] = [
     "INTERNAL",
 ];
 
-/// What the operator may be told where there is no session yet.
+/// Error codes for the operator where there is no session yet.
 const ADMIN_CODES: [&str; 7] = [
     "UNAUTHENTICATED",
     "MALFORMED_REQUEST",
@@ -54,14 +51,14 @@ const ADMIN_CODES: [&str; 7] = [
     "INTERNAL",
 ];
 
-/// What callers of `/mcp` may be told by HTTP; the rest is told by JSON-RPC.
+/// Error codes that `/mcp` returns by HTTP; other errors are returned by JSON-RPC.
 const MCP_CODES: [&str; 5] =
     ["UNAUTHENTICATED", "MALFORMED_REQUEST", "FORBIDDEN", "RATE_LIMITED", "INTERNAL"];
 
-/// What anyone may be told.
+/// Error codes of public routes.
 const OPEN_CODES: [&str; 2] = ["MALFORMED_REQUEST", "REQUEST_TOO_LARGE"];
 
-/// Returns the document.
+/// Builds the document.
 fn document() -> Value {
     let mut paths = Map::new();
     for operation in operations() {
@@ -89,7 +86,7 @@ fn document() -> Value {
     })
 }
 
-/// Returns what is said of the path of `operation`.
+/// Returns the path item of `operation`.
 fn path_item(operation: &Operation) -> Value {
     let varying = operation.template.split('/').filter_map(route::varies);
     let parameters: Vec<Value> = varying.map(parameter).collect();
@@ -146,7 +143,7 @@ fn parameter(name: &str) -> Value {
     json!({"$ref": format!("#/components/parameters/{name}")})
 }
 
-/// One response for each status that any of `codes` is shown with.
+/// Returns one response for each status of `codes`.
 fn refusals<'c>(codes: impl Iterator<Item = &'c str>, is_conditional: bool) -> Map<String, Value> {
     let names: Vec<&str> = codes.collect();
     let mut by_status: Vec<(StatusCode, Vec<&str>)> = Vec::new();

@@ -1,4 +1,4 @@
-//! What is said of the routes that take a whole session out and bring it in.
+//! Documentation of the export and import of sessions.
 
 use super::{
     about::About,
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::http::table::Endpoint;
 
-/// Returns what is said of `endpoint`.
+/// Returns the documentation of `endpoint`.
 pub(super) fn about(endpoint: Endpoint) -> About {
     let about = About { tag: "sessions", is_admins: true, ..About::default() };
     match endpoint {

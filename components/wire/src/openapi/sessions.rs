@@ -1,4 +1,4 @@
-//! What is said of the routes of sessions themselves.
+//! Documentation of the routes of sessions themselves.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::http::table::Endpoint;
 
-/// Returns what is said of `endpoint`.
+/// Returns the documentation of `endpoint`.
 pub(super) fn about(endpoint: Endpoint) -> About {
     let about = About { tag: "sessions", is_admins: true, ..About::default() };
     match endpoint {

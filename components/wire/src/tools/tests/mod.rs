@@ -1,5 +1,5 @@
-//! The definitions as they are told: which tools, actions and members, for whom,
-//! and whether what calls answer fits them.
+//! The published definitions: their tools, actions and members for each role. Replies to calls must
+//! match them.
 
 use serde_json::{Value, json};
 use shared_context_codec::{ActionInfo, Failure, System, actions};
@@ -46,8 +46,8 @@ fn only_who_may_let_others_take_part_is_offered_the_tool_for_it() {
     assert_eq!(names(Role::Orchestrator), ["shared_context", "subagent", "delta_rounds"]);
 }
 
-/// Returns the tools that offer actions, in the order they are listed to `role`: what they
-/// are about, which members they leave out, and how MCP is told of them.
+/// Returns the tools with actions that are listed to `role`, in order: their system, the members
+/// they omit, and their MCP definition.
 fn offers(role: Role) -> [(System, &'static [&'static str], Value); 2] {
     let listed = tools(Format::Mcp, role);
     let named = |name| listed.iter().find(|it| it["name"] == name).unwrap().clone();
@@ -61,8 +61,8 @@ fn allowed(role: Role, system: System) -> impl Iterator<Item = &'static ActionIn
     actions().filter(move |it| it.system == system && it.roles.contains(&role))
 }
 
-/// An action that is added is offered at once; one that an agent may not ask for
-/// only costs it tokens and a refusal.
+/// A new action is offered at once. An action that an agent may not request would only cost it
+/// tokens and an error.
 #[test]
 fn every_action_is_offered_to_whom_it_is_for() {
     for role in [Role::Agent, Role::Orchestrator] {
@@ -80,8 +80,7 @@ fn every_action_is_offered_to_whom_it_is_for() {
     }
 }
 
-/// A member that is added to the codec's list has to be offered, or left out on
-/// purpose.
+/// A new member of the codec must be offered, or omitted on purpose.
 #[test]
 fn every_member_is_offered_or_left_out_by_name() {
     for (system, left_out, tool) in offers(Role::Orchestrator) {
@@ -103,7 +102,7 @@ fn every_member_is_offered_or_left_out_by_name() {
     }
 }
 
-/// The members of a list's objects are told as the codec takes them.
+/// The members of objects in lists match those of the codec.
 #[test]
 fn members_of_lists_are_those_the_codec_takes() {
     let description: Value = serde_json::from_str(shared_context_codec::describe()).unwrap();
@@ -151,7 +150,7 @@ fn the_strict_forms_are_one_tool_and_its_members_suffice_for_its_actions() {
     }
 }
 
-/// What an agent has to know of each action stands where it chooses one.
+/// An agent learns the members of each action where it selects the action.
 #[test]
 fn the_actions_tell_which_members_they_take() {
     let check = |tool: &Value, told: &[&str], never: &str| {
@@ -197,9 +196,8 @@ fn the_description_teaches_reading_and_writing() {
     }
 }
 
-/// Clients refuse a result that does not fit the output schema, so it has to be
-/// true of every reply: where the schema of a reply has a member that the output
-/// schema names, it allows no more.
+/// Clients reject a result that does not match the output schema, so every reply must match it. If
+/// a reply's schema has a member that the output schema has too, it must not allow more.
 #[test]
 fn every_reply_fits_the_output_schema() {
     let description: Value = serde_json::from_str(shared_context_codec::describe()).unwrap();
@@ -209,14 +207,14 @@ fn every_reply_fits_the_output_schema() {
             assert!(is_within(reply, &tool["outputSchema"], &description), "{name}: {reply}");
         }
     }
-    // The check can fail.
+    // Checks that the test can fail.
     let too_narrow = json!({"type": "object", "properties": {"unchanged": {"type": "boolean"}}});
     let replies = &description["actions"];
     assert!(is_within(&replies["read"]["reply"], &too_narrow, &description));
     assert!(!is_within(&replies["diff_snapshots"]["reply"], &too_narrow, &description));
 }
 
-/// Returns whether all values that `narrow` describes are among those of `wide`.
+/// Returns true if `wide` accepts all values that `narrow` accepts.
 fn is_within(narrow: &Value, wide: &Value, document: &Value) -> bool {
     if let Some(reference) = narrow["$ref"].as_str() {
         let target = document.pointer(reference.trim_start_matches('#')).unwrap();

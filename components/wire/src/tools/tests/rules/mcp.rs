@@ -1,4 +1,4 @@
-//! Of MCP: the protocol's own rules, and what its clients make of schemas.
+//! Rules of MCP: those of the protocol, and limitations of its clients.
 
 use super::*;
 
