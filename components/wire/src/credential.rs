@@ -26,7 +26,7 @@ use shared_context_codec::{Caller, Credential, Failure, Time};
 use shared_context_core::{Scope, ScopeKind, time::Timestamp};
 use subtle::ConstantTimeEq;
 
-use crate::verified::Verified;
+use crate::verified::VerifiedTokens;
 
 /// Shortest secret and shortest admin key, in bytes.
 pub const SECRET_BYTES_MIN: usize = 32;
@@ -59,7 +59,7 @@ pub struct Keys {
     admin_digest: [u8; 32],
     /// The only database whose credentials are valid; `None` if the host has no identity for it.
     database: Option<String>,
-    verified: Verified<Claims<GrantClaims>>,
+    verified: VerifiedTokens<Claims<GrantClaims>>,
 }
 
 /// Holder and scope of a credential.
@@ -159,7 +159,7 @@ impl Keys {
 
     fn of(secret: &[u8], admin_key: &[u8]) -> Self {
         let admin_digest = Sha256::digest(admin_key).into();
-        let verified = Verified::new();
+        let verified = VerifiedTokens::new();
         Self { signing: Hs256Key::new(secret), admin_digest, database: None, verified }
     }
 
@@ -168,7 +168,7 @@ impl Keys {
     /// database may have lost a revocation.
     #[must_use]
     pub fn bound_to(self, identity: impl Into<String>) -> Self {
-        Self { database: Some(identity.into()), verified: Verified::new(), ..self }
+        Self { database: Some(identity.into()), verified: VerifiedTokens::new(), ..self }
     }
 
     /// Signs a credential for `grant` that is valid for `ttl_seconds` from `now`.
@@ -211,7 +211,7 @@ impl Keys {
         claims.expiration = Some(expires_at);
         let header = Header::empty().with_token_type("JWT");
         let credential = Hs256.token(&header, &claims, &self.signing).map_err(|_| unclear())?;
-        Ok(Minted { credential, expires_at: shown(expires_at) })
+        Ok(Minted { credential, expires_at: format_time(expires_at) })
     }
 
     /// Identifies the sender by the `Authorization` header.
@@ -227,7 +227,7 @@ impl Keys {
         now: Timestamp,
     ) -> Result<Identity, Failure> {
         let Some(header) = authorization else {
-            return Err(refused(
+            return Err(unauthenticated(
                 "this request shows no credential: send it as the header \
                  Authorization: Bearer {credential}; the operator gets an orchestrator's \
                  by creating the session, the orchestrator a subagent's with \
@@ -235,7 +235,9 @@ impl Keys {
             ));
         };
         let Some(token) = bearer(header) else {
-            return Err(refused("the Authorization header is not of the form Bearer {credential}"));
+            return Err(unauthenticated(
+                "the Authorization header is not of the form Bearer {credential}",
+            ));
         };
         let claims = if let Some(claims) = self.verified.get(token) {
             claims
@@ -244,9 +246,9 @@ impl Keys {
                 Ok(claims) => Arc::new(claims),
                 // Checked second, because most requests come from participants.
                 Err(_) if self.is_admin_key(token) => return Ok(Identity::Admin),
-                Err(refusal) => return Err(refusal),
+                Err(rejection) => return Err(rejection),
             };
-            self.verified.note(token, &claims);
+            self.verified.insert(token, &claims);
             claims
         };
         unexpired(&claims, now).map(Identity::Participant)
@@ -286,19 +288,19 @@ impl Keys {
     /// Returns the claims of `token` if this server signed it.
     fn verify(&self, token: &str) -> Result<Claims<GrantClaims>, Failure> {
         if token.len() > TOKEN_BYTES_MAX {
-            return Err(refused(
+            return Err(unauthenticated(
                 "the bearer token is longer than any credential; check what is sent",
             ));
         }
         let untrusted = UntrustedToken::new(token).map_err(|_| {
-            refused(
+            unauthenticated(
                 "the bearer token is neither the admin key nor a whole credential \
                  (three parts joined by dots): send it exactly as it was given",
             )
         })?;
         let token = Hs256.validator::<GrantClaims>(&self.signing).validate(&untrusted).map_err(
             |error| {
-                refused(match error {
+                unauthenticated(match error {
                     ValidationError::AlgorithmMismatch { .. } => {
                         "the credential is not signed with HS256, the only algorithm accepted; \
                          use one that this server issued"
@@ -314,13 +316,13 @@ impl Keys {
         )?;
         let claims = token.into_parts().1;
         if claims.custom.aud != AUDIENCE {
-            return Err(refused(
+            return Err(unauthenticated(
                 "the token is for another service (its aud is not shared-context); \
                  use a credential that this server issued",
             ));
         }
         if claims.custom.dbi != self.database {
-            return Err(refused(
+            return Err(unauthenticated(
                 "the credential is for another database: this server's was made anew since, lost \
                  some of its data, or is another server's; ask for a new one: the orchestrator \
                  mints a subagent's, the operator an orchestrator's",
@@ -335,11 +337,11 @@ fn unexpired(claims: &Claims<GrantClaims>, now: Timestamp) -> Result<Grant, Fail
     let skew = TimeDelta::from_std(CLOCK_SKEW).unwrap_or_default();
     let now = instant(now);
     if claims.validate_expiration(&TimeOptions::new(skew, || now)).is_err() {
-        return Err(refused(match claims.expiration {
+        return Err(unauthenticated(match claims.expiration {
             Some(at) => format!(
                 "the credential expired at {}; ask for a new one: the orchestrator mints a \
                  subagent's, the operator an orchestrator's",
-                shown(at)
+                format_time(at)
             ),
             None => "the credential never expires, which none of this server's does; \
                      use one that it issued"
@@ -353,7 +355,7 @@ fn unexpired(claims: &Claims<GrantClaims>, now: Timestamp) -> Result<Grant, Fail
         _ => None,
     };
     Ok(Grant {
-        scope: scope.ok_or_else(|| refused(NO_CREDENTIAL))?,
+        scope: scope.ok_or_else(|| unauthenticated(NO_CREDENTIAL))?,
         participant: sub.clone(),
         credential: Credential { incarnation: *inc, epoch: *epo },
         keys: keys.clone(),
@@ -384,7 +386,7 @@ impl Identity {
         match self {
             Self::Admin => Ok(Caller::trusted("admin")),
             Self::Participant(Grant { scope, .. }) if scope.kind() != kind => {
-                Err(refused(format!(
+                Err(unauthenticated(format!(
                     "the credential is for {scope}, and this is about a {}; call \
                      /v1/{}s/{} with it",
                     kind.as_str(),
@@ -397,7 +399,7 @@ impl Identity {
                 credential: Some(grant.credential),
                 keys: grant.keys.clone(),
             }),
-            Self::Participant(Grant { scope, .. }) => Err(refused(format!(
+            Self::Participant(Grant { scope, .. }) => Err(unauthenticated(format!(
                 "the credential is for {scope}, not for the one in the path; \
                  call /v1/{kind}s/{} with it, or get a credential for the other {kind}",
                 scope.id(),
@@ -416,12 +418,12 @@ fn instant(now: Timestamp) -> DateTime<Utc> {
 }
 
 /// Formats a credential's time, which has whole seconds.
-fn shown(at: DateTime<Utc>) -> String {
+fn format_time(at: DateTime<Utc>) -> String {
     let milliseconds = u64::try_from(at.timestamp().saturating_mul(1000)).unwrap_or_default();
     Time(Timestamp(milliseconds)).to_string()
 }
 
-fn refused(message: impl Into<String>) -> Failure {
+fn unauthenticated(message: impl Into<String>) -> Failure {
     Failure::new("UNAUTHENTICATED", message)
 }
 

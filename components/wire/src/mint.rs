@@ -33,7 +33,7 @@ pub(crate) struct Invitation {
 
 /// Reply with an issued credential.
 #[derive(Serialize)]
-pub(crate) struct Issued {
+pub(crate) struct IssuedCredential {
     /// Holder of the credential.
     pub(crate) participant: String,
     /// Token for the header `Authorization: Bearer`.
@@ -67,7 +67,7 @@ pub(crate) async fn invite<E: Engine>(
     caller: &Caller,
     authorization: &str,
     invitation: Invitation,
-) -> Result<Issued, Failure> {
+) -> Result<IssuedCredential, Failure> {
     let Invitation { participant, ttl_seconds, keys: granted } = invitation;
     let invited = Participant::parse(&participant).map_err(|error| malformed(error.to_string()))?;
     let role = invited.role();
@@ -90,7 +90,7 @@ pub(crate) async fn invite<E: Engine>(
     let at_most = keys.good_until(authorization);
     let minted = keys.mint_until(&grant, engine.now(), ttl_seconds, at_most)?;
     let Minted { credential, expires_at } = minted;
-    Ok(Issued { participant: grant.participant, credential, expires_at, keys: granted })
+    Ok(IssuedCredential { participant: grant.participant, credential, expires_at, keys: granted })
 }
 
 /// Mints the orchestrator's credential for `session`, which `reply` reports as just created.
@@ -98,7 +98,7 @@ pub(crate) async fn invite<E: Engine>(
 /// # Errors
 ///
 /// `INTERNAL`.
-pub(crate) fn orchestrators<E: Engine>(
+pub(crate) fn mint_orchestrator<E: Engine>(
     engine: &E,
     keys: &Keys,
     session: &str,

@@ -21,12 +21,12 @@ use subtle::ConstantTimeEq;
 const TOKENS_MAX: usize = 1_024;
 
 /// Claims of verified tokens.
-pub(crate) struct Verified<T> {
+pub(crate) struct VerifiedTokens<T> {
     tokens: Mutex<BTreeMap<u64, (String, Arc<T>)>>,
     hasher: RandomState,
 }
 
-impl<T> Verified<T> {
+impl<T> VerifiedTokens<T> {
     /// Creates an empty cache.
     pub(crate) fn new() -> Self {
         Self { tokens: Mutex::default(), hasher: RandomState::new() }
@@ -35,18 +35,18 @@ impl<T> Verified<T> {
     /// Returns the claims of `token` if it was verified.
     pub(crate) fn get(&self, token: &str) -> Option<Arc<T>> {
         let tokens = self.locked();
-        let (known, said) = tokens.get(&self.hasher.hash_one(token))?;
+        let (known, claims) = tokens.get(&self.hasher.hash_one(token))?;
         let is_known: bool = known.as_bytes().ct_eq(token.as_bytes()).into();
-        is_known.then(|| Arc::clone(said))
+        is_known.then(|| Arc::clone(claims))
     }
 
     /// Records that `token` was verified and has these claims.
-    pub(crate) fn note(&self, token: &str, said: &Arc<T>) {
+    pub(crate) fn insert(&self, token: &str, claims: &Arc<T>) {
         let mut tokens = self.locked();
         if tokens.len() >= TOKENS_MAX {
             tokens.clear();
         }
-        tokens.insert(self.hasher.hash_one(token), (token.to_owned(), Arc::clone(said)));
+        tokens.insert(self.hasher.hash_one(token), (token.to_owned(), Arc::clone(claims)));
     }
 
     fn locked(&self) -> MutexGuard<'_, BTreeMap<u64, (String, Arc<T>)>> {
@@ -54,7 +54,7 @@ impl<T> Verified<T> {
     }
 }
 
-impl<T> fmt::Debug for Verified<T> {
+impl<T> fmt::Debug for VerifiedTokens<T> {
     /// Omits the tokens, which are secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Verified").finish_non_exhaustive()
@@ -67,9 +67,9 @@ mod tests {
 
     #[test]
     fn a_token_is_known_whole_or_not_at_all() {
-        let verified = Verified::new();
+        let verified = VerifiedTokens::new();
         assert!(verified.get("a.b.c").is_none());
-        verified.note("a.b.c", &Arc::new(1));
+        verified.insert("a.b.c", &Arc::new(1));
         assert_eq!(verified.get("a.b.c").as_deref(), Some(&1));
         for other in ["", "a.b", "a.b.d", "a.b.cc", "A.b.c", " a.b.c"] {
             assert!(verified.get(other).is_none(), "{other}");
@@ -79,9 +79,9 @@ mod tests {
 
     #[test]
     fn only_so_many_are_known() {
-        let verified = Verified::new();
+        let verified = VerifiedTokens::new();
         for nth in 0..10_000 {
-            verified.note(&format!("token {nth}"), &Arc::new(nth));
+            verified.insert(&format!("token {nth}"), &Arc::new(nth));
             assert!(verified.locked().len() <= TOKENS_MAX);
         }
         assert_eq!(verified.get("token 9999").as_deref(), Some(&9_999));

@@ -20,10 +20,10 @@ pub(crate) async fn answer<E: Engine>(
     let request = request(call, act)?;
     let outcome = call.invoke_bytes(&request).await;
     let reply = outcome.map_err(|failure| match &*failure.code {
-        "MALFORMED_REQUEST" => looked_into(call, act).unwrap_or_else(|| with_example(failure, act)),
+        "MALFORMED_REQUEST" => body_error(call, act).unwrap_or_else(|| with_example(failure, act)),
         _ => failure,
     })?;
-    if let Some(text) = text_alone(call, act, &reply) {
+    if let Some(text) = plain_text(call, act, &reply) {
         return Ok(respond::with_body(StatusCode::OK, media::TEXT, text));
     }
     let status = StatusCode::from_u16(act.route.status).unwrap_or(StatusCode::OK);
@@ -56,7 +56,7 @@ fn request<E>(call: &Call<'_, E>, act: Act) -> Result<Vec<u8>, Failure> {
     media::expect_json(call.headers)?;
     match call.body.trim_ascii_start().strip_prefix(b"{") {
         Some(members) => Ok(request.with_all_of(members)),
-        None => Err(looked_into(call, act).unwrap_or_else(super::misread)),
+        None => Err(body_error(call, act).unwrap_or_else(super::invalid_reply)),
     }
 }
 
@@ -79,7 +79,7 @@ fn from_query<E>(
 }
 
 /// Returns the error in the body if it is invalid for this route.
-fn looked_into<E>(call: &Call<'_, E>, act: Act) -> Option<Failure> {
+fn body_error<E>(call: &Call<'_, E>, act: Act) -> Option<Failure> {
     if call.body.is_empty() && act.in_body().all(|it| !it.is_needed) {
         return None;
     }
@@ -99,14 +99,14 @@ fn with_example(failure: Failure, act: Act) -> Failure {
 }
 
 /// Returns the plain text of `reply` if the client prefers it.
-fn text_alone<E>(call: &Call<'_, E>, act: Act, reply: &Reply) -> Option<String> {
+fn plain_text<E>(call: &Call<'_, E>, act: Act, reply: &Reply) -> Option<String> {
     let member = act.route.text.filter(|_| media::wants_text(call.headers))?;
     text_in(&reply.body, member)
 }
 
 /// Returns the path of the resource that `request` created.
 fn location<E>(call: &Call<'_, E>, act: Act, template: &'static str, request: &[u8]) -> String {
-    let segments = template.split('/').map(|segment| match route::varies(segment) {
+    let segments = template.split('/').map(|segment| match route::parameter_name(segment) {
         Some(name) if name == act.action.scope.as_str() => call.session.to_string(),
         Some(name) => text_in(request, name).unwrap_or_default(),
         None => segment.to_owned(),

@@ -33,33 +33,33 @@ impl<'b> Members<'b> {
         known: &[&str],
         example: &'static str,
     ) -> Result<Self, Failure> {
-        let refused = |what: String| Err(malformed(format!("{what}; for example {example}")));
+        let reject = |what: String| Err(malformed(format!("{what}; for example {example}")));
         let body = match text(body) {
             Ok(body) => body.trim_ascii_start(),
-            Err(failure) => return refused(failure.message),
+            Err(failure) => return reject(failure.message),
         };
         if body.is_empty() {
-            return refused("the body is empty, it must be a JSON object".to_owned());
+            return reject("the body is empty, it must be a JSON object".to_owned());
         }
         let mut deserializer = serde_json::Deserializer::from_str(body);
         let members = match deserializer.deserialize_map(Object) {
             Ok(members) => members,
             Err(error) if error.classify() == Category::Data => {
-                return refused("the body is not a JSON object".to_owned());
+                return reject("the body is not a JSON object".to_owned());
             }
-            Err(error) => return refused(format!("the body is not valid JSON: {error}")),
+            Err(error) => return reject(format!("the body is not valid JSON: {error}")),
         };
         if let Err(error) = deserializer.end() {
-            return refused(format!("the body is not one JSON object: {error}"));
+            return reject(format!("the body is not one JSON object: {error}"));
         }
         for (nth, (name, _)) in members.iter().enumerate() {
             if !known.contains(&name.as_ref()) {
                 let shown: String = name.chars().take(80).collect();
                 let known = known.join(", ");
-                return refused(format!("the body has no member {shown:?}, it knows {known}"));
+                return reject(format!("the body has no member {shown:?}, it knows {known}"));
             }
             if members.iter().skip(nth + 1).any(|(other, _)| other == name) {
-                return refused(format!("the body has the member {name} twice"));
+                return reject(format!("the body has the member {name} twice"));
             }
         }
         Ok(Self { example, members })
@@ -135,13 +135,13 @@ impl Serialize for Members<'_> {
 /// # Errors
 ///
 /// `MALFORMED_REQUEST`.
-pub(crate) fn document<'b>(body: &'b [u8], wanted: &str) -> Result<&'b RawValue, Failure> {
-    let refused = |what: &str| malformed(format!("{what}; send {wanted}"));
-    let body = text(body).map_err(|failure| refused(&failure.message))?;
+pub(crate) fn document<'b>(body: &'b [u8], expected: &str) -> Result<&'b RawValue, Failure> {
+    let reject = |what: &str| malformed(format!("{what}; send {expected}"));
+    let body = text(body).map_err(|failure| reject(&failure.message))?;
     if body.trim_ascii().is_empty() {
-        return Err(refused("the body is empty"));
+        return Err(reject("the body is empty"));
     }
-    serde_json::from_str(body).map_err(|error| refused(&format!("the body is not JSON: {error}")))
+    serde_json::from_str(body).map_err(|error| reject(&format!("the body is not JSON: {error}")))
 }
 
 /// Returns the body as text.
@@ -188,14 +188,14 @@ mod tests {
     const EXAMPLE: &str = r#"{"a":"x"}"#;
 
     #[track_caller]
-    fn check(body: &[u8], told: &str) {
+    fn check(body: &[u8], part: &str) {
         let outcome = Members::parse(body, &["a", "b"], EXAMPLE)
             .and_then(|it| it.text("a").and_then(|_| it.number("b")));
         let failure = outcome.err().unwrap_or_else(|| Failure::new("fine", ""));
         let seen = format!("{}: {}", failure.code, failure.message);
-        assert!(seen.contains(told), "{seen}");
+        assert!(seen.contains(part), "{seen}");
         assert!(!seen.contains("secret"), "{seen}");
-        assert!(told.starts_with("fine") || failure.code == "MALFORMED_REQUEST", "{seen}");
+        assert!(part.starts_with("fine") || failure.code == "MALFORMED_REQUEST", "{seen}");
     }
 
     #[test]

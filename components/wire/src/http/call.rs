@@ -6,7 +6,7 @@ use http::HeaderMap;
 use shared_context_codec::{Caller, Failure, Reply};
 use shared_context_core::ScopeKind;
 
-use super::{query::Query, route::Matched, tool::ToolRequest};
+use super::{query::Query, route::RouteMatch, tool::ToolRequest};
 use crate::{Engine, credential::Keys};
 
 /// An authenticated request.
@@ -23,7 +23,7 @@ pub(crate) struct Call<'r, E> {
     /// Key in the path; empty if it has none.
     pub(crate) key: Cow<'r, str>,
     /// Matched route with all parameters of the path.
-    pub(crate) path: &'r Matched<'r>,
+    pub(crate) path: &'r RouteMatch<'r>,
     pub(crate) caller: Caller,
     /// True if the client requests a WebSocket and the host supports them.
     pub(crate) wants_socket: bool,
@@ -56,12 +56,12 @@ pub(crate) fn scope(session: &str) -> String {
 }
 
 /// Parses the required members of the tool's reply.
-pub(crate) fn part<'b, T: serde::Deserialize<'b>>(reply: &'b Reply) -> Result<T, Failure> {
-    serde_json::from_slice(&reply.body).map_err(|_| misread())
+pub(crate) fn parse_reply<'b, T: serde::Deserialize<'b>>(reply: &'b Reply) -> Result<T, Failure> {
+    serde_json::from_slice(&reply.body).map_err(|_| invalid_reply())
 }
 
 /// Builds the error for a tool reply that the wire cannot parse or write.
-pub(crate) fn misread() -> Failure {
+pub(crate) fn invalid_reply() -> Failure {
     Failure::new(
         "INTERNAL",
         "the server could not put its own answer into words; the request may have been carried \

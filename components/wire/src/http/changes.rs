@@ -14,13 +14,13 @@ use shared_context_codec::{Failure, Reply};
 
 use super::{
     Body,
-    call::{Call, part},
+    call::{Call, parse_reply},
     cursor::Cursor,
     event::Feed,
     media,
+    permits::Permit,
     precondition::single,
     respond,
-    shares::Share,
     socket::Socket,
     streams::Streams,
     tool::ToolRequest,
@@ -58,7 +58,7 @@ impl Page<'_> {
 pub(super) async fn read<E: Engine>(
     call: &Call<'_, E>,
     streams: &Streams,
-    under_way: Option<Share>,
+    in_flight: Option<Permit>,
 ) -> Result<Response<Body>, Failure> {
     if call.wants_socket {
         let cursor = cursor(call, "do not ask for a WebSocket: it").await?;
@@ -72,7 +72,7 @@ pub(super) async fn read<E: Engine>(
         let watch = Watch::open(call.engine, cursor, Box::new(Feed), open).await?;
         return Ok(live(Box::new(watch)));
     }
-    Ok(whole(respond::json(StatusCode::OK, page(call, streams, under_way).await?.body)))
+    Ok(whole(respond::json(StatusCode::OK, page(call, streams, in_flight).await?.body)))
 }
 
 /// Returns a page of changes; with `wait`, the first that is not empty. While it waits it counts as
@@ -80,7 +80,7 @@ pub(super) async fn read<E: Engine>(
 async fn page<E: Engine>(
     call: &Call<'_, E>,
     streams: &Streams,
-    mut under_way: Option<Share>,
+    mut in_flight: Option<Permit>,
 ) -> Result<Reply, Failure> {
     let wait = call.query.number("wait")?.unwrap_or_default();
     if wait > WAIT_SECONDS_MAX {
@@ -100,13 +100,13 @@ async fn page<E: Engine>(
             .with("limit", limit)
             .with("keys", call.query.text("keys"));
         let reply = call.invoke(request).await?;
-        let page: Page<'_> = part(&reply)?;
+        let page: Page<'_> = parse_reply(&reply)?;
         let left = until.saturating_sub(call.engine.monotonic_micros());
         if left == 0 || !page.changes.is_empty() {
             return Ok(reply);
         }
         let left = Duration::from_micros(left);
-        under_way.take();
+        in_flight.take();
         if open.is_none() {
             open = Some(streams.open(&scope, &call.caller)?);
         }

@@ -5,7 +5,7 @@ use shared_context_codec::Failure;
 use shared_context_core::ScopeKind;
 
 use super::{
-    Body, act, call::Call, changes, entries, listing, memory, portable, sessions, shares::Share,
+    Body, act, call::Call, changes, entries, listing, memory, permits::Permit, portable, sessions,
     streams::Streams, table::Endpoint, whole,
 };
 use crate::Engine;
@@ -16,11 +16,11 @@ pub(super) async fn endpoint<E: Engine>(
     endpoint: Endpoint,
     call: &Call<'_, E>,
     streams: &Streams,
-    under_way: Option<Share>,
+    in_flight: Option<Permit>,
 ) -> Result<Response<Body>, Failure> {
     let answer = match endpoint {
         Endpoint::Act(act) => act::answer(call, act).await,
-        Endpoint::ReadChanges => return changes::read(call, streams, under_way).await,
+        Endpoint::ReadChanges => return changes::read(call, streams, in_flight).await,
         Endpoint::CreateSession => sessions::create(call).await,
         Endpoint::ListSessions => listing::list(call, ScopeKind::Session).await,
         Endpoint::ListProjects => listing::list(call, ScopeKind::Project).await,
@@ -43,6 +43,6 @@ pub(super) async fn endpoint<E: Engine>(
         | Endpoint::McpEnd
         | Endpoint::Tools => Err(Failure::new("NOT_FOUND", "this route is answered elsewhere")),
     };
-    drop(under_way);
+    drop(in_flight);
     answer.map(whole)
 }

@@ -69,7 +69,7 @@ pub(crate) fn health(
     };
     let version = env!("CARGO_PKG_VERSION");
     let health = Health { status, version, consistency, caution, reason: failure };
-    let body = serde_json::to_vec(&health).map_err(|_| super::misread())?;
+    let body = serde_json::to_vec(&health).map_err(|_| super::invalid_reply())?;
     Ok(respond::json(code, body))
 }
 
@@ -112,5 +112,5 @@ pub(crate) fn resource_metadata(url: &str) -> Result<Bytes, Failure> {
         bearer_methods_supported: ["header"],
         resource_documentation: format!("{url}/"),
     };
-    serde_json::to_vec(&metadata).map(Into::into).map_err(|_| super::misread())
+    serde_json::to_vec(&metadata).map(Into::into).map_err(|_| super::invalid_reply())
 }

@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 use shared_context_codec::Failure;
 
 /// Event formatter: writes changes as the events of one kind of stream (`text/event-stream`).
-pub(crate) trait Teller: Send + Sync {
+pub(crate) trait EventFormatter: Send + Sync {
     /// Returns the beginning of a stream with the changes after the revision `since`.
     fn opening(&mut self, since: u64) -> String;
 
@@ -38,7 +38,7 @@ pub(crate) trait Teller: Send + Sync {
     /// Appends a notice for a reader that is too far behind: changes before the revision `now` are
     /// no longer stored, and the stream continues from there. Returns false if the stream must end
     /// instead.
-    fn overtaken(&self, text: &mut String, now: u64) -> bool;
+    fn truncated(&self, text: &mut String, now: u64) -> bool;
 
     /// Returns a text to send while nothing happens; `id` is set if changes were filtered out since
     /// the last event.
@@ -46,16 +46,16 @@ pub(crate) trait Teller: Send + Sync {
 
     /// Returns the end of a stream that is closed in order: the server is stopping, or needs its
     /// slot.
-    fn farewell(&self, id: Option<u64>) -> String;
+    fn closing(&self, id: Option<u64>) -> String;
 
     /// Returns the end of a stream that failed.
     fn end(&self, failure: &Failure) -> String;
 
     /// Records that the reader has received everything up to the revision `since`.
-    fn taken(&self, _since: u64) {}
+    fn delivered(&self, _since: u64) {}
 
     /// Returns false once the reader has opened another stream instead.
-    fn is_wanted(&self, _now_micros: u64) -> bool {
+    fn is_current(&self, _now_micros: u64) -> bool {
         true
     }
 }
@@ -75,7 +75,7 @@ pub(super) struct Commit<'c> {
 pub(super) fn commits<'c>(changes: &[&'c RawValue]) -> serde_json::Result<Vec<Commit<'c>>> {
     let mut commits: Vec<Commit<'c>> = Vec::new();
     for change in changes {
-        let At { revision } = serde_json::from_str(change.get())?;
+        let ChangeRevision { revision } = serde_json::from_str(change.get())?;
         match commits.last_mut().filter(|it| it.revision == revision) {
             Some(commit) => commit.changes.push(change),
             None => commits.push(Commit { revision, changes: vec![change] }),
@@ -92,11 +92,11 @@ const RETRY_MS: u32 = 1_000;
 
 /// Revision of a change; its other members are passed on.
 #[derive(Deserialize)]
-struct At {
+struct ChangeRevision {
     revision: u64,
 }
 
-impl Teller for Feed {
+impl EventFormatter for Feed {
     fn opening(&mut self, since: u64) -> String {
         format!("retry: {RETRY_MS}\nid: {since}\n: changes after revision {since}\n\n")
     }
@@ -118,7 +118,7 @@ impl Teller for Feed {
     }
 
     /// Returns false: the reader's copy of the session has a gap, and it must start over.
-    fn overtaken(&self, _text: &mut String, _now: u64) -> bool {
+    fn truncated(&self, _text: &mut String, _now: u64) -> bool {
         false
     }
 
@@ -127,7 +127,7 @@ impl Teller for Feed {
     }
 
     /// Asks the reader to reconnect, elsewhere or later.
-    fn farewell(&self, id: Option<u64>) -> String {
+    fn closing(&self, id: Option<u64>) -> String {
         comment(id, "the server ends this stream; connect again")
     }
 
@@ -183,7 +183,7 @@ mod tests {
             ..Failure::new("CHANGES_TRUNCATED", "list\r\n\nagain")
         };
         let heartbeats = [Feed.heartbeat(None), Feed.heartbeat(Some(3))];
-        let ends = [Feed.farewell(None), Feed.end(&failure)];
+        let ends = [Feed.closing(None), Feed.end(&failure)];
         for text in [Feed.opening(3)].into_iter().chain(heartbeats).chain(ends) {
             assert!(text.ends_with("\n\n"), "{text:?}");
             assert_eq!(text.matches("\n\n").count(), 1, "{text:?}");

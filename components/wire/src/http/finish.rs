@@ -10,7 +10,7 @@ use shared_context_codec::Failure;
 
 use super::{
     Body, Http, METADATA_PATH, code, respond,
-    route::{self, Matched},
+    route::{self, RouteMatch},
     table::{Access, Endpoint},
     trace, whole,
 };
@@ -34,8 +34,8 @@ impl Http {
     ) -> Response<Bytes> {
         let request_id = self.request_ids.of(headers);
         let status = status.unwrap_or(code::of(&failure.code).status);
-        let mut response = self.refusal(status, failure, &request_id);
-        mark(response.headers_mut(), request_id);
+        let mut response = self.rejection(status, failure, &request_id);
+        add_common_headers(response.headers_mut(), request_id);
         response
     }
 
@@ -44,7 +44,7 @@ impl Http {
     pub(super) fn finish(
         &self,
         head: &Parts,
-        matched: Option<&Matched<'_>>,
+        matched: Option<&RouteMatch<'_>>,
         answer: Result<Response<Body>, Failure>,
         headers: HeaderMap,
         micros: Option<u64>,
@@ -62,7 +62,7 @@ impl Http {
                 }
                 _ => code.status,
             };
-            let mut response = whole(self.refusal(status, &failure, &request_id));
+            let mut response = whole(self.rejection(status, &failure, &request_id));
             if status == StatusCode::METHOD_NOT_ALLOWED {
                 // For MCP without a handshake; other handlers set their own header.
                 response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, OPTIONS"));
@@ -70,7 +70,7 @@ impl Http {
             if status == StatusCode::UNAUTHORIZED {
                 let is_mcp = operation.is_some_and(|it| it.access == Access::Credential);
                 let metadata = is_mcp.then(|| {
-                    format!("{}{METADATA_PATH}", self.place.url(&head.headers, &head.uri))
+                    format!("{}{METADATA_PATH}", self.address.url(&head.headers, &head.uri))
                 });
                 let challenge = respond::challenge(&head.headers, &failure, metadata.as_deref());
                 response.headers_mut().extend([challenge]);
@@ -79,27 +79,27 @@ impl Http {
         });
         response.headers_mut().extend(headers);
         trace::pass_on(&head.headers, response.headers_mut());
-        mark(response.headers_mut(), request_id);
+        add_common_headers(response.headers_mut(), request_id);
         if head.method == Method::HEAD {
             respond::without_body(&mut response);
         }
-        if let Some(kept) = &self.kept {
+        if let Some(state) = &self.state {
             let template = matched.map_or("unknown", |it| it.template);
-            kept.metrics.answered(template, &head.method, response.status(), micros);
+            state.metrics.record_request(template, &head.method, response.status(), micros);
         }
         response
     }
 
     /// Builds the problem document of `failure`, and counts it.
-    fn refusal(
+    fn rejection(
         &self,
         status: StatusCode,
         failure: &Failure,
         request_id: &HeaderValue,
     ) -> Response<Bytes> {
         let code = code::of(&failure.code);
-        if let Some(kept) = &self.kept {
-            kept.metrics.refused(code.name);
+        if let Some(state) = &self.state {
+            state.metrics.record_rejection(code.name);
         }
         let id = request_id.to_str().unwrap_or_default();
         let mut response = respond::problem(status, failure, id);
@@ -115,7 +115,7 @@ impl Http {
 }
 
 /// Adds the headers of every response: its id, and `nosniff`.
-fn mark(headers: &mut HeaderMap, request_id: HeaderValue) {
+fn add_common_headers(headers: &mut HeaderMap, request_id: HeaderValue) {
     headers.insert(trace::X_REQUEST_ID.clone(), request_id);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }

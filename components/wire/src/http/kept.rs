@@ -17,7 +17,7 @@ use shared_context_codec::Failure;
 use super::{
     limit::{Limiter, RateLimit},
     metrics::Metrics,
-    shares::{Share, Shares},
+    permits::{Permit, Permits},
     table::Endpoint,
 };
 use crate::{credential::Identity, mcp::legacy::Handshakes};
@@ -27,23 +27,23 @@ static RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy"
 
 /// In-process state of one [`Http`](super::Http).
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct InProcessState {
     limiter: Option<Limiter>,
     /// Requests in flight of each session, and their limit.
-    under_way: Shares,
-    under_way_max: Option<u32>,
+    in_flight: Permits,
+    in_flight_max: Option<u32>,
     pub(super) metrics: Metrics,
     pub(super) handshakes: Handshakes,
 }
 
-impl Kept {
+impl InProcessState {
     /// Creates an empty state with `rate_limit`, for a host with `connections_max`.
     pub(super) fn new(rate_limit: Option<RateLimit>, connections_max: Option<u32>) -> Self {
         let share = connections_max.map_or(u32::MAX, |it| (it / 4).max(1));
         Self {
             limiter: rate_limit.and_then(Limiter::new),
-            under_way: Shares::default(),
-            under_way_max: rate_limit.map(|it| it.of_session(it.streams).min(share)),
+            in_flight: Permits::default(),
+            in_flight_max: rate_limit.map(|it| it.of_session(it.streams).min(share)),
             metrics: Metrics::new(),
             handshakes: Handshakes::new(),
         }
@@ -80,17 +80,17 @@ impl Kept {
     /// # Errors
     ///
     /// `RATE_LIMITED`: its session has too many requests in flight.
-    pub(super) fn begin(&self, identity: &Identity) -> Result<Option<Share>, Failure> {
+    pub(super) fn begin(&self, identity: &Identity) -> Result<Option<Permit>, Failure> {
         let Some(scope) = identity.scope() else { return Ok(None) };
-        let begun = self.under_way.take(scope.bucket_name(), self.under_way_max);
-        begun.map(Some).ok_or_else(|| {
+        let begin_all = self.in_flight.take(scope.bucket_name(), self.in_flight_max);
+        begin_all.map(Some).ok_or_else(|| {
             Failure::new(
                 "RATE_LIMITED",
                 format!(
                     "this {} has {} requests under way, as many as its participants may \
                      have together: wait for answers before you ask for more",
                     scope.kind().as_str(),
-                    self.under_way_max.unwrap_or_default()
+                    self.in_flight_max.unwrap_or_default()
                 ),
             )
         })
@@ -99,7 +99,7 @@ impl Kept {
 
 /// Builds the error for `endpoint`, which [needs memory](Endpoint::needs_memory), on a server
 /// without in-process state.
-pub(super) fn missing(endpoint: Endpoint) -> Failure {
+pub(super) fn unavailable(endpoint: Endpoint) -> Failure {
     match endpoint {
         Endpoint::Metrics => Failure::new(
             "NOT_FOUND",
@@ -134,8 +134,8 @@ mod tests {
         })
     }
 
-    fn begun(kept: &Kept, session: &str) -> Vec<Share> {
-        (0..100).filter_map(|nth| kept.begin(&agent(session, nth)).ok().flatten()).collect()
+    fn begin_all(state: &InProcessState, session: &str) -> Vec<Permit> {
+        (0..100).filter_map(|nth| state.begin(&agent(session, nth)).ok().flatten()).collect()
     }
 
     /// A waiting request takes a connection. One session could take all connections.
@@ -143,17 +143,17 @@ mod tests {
     fn a_session_has_some_requests_under_way() {
         let [streams, per_session] = [4, 3].map(|it| NonZeroU32::new(it).unwrap());
         let limit = RateLimit { streams, per_session, ..RateLimit::default() };
-        let kept = Kept::new(Some(limit), None);
-        let own = begun(&kept, "s");
-        assert_eq!((own.len(), begun(&kept, "t").len()), (12, 12));
-        let refused = kept.begin(&agent("s", 0)).map(drop).unwrap_err();
+        let state = InProcessState::new(Some(limit), None);
+        let own = begin_all(&state, "s");
+        assert_eq!((own.len(), begin_all(&state, "t").len()), (12, 12));
+        let refused = state.begin(&agent("s", 0)).map(drop).unwrap_err();
         assert_eq!(refused.code, "RATE_LIMITED");
         assert!(refused.message.contains("has 12 requests under way"), "{refused:?}");
-        assert!(kept.begin(&Identity::Admin).unwrap().is_none());
+        assert!(state.begin(&Identity::Admin).unwrap().is_none());
         drop(own);
-        assert!(kept.begin(&agent("s", 0)).is_ok());
+        assert!(state.begin(&agent("s", 0)).is_ok());
         // The limit is a quarter of the connections if these are few.
-        assert_eq!(begun(&Kept::new(Some(limit), Some(20)), "s").len(), 5);
-        assert_eq!(begun(&Kept::new(None, Some(20)), "s").len(), 100);
+        assert_eq!(begin_all(&InProcessState::new(Some(limit), Some(20)), "s").len(), 5);
+        assert_eq!(begin_all(&InProcessState::new(None, Some(20)), "s").len(), 100);
     }
 }

@@ -62,7 +62,7 @@ pub(crate) struct Allowance {
 }
 
 /// Rejection of a request over its limit.
-pub(crate) struct Exceeded {
+pub(crate) struct RateLimitExceeded {
     pub(crate) failure: Failure,
     pub(crate) allowance: Allowance,
     /// `Retry-After` header.
@@ -84,7 +84,7 @@ impl Limiter {
         &self,
         _: &crate::credential::Identity,
         _: u64,
-    ) -> Result<Allowance, Box<Exceeded>> {
+    ) -> Result<Allowance, Box<RateLimitExceeded>> {
         match *self {}
     }
 }

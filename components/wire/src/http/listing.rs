@@ -12,7 +12,7 @@ use shared_context_codec::{Failure, Reply, Time};
 use shared_context_core::{ScopeKind, time::Timestamp};
 
 use super::{
-    call::{Call, part},
+    call::{Call, parse_reply},
     query::Query,
     respond,
     tool::ToolRequest,
@@ -20,14 +20,14 @@ use super::{
 use crate::Engine;
 
 /// Sessions per page when the request does not set a limit.
-const LISTED: u64 = 100;
+const LISTED_DEFAULT: u64 = 100;
 /// Most sessions that a page lists, and examines.
 const LISTED_MAX: u64 = 1_000;
 /// Most sessions that are asked concurrently.
-const ASKED_AT_ONCE: usize = 16;
+const CONCURRENCY: usize = 16;
 
 /// Filter of the sessions to list.
-struct Wanted<'q> {
+struct Filter<'q> {
     prefix: &'q str,
     status: Option<&'q str>,
     changed_after: Option<Timestamp>,
@@ -39,36 +39,36 @@ pub(crate) async fn list<E: Engine>(
     call: &Call<'_, E>,
     kind: ScopeKind,
 ) -> Result<Response<Bytes>, Failure> {
-    let limit = count(call.query.number("limit")?.unwrap_or(LISTED))?;
-    let wanted = Wanted::read(&call.query)?;
+    let limit = count(call.query.number("limit")?.unwrap_or(LISTED_DEFAULT))?;
+    let filter = Filter::read(&call.query)?;
     // Without a filter every session is listed, so no more are examined.
-    let looked_at_max = if wanted.is_any() { limit } else { count(LISTED_MAX)? };
-    let after = wanted.begins_after(call.query.text("after"));
+    let examined_max = if filter.is_any() { limit } else { count(LISTED_MAX)? };
+    let after = filter.begins_after(call.query.text("after"));
     let after = after.as_deref();
-    let mut ids = call.engine.ids(kind, after, looked_at_max.saturating_add(1)).await?;
-    ids.retain(|it| it.starts_with(wanted.prefix));
+    let mut ids = call.engine.ids(kind, after, examined_max.saturating_add(1)).await?;
+    ids.retain(|it| it.starts_with(filter.prefix));
     let (show, missing) = match kind {
         ScopeKind::Session => ("show_session", "SESSION_NOT_FOUND"),
         ScopeKind::Project => ("show_project", "PROJECT_NOT_FOUND"),
     };
     let mut body = format!("{{\"{}s\":[", kind.as_str()).into_bytes();
     let (mut listed, mut last) = (0, None);
-    let mut left = ids.iter().take(looked_at_max);
-    let mut asked = FuturesOrdered::new();
+    let mut left = ids.iter().take(examined_max);
+    let mut pending = FuturesOrdered::new();
     loop {
         // No more than are missing on the page: every session asked counts as examined.
-        while asked.len() < ASKED_AT_ONCE.min(limit.saturating_sub(listed))
+        while pending.len() < CONCURRENCY.min(limit.saturating_sub(listed))
             && let Some(id) = left.next()
         {
-            asked.push_back(async move {
+            pending.push_back(async move {
                 let scope = kind.bucket_name(id);
                 (id, call.invoke_on(&scope, ToolRequest::new(show)).await)
             });
         }
-        let Some((id, answer)) = asked.next().await else { break };
+        let Some((id, answer)) = pending.next().await else { break };
         last = Some(id);
         match answer {
-            Ok(session) if wanted.fits(&session)? => {
+            Ok(session) if filter.matches(&session)? => {
                 if listed > 0 {
                     body.push(b',');
                 }
@@ -104,7 +104,7 @@ pub(crate) fn right_before(prefix: &str) -> Option<String> {
     Some(before)
 }
 
-impl<'q> Wanted<'q> {
+impl<'q> Filter<'q> {
     fn read(query: &'q Query<'_>) -> Result<Self, Failure> {
         let status = query.text("status");
         if status.is_some_and(|it| !["active", "archived"].contains(&it)) {
@@ -131,16 +131,16 @@ impl<'q> Wanted<'q> {
     }
 
     /// Returns true if `session`, the tool's reply, matches.
-    fn fits(&self, session: &Reply) -> Result<bool, Failure> {
+    fn matches(&self, session: &Reply) -> Result<bool, Failure> {
         #[derive(Deserialize)]
-        struct Shown<'b> {
+        struct SessionFields<'b> {
             status: &'b str,
             changed_at: Time,
         }
         if self.is_any() {
             return Ok(true);
         }
-        let Shown { status, changed_at: Time(changed_at) } = part(session)?;
+        let SessionFields { status, changed_at: Time(changed_at) } = parse_reply(session)?;
         Ok(self.status.is_none_or(|it| it == status)
             && self.changed_after.is_none_or(|it| changed_at > it)
             && self.changed_before.is_none_or(|it| changed_at < it))
@@ -157,12 +157,12 @@ mod tests {
         fn check(prefix: &str, after: Option<&str>, begins_after: Option<&str>) {
             let query = format!("prefix={prefix}");
             let query = Query::parse(Some(&query), &["prefix"]).unwrap();
-            let seen = Wanted::read(&query).unwrap().begins_after(after);
+            let seen = Filter::read(&query).unwrap().begins_after(after);
             assert_eq!(seen.as_deref(), begins_after, "{prefix} {after:?}");
             for id in ["", "A", "Z9", "a", "capa", "capa-", "capa-1", "capa.", "capaz", "z"] {
                 let is_seen = seen.as_deref().is_none_or(|it| id > it);
-                let fits = id.starts_with(prefix) && after.is_none_or(|it| id > it);
-                assert!(is_seen || !fits, "{prefix} {after:?} misses {id}");
+                let matches = id.starts_with(prefix) && after.is_none_or(|it| id > it);
+                assert!(is_seen || !matches, "{prefix} {after:?} misses {id}");
             }
         }
         check("", None, None);

@@ -10,15 +10,15 @@ use rmcp::model::ErrorCode;
 use shared_context_codec::Failure;
 
 use super::{
-    Body, changes::live, kept::Kept, media, precondition::single, respond, streams::Streams,
-    table::Endpoint, whole,
+    Body, changes::live, kept::InProcessState, media, precondition::single, respond,
+    streams::Streams, table::Endpoint, whole,
 };
 use crate::{
     Engine,
     credential::{Identity, Keys},
     mcp::{
-        self, Answer, Asked, Fault, Id, Message, Refusal, Version,
-        legacy::{self, Legacy},
+        self, Answer, Context, Fault, Id, Message, Rejection, Version,
+        legacy::{self, Handshake},
     },
 };
 
@@ -26,18 +26,18 @@ use crate::{
 static MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// An authenticated request to `/mcp`.
-pub(super) struct Arrived<'r, E> {
+pub(super) struct McpRequest<'r, E> {
     pub(super) engine: &'r E,
     pub(super) keys: &'r Arc<Keys>,
     /// State from other requests, if the interface has any.
-    pub(super) kept: Option<&'r Kept>,
+    pub(super) state: Option<&'r InProcessState>,
     pub(super) streams: &'r Streams,
     pub(super) identity: &'r Identity,
     pub(super) headers: &'r HeaderMap,
     pub(super) body: &'r [u8],
 }
 
-impl<E: Engine> Arrived<'_, E> {
+impl<E: Engine> McpRequest<'_, E> {
     /// Handles the request; `endpoint` reflects its method.
     pub(super) async fn answer(&self, endpoint: Endpoint) -> Result<Response<Body>, Failure> {
         match endpoint {
@@ -54,19 +54,19 @@ impl<E: Engine> Arrived<'_, E> {
             Ok(message) => message,
             Err(it) => return Ok(whole(faulty(it.id, &it.fault))),
         };
-        let answered = match self.asked(&message) {
-            Ok(asked) => self.message(&asked, &message).await,
+        let answered = match self.context(&message) {
+            Ok(context) => self.message(&context, &message).await,
             Err(fault) => Err(fault.into()),
         };
         match answered {
             Ok(response) => Ok(response),
-            Err(Refusal::Fault(fault)) => Ok(whole(faulty(message.id, &fault))),
-            Err(Refusal::Http(failure)) => Err(failure),
+            Err(Rejection::Fault(fault)) => Ok(whole(faulty(message.id, &fault))),
+            Err(Rejection::Http(failure)) => Err(failure),
         }
     }
 
     /// Returns the context of a message: its caller, version and handshake.
-    fn asked(&self, message: &Message<'_>) -> Result<Asked<'_, E>, Fault> {
+    fn context(&self, message: &Message<'_>) -> Result<Context<'_, E>, Fault> {
         let version = mcp::version(self.headers, message)?;
         // Modern requests have no handshake, even if a proxy left the header.
         let legacy = if version.is_modern() { None } else { self.handshake()? };
@@ -74,11 +74,11 @@ impl<E: Engine> Arrived<'_, E> {
             Some(legacy) => Version::Legacy(legacy.version().clone()),
             None => version,
         };
-        Ok(self.asked_in(version, legacy))
+        Ok(self.context_in(version, legacy))
     }
 
-    fn asked_in(&self, version: Version, legacy: Option<Arc<Legacy>>) -> Asked<'_, E> {
-        Asked {
+    fn context_in(&self, version: Version, legacy: Option<Arc<Handshake>>) -> Context<'_, E> {
+        Context {
             engine: self.engine,
             keys: self.keys,
             streams: self.streams,
@@ -86,31 +86,31 @@ impl<E: Engine> Arrived<'_, E> {
             authorization: self.authorization(),
             version,
             legacy,
-            is_kept: self.kept.is_some(),
+            is_kept: self.state.is_some(),
         }
     }
 
     async fn message(
         &self,
-        asked: &Asked<'_, E>,
+        context: &Context<'_, E>,
         message: &Message<'_>,
-    ) -> Result<Response<Body>, Refusal> {
+    ) -> Result<Response<Body>, Rejection> {
         // No notification has an effect here.
         let Some(id) = message.id else { return Ok(whole(respond::empty(StatusCode::ACCEPTED))) };
-        if message.method == "initialize" && !asked.version.is_modern() {
-            let (version, told) = mcp::initialize(message, asked.is_kept)?;
-            let response = json(mcp::response(id, &told.finish(&asked.version)));
-            let Some(kept) = self.kept else { return Ok(whole(response)) };
+        if message.method == "initialize" && !context.version.is_modern() {
+            let (version, result) = mcp::initialize(message, context.is_kept)?;
+            let response = json(mcp::response(id, &result.finish(&context.version)));
+            let Some(state) = self.state else { return Ok(whole(response)) };
             let now_micros = self.engine.monotonic_micros();
-            let handshake = kept.handshakes.begin(self.keys, self.identity, version, now_micros);
+            let handshake = state.handshakes.begin(self.keys, self.identity, version, now_micros);
             return Ok(whole(respond::with_text(response, MCP_SESSION_ID.clone(), handshake)));
         }
-        match mcp::answer(asked, id, message).await? {
-            Answer::Told(told) => {
-                if let (Some(code), Some(kept)) = (&told.refused, self.kept) {
-                    kept.metrics.refused(super::code::of(code).name);
+        match mcp::answer(context, id, message).await? {
+            Answer::Result(result) => {
+                if let (Some(code), Some(state)) = (&result.error_code, self.state) {
+                    state.metrics.record_rejection(super::code::of(code).name);
                 }
-                Ok(whole(json(mcp::response(id, &told.finish(&asked.version)))))
+                Ok(whole(json(mcp::response(id, &result.finish(&context.version)))))
             }
             Answer::Stream(watch) => Ok(live(watch)),
         }
@@ -130,16 +130,16 @@ impl<E: Engine> Arrived<'_, E> {
             ));
         }
         let version = Version::Legacy(legacy.version().clone());
-        let asked = self.asked_in(version, Some(legacy));
+        let context = self.context_in(version, Some(legacy));
         let last_event_id = single(self.headers, &super::changes::LAST_EVENT_ID)?;
-        legacy::stream(&asked, last_event_id).await.map(live)
+        legacy::stream(&context, last_event_id).await.map(live)
     }
 
     /// `DELETE`: ends a handshake.
     fn end(&self) -> Result<Response<Bytes>, Failure> {
         let id = single(self.headers, &MCP_SESSION_ID)?;
-        let (Some(kept), Some(id)) = (self.kept, id) else { return Err(without_handshake()) };
-        Ok(if kept.handshakes.end(id, self.identity) {
+        let (Some(state), Some(id)) = (self.state, id) else { return Err(without_handshake()) };
+        Ok(if state.handshakes.end(id, self.identity) {
             respond::empty(StatusCode::NO_CONTENT)
         } else {
             faulty(None, &unknown_handshake())
@@ -150,13 +150,13 @@ impl<E: Engine> Arrived<'_, E> {
     ///
     /// Without in-process state no id was ever issued. The header is then ignored, as in the
     /// protocol without sessions (2026-07-28, Streamable HTTP, Backward Compatibility).
-    fn handshake(&self) -> Result<Option<Arc<Legacy>>, Fault> {
-        let Some(kept) = self.kept else { return Ok(None) };
+    fn handshake(&self) -> Result<Option<Arc<Handshake>>, Fault> {
+        let Some(state) = self.state else { return Ok(None) };
         let id = single(self.headers, &MCP_SESSION_ID)
             .map_err(|it| Fault::bad_request(ErrorCode::INVALID_REQUEST, it.message))?;
         let Some(id) = id else { return Ok(None) };
         let now_micros = self.engine.monotonic_micros();
-        let found = kept.handshakes.find(id, self.identity, now_micros);
+        let found = state.handshakes.find(id, self.identity, now_micros);
         found.map(Some).ok_or_else(unknown_handshake)
     }
 

@@ -7,13 +7,13 @@ use shared_context_codec::Failure;
 
 use super::{
     body,
-    call::{Call, misread},
+    call::{Call, invalid_reply},
     media, precondition, respond,
 };
 use crate::{Engine, memory_tool};
 
 /// Description of the expected body.
-const WANTED: &str =
+const EXPECTED_BODY: &str =
     r#"the input of a tool_use block, for example {"command":"view","path":"/memories"}"#;
 
 /// Performs one command. The response has the content of the `tool_result` block, or only its text
@@ -22,11 +22,11 @@ const WANTED: &str =
 pub(crate) async fn answer<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     media::expect_json(call.headers)?;
     precondition::expect_none(call.headers)?;
-    let input: Map<String, Value> = serde_json::from_str(body::document(call.body, WANTED)?.get())
-        .map_err(|_| {
+    let input: Map<String, Value> =
+        serde_json::from_str(body::document(call.body, EXPECTED_BODY)?.get()).map_err(|_| {
             Failure::new(
                 "MALFORMED_REQUEST",
-                format!("the body is not a JSON object; send {WANTED}"),
+                format!("the body is not a JSON object; send {EXPECTED_BODY}"),
             )
         })?;
     let scope = call.scope.clone();
@@ -34,6 +34,6 @@ pub(crate) async fn answer<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
     if media::wants_text(call.headers) {
         return Ok(respond::with_body(StatusCode::OK, media::TEXT, answer.content));
     }
-    let body = serde_json::to_vec(&answer).map_err(|_| misread())?;
+    let body = serde_json::to_vec(&answer).map_err(|_| invalid_reply())?;
     Ok(respond::json(StatusCode::OK, body))
 }

@@ -27,7 +27,7 @@ pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
     durations: Family<RouteLabels, Histogram, fn() -> Histogram>,
-    refusals: Family<RefusalLabels, Counter>,
+    rejections: Family<RejectionLabels, Counter>,
     streams: Gauge,
 }
 
@@ -44,7 +44,7 @@ struct RouteLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RefusalLabels {
+struct RejectionLabels {
     code: &'static str,
 }
 
@@ -61,15 +61,15 @@ impl Metrics {
             Unit::Seconds,
             durations.clone(),
         );
-        let refusals = Family::default();
-        registry.register("refusals", "Requests refused, by error code", refusals.clone());
+        let rejections = Family::default();
+        registry.register("refusals", "Requests refused, by error code", rejections.clone());
         let streams = Gauge::default();
         registry.register("open_streams", "Live streams of changes now open", streams.clone());
-        Self { registry, requests, durations, refusals, streams }
+        Self { registry, requests, durations, rejections, streams }
     }
 
     /// Counts one answered request, and its duration if known.
-    pub(crate) fn answered(
+    pub(crate) fn record_request(
         &self,
         route: &'static str,
         method: &Method,
@@ -85,8 +85,8 @@ impl Metrics {
     }
 
     /// Counts one rejection.
-    pub(crate) fn refused(&self, code: &'static str) {
-        self.refusals.get_or_create(&RefusalLabels { code }).inc();
+    pub(crate) fn record_rejection(&self, code: &'static str) {
+        self.rejections.get_or_create(&RejectionLabels { code }).inc();
     }
 
     /// Returns the gauge of open live streams, for the code that opens them.
@@ -123,10 +123,10 @@ mod tests {
     fn requests_are_counted_by_route_method_and_status() {
         let metrics = Metrics::new();
         let strange = Method::from_bytes(b"BREW").unwrap();
-        metrics.answered("/healthz", &Method::GET, StatusCode::OK, Some(40));
-        metrics.answered("/healthz", &Method::GET, StatusCode::OK, Some(60_000_000));
-        metrics.answered("unknown", &strange, StatusCode::NOT_FOUND, None);
-        metrics.refused("NOT_FOUND");
+        metrics.record_request("/healthz", &Method::GET, StatusCode::OK, Some(40));
+        metrics.record_request("/healthz", &Method::GET, StatusCode::OK, Some(60_000_000));
+        metrics.record_request("unknown", &strange, StatusCode::NOT_FOUND, None);
+        metrics.record_rejection("NOT_FOUND");
         metrics.streams().inc();
         let text = metrics.render();
         for line in [

@@ -31,13 +31,13 @@ mod memory;
 mod metrics;
 mod options;
 mod origin;
+mod permits;
 mod portable;
 mod precondition;
 mod query;
 mod respond;
 pub(crate) mod route;
 mod sessions;
-mod shares;
 mod socket;
 mod streams;
 pub(crate) mod table;
@@ -58,10 +58,10 @@ use shared_context_core::ScopeKind;
 
 use self::{
     call::Call,
-    kept::Kept,
-    origin::Place,
+    kept::InProcessState,
+    origin::ServerAddress,
     query::Query,
-    route::Matched,
+    route::RouteMatch,
     table::{Access, Endpoint, Operation},
     trace::RequestIds,
 };
@@ -72,10 +72,10 @@ use crate::{
 
 pub(crate) use self::{
     body::Name,
-    call::{misread, scope},
+    call::{invalid_reply, scope},
     changes::revision,
     cursor::Cursor,
-    event::Teller,
+    event::EventFormatter,
     listing::right_before,
     precondition::single,
     respond::joined,
@@ -109,11 +109,11 @@ pub enum Body {
 pub struct Http {
     keys: Arc<Keys>,
     /// In-process state between requests; `None` if there is none.
-    kept: Option<Kept>,
+    state: Option<InProcessState>,
     streams: Streams,
     request_ids: RequestIds,
     consistency: Consistency,
-    place: Place,
+    address: ServerAddress,
     has_sockets: bool,
 }
 
@@ -131,18 +131,18 @@ impl Http {
             has_sockets,
             is_kept,
         } = options;
-        let kept = is_kept.then(|| Kept::new(rate_limit, connections_max));
-        let streams = match &kept {
-            Some(kept) => Streams::new(kept.metrics.streams(), rate_limit),
+        let state = is_kept.then(|| InProcessState::new(rate_limit, connections_max));
+        let streams = match &state {
+            Some(state) => Streams::new(state.metrics.streams(), rate_limit),
             None => Streams::default(),
         };
         Self {
             keys: Arc::new(keys),
-            kept,
+            state,
             streams,
             request_ids: RequestIds::new(request_id_seed),
             consistency,
-            place: Place::new(public_url, is_local),
+            address: ServerAddress::new(public_url, is_local),
             has_sockets,
         }
     }
@@ -208,7 +208,7 @@ impl Http {
         engine: &E,
         head: &Parts,
         body: Option<&Bytes>,
-        matched: Option<&Matched<'_>>,
+        matched: Option<&RouteMatch<'_>>,
         now_micros: u64,
         headers: &mut HeaderMap,
     ) -> Result<Response<Body>, Failure> {
@@ -227,25 +227,25 @@ impl Http {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         let wants_socket = self.has_sockets
             && operation.endpoint == Endpoint::ReadChanges
-            && socket::is_wanted(&head.method, &head.headers);
+            && socket::is_upgrade(&head.method, &head.headers);
         if operation.access == Access::Credential || wants_socket {
-            self.place.check(&head.headers, &head.uri)?;
+            self.address.check(&head.headers, &head.uri)?;
         }
         let identity = self.identify(engine, head, now_micros, headers)?;
-        let under_way = self.kept.as_ref().map(|it| it.begin(&identity)).transpose()?.flatten();
+        let in_flight = self.state.as_ref().map(|it| it.begin(&identity)).transpose()?.flatten();
         if operation.access == Access::Credential {
             expect_session(&identity)?;
             Query::parse(head.uri.query(), operation.query)?;
-            let arrived = mcp::Arrived {
+            let mcp_request = mcp::McpRequest {
                 engine,
                 keys: &self.keys,
-                kept: self.kept.as_ref(),
+                state: self.state.as_ref(),
                 streams: &self.streams,
                 identity: &identity,
                 headers: &head.headers,
                 body: body.ok_or_else(too_large)?,
             };
-            return arrived.answer(operation.endpoint).await;
+            return mcp_request.answer(operation.endpoint).await;
         }
         if head.method == Method::PUT && head.headers.contains_key(CONTENT_RANGE) {
             return Err(Failure::new(
@@ -274,7 +274,7 @@ impl Http {
             scope: kind.bucket_name(&session),
             session,
         };
-        dispatch::endpoint(operation.endpoint, &call, &self.streams, under_way).await
+        dispatch::endpoint(operation.endpoint, &call, &self.streams, in_flight).await
     }
 
     /// Authenticates the request, and enforces the rate limits of its caller.
@@ -288,8 +288,8 @@ impl Http {
         let authorization = single(&head.headers, &AUTHORIZATION)
             .map_err(|failure| Failure::new("UNAUTHENTICATED", failure.message))?;
         let identity = self.keys.identify(authorization, engine.now())?;
-        if let Some(kept) = &self.kept {
-            kept.take(&identity, now_micros, headers)?;
+        if let Some(state) = &self.state {
+            state.take(&identity, now_micros, headers)?;
         }
         Ok(identity)
     }
@@ -305,13 +305,14 @@ impl Http {
         Ok(match operation.endpoint {
             Endpoint::Health => documents::health(self.consistency, engine.failure())?,
             Endpoint::Metrics => {
-                let kept = self.kept.as_ref().ok_or_else(|| kept::missing(operation.endpoint))?;
-                respond::with_body(StatusCode::OK, metrics::CONTENT_TYPE, kept.metrics.render())
+                let state =
+                    self.state.as_ref().ok_or_else(|| kept::unavailable(operation.endpoint))?;
+                respond::with_body(StatusCode::OK, metrics::CONTENT_TYPE, state.metrics.render())
             }
             Endpoint::OpenApi => respond::json(StatusCode::OK, documents::OPENAPI),
             Endpoint::ResourceMetadata => {
-                self.place.check(&head.headers, &head.uri)?;
-                let url = self.place.url(&head.headers, &head.uri);
+                self.address.check(&head.headers, &head.uri)?;
+                let url = self.address.url(&head.headers, &head.uri);
                 respond::json(StatusCode::OK, documents::resource_metadata(&url)?)
             }
             Endpoint::Tools => documents::tools(query)?,
@@ -321,7 +322,7 @@ impl Http {
 
     /// Returns true if this interface offers `endpoint`.
     fn offers(&self, endpoint: Endpoint) -> bool {
-        self.kept.is_some() || !endpoint.needs_memory()
+        self.state.is_some() || !endpoint.needs_memory()
     }
 
     /// Builds the response for a method without an operation: the methods that the path has, or an
@@ -333,7 +334,7 @@ impl Http {
     ) -> Result<Response<Bytes>, Failure> {
         let path = head.uri.path();
         if let Some(only) = route::only(path).filter(|it| !self.offers(*it)) {
-            return Err(kept::missing(only));
+            return Err(kept::unavailable(only));
         }
         let allow = route::allow(path, |it| self.offers(it));
         let method: String = head.method.as_str().chars().take(20).collect();
@@ -345,7 +346,7 @@ impl Http {
             return Ok(respond::empty(StatusCode::NO_CONTENT));
         }
         Err(match route::find(path, &head.method).and_then(|it| it.operation) {
-            Some(operation) => kept::missing(operation.endpoint),
+            Some(operation) => kept::unavailable(operation.endpoint),
             None => Failure::new("METHOD_NOT_ALLOWED", message),
         })
     }

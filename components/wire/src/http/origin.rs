@@ -24,14 +24,14 @@ use super::precondition::single;
 
 /// Names and addresses under which a server accepts requests.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct ServerAddress {
     /// Public address, without a slash at the end.
     public_url: Option<Uri>,
     /// True if only this machine can reach it.
     is_local: bool,
 }
 
-impl Place {
+impl ServerAddress {
     /// Creates the address of a server; `is_local` if only this machine can reach it.
     pub(crate) fn new(public_url: Option<Uri>, is_local: bool) -> Self {
         Self { public_url, is_local }
@@ -91,7 +91,7 @@ impl Place {
 /// `MALFORMED_REQUEST`.
 pub(super) fn expect_host(head: &Parts) -> Result<(), Failure> {
     let is_needed = head.version == Version::HTTP_11;
-    match named(&head.headers)? {
+    match host_header(&head.headers)? {
         None if is_needed => Err(malformed(
             "the header Host is missing; name the server that the request is for, such as \
              Host: localhost",
@@ -104,16 +104,18 @@ pub(super) fn expect_host(head: &Parts) -> Result<(), Failure> {
 fn host(headers: &HeaderMap, uri: &Uri) -> Result<Option<Authority>, Failure> {
     match uri.authority() {
         Some(authority) => Ok(Some(authority.clone())),
-        None => named(headers),
+        None => host_header(headers),
     }
 }
 
 /// Parses the header `Host`.
-fn named(headers: &HeaderMap) -> Result<Option<Authority>, Failure> {
+fn host_header(headers: &HeaderMap) -> Result<Option<Authority>, Failure> {
     let Some(text) = single(headers, &HOST)? else { return Ok(None) };
     let has_port = |it: &Authority| it.host().len() == text.len() || it.port_u16().is_some();
-    let named = text.parse().ok().filter(|it| !text.contains('@') && has_port(it));
-    named.map(Some).ok_or_else(|| malformed("the header Host is no name of a server and its port"))
+    let host_header = text.parse().ok().filter(|it| !text.contains('@') && has_port(it));
+    host_header
+        .map(Some)
+        .ok_or_else(|| malformed("the header Host is no name of a server and its port"))
 }
 
 /// Returns true if DNS cannot point the name `host` here from outside: it is an address, or means
@@ -149,54 +151,54 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(place: &Place, host: &str, origin: &str, is_allowed: bool) {
+    fn check(server: &ServerAddress, host: &str, origin: &str, is_allowed: bool) {
         let mut headers = HeaderMap::new();
         headers.insert(HOST, HeaderValue::from_str(host).unwrap());
         if !origin.is_empty() {
             headers.insert(ORIGIN, HeaderValue::from_str(origin).unwrap());
         }
-        let seen = place.check(&headers, &Uri::from_static("/mcp"));
+        let seen = server.check(&headers, &Uri::from_static("/mcp"));
         assert_eq!(seen.is_ok(), is_allowed, "{host} {origin}: {seen:?}");
     }
 
     #[test]
     fn a_local_server_is_asked_by_this_machine_only() {
-        let place = Place::new(None, true);
+        let server = ServerAddress::new(None, true);
         for host in ["localhost:8787", "127.0.0.1:8787", "[::1]:8787", "127.9.9.9", "a.localhost"] {
-            check(&place, host, "", true);
-            check(&place, host, "http://localhost:3000", true);
-            check(&place, host, "http://evil.example.com", false);
-            check(&place, host, "null", false);
+            check(&server, host, "", true);
+            check(&server, host, "http://localhost:3000", true);
+            check(&server, host, "http://evil.example.com", false);
+            check(&server, host, "null", false);
             // DNS rebinding cannot use an address, but its pages are still foreign.
-            check(&place, host, "http://203.0.113.5", false);
-            check(&place, host, "http://[2001:db8::1]:80", false);
+            check(&server, host, "http://203.0.113.5", false);
+            check(&server, host, "http://[2001:db8::1]:80", false);
         }
         for host in ["evil.example.com", "localhost.evil.example.com", "127.0.0.1.evil.example"] {
-            check(&place, host, "", false);
-            check(&place, host, &format!("http://{host}"), false);
+            check(&server, host, "", false);
+            check(&server, host, &format!("http://{host}"), false);
         }
     }
 
     #[test]
     fn a_server_with_a_name_is_asked_by_it() {
-        let place = Place::new(Some(Uri::from_static("https://memory.example.com")), true);
-        check(&place, "memory.example.com", "", true);
-        check(&place, "memory.example.com", "https://memory.example.com", true);
-        check(&place, "127.0.0.1:8787", "https://memory.example.com", true);
-        check(&place, "memory.example.com", "https://evil.example.com", false);
-        check(&place, "other.example.com", "", false);
+        let server = ServerAddress::new(Some(Uri::from_static("https://memory.example.com")), true);
+        check(&server, "memory.example.com", "", true);
+        check(&server, "memory.example.com", "https://memory.example.com", true);
+        check(&server, "127.0.0.1:8787", "https://memory.example.com", true);
+        check(&server, "memory.example.com", "https://evil.example.com", false);
+        check(&server, "other.example.com", "", false);
         assert_eq!(
-            place.url(&HeaderMap::new(), &Uri::from_static("/")),
+            server.url(&HeaderMap::new(), &Uri::from_static("/")),
             "https://memory.example.com"
         );
     }
 
     #[test]
     fn a_server_for_others_is_asked_under_any_name_but_by_its_own_pages() {
-        let place = Place::new(None, false);
-        check(&place, "server.lan:8787", "", true);
-        check(&place, "server.lan:8787", "http://server.lan:8787", true);
-        check(&place, "server.lan:8787", "http://localhost:3000", false);
-        check(&place, "server.lan:8787", "http://evil.example.com", false);
+        let server = ServerAddress::new(None, false);
+        check(&server, "server.lan:8787", "", true);
+        check(&server, "server.lan:8787", "http://server.lan:8787", true);
+        check(&server, "server.lan:8787", "http://localhost:3000", false);
+        check(&server, "server.lan:8787", "http://evil.example.com", false);
     }
 }

@@ -17,7 +17,8 @@ use super::{
 use crate::Engine;
 
 /// Description of the expected body.
-const WANTED: &str = "the document that GET /v1/sessions/{session}/export answered, as it came";
+const EXPECTED_BODY: &str =
+    "the document that GET /v1/sessions/{session}/export answered, as it came";
 
 /// `GET …/export`: the document, as a file to save.
 pub(crate) async fn export<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
@@ -31,24 +32,24 @@ pub(crate) async fn export<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
 /// and returns the orchestrator's credential.
 pub(crate) async fn import<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     media::expect_json(call.headers)?;
-    let document = body::document(call.body, WANTED)?;
+    let document = body::document(call.body, EXPECTED_BODY)?;
     let session = match call.query.text("session_id") {
         Some(session) => Cow::from(session),
-        None => named_in(document)?.into(),
+        None => session_id_in(document)?.into(),
     };
     let request = ToolRequest::new("import_session").with("document", Some(document));
     let reply = call.invoke_on(&scope(&session), request).await?;
-    sessions::created(call, &session, reply)
+    sessions::creation_response(call, &session, reply)
 }
 
 /// Returns the session id in `document`.
-fn named_in(document: &RawValue) -> Result<String, Failure> {
+fn session_id_in(document: &RawValue) -> Result<String, Failure> {
     #[derive(Deserialize)]
-    struct Named {
+    struct DocumentId {
         session_id: String,
     }
-    let named: Result<Named, _> = serde_json::from_str(document.get());
-    named.map(|it| it.session_id).map_err(|_| {
-        Failure::new("MALFORMED_REQUEST", format!("the body names no session_id; send {WANTED}"))
+    let id: Result<DocumentId, _> = serde_json::from_str(document.get());
+    id.map(|it| it.session_id).map_err(|_| {
+        Failure::new("MALFORMED_REQUEST", format!("the body names no session_id; send {EXPECTED_BODY}"))
     })
 }

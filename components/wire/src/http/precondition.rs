@@ -85,14 +85,14 @@ impl Tags {
         }
         let mut tags = Vec::new();
         for line in headers.get_all(name) {
-            let listed = line.to_str().ok().and_then(listed).ok_or_else(|| {
+            let parse_list = line.to_str().ok().and_then(parse_list).ok_or_else(|| {
                 let name = if name == IF_MATCH { "If-Match" } else { "If-None-Match" };
                 malformed(format!(
                     "{name} takes * or entity tags, exactly as the ETag header gave them, such as \
                      \"7\" with its quotes; several are separated by commas"
                 ))
             })?;
-            tags.extend(listed);
+            tags.extend(parse_list);
         }
         Ok(Some(Self::Listed(tags)))
     }
@@ -131,7 +131,7 @@ impl Tags {
 
 /// Parses the entity tags in `line`, a list (RFC 9110 §5.6.1). Returns `None` if it is invalid or
 /// empty. A tag may contain commas.
-fn listed(line: &str) -> Option<Vec<Tag>> {
+fn parse_list(line: &str) -> Option<Vec<Tag>> {
     let mut tags = Vec::new();
     let mut rest = line.trim_matches([' ', '\t', ',']);
     while !rest.is_empty() {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(list: &[(&'static str, &'static str)], current: Option<u64>, told: &str) {
+    fn check(list: &[(&'static str, &'static str)], current: Option<u64>, part: &str) {
         let seen = match Preconditions::parse(&headers(list)) {
             Ok(it) => {
                 let is_at_once = it.at_once().is_some();
@@ -279,7 +279,7 @@ mod tests {
             }
             Err(failure) => failure.message,
         };
-        assert!(seen.contains(told), "{list:?} at {current:?}: {seen}");
+        assert!(seen.contains(part), "{list:?} at {current:?}: {seen}");
     }
 
     const NEVER: &str = "Some(9007199254740991) None";

@@ -111,13 +111,13 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(query: &str, told: &str) {
+    fn check(query: &str, part: &str) {
         let query = Query::parse(Some(query), &["after", "limit"]);
         let seen = match query.and_then(|it| Ok((it.number("limit")?, it))) {
             Ok((limit, it)) => format!("{:?} {limit:?}", it.text("after")),
             Err(failure) => format!("{}: {}", failure.code, failure.message),
         };
-        assert!(seen.contains(told), "{seen}");
+        assert!(seen.contains(part), "{seen}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::table::{Endpoint, Operation, operations};
 
 /// A matched path with its parameters, which are still percent-encoded.
 #[derive(Debug)]
-pub(crate) struct Matched<'p> {
+pub(crate) struct RouteMatch<'p> {
     pub(crate) template: &'static str,
     /// Operation of the method; `None` if the path has none for it.
     pub(crate) operation: Option<Operation>,
@@ -24,14 +24,14 @@ pub(crate) struct Matched<'p> {
 }
 
 /// Finds the route of `path`. The match has an operation if `method` has one there.
-pub(crate) fn find<'p>(path: &'p str, method: &Method) -> Option<Matched<'p>> {
+pub(crate) fn find<'p>(path: &'p str, method: &Method) -> Option<RouteMatch<'p>> {
     let mut found = None;
     for (operation, values) in matches(path) {
         let template = operation.template;
         if operation.is_meant_by(method) {
-            return Some(Matched { template, operation: Some(operation), values });
+            return Some(RouteMatch { template, operation: Some(operation), values });
         }
-        found.get_or_insert(Matched { template, operation: None, values });
+        found.get_or_insert(RouteMatch { template, operation: None, values });
     }
     found
 }
@@ -61,7 +61,7 @@ fn matches(path: &str) -> impl Iterator<Item = (Operation, Vec<(&'static str, &s
         let mut given = path.split('/');
         for expected in operation.template.split('/') {
             let segment = given.next()?;
-            match varies(expected) {
+            match parameter_name(expected) {
                 Some(name) if !segment.is_empty() => values.push((name, segment)),
                 _ if expected == segment => {}
                 _ => return None,
@@ -72,11 +72,11 @@ fn matches(path: &str) -> impl Iterator<Item = (Operation, Vec<(&'static str, &s
 }
 
 /// Returns the name of the parameter if `segment` of a template is one.
-pub(crate) fn varies(segment: &str) -> Option<&str> {
+pub(crate) fn parameter_name(segment: &str) -> Option<&str> {
     segment.strip_prefix('{')?.strip_suffix('}')
 }
 
-impl<'p> Matched<'p> {
+impl<'p> RouteMatch<'p> {
     /// Returns the kind and id of the session or project in the path. The id need not be valid.
     /// Without either it is a session with an empty id.
     ///

@@ -26,7 +26,7 @@ use shared_context_core::{ScopeKind, time::Timestamp};
 
 use super::{
     Http,
-    call::{misread, part, scope},
+    call::{invalid_reply, parse_reply, scope},
     changes::Page,
     code,
     cursor::Cursor,
@@ -38,12 +38,12 @@ use crate::{Engine, credential::bearer};
 
 /// Number of filtered-out revisions after which the client gets a later one to resume from. The
 /// feed stores at least four times as many changes.
-const SPARED_MAX: u64 = 64;
+const SILENT_REVISIONS_MAX: u64 = 64;
 
 /// Close codes: "policy violation" for an error of the client, "internal error" for a failure of
 /// the server (RFC 6455 §7.4.1).
-const REFUSED: u16 = 1008;
-const FAILED: u16 = 1011;
+const POLICY_VIOLATION: u16 = 1008;
+const INTERNAL_ERROR: u16 = 1011;
 
 /// Live changes of one session, as messages of a WebSocket.
 ///
@@ -56,7 +56,7 @@ pub struct Socket {
     /// True once the client was sent its start.
     is_begun: bool,
     /// Revision from which the client would resume.
-    told: u64,
+    resume_from: u64,
     has_more: bool,
     close_code: Option<u16>,
     _open: OpenStream,
@@ -85,7 +85,7 @@ enum Message<'m> {
 
 /// Saved state of a socket.
 #[derive(Serialize, Deserialize)]
-struct Kept<'k> {
+struct SavedSocket<'k> {
     #[serde(borrow)]
     credential: Cow<'k, str>,
     #[serde(borrow)]
@@ -110,8 +110,15 @@ impl Socket {
     ) -> Result<Self, Failure> {
         // Existing changes are read again once they can be sent.
         cursor.read(engine).await?;
-        let told = cursor.since;
-        Ok(Self { cursor, is_begun: false, told, has_more: true, close_code: None, _open: open })
+        let resume_from = cursor.since;
+        Ok(Self {
+            cursor,
+            is_begun: false,
+            resume_from,
+            has_more: true,
+            close_code: None,
+            _open: open,
+        })
     }
 
     /// Returns the messages to send now, each a JSON text; none if there is nothing new. If there
@@ -150,16 +157,16 @@ impl Socket {
     /// less than 1,200 for a credential of all keys.
     pub fn kept(&self) -> String {
         let Cursor { authorization, scope, filter, since, .. } = &self.cursor;
-        let kept = Kept {
+        let saved = SavedSocket {
             credential: bearer(authorization).unwrap_or_default().into(),
             session: ScopeKind::split(scope).map_or("", |(_, id)| id).into(),
             keys: filter.as_deref().map(Cow::from),
             since: *since,
-            told: self.told,
+            told: self.resume_from,
             is_begun: self.is_begun,
         };
         // Texts and numbers always serialize.
-        serde_json::to_string(&kept).unwrap_or_default()
+        serde_json::to_string(&saved).unwrap_or_default()
     }
 
     /// Reads until there is a message, or nothing more to read.
@@ -173,17 +180,19 @@ impl Socket {
         }
         loop {
             let reply = self.cursor.read(engine).await?;
-            let page: Page<'_> = part(&reply)?;
-            let commits = commits(&page.changes).map_err(|_| misread())?;
+            let page: Page<'_> = parse_reply(&reply)?;
+            let commits = commits(&page.changes).map_err(|_| invalid_reply())?;
             for commit in &commits {
                 messages.push(json(&Message::Change(commit))?);
             }
-            self.told = commits.last().map_or(self.told, |it| it.revision);
+            self.resume_from = commits.last().map_or(self.resume_from, |it| it.revision);
             self.cursor.since = page.next_since;
             self.has_more = page.has_more;
-            if !self.has_more && self.cursor.since.saturating_sub(self.told) >= SPARED_MAX {
-                self.told = self.cursor.since;
-                messages.push(json(&Message::Moved { since: self.told })?);
+            if !self.has_more
+                && self.cursor.since.saturating_sub(self.resume_from) >= SILENT_REVISIONS_MAX
+            {
+                self.resume_from = self.cursor.since;
+                messages.push(json(&Message::Moved { since: self.resume_from })?);
             }
             if !self.has_more || !messages.is_empty() {
                 return Ok(());
@@ -202,8 +211,8 @@ impl Http {
     /// expired; `RATE_LIMITED` if others have taken its slot; `INTERNAL` if `kept` is not a saved
     /// state.
     pub fn resume(&self, kept: &str, now: Timestamp) -> Result<Box<Socket>, Failure> {
-        let kept: Kept<'_> = serde_json::from_str(kept).map_err(|_| misread())?;
-        let Kept { credential, session, keys, since, told, is_begun } = kept;
+        let saved: SavedSocket<'_> = serde_json::from_str(kept).map_err(|_| invalid_reply())?;
+        let SavedSocket { credential, session, keys, since, told: resume_from, is_begun } = saved;
         let authorization = format!("Bearer {credential}");
         let caller = self.keys.identify(Some(&authorization), now)?;
         let caller = caller.caller(ScopeKind::Session, &session)?;
@@ -218,7 +227,7 @@ impl Http {
             since,
         };
         let (has_more, close_code) = (true, None);
-        Ok(Box::new(Socket { cursor, is_begun, told, has_more, close_code, _open: open }))
+        Ok(Box::new(Socket { cursor, is_begun, resume_from, has_more, close_code, _open: open }))
     }
 }
 
@@ -229,14 +238,14 @@ impl Ending {
         let is_ours = code::of(&failure.code).status.is_server_error();
         Self {
             message: String::from_utf8_lossy(&message).into_owned(),
-            close_code: if is_ours { FAILED } else { REFUSED },
+            close_code: if is_ours { INTERNAL_ERROR } else { POLICY_VIOLATION },
         }
     }
 }
 
 /// Returns true if the method and headers request a WebSocket (RFC 6455 §4.2.1). The host checks
 /// the rest of the handshake.
-pub(super) fn is_wanted(method: &Method, headers: &HeaderMap) -> bool {
+pub(super) fn is_upgrade(method: &Method, headers: &HeaderMap) -> bool {
     // Some hosts do not pass on headers of the connection.
     let may_upgrade = !headers.contains_key(CONNECTION) || names(headers, &CONNECTION, "upgrade");
     *method == Method::GET && may_upgrade && names(headers, &UPGRADE, "websocket")
@@ -249,7 +258,7 @@ fn names(headers: &HeaderMap, name: &HeaderName, wanted: &str) -> bool {
 }
 
 fn json(message: &Message<'_>) -> Result<String, Failure> {
-    serde_json::to_string(message).map_err(|_| misread())
+    serde_json::to_string(message).map_err(|_| invalid_reply())
 }
 
 impl fmt::Debug for Socket {

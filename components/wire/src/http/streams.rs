@@ -16,7 +16,7 @@ use shared_context_codec::{Caller, Failure};
 
 use super::{
     limit::RateLimit,
-    shares::{Share, Shares},
+    permits::{Permit, Permits},
 };
 
 /// Streams of one server. The default has no limit and no metrics, for an interface that serves one
@@ -26,21 +26,21 @@ pub(crate) struct Streams {
     count: Gauge,
     /// Limits; `None` for none.
     limit: Option<RateLimit>,
-    own: Shares,
-    of_session: Shares,
+    own: Permits,
+    of_session: Permits,
 }
 
 /// An open stream.
 pub(crate) struct OpenStream {
     count: Gauge,
-    _own: Share,
-    _of_session: Option<Share>,
+    _own: Permit,
+    _of_session: Option<Permit>,
 }
 
 impl Streams {
     /// Creates an empty count. `count` is the gauge of open streams.
     pub(crate) fn new(count: Gauge, limit: Option<RateLimit>) -> Self {
-        Self { count, limit, own: Shares::default(), of_session: Shares::default() }
+        Self { count, limit, own: Permits::default(), of_session: Permits::default() }
     }
 
     /// Counts a stream that `caller` opens on the bucket `scope`.

@@ -19,10 +19,10 @@ use serde::Deserialize;
 use shared_context_codec::Failure;
 
 use super::{
-    call::{misread, part},
+    call::{invalid_reply, parse_reply},
     changes::Page,
     cursor::Cursor,
-    event::Teller,
+    event::EventFormatter,
     streams::OpenStream,
 };
 use crate::{Engine, Woken};
@@ -37,11 +37,11 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 pub struct Watch {
     /// Position of the next read.
     cursor: Cursor,
-    teller: Box<dyn Teller>,
+    formatter: Box<dyn EventFormatter>,
     /// Position of the bucket to wait for.
     seen: u64,
     /// Revision from which the reader would resume.
-    told: u64,
+    resume_from: u64,
     /// Text that is sent next.
     ready: Option<String>,
     /// Time of the next heartbeat, by the engine's monotonic clock.
@@ -52,7 +52,7 @@ pub struct Watch {
 
 /// Details of an error: the session's current revision.
 #[derive(Deserialize)]
-struct Truncated {
+struct TruncatedDetails {
     revision: u64,
 }
 
@@ -65,33 +65,37 @@ impl Watch {
     pub(crate) async fn open<E: Engine>(
         engine: &E,
         cursor: Cursor,
-        teller: Box<dyn Teller>,
+        formatter: Box<dyn EventFormatter>,
         open: OpenStream,
     ) -> Result<Self, Failure> {
-        let mut watch = Self::new(cursor, teller, open);
-        let mut text = watch.teller.opening(watch.cursor.since);
+        let mut watch = Self::new(cursor, formatter, open);
+        let mut text = watch.formatter.opening(watch.cursor.since);
         watch.read(engine, &mut text).await?;
         watch.ready = Some(text);
         Ok(watch)
     }
 
     /// Creates a stream that only opens and closes, because there is nothing to watch.
-    pub(crate) fn of_nothing(cursor: Cursor, teller: Box<dyn Teller>, open: OpenStream) -> Self {
-        let mut watch = Self::new(cursor, teller, open);
-        let mut text = watch.teller.opening(watch.cursor.since);
-        text.push_str(&watch.teller.farewell(None));
+    pub(crate) fn of_nothing(
+        cursor: Cursor,
+        formatter: Box<dyn EventFormatter>,
+        open: OpenStream,
+    ) -> Self {
+        let mut watch = Self::new(cursor, formatter, open);
+        let mut text = watch.formatter.opening(watch.cursor.since);
+        text.push_str(&watch.formatter.closing(None));
         watch.ready = Some(text);
         watch.is_over = true;
         watch
     }
 
-    fn new(cursor: Cursor, teller: Box<dyn Teller>, open: OpenStream) -> Self {
-        let told = cursor.since;
+    fn new(cursor: Cursor, formatter: Box<dyn EventFormatter>, open: OpenStream) -> Self {
+        let resume_from = cursor.since;
         Self {
             cursor,
-            teller,
+            formatter,
             seen: 0,
-            told,
+            resume_from,
             ready: None,
             heartbeat_at_micros: 0,
             is_over: false,
@@ -103,14 +107,14 @@ impl Watch {
     ///
     /// The future may be dropped at any time; nothing is lost.
     pub async fn next<E: Engine>(&mut self, engine: &E) -> Option<Bytes> {
-        if !self.is_wanted(engine) {
+        if !self.is_current(engine) {
             return None;
         }
         if let Some(text) = self.ready.take() {
             return Some(self.sent(engine, text));
         }
         // A caller that asks for more has sent the previous text.
-        self.teller.taken(self.cursor.since);
+        self.formatter.delivered(self.cursor.since);
         if self.is_over {
             return None;
         }
@@ -118,7 +122,7 @@ impl Watch {
             let left = self.heartbeat_at_micros.saturating_sub(engine.monotonic_micros());
             let left = Duration::from_micros(left);
             let woken = engine.wait_for_change(&self.cursor.scope, self.seen, left).await;
-            if !self.is_wanted(engine) {
+            if !self.is_current(engine) {
                 return None;
             }
             let mut text = String::new();
@@ -126,7 +130,7 @@ impl Watch {
                 Woken::Changed => self.read(engine, &mut text).await,
                 Woken::TimeUp => self.cursor.check(engine).map(|()| {
                     let moved = self.moved();
-                    text = self.teller.heartbeat(moved);
+                    text = self.formatter.heartbeat(moved);
                 }),
                 // Earlier changes are still sent; a reader that is further behind reconnects for
                 // the rest.
@@ -134,12 +138,12 @@ impl Watch {
                     self.is_over = true;
                     let last = self.read(engine, &mut text).await;
                     let moved = self.moved();
-                    last.map(|()| text.push_str(&self.teller.farewell(moved)))
+                    last.map(|()| text.push_str(&self.formatter.closing(moved)))
                 }
             };
             if let Err(failure) = outcome {
                 self.is_over = true;
-                return Some(self.teller.end(&failure).into());
+                return Some(self.formatter.end(&failure).into());
             }
             if !text.is_empty() {
                 return Some(self.sent(engine, text));
@@ -153,34 +157,34 @@ impl Watch {
         let reply = match self.cursor.read(engine).await {
             Ok(reply) => reply,
             Err(failure) => {
-                let Some(now) = overtaken(&failure) else { return Err(failure) };
-                if !self.teller.overtaken(text, now) {
+                let Some(now) = truncated(&failure) else { return Err(failure) };
+                if !self.formatter.truncated(text, now) {
                     return Err(failure);
                 }
-                (self.cursor.since, self.told, self.seen) = (now, now, position);
+                (self.cursor.since, self.resume_from, self.seen) = (now, now, position);
                 return Ok(());
             }
         };
-        let page: Page<'_> = part(&reply)?;
-        let told = self.teller.changes(text, &page.changes, page.next_since);
-        self.told = told.map_err(|_| misread())?.unwrap_or(self.told);
+        let page: Page<'_> = parse_reply(&reply)?;
+        let resume_from = self.formatter.changes(text, &page.changes, page.next_since);
+        self.resume_from = resume_from.map_err(|_| invalid_reply())?.unwrap_or(self.resume_from);
         self.cursor.since = page.next_since;
         self.seen = page.seen(position);
         Ok(())
     }
 
     /// Returns false, and ends the stream, if the reader has opened another one.
-    fn is_wanted<E: Engine>(&mut self, engine: &E) -> bool {
-        let is_wanted = self.teller.is_wanted(engine.monotonic_micros());
-        self.is_over |= !is_wanted;
-        is_wanted
+    fn is_current<E: Engine>(&mut self, engine: &E) -> bool {
+        let is_current = self.formatter.is_current(engine.monotonic_micros());
+        self.is_over |= !is_current;
+        is_current
     }
 
     /// Returns the revision to resume from, if the reader does not have it yet.
     fn moved(&mut self) -> Option<u64> {
-        let is_moved = self.cursor.since > self.told;
-        self.told = self.cursor.since;
-        is_moved.then_some(self.told)
+        let is_moved = self.cursor.since > self.resume_from;
+        self.resume_from = self.cursor.since;
+        is_moved.then_some(self.resume_from)
     }
 
     fn sent<E: Engine>(&mut self, engine: &E, text: String) -> Bytes {
@@ -191,9 +195,9 @@ impl Watch {
 }
 
 /// Returns the session's revision if `failure` reports that earlier changes are no longer stored.
-fn overtaken(failure: &Failure) -> Option<u64> {
+fn truncated(failure: &Failure) -> Option<u64> {
     let details = failure.details.as_deref().filter(|_| failure.code == "CHANGES_TRUNCATED")?;
-    serde_json::from_str(details).ok().map(|Truncated { revision }| revision)
+    serde_json::from_str(details).ok().map(|TruncatedDetails { revision }| revision)
 }
 
 impl fmt::Debug for Watch {
@@ -273,7 +277,7 @@ mod tests {
         has_left: Arc<AtomicBool>,
     }
 
-    impl Teller for Silent {
+    impl EventFormatter for Silent {
         fn opening(&mut self, _: u64) -> String {
             "opening".to_owned()
         }
@@ -287,7 +291,7 @@ mod tests {
             Ok(None)
         }
 
-        fn overtaken(&self, _: &mut String, _: u64) -> bool {
+        fn truncated(&self, _: &mut String, _: u64) -> bool {
             false
         }
 
@@ -295,7 +299,7 @@ mod tests {
             "heartbeat".to_owned()
         }
 
-        fn farewell(&self, _: Option<u64>) -> String {
+        fn closing(&self, _: Option<u64>) -> String {
             "farewell".to_owned()
         }
 
@@ -303,7 +307,7 @@ mod tests {
             "end".to_owned()
         }
 
-        fn is_wanted(&self, _: u64) -> bool {
+        fn is_current(&self, _: u64) -> bool {
             !self.has_left.load(Ordering::SeqCst)
         }
     }
@@ -327,10 +331,10 @@ mod tests {
             filter: None,
             since: 1,
         };
-        let teller = Box::new(Silent { has_left });
+        let formatter = Box::new(Silent { has_left });
         let streams = Streams::new(Metrics::new().streams(), None);
         let open = streams.open("session/s", &cursor.caller).unwrap();
-        let mut watch = ready(Watch::open(&host, cursor, teller, open)).unwrap();
+        let mut watch = ready(Watch::open(&host, cursor, formatter, open)).unwrap();
         assert_eq!(ready(watch.next(&host)).unwrap(), "opening");
         assert_eq!(ready(watch.next(&host)), None);
         assert_eq!(ready(watch.next(&host)), None);

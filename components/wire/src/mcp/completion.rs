@@ -10,11 +10,11 @@ use rmcp::model::CompletionInfo;
 use serde::Serialize;
 
 use super::{
-    Asked, Refusal, Told,
+    Context, MethodResult, Rejection,
     fault::Fault,
     params::Params,
     prompts,
-    resources::{Listing, list_keys},
+    resources::{KeyList, list_keys},
     uri::{ENTRY_TEMPLATE, KEYS_TEMPLATE},
 };
 use crate::{Engine, credential::Identity, http::right_before};
@@ -22,7 +22,7 @@ use shared_context_core::ScopeKind;
 
 /// Kind of an argument that is completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Blank {
+enum ArgumentKind {
     Key,
     Session,
     Participant,
@@ -38,36 +38,36 @@ enum Blank {
 /// Invalid params (-32602): there is no such template, prompt or argument; the session is missing,
 /// or is not the credential's. Errors of the session.
 pub(crate) async fn complete<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     params: &Params<'_>,
-) -> Result<Told, Refusal> {
+) -> Result<MethodResult, Rejection> {
     #[derive(Serialize)]
     struct Completed {
         completion: CompletionInfo,
     }
     let argument = object(params, "argument")?;
-    let blank = blank(&object(params, "ref")?, &argument.required_text("name")?)?;
+    let argument_kind = argument_kind(&object(params, "ref")?, &argument.required_text("name")?)?;
     let typed = argument.required_text("value")?;
-    let context = Params::parse(params.get("context"), "context")?;
-    let filled_in = Params::parse(context.get("arguments"), "context.arguments")?;
+    let context_params = Params::parse(params.get("context"), "context")?;
+    let filled_in = Params::parse(context_params.get("arguments"), "context.arguments")?;
     let named = filled_in.text("session")?.filter(|it| !it.is_empty());
-    let completion = match blank {
-        Blank::Free => ranked(&typed, []),
-        Blank::Session => sessions(asked, &typed).await?,
-        Blank::Key => {
-            let reply = list_keys(asked, asked.session(named.as_deref())?).await?;
-            ranked(&typed, Listing::of(&reply)?.keys.iter().map(|it| it.key))
+    let completion = match argument_kind {
+        ArgumentKind::Free => ranked(&typed, []),
+        ArgumentKind::Session => sessions(context, &typed).await?,
+        ArgumentKind::Key => {
+            let reply = list_keys(context, context.session(named.as_deref())?).await?;
+            ranked(&typed, KeyList::of(&reply)?.keys.iter().map(|it| it.key))
         }
-        Blank::Participant => {
-            let reply = list_keys(asked, asked.session(named.as_deref())?).await?;
-            let listing = Listing::of(&reply)?;
+        ArgumentKind::Participant => {
+            let reply = list_keys(context, context.session(named.as_deref())?).await?;
+            let listing = KeyList::of(&reply)?;
             let writers: BTreeSet<&str> = listing.keys.iter().map(|it| it.written_by).collect();
             let orchestrator = "orchestrator";
             let others = writers.into_iter().filter(|it| *it != orchestrator);
             ranked(&typed, [orchestrator].into_iter().chain(others))
         }
     };
-    Told::new(&Completed { completion })
+    MethodResult::new(&Completed { completion })
 }
 
 /// Parses the object `name`.
@@ -79,15 +79,15 @@ fn object<'b>(params: &Params<'b>, name: &str) -> Result<Params<'b>, Fault> {
 }
 
 /// Returns the kind of the argument `name` of `reference`.
-fn blank(reference: &Params<'_>, name: &str) -> Result<Blank, Fault> {
+fn argument_kind(reference: &Params<'_>, name: &str) -> Result<ArgumentKind, Fault> {
     let unknown = |template: &str| {
         let shown: String = name.chars().take(80).collect();
         Fault::invalid_params(format!("{template} has no argument {shown:?}"))
     };
     match &*reference.required_text("type")? {
         "ref/resource" => match (&*reference.required_text("uri")?, name) {
-            (ENTRY_TEMPLATE, "key") => Ok(Blank::Key),
-            (ENTRY_TEMPLATE | KEYS_TEMPLATE, "session") => Ok(Blank::Session),
+            (ENTRY_TEMPLATE, "key") => Ok(ArgumentKind::Key),
+            (ENTRY_TEMPLATE | KEYS_TEMPLATE, "session") => Ok(ArgumentKind::Session),
             (template @ (ENTRY_TEMPLATE | KEYS_TEMPLATE), _) => Err(unknown(template)),
             _ => Err(Fault::invalid_params(format!(
                 "ref.uri is no template of this server; there are {ENTRY_TEMPLATE} and \
@@ -95,9 +95,9 @@ fn blank(reference: &Params<'_>, name: &str) -> Result<Blank, Fault> {
             ))),
         },
         "ref/prompt" => match (&*reference.required_text("name")?, name) {
-            (prompts::NAME, "participant") => Ok(Blank::Participant),
-            (prompts::NAME, "session") => Ok(Blank::Session),
-            (prompts::NAME, name) if prompts::is_argument(name) => Ok(Blank::Free),
+            (prompts::NAME, "participant") => Ok(ArgumentKind::Participant),
+            (prompts::NAME, "session") => Ok(ArgumentKind::Session),
+            (prompts::NAME, name) if prompts::is_argument(name) => Ok(ArgumentKind::Free),
             (prompts::NAME, name) => Err(prompts::unknown_argument(name)),
             (unknown, _) => Err(prompts::unknown(unknown)),
         },
@@ -107,13 +107,16 @@ fn blank(reference: &Params<'_>, name: &str) -> Result<Blank, Fault> {
 
 /// Returns the sessions that begin with `typed`: the credential's own, or the first of all with the
 /// admin key.
-async fn sessions<E: Engine>(asked: &Asked<'_, E>, typed: &str) -> Result<CompletionInfo, Refusal> {
-    let found = match asked.identity {
+async fn sessions<E: Engine>(
+    context: &Context<'_, E>,
+    typed: &str,
+) -> Result<CompletionInfo, Rejection> {
+    let found = match context.identity {
         Identity::Participant(grant) => vec![grant.scope.id().to_owned()],
         Identity::Admin => {
             let before = right_before(typed);
             let limit = CompletionInfo::MAX_VALUES.saturating_add(1);
-            asked.engine.ids(ScopeKind::Session, before.as_deref(), limit).await?
+            context.engine.ids(ScopeKind::Session, before.as_deref(), limit).await?
         }
     };
     let found: Vec<String> = found.into_iter().filter(|it| it.starts_with(typed)).collect();

@@ -14,7 +14,7 @@ pub(crate) struct Fault {
 
 /// Reason why a request has no result.
 #[derive(Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum Rejection {
     /// Returned as JSON-RPC: the request cannot be performed.
     Fault(Fault),
     /// Returned as HTTP: the client must present another credential, or requests are limited at
@@ -50,7 +50,7 @@ fn error(code: ErrorCode, message: impl Into<String>, data: Option<Value>) -> Er
     ErrorData::new(code, message.into(), data)
 }
 
-impl From<Fault> for Refusal {
+impl From<Fault> for Rejection {
     fn from(fault: Fault) -> Self {
         Self::Fault(fault)
     }
@@ -58,20 +58,20 @@ impl From<Fault> for Refusal {
 
 /// Converts the session's error to a request other than a tool call. An error of the caller becomes
 /// an invalid parameter; the tool's error object is attached.
-impl From<Failure> for Refusal {
+impl From<Failure> for Rejection {
     fn from(failure: Failure) -> Self {
         match &*failure.code {
             "UNAUTHENTICATED" | "RATE_LIMITED" => Self::Http(failure),
             "INTERNAL" | "STORAGE_UNAVAILABLE" | "TOKENIZER_UNAVAILABLE" => {
-                Self::Fault(told(ErrorCode::INTERNAL_ERROR, &failure))
+                Self::Fault(session_fault(ErrorCode::INTERNAL_ERROR, &failure))
             }
-            _ => Self::Fault(told(ErrorCode::INVALID_PARAMS, &failure)),
+            _ => Self::Fault(session_fault(ErrorCode::INVALID_PARAMS, &failure)),
         }
     }
 }
 
 /// Builds the fault `code` for a session's error.
-pub(super) fn told(code: ErrorCode, failure: &Failure) -> Fault {
+pub(super) fn session_fault(code: ErrorCode, failure: &Failure) -> Fault {
     let fault = Fault::in_band(code, failure.message.clone());
     match serde_json::from_slice(&failure.to_json()) {
         Ok(Value::Object(data)) => fault.with_data(Value::Object(data)),

@@ -28,7 +28,7 @@ use rmcp::model::ProtocolVersion;
 
 use super::{
     log::Level,
-    update::{Added, Resource, Wanted},
+    update::{AddOutcome, Resource, Subscriptions},
 };
 use crate::credential::{Identity, Keys};
 
@@ -49,14 +49,14 @@ pub(crate) struct Handshakes {
 #[derive(Default)]
 struct Table {
     /// By hash of the caller. Callers whose hashes collide share a limit, which is harmless.
-    by_caller: BTreeMap<u64, Vec<Arc<Legacy>>>,
+    by_caller: BTreeMap<u64, Vec<Arc<Handshake>>>,
     count: usize,
     /// Number of handshakes ever created.
     begun: u64,
 }
 
 /// A handshake.
-pub(crate) struct Legacy {
+pub(crate) struct Handshake {
     id: String,
     owner: Identity,
     version: ProtocolVersion,
@@ -66,11 +66,11 @@ pub(crate) struct Legacy {
 }
 
 struct State {
-    wanted: Wanted,
+    subscriptions: Subscriptions,
     /// Lowest severity of log messages to send; `None` sends none.
     level: Option<Level>,
     /// Revision up to which notifications were sent; `None` before the first subscription.
-    told: Option<u64>,
+    sent: Option<u64>,
     /// Number of its current stream; `None` when the handshake has ended.
     stream: Option<u64>,
 }
@@ -93,7 +93,7 @@ impl Handshakes {
         table.begun = table.begun.saturating_add(1);
         let parts = [table.begun, now_micros, caller];
         let id = keys.sign("mcp handshake", &parts.map(u64::to_be_bytes).concat());
-        let is_neighbour = |it: &Legacy| it.owner.scope() == identity.scope();
+        let is_neighbour = |it: &Handshake| it.owner.scope() == identity.scope();
         if table.by_caller.get(&caller).is_some_and(|own| own.len() >= OWN_MAX) {
             table.forget_one(|of, _| of == caller);
         } else if table.count_if(is_neighbour) >= SESSION_MAX {
@@ -102,16 +102,16 @@ impl Handshakes {
             table.forget_one(|_, _| true);
         }
         table.count = table.count.saturating_add(1);
-        table.by_caller.entry(caller).or_default().push(Arc::new(Legacy {
+        table.by_caller.entry(caller).or_default().push(Arc::new(Handshake {
             id: id.clone(),
             owner: identity.clone(),
             version,
             used_micros: AtomicU64::new(now_micros),
             // These clients cannot choose whether to be notified of the list.
             state: Mutex::new(State {
-                wanted: Wanted::list(),
+                subscriptions: Subscriptions::list(),
                 level: None,
-                told: None,
+                sent: None,
                 stream: Some(0),
             }),
         }));
@@ -124,7 +124,7 @@ impl Handshakes {
         id: &str,
         identity: &Identity,
         now_micros: u64,
-    ) -> Option<Arc<Legacy>> {
+    ) -> Option<Arc<Handshake>> {
         let table = self.table();
         let own = table.by_caller.get(&self.caller(identity))?;
         let found = own.iter().find(|it| it.id == id && it.owner == *identity)?;
@@ -154,12 +154,12 @@ impl Handshakes {
 }
 
 impl Table {
-    fn count_if(&self, is_counted: impl Fn(&Legacy) -> bool) -> usize {
+    fn count_if(&self, is_counted: impl Fn(&Handshake) -> bool) -> usize {
         self.by_caller.values().flatten().filter(|it| is_counted(it)).count()
     }
 
     /// Drops the handshake that was unused for the longest time, among those that `may_go` selects.
-    fn forget_one(&mut self, may_go: impl Fn(u64, &Legacy) -> bool) {
+    fn forget_one(&mut self, may_go: impl Fn(u64, &Handshake) -> bool) {
         let each = self.by_caller.iter();
         let each = each.flat_map(|(caller, own)| own.iter().map(move |it| (*caller, it)));
         // On a tie, the caller's older handshake is dropped.
@@ -173,9 +173,9 @@ impl Table {
     }
 
     /// Drops the handshake of `caller` that `matches`. Returns false if there is none.
-    fn forget(&mut self, caller: u64, meant: impl Fn(&Arc<Legacy>) -> bool) -> bool {
+    fn forget(&mut self, caller: u64, matches: impl Fn(&Arc<Handshake>) -> bool) -> bool {
         let Some(own) = self.by_caller.get_mut(&caller) else { return false };
-        let Some(at) = own.iter().position(meant) else { return false };
+        let Some(at) = own.iter().position(matches) else { return false };
         own.remove(at).state().stream = None;
         if own.is_empty() {
             self.by_caller.remove(&caller);
@@ -185,7 +185,7 @@ impl Table {
     }
 }
 
-impl Legacy {
+impl Handshake {
     /// Returns the negotiated version.
     pub(crate) fn version(&self) -> &ProtocolVersion {
         &self.version
@@ -193,17 +193,17 @@ impl Legacy {
 
     /// Subscribes to `resource` under the name `uri`, starting at the revision `now` if it is the
     /// first subscription.
-    pub(super) fn subscribe(&self, resource: Resource, uri: &str, now: u64) -> Added {
+    pub(super) fn subscribe(&self, resource: Resource, uri: &str, now: u64) -> AddOutcome {
         let mut state = self.state();
-        state.told.get_or_insert(now);
-        state.wanted.add(resource, uri)
+        state.sent.get_or_insert(now);
+        state.subscriptions.add(resource, uri)
     }
 
     /// Requests log messages of `level` and above, starting at the revision `now` if there is no
     /// subscription yet.
     pub(super) fn log(&self, level: Level, now: u64) {
         let mut state = self.state();
-        state.told.get_or_insert(now);
+        state.sent.get_or_insert(now);
         state.level = Some(level);
     }
 
@@ -214,7 +214,7 @@ impl Legacy {
 
     /// Cancels the subscription to `resource` under the name `uri`.
     pub(super) fn unsubscribe(&self, resource: &Resource, uri: &str) {
-        self.state().wanted.remove(resource, uri);
+        self.state().subscriptions.remove(resource, uri);
     }
 
     /// Begins a stream that replaces the previous one. Returns its number, and the revision up to
@@ -224,29 +224,29 @@ impl Legacy {
         let number = state.stream.map(|it| it.saturating_add(1));
         state.stream = number;
         // The number 0 never belongs to a stream of an ended handshake.
-        (number.unwrap_or_default(), state.told)
+        (number.unwrap_or_default(), state.sent)
     }
 
     /// Returns true if the stream `number` is the current one, and marks the handshake as used.
-    pub(super) fn is_told(&self, number: u64, now_micros: u64) -> bool {
-        let is_told = self.state().stream == Some(number);
-        if is_told {
+    pub(super) fn is_current_stream(&self, number: u64, now_micros: u64) -> bool {
+        let is_current_stream = self.state().stream == Some(number);
+        if is_current_stream {
             self.used_micros.fetch_max(now_micros, Ordering::Relaxed);
         }
-        is_told
+        is_current_stream
     }
 
     /// Records that the stream `number` sent all notifications up to the revision `since`.
-    pub(super) fn told(&self, number: u64, since: u64) {
+    pub(super) fn record_sent(&self, number: u64, since: u64) {
         let mut state = self.state();
         if state.stream == Some(number) {
-            state.told = Some(since);
+            state.sent = Some(since);
         }
     }
 
     /// Passes the client's subscriptions to `look`.
-    pub(super) fn wanted<T>(&self, look: impl FnOnce(&Wanted) -> T) -> T {
-        look(&self.state().wanted)
+    pub(super) fn subscriptions<T>(&self, look: impl FnOnce(&Subscriptions) -> T) -> T {
+        look(&self.state().subscriptions)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -260,8 +260,8 @@ impl fmt::Debug for Handshakes {
     }
 }
 
-impl fmt::Debug for Legacy {
+impl fmt::Debug for Handshake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Legacy").field("version", &self.version).finish_non_exhaustive()
+        f.debug_struct("Handshake").field("version", &self.version).finish_non_exhaustive()
     }
 }

@@ -39,9 +39,9 @@ pub(crate) fn agree(
     };
     // If it is missing in the body too, the method itself rejects the request.
     if let Some(expected) = text(params, name) {
-        let told = decoded(headers, &MCP_NAME, "Mcp-Name")?;
-        let told = told.ok_or_else(|| missing("Mcp-Name", name))?;
-        if told != expected {
+        let header_value = decoded(headers, &MCP_NAME, "Mcp-Name")?;
+        let header_value = header_value.ok_or_else(|| missing("Mcp-Name", name))?;
+        if header_value != expected {
             return Err(differs("Mcp-Name", name));
         }
     }
@@ -55,10 +55,10 @@ pub(crate) fn agree(
 fn session_agrees(headers: &HeaderMap, params: &Params<'_>) -> Result<(), Fault> {
     const HEADER: &str = "Mcp-Param-Session";
     let arguments = Params::parse(params.get("arguments"), "arguments").unwrap_or_default();
-    let told = decoded(headers, &MCP_PARAM_SESSION, HEADER)?;
-    match (told, text(&arguments, "session")) {
+    let header_value = decoded(headers, &MCP_PARAM_SESSION, HEADER)?;
+    match (header_value, text(&arguments, "session")) {
         (None, None) => Ok(()),
-        (Some(told), Some(expected)) if told == expected => Ok(()),
+        (Some(header_value), Some(expected)) if header_value == expected => Ok(()),
         (None, Some(_)) => Err(missing(HEADER, "arguments.session")),
         (Some(_), _) => Err(differs(HEADER, "arguments.session")),
     }

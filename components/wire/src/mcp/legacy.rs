@@ -17,18 +17,18 @@ use rmcp::model::{EmptyObject, ErrorCode, ProtocolVersion};
 use serde_json::{json, value::RawValue};
 use shared_context_codec::Failure;
 
-pub(crate) use super::handshake::{Handshakes, Legacy};
+pub(crate) use super::handshake::{Handshake, Handshakes};
 use super::{
-    Asked, Fault, Refusal, Told,
+    Context, Fault, MethodResult, Rejection,
     log::Level,
     notice::{self, Notice},
     params::Params,
-    update::{Added, Resource, SUBSCRIPTION_BYTES_MAX, SUBSCRIPTIONS_MAX},
+    update::{AddOutcome, Resource, SUBSCRIPTION_BYTES_MAX, SUBSCRIPTIONS_MAX},
 };
 use crate::{
     Engine,
     credential::Identity,
-    http::{Cursor, Teller, ToolRequest, Watch, revision, scope},
+    http::{Cursor, EventFormatter, ToolRequest, Watch, revision, scope},
 };
 
 /// Delay before a client reconnects, in milliseconds.
@@ -36,42 +36,42 @@ const RETRY_MS: u32 = 1_000;
 
 /// `resources/subscribe`.
 pub(crate) async fn subscribe<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     params: &Params<'_>,
-) -> Result<Told, Refusal> {
-    let (legacy, uri, resource) = meant(asked, params)?;
+) -> Result<MethodResult, Rejection> {
+    let (legacy, uri, resource) = subscription_target(context, params)?;
     // Reports a void credential now, not only when a stream is opened.
-    let now = revision_now(asked, asked.session(None)?).await?;
-    if legacy.subscribe(resource, &uri, now) == Added::TooMany {
+    let now = revision_now(context, context.session(None)?).await?;
+    if legacy.subscribe(resource, &uri, now) == AddOutcome::TooMany {
         return Err(Fault::invalid_params(format!(
             "this client subscribed to as many resources as it may, {SUBSCRIPTIONS_MAX} with \
              {SUBSCRIPTION_BYTES_MAX} bytes of URIs; unsubscribe from some, or subscribe to session://{{session}}/keys, which tells of every change"
         ))
         .into());
     }
-    Told::new(&EmptyObject {})
+    MethodResult::new(&EmptyObject {})
 }
 
 /// `resources/unsubscribe`.
 pub(crate) fn unsubscribe<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     params: &Params<'_>,
-) -> Result<Told, Refusal> {
-    let (legacy, uri, resource) = meant(asked, params)?;
+) -> Result<MethodResult, Rejection> {
+    let (legacy, uri, resource) = subscription_target(context, params)?;
     legacy.unsubscribe(&resource, &uri);
-    Told::new(&EmptyObject {})
+    MethodResult::new(&EmptyObject {})
 }
 
 /// `logging/setLevel`.
 pub(crate) async fn set_level<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     params: &Params<'_>,
-) -> Result<Told, Refusal> {
-    let legacy = handshake(asked)?;
-    let level = Level::asked_for(params)?;
-    let now = revision_now(asked, asked.session(None)?).await?;
+) -> Result<MethodResult, Rejection> {
+    let legacy = handshake(context)?;
+    let level = Level::from_params(params)?;
+    let now = revision_now(context, context.session(None)?).await?;
     legacy.log(level, now);
-    Told::new(&EmptyObject {})
+    MethodResult::new(&EmptyObject {})
 }
 
 /// `GET`: a stream of updates to the subscribed resources and to their list. It starts after
@@ -82,10 +82,10 @@ pub(crate) async fn set_level<E: Engine>(
 /// `METHOD_NOT_ALLOWED`: the admin key belongs to no session. `MALFORMED_REQUEST`: `last_event_id`
 /// is invalid. Errors of the session for callers that may not watch it.
 pub(crate) async fn stream<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     last_event_id: Option<&str>,
 ) -> Result<Box<Watch>, Failure> {
-    let (Identity::Participant(grant), Some(legacy)) = (asked.identity, &asked.legacy) else {
+    let (Identity::Participant(grant), Some(legacy)) = (context.identity, &context.legacy) else {
         return Err(Failure::new(
             "METHOD_NOT_ALLOWED",
             "the admin key is for every session, so there is none to watch here: use the \
@@ -93,22 +93,22 @@ pub(crate) async fn stream<E: Engine>(
         ));
     };
     let resumed = last_event_id.map(revision).transpose()?;
-    let now = revision_now(asked, grant.scope.id()).await?;
+    let now = revision_now(context, grant.scope.id()).await?;
     let scope = scope(grant.scope.id());
     // Opened before the stream that it replaces ends.
-    let caller = asked.caller(grant.scope.id())?;
-    let open = asked.streams.open(&scope, &caller)?;
-    let (number, told) = legacy.begin_stream();
+    let caller = context.caller(grant.scope.id())?;
+    let open = context.streams.open(&scope, &caller)?;
+    let (number, sent) = legacy.begin_stream();
     let cursor = Cursor {
-        keys: Arc::clone(asked.keys),
-        authorization: asked.authorization.to_owned(),
+        keys: Arc::clone(context.keys),
+        authorization: context.authorization.to_owned(),
         caller,
         scope,
         filter: None,
-        since: resumed.or(told).unwrap_or(now),
+        since: resumed.or(sent).unwrap_or(now),
     };
-    let teller = Box::new(Stream { legacy: Arc::clone(legacy), number });
-    Watch::open(asked.engine, cursor, teller, open).await.map(Box::new)
+    let formatter = Box::new(Stream { legacy: Arc::clone(legacy), number });
+    Watch::open(context.engine, cursor, formatter, open).await.map(Box::new)
 }
 
 /// Builds the error for `method` on a server without in-process state, with alternatives for
@@ -131,8 +131,8 @@ pub(crate) fn without_memory(method: &str, identity: &Identity) -> Fault {
 /// # Errors
 ///
 /// Invalid request (-32600): there was no handshake.
-fn handshake<'a, E>(asked: &'a Asked<'_, E>) -> Result<&'a Legacy, Fault> {
-    asked.legacy.as_deref().ok_or_else(|| {
+fn handshake<'a, E>(context: &'a Context<'_, E>) -> Result<&'a Handshake, Fault> {
+    context.legacy.as_deref().ok_or_else(|| {
         Fault::bad_request(
             ErrorCode::INVALID_REQUEST,
             "what a client wants to hear of belongs to a handshake: send initialize first, and \
@@ -147,21 +147,21 @@ fn handshake<'a, E>(asked: &'a Asked<'_, E>) -> Result<&'a Legacy, Fault> {
 ///
 /// Invalid request (-32600): there was no handshake. Invalid params (-32602).
 /// Resource not found (-32002).
-fn meant<'a, E>(
-    asked: &'a Asked<'_, E>,
+fn subscription_target<'a, E>(
+    context: &'a Context<'_, E>,
     params: &Params<'a>,
-) -> Result<(&'a Legacy, Cow<'a, str>, Resource), Fault> {
-    let legacy = handshake(asked)?;
+) -> Result<(&'a Handshake, Cow<'a, str>, Resource), Fault> {
+    let legacy = handshake(context)?;
     let uri = params.required_text("uri")?;
-    let own = match (Resource::parse(&uri), asked.identity) {
+    let own = match (Resource::parse(&uri), context.identity) {
         (Some((session, it)), Identity::Participant(grant)) if session == grant.scope.id() => {
             Some(it)
         }
         _ => None,
     };
-    match own.filter(|it| it.is_granted(asked.identity)) {
+    match own.filter(|it| it.is_granted(context.identity)) {
         Some(resource) => Ok((legacy, uri, resource)),
-        None => Err(not_found(&uri, asked.identity)),
+        None => Err(not_found(&uri, context.identity)),
     }
 }
 
@@ -189,8 +189,8 @@ fn not_found(uri: &str, identity: &Identity) -> Fault {
 }
 
 /// Returns the current revision of `session`.
-async fn revision_now<E: Engine>(asked: &Asked<'_, E>, session: &str) -> Result<u64, Failure> {
-    Ok(asked.invoke(session, ToolRequest::new("show_session")).await?.revision)
+async fn revision_now<E: Engine>(context: &Context<'_, E>, session: &str) -> Result<u64, Failure> {
+    Ok(context.invoke(session, ToolRequest::new("show_session")).await?.revision)
 }
 
 /// Event formatter for the client of a handshake.
@@ -198,14 +198,14 @@ async fn revision_now<E: Engine>(asked: &Asked<'_, E>, session: &str) -> Result<
 /// Comments between messages are for proxies. They are lines and not blocks of their own: after an
 /// id, older clients take each block for a message.
 struct Stream {
-    legacy: Arc<Legacy>,
+    legacy: Arc<Handshake>,
     number: u64,
 }
 
 impl Stream {
     /// Writes the id to resume from, if the client's version has events without a message
     /// (2025-11-25).
-    fn place(&self, text: &mut String, id: u64) {
+    fn write_resume_id(&self, text: &mut String, id: u64) {
         if *self.legacy.version() == ProtocolVersion::V_2025_11_25 {
             // Writing to a string does not fail.
             let _ = write!(text, "retry: {RETRY_MS}\nid: {id}\ndata:\n\n");
@@ -215,7 +215,7 @@ impl Stream {
     fn comment(&self, id: Option<u64>, comment: &str) -> String {
         let mut text = String::new();
         if let Some(id) = id {
-            self.place(&mut text, id);
+            self.write_resume_id(&mut text, id);
         }
         let _ = writeln!(text, ": {comment}");
         text
@@ -224,23 +224,27 @@ impl Stream {
 
 /// Appends `messages` to `text`. Only the last one has the id `read`, so that a client that is cut
 /// off earlier gets all of them again. Returns true if there were any.
-fn tell(text: &mut String, messages: impl IntoIterator<Item = String>, read: u64) -> bool {
+fn write_messages(
+    text: &mut String,
+    messages: impl IntoIterator<Item = String>,
+    read: u64,
+) -> bool {
     let mut messages = messages.into_iter().peekable();
-    let is_told = messages.peek().is_some();
+    let is_current_stream = messages.peek().is_some();
     while let Some(message) = messages.next() {
         let id = messages.peek().is_none().then_some(read);
         notice::event(text, id, &message);
     }
-    is_told
+    is_current_stream
 }
 
 fn json(notice: Notice<'_>) -> String {
     notice.to_json(None)
 }
 
-impl Teller for Stream {
+impl EventFormatter for Stream {
     fn opening(&mut self, since: u64) -> String {
-        self.legacy.told(self.number, since);
+        self.legacy.record_sent(self.number, since);
         self.comment(Some(since), &format!("changes after revision {since}"))
     }
 
@@ -252,14 +256,14 @@ impl Teller for Stream {
     ) -> serde_json::Result<Option<u64>> {
         let level = self.legacy.level();
         let mut messages = level.map_or(Ok(Vec::new()), |it| it.messages(changes))?;
-        self.legacy.wanted(|it| {
-            messages.extend(it.told_of(changes)?.into_iter().map(json));
-            Ok(tell(text, messages, read).then_some(read))
+        self.legacy.subscriptions(|it| {
+            messages.extend(it.notices_for(changes)?.into_iter().map(json));
+            Ok(write_messages(text, messages, read).then_some(read))
         })
     }
 
-    fn overtaken(&self, text: &mut String, now: u64) -> bool {
-        self.legacy.wanted(|it| tell(text, it.everything().map(json), now));
+    fn truncated(&self, text: &mut String, now: u64) -> bool {
+        self.legacy.subscriptions(|it| write_messages(text, it.everything().map(json), now));
         true
     }
 
@@ -267,7 +271,7 @@ impl Teller for Stream {
         self.comment(id, "heartbeat")
     }
 
-    fn farewell(&self, id: Option<u64>) -> String {
+    fn closing(&self, id: Option<u64>) -> String {
         self.comment(id, "the server ends this stream; connect again")
     }
 
@@ -276,12 +280,12 @@ impl Teller for Stream {
         self.comment(None, &format!("this stream ends: {}", failure.code))
     }
 
-    fn taken(&self, since: u64) {
-        self.legacy.told(self.number, since);
+    fn delivered(&self, since: u64) {
+        self.legacy.record_sent(self.number, since);
     }
 
-    fn is_wanted(&self, now_micros: u64) -> bool {
-        self.legacy.is_told(self.number, now_micros)
+    fn is_current(&self, now_micros: u64) -> bool {
+        self.legacy.is_current_stream(self.number, now_micros)
     }
 }
 
@@ -305,9 +309,9 @@ mod tests {
     fn check(stream: &Stream, changes: &str, expected: &str) {
         let changes: Vec<&RawValue> = serde_json::from_str(changes).unwrap();
         let mut text = String::new();
-        let told = stream.changes(&mut text, &changes, 9).unwrap();
+        let last = stream.changes(&mut text, &changes, 9).unwrap();
         assert_eq!(text, expected);
-        assert_eq!(told, (!expected.is_empty()).then_some(9));
+        assert_eq!(last, (!expected.is_empty()).then_some(9));
     }
 
     const UPDATED: &str = r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"session://s/entries/a"}}"#;
@@ -334,7 +338,7 @@ mod tests {
                 ),
             );
             let mut text = String::new();
-            assert!(stream.overtaken(&mut text, 12));
+            assert!(stream.truncated(&mut text, 12));
             let all = format!(
                 "event: message\ndata: {LIST_CHANGED}\n\n\
                  event: message\nid: 12\ndata: {UPDATED}\n\n"
@@ -354,7 +358,7 @@ mod tests {
                 it.opening(3),
                 it.heartbeat(None),
                 it.heartbeat(Some(4)),
-                it.farewell(Some(4)),
+                it.closing(Some(4)),
                 it.end(&failure),
             ]
         };

@@ -42,7 +42,7 @@ impl Level {
     /// # Errors
     ///
     /// Invalid params (-32602): the level is missing or invalid.
-    pub(super) fn asked_for(params: &Params<'_>) -> Result<Self, Fault> {
+    pub(super) fn from_params(params: &Params<'_>) -> Result<Self, Fault> {
         const LEVELS: &str = "debug, info, notice, warning, error, critical, alert or emergency";
         let level = params.read("level", LEVELS)?;
         level.ok_or_else(|| Fault::invalid_params(format!("level is missing: it is {LEVELS}")))
@@ -55,7 +55,7 @@ impl Level {
     /// A change is not of a kind that a session makes.
     pub(super) fn messages(self, changes: &[&RawValue]) -> serde_json::Result<Vec<String>> {
         #[derive(Serialize)]
-        struct Logged<'b> {
+        struct LogParams<'b> {
             level: Level,
             logger: &'static str,
             data: &'b RawValue,
@@ -68,7 +68,7 @@ impl Level {
                 Some(AuditLevel::Notice) | None => Self::Notice,
             };
             if level >= self {
-                let logged = Logged { level, logger: "changes", data };
+                let logged = LogParams { level, logger: "changes", data };
                 messages.push(notification("notifications/message", Some(logged)));
             }
         }
@@ -81,13 +81,16 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(level: Level, told: &[&str]) {
+    fn check(level: Level, expected: &[&str]) {
         let changes = r#"[{"action":"write","key":"a","version":2},{"action":"redact","key":"a"}]"#;
         let changes: Vec<&RawValue> = serde_json::from_str(changes).unwrap();
         let message = |it: &&str| {
             format!(r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{it}}}"#)
         };
-        assert_eq!(level.messages(&changes).unwrap(), told.iter().map(message).collect::<Vec<_>>());
+        assert_eq!(
+            level.messages(&changes).unwrap(),
+            expected.iter().map(message).collect::<Vec<_>>()
+        );
     }
 
     #[test]

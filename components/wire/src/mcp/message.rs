@@ -32,11 +32,11 @@ pub(crate) struct Id<'b>(&'b RawValue);
 
 /// Id of a request that outlives its message.
 #[derive(Debug)]
-pub(super) struct KeptId(Box<RawValue>);
+pub(super) struct OwnedId(Box<RawValue>);
 
 /// An invalid message, with its id if that could be parsed.
 #[derive(Debug)]
-pub(crate) struct Unread<'b> {
+pub(crate) struct InvalidMessage<'b> {
     pub(crate) id: Option<Id<'b>>,
     pub(crate) fault: Fault,
 }
@@ -70,15 +70,15 @@ impl<'b> Message<'b> {
     ///
     /// A parse error (-32700) if it is not JSON in UTF-8; an invalid request (-32600) if it is not
     /// a request or notification.
-    pub(crate) fn parse(body: &'b [u8]) -> Result<Self, Unread<'b>> {
-        let unread = |fault| Unread { id: None, fault };
+    pub(crate) fn parse(body: &'b [u8]) -> Result<Self, InvalidMessage<'b>> {
+        let invalid = |fault| InvalidMessage { id: None, fault };
         let text = std::str::from_utf8(body).map_err(|error| {
-            unread(not_json(format!("the body is not UTF-8 at byte {}", error.valid_up_to())))
+            invalid(not_json(format!("the body is not UTF-8 at byte {}", error.valid_up_to())))
         })?;
         match text.trim_ascii_start().bytes().next() {
-            None => return Err(unread(not_json("the body is empty"))),
+            None => return Err(invalid(not_json("the body is empty"))),
             Some(b'[') => {
-                return Err(unread(no_message(
+                return Err(invalid(no_message(
                     "the body is a JSON array: this protocol has no batches; send each message by \
                      itself",
                 )));
@@ -86,7 +86,7 @@ impl<'b> Message<'b> {
             Some(_) => {}
         }
         let form: Form<'b> = serde_json::from_str(text).map_err(|error| {
-            unread(match error.classify() {
+            invalid(match error.classify() {
                 Category::Data => no_message(
                     "the body is no JSON-RPC message: send one object with jsonrpc, method and, \
                      for a request, id, each of them once",
@@ -99,26 +99,26 @@ impl<'b> Message<'b> {
 }
 
 impl<'b> Form<'b> {
-    fn check(self) -> Result<Message<'b>, Unread<'b>> {
+    fn check(self) -> Result<Message<'b>, InvalidMessage<'b>> {
         let id = match self.id.map(Id::check).transpose() {
             Ok(id) => id,
-            Err(fault) => return Err(Unread { id: None, fault }),
+            Err(fault) => return Err(InvalidMessage { id: None, fault }),
         };
-        let refused = |message: &str| Unread { id, fault: no_message(message) };
+        let invalid_request = |message: &str| InvalidMessage { id, fault: no_message(message) };
         if self.jsonrpc.as_deref() != Some("2.0") {
-            return Err(refused("the member jsonrpc must be the string \"2.0\""));
+            return Err(invalid_request("the member jsonrpc must be the string \"2.0\""));
         }
         let Some(method) = self.method else {
-            return Err(refused(if self.result.is_some() || self.error.is_some() {
+            return Err(invalid_request(if self.result.is_some() || self.error.is_some() {
                 "this server sends no requests, so there is nothing to respond to"
             } else {
                 "the member method is missing: send a request or a notification"
             }));
         };
         let method = serde_json::from_str::<Name<'b>>(method.get())
-            .map_err(|_| refused("the member method must be a string"))?;
+            .map_err(|_| invalid_request("the member method must be a string"))?;
         if self.params.is_some_and(|it| !it.get().starts_with('{')) {
-            return Err(refused("the member params must be an object, or be left out"));
+            return Err(invalid_request("the member params must be an object, or be left out"));
         }
         Ok(Message { id, method: method.0, params: self.params })
     }
@@ -141,8 +141,8 @@ impl<'b> Id<'b> {
     }
 
     /// Returns a copy of the id that outlives its message.
-    pub(super) fn keep(self) -> KeptId {
-        KeptId(self.0.to_owned())
+    pub(super) fn into_owned(self) -> OwnedId {
+        OwnedId(self.0.to_owned())
     }
 }
 
@@ -152,7 +152,7 @@ impl Serialize for Id<'_> {
     }
 }
 
-impl KeptId {
+impl OwnedId {
     pub(super) fn get(&self) -> Id<'_> {
         Id(&self.0)
     }

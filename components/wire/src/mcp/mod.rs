@@ -38,19 +38,19 @@ use shared_context_codec::{Caller, Failure, Reply};
 use shared_context_core::ScopeKind;
 
 pub(crate) use self::{
-    fault::{Fault, Refusal},
+    fault::{Fault, Rejection},
     message::{Id, Message, error, response},
     version::Version,
 };
-use self::{legacy::Legacy, params::Params};
+use self::{legacy::Handshake, params::Params};
 use crate::{
     Engine,
     credential::{Identity, Keys},
-    http::{Streams, ToolRequest, Watch, misread, scope},
+    http::{Streams, ToolRequest, Watch, invalid_reply, scope},
 };
 
 /// Caller, engine and version of a request.
-pub(crate) struct Asked<'r, E> {
+pub(crate) struct Context<'r, E> {
     pub(crate) engine: &'r E,
     pub(crate) keys: &'r Arc<Keys>,
     pub(crate) streams: &'r Streams,
@@ -59,7 +59,7 @@ pub(crate) struct Asked<'r, E> {
     pub(crate) authorization: &'r str,
     pub(crate) version: Version,
     /// Handshake of the request, in an older version.
-    pub(crate) legacy: Option<Arc<Legacy>>,
+    pub(crate) legacy: Option<Arc<Handshake>>,
     /// True if handshakes are supported.
     pub(crate) is_kept: bool,
 }
@@ -67,19 +67,19 @@ pub(crate) struct Asked<'r, E> {
 /// Response to a request.
 pub(crate) enum Answer {
     /// A result.
-    Told(Told),
+    Result(MethodResult),
     /// A stream of notifications that ends with a result.
     Stream(Box<Watch>),
 }
 
 /// Result of a method, without the members that every result of its version has.
-pub(crate) struct Told {
+pub(crate) struct MethodResult {
     /// JSON object.
     pub(crate) body: Vec<u8>,
     /// Caching rule; sent if the version has one.
     pub(crate) cache: Option<Cache>,
     /// Code of the tool's error, if the result is one.
-    pub(crate) refused: Option<Cow<'static, str>>,
+    pub(crate) error_code: Option<Cow<'static, str>>,
 }
 
 /// Caching rule of a result.
@@ -95,15 +95,15 @@ pub(crate) enum Cache {
 
 const HOUR_MS: u64 = 3_600_000;
 
-impl Told {
+impl MethodResult {
     /// Serializes `result`.
     ///
     /// # Errors
     ///
     /// Internal error: serialization failed.
-    pub(crate) fn new(result: &impl Serialize) -> Result<Self, Refusal> {
-        let body = serde_json::to_vec(result).map_err(|_| misread())?;
-        Ok(Self { body, cache: None, refused: None })
+    pub(crate) fn new(result: &impl Serialize) -> Result<Self, Rejection> {
+        let body = serde_json::to_vec(result).map_err(|_| invalid_reply())?;
+        Ok(Self { body, cache: None, error_code: None })
     }
 
     /// Sets the caching rule.
@@ -116,7 +116,7 @@ impl Told {
     pub(crate) fn finish(self, version: &Version) -> Vec<u8> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct More {
+        struct CommonMembers {
             result_type: &'static str,
             #[serde(skip_serializing_if = "Option::is_none")]
             ttl_ms: Option<u64>,
@@ -138,7 +138,7 @@ impl Told {
         if !version.is_modern() {
             return self.body;
         }
-        let more = More {
+        let more = CommonMembers {
             result_type: "complete",
             ttl_ms: self.cache.map(|it| if it == Cache::Live { 0 } else { HOUR_MS }),
             cache_scope: self.cache.map(|it| match it {
@@ -177,7 +177,7 @@ pub(crate) fn version(headers: &HeaderMap, message: &Message<'_>) -> Result<Vers
 pub(crate) fn initialize(
     message: &Message<'_>,
     is_kept: bool,
-) -> Result<(ProtocolVersion, Told), Refusal> {
+) -> Result<(ProtocolVersion, MethodResult), Rejection> {
     server::initialize(&Params::parse(message.params, "params")?, is_kept)
 }
 
@@ -187,39 +187,39 @@ pub(crate) fn initialize(
 ///
 /// Method not found (-32601); errors of the method.
 pub(crate) async fn answer<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     id: Id<'_>,
     message: &Message<'_>,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer, Rejection> {
     let params = Params::parse(message.params, "params")?;
-    let is_modern = asked.version.is_modern();
-    let told = match &*message.method {
-        "tools/call" => tools::call(asked, &params).await,
-        "tools/list" => tools::list(asked, &params),
-        "resources/list" => resources::list(asked, &params).await,
+    let is_modern = context.version.is_modern();
+    let result = match &*message.method {
+        "tools/call" => tools::call(context, &params).await,
+        "tools/list" => tools::list(context, &params),
+        "resources/list" => resources::list(context, &params).await,
         "resources/templates/list" => resources::list_templates(&params),
-        "resources/read" => resources::read(asked, &params).await,
-        "prompts/list" => prompts::list(asked, &params),
-        "prompts/get" => prompts::get(asked, &params).await,
-        "completion/complete" => completion::complete(asked, &params).await,
+        "resources/read" => resources::read(context, &params).await,
+        "prompts/list" => prompts::list(context, &params),
+        "prompts/get" => prompts::get(context, &params).await,
+        "completion/complete" => completion::complete(context, &params).await,
         "skills/list" if is_modern => skill::list(&params),
         "skills/get" if is_modern => skill::get(&params),
         "server/discover" if is_modern => server::discover(),
         "subscriptions/listen" if is_modern => {
-            return listen::open(asked, id, &params).await.map(Answer::Stream);
+            return listen::open(context, id, &params).await.map(Answer::Stream);
         }
-        "ping" if !is_modern => Told::new(&EmptyObject {}),
+        "ping" if !is_modern => MethodResult::new(&EmptyObject {}),
         method @ ("resources/subscribe" | "resources/unsubscribe" | "logging/setLevel")
-            if !is_modern && !asked.is_kept =>
+            if !is_modern && !context.is_kept =>
         {
-            Err(legacy::without_memory(method, asked.identity).into())
+            Err(legacy::without_memory(method, context.identity).into())
         }
-        "resources/subscribe" if !is_modern => legacy::subscribe(asked, &params).await,
-        "resources/unsubscribe" if !is_modern => legacy::unsubscribe(asked, &params),
-        "logging/setLevel" if !is_modern => legacy::set_level(asked, &params).await,
+        "resources/subscribe" if !is_modern => legacy::subscribe(context, &params).await,
+        "resources/unsubscribe" if !is_modern => legacy::unsubscribe(context, &params),
+        "logging/setLevel" if !is_modern => legacy::set_level(context, &params).await,
         method => Err(unknown(method, is_modern).into()),
     };
-    told.map(Answer::Told)
+    result.map(Answer::Result)
 }
 
 /// Builds the error for an unknown method in this version.
@@ -248,7 +248,7 @@ fn unknown(method: &str, is_modern: bool) -> Fault {
     })
 }
 
-impl<E: Engine> Asked<'_, E> {
+impl<E: Engine> Context<'_, E> {
     /// Returns the session: the one `named`, or that of the credential.
     ///
     /// # Errors

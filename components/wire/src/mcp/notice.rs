@@ -21,7 +21,7 @@ impl Notice<'_> {
     /// `subscriptions/listen`.
     pub(super) fn to_json(self, subscription: Option<Id<'_>>) -> String {
         #[derive(Serialize)]
-        struct About<'n> {
+        struct UpdateParams<'n> {
             #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
             meta: Option<Meta<'n>>,
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,7 +33,7 @@ impl Notice<'_> {
             Self::Updated(uri) => ("notifications/resources/updated", Some(uri)),
         };
         let has_params = meta.is_some() || uri.is_some();
-        notification(method, has_params.then_some(About { meta, uri }))
+        notification(method, has_params.then_some(UpdateParams { meta, uri }))
     }
 }
 

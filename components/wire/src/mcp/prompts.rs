@@ -8,10 +8,12 @@ use rmcp::model::{
 };
 use serde::Deserialize;
 
-use super::{Asked, Cache, Refusal, Told, fault::Fault, params::Params, server::one_page};
+use super::{
+    Cache, Context, MethodResult, Rejection, fault::Fault, params::Params, server::one_page,
+};
 use crate::{
     Engine,
-    http::{ToolRequest, misread},
+    http::{ToolRequest, invalid_reply},
 };
 
 /// Name of the only prompt.
@@ -40,7 +42,10 @@ struct Rendered {
 /// # Errors
 ///
 /// Invalid params (-32602): a cursor.
-pub(crate) fn list<E: Engine>(_: &Asked<'_, E>, params: &Params<'_>) -> Result<Told, Refusal> {
+pub(crate) fn list<E: Engine>(
+    _: &Context<'_, E>,
+    params: &Params<'_>,
+) -> Result<MethodResult, Rejection> {
     one_page(params)?;
     let arguments = ARGUMENTS.map(|(name, description)| {
         PromptArgument::new(name).with_description(description).with_required(false)
@@ -51,7 +56,7 @@ pub(crate) fn list<E: Engine>(_: &Asked<'_, E>, params: &Params<'_>) -> Result<T
         .with_title("Shared context instructions");
     let prompts =
         ListPromptsResult { result_type: None, ..ListPromptsResult::with_all_items(vec![prompt]) };
-    Ok(Told::new(&prompts)?.cached(Cache::Static))
+    Ok(MethodResult::new(&prompts)?.cached(Cache::Static))
 }
 
 /// `prompts/get`. An empty argument counts as absent: many clients send the fields that their user
@@ -62,9 +67,9 @@ pub(crate) fn list<E: Engine>(_: &Asked<'_, E>, params: &Params<'_>) -> Result<T
 /// Invalid params (-32602): there is no such prompt or argument, or `max_tokens` is not a whole
 /// number. Errors of the session.
 pub(crate) async fn get<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     params: &Params<'_>,
-) -> Result<Told, Refusal> {
+) -> Result<MethodResult, Rejection> {
     let name = params.required_text("name")?;
     if name != NAME {
         return Err(unknown(&name).into());
@@ -77,11 +82,11 @@ pub(crate) async fn get<E: Engine>(
     let participant = given("participant")?;
     let max_tokens = given("max_tokens")?.map(|it| number(&it)).transpose()?;
     let named = given("session")?;
-    let session = asked.session(named.as_deref())?;
+    let session = context.session(named.as_deref())?;
     let request =
         ToolRequest::new("prompt").with("participant", participant).with("max_tokens", max_tokens);
-    let reply = asked.invoke(session, request).await?;
-    let rendered: Rendered = serde_json::from_slice(&reply.body).map_err(|_| misread())?;
+    let reply = context.invoke(session, request).await?;
+    let rendered: Rendered = serde_json::from_slice(&reply.body).map_err(|_| invalid_reply())?;
     let mut description =
         format!("How to use the session's working memory ({} tokens", rendered.tokens);
     if !rendered.left_out.is_empty() {
@@ -92,7 +97,7 @@ pub(crate) async fn get<E: Engine>(
     let message = PromptMessage::new_text(Role::User, rendered.text);
     let mut got = GetPromptResult::new(vec![message]).with_description(description);
     got.result_type = None;
-    Told::new(&got)
+    MethodResult::new(&got)
 }
 
 /// Returns true if the prompt has an argument `name`.

@@ -18,7 +18,7 @@ use shared_context_codec::{Failure, Reply};
 use shared_context_core::tokens::Tokens;
 
 use super::{
-    Asked, Cache, Refusal, Told,
+    Cache, Context, MethodResult, Rejection,
     fault::Fault,
     params::Params,
     server::one_page,
@@ -29,7 +29,7 @@ use super::{
 use crate::{
     Engine,
     credential::Identity,
-    http::{ToolRequest, misread},
+    http::{ToolRequest, invalid_reply},
 };
 
 /// Most resources of one page.
@@ -42,14 +42,14 @@ const TEXT: &str = "text/plain";
 
 /// Reply of `list_keys`: the entries of a session, by key.
 #[derive(Deserialize)]
-pub(crate) struct Listing<'b> {
+pub(crate) struct KeyList<'b> {
     #[serde(borrow)]
-    pub(crate) keys: Vec<Listed<'b>>,
+    pub(crate) keys: Vec<ListedEntry<'b>>,
 }
 
 /// An entry without its value.
 #[derive(Deserialize)]
-pub(crate) struct Listed<'b> {
+pub(crate) struct ListedEntry<'b> {
     pub(crate) key: &'b str,
     pub(crate) written_by: &'b str,
     written_at: &'b str,
@@ -61,7 +61,7 @@ pub(crate) struct Listed<'b> {
 
 /// Reply of `read`: an entry with its value.
 #[derive(Deserialize)]
-struct Read {
+struct EntryReply {
     value: String,
     version: u64,
     revision: u64,
@@ -75,22 +75,22 @@ struct Read {
 ///
 /// Invalid params (-32602): a cursor that no page returned. Errors of the session.
 pub(crate) async fn list<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     params: &Params<'_>,
-) -> Result<Told, Refusal> {
-    let session = match asked.identity {
+) -> Result<MethodResult, Rejection> {
+    let session = match context.identity {
         Identity::Admin => {
             one_page(params)?;
-            return listed(vec![skill::resource()], None);
+            return list_result(vec![skill::resource()], None);
         }
         Identity::Participant(grant) => grant.scope.id(),
     };
     let after = params.text("cursor")?.map(|it| read_cursor(&it)).transpose()?;
-    let reply = list_keys(asked, session).await?;
-    let listing = Listing::of(&reply)?;
+    let reply = list_keys(context, session).await?;
+    let listing = KeyList::of(&reply)?;
     let mut resources =
         if after.is_none() { vec![keys(session), skill::resource()] } else { Vec::new() };
-    let is_next = |it: &&Listed<'_>| {
+    let is_next = |it: &&ListedEntry<'_>| {
         it.readable != Some(false) && after.as_deref().is_none_or(|after| it.key > after)
     };
     let mut left = listing.keys.iter().filter(is_next).peekable();
@@ -102,7 +102,7 @@ pub(crate) async fn list<E: Engine>(
         last = Some(it.key);
     }
     let next_cursor = last.filter(|_| left.peek().is_some()).map(cursor);
-    listed(resources, next_cursor)
+    list_result(resources, next_cursor)
 }
 
 /// `resources/templates/list`.
@@ -110,7 +110,7 @@ pub(crate) async fn list<E: Engine>(
 /// # Errors
 ///
 /// Invalid params (-32602): a cursor.
-pub(crate) fn list_templates(params: &Params<'_>) -> Result<Told, Refusal> {
+pub(crate) fn list_templates(params: &Params<'_>) -> Result<MethodResult, Rejection> {
     one_page(params)?;
     let entry = ResourceTemplate::new(ENTRY_TEMPLATE, "entry")
         .with_title("Entry of a session")
@@ -124,7 +124,7 @@ pub(crate) fn list_templates(params: &Params<'_>) -> Result<Told, Refusal> {
         result_type: None,
         ..ListResourceTemplatesResult::with_all_items(vec![entry, keys])
     };
-    Ok(Told::new(&templates)?.cached(Cache::Static))
+    Ok(MethodResult::new(&templates)?.cached(Cache::Static))
 }
 
 /// `resources/read`.
@@ -134,33 +134,33 @@ pub(crate) fn list_templates(params: &Params<'_>) -> Result<Told, Refusal> {
 /// Resource not found, see [`not_found`]: the URI is invalid, the session is not the credential's,
 /// or the caller can see no such entry. Other errors of the session.
 pub(crate) async fn read<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     params: &Params<'_>,
-) -> Result<Told, Refusal> {
+) -> Result<MethodResult, Rejection> {
     let uri = params.required_text("uri")?;
-    let not_found = || not_found(&asked.version, &uri);
-    let refused = |failure: Failure| match &*failure.code {
+    let not_found = || not_found(&context.version, &uri);
+    let reject = |failure: Failure| match &*failure.code {
         "KEY_NOT_FOUND" | "INVALID_KEY" | "SESSION_NOT_FOUND" => not_found().into(),
-        _ => Refusal::from(failure),
+        _ => Rejection::from(failure),
     };
     let (contents, cache) = match ResourceUri::parse(&uri).ok_or_else(not_found)? {
         ResourceUri::Skill => (skill::contents(), Cache::Static),
         ResourceUri::Keys { session } => {
-            let session = asked.session(Some(&session)).map_err(|_| not_found())?;
-            let reply = list_keys(asked, session).await.map_err(refused)?;
-            let text = String::from_utf8(reply.body).map_err(|_| misread())?;
+            let session = context.session(Some(&session)).map_err(|_| not_found())?;
+            let reply = list_keys(context, session).await.map_err(reject)?;
+            let text = String::from_utf8(reply.body).map_err(|_| invalid_reply())?;
             (ResourceContents::text(text, &*uri).with_mime_type(JSON), Cache::Live)
         }
         ResourceUri::Entry { session, key } => {
-            let session = asked.session(Some(&session)).map_err(|_| not_found())?;
+            let session = context.session(Some(&session)).map_err(|_| not_found())?;
             let request = ToolRequest::new("read").with("key", Some(&key));
-            let reply = asked.invoke(session, request).await.map_err(refused)?;
-            (text_of(&uri, &reply)?, Cache::Live)
+            let reply = context.invoke(session, request).await.map_err(reject)?;
+            (entry_contents(&uri, &reply)?, Cache::Live)
         }
     };
     let mut read = ReadResourceResult::new(vec![contents]);
     read.result_type = None;
-    Ok(Told::new(&read)?.cached(cache))
+    Ok(MethodResult::new(&read)?.cached(cache))
 }
 
 /// Builds the error for a missing or hidden resource: invalid params (-32602), or resource not
@@ -181,30 +181,33 @@ pub(crate) fn not_found(version: &Version, uri: &str) -> Fault {
 ///
 /// Errors of the session.
 pub(crate) async fn list_keys<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     session: &str,
 ) -> Result<Reply, Failure> {
-    asked.invoke(session, ToolRequest::new("list_keys")).await
+    context.invoke(session, ToolRequest::new("list_keys")).await
 }
 
-impl<'b> Listing<'b> {
+impl<'b> KeyList<'b> {
     /// Parses `reply`, a reply to `list_keys`.
     ///
     /// # Errors
     ///
     /// `INTERNAL`: it is invalid.
     pub(crate) fn of(reply: &'b Reply) -> Result<Self, Failure> {
-        serde_json::from_slice(&reply.body).map_err(|_| misread())
+        serde_json::from_slice(&reply.body).map_err(|_| invalid_reply())
     }
 }
 
-fn listed(resources: Vec<Resource>, next_cursor: Option<String>) -> Result<Told, Refusal> {
-    let listed = ListResourcesResult {
+fn list_result(
+    resources: Vec<Resource>,
+    next_cursor: Option<String>,
+) -> Result<MethodResult, Rejection> {
+    let list_result = ListResourcesResult {
         result_type: None,
         next_cursor,
         ..ListResourcesResult::with_all_items(resources)
     };
-    Ok(Told::new(&listed)?.cached(Cache::Live))
+    Ok(MethodResult::new(&list_result)?.cached(Cache::Live))
 }
 
 /// Returns the keys of `session` as a resource.
@@ -217,7 +220,7 @@ fn keys(session: &str) -> Resource {
 }
 
 /// Returns an entry of `session` as a resource.
-fn entry(session: &str, it: &Listed<'_>) -> Resource {
+fn entry(session: &str, it: &ListedEntry<'_>) -> Resource {
     let (version, size) = (it.version, Tokens(it.value_size_tokens));
     let mut annotations = for_models();
     annotations.last_modified = Some(it.written_at.to_owned());
@@ -233,8 +236,8 @@ pub(crate) fn for_models() -> Annotations {
 }
 
 /// Returns the contents of the entry `uri` from `reply`, a reply to `read`.
-fn text_of(uri: &str, reply: &Reply) -> Result<ResourceContents, Failure> {
-    let read: Read = serde_json::from_slice(&reply.body).map_err(|_| misread())?;
+fn entry_contents(uri: &str, reply: &Reply) -> Result<ResourceContents, Failure> {
+    let read: EntryReply = serde_json::from_slice(&reply.body).map_err(|_| invalid_reply())?;
     let mut meta = MetaObject::new();
     meta.0.insert("shared-context/version".to_owned(), read.version.into());
     meta.0.insert("shared-context/revision".to_owned(), read.revision.into());

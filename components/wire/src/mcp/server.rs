@@ -7,7 +7,7 @@ use rmcp::model::{
 use serde::Serialize;
 
 use super::{
-    Cache, Refusal, Told,
+    Cache, MethodResult, Rejection,
     fault::Fault,
     params::Params,
     version::{self, Version},
@@ -24,21 +24,21 @@ decisions and open questions: nothing else of your work survives. The skill \
 skill://shared-context/SKILL.md tells more.";
 
 /// `server/discover` (2026-07-28).
-pub(crate) fn discover() -> Result<Told, Refusal> {
+pub(crate) fn discover() -> Result<MethodResult, Rejection> {
     /// The result without the members of every result.
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Discovered {
+    struct DiscoverResult {
         supported_versions: Vec<ProtocolVersion>,
         capabilities: ServerCapabilities,
         instructions: &'static str,
     }
-    let discovered = Discovered {
+    let result = DiscoverResult {
         supported_versions: version::supported(),
         capabilities: capabilities(&Version::Modern, false),
         instructions: INSTRUCTIONS,
     };
-    Ok(Told::new(&discovered)?.cached(Cache::Static))
+    Ok(MethodResult::new(&result)?.cached(Cache::Static))
 }
 
 /// `initialize` of versions with a handshake: returns the negotiated version and the result.
@@ -50,7 +50,7 @@ pub(crate) fn discover() -> Result<Told, Refusal> {
 pub(crate) fn initialize(
     params: &Params<'_>,
     is_kept: bool,
-) -> Result<(ProtocolVersion, Told), Refusal> {
+) -> Result<(ProtocolVersion, MethodResult), Rejection> {
     let requested = params.required_text("protocolVersion")?;
     let version = Version::negotiated(&requested);
     let info = Implementation::new(NAME, env!("CARGO_PKG_VERSION")).with_title("shared-context");
@@ -59,7 +59,7 @@ pub(crate) fn initialize(
         .with_protocol_version(version.clone())
         .with_server_info(info)
         .with_instructions(INSTRUCTIONS);
-    Ok((version, Told::new(&result)?))
+    Ok((version, MethodResult::new(&result)?))
 }
 
 /// Returns the capabilities in `version`; `is_kept` is true if handshakes are stored.

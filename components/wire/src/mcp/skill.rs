@@ -17,7 +17,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    Cache, Refusal, Told, fault::Fault, params::Params, resources::for_models, server::one_page,
+    Cache, MethodResult, Rejection, fault::Fault, params::Params, resources::for_models,
+    server::one_page,
 };
 
 /// URI of the skill.
@@ -37,13 +38,13 @@ static SKILL: LazyLock<Skill> = LazyLock::new(|| {
 /// # Errors
 ///
 /// Invalid params (-32602): a cursor.
-pub(crate) fn list(params: &Params<'_>) -> Result<Told, Refusal> {
+pub(crate) fn list(params: &Params<'_>) -> Result<MethodResult, Rejection> {
     one_page(params)?;
     let listed = ListSkillsResult {
         result_type: None,
         ..ListSkillsResult::with_all_items(vec![SKILL.clone()])
     };
-    Ok(Told::new(&listed)?.cached(Cache::Static))
+    Ok(MethodResult::new(&listed)?.cached(Cache::Static))
 }
 
 /// `skills/get`.
@@ -51,9 +52,9 @@ pub(crate) fn list(params: &Params<'_>) -> Result<Told, Refusal> {
 /// # Errors
 ///
 /// Invalid params (-32602): there is no skill with this URI.
-pub(crate) fn get(params: &Params<'_>) -> Result<Told, Refusal> {
+pub(crate) fn get(params: &Params<'_>) -> Result<MethodResult, Rejection> {
     #[derive(Serialize)]
-    struct Got<'s> {
+    struct GetSkillResult<'s> {
         skill: &'s Skill,
     }
     let uri = params.required_text("uri")?;
@@ -62,7 +63,7 @@ pub(crate) fn get(params: &Params<'_>) -> Result<Told, Refusal> {
         let fault = Fault::in_band(ErrorCode::INVALID_PARAMS, message);
         return Err(fault.with_data(json!({ "uri": uri })).into());
     }
-    Ok(Told::new(&Got { skill: &SKILL })?.cached(Cache::Static))
+    Ok(MethodResult::new(&GetSkillResult { skill: &SKILL })?.cached(Cache::Static))
 }
 
 /// Returns the skill as an item of the list of resources.

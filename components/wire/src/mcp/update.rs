@@ -52,7 +52,7 @@ pub(super) enum Resource {
 /// Subscriptions of a client: resources of one session with the URIs it sent, and optionally the
 /// list.
 #[derive(Debug, Default)]
-pub(super) struct Wanted {
+pub(super) struct Subscriptions {
     /// URIs of each resource, as they were sent.
     uris: BTreeMap<Resource, Vec<String>>,
     count: usize,
@@ -63,7 +63,7 @@ pub(super) struct Wanted {
 
 /// Outcome of adding a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Added {
+pub(super) enum AddOutcome {
     /// It was added.
     New,
     /// It existed already.
@@ -110,25 +110,25 @@ impl Resource {
     }
 }
 
-impl Wanted {
+impl Subscriptions {
     /// Creates a subscription to only the list of resources.
     pub(super) fn list() -> Self {
         Self { is_list: true, ..Self::default() }
     }
 
     /// Adds `resource` under the name `uri`.
-    pub(super) fn add(&mut self, resource: Resource, uri: &str) -> Added {
+    pub(super) fn add(&mut self, resource: Resource, uri: &str) -> AddOutcome {
         if self.uris.get(&resource).is_some_and(|uris| uris.iter().any(|it| it == uri)) {
-            return Added::Known;
+            return AddOutcome::Known;
         }
         let bytes = self.bytes.saturating_add(uri.len());
         if self.count >= SUBSCRIPTIONS_MAX || bytes > SUBSCRIPTION_BYTES_MAX {
-            return Added::TooMany;
+            return AddOutcome::TooMany;
         }
         self.bytes = bytes;
         self.uris.entry(resource).or_default().push(uri.to_owned());
         self.count = self.count.saturating_add(1);
-        Added::New
+        AddOutcome::New
     }
 
     /// Removes the subscription to `resource` under the name `uri`, if there is one.
@@ -156,24 +156,24 @@ impl Wanted {
     /// # Errors
     ///
     /// A change is not of a kind that a session makes.
-    pub(super) fn told_of(&self, changes: &[&RawValue]) -> serde_json::Result<Vec<Notice<'_>>> {
-        let mut told = Told::default();
+    pub(super) fn notices_for(&self, changes: &[&RawValue]) -> serde_json::Result<Vec<Notice<'_>>> {
+        let mut notices_due = UniqueNotices::default();
         for change in changes {
             let change: Change<'_> = serde_json::from_str(change.get())?;
             let touches = change.touches()?;
             if touches == Touches::Everything {
-                told.add(self.everything());
+                notices_due.add(self.everything());
                 continue;
             }
             if self.is_list && touches == Touches::Keys {
-                told.add([Notice::ListChanged]);
+                notices_due.add([Notice::ListChanged]);
             }
-            told.add(self.uris(&Resource::Keys));
+            notices_due.add(self.uris(&Resource::Keys));
             if let Some(key) = change.key {
-                told.add(self.uris(&Resource::Entry(key.to_owned())));
+                notices_due.add(self.uris(&Resource::Entry(key.to_owned())));
             }
         }
-        Ok(told.notices)
+        Ok(notices_due.notices)
     }
 
     /// Returns all notifications, for a client that missed changes.
@@ -201,12 +201,12 @@ impl Change<'_> {
 
 /// Notifications in order, without duplicates.
 #[derive(Default)]
-struct Told<'w> {
+struct UniqueNotices<'w> {
     notices: Vec<Notice<'w>>,
     known: BTreeSet<Notice<'w>>,
 }
 
-impl<'w> Told<'w> {
+impl<'w> UniqueNotices<'w> {
     fn add(&mut self, notices: impl IntoIterator<Item = Notice<'w>>) {
         for notice in notices {
             if self.known.insert(notice) {

@@ -60,9 +60,9 @@ impl Version {
     ) -> Result<Self, Fault> {
         let header = single(headers, &MCP_PROTOCOL_VERSION)?;
         let meta = meta(params)?;
-        let told = meta.version.as_deref();
-        if let (Some(header), Some(told)) = (header, told)
-            && header != told
+        let in_meta = meta.version.as_deref();
+        if let (Some(header), Some(in_meta)) = (header, in_meta)
+            && header != in_meta
         {
             return Err(mismatch(format!(
                 "the header MCP-Protocol-Version and the protocolVersion in _meta differ; send \
@@ -71,7 +71,7 @@ impl Version {
             )));
         }
         let Some(header) = header else {
-            let is_modern = told.is_some()
+            let is_modern = in_meta.is_some()
                 || matches!(&*message.method, "server/discover" | "subscriptions/listen");
             if is_modern {
                 return Err(mismatch(

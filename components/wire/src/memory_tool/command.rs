@@ -120,7 +120,7 @@ impl Members<'_> {
         match self.input.iter().find(|(name, value)| !value.is_null() && !is_known(name)) {
             Some((name, _)) => {
                 let shown: String = name.chars().take(80).collect();
-                Err(self.refused(&format!("has no member {shown:?}")))
+                Err(self.error(&format!("has no member {shown:?}")))
             }
             None => Ok(()),
         }
@@ -129,13 +129,13 @@ impl Members<'_> {
     fn text(&self, name: &str) -> Result<String, String> {
         match self.input.get(name) {
             Some(Value::String(text)) => Ok(text.clone()),
-            _ => Err(self.refused(&format!("needs {name}, a text"))),
+            _ => Err(self.error(&format!("needs {name}, a text"))),
         }
     }
 
     fn line(&self, name: &str) -> Result<i64, String> {
         let line = self.input.get(name).and_then(Value::as_i64);
-        line.ok_or_else(|| self.refused(&format!("needs {name}, the number of a line")))
+        line.ok_or_else(|| self.error(&format!("needs {name}, the number of a line")))
     }
 
     fn range(&self) -> Result<Option<(i64, i64)>, String> {
@@ -145,13 +145,11 @@ impl Members<'_> {
         };
         match range.and_then(Iterator::collect::<Option<Vec<i64>>>).as_deref() {
             Some([first, last]) => Ok(Some((*first, *last))),
-            _ => {
-                Err(self.refused("takes as view_range the first and the last line, as in [1, 10]"))
-            }
+            _ => Err(self.error("takes as view_range the first and the last line, as in [1, 10]")),
         }
     }
 
-    fn refused(&self, what: &str) -> String {
+    fn error(&self, what: &str) -> String {
         let Form { name, example, .. } = self.form;
         format!("Error: the command {name} {what}; for example {example}")
     }
@@ -189,9 +187,9 @@ mod tests {
     #[test]
     fn what_is_no_command_is_told_what_would_be() {
         #[track_caller]
-        fn check(input: &Value, told: &str) {
+        fn check(input: &Value, part: &str) {
             let text = parse(input).unwrap_err();
-            assert!(text.starts_with("Error: ") && text.contains(told), "{text}");
+            assert!(text.starts_with("Error: ") && text.contains(part), "{text}");
             assert!(!text.contains("secret") && text.len() < 300, "{text}");
         }
         let path = "/memories/a";

@@ -7,9 +7,9 @@ const SNIPPET_LINES: usize = 2;
 
 /// An edited text, and the message for the agent.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Edited {
+pub(super) struct Edit {
     pub(super) value: String,
-    pub(super) told: String,
+    pub(super) message: String,
 }
 
 /// Formats `value`, the content of `path`, with line numbers. With `range` it shows these lines
@@ -55,7 +55,7 @@ fn numbered(lines: &[&str], first: usize, last: usize) -> String {
 /// # Errors
 ///
 /// A text for the agent: `old` is empty, or does not occur exactly once.
-pub(super) fn replaced(path: &str, value: &str, old: &str, new: &str) -> Result<Edited, String> {
+pub(super) fn replaced(path: &str, value: &str, old: &str, new: &str) -> Result<Edit, String> {
     if old.is_empty() {
         return Err("Error: old_str is empty. Give the text to replace, or use insert.".to_owned());
     }
@@ -81,11 +81,11 @@ pub(super) fn replaced(path: &str, value: &str, old: &str, new: &str) -> Result<
     let lines: Vec<&str> = value.split('\n').collect();
     let first = changed.saturating_sub(SNIPPET_LINES).max(1);
     let snippet = numbered(&lines, first, changed.saturating_add(SNIPPET_LINES));
-    let told = format!(
+    let message = format!(
         "The memory file has been edited. Here is the snippet of {path} showing the change (with \
          line numbers):{snippet}"
     );
-    Ok(Edited { value, told })
+    Ok(Edit { value, message })
 }
 
 /// Returns the number of the line that contains the byte `at` of `value`.
@@ -100,7 +100,7 @@ fn line_of(value: &str, at: usize) -> usize {
 /// # Errors
 ///
 /// A text for the agent: there is no such line.
-pub(super) fn inserted(path: &str, value: &str, line: i64, text: &str) -> Result<Edited, String> {
+pub(super) fn inserted(path: &str, value: &str, line: i64, text: &str) -> Result<Edit, String> {
     let mut lines: Vec<&str> = value.split('\n').collect();
     // A line feed at the end does not begin a line.
     lines.pop_if(|it| it.is_empty());
@@ -114,7 +114,7 @@ pub(super) fn inserted(path: &str, value: &str, line: i64, text: &str) -> Result
     lines.insert(at, text.trim_end_matches('\n'));
     let mut value = lines.join("\n");
     value.push('\n');
-    Ok(Edited { value, told: format!("The file {path} has been edited.") })
+    Ok(Edit { value, message: format!("The file {path} has been edited.") })
 }
 
 #[cfg(test)]
@@ -152,24 +152,24 @@ mod tests {
         for (first, last) in
             [(0, 1), (-1, -1), (4, -1), (4, 9), (2, 1), (1, 0), (1, -2), (i64::MAX, -1)]
         {
-            let told = format!(
+            let message = format!(
                 "Error: Invalid `view_range` parameter: [{first}, {last}]. It should be within the \
                  range of lines of the file: [1, 3], its end -1 for the last line"
             );
-            check_shown("a\nb\nc", Some((first, last)), &told);
+            check_shown("a\nb\nc", Some((first, last)), &message);
         }
     }
 
     #[track_caller]
-    fn check_replaced(value: &str, old: &str, new: &str, expected: &str, told: &str) {
+    fn check_replaced(value: &str, old: &str, new: &str, expected: &str, message: &str) {
         let header = "The memory file has been edited. Here is the snippet of /memories/notes \
                       showing the change (with line numbers):";
         match replaced(PATH, value, old, new) {
             Ok(edited) => {
                 assert_eq!(edited.value, expected);
-                assert_eq!(edited.told.strip_prefix(header), Some(told));
+                assert_eq!(edited.message.strip_prefix(header), Some(message));
             }
-            Err(text) => assert_eq!((text.as_str(), expected), (told, "")),
+            Err(text) => assert_eq!((text.as_str(), expected), (message, "")),
         }
     }
 
@@ -209,10 +209,10 @@ mod tests {
             match inserted(PATH, value, line, text) {
                 Ok(edited) => {
                     assert_eq!(edited.value, expected);
-                    assert_eq!(edited.told, "The file /memories/notes has been edited.");
+                    assert_eq!(edited.message, "The file /memories/notes has been edited.");
                 }
-                Err(told) => assert_eq!(
-                    told,
+                Err(message) => assert_eq!(
+                    message,
                     format!(
                         "Error: Invalid `insert_line` parameter: {line}. It should be within the \
                          range of lines of the file: {expected}"

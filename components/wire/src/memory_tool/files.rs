@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use shared_context_codec::{Caller, Failure};
 use shared_context_core::{Key, Prefix, command};
 
-use super::Refusal;
+use super::Rejection;
 use crate::Engine;
 
 /// Most keys of one request.
@@ -81,9 +81,9 @@ struct Warning {
 }
 
 /// Ignored reply.
-struct Done;
+struct Ignored;
 
-impl<'de> Deserialize<'de> for Done {
+impl<'de> Deserialize<'de> for Ignored {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         serde::de::IgnoredAny::deserialize(deserializer).map(|_| Self)
     }
@@ -101,7 +101,7 @@ impl<'r, E: Engine> Files<'r, E> {
     }
 
     /// Returns the keys of readable entries, with `prefix` if given.
-    pub(super) async fn keys(&self, prefix: Option<&Prefix>) -> Result<Vec<Key>, Refusal> {
+    pub(super) async fn keys(&self, prefix: Option<&Prefix>) -> Result<Vec<Key>, Rejection> {
         #[derive(Deserialize)]
         struct Listing {
             keys: Vec<Listed>,
@@ -116,11 +116,11 @@ impl<'r, E: Engine> Files<'r, E> {
         let Listing { keys } = self.ask(json!({"action": "list_keys", "prefix": prefix})).await?;
         let keys = keys.iter().filter(|it| it.readable);
         let keys: Result<_, _> = keys.map(|it| Key::parse(&it.key)).collect();
-        Ok(keys.map_err(|_| misread())?)
+        Ok(keys.map_err(|_| invalid_reply())?)
     }
 
     /// Returns the entry `key`, if it exists.
-    pub(super) async fn entry(&self, key: &Key) -> Result<Option<Entry>, Refusal> {
+    pub(super) async fn entry(&self, key: &Key) -> Result<Option<Entry>, Rejection> {
         match self.ask(json!({"action": "read", "key": key.as_str()})).await {
             Ok(entry) => Ok(Some(entry)),
             Err(failure) if failure.code == "KEY_NOT_FOUND" => Ok(None),
@@ -129,7 +129,7 @@ impl<'r, E: Engine> Files<'r, E> {
     }
 
     /// Returns the existing entries of `keys`.
-    pub(super) async fn entries(&self, keys: &[Key]) -> Result<Vec<Entry>, Refusal> {
+    pub(super) async fn entries(&self, keys: &[Key]) -> Result<Vec<Entry>, Rejection> {
         #[derive(Deserialize)]
         struct Found {
             entries: Vec<Entry>,
@@ -147,7 +147,7 @@ impl<'r, E: Engine> Files<'r, E> {
     pub(super) async fn create(&self, key: &Key, value: &str) -> Result<String, Failure> {
         let request =
             json!({"action": "write", "key": key.as_str(), "value": value, "if_version": 0});
-        self.ask(request).await.map(remarks)
+        self.ask(request).await.map(notes)
     }
 
     /// Overwrites `entry` with `value`, if it is unchanged since it was read. Its expiry stays the
@@ -166,20 +166,20 @@ impl<'r, E: Engine> Files<'r, E> {
             "action": "write", "key": entry.key, "value": value, "if_revision": entry.revision,
             "expires_at": expires_at,
         });
-        self.ask(request).await.map(remarks)
+        self.ask(request).await.map(notes)
     }
 
     /// Removes the entry `key`.
     pub(super) async fn delete(&self, key: &Key) -> Result<(), Failure> {
         let request = json!({"action": "delete", "key": key.as_str()});
-        self.ask(request).await.map(|Done| ())
+        self.ask(request).await.map(|Ignored| ())
     }
 
     /// Removes all entries of `keys`, or none.
     pub(super) async fn delete_all(&self, keys: &[Key]) -> Result<(), Failure> {
         let deletes: Vec<Value> = keys.iter().map(|it| json!({"key": it.as_str()})).collect();
         let request = json!({"action": "write_batch", "deletes": deletes});
-        self.ask(request).await.map(|Done| ())
+        self.ask(request).await.map(|Ignored| ())
     }
 
     /// Moves all entries to the given keys, or none. The entries must be unchanged since they were
@@ -197,13 +197,13 @@ impl<'r, E: Engine> Files<'r, E> {
         let writes: Vec<Value> = moves.iter().map(write).collect();
         let deletes: Vec<Value> = moves.iter().map(delete).collect();
         let request = json!({"action": "write_batch", "writes": writes, "deletes": deletes});
-        self.ask(request).await.map(|Done| ())
+        self.ask(request).await.map(|Ignored| ())
     }
 
     async fn ask<T: DeserializeOwned>(&self, request: Value) -> Result<T, Failure> {
         let request = request.to_string();
         let reply = self.engine.invoke(self.scope, self.caller, request.as_bytes()).await?;
-        serde_json::from_slice(&reply.body).map_err(|_| misread())
+        serde_json::from_slice(&reply.body).map_err(|_| invalid_reply())
     }
 }
 
@@ -212,17 +212,17 @@ fn yes() -> bool {
 }
 
 /// Formats the warnings of a write, one per line.
-fn remarks(Written { warnings }: Written) -> String {
-    let mut remarks = String::new();
+fn notes(Written { warnings }: Written) -> String {
+    let mut notes = String::new();
     // Agents choose names of files freely, so conventions do not apply.
     for warning in warnings.iter().filter(|it| it.code != "OUTSIDE_NAMESPACE") {
-        remarks.push_str("\nNote: ");
-        remarks.push_str(&warning.message);
+        notes.push_str("\nNote: ");
+        notes.push_str(&warning.message);
     }
-    remarks
+    notes
 }
 
-fn misread() -> Failure {
+fn invalid_reply() -> Failure {
     Failure::new(
         "INTERNAL",
         "the server could not read its own answer; the command may have been carried out: view \

@@ -33,7 +33,7 @@ use shared_context_core::Prefix;
 
 use self::{
     command::Command,
-    edit::Edited,
+    edit::Edit,
     files::{Files, Session},
     path::Place,
 };
@@ -53,15 +53,15 @@ pub(crate) struct Answer {
 
 /// Reason why a command failed.
 #[derive(Debug)]
-enum Refusal {
+enum Rejection {
     /// Text for the agent, which can correct the error.
-    Told(String),
+    ForAgent(String),
     /// Error for the client program or the operator.
     Failed(Failure),
 }
 
 /// Codes of errors that an agent can correct or avoid.
-const TOLD_CODES: [&str; 7] = [
+const AGENT_CODES: [&str; 7] = [
     "INVALID_KEY",
     "SESSION_ARCHIVED",
     "FORBIDDEN",
@@ -71,10 +71,10 @@ const TOLD_CODES: [&str; 7] = [
     "STORE_FULL",
 ];
 
-impl From<Failure> for Refusal {
+impl From<Failure> for Rejection {
     fn from(failure: Failure) -> Self {
-        if TOLD_CODES.contains(&failure.code.as_ref()) {
-            Self::Told(format!("Error: {}", failure.message))
+        if AGENT_CODES.contains(&failure.code.as_ref()) {
+            Self::ForAgent(format!("Error: {}", failure.message))
         } else {
             Self::Failed(failure)
         }
@@ -97,8 +97,8 @@ pub(crate) async fn answer<E: Engine>(
     let session = files.session().await?;
     match (Memory { files, session }).perform(input).await {
         Ok(content) => Ok(Answer { content, is_error: false }),
-        Err(Refusal::Told(content)) => Ok(Answer { content, is_error: true }),
-        Err(Refusal::Failed(failure)) => Err(failure),
+        Err(Rejection::ForAgent(content)) => Ok(Answer { content, is_error: true }),
+        Err(Rejection::Failed(failure)) => Err(failure),
     }
 }
 
@@ -109,10 +109,10 @@ struct Memory<'r, E> {
 }
 
 impl<E: Engine> Memory<'_, E> {
-    async fn perform(&self, input: &Map<String, Value>) -> Result<String, Refusal> {
-        let command = Command::parse(input).map_err(Refusal::Told)?;
+    async fn perform(&self, input: &Map<String, Value>) -> Result<String, Rejection> {
+        let command = Command::parse(input).map_err(Rejection::ForAgent)?;
         if self.session.is_archived() && !matches!(command, Command::View { .. }) {
-            return told(
+            return reject(
                 "Error: this memory is archived: it can be viewed, not changed; ask the operator \
                  for a new session",
             );
@@ -141,19 +141,19 @@ impl<E: Engine> Memory<'_, E> {
         }
     }
 
-    fn place(&self, path: &str) -> Result<Place, Refusal> {
-        path::place(path, self.session.allows_prefixes()).map_err(Refusal::Told)
+    fn place(&self, path: &str) -> Result<Place, Rejection> {
+        path::place(path, self.session.allows_prefixes()).map_err(Rejection::ForAgent)
     }
 
     /// Shows a file, or lists a directory.
-    async fn view(&self, place: Place, range: Option<(i64, i64)>) -> Result<String, Refusal> {
+    async fn view(&self, place: Place, range: Option<(i64, i64)>) -> Result<String, Rejection> {
         let directory = match &place {
             Place::Root => return self.list(&place, None).await,
             Place::Directory(prefix) => Some(prefix),
             Place::Entry { key, directory } => {
                 if let Some(entry) = self.files.entry(key).await? {
                     let path = place.to_string();
-                    return edit::shown(&path, &entry.value, range).map_err(Refusal::Told);
+                    return edit::shown(&path, &entry.value, range).map_err(Rejection::ForAgent);
                 }
                 directory.as_ref()
             }
@@ -162,34 +162,34 @@ impl<E: Engine> Memory<'_, E> {
             let place = Place::Directory(prefix.clone());
             return self.list(&place, Some(prefix)).await;
         }
-        told(format!("The path {place} does not exist. Please provide a valid path."))
+        reject(format!("The path {place} does not exist. Please provide a valid path."))
     }
 
     /// Lists the entries of a directory, or all.
-    async fn list(&self, place: &Place, prefix: Option<&Prefix>) -> Result<String, Refusal> {
+    async fn list(&self, place: &Place, prefix: Option<&Prefix>) -> Result<String, Rejection> {
         let keys = self.files.keys(prefix).await?;
         let entries = self.files.entries(&keys).await?;
         // The root exists even if it is empty; a directory exists only with entries.
         if prefix.is_some() && entries.is_empty() {
             let path = place.to_string();
             let path = path.trim_end_matches('/');
-            return told(format!("The path {path} does not exist. Please provide a valid path."));
+            return reject(format!("The path {path} does not exist. Please provide a valid path."));
         }
         Ok(listing::listing(place, &entries))
     }
 
     /// Creates a file.
-    async fn create(&self, place: Place, text: &str) -> Result<String, Refusal> {
+    async fn create(&self, place: Place, text: &str) -> Result<String, Rejection> {
         let Place::Entry { key, .. } = &place else {
             let below = place.to_string();
             let below = below.trim_end_matches('/');
-            return told(format!(
+            return reject(format!(
                 "Error: {place} is a directory; give the file a name, as in {below}/progress"
             ));
         };
         match self.files.create(key, text).await {
-            Ok(remarks) => Ok(format!("File created successfully at: {place}{remarks}")),
-            Err(failure) if failure.code == "VERSION_CONFLICT" => told(format!(
+            Ok(notes) => Ok(format!("File created successfully at: {place}{notes}")),
+            Err(failure) if failure.code == "VERSION_CONFLICT" => reject(format!(
                 "Error: File {place} already exists. View it and change it with str_replace or \
                  insert, or choose another name."
             )),
@@ -201,30 +201,31 @@ impl<E: Engine> Memory<'_, E> {
     async fn edit(
         &self,
         place: Place,
-        change: impl Fn(&str, &str) -> Result<Edited, String>,
+        change: impl Fn(&str, &str) -> Result<Edit, String>,
         missing: &str,
-    ) -> Result<String, Refusal> {
+    ) -> Result<String, Rejection> {
         let path = place.to_string();
-        let Place::Entry { key, .. } = &place else { return told(no_such(&path, missing)) };
+        let Place::Entry { key, .. } = &place else { return reject(no_such(&path, missing)) };
         for _ in 0..ATTEMPTS_MAX {
             let Some(entry) = self.files.entry(key).await? else {
-                return told(no_such(&path, missing));
+                return reject(no_such(&path, missing));
             };
-            let Edited { value, told } = change(&path, &entry.value).map_err(Refusal::Told)?;
+            let Edit { value, message } =
+                change(&path, &entry.value).map_err(Rejection::ForAgent)?;
             match self.files.overwrite(&self.session, &entry, &value).await {
-                Ok(remarks) => return Ok(told + &remarks),
+                Ok(notes) => return Ok(message + &notes),
                 Err(failure) if entry.is_outdated(&failure) => {}
                 Err(failure) => return Err(failure.into()),
             }
         }
-        told(overtaken(&path))
+        reject(conflict(&path))
     }
 
     /// Removes a file, or a directory with everything in it.
-    async fn delete(&self, place: Place) -> Result<String, Refusal> {
+    async fn delete(&self, place: Place) -> Result<String, Rejection> {
         let prefix = match &place {
             Place::Root => {
-                return told(
+                return reject(
                     "Error: Cannot delete the /memories directory itself; delete the files in it \
                      that are settled",
                 );
@@ -234,7 +235,7 @@ impl<E: Engine> Memory<'_, E> {
                 (Ok(()), _) => return Ok(format!("Successfully deleted {place}")),
                 (Err(failure), Some(prefix)) if failure.code == "KEY_NOT_FOUND" => prefix,
                 (Err(failure), None) if failure.code == "KEY_NOT_FOUND" => {
-                    return told(no_such(&place.to_string(), VIEW_FIRST));
+                    return reject(no_such(&place.to_string(), VIEW_FIRST));
                 }
                 (Err(failure), _) => return Err(failure.into()),
             },
@@ -243,10 +244,10 @@ impl<E: Engine> Memory<'_, E> {
         for _ in 0..ATTEMPTS_MAX {
             let keys = self.files.keys(Some(prefix)).await?;
             if keys.is_empty() {
-                return told(no_such(&place.to_string(), VIEW_FIRST));
+                return reject(no_such(&place.to_string(), VIEW_FIRST));
             }
             if keys.len() > files::BATCH_KEYS_MAX {
-                return told(too_many(&directory, keys.len(), files::BATCH_KEYS_MAX));
+                return reject(too_many(&directory, keys.len(), files::BATCH_KEYS_MAX));
             }
             match self.files.delete_all(&keys).await {
                 Ok(()) => return Ok(format!("Successfully deleted {directory}")),
@@ -254,22 +255,22 @@ impl<E: Engine> Memory<'_, E> {
                 Err(failure) => return Err(failure.into()),
             }
         }
-        told(overtaken(&directory.to_string()))
+        reject(conflict(&directory.to_string()))
     }
 }
 
 /// Next step for a path that does not exist.
 const VIEW_FIRST: &str = "View /memories to see what is there.";
 
-fn told<T>(text: impl Into<String>) -> Result<T, Refusal> {
-    Err(Refusal::Told(text.into()))
+fn reject<T>(text: impl Into<String>) -> Result<T, Rejection> {
+    Err(Rejection::ForAgent(text.into()))
 }
 
 fn no_such(path: &str, next: &str) -> String {
     format!("Error: The path {path} does not exist. {next}")
 }
 
-fn overtaken(path: &str) -> String {
+fn conflict(path: &str) -> String {
     format!(
         "Error: {path} was changed by others each time this was tried, and nothing was done; view \
          it and try again"

@@ -71,13 +71,13 @@ pub(super) fn in_directory(directory: &Prefix, key: &Key) -> Option<Key> {
 /// with a dot, or an invalid character; names a directory where the session has none; or makes a
 /// key that is too long.
 pub(super) fn place(path: &str, has_directories: bool) -> Result<Place, String> {
-    let refused = |what: &str| refusal(path, what, has_directories);
+    let reject = |what: &str| invalid_path(path, what, has_directories);
     let below = match path.strip_prefix(ROOT) {
         Some("" | "/") => return Ok(Place::Root),
         Some(below) => below.strip_prefix('/'),
         None => None,
     };
-    let below = below.ok_or_else(|| refused("is not below /memories"))?;
+    let below = below.ok_or_else(|| reject("is not below /memories"))?;
     // The rest of the team, and the session's warnings, write such a key with a colon.
     let below =
         if has_directories { below.replacen(':', "/", 1).into() } else { Cow::Borrowed(below) };
@@ -85,21 +85,21 @@ pub(super) fn place(path: &str, has_directories: bool) -> Result<Place, String> 
     let is_directory = below.ends_with('/');
     let names: Vec<&str> = below.strip_suffix('/').unwrap_or(below).split('/').collect();
     if names.contains(&"") {
-        return Err(refused("has an empty name"));
+        return Err(reject("has an empty name"));
     }
     if names.iter().any(|it| it.starts_with('.')) {
-        return Err(refused("has a name that begins with a dot"));
+        return Err(reject("has a name that begins with a dot"));
     }
     if let Some(other) = below.chars().find(|c| !is_known(*c)) {
-        return Err(refused(&format!("has the character {other:?}")));
+        return Err(reject(&format!("has the character {other:?}")));
     }
-    let too_long = |_| refused("makes too long a name");
+    let too_long = |_| reject("makes too long a name");
     let text = match names.as_slice() {
         [name] if is_directory && has_directories => {
             return Prefix::parse(&part(name)).map(Place::Directory).map_err(too_long);
         }
         _ if is_directory => {
-            return Err(refused("names a directory, and there is none of that kind"));
+            return Err(reject("names a directory, and there is none of that kind"));
         }
         [directory, names @ ..] if has_directories && !names.is_empty() => {
             format!("{}:{}", part(directory), part(without_ending(&names.join("_"))))
@@ -113,7 +113,7 @@ pub(super) fn place(path: &str, has_directories: bool) -> Result<Place, String> 
     Ok(Place::Entry { key, directory })
 }
 
-fn refusal(path: &str, what: &str, has_directories: bool) -> String {
+fn invalid_path(path: &str, what: &str, has_directories: bool) -> String {
     let shown: String = path.chars().take(SHOWN_CHARS_MAX).collect();
     let further =
         if has_directories { ", in a directory as in /memories/project/notes" } else { "" };
@@ -264,15 +264,15 @@ mod tests {
         ) {
             for path in [format!("/memories/{names}"), other] {
                 let Ok(named) = place(&path, has_directories) else { continue };
-                let told = place(&named.to_string(), has_directories).unwrap();
-                prop_assert_eq!(told.to_string(), named.to_string());
-                match (named, told) {
+                let reparsed = place(&named.to_string(), has_directories).unwrap();
+                prop_assert_eq!(reparsed.to_string(), named.to_string());
+                match (named, reparsed) {
                     (Place::Entry { key, .. }, Place::Entry { key: again, .. }) => {
                         prop_assert_eq!(Key::parse(key.as_str()), Ok(key.clone()));
                         prop_assert!(has_directories || key.prefix().is_none());
                         prop_assert_eq!(key, again);
                     }
-                    (named, told) => prop_assert_eq!(named, told),
+                    (named, reparsed) => prop_assert_eq!(named, reparsed),
                 }
             }
         }

@@ -14,7 +14,7 @@ use crate::http::table::Endpoint;
 
 /// Documentation of one operation.
 #[derive(Default)]
-pub(super) struct About {
+pub(super) struct OperationDoc {
     pub(super) id: &'static str,
     pub(super) tag: &'static str,
     pub(super) summary: &'static str,
@@ -47,7 +47,7 @@ const METRICS: &str = "Hosts that keep nothing between requests have none: what 
 is measured by the platform that runs them.";
 
 /// Returns the documentation of `endpoint`.
-pub(super) fn about(endpoint: Endpoint) -> About {
+pub(super) fn about(endpoint: Endpoint) -> OperationDoc {
     match endpoint {
         Endpoint::Welcome
         | Endpoint::Health
@@ -73,7 +73,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
     }
 }
 
-fn open(endpoint: Endpoint) -> About {
+fn open(endpoint: Endpoint) -> OperationDoc {
     let text = |media_type: &str| json!({media_type: {"schema": {"type": "string"}}});
     let (id, summary, content) = match endpoint {
         Endpoint::Health => (
@@ -112,8 +112,16 @@ fn open(endpoint: Endpoint) -> About {
             "status": "failing", "version": "0.1.0", "consistency": "linearizable",
             "reason": "the disk is full: changes that need room are rejected; make room",
         });
-        let told = "The storage fails. It is tried again every second.";
-        responses.extend(response("503", told, body(reference("health"), failing), &[]));
+        let description = "The storage fails. It is tried again every second.";
+        responses.extend(response("503", description, body(reference("health"), failing), &[]));
     }
-    About { id, tag: "about", summary, description, responses, codes, ..About::default() }
+    OperationDoc {
+        id,
+        tag: "about",
+        summary,
+        description,
+        responses,
+        codes,
+        ..OperationDoc::default()
+    }
 }

@@ -6,7 +6,7 @@ use shared_context_codec::{Code, Method, published};
 use shared_context_core::Role;
 
 use super::{
-    about::About,
+    about::OperationDoc,
     examples,
     parts::{body, optional_request, request, response},
     schemas::{body_of, reply},
@@ -14,13 +14,13 @@ use super::{
 use crate::http::table::Act;
 
 /// Returns the documentation of `act`.
-pub(super) fn about(act: Act) -> About {
+pub(super) fn about(act: Act) -> OperationDoc {
     let Act { action, route, .. } = act;
     let id = route.name.unwrap_or(action.name);
     let (summary, rest) = summary(action.description);
     let may_have_body = matches!(route.method, Method::Post | Method::Put);
     let more: &[_] = if may_have_body { &["UNSUPPORTED_MEDIA_TYPE"] } else { &[] };
-    About {
+    OperationDoc {
         id,
         tag: tag(route.path),
         summary: summary.leak(),
@@ -30,7 +30,7 @@ pub(super) fn about(act: Act) -> About {
         responses: responses(act),
         codes: rejects(action.name, more),
         is_admins: action.roles == [Role::Admin],
-        ..About::default()
+        ..OperationDoc::default()
     }
 }
 
@@ -49,8 +49,8 @@ pub(super) fn all_rejects(more: &[&'static str]) -> &'static [&'static str] {
 
 /// Joins `parts`. Only tests call this, so leaking the text is harmless.
 fn description(parts: &[&str]) -> &'static str {
-    let said: Vec<&str> = parts.iter().copied().filter(|it| !it.is_empty()).collect();
-    said.join(" ").leak()
+    let parts: Vec<&str> = parts.iter().copied().filter(|it| !it.is_empty()).collect();
+    parts.join(" ").leak()
 }
 
 /// Splits `description` into its first clause, as the summary, and the rest.
@@ -124,8 +124,8 @@ fn body_of_request(act: Act) -> Option<Value> {
 fn responses(act: Act) -> serde_json::Map<String, Value> {
     let id = act.route.name.unwrap_or(act.action.name);
     // One key of a snapshot has the reply of an entry.
-    let answered = if id == "read_snapshot_entry" { "read" } else { act.action.name };
-    let mut content = body(reply(answered), examples::answer(answered));
+    let action_name = if id == "read_snapshot_entry" { "read" } else { act.action.name };
+    let mut content = body(reply(action_name), examples::reply_example(action_name));
     if act.route.text.is_some() {
         content["text/plain"] = json!({"schema": {"type": "string"}});
     }

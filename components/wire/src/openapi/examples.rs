@@ -20,39 +20,40 @@ const LEGAL: &str = "subagent:legal";
 const ADMIN: &str = "admin";
 
 /// First reply to each action.
-static ANSWERS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
+static REPLIES: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     let kv = MemoryKv::default();
-    let mut answers = Map::new();
-    for (who, request) in play() {
+    let mut replies = Map::new();
+    for (who, request) in requests() {
         let action = request["action"].as_str().unwrap_or_default().to_owned();
-        let ports = Ports { kv: &kv, clock: &Still, log: &Still, tokenizer: &NoTokenizer };
+        let ports =
+            Ports { kv: &kv, clock: &FixedClock, log: &FixedClock, tokenizer: &NoTokenizer };
         let caller = Caller::trusted(who);
         let is_project = action.ends_with("_project");
         let scope = if is_project { "project/webshop" } else { "session/ticket-7" };
         let reply = invoke(&ports, scope, &caller, request.to_string().as_bytes());
-        let answer = serde_json::from_slice(&reply.unwrap().body).unwrap();
-        answers.entry(action).or_insert(answer);
+        let reply_example = serde_json::from_slice(&reply.unwrap().body).unwrap();
+        replies.entry(action).or_insert(reply_example);
     }
     // The text is long, and not the subject of the example.
-    answers["prompt"]["text"] = json!("Shared context key conventions:\n\nState keys:\n  …");
-    answers
+    replies["prompt"]["text"] = json!("Shared context key conventions:\n\nState keys:\n  …");
+    replies
 });
 
 /// Fixed clock, and a log that drops its records.
-struct Still;
+struct FixedClock;
 
-impl Clock for Still {
+impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         Timestamp(1_771_597_800_000)
     }
 }
 
-impl Log for Still {
+impl Log for FixedClock {
     fn record(&self, _: &AuditRecord) {}
 }
 
 /// Returns all requests and their callers, in order.
-fn play() -> Vec<(&'static str, Value)> {
+fn requests() -> Vec<(&'static str, Value)> {
     let summary = "Throughput dropped 30% after config change on Feb 18.";
     let rolled_back = "Throughput dropped 30% after config change on Feb 18; rolled back.";
     vec![
@@ -98,14 +99,14 @@ fn play() -> Vec<(&'static str, Value)> {
 }
 
 /// Returns the reply to `action`.
-pub(super) fn answer(action: &str) -> Value {
-    ANSWERS[action].clone()
+pub(super) fn reply_example(action: &str) -> Value {
+    REPLIES[action].clone()
 }
 
 /// Returns the body of a request for `act`.
 pub(super) fn body(act: Act) -> Value {
-    let asked = play().into_iter().find(|(_, it)| it["action"] == act.action.name);
-    let mut body = asked.map_or(Value::Null, |(_, request)| request);
+    let found = requests().into_iter().find(|(_, it)| it["action"] == act.action.name);
+    let mut body = found.map_or(Value::Null, |(_, request)| request);
     if let Some(members) = body.as_object_mut() {
         members.retain(|name, _| act.in_body().any(|it| it.name == name));
     }
@@ -114,7 +115,7 @@ pub(super) fn body(act: Act) -> Value {
 
 /// Returns the HTTP reply to the creation of a session, by import or not.
 pub(super) fn created_session() -> Value {
-    let mut created = answer("create_session");
+    let mut created = reply_example("create_session");
     created["credential"] = credential();
     created["expires_at"] = json!("2026-03-22T14:30:00Z");
     created

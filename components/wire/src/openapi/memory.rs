@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{
-    about::About,
+    about::OperationDoc,
     parts::{body, request, response},
     schemas::reference,
 };
 
 /// Returns its documentation.
-pub(super) fn about() -> About {
+pub(super) fn about() -> OperationDoc {
     let mut content = body(
         reference("memory_result"),
         json!({
@@ -18,7 +18,7 @@ pub(super) fn about() -> About {
         }),
     );
     content["text/plain"] = json!({"schema": {"type": "string"}});
-    About {
+    OperationDoc {
         id: "use_memory",
         tag: "tool",
         summary: "Carry out a command of Anthropic's memory tool, memory_20250818.",
@@ -34,7 +34,7 @@ pub(super) fn about() -> About {
         ))),
         responses: response("200", "What the tool_result block holds.", content, &[]),
         codes: &["TOKENIZER_UNAVAILABLE", "UNSUPPORTED_MEDIA_TYPE"],
-        ..About::default()
+        ..OperationDoc::default()
     }
 }
 

@@ -88,7 +88,7 @@ fn document() -> Value {
 
 /// Returns the path item of `operation`.
 fn path_item(operation: &Operation) -> Value {
-    let varying = operation.template.split('/').filter_map(route::varies);
+    let varying = operation.template.split('/').filter_map(route::parameter_name);
     let parameters: Vec<Value> = varying.map(parameter).collect();
     if parameters.is_empty() { json!({}) } else { json!({ "parameters": parameters }) }
 }
@@ -116,7 +116,7 @@ fn described(operation: &Operation) -> Value {
         _ => None,
     };
     let codes = common.iter().chain(about.codes).copied().chain(missing);
-    responses.append(&mut refusals(codes, about.is_conditional));
+    responses.append(&mut rejections(codes, about.is_conditional));
     if operation.access == Access::Credential {
         mcp::add_faults(&mut responses);
     }
@@ -144,7 +144,10 @@ fn parameter(name: &str) -> Value {
 }
 
 /// Returns one response for each status of `codes`.
-fn refusals<'c>(codes: impl Iterator<Item = &'c str>, is_conditional: bool) -> Map<String, Value> {
+fn rejections<'c>(
+    codes: impl Iterator<Item = &'c str>,
+    is_conditional: bool,
+) -> Map<String, Value> {
     let names: Vec<&str> = codes.collect();
     let mut by_status: Vec<(StatusCode, Vec<&str>)> = Vec::new();
     // In order of precedence, as everywhere.
@@ -160,11 +163,11 @@ fn refusals<'c>(codes: impl Iterator<Item = &'c str>, is_conditional: bool) -> M
     }
     by_status
         .into_iter()
-        .map(|(status, codes)| (status.as_str().to_owned(), refusal(status, &codes)))
+        .map(|(status, codes)| (status.as_str().to_owned(), rejection(status, &codes)))
         .collect()
 }
 
-fn refusal(status: StatusCode, codes: &[&str]) -> Value {
+fn rejection(status: StatusCode, codes: &[&str]) -> Value {
     let described: Vec<String> =
         codes.iter().map(|it| format!("`{it}`: {}", code::of(it).title)).collect();
     let mut response = json!({
@@ -268,15 +271,19 @@ mod tests {
             assert!(operation["security"].is_array(), "{name}");
             let responses = operation["responses"].as_object().unwrap();
             assert!(responses.keys().any(|it| it.starts_with('2')), "{name}");
-            let mut refusals = responses.iter().filter(|(it, _)| it.starts_with('4')).peekable();
-            assert!(refusals.peek().is_some(), "{name}");
-            for (status, response) in refusals {
+            let mut rejections = responses.iter().filter(|(it, _)| it.starts_with('4')).peekable();
+            assert!(rejections.peek().is_some(), "{name}");
+            for (status, response) in rejections {
                 let content = response["content"].as_object().unwrap();
-                let told = content.values().map(|it| it["schema"]["$ref"].as_str().unwrap());
-                let told: Vec<&str> = told.collect();
-                let is_told = |name: &str| told.contains(&name);
-                let is_fault = name.contains("/mcp") && is_told("#/components/schemas/mcp_error");
-                assert!(is_fault || is_told("#/components/schemas/problem"), "{name} {status}");
+                let references = content.values().map(|it| it["schema"]["$ref"].as_str().unwrap());
+                let references: Vec<&str> = references.collect();
+                let is_referenced = |name: &str| references.contains(&name);
+                let is_fault =
+                    name.contains("/mcp") && is_referenced("#/components/schemas/mcp_error");
+                assert!(
+                    is_fault || is_referenced("#/components/schemas/problem"),
+                    "{name} {status}"
+                );
             }
             let is_open = operation["security"].as_array().unwrap().is_empty();
             assert_eq!(responses.contains_key("401"), !is_open, "{name}");

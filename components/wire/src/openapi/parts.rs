@@ -96,7 +96,7 @@ pub(super) fn response(
 
 /// Returns the response with the tool's reply to `action`.
 pub(super) fn tool_response(action: &str, headers: &[&str]) -> Map<String, Value> {
-    let content = body(reply(action), examples::answer(action));
+    let content = body(reply(action), examples::reply_example(action));
     response("200", "As asked.", content, headers)
 }
 

@@ -15,7 +15,7 @@ use crate::{credential::TTL_SECONDS, http::code::CODES};
 /// uses.
 pub(super) fn all() -> Map<String, Value> {
     let mut schemas = object(tool()["$defs"].take());
-    schemas.append(&mut object(refusals()));
+    schemas.append(&mut object(rejections()));
     schemas.append(&mut object(credentials()));
     schemas.append(&mut object(bodies()));
     schemas.append(&mut object(super::mcp::schemas()));
@@ -102,7 +102,7 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 /// Returns the schemas of HTTP errors.
-fn refusals() -> Value {
+fn rejections() -> Value {
     let codes: Vec<&str> = CODES.iter().map(|it| it.name).collect();
     json!({
         "problem": {

@@ -41,13 +41,13 @@ pub(crate) enum Format {
 
 /// Returns the array `tools` of MCP's `tools/list`: `shared_context` and `delta_rounds`. Callers
 /// that may invite others also get `subagent`, and more actions in the first two.
-pub(crate) fn listed(with_subagent: bool) -> &'static str {
+pub(crate) fn tools_json(with_subagent: bool) -> &'static str {
     static FOR_AGENTS: LazyLock<String> = LazyLock::new(|| {
-        written(&[shared_context::mcp(Role::Agent), delta_rounds::mcp(Role::Agent)])
+        to_json(&[shared_context::mcp(Role::Agent), delta_rounds::mcp(Role::Agent)])
     });
     static FOR_ORCHESTRATORS: LazyLock<String> = LazyLock::new(|| {
         let role = Role::Orchestrator;
-        written(&[shared_context::mcp(role), subagent::mcp(), delta_rounds::mcp(role)])
+        to_json(&[shared_context::mcp(role), subagent::mcp(), delta_rounds::mcp(role)])
     });
     if with_subagent { &FOR_ORCHESTRATORS } else { &FOR_AGENTS }
 }
@@ -71,14 +71,14 @@ pub(crate) fn listed_by(action: &ActionInfo) -> Option<&'static str> {
 /// Returns `{"tools":[…]}` for an agent or an orchestrator.
 pub(crate) fn definition(format: Format, role: Role) -> String {
     let tools = match format {
-        Format::Mcp => listed(role != Role::Agent).to_owned(),
-        Format::OpenAi => written(&[shared_context::openai(role)]),
-        Format::Anthropic => written(&[shared_context::anthropic(role)]),
+        Format::Mcp => tools_json(role != Role::Agent).to_owned(),
+        Format::OpenAi => to_json(&[shared_context::openai(role)]),
+        Format::Anthropic => to_json(&[shared_context::anthropic(role)]),
     };
     format!(r#"{{"tools":{tools}}}"#)
 }
 
 /// Serializes `tools`, which cannot fail.
-fn written(tools: &impl Serialize) -> String {
+fn to_json(tools: &impl Serialize) -> String {
     serde_json::to_string(tools).unwrap_or_default()
 }

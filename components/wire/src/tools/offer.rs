@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use shared_context_codec::{ActionInfo, System};
 use shared_context_core::Role;
 
-use super::schema::{Arguments, Kind, Member, Needed, Optional};
+use super::schema::{Arguments, Kind, Member, Optional, RequiredMember};
 
 /// Argument of every tool that the wire itself uses.
 pub(super) const SESSION: Member =
@@ -37,7 +37,7 @@ pub(super) fn arguments(
     how: Optional,
 ) -> Arguments {
     let calls: Vec<String> = actions.iter().map(|it| call(it, members)).collect();
-    let action = Needed {
+    let action = RequiredMember {
         name: "action",
         one_of: actions.iter().map(|it| it.name).collect(),
         about: calls.join(" "),

@@ -63,7 +63,7 @@ pub(super) struct Arguments {
 impl Arguments {
     /// Creates the schema of the member `needed` and the `optional` members.
     pub(super) fn new(
-        needed: Needed,
+        needed: RequiredMember,
         optional: impl IntoIterator<Item = Member>,
         how: Optional,
     ) -> Self {
@@ -79,7 +79,7 @@ impl Arguments {
 
 /// The required member: a text.
 #[derive(Debug)]
-pub(super) struct Needed {
+pub(super) struct RequiredMember {
     /// Name.
     pub(super) name: &'static str,
     /// Allowed texts; empty for any.
@@ -90,7 +90,7 @@ pub(super) struct Needed {
 
 #[derive(Debug)]
 struct Properties {
-    needed: Needed,
+    needed: RequiredMember,
     optional: Vec<Member>,
     how: Optional,
 }
@@ -98,7 +98,7 @@ struct Properties {
 impl Serialize for Properties {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.optional.len().saturating_add(1)))?;
-        let Needed { name, one_of, about } = &self.needed;
+        let RequiredMember { name, one_of, about } = &self.needed;
         let needed = Property { r#enum: one_of, ..Property::of(Kind::Text, about, None) };
         map.serialize_entry(name, &needed)?;
         for member in &self.optional {
@@ -115,7 +115,7 @@ struct Property<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     r#type: Option<Type>,
     #[serde(rename = "anyOf", skip_serializing_if = "<[_]>::is_empty")]
-    any_of: &'a [Only],
+    any_of: &'a [TypeSchema],
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<Items>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -148,17 +148,17 @@ impl<'a> Property<'a> {
 }
 
 /// The types of any JSON value.
-const ANY: [Only; 5] = [
-    Only { r#type: "string" },
-    Only { r#type: "number" },
-    Only { r#type: "boolean" },
-    Only { r#type: "object" },
-    Only { r#type: "array" },
+const ANY: [TypeSchema; 5] = [
+    TypeSchema { r#type: "string" },
+    TypeSchema { r#type: "number" },
+    TypeSchema { r#type: "boolean" },
+    TypeSchema { r#type: "object" },
+    TypeSchema { r#type: "array" },
 ];
 
 /// A schema with only a type.
 #[derive(Debug, Serialize)]
-struct Only {
+struct TypeSchema {
     r#type: &'static str,
 }
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     offer::{SESSION, error_schema},
-    schema::{Arguments, Kind, McpTool, Member, Meta, Needed, Optional},
+    schema::{Arguments, Kind, McpTool, Member, Meta, Optional, RequiredMember},
 };
 
 /// Cost in tokens, see [`Meta`]. A host with the tokenizer checks the number in a test.
@@ -23,7 +23,8 @@ const MEMBERS: [Member; 4] = [
 
 /// Returns the definition in MCP.
 pub(super) fn mcp() -> McpTool {
-    let task = Needed { name: "task", one_of: Vec::new(), about: "such as review".to_owned() };
+    let task =
+        RequiredMember { name: "task", one_of: Vec::new(), about: "such as review".to_owned() };
     let text = json!({"type": "string"});
     McpTool {
         name: "subagent",

@@ -28,7 +28,7 @@ use governor::{
 use http::HeaderValue;
 use shared_context_codec::Failure;
 
-use super::{Allowance, Exceeded, RateLimit};
+use super::{Allowance, RateLimit, RateLimitExceeded};
 use crate::credential::{Grant, Identity};
 
 /// Interval, in requests, after which full allowances are dropped.
@@ -38,7 +38,7 @@ const FORGET_AFTER_REQUESTS: u64 = 4096;
 pub(crate) struct Limiter {
     participants: Allowances,
     sessions: Allowances,
-    clock: HandedClock,
+    clock: RequestClock,
     hasher: RandomState,
     requests: AtomicU64,
     policy: HeaderValue,
@@ -46,13 +46,14 @@ pub(crate) struct Limiter {
 
 /// Remaining allowances. The key is a hash, so that a request copies no names. Callers whose hashes
 /// collide share an allowance, which is harmless.
-type Allowances = RateLimiter<u64, HashMapStateStore<u64>, HandedClock, StateInformationMiddleware>;
+type Allowances =
+    RateLimiter<u64, HashMapStateStore<u64>, RequestClock, StateInformationMiddleware>;
 
 impl Limiter {
     /// Creates a limiter that enforces `limit`.
     #[expect(clippy::unnecessary_wraps, reason = "without the feature there is none")]
     pub(crate) fn new(limit: RateLimit) -> Option<Self> {
-        let clock = HandedClock::default();
+        let clock = RequestClock::default();
         let allowances = |per_second, burst| {
             let quota = Quota::per_second(per_second).allow_burst(burst);
             RateLimiter::hashmap_with_clock(quota, clock.clone()).with_middleware()
@@ -81,7 +82,7 @@ impl Limiter {
         &self,
         identity: &Identity,
         now_micros: u64,
-    ) -> Result<Allowance, Box<Exceeded>> {
+    ) -> Result<Allowance, Box<RateLimitExceeded>> {
         self.clock.set(now_micros);
         if self.requests.fetch_add(1, Ordering::Relaxed).is_multiple_of(FORGET_AFTER_REQUESTS) {
             self.participants.retain_recent();
@@ -102,11 +103,16 @@ impl Limiter {
 
     /// Takes one request off the allowance of `who`, and returns the remainder. `what` describes
     /// the caller in the error message.
-    fn take_of(&self, what: &str, allowances: &Allowances, who: u64) -> Result<u32, Box<Exceeded>> {
+    fn take_of(
+        &self,
+        what: &str,
+        allowances: &Allowances,
+        who: u64,
+    ) -> Result<u32, Box<RateLimitExceeded>> {
         allowances.check_key(&who).map(|left| left.remaining_burst_capacity()).map_err(|until| {
             let wait = until.wait_time_from(self.clock.now());
             let seconds = wait.as_secs().saturating_add(1);
-            Box::new(Exceeded {
+            Box::new(RateLimitExceeded {
                 failure: Failure::new(
                     "RATE_LIMITED",
                     format!(
@@ -140,7 +146,7 @@ impl fmt::Debug for Limiter {
 /// Clock that is set to the engine's time on each request. Two racing requests may set it back by
 /// the small difference between them.
 #[derive(Debug, Clone, Default)]
-struct HandedClock {
+struct RequestClock {
     micros: Arc<AtomicU64>,
 }
 
@@ -148,7 +154,7 @@ struct HandedClock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Instant(u64);
 
-impl HandedClock {
+impl RequestClock {
     /// Sets the time, up to a bound of about 146 years, so that sums of instants fit.
     fn set(&self, micros: u64) {
         const MICROS_MAX: u64 = u64::MAX / 4 / 1000;
@@ -156,7 +162,7 @@ impl HandedClock {
     }
 }
 
-impl Clock for HandedClock {
+impl Clock for RequestClock {
     type Instant = Instant;
 
     fn now(&self) -> Instant {

@@ -99,7 +99,7 @@ fn of_a_callers_handshakes_the_one_unused_longest_goes_first() {
     // An open stream counts as use, too.
     let streaming = server.handshakes.find(&ids[1], &agent(1), 1).unwrap();
     let (number, _) = streaming.begin_stream();
-    assert!(streaming.is_told(number, 100));
+    assert!(streaming.is_current_stream(number, 100));
     ids.push(server.begin(&agent(1), 65));
     ids.push(server.begin(&agent(1), 66));
     let forgotten: Vec<usize> =
@@ -153,20 +153,20 @@ fn one_stream_of_a_handshake_is_told_and_the_next_goes_on_where_it_was() {
     let server = Server::new();
     let id = server.begin(&agent(1), 0);
     let legacy = server.handshakes.find(&id, &agent(1), 0).unwrap();
-    let (first, told) = legacy.begin_stream();
-    assert_eq!(told, None);
-    legacy.told(first, 7);
-    assert!(legacy.is_told(first, 0));
-    let (second, told) = legacy.begin_stream();
-    assert_eq!(told, Some(7));
-    legacy.told(first, 9);
-    assert!(!legacy.is_told(first, 0) && legacy.is_told(second, 0));
+    let (first, sent) = legacy.begin_stream();
+    assert_eq!(sent, None);
+    legacy.record_sent(first, 7);
+    assert!(legacy.is_current_stream(first, 0));
+    let (second, sent) = legacy.begin_stream();
+    assert_eq!(sent, Some(7));
+    legacy.record_sent(first, 9);
+    assert!(!legacy.is_current_stream(first, 0) && legacy.is_current_stream(second, 0));
     assert_eq!(legacy.begin_stream().1, Some(7), "what the first tells counts no more");
     let (last, _) = legacy.begin_stream();
     assert!(server.handshakes.end(&id, &agent(1)));
-    assert!(!legacy.is_told(last, 0));
+    assert!(!legacy.is_current_stream(last, 0));
     let (late, _) = legacy.begin_stream();
-    assert!(!legacy.is_told(late, 0), "a handshake that ended has no streams");
+    assert!(!legacy.is_current_stream(late, 0), "a handshake that ended has no streams");
 }
 
 #[test]
@@ -175,6 +175,6 @@ fn what_a_client_subscribed_to_before_its_stream_is_told_from_then_on() {
     let id = server.begin(&agent(1), 0);
     let legacy = server.handshakes.find(&id, &agent(1), 0).unwrap();
     let subscribe = |now| legacy.subscribe(Resource::Keys, "session://s/keys", now);
-    assert_eq!((subscribe(5), subscribe(8)), (Added::New, Added::Known));
+    assert_eq!((subscribe(5), subscribe(8)), (AddOutcome::New, AddOutcome::Known));
     assert_eq!(legacy.begin_stream().1, Some(5));
 }

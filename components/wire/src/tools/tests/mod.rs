@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use shared_context_codec::{ActionInfo, Failure, System, actions};
 
 use super::*;
-use crate::mint::Issued;
+use crate::mint::IssuedCredential;
 
 mod rules;
 
@@ -29,8 +29,8 @@ fn arguments(tool: &Value) -> &Value {
 #[test]
 fn each_list_is_the_same_bytes_every_time() {
     for (with_subagent, role) in [(false, Role::Agent), (true, Role::Orchestrator)] {
-        assert_eq!(listed(with_subagent), listed(with_subagent));
-        let document = format!(r#"{{"tools":{}}}"#, listed(with_subagent));
+        assert_eq!(tools_json(with_subagent), tools_json(with_subagent));
+        let document = format!(r#"{{"tools":{}}}"#, tools_json(with_subagent));
         assert_eq!(document, definition(Format::Mcp, role));
     }
     assert_eq!(definition(Format::Mcp, Role::Admin), definition(Format::Mcp, Role::Orchestrator));
@@ -49,8 +49,8 @@ fn only_who_may_let_others_take_part_is_offered_the_tool_for_it() {
 /// Returns the tools with actions that are listed to `role`, in order: their system, the members
 /// they omit, and their MCP definition.
 fn offers(role: Role) -> [(System, &'static [&'static str], Value); 2] {
-    let listed = tools(Format::Mcp, role);
-    let named = |name| listed.iter().find(|it| it["name"] == name).unwrap().clone();
+    let tools_json = tools(Format::Mcp, role);
+    let named = |name| tools_json.iter().find(|it| it["name"] == name).unwrap().clone();
     [
         (System::Store, &shared_context::LEFT_OUT, named("shared_context")),
         (System::Rounds, &delta_rounds::LEFT_OUT, named("delta_rounds")),
@@ -108,19 +108,21 @@ fn members_of_lists_are_those_the_codec_takes() {
     let description: Value = serde_json::from_str(shared_context_codec::describe()).unwrap();
     for (_, _, tool) in offers(Role::Orchestrator) {
         let properties = tool["inputSchema"]["properties"].as_object().unwrap();
-        for (list, told) in properties.iter().filter(|(_, it)| it["items"]["type"] == "object") {
+        for (list, documented) in
+            properties.iter().filter(|(_, it)| it["items"]["type"] == "object")
+        {
             let taken = |action: &Value| action["request"]["properties"].get(list).cloned();
             let schema = description["actions"].as_object().unwrap().values().find_map(taken);
             let reference = schema.unwrap()["items"]["$ref"].as_str().unwrap().to_owned();
             let taken = description.pointer(reference.trim_start_matches('#')).unwrap();
-            let told = told["items"]["properties"].as_object().unwrap();
-            for (name, property) in told {
+            let documented = documented["items"]["properties"].as_object().unwrap();
+            for (name, property) in documented {
                 let known = &taken["properties"][name];
                 assert!(known.is_object(), "{list} has no {name}");
                 assert_eq!(property.get("enum").is_some(), known.get("enum").is_some(), "{name}");
             }
             for name in names(&taken["required"]) {
-                assert!(told.contains_key(name), "{list} need {name}");
+                assert!(documented.contains_key(name), "{list} need {name}");
             }
         }
     }
@@ -153,10 +155,10 @@ fn the_strict_forms_are_one_tool_and_its_members_suffice_for_its_actions() {
 /// An agent learns the members of each action where it selects the action.
 #[test]
 fn the_actions_tell_which_members_they_take() {
-    let check = |tool: &Value, told: &[&str], never: &str| {
+    let check = |tool: &Value, documented: &[&str], never: &str| {
         let action = &arguments(tool)["properties"]["action"];
         let text = action["description"].as_str().unwrap();
-        for part in told {
+        for part in documented {
             assert!(text.split_inclusive(')').any(|it| it.trim() == *part), "{part} in {text}");
         }
         assert_eq!(text.matches('(').count(), names(&action["enum"]).len());
@@ -252,7 +254,7 @@ fn every_refusal_fits_the_output_schemas() {
 
 #[test]
 fn what_a_subagent_is_given_fits_the_output_schema() {
-    let issued = Issued {
+    let issued = IssuedCredential {
         participant: "subagent:review:3".to_owned(),
         credential: "a.b.c".to_owned(),
         expires_at: "2026-02-21T14:00:00Z".to_owned(),

@@ -13,22 +13,22 @@ use std::{
 /// Permits of all holders, by a hash of the name. Holders whose hashes collide share a count, which
 /// is harmless.
 #[derive(Debug, Default)]
-pub(super) struct Shares {
+pub(super) struct Permits {
     held: Arc<Mutex<BTreeMap<u64, u32>>>,
     hasher: RandomState,
 }
 
 /// One permit, held until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub(crate) struct Permit {
     held: Arc<Mutex<BTreeMap<u64, u32>>>,
     who: u64,
 }
 
-impl Shares {
+impl Permits {
     /// Takes one more permit for `who`; `None` if it has `most` already. Without `most` there is no
     /// limit.
-    pub(super) fn take(&self, who: impl Hash, most: Option<u32>) -> Option<Share> {
+    pub(super) fn take(&self, who: impl Hash, most: Option<u32>) -> Option<Permit> {
         let who = self.hasher.hash_one(who);
         let mut held = locked(&self.held);
         let own = held.get(&who).copied().unwrap_or_default();
@@ -36,11 +36,11 @@ impl Shares {
             return None;
         }
         held.insert(who, own.saturating_add(1));
-        Some(Share { held: Arc::clone(&self.held), who })
+        Some(Permit { held: Arc::clone(&self.held), who })
     }
 }
 
-impl Drop for Share {
+impl Drop for Permit {
     fn drop(&mut self) {
         let mut held = locked(&self.held);
         match held.get(&self.who).map_or(0, |own| own.saturating_sub(1)) {
@@ -60,14 +60,14 @@ mod tests {
 
     #[test]
     fn everyone_has_as_many_as_may_be_and_leaves_no_trace() {
-        let shares = Shares::default();
-        let two = [0, 1].map(|_| shares.take("a", Some(2)).unwrap());
-        assert!(shares.take("a", Some(2)).is_none());
-        let unbounded = shares.take("a", None).unwrap();
-        let other = shares.take("b", Some(2)).unwrap();
+        let permits = Permits::default();
+        let two = [0, 1].map(|_| permits.take("a", Some(2)).unwrap());
+        assert!(permits.take("a", Some(2)).is_none());
+        let unbounded = permits.take("a", None).unwrap();
+        let other = permits.take("b", Some(2)).unwrap();
         drop(two);
-        let again = shares.take("a", Some(2)).unwrap();
+        let again = permits.take("a", Some(2)).unwrap();
         drop((again, other, unbounded));
-        assert!(locked(&shares.held).is_empty());
+        assert!(locked(&permits.held).is_empty());
     }
 }
