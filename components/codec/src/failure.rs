@@ -10,7 +10,7 @@ use shared_context_core::{
     rounds::{RoundError, RoundLimit},
 };
 
-/// A rejected request's error.
+/// Error of a rejected request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// Stable code for programs, in capitals.
