@@ -129,7 +129,7 @@ mod tests {
     /// A route is built from its action's declaration, so a typo in a row would make a route that
     /// no request can reach.
     #[test]
-    fn a_row_fits_its_action() {
+    fn a_route_matches_its_action() {
         let mut seen = Vec::new();
         for (action, published) in published() {
             let members = published.members;

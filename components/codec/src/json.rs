@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instant_is_read_in_every_form_of_rfc_3339() {
+    fn every_format_of_rfc_3339_is_parsed() {
         let read = |text: &str| parse_time(text.as_bytes());
         for (text, shown) in [
             ("2026-02-20T14:30:00Z", "2026-02-20T14:30:00Z"),

@@ -115,7 +115,7 @@ fn list() -> Vec<String> {
 }
 
 #[test]
-fn entries_of_long_access_lists_and_their_snapshots() {
+fn entries_with_long_access_lists_and_their_snapshots() {
     let session = Session::new();
     let entry = |nth: usize| {
         let (key, list) = (format!("k{nth:05}"), list());
@@ -137,7 +137,7 @@ fn many_small_entries_and_their_snapshots() {
 }
 
 #[test]
-fn values_that_json_writes_six_times_as_long() {
+fn values_whose_json_is_six_times_as_long() {
     let session = Session::new();
     let value = |nth| format!("{nth}{}", "\u{1}".repeat(40_000));
     assert!(session.fill(|nth| write(&format!("k{nth:05}"), &value(nth))) > 20);
@@ -163,7 +163,7 @@ fn snapshots_of_earlier_values_push_history_out() {
 }
 
 #[test]
-fn history_gives_way_before_anything_is_rejected() {
+fn history_is_dropped_before_anything_is_rejected() {
     let session = Session::new();
     for nth in 0..900 {
         let write = write(&format!("k{}", nth % 30), &format!("{nth}{}", "\u{1}".repeat(3_000)));

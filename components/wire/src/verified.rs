@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_known_whole_or_not_at_all() {
+    fn a_cached_token_matches_only_as_a_whole() {
         let verified = VerifiedTokens::new();
         assert!(verified.get("a.b.c").is_none());
         verified.insert("a.b.c", &Arc::new(1));
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_are_known() {
+    fn the_cache_is_bounded() {
         let verified = VerifiedTokens::new();
         for nth in 0..10_000 {
             verified.insert(&format!("token {nth}"), &Arc::new(nth));

@@ -321,7 +321,7 @@ mod tests {
     form! { Inner: text, small, texts = or_absent }
 
     #[test]
-    fn a_form_is_read_whole() {
+    fn a_complete_form_is_parsed() {
         let json = br#"{"named": {"a": "b"}, "inner": [{"text": "c", "small": null},
             {"texts": ["d", "e"], "small": 7, "text": ""}], "sent": null}"#;
         let Outer { inner, sent, named } = parse(json).unwrap();

@@ -53,7 +53,7 @@ impl Session {
 }
 
 #[test]
-fn replies_begin_as_the_examples_of_the_specification() {
+fn replies_begin_like_the_examples_of_the_specification() {
     let it = Session::new();
     let write = r#"{"action":"write","key":"problem_summary","value":"v"}"#;
     it.ask("orchestrator", write);

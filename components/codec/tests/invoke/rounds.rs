@@ -77,7 +77,7 @@ fn replies_describe_a_round_from_opening_to_closing() {
 }
 
 #[test]
-fn a_discarded_round_refuses_its_deltas() {
+fn deltas_of_a_discarded_round_are_refused() {
     let it = Session::new();
     it.ask("orchestrator", r#"{"action":"open_round"}"#);
     it.ask("subagent:a", r#"{"action":"propose_deltas","deltas":[{"operation":"add","path":"$.entities","value":{},"provenance":"seen"}]}"#);

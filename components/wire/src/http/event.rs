@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_written_ends_with_a_blank_line_and_no_data_breaks_it() {
+    fn every_event_ends_with_a_blank_line_whatever_its_data() {
         let failure = Failure {
             details: Some(r#"{"oldest":3}"#.to_owned()),
             ..Failure::new("CHANGES_TRUNCATED", "list\r\n\nagain")

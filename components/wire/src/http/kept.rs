@@ -140,7 +140,7 @@ mod tests {
 
     /// A waiting request takes a connection. One session could take all connections.
     #[test]
-    fn a_session_has_some_requests_under_way() {
+    fn requests_in_flight_are_limited_per_session() {
         let [streams, per_session] = [4, 3].map(|it| NonZeroU32::new(it).unwrap());
         let limit = RateLimit { streams, per_session, ..RateLimit::default() };
         let state = InProcessState::new(Some(limit), None);

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_begins_right_before_its_prefix() {
+    fn a_page_starts_right_before_its_prefix() {
         #[track_caller]
         fn check(prefix: &str, after: Option<&str>, begins_after: Option<&str>) {
             let query = format!("prefix={prefix}");

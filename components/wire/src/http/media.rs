@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_text_is_for_those_who_ask_for_it_alone() {
+    fn plain_text_is_only_for_clients_that_accept_no_json() {
         #[track_caller]
         fn check(accept: &'static str, text: bool) {
             assert_eq!(wants_text(&headers("accept", accept)), text, "{accept}");

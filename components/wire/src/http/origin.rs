@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_local_server_is_asked_by_this_machine_only() {
+    fn a_local_server_accepts_only_this_machine() {
         let server = ServerAddress::new(None, true);
         for host in ["localhost:8787", "127.0.0.1:8787", "[::1]:8787", "127.9.9.9", "a.localhost"] {
             check(&server, host, "", true);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_with_a_name_is_asked_by_it() {
+    fn a_named_server_accepts_its_own_name() {
         let server = ServerAddress::new(Some(Uri::from_static("https://memory.example.com")), true);
         check(&server, "memory.example.com", "", true);
         check(&server, "memory.example.com", "https://memory.example.com", true);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_for_others_is_asked_under_any_name_but_by_its_own_pages() {
+    fn a_public_server_accepts_any_host_but_only_its_own_origin() {
         let server = ServerAddress::new(None, false);
         check(&server, "server.lan:8787", "", true);
         check(&server, "server.lan:8787", "http://server.lan:8787", true);

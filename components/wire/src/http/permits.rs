@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everyone_has_as_many_as_may_be_and_leaves_no_trace() {
+    fn permits_are_limited_and_leave_no_trace() {
         let permits = Permits::default();
         let two = [0, 1].map(|_| permits.take("a", Some(2)).unwrap());
         assert!(permits.take("a", Some(2)).is_none());

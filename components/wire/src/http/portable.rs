@@ -50,6 +50,9 @@ fn session_id_in(document: &RawValue) -> Result<String, Failure> {
     }
     let id: Result<DocumentId, _> = serde_json::from_str(document.get());
     id.map(|it| it.session_id).map_err(|_| {
-        Failure::new("MALFORMED_REQUEST", format!("the body names no session_id; send {EXPECTED_BODY}"))
+        Failure::new(
+            "MALFORMED_REQUEST",
+            format!("the body names no session_id; send {EXPECTED_BODY}"),
+        )
     })
 }

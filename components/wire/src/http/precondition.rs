@@ -285,7 +285,7 @@ mod tests {
     const NEVER: &str = "Some(9007199254740991) None";
 
     #[test]
-    fn one_tag_and_absence_are_conditions_of_the_tool() {
+    fn single_tags_and_absence_map_to_tool_conditions() {
         check(&[], None, "None None true");
         check(&[("if-match", "\"7\"")], None, "Some(7) None true");
         check(&[("if-match", "  \"7\" ")], None, "Some(7) None true");
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_tags_is_rejected_on_a_change() {
+    fn an_invalid_list_of_tags_is_rejected_on_a_change() {
         for name in ["if-match", "if-none-match"] {
             for wrong in
                 ["7", "\"7", "7\"", "", "\"", "w/\"7\"", "\"7\" \"8\"", "*, *", "*, \"7\"", ","]
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_has_what_its_tags_list() {
+    fn tags_list_what_the_client_has() {
         #[track_caller]
         fn check(list: &[(&'static str, &'static str)], latest: Option<u64>, has: &[u64]) {
             let known = known(&headers(list));

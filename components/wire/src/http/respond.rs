@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_holds_the_error_of_the_tool() {
+    fn a_problem_contains_the_error_of_the_tool() {
         let failure = Failure {
             details: Some(r#"{"limit":1000,"actual":1204}"#.to_owned()),
             ..Failure::new("VALUE_TOO_LARGE", "too \"large\"")
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_joined_unread() {
+    fn objects_are_merged_without_parsing() {
         let joined = |a: &str, b: &str| String::from_utf8(joined(a.into(), b.as_bytes())).unwrap();
         assert_eq!(joined(r#"{"a":1}"#, r#"{"b":2}"#), r#"{"a":1,"b":2}"#);
         assert_eq!(joined(r#"{"a":1}"#, "[]"), r#"{"a":1}"#);

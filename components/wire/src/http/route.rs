@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_finds_its_route_and_what_varies_in_it() {
+    fn a_path_matches_its_route_and_parameters() {
         let entry = Some("/v1/sessions/{session}/entries/{key}");
         check("/", Some("/"), "", "");
         check("/healthz", Some("/healthz"), "", "");
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_may_be_called_as_a_route_is() {
+    fn a_session_may_have_the_name_of_a_route() {
         #[track_caller]
         fn check(method: &Method, template: &str) {
             let found = find("/v1/sessions/import", method).unwrap();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn another_form_of_a_path_is_another_path() {
+    fn other_forms_of_a_path_do_not_match() {
         for path in [
             "",
             "*",
@@ -242,14 +242,14 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_that_is_no_text_is_malformed() {
+    fn a_segment_that_is_not_utf8_is_malformed() {
         let found = find("/v1/sessions/%ff/entries/%C3", &Method::GET).unwrap();
         assert_eq!(found.value("session").unwrap_err().code, "MALFORMED_REQUEST");
         assert_eq!(found.value("key").unwrap_err().code, "MALFORMED_REQUEST");
     }
 
     #[test]
-    fn an_unknown_path_is_answered_with_those_that_come_close() {
+    fn an_unknown_path_suggests_similar_routes() {
         #[track_caller]
         fn check(path: &str, named: &str) {
             let message = unknown(path).message;

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_participant_has_some_streams_and_leaves_the_others_room() {
+    fn streams_are_limited_per_participant() {
         let limit = RateLimit { streams: NonZeroU32::new(2).unwrap(), ..RateLimit::default() };
         let streams = Streams::new(Gauge::default(), Some(limit));
         let first = open(&streams, "s", "subagent:a").unwrap();
@@ -126,7 +126,7 @@ mod tests {
     /// An orchestrator minted 66 subagents that opened 64 streams each, which took all connections
     /// of a server. A limit per participant does not bind a caller that can create participants.
     #[test]
-    fn a_session_has_some_streams_however_many_participants() {
+    fn streams_are_limited_per_session() {
         let [streams, per_session] = [2, 3].map(|it| NonZeroU32::new(it).unwrap());
         let limit = RateLimit { streams, per_session, ..RateLimit::default() };
         let streams = Streams::new(Gauge::default(), Some(limit));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobodys_rate_is_limited_nobodys_streams_are() {
+    fn streams_are_unlimited_without_rate_limits() {
         let streams = Streams::new(Gauge::default(), None);
         let open: Vec<_> = (0..1_000).map(|_| open(&streams, "s", "a").unwrap()).collect();
         assert_eq!(streams.count.get(), 1_000);

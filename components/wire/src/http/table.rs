@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_operation_stands_in_the_table_once() {
+    fn operations_in_the_table_are_unique() {
         let all: Vec<Operation> = operations().collect();
         for (nth, one) in all.iter().enumerate() {
             for other in all.iter().skip(nth + 1) {

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sane_request_id_is_kept_and_any_other_replaced() {
+    fn a_safe_request_id_is_used_and_others_are_replaced() {
         let ids = RequestIds::new(0xabc);
         let mut headers = HeaderMap::new();
         assert_eq!(ids.of(&headers), "abc-1");

@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn who_turns_to_another_stream_while_this_one_waits_is_told_nothing_more() {
+    fn a_replaced_stream_sends_nothing_more() {
         let has_left = Arc::new(AtomicBool::new(false));
         let host = Host { has_left: Arc::clone(&has_left) };
         let cursor = Cursor {

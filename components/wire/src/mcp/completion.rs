@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_begins_with_the_typed_text_comes_first() {
+    fn values_with_the_typed_prefix_come_first() {
         #[track_caller]
         fn check(typed: &str, expected: &[&str]) {
             let known = ["constraints", "findings_a", "open_findings", "plan", "scope"];
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn at_most_a_hundred_are_suggested_and_the_rest_is_counted() {
+    fn at_most_a_hundred_values_are_suggested_of_a_counted_total() {
         let keys: Vec<String> = (0..=100).map(|it| format!("k{it:03}")).collect();
         let seen = ranked("k", keys.iter().map(String::as_str));
         assert_eq!((seen.values.len(), seen.total, seen.has_more), (100, Some(101), Some(true)));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn no_session_with_the_prefix_is_passed_over() {
+    fn no_session_with_the_prefix_is_skipped() {
         for prefix in ["", "A", "a", "capa-", "capa", "z", "0", ".", "-", "é", "\0"] {
             let before = right_before(prefix);
             for id in ["0", "A", "Z9", "a", "capa", "capa-", "capa-1", "capa.", "capaz", "z"] {

@@ -319,7 +319,7 @@ mod tests {
         r#"{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}"#;
 
     #[test]
-    fn the_last_message_of_what_was_read_at_once_tells_the_place() {
+    fn only_the_last_message_of_a_read_has_an_id() {
         for version in [ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2025_06_18] {
             let stream = stream(version);
             check(&stream, "[]", "");
@@ -350,7 +350,7 @@ mod tests {
     /// Clients of 2025-06-18 take an event without data for a broken message, and some take a
     /// comment in a block of its own for such an event.
     #[test]
-    fn an_event_without_a_message_is_for_clients_that_know_it() {
+    fn events_without_a_message_depend_on_the_version() {
         let failure = Failure::new("UNAUTHENTICATED", "it expired\n\nask");
         let texts = |version: ProtocolVersion| {
             let mut it = stream(version);

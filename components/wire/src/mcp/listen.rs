@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn every_message_names_the_request_it_belongs_to_as_that_was_sent() {
+    fn every_message_has_the_id_of_its_request_as_sent() {
         let mut listener = listener("7");
         assert_eq!(
             listener.opening(3),
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_overtaken_is_told_all_that_is_wanted() {
+    fn a_client_that_missed_changes_gets_all_notifications() {
         let mut text = String::new();
         assert!(listener("1").truncated(&mut text, 40));
         assert_eq!(text.matches("list_changed").count(), 1, "{text}");

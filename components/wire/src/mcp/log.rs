@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_less_grave_than_the_level_is_left_out() {
+    fn messages_below_the_level_are_omitted() {
         let write = r#"{"level":"info","logger":"changes","data":{"action":"write","key":"a","version":2}}"#;
         let redact =
             r#"{"level":"notice","logger":"changes","data":{"action":"redact","key":"a"}}"#;

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_a_parse_error() {
+    fn invalid_json_is_a_parse_error() {
         for body in ["", "  ", "x", "{", r#"{"jsonrpc":"2.0",}"#, "\u{feff}{}", r#"{"a":1}{"a":1}"#]
         {
             check(body.as_bytes(), Err((-32700, None)));
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_an_invalid_request() {
+    fn an_invalid_message_is_an_invalid_request() {
         for body in [
             "[]",
             r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_found_and_kept_as_they_were_sent() {
+    fn members_are_stored_as_they_were_sent() {
         let raw = RawValue::from_string(r#"{"a":"x","b":null,"\u0063":[1, 2],"d":7}"#.to_owned())
             .unwrap();
         let params = Params::parse(Some(&raw), "params").unwrap();
@@ -146,7 +146,7 @@ mod tests {
     /// Some parsers take the first of two equal members, others the last: a proxy might see another
     /// request than the one performed.
     #[test]
-    fn a_member_that_occurs_twice_is_refused() {
+    fn a_repeated_member_is_rejected() {
         for raw in [r#"{"a":1,"a":2}"#, r#"{"a":1,"\u0061":2}"#, "[]", "7"] {
             let raw = RawValue::from_string(raw.to_owned()).unwrap();
             assert!(Params::parse(Some(&raw), "params").is_err(), "{raw}");

@@ -268,14 +268,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_leads_to_the_key_it_was_made_of() {
+    fn a_cursor_decodes_to_its_key() {
         for key in ["a", "inv:findings_2", &"z".repeat(129)] {
             assert_eq!(read_cursor(&cursor(key)).unwrap(), key);
         }
     }
 
     #[test]
-    fn what_no_page_gave_is_no_cursor() {
+    fn an_invalid_cursor_is_rejected() {
         let not_ours = BASE64_URL_SAFE_NO_PAD.encode("before a");
         let not_utf8 = BASE64_URL_SAFE_NO_PAD.encode(b"after \xff");
         let padded = format!("{}==", cursor("a"));

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_of_the_skill_is_what_its_frontmatter_says_in_yaml() {
+    fn the_skill_metadata_matches_its_yaml_frontmatter() {
         let (yaml, _) = TEXT.strip_prefix("---\n").unwrap().split_once("\n---\n").unwrap();
         let expected: Value = serde_saphyr::from_str(yaml).unwrap();
         assert_eq!(
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_skill_is_one_that_hosts_accept() {
+    fn the_skill_is_valid() {
         SKILL.validate().unwrap();
         assert_eq!(skill_name_from_uri(URI), Some(&*SKILL.frontmatter.name));
         let SkillResources::Files(files) = &SKILL.resources else { panic!("its bytes are fixed") };
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn so_much_of_yaml_is_read() {
+    fn the_supported_subset_of_yaml_is_parsed() {
         #[track_caller]
         fn check(frontmatter_text: &str, expected: &Value) {
             let text = format!("---\n{frontmatter_text}\n---\n# Body\n---\n");

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_resource_has_one_uri_and_is_found_by_it() {
+    fn a_resource_and_its_uri_correspond() {
         #[track_caller]
         fn check(uri: &str, named: &ResourceUri<'_>) {
             assert_eq!(named.to_string(), uri);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_percent_encoded_is_decoded() {
+    fn percent_encoded_names_are_decoded() {
         #[track_caller]
         fn check(uri: &str, named: &ResourceUri<'_>) {
             assert_eq!(ResourceUri::parse(uri).as_ref(), Some(named), "{uri}");
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_resource_could_be_called_is_none() {
+    fn invalid_uris_are_rejected() {
         for uri in [
             "",
             "session",
@@ -176,7 +176,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_as_the_same(
+        fn a_formatted_uri_parses_to_the_same_resource(
             session in "(?s).{1,20}",
             key in "(?s).{1,20}",
         ) {
@@ -188,7 +188,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_read_is_written_as_something_that_is_read_as_the_same(
+        fn a_parsed_uri_survives_formatting_and_parsing(
             uri in "session://[a-z0-9%:._-]{1,8}/(keys|entries/[a-z0-9%:._-]{1,12})",
         ) {
             if let Some(named) = ResourceUri::parse(&uri) {

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_command_is_told_what_would_be() {
+    fn an_invalid_command_is_rejected_with_an_example() {
         #[track_caller]
         fn check(input: &Value, part: &str) {
             let text = parse(input).unwrap_err();

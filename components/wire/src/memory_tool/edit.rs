@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_shown_behind_numbers_six_wide() {
+    fn line_numbers_are_six_characters_wide() {
         check_shown("", None, "\n     1\t");
         check_shown("a", None, "\n     1\ta");
         check_shown("a\n\tb \r\n", None, "\n     1\ta\n     2\t\tb \r\n     3\t");
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_stands_there_once_is_replaced() {
+    fn a_text_that_occurs_once_is_replaced() {
         check_replaced("blue", "blue", "green", "green", "\n     1\tgreen");
         check_replaced("a blue b", "blue", "", "a  b", "\n     1\ta  b");
         check_replaced("a\nb\n", "b\n", "", "a\n", "\n     1\ta\n     2\t");
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_does_not_stand_there_once_is_told() {
+    fn a_missing_or_ambiguous_text_is_reported() {
         let none = "No replacement was performed, old_str `Blue` did not appear verbatim in \
                     /memories/notes.";
         check_replaced("blue", "Blue", "x", "", none);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_inserted_behind_a_line() {
+    fn lines_are_inserted_after_a_line() {
         #[track_caller]
         fn check(value: &str, line: i64, text: &str, expected: &str) {
             match inserted(PATH, value, line, text) {
@@ -240,7 +240,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn an_insert_leaves_every_other_line(
+        fn an_insert_preserves_every_other_line(
             before in prop::collection::vec("[ab\r]{0,3}", 0..6),
             text in prop::collection::vec("[xy]{0,2}", 1..4),
             at in 0..7_usize, ends: bool,

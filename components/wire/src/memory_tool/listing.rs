@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_directory_follows_it() {
+    fn entries_follow_their_directory() {
         check(&Place::Root, &[], &["0B\t/memories"]);
         check(
             &Place::Root,
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_for_people() {
+    fn sizes_are_human_readable() {
         for (bytes, expected) in [
             (0, "0B"),
             (1_023, "1023B"),

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn names_as_agents_give_them_become_keys() {
+    fn names_chosen_by_agents_map_to_keys() {
         check("/memories", "root", "root");
         check("/memories/project:notes.md", "has the character ':'", "project:notes");
         check("/memories/project:", "has the character ':'", "project:");
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn an_invalid_name_is_rejected() {
         for path in [
             "",
             "/",
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_path_is_told_in_part() {
+    fn a_long_path_is_truncated_in_errors() {
         let text = place(&"x".repeat(5_000), false).unwrap_err();
         assert!(text.len() < 300, "{text}");
     }
@@ -258,7 +258,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_a_path_names_is_named_by_the_path_it_is_told_by(
+        fn a_displayed_path_names_the_same_place(
             names in "(/?[A-Za-z0-9_. -]{1,70}){1,3}/?", other in "/memories/.{0,12}",
             has_directories: bool,
         ) {
@@ -287,7 +287,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_names_a_place_or_is_told_why_not(path in ".{0,40}", has_directories: bool) {
+        fn any_path_is_resolved_or_rejected_with_a_reason(path in ".{0,40}", has_directories: bool) {
             if let Err(text) = place(&path, has_directories) {
                 prop_assert!(text.starts_with("Error: "), "{}", text);
             }

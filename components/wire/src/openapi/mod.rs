@@ -218,7 +218,7 @@ mod tests {
 
     /// `SHARED_CONTEXT_BLESS=1` rewrites the document.
     #[test]
-    fn the_committed_document_is_what_the_routes_and_types_say() {
+    fn the_committed_document_matches_the_routes_and_types() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
         let fresh = document();
         if std::env::var_os("SHARED_CONTEXT_BLESS").is_some() {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reference_leads_somewhere() {
+    fn every_reference_resolves() {
         let document = document();
         let mut seen = 0;
         walk(&document, &mut |object| {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn every_operation_is_described_once_with_its_refusals() {
+    fn every_operation_is_described_once_with_its_errors() {
         let document = document();
         let mut ids: Vec<&str> = Vec::new();
         for (name, operation) in described_in(&document) {

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_to_choose_from_are_those_of_the_core() {
+    fn enumerations_match_those_of_the_core() {
         assert_eq!(OPERATIONS, Operation::ALL.map(Operation::as_str));
         assert_eq!(CLIPS, Clip::ALL.map(Clip::as_str));
     }

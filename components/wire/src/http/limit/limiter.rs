@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_let_through_and_then_one_request_per_interval() {
+    fn a_burst_is_allowed_then_one_request_per_interval() {
         let limiter = limiter(10, 3);
         let (a, b) = (agent("a"), agent("b"));
         for left in [2, 1, 0] {
@@ -239,7 +239,7 @@ mod tests {
     /// An orchestrator minted subagents, and each could send as many requests as a participant may.
     /// One session could take all requests of a server.
     #[test]
-    fn a_session_has_an_allowance_however_many_participants() {
+    fn requests_are_limited_per_session() {
         let limiter = limiter(10, 3);
         let taken = (0..30).map(|nth| limiter.take(&agent(&nth.to_string()), 1_000_000));
         let refused: Vec<_> = taken.filter_map(Result::err).collect();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn who_made_no_request_for_a_while_is_forgotten() {
+    fn idle_callers_are_dropped() {
         let limiter = limiter(100, 1);
         for nth in 0..20_000_u64 {
             let _ = limiter.take(&agent(&nth.to_string()), nth * 1000);
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_at_its_end_lets_nobody_crash() {
+    fn an_extreme_clock_causes_no_panic() {
         let limiter = limiter(10, 3);
         for now in [0, u64::MAX, 0, u64::MAX / 1000, 1] {
             let _ = limiter.take(&Identity::Admin, now);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_told_in_whole_seconds_that_are_enough() {
+    fn retry_after_is_sufficient_whole_seconds() {
         let limiter = limiter(1, 1);
         assert!(limiter.take(&Identity::Admin, 0).is_ok());
         let exceeded = limiter.take(&Identity::Admin, 1).err().unwrap();

@@ -51,7 +51,7 @@ impl Server {
 }
 
 #[test]
-fn an_id_is_given_once_and_cannot_be_guessed() {
+fn ids_are_unique_and_cannot_be_guessed() {
     let (server, restarted) = (Server::new(), Server::new());
     let mut ids = BTreeSet::new();
     for task in 0..10 {
@@ -69,7 +69,7 @@ fn an_id_is_given_once_and_cannot_be_guessed() {
 }
 
 #[test]
-fn a_handshake_is_known_to_who_made_it_only() {
+fn only_its_creator_can_use_a_handshake() {
     let server = Server::new();
     let id = server.begin(&agent(1), 0);
     let elsewhere = Grant { scope: scope("t"), ..grant(1) };
@@ -91,7 +91,7 @@ fn a_handshake_is_known_to_who_made_it_only() {
 }
 
 #[test]
-fn of_a_callers_handshakes_the_one_unused_longest_goes_first() {
+fn the_longest_unused_handshake_of_a_caller_is_dropped_first() {
     let server = Server::new();
     let other = server.begin(&agent(2), 0);
     let mut ids: Vec<String> = (0..64).map(|now| server.begin(&agent(1), now)).collect();
@@ -110,7 +110,7 @@ fn of_a_callers_handshakes_the_one_unused_longest_goes_first() {
 }
 
 #[test]
-fn of_all_handshakes_the_one_unused_longest_goes_first() {
+fn the_longest_unused_handshake_of_all_is_dropped_first() {
     let server = Server::new();
     let callers = u64::try_from(ALL_MAX / OWN_MAX).unwrap();
     let agent = |task: u64| {
@@ -149,7 +149,7 @@ fn a_session_cannot_push_out_the_handshakes_of_another() {
 }
 
 #[test]
-fn one_stream_of_a_handshake_is_told_and_the_next_goes_on_where_it_was() {
+fn a_new_stream_continues_where_the_previous_one_stopped() {
     let server = Server::new();
     let id = server.begin(&agent(1), 0);
     let legacy = server.handshakes.find(&id, &agent(1), 0).unwrap();
@@ -170,7 +170,7 @@ fn one_stream_of_a_handshake_is_told_and_the_next_goes_on_where_it_was() {
 }
 
 #[test]
-fn what_a_client_subscribed_to_before_its_stream_is_told_from_then_on() {
+fn a_stream_starts_at_the_first_subscription() {
     let server = Server::new();
     let id = server.begin(&agent(1), 0);
     let legacy = server.handshakes.find(&id, &agent(1), 0).unwrap();

@@ -33,7 +33,7 @@ fn check(changes: &str, expected: &[&str]) {
 }
 
 #[test]
-fn what_is_told_of_each_action() {
+fn each_action_has_its_notifications() {
     let subscriptions = subscriptions();
     let (entry, all) = (["keys", "entries/a", "entries/%61"], names(subscriptions.everything()));
     let with_list = [LIST, "keys", "entries/a", "entries/%61"];
@@ -74,7 +74,7 @@ fn what_is_told_of_each_action() {
 }
 
 #[test]
-fn each_notification_is_told_once_where_it_is_due_first() {
+fn each_notification_is_sent_once_where_it_first_occurs() {
     check(
         r#"[{"action":"write","key":"b","version":2},{"action":"write","key":"a","version":2},
             {"action":"delete","key":"b","version":2},{"action":"write","key":"a","version":3},
@@ -84,7 +84,7 @@ fn each_notification_is_told_once_where_it_is_due_first() {
 }
 
 #[test]
-fn nothing_is_told_that_is_not_wanted() {
+fn notifications_are_only_for_subscriptions() {
     let changes: Vec<&RawValue> =
         serde_json::from_str(r#"[{"action":"delete","key":"a"},{"action":"import_session"}]"#)
             .unwrap();
@@ -107,7 +107,7 @@ fn nothing_is_told_that_is_not_wanted() {
 
 /// An unreadable change was once ignored.
 #[test]
-fn a_change_that_is_none_is_an_error() {
+fn an_invalid_change_is_an_error() {
     for change in [r#"{"key":"a"}"#, r#"{"action":"paint"}"#, r#"{"action":7}"#, "7"] {
         let change = RawValue::from_string(change.to_owned()).unwrap();
         assert!(subscriptions().notices_for(&[&change]).is_err(), "{change}");
@@ -115,7 +115,7 @@ fn a_change_that_is_none_is_an_error() {
 }
 
 #[test]
-fn what_is_wanted_is_bounded() {
+fn subscriptions_are_bounded() {
     let mut subscriptions = Subscriptions::list();
     let add = |subscriptions: &mut Subscriptions, nth: usize| {
         subscriptions
@@ -152,7 +152,7 @@ fn no_resource_has_a_longer_uri() {
 }
 
 #[test]
-fn a_credential_for_some_keys_hears_of_those_and_of_the_list() {
+fn a_limited_credential_subscribes_to_its_keys_and_the_list() {
     let grant = |keys: &[&str]| {
         Identity::Participant(Grant {
             scope: Scope::new(ScopeKind::Session, "s").unwrap(),

@@ -27,7 +27,7 @@ fn arguments(tool: &Value) -> &Value {
 }
 
 #[test]
-fn each_list_is_the_same_bytes_every_time() {
+fn each_list_has_the_same_bytes_every_time() {
     for (with_subagent, role) in [(false, Role::Agent), (true, Role::Orchestrator)] {
         assert_eq!(tools_json(with_subagent), tools_json(with_subagent));
         let document = format!(r#"{{"tools":{}}}"#, tools_json(with_subagent));
@@ -37,7 +37,7 @@ fn each_list_is_the_same_bytes_every_time() {
 }
 
 #[test]
-fn only_who_may_let_others_take_part_is_offered_the_tool_for_it() {
+fn only_callers_that_may_invite_get_the_tool_subagent() {
     let names = |role| {
         let tools = tools(Format::Mcp, role);
         tools.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
@@ -64,7 +64,7 @@ fn allowed(role: Role, system: System) -> impl Iterator<Item = &'static ActionIn
 /// A new action is offered at once. An action that an agent may not request would only cost it
 /// tokens and an error.
 #[test]
-fn every_action_is_offered_to_whom_it_is_for() {
+fn every_action_is_offered_to_its_roles() {
     for role in [Role::Agent, Role::Orchestrator] {
         for (system, _, tool) in offers(role) {
             let allowed: Vec<&str> = allowed(role, system).map(|it| it.name).collect();
@@ -82,7 +82,7 @@ fn every_action_is_offered_to_whom_it_is_for() {
 
 /// A new member of the codec must be offered, or omitted on purpose.
 #[test]
-fn every_member_is_offered_or_left_out_by_name() {
+fn every_member_is_offered_or_omitted_by_name() {
     for (system, left_out, tool) in offers(Role::Orchestrator) {
         let offered = tool["inputSchema"]["properties"].as_object().unwrap();
         let mut taken = Vec::new();
@@ -104,7 +104,7 @@ fn every_member_is_offered_or_left_out_by_name() {
 
 /// The members of objects in lists match those of the codec.
 #[test]
-fn members_of_lists_are_those_the_codec_takes() {
+fn members_in_lists_match_the_codec() {
     let description: Value = serde_json::from_str(shared_context_codec::describe()).unwrap();
     for (_, _, tool) in offers(Role::Orchestrator) {
         let properties = tool["inputSchema"]["properties"].as_object().unwrap();
@@ -129,7 +129,7 @@ fn members_of_lists_are_those_the_codec_takes() {
 }
 
 #[test]
-fn the_strict_forms_are_one_tool_and_its_members_suffice_for_its_actions() {
+fn strict_forms_have_one_tool_with_sufficient_members() {
     for role in [Role::Agent, Role::Orchestrator] {
         let (openai, anthropic) = (&tools(Format::OpenAi, role), &tools(Format::Anthropic, role));
         assert_eq!((openai.len(), anthropic.len()), (1, 1));
@@ -154,7 +154,7 @@ fn the_strict_forms_are_one_tool_and_its_members_suffice_for_its_actions() {
 
 /// An agent learns the members of each action where it selects the action.
 #[test]
-fn the_actions_tell_which_members_they_take() {
+fn the_actions_list_their_members() {
     let check = |tool: &Value, documented: &[&str], never: &str| {
         let action = &arguments(tool)["properties"]["action"];
         let text = action["description"].as_str().unwrap();
@@ -201,7 +201,7 @@ fn the_description_teaches_reading_and_writing() {
 /// Clients reject a result that does not match the output schema, so every reply must match it. If
 /// a reply's schema has a member that the output schema has too, it must not allow more.
 #[test]
-fn every_reply_fits_the_output_schema() {
+fn every_reply_matches_the_output_schema() {
     let description: Value = serde_json::from_str(shared_context_codec::describe()).unwrap();
     for (name, action) in description["actions"].as_object().unwrap() {
         let reply = &action["reply"];
@@ -234,7 +234,7 @@ fn is_within(narrow: &Value, wide: &Value, document: &Value) -> bool {
 }
 
 #[test]
-fn every_refusal_fits_the_output_schemas() {
+fn every_error_matches_the_output_schemas() {
     let plain = Failure::new("FORBIDDEN", "ask the orchestrator");
     let details = Some(r#"{"current_version":3}"#.to_owned());
     let detailed = Failure { details, ..Failure::new("VERSION_CONFLICT", "read again") };
@@ -253,7 +253,7 @@ fn every_refusal_fits_the_output_schemas() {
 }
 
 #[test]
-fn what_a_subagent_is_given_fits_the_output_schema() {
+fn a_subagent_reply_matches_the_output_schema() {
     let issued = IssuedCredential {
         participant: "subagent:review:3".to_owned(),
         credential: "a.b.c".to_owned(),
