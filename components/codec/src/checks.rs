@@ -35,7 +35,7 @@ pub fn limit(limit: Option<u32>) -> Result<u32, Error> {
 
 /// Collects all values of `parsed`, or returns the first malformed error. Any other first error,
 /// such as an invalid key, goes to `later`: malformed requests take precedence.
-pub(crate) fn all_but_later<T>(
+pub(crate) fn collect_malformed_first<T>(
     parsed: impl Iterator<Item = Result<T, Error>>,
     later: &mut Option<Error>,
 ) -> Result<Vec<T>, Error> {

@@ -160,7 +160,7 @@ fn details(error: &Error) -> Option<String> {
                 ..Members::default()
             }
         }
-        Error::Round(error) => about_round(error),
+        Error::Round(error) => round_members(error),
         _ => Members::default(),
     };
     let members = serde_json::to_string(&Members { key, delta, ..members }).ok();
@@ -168,7 +168,7 @@ fn details(error: &Error) -> Option<String> {
 }
 
 /// Returns the further members of an error about rounds.
-fn about_round(error: &RoundError) -> Members<'_> {
+fn round_members(error: &RoundError) -> Members<'_> {
     let members = Members::default();
     match error {
         RoundError::Open { round } => Members { round: Some(*round), ..members },

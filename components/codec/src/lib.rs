@@ -41,11 +41,11 @@ pub use shared_context_core::Code;
 /// Builders of commands for the typed interfaces. They share their checks with the JSON tool, so
 /// that both return the same errors.
 pub mod parts {
-    pub use crate::{checks::limit, store::sent::*};
+    pub use crate::{checks::limit, store::input::*};
 
     /// Builders of commands on rounds.
     pub mod rounds {
-        pub use crate::rounds::sent::*;
+        pub use crate::rounds::input::*;
     }
 }
 

@@ -251,12 +251,12 @@ impl Keys {
             self.verified.insert(token, &claims);
             claims
         };
-        unexpired(&claims, now).map(Identity::Participant)
+        unexpired_grant(&claims, now).map(Identity::Participant)
     }
 
     /// Returns the expiry of the credential in a header that was identified before; `None` for the
     /// admin key, which does not expire.
-    pub(crate) fn good_until(&self, authorization: &str) -> Option<Timestamp> {
+    pub(crate) fn expiry_of(&self, authorization: &str) -> Option<Timestamp> {
         let token = bearer(authorization)?;
         let claims = match self.verified.get(token) {
             Some(claims) => claims,
@@ -333,7 +333,7 @@ impl Keys {
 }
 
 /// Returns the grant of `claims` unless it has expired.
-fn unexpired(claims: &Claims<GrantClaims>, now: Timestamp) -> Result<Grant, Failure> {
+fn unexpired_grant(claims: &Claims<GrantClaims>, now: Timestamp) -> Result<Grant, Failure> {
     let skew = TimeDelta::from_std(CLOCK_SKEW).unwrap_or_default();
     let now = instant(now);
     if claims.validate_expiration(&TimeOptions::new(skew, || now)).is_err() {

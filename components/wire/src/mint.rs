@@ -47,7 +47,7 @@ pub(crate) struct IssuedCredential {
 
 /// Members of a session reply that a credential needs.
 #[derive(Deserialize)]
-struct Epoch {
+struct CredentialEpoch {
     incarnation: u64,
     credential_epoch: u64,
 }
@@ -87,7 +87,7 @@ pub(crate) async fn invite<E: Engine>(
     let shown = engine.invoke(&scope(session), caller, br#"{"action":"show_session"}"#).await?;
     may_mint(&caller.participant, role)?;
     let grant = grant(session, participant, granted.clone().unwrap_or_default(), &shown)?;
-    let at_most = keys.good_until(authorization);
+    let at_most = keys.expiry_of(authorization);
     let minted = keys.mint_until(&grant, engine.now(), ttl_seconds, at_most)?;
     let Minted { credential, expires_at } = minted;
     Ok(IssuedCredential { participant: grant.participant, credential, expires_at, keys: granted })
@@ -161,7 +161,7 @@ fn grant(
             "the credential could not be written down; ask for one again, and tell the operator",
         )
     };
-    let Epoch { incarnation, credential_epoch: epoch } =
+    let CredentialEpoch { incarnation, credential_epoch: epoch } =
         serde_json::from_slice(&reply.body).map_err(|_| unwritten())?;
     let credential = Credential { incarnation, epoch };
     let scope = Scope::new(ScopeKind::Session, session).ok_or_else(unwritten)?;

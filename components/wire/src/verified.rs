@@ -34,7 +34,7 @@ impl<T> VerifiedTokens<T> {
 
     /// Returns the claims of `token` if it was verified.
     pub(crate) fn get(&self, token: &str) -> Option<Arc<T>> {
-        let tokens = self.locked();
+        let tokens = self.lock();
         let (known, claims) = tokens.get(&self.hasher.hash_one(token))?;
         let is_known: bool = known.as_bytes().ct_eq(token.as_bytes()).into();
         is_known.then(|| Arc::clone(claims))
@@ -42,14 +42,14 @@ impl<T> VerifiedTokens<T> {
 
     /// Records that `token` was verified and has these claims.
     pub(crate) fn insert(&self, token: &str, claims: &Arc<T>) {
-        let mut tokens = self.locked();
+        let mut tokens = self.lock();
         if tokens.len() >= TOKENS_MAX {
             tokens.clear();
         }
         tokens.insert(self.hasher.hash_one(token), (token.to_owned(), Arc::clone(claims)));
     }
 
-    fn locked(&self) -> MutexGuard<'_, BTreeMap<u64, (String, Arc<T>)>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, (String, Arc<T>)>> {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -82,7 +82,7 @@ mod tests {
         let verified = VerifiedTokens::new();
         for nth in 0..10_000 {
             verified.insert(&format!("token {nth}"), &Arc::new(nth));
-            assert!(verified.locked().len() <= TOKENS_MAX);
+            assert!(verified.lock().len() <= TOKENS_MAX);
         }
         assert_eq!(verified.get("token 9999").as_deref(), Some(&9_999));
     }

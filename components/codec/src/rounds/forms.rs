@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use shared_context_core::Error;
 
-use super::sent::{SentDelta, SentStrategy, SentWeight};
+use super::input::{DeltaInput, StrategyInput, WeightInput};
 use crate::form::{RawMember, form};
 
 /// How much the deltas of some participants count.
@@ -22,7 +22,7 @@ pub(crate) struct WeightForm {
 
 form! { WeightForm: participant, weight }
 
-impl From<WeightForm> for SentWeight {
+impl From<WeightForm> for WeightInput {
     fn from(it: WeightForm) -> Self {
         Self { participant: it.participant, weight: it.weight }
     }
@@ -47,7 +47,7 @@ pub(crate) struct StrategyForm {
 
 form! { StrategyForm: path, strategy, experts }
 
-impl From<StrategyForm> for SentStrategy {
+impl From<StrategyForm> for StrategyInput {
     fn from(it: StrategyForm) -> Self {
         Self { path: it.path, strategy: it.strategy, experts: it.experts }
     }
@@ -76,8 +76,8 @@ pub(crate) struct DeltaForm {
 form! { DeltaForm: operation, path, value, provenance }
 
 impl DeltaForm {
-    pub(crate) fn sent(&self) -> SentDelta<'_> {
-        SentDelta {
+    pub(crate) fn input(&self) -> DeltaInput<'_> {
+        DeltaInput {
             operation: &self.operation,
             path: &self.path,
             value: self.value.0.as_deref().map(RawValue::get),

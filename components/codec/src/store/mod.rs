@@ -2,7 +2,7 @@
 
 pub(crate) mod entries;
 pub(crate) mod entry_replies;
+pub(crate) mod input;
 mod members;
-pub(crate) mod sent;
 pub(crate) mod snapshot_replies;
 pub(crate) mod snapshots;

@@ -9,13 +9,13 @@ use bytes::Bytes;
 use http::{Response, StatusCode, header::LOCATION};
 use shared_context_codec::{Failure, Kind, Method, Reply, text_in};
 
-use super::{body::Members, call::Call, media, precondition, respond, route, table::Act};
+use super::{body::Members, call::Call, media, precondition, respond, route, table::ActionRoute};
 use crate::{Engine, http::ToolRequest};
 
 /// Performs the action and builds its response.
 pub(crate) async fn answer<E: Engine>(
     call: &Call<'_, E>,
-    act: Act,
+    act: ActionRoute,
 ) -> Result<Response<Bytes>, Failure> {
     let request = request(call, act)?;
     let outcome = call.invoke_bytes(&request).await;
@@ -37,7 +37,7 @@ pub(crate) async fn answer<E: Engine>(
 }
 
 /// Builds the tool's request for `call`.
-fn request<E>(call: &Call<'_, E>, act: Act) -> Result<Vec<u8>, Failure> {
+fn request<E>(call: &Call<'_, E>, act: ActionRoute) -> Result<Vec<u8>, Failure> {
     let mut request = ToolRequest::new(act.action.name);
     for member in act.published.members.iter().filter(|it| act.route.has_in_path(it.name)) {
         request = request.with(member.name, Some(call.path.value(member.name)?));
@@ -55,7 +55,7 @@ fn request<E>(call: &Call<'_, E>, act: Act) -> Result<Vec<u8>, Failure> {
     }
     media::expect_json(call.headers)?;
     match call.body.trim_ascii_start().strip_prefix(b"{") {
-        Some(members) => Ok(request.with_all_of(members)),
+        Some(members) => Ok(request.with_members_of(members)),
         None => Err(body_error(call, act).unwrap_or_else(super::invalid_reply)),
     }
 }
@@ -63,7 +63,7 @@ fn request<E>(call: &Call<'_, E>, act: Act) -> Result<Vec<u8>, Failure> {
 /// Adds the members in the query.
 fn from_query<E>(
     call: &Call<'_, E>,
-    act: Act,
+    act: ActionRoute,
     mut request: ToolRequest,
 ) -> Result<ToolRequest, Failure> {
     for member in act.in_query() {
@@ -79,7 +79,7 @@ fn from_query<E>(
 }
 
 /// Returns the error in the body if it is invalid for this route.
-fn body_error<E>(call: &Call<'_, E>, act: Act) -> Option<Failure> {
+fn body_error<E>(call: &Call<'_, E>, act: ActionRoute) -> Option<Failure> {
     if call.body.is_empty() && act.in_body().all(|it| !it.is_needed) {
         return None;
     }
@@ -89,7 +89,7 @@ fn body_error<E>(call: &Call<'_, E>, act: Act) -> Option<Failure> {
 }
 
 /// Adds the route's example body to the message of `failure`, if it has one.
-fn with_example(failure: Failure, act: Act) -> Failure {
+fn with_example(failure: Failure, act: ActionRoute) -> Failure {
     match act.route.example {
         Some(example) => {
             Failure { message: format!("{}; for example {example}", failure.message), ..failure }
@@ -99,13 +99,18 @@ fn with_example(failure: Failure, act: Act) -> Failure {
 }
 
 /// Returns the plain text of `reply` if the client prefers it.
-fn plain_text<E>(call: &Call<'_, E>, act: Act, reply: &Reply) -> Option<String> {
+fn plain_text<E>(call: &Call<'_, E>, act: ActionRoute, reply: &Reply) -> Option<String> {
     let member = act.route.text.filter(|_| media::wants_text(call.headers))?;
     text_in(&reply.body, member)
 }
 
 /// Returns the path of the resource that `request` created.
-fn location<E>(call: &Call<'_, E>, act: Act, template: &'static str, request: &[u8]) -> String {
+fn location<E>(
+    call: &Call<'_, E>,
+    act: ActionRoute,
+    template: &'static str,
+    request: &[u8],
+) -> String {
     let segments = template.split('/').map(|segment| match route::parameter_name(segment) {
         Some(name) if name == act.action.scope.as_str() => call.session.to_string(),
         Some(name) => text_in(request, name).unwrap_or_default(),

@@ -166,7 +166,7 @@ impl<'b> Visitor<'b> for Object {
 
     fn visit_map<A: MapAccess<'b>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut members = Vec::new();
-        while let Some((Name(name), value)) = map.next_entry()? {
+        while let Some((JsonText(name), value)) = map.next_entry()? {
             members.push((name, value));
         }
         Ok(members)
@@ -175,7 +175,7 @@ impl<'b> Visitor<'b> for Object {
 
 /// A text, such as a member's name; borrowed if it has no escapes.
 #[derive(serde::Deserialize)]
-pub(crate) struct Name<'b>(#[serde(borrow)] pub(crate) Cow<'b, str>);
+pub(crate) struct JsonText<'b>(#[serde(borrow)] pub(crate) Cow<'b, str>);
 
 fn malformed(message: String) -> Failure {
     Failure::new("MALFORMED_REQUEST", message)

@@ -16,7 +16,7 @@ use super::{
     Body,
     call::{Call, parse_reply},
     cursor::Cursor,
-    event::Feed,
+    event::FeedFormatter,
     media,
     permits::Permit,
     precondition::single,
@@ -48,7 +48,7 @@ pub(super) struct Page<'b> {
 impl Page<'_> {
     /// Returns the position to wait for, `position` being from before this page was read: 0 if
     /// there are more changes already.
-    pub(super) fn seen(&self, position: u64) -> u64 {
+    pub(super) fn wait_position(&self, position: u64) -> u64 {
         if self.has_more { 0 } else { position }
     }
 }
@@ -64,13 +64,13 @@ pub(super) async fn read<E: Engine>(
         let cursor = cursor(call, "do not ask for a WebSocket: it").await?;
         let open = streams.open(&cursor.scope, &call.caller)?;
         let socket = Socket::open(call.engine, cursor, open).await?;
-        return Ok(upgraded(Box::new(socket)));
+        return Ok(upgrade_response(Box::new(socket)));
     }
     if media::wants_events(call.headers) {
         let cursor = cursor(call, "do not accept text/event-stream: a stream").await?;
         let open = streams.open(&cursor.scope, &call.caller)?;
-        let watch = Watch::open(call.engine, cursor, Box::new(Feed), open).await?;
-        return Ok(live(Box::new(watch)));
+        let watch = Watch::open(call.engine, cursor, Box::new(FeedFormatter), open).await?;
+        return Ok(stream_response(Box::new(watch)));
     }
     Ok(whole(respond::json(StatusCode::OK, page(call, streams, in_flight).await?.body)))
 }
@@ -110,7 +110,7 @@ async fn page<E: Engine>(
         if open.is_none() {
             open = Some(streams.open(&scope, &call.caller)?);
         }
-        match call.engine.wait_for_change(&scope, page.seen(position), left).await {
+        match call.engine.wait_for_change(&scope, page.wait_position(position), left).await {
             Woken::Changed => since = Some(page.next_since),
             Woken::TimeUp | Woken::Stopping => return Ok(reply),
         }
@@ -147,7 +147,7 @@ async fn cursor<E: Engine>(call: &Call<'_, E>, others: &str) -> Result<Cursor, F
 }
 
 /// Returns the response with the stream `watch`.
-pub(super) fn live(watch: Box<Watch>) -> Response<Body> {
+pub(super) fn stream_response(watch: Box<Watch>) -> Response<Body> {
     let mut response = Response::new(Body::Live(watch));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media::EVENTS));
@@ -156,7 +156,7 @@ pub(super) fn live(watch: Box<Watch>) -> Response<Body> {
 }
 
 /// Returns the response that upgrades the connection to `socket`.
-fn upgraded(socket: Box<Socket>) -> Response<Body> {
+fn upgrade_response(socket: Box<Socket>) -> Response<Body> {
     let mut response = Response::new(Body::Socket(socket));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     response

@@ -19,7 +19,7 @@ pub(super) async fn endpoint<E: Engine>(
     in_flight: Option<Permit>,
 ) -> Result<Response<Body>, Failure> {
     let answer = match endpoint {
-        Endpoint::Act(act) => act::answer(call, act).await,
+        Endpoint::ActionRoute(act) => act::answer(call, act).await,
         Endpoint::ReadChanges => return changes::read(call, streams, in_flight).await,
         Endpoint::CreateSession => sessions::create(call).await,
         Endpoint::ListSessions => listing::list(call, ScopeKind::Session).await,

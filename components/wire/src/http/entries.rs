@@ -49,14 +49,14 @@ pub(crate) async fn list<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes
             .with("prefix", call.query.text("prefix"))
             .with("if_changed_since", since)
     };
-    let known = precondition::known(call.headers);
+    let known = precondition::if_none_match(call.headers);
     let (reply, is_unchanged) = changed_since(call, known.as_ref(), request).await?;
     // An expired entry changes the list without a new revision until it is removed. Until then, one
     // tag would stand for two lists.
-    let is_settled = reply.next_expiry_ms.is_none_or(|at| at > call.engine.now().0);
+    let is_stable = reply.next_expiry_ms.is_none_or(|at| at > call.engine.now().0);
     let etag = precondition::etag(reply.revision);
-    let response = unless(is_unchanged || known == Some(Tags::Any), reply);
-    Ok(if is_settled { respond::with_header(response, ETAG, etag) } else { response })
+    let response = not_modified_or(is_unchanged || known == Some(Tags::Any), reply);
+    Ok(if is_stable { respond::with_header(response, ETAG, etag) } else { response })
 }
 
 /// `GET …/entries/{key}`. Its tag is the revision it was written at.
@@ -64,16 +64,16 @@ pub(crate) async fn read<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes
     let request = |since| {
         ToolRequest::new("read").with("key", Some(&call.key)).with("if_changed_since", since)
     };
-    let known = precondition::known(call.headers);
+    let known = precondition::if_none_match(call.headers);
     let (mut reply, is_unchanged) = changed_since(call, known.as_ref(), request).await?;
-    let is_its = known.as_ref().is_some_and(|it| it.matches_weakly(Some(reply.revision)));
-    if is_unchanged && !is_its {
+    let is_match = known.as_ref().is_some_and(|it| it.matches_weakly(Some(reply.revision)));
+    if is_unchanged && !is_match {
         // The entry did not change since then, but none of the reader's tags is its own.
         reply = call.invoke(request(None)).await?;
     }
     let etag = precondition::etag(reply.revision);
-    let has_it = is_its && (is_unchanged || known == Some(Tags::Any));
-    Ok(respond::with_header(unless(has_it, reply), ETAG, etag))
+    let is_known = is_match && (is_unchanged || known == Some(Tags::Any));
+    Ok(respond::with_header(not_modified_or(is_known, reply), ETAG, etag))
 }
 
 /// Reads for a client that has the tags `known`, and reports whether nothing changed since. Only
@@ -97,8 +97,8 @@ async fn changed_since<E: Engine>(
 }
 
 /// Returns `304` if the client has it, otherwise the reply.
-fn unless(has_it: bool, reply: Reply) -> Response<Bytes> {
-    if has_it {
+fn not_modified_or(is_known: bool, reply: Reply) -> Response<Bytes> {
+    if is_known {
         respond::empty(StatusCode::NOT_MODIFIED)
     } else {
         respond::json(StatusCode::OK, reply.body)
@@ -148,7 +148,7 @@ async fn on_condition<E: Engine>(
         change.clone().with("if_version", if_version).with("if_revision", if_revision)
     };
     let conditions = Preconditions::parse(call.headers)?;
-    if let Some(condition) = conditions.at_once() {
+    if let Some(condition) = conditions.as_tool_condition() {
         return call.invoke(change(condition)).await;
     }
     if precondition::request_id(call.headers)?.is_some() {

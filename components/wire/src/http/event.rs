@@ -85,7 +85,7 @@ pub(super) fn commits<'c>(changes: &[&'c RawValue]) -> serde_json::Result<Vec<Co
 }
 
 /// Formatter of the change feed: one event for each commit.
-pub(super) struct Feed;
+pub(super) struct FeedFormatter;
 
 /// Delay before a reader reconnects, in milliseconds.
 const RETRY_MS: u32 = 1_000;
@@ -96,7 +96,7 @@ struct ChangeRevision {
     revision: u64,
 }
 
-impl EventFormatter for Feed {
+impl EventFormatter for FeedFormatter {
     fn opening(&mut self, since: u64) -> String {
         format!("retry: {RETRY_MS}\nid: {since}\n: changes after revision {since}\n\n")
     }
@@ -150,7 +150,7 @@ mod tests {
     fn check(given: &str, text: &str, last: Option<u64>) {
         let given: Vec<&RawValue> = serde_json::from_str(given).unwrap();
         let mut written = String::new();
-        assert_eq!(Feed.changes(&mut written, &given, 99).unwrap(), last);
+        assert_eq!(FeedFormatter.changes(&mut written, &given, 99).unwrap(), last);
         assert_eq!(written, text);
     }
 
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_change_without_revision_is_not_sent() {
         let given: Vec<&RawValue> = serde_json::from_str(r#"[{"action":"write"}]"#).unwrap();
-        assert!(Feed.changes(&mut String::new(), &given, 99).is_err());
+        assert!(FeedFormatter.changes(&mut String::new(), &given, 99).is_err());
     }
 
     #[test]
@@ -182,14 +182,14 @@ mod tests {
             details: Some(r#"{"oldest":3}"#.to_owned()),
             ..Failure::new("CHANGES_TRUNCATED", "list\r\n\nagain")
         };
-        let heartbeats = [Feed.heartbeat(None), Feed.heartbeat(Some(3))];
-        let ends = [Feed.closing(None), Feed.end(&failure)];
-        for text in [Feed.opening(3)].into_iter().chain(heartbeats).chain(ends) {
+        let heartbeats = [FeedFormatter.heartbeat(None), FeedFormatter.heartbeat(Some(3))];
+        let ends = [FeedFormatter.closing(None), FeedFormatter.end(&failure)];
+        for text in [FeedFormatter.opening(3)].into_iter().chain(heartbeats).chain(ends) {
             assert!(text.ends_with("\n\n"), "{text:?}");
             assert_eq!(text.matches("\n\n").count(), 1, "{text:?}");
         }
-        assert_eq!(Feed.heartbeat(Some(3)), "id: 3\n: heartbeat\n\n");
-        let end = Feed.end(&failure);
+        assert_eq!(FeedFormatter.heartbeat(Some(3)), "id: 3\n: heartbeat\n\n");
+        let end = FeedFormatter.end(&failure);
         assert!(end.starts_with("event: end\ndata: {\"error\":{\"code\":\"CHANGES_TRUNCATED\""));
         assert!(end.contains(r#""oldest":3"#), "{end}");
     }

@@ -43,7 +43,7 @@ pub(crate) async fn list<E: Engine>(
     let filter = Filter::read(&call.query)?;
     // Without a filter every session is listed, so no more are examined.
     let examined_max = if filter.is_any() { limit } else { count(LISTED_MAX)? };
-    let after = filter.begins_after(call.query.text("after"));
+    let after = filter.start_after(call.query.text("after"));
     let after = after.as_deref();
     let mut ids = call.engine.ids(kind, after, examined_max.saturating_add(1)).await?;
     ids.retain(|it| it.starts_with(filter.prefix));
@@ -97,7 +97,7 @@ fn count(limit: u64) -> Result<usize, Failure> {
 
 /// Returns the position before the first id with `prefix`; `None` is the start of the list. Ids
 /// that begin with `b` sort after `a~`, because no id contains a character as high as `~`.
-pub(crate) fn right_before(prefix: &str) -> Option<String> {
+pub(crate) fn position_before(prefix: &str) -> Option<String> {
     let mut before = prefix.to_owned();
     let below = char::from_u32(u32::from(before.pop()?).checked_sub(1)?)?;
     before.extend([below, '~']);
@@ -126,8 +126,8 @@ impl<'q> Filter<'q> {
     }
 
     /// Returns the position from which to list: no earlier id has the prefix.
-    fn begins_after(&self, after: Option<&str>) -> Option<String> {
-        right_before(self.prefix).max(after.map(str::to_owned))
+    fn start_after(&self, after: Option<&str>) -> Option<String> {
+        position_before(self.prefix).max(after.map(str::to_owned))
     }
 
     /// Returns true if `session`, the tool's reply, matches.
@@ -154,11 +154,11 @@ mod tests {
     #[test]
     fn a_page_starts_right_before_its_prefix() {
         #[track_caller]
-        fn check(prefix: &str, after: Option<&str>, begins_after: Option<&str>) {
+        fn check(prefix: &str, after: Option<&str>, start_after: Option<&str>) {
             let query = format!("prefix={prefix}");
             let query = Query::parse(Some(&query), &["prefix"]).unwrap();
-            let seen = Filter::read(&query).unwrap().begins_after(after);
-            assert_eq!(seen.as_deref(), begins_after, "{prefix} {after:?}");
+            let seen = Filter::read(&query).unwrap().start_after(after);
+            assert_eq!(seen.as_deref(), start_after, "{prefix} {after:?}");
             for id in ["", "A", "Z9", "a", "capa", "capa-", "capa-1", "capa.", "capaz", "z"] {
                 let is_seen = seen.as_deref().is_none_or(|it| id > it);
                 let matches = id.starts_with(prefix) && after.is_none_or(|it| id > it);

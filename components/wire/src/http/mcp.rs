@@ -10,7 +10,7 @@ use rmcp::model::ErrorCode;
 use shared_context_codec::Failure;
 
 use super::{
-    Body, changes::live, kept::InProcessState, media, precondition::single, respond,
+    Body, changes::stream_response, kept::InProcessState, media, precondition::single, respond,
     streams::Streams, table::Endpoint, whole,
 };
 use crate::{
@@ -52,7 +52,7 @@ impl<E: Engine> McpRequest<'_, E> {
         media::expect_json(self.headers)?;
         let message = match Message::parse(self.body) {
             Ok(message) => message,
-            Err(it) => return Ok(whole(faulty(it.id, &it.fault))),
+            Err(it) => return Ok(whole(fault_response(it.id, &it.fault))),
         };
         let answered = match self.context(&message) {
             Ok(context) => self.message(&context, &message).await,
@@ -60,7 +60,7 @@ impl<E: Engine> McpRequest<'_, E> {
         };
         match answered {
             Ok(response) => Ok(response),
-            Err(Rejection::Fault(fault)) => Ok(whole(faulty(message.id, &fault))),
+            Err(Rejection::Fault(fault)) => Ok(whole(fault_response(message.id, &fault))),
             Err(Rejection::Http(failure)) => Err(failure),
         }
     }
@@ -112,7 +112,7 @@ impl<E: Engine> McpRequest<'_, E> {
                 }
                 Ok(whole(json(mcp::response(id, &result.finish(&context.version)))))
             }
-            Answer::Stream(watch) => Ok(live(watch)),
+            Answer::Stream(watch) => Ok(stream_response(watch)),
         }
     }
 
@@ -121,7 +121,7 @@ impl<E: Engine> McpRequest<'_, E> {
         let legacy = match self.handshake() {
             Ok(Some(legacy)) => legacy,
             Ok(None) => return Err(without_handshake()),
-            Err(fault) => return Ok(whole(faulty(None, &fault))),
+            Err(fault) => return Ok(whole(fault_response(None, &fault))),
         };
         if !media::wants_events(self.headers) {
             return Err(Failure::new(
@@ -132,7 +132,7 @@ impl<E: Engine> McpRequest<'_, E> {
         let version = Version::Legacy(legacy.version().clone());
         let context = self.context_in(version, Some(legacy));
         let last_event_id = single(self.headers, &super::changes::LAST_EVENT_ID)?;
-        legacy::stream(&context, last_event_id).await.map(live)
+        legacy::stream(&context, last_event_id).await.map(stream_response)
     }
 
     /// `DELETE`: ends a handshake.
@@ -142,7 +142,7 @@ impl<E: Engine> McpRequest<'_, E> {
         Ok(if state.handshakes.end(id, self.identity) {
             respond::empty(StatusCode::NO_CONTENT)
         } else {
-            faulty(None, &unknown_handshake())
+            fault_response(None, &unknown_handshake())
         })
     }
 
@@ -170,7 +170,7 @@ fn json(body: Vec<u8>) -> Response<Bytes> {
 }
 
 /// Returns the response for `fault`, with `id` if it could be parsed.
-fn faulty(id: Option<Id<'_>>, fault: &Fault) -> Response<Bytes> {
+fn fault_response(id: Option<Id<'_>>, fault: &Fault) -> Response<Bytes> {
     respond::json(fault.status, mcp::error(id, &fault.error))
 }
 

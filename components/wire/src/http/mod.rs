@@ -71,14 +71,14 @@ use crate::{
 };
 
 pub(crate) use self::{
-    body::Name,
+    body::JsonText,
     call::{invalid_reply, scope},
     changes::revision,
     cursor::Cursor,
     event::EventFormatter,
-    listing::right_before,
+    listing::position_before,
     precondition::single,
-    respond::joined,
+    respond::merge_objects,
     streams::Streams,
     tool::ToolRequest,
 };
@@ -216,7 +216,7 @@ impl Http {
         let Some(matched) = matched else { return Err(route::unknown(head.uri.path())) };
         let operation = matched.operation.as_ref();
         let Some(operation) = operation.filter(|it| self.offers(it.endpoint)) else {
-            return self.not_an_operation(head, headers).map(whole);
+            return self.method_not_allowed(head, headers).map(whole);
         };
         let too_large = || too_large(operation.endpoint);
         if operation.access == Access::Open {
@@ -327,13 +327,13 @@ impl Http {
 
     /// Builds the response for a method without an operation: the methods that the path has, or an
     /// error that nothing is there.
-    fn not_an_operation(
+    fn method_not_allowed(
         &self,
         head: &Parts,
         headers: &mut HeaderMap,
     ) -> Result<Response<Bytes>, Failure> {
         let path = head.uri.path();
-        if let Some(only) = route::only(path).filter(|it| !self.offers(*it)) {
+        if let Some(only) = route::only_endpoint(path).filter(|it| !self.offers(*it)) {
             return Err(kept::unavailable(only));
         }
         let allow = route::allow(path, |it| self.offers(it));

@@ -30,7 +30,7 @@ impl Permits {
     /// limit.
     pub(super) fn take(&self, who: impl Hash, most: Option<u32>) -> Option<Permit> {
         let who = self.hasher.hash_one(who);
-        let mut held = locked(&self.held);
+        let mut held = lock(&self.held);
         let own = held.get(&who).copied().unwrap_or_default();
         if most.is_some_and(|most| own >= most) {
             return None;
@@ -42,7 +42,7 @@ impl Permits {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut held = locked(&self.held);
+        let mut held = lock(&self.held);
         match held.get(&self.who).map_or(0, |own| own.saturating_sub(1)) {
             0 => held.remove(&self.who),
             left => held.insert(self.who, left),
@@ -50,7 +50,7 @@ impl Drop for Permit {
     }
 }
 
-fn locked(held: &Mutex<BTreeMap<u64, u32>>) -> MutexGuard<'_, BTreeMap<u64, u32>> {
+fn lock(held: &Mutex<BTreeMap<u64, u32>>) -> MutexGuard<'_, BTreeMap<u64, u32>> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -68,6 +68,6 @@ mod tests {
         drop(two);
         let again = permits.take("a", Some(2)).unwrap();
         drop((again, other, unbounded));
-        assert!(locked(&permits.held).is_empty());
+        assert!(lock(&permits.held).is_empty());
     }
 }

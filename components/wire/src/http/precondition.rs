@@ -153,7 +153,7 @@ fn revision(opaque: &str) -> Option<u64> {
 }
 
 /// Returns the tags that a client already has, from `If-None-Match`. An invalid header is ignored.
-pub(crate) fn known(headers: &HeaderMap) -> Option<Tags> {
+pub(crate) fn if_none_match(headers: &HeaderMap) -> Option<Tags> {
     Tags::parse(headers, &IF_NONE_MATCH).ok().flatten()
 }
 
@@ -200,7 +200,7 @@ impl Preconditions {
 
     /// Returns an equivalent condition of the tool; `None` if it depends on the entry's revision,
     /// see [`Self::at`].
-    pub(crate) fn at_once(&self) -> Option<Condition> {
+    pub(crate) fn as_tool_condition(&self) -> Option<Condition> {
         match (&self.if_match, &self.if_none_match) {
             (None, None) => Some(Condition::default()),
             (Some(Tags::Listed(tags)), None) => match tags[..] {
@@ -271,8 +271,8 @@ mod tests {
     fn check(list: &[(&'static str, &'static str)], current: Option<u64>, part: &str) {
         let seen = match Preconditions::parse(&headers(list)) {
             Ok(it) => {
-                let is_at_once = it.at_once().is_some();
-                let condition = it.at_once().or_else(|| it.at(current));
+                let is_at_once = it.as_tool_condition().is_some();
+                let condition = it.as_tool_condition().or_else(|| it.at(current));
                 let Condition { if_revision, if_version } =
                     condition.unwrap_or_else(Condition::never);
                 format!("{if_revision:?} {if_version:?} {is_at_once}")
@@ -335,7 +335,7 @@ mod tests {
     fn tags_list_what_the_client_has() {
         #[track_caller]
         fn check(list: &[(&'static str, &'static str)], latest: Option<u64>, has: &[u64]) {
-            let known = known(&headers(list));
+            let known = if_none_match(&headers(list));
             assert_eq!(known.as_ref().and_then(|it| it.latest(99)), latest, "{list:?}");
             for current in 0..20 {
                 let is_known = known.as_ref().is_some_and(|it| it.matches_weakly(Some(current)));
@@ -348,7 +348,7 @@ mod tests {
         check(&[("if-none-match", "\"6\", W/\"9\" , \"x\"")], Some(9), &[6, 9]);
         check(&[("if-none-match", "\"6\", \"100\"")], Some(6), &[6]);
         check(&[("if-none-match", "\"6\""), ("if-none-match", "\"7\"")], Some(7), &[6, 7]);
-        assert_eq!(known(&headers(&[("if-none-match", " * ")])), Some(Tags::Any));
+        assert_eq!(if_none_match(&headers(&[("if-none-match", " * ")])), Some(Tags::Any));
         for nothing in ["", "7", "\"07\"", "\"-1\"", "\"\"", "\"18446744073709551616\""] {
             check(&[("if-none-match", nothing)], None, &[]);
         }

@@ -80,7 +80,7 @@ pub(crate) fn problem(status: StatusCode, failure: &Failure, request_id: &str) -
     let error = failure.to_json();
     // Falls back to the tool's format if the problem cannot be serialized.
     let body = match serde_json::to_vec(&problem) {
-        Ok(problem) => joined(problem, &error),
+        Ok(problem) => merge_objects(problem, &error),
         Err(_) => error,
     };
     with_body(status, media::PROBLEM, body)
@@ -124,7 +124,7 @@ pub(crate) fn without_body(response: &mut Response<Body>) {
 }
 
 /// Merges two JSON objects without parsing them: both must have members.
-pub(crate) fn joined(mut first: Vec<u8>, second: &[u8]) -> Vec<u8> {
+pub(crate) fn merge_objects(mut first: Vec<u8>, second: &[u8]) -> Vec<u8> {
     if let (Some(b'}'), Some((b'{', members))) = (first.last(), second.split_first()) {
         first.pop();
         first.push(b',');
@@ -177,8 +177,9 @@ mod tests {
 
     #[test]
     fn objects_are_merged_without_parsing() {
-        let joined = |a: &str, b: &str| String::from_utf8(joined(a.into(), b.as_bytes())).unwrap();
-        assert_eq!(joined(r#"{"a":1}"#, r#"{"b":2}"#), r#"{"a":1,"b":2}"#);
-        assert_eq!(joined(r#"{"a":1}"#, "[]"), r#"{"a":1}"#);
+        let merge_objects =
+            |a: &str, b: &str| String::from_utf8(merge_objects(a.into(), b.as_bytes())).unwrap();
+        assert_eq!(merge_objects(r#"{"a":1}"#, r#"{"b":2}"#), r#"{"a":1,"b":2}"#);
+        assert_eq!(merge_objects(r#"{"a":1}"#, "[]"), r#"{"a":1}"#);
     }
 }

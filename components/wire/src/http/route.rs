@@ -28,7 +28,7 @@ pub(crate) fn find<'p>(path: &'p str, method: &Method) -> Option<RouteMatch<'p>>
     let mut found = None;
     for (operation, values) in matches(path) {
         let template = operation.template;
-        if operation.is_meant_by(method) {
+        if operation.serves(method) {
             return Some(RouteMatch { template, operation: Some(operation), values });
         }
         found.get_or_insert(RouteMatch { template, operation: None, values });
@@ -48,7 +48,7 @@ pub(crate) fn allow(path: &str, is_offered: impl Fn(Endpoint) -> bool) -> String
 }
 
 /// Returns the endpoint at `path` if there is exactly one.
-pub(crate) fn only(path: &str) -> Option<Endpoint> {
+pub(crate) fn only_endpoint(path: &str) -> Option<Endpoint> {
     let mut matches = matches(path);
     let (first, _) = matches.next()?;
     matches.next().is_none().then_some(first.endpoint)
@@ -96,11 +96,11 @@ impl<'p> RouteMatch<'p> {
     /// `MALFORMED_REQUEST`: it is not UTF-8 when decoded.
     pub(crate) fn value(&self, name: &str) -> Result<Cow<'p, str>, Failure> {
         let found = self.values.iter().find(|(it, _)| *it == name);
-        found.map_or(Ok(Cow::Borrowed("")), |(_, it)| decoded(it))
+        found.map_or(Ok(Cow::Borrowed("")), |(_, it)| decode(it))
     }
 }
 
-fn decoded(segment: &str) -> Result<Cow<'_, str>, Failure> {
+fn decode(segment: &str) -> Result<Cow<'_, str>, Failure> {
     percent_decode_str(segment).decode_utf8().map_err(|_| {
         Failure::new("MALFORMED_REQUEST", "the path is not UTF-8 once percent-decoded")
     })

@@ -44,7 +44,8 @@ pub(crate) fn creation_response<E: Engine>(
     }
     let minted = mint::mint_orchestrator(call.engine, call.keys, session, &reply)?;
     let Minted { credential, expires_at } = minted;
-    let body = respond::joined(reply.body, &json(&CredentialMembers { credential, expires_at })?);
+    let body =
+        respond::merge_objects(reply.body, &json(&CredentialMembers { credential, expires_at })?);
     let response = respond::json(StatusCode::CREATED, body);
     Ok(respond::with_text(response, LOCATION, format!("/v1/sessions/{session}")))
 }

@@ -234,7 +234,7 @@ impl Http {
 impl Ending {
     /// Builds the ending for `failure`.
     pub fn of(failure: &Failure) -> Self {
-        let message = respond::joined(br#"{"event":"end"}"#.to_vec(), &failure.to_json());
+        let message = respond::merge_objects(br#"{"event":"end"}"#.to_vec(), &failure.to_json());
         let is_ours = code::of(&failure.code).status.is_server_error();
         Self {
             message: String::from_utf8_lossy(&message).into_owned(),

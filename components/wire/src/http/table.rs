@@ -60,18 +60,18 @@ pub(crate) enum Endpoint {
     DeleteEntry,
     ReadChanges,
     /// An action, as it was declared.
-    Act(Act),
+    ActionRoute(ActionRoute),
 }
 
 /// An action and one of its routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Act {
+pub(crate) struct ActionRoute {
     pub(crate) action: &'static ActionInfo,
     pub(crate) published: &'static Published,
     pub(crate) route: &'static codec::Route,
 }
 
-impl Act {
+impl ActionRoute {
     /// Returns the members in the query.
     pub(crate) fn in_query(self) -> impl Iterator<Item = &'static Member> {
         let is_read = self.route.method == codec::Method::Get;
@@ -115,7 +115,7 @@ pub(crate) fn operations() -> impl Iterator<Item = Operation> {
         published.routes.iter().map(move |route| Operation {
             method: method(route.method),
             template: route.path,
-            endpoint: Endpoint::Act(Act { action, published, route }),
+            endpoint: Endpoint::ActionRoute(ActionRoute { action, published, route }),
             access: Access::Scope,
             query: &[],
         })
@@ -203,7 +203,7 @@ impl Operation {
     /// Returns the query parameters that it accepts.
     pub(crate) fn takes_in_query(&self) -> Vec<&'static str> {
         match self.endpoint {
-            Endpoint::Act(act) => act.in_query().map(|it| it.name).collect(),
+            Endpoint::ActionRoute(act) => act.in_query().map(|it| it.name).collect(),
             _ => self.query.to_vec(),
         }
     }
@@ -215,7 +215,7 @@ impl Operation {
     }
 
     /// Returns true if it serves `method`.
-    pub(crate) fn is_meant_by(&self, method: &Method) -> bool {
+    pub(crate) fn serves(&self, method: &Method) -> bool {
         self.method == *method || (*method == Method::HEAD && self.answers_head())
     }
 }

@@ -25,7 +25,7 @@ impl ToolRequest {
     }
 
     /// Completes the request with the members of `object`: unparsed JSON after its opening brace.
-    pub(crate) fn with_all_of(mut self, object: &[u8]) -> Vec<u8> {
+    pub(crate) fn with_members_of(mut self, object: &[u8]) -> Vec<u8> {
         if object.trim_ascii_start().first() != Some(&b'}') {
             self.json.push(b',');
         }
@@ -63,8 +63,11 @@ mod tests {
         let request = ToolRequest::new("read").with("key", Some("a\"b")).with("x", None::<u64>);
         check(request.clone().into_bytes(), r#"{"action":"read","key":"a\"b"}"#);
         let request = request.with("versions", Some(vec![1, 2]));
-        check(request.with_all_of(b" } "), r#"{"action":"read","key":"a\"b","versions":[1,2] } "#);
-        let request = ToolRequest::new("redact").with_all_of(br#""reason":"x"}"#);
+        check(
+            request.with_members_of(b" } "),
+            r#"{"action":"read","key":"a\"b","versions":[1,2] } "#,
+        );
+        let request = ToolRequest::new("redact").with_members_of(br#""reason":"x"}"#);
         check(request, r#"{"action":"redact","reason":"x"}"#);
     }
 }

@@ -29,7 +29,7 @@ impl RequestIds {
     /// Returns the id of the request with these headers: its own, or a new one.
     pub(crate) fn of(&self, headers: &HeaderMap) -> HeaderValue {
         match headers.get(&X_REQUEST_ID) {
-            Some(id) if is_sane(id.as_bytes()) => id.clone(),
+            Some(id) if is_safe(id.as_bytes()) => id.clone(),
             _ => {
                 let nth = self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
                 let id = format!("{:x}-{nth}", self.seed);
@@ -49,7 +49,7 @@ pub(crate) fn pass_on(request: &HeaderMap, response: &mut HeaderMap) {
 }
 
 /// Returns true for letters, digits and `-_.`, which are safe in logs and in relative references.
-fn is_sane(id: &[u8]) -> bool {
+fn is_safe(id: &[u8]) -> bool {
     (1..=REQUEST_ID_BYTES_MAX).contains(&id.len())
         && id.iter().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(b))
 }

@@ -111,7 +111,7 @@ impl Watch {
             return None;
         }
         if let Some(text) = self.ready.take() {
-            return Some(self.sent(engine, text));
+            return Some(self.emit(engine, text));
         }
         // A caller that asks for more has sent the previous text.
         self.formatter.delivered(self.cursor.since);
@@ -129,16 +129,16 @@ impl Watch {
             let outcome = match woken {
                 Woken::Changed => self.read(engine, &mut text).await,
                 Woken::TimeUp => self.cursor.check(engine).map(|()| {
-                    let moved = self.moved();
-                    text = self.formatter.heartbeat(moved);
+                    let resume_id = self.take_resume_id();
+                    text = self.formatter.heartbeat(resume_id);
                 }),
                 // Earlier changes are still sent; a reader that is further behind reconnects for
                 // the rest.
                 Woken::Stopping => {
                     self.is_over = true;
                     let last = self.read(engine, &mut text).await;
-                    let moved = self.moved();
-                    last.map(|()| text.push_str(&self.formatter.closing(moved)))
+                    let resume_id = self.take_resume_id();
+                    last.map(|()| text.push_str(&self.formatter.closing(resume_id)))
                 }
             };
             if let Err(failure) = outcome {
@@ -146,7 +146,7 @@ impl Watch {
                 return Some(self.formatter.end(&failure).into());
             }
             if !text.is_empty() {
-                return Some(self.sent(engine, text));
+                return Some(self.emit(engine, text));
             }
         }
     }
@@ -169,7 +169,7 @@ impl Watch {
         let resume_from = self.formatter.changes(text, &page.changes, page.next_since);
         self.resume_from = resume_from.map_err(|_| invalid_reply())?.unwrap_or(self.resume_from);
         self.cursor.since = page.next_since;
-        self.seen = page.seen(position);
+        self.seen = page.wait_position(position);
         Ok(())
     }
 
@@ -181,13 +181,13 @@ impl Watch {
     }
 
     /// Returns the revision to resume from, if the reader does not have it yet.
-    fn moved(&mut self) -> Option<u64> {
+    fn take_resume_id(&mut self) -> Option<u64> {
         let is_moved = self.cursor.since > self.resume_from;
         self.resume_from = self.cursor.since;
         is_moved.then_some(self.resume_from)
     }
 
-    fn sent<E: Engine>(&mut self, engine: &E, text: String) -> Bytes {
+    fn emit<E: Engine>(&mut self, engine: &E, text: String) -> Bytes {
         let heartbeat = u64::try_from(HEARTBEAT.as_micros()).unwrap_or(u64::MAX);
         self.heartbeat_at_micros = engine.monotonic_micros().saturating_add(heartbeat);
         text.into()

@@ -17,7 +17,7 @@ use super::{
     resources::{KeyList, list_keys},
     uri::{ENTRY_TEMPLATE, KEYS_TEMPLATE},
 };
-use crate::{Engine, credential::Identity, http::right_before};
+use crate::{Engine, credential::Identity, http::position_before};
 use shared_context_core::ScopeKind;
 
 /// Kind of an argument that is completed.
@@ -42,7 +42,7 @@ pub(crate) async fn complete<E: Engine>(
     params: &Params<'_>,
 ) -> Result<MethodResult, Rejection> {
     #[derive(Serialize)]
-    struct Completed {
+    struct CompleteResult {
         completion: CompletionInfo,
     }
     let argument = object(params, "argument")?;
@@ -52,11 +52,11 @@ pub(crate) async fn complete<E: Engine>(
     let filled_in = Params::parse(context_params.get("arguments"), "context.arguments")?;
     let named = filled_in.text("session")?.filter(|it| !it.is_empty());
     let completion = match argument_kind {
-        ArgumentKind::Free => ranked(&typed, []),
+        ArgumentKind::Free => rank(&typed, []),
         ArgumentKind::Session => sessions(context, &typed).await?,
         ArgumentKind::Key => {
             let reply = list_keys(context, context.session(named.as_deref())?).await?;
-            ranked(&typed, KeyList::of(&reply)?.keys.iter().map(|it| it.key))
+            rank(&typed, KeyList::of(&reply)?.keys.iter().map(|it| it.key))
         }
         ArgumentKind::Participant => {
             let reply = list_keys(context, context.session(named.as_deref())?).await?;
@@ -64,10 +64,10 @@ pub(crate) async fn complete<E: Engine>(
             let writers: BTreeSet<&str> = listing.keys.iter().map(|it| it.written_by).collect();
             let orchestrator = "orchestrator";
             let others = writers.into_iter().filter(|it| *it != orchestrator);
-            ranked(&typed, [orchestrator].into_iter().chain(others))
+            rank(&typed, [orchestrator].into_iter().chain(others))
         }
     };
-    MethodResult::new(&Completed { completion })
+    MethodResult::new(&CompleteResult { completion })
 }
 
 /// Parses the object `name`.
@@ -114,7 +114,7 @@ async fn sessions<E: Engine>(
     let found = match context.identity {
         Identity::Participant(grant) => vec![grant.scope.id().to_owned()],
         Identity::Admin => {
-            let before = right_before(typed);
+            let before = position_before(typed);
             let limit = CompletionInfo::MAX_VALUES.saturating_add(1);
             context.engine.ids(ScopeKind::Session, before.as_deref(), limit).await?
         }
@@ -122,28 +122,32 @@ async fn sessions<E: Engine>(
     let found: Vec<String> = found.into_iter().filter(|it| it.starts_with(typed)).collect();
     let is_all = found.len() <= CompletionInfo::MAX_VALUES;
     let total = is_all.then_some(found.len());
-    Ok(suggested(found, total, !is_all))
+    Ok(completion_info(found, total, !is_all))
 }
 
 /// Returns the `known` values that begin with `typed`, then those that contain it.
-fn ranked<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> CompletionInfo {
+fn rank<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> CompletionInfo {
     let fitting = known.into_iter().filter(|it| it.contains(typed));
     let (mut values, others): (Vec<&str>, Vec<&str>) =
         fitting.partition(|it| it.starts_with(typed));
     values.extend(others);
     let total = values.len();
     let has_more = total > CompletionInfo::MAX_VALUES;
-    suggested(values.into_iter().map(str::to_owned).collect(), Some(total), has_more)
+    completion_info(values.into_iter().map(str::to_owned).collect(), Some(total), has_more)
 }
 
 /// Builds the result from the first of `values`; `total` is their number, if known.
-fn suggested(mut values: Vec<String>, total: Option<usize>, has_more: bool) -> CompletionInfo {
+fn completion_info(
+    mut values: Vec<String>,
+    total: Option<usize>,
+    has_more: bool,
+) -> CompletionInfo {
     values.truncate(CompletionInfo::MAX_VALUES);
-    let mut suggested = CompletionInfo::default();
-    suggested.values = values;
-    suggested.total = total.and_then(|it| u32::try_from(it).ok());
-    suggested.has_more = Some(has_more);
-    suggested
+    let mut completion_info = CompletionInfo::default();
+    completion_info.values = values;
+    completion_info.total = total.and_then(|it| u32::try_from(it).ok());
+    completion_info.has_more = Some(has_more);
+    completion_info
 }
 
 #[cfg(test)]
@@ -155,7 +159,7 @@ mod tests {
         #[track_caller]
         fn check(typed: &str, expected: &[&str]) {
             let known = ["constraints", "findings_a", "open_findings", "plan", "scope"];
-            let seen = ranked(typed, known);
+            let seen = rank(typed, known);
             assert_eq!(seen.values, expected, "{typed}");
             assert_eq!(seen.total.unwrap() as usize, expected.len());
             assert_eq!(seen.has_more, Some(false));
@@ -171,23 +175,23 @@ mod tests {
     #[test]
     fn at_most_a_hundred_values_are_suggested_of_a_counted_total() {
         let keys: Vec<String> = (0..=100).map(|it| format!("k{it:03}")).collect();
-        let seen = ranked("k", keys.iter().map(String::as_str));
+        let seen = rank("k", keys.iter().map(String::as_str));
         assert_eq!((seen.values.len(), seen.total, seen.has_more), (100, Some(101), Some(true)));
         assert_eq!(seen.values.last().unwrap(), "k099");
-        let seen = ranked("k", keys.iter().skip(1).map(String::as_str));
+        let seen = rank("k", keys.iter().skip(1).map(String::as_str));
         assert_eq!((seen.values.len(), seen.total, seen.has_more), (100, Some(100), Some(false)));
     }
 
     #[test]
     fn no_session_with_the_prefix_is_skipped() {
         for prefix in ["", "A", "a", "capa-", "capa", "z", "0", ".", "-", "é", "\0"] {
-            let before = right_before(prefix);
+            let before = position_before(prefix);
             for id in ["0", "A", "Z9", "a", "capa", "capa-", "capa-1", "capa.", "capaz", "z"] {
                 let is_seen = before.as_deref().is_none_or(|it| id > it);
                 assert!(is_seen || !id.starts_with(prefix), "{prefix} {before:?} misses {id}");
             }
         }
-        assert_eq!(right_before("capa-").as_deref(), Some("capa,~"));
-        assert_eq!(right_before(""), None);
+        assert_eq!(position_before("capa-").as_deref(), Some("capa,~"));
+        assert_eq!(position_before(""), None);
     }
 }

@@ -95,11 +95,11 @@ impl Handshakes {
         let id = keys.sign("mcp handshake", &parts.map(u64::to_be_bytes).concat());
         let is_neighbour = |it: &Handshake| it.owner.scope() == identity.scope();
         if table.by_caller.get(&caller).is_some_and(|own| own.len() >= OWN_MAX) {
-            table.forget_one(|of, _| of == caller);
+            table.evict_oldest(|of, _| of == caller);
         } else if table.count_if(is_neighbour) >= SESSION_MAX {
-            table.forget_one(|_, it| is_neighbour(it));
+            table.evict_oldest(|_, it| is_neighbour(it));
         } else if table.count >= ALL_MAX {
-            table.forget_one(|_, _| true);
+            table.evict_oldest(|_, _| true);
         }
         table.count = table.count.saturating_add(1);
         table.by_caller.entry(caller).or_default().push(Arc::new(Handshake {
@@ -134,7 +134,7 @@ impl Handshakes {
 
     /// Drops the handshake `id` of `identity`. Returns false if there is none.
     pub(crate) fn end(&self, id: &str, identity: &Identity) -> bool {
-        self.table().forget(self.caller(identity), |it| it.id == id && it.owner == *identity)
+        self.table().remove(self.caller(identity), |it| it.id == id && it.owner == *identity)
     }
 
     fn caller(&self, identity: &Identity) -> u64 {
@@ -159,7 +159,7 @@ impl Table {
     }
 
     /// Drops the handshake that was unused for the longest time, among those that `may_go` selects.
-    fn forget_one(&mut self, may_go: impl Fn(u64, &Handshake) -> bool) {
+    fn evict_oldest(&mut self, may_go: impl Fn(u64, &Handshake) -> bool) {
         let each = self.by_caller.iter();
         let each = each.flat_map(|(caller, own)| own.iter().map(move |it| (*caller, it)));
         // On a tie, the caller's older handshake is dropped.
@@ -169,11 +169,11 @@ impl Table {
         let Some((caller, oldest)) = oldest.map(|(caller, it)| (caller, Arc::clone(it))) else {
             return;
         };
-        self.forget(caller, |it| Arc::ptr_eq(it, &oldest));
+        self.remove(caller, |it| Arc::ptr_eq(it, &oldest));
     }
 
     /// Drops the handshake of `caller` that `matches`. Returns false if there is none.
-    fn forget(&mut self, caller: u64, matches: impl Fn(&Arc<Handshake>) -> bool) -> bool {
+    fn remove(&mut self, caller: u64, matches: impl Fn(&Arc<Handshake>) -> bool) -> bool {
         let Some(own) = self.by_caller.get_mut(&caller) else { return false };
         let Some(at) = own.iter().position(matches) else { return false };
         own.remove(at).state().stream = None;

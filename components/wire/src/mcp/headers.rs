@@ -23,7 +23,7 @@ static MCP_PARAM_SESSION: HeaderName = HeaderName::from_static("mcp-param-sessio
 /// # Errors
 ///
 /// Header mismatch (-32020).
-pub(crate) fn agree(
+pub(crate) fn check(
     headers: &HeaderMap,
     message: &Message<'_>,
     params: &Params<'_>,
@@ -39,23 +39,23 @@ pub(crate) fn agree(
     };
     // If it is missing in the body too, the method itself rejects the request.
     if let Some(expected) = text(params, name) {
-        let header_value = decoded(headers, &MCP_NAME, "Mcp-Name")?;
+        let header_value = decode(headers, &MCP_NAME, "Mcp-Name")?;
         let header_value = header_value.ok_or_else(|| missing("Mcp-Name", name))?;
         if header_value != expected {
             return Err(differs("Mcp-Name", name));
         }
     }
     if message.method == "tools/call" {
-        session_agrees(headers, params)?;
+        check_session(headers, params)?;
     }
     Ok(())
 }
 
 /// Checks that the tools' argument `session` and its header match, or that both are missing.
-fn session_agrees(headers: &HeaderMap, params: &Params<'_>) -> Result<(), Fault> {
+fn check_session(headers: &HeaderMap, params: &Params<'_>) -> Result<(), Fault> {
     const HEADER: &str = "Mcp-Param-Session";
     let arguments = Params::parse(params.get("arguments"), "arguments").unwrap_or_default();
-    let header_value = decoded(headers, &MCP_PARAM_SESSION, HEADER)?;
+    let header_value = decode(headers, &MCP_PARAM_SESSION, HEADER)?;
     match (header_value, text(&arguments, "session")) {
         (None, None) => Ok(()),
         (Some(header_value), Some(expected)) if header_value == expected => Ok(()),
@@ -82,7 +82,7 @@ pub(crate) fn single<'h>(
 }
 
 /// Returns the header `name`, decoded if it is written as `=?base64?…?=`.
-fn decoded<'h>(
+fn decode<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
     shown: &str,

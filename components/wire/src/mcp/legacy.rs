@@ -107,13 +107,13 @@ pub(crate) async fn stream<E: Engine>(
         filter: None,
         since: resumed.or(sent).unwrap_or(now),
     };
-    let formatter = Box::new(Stream { legacy: Arc::clone(legacy), number });
+    let formatter = Box::new(HandshakeFormatter { legacy: Arc::clone(legacy), number });
     Watch::open(context.engine, cursor, formatter, open).await.map(Box::new)
 }
 
 /// Builds the error for `method` on a server without in-process state, with alternatives for
 /// `identity`.
-pub(crate) fn without_memory(method: &str, identity: &Identity) -> Fault {
+pub(crate) fn unavailable(method: &str, identity: &Identity) -> Fault {
     let session = match identity {
         Identity::Participant(grant) => grant.scope.id(),
         Identity::Admin => "{session}",
@@ -197,12 +197,12 @@ async fn revision_now<E: Engine>(context: &Context<'_, E>, session: &str) -> Res
 ///
 /// Comments between messages are for proxies. They are lines and not blocks of their own: after an
 /// id, older clients take each block for a message.
-struct Stream {
+struct HandshakeFormatter {
     legacy: Arc<Handshake>,
     number: u64,
 }
 
-impl Stream {
+impl HandshakeFormatter {
     /// Writes the id to resume from, if the client's version has events without a message
     /// (2025-11-25).
     fn write_resume_id(&self, text: &mut String, id: u64) {
@@ -242,7 +242,7 @@ fn json(notice: Notice<'_>) -> String {
     notice.to_json(None)
 }
 
-impl EventFormatter for Stream {
+impl EventFormatter for HandshakeFormatter {
     fn opening(&mut self, since: u64) -> String {
         self.legacy.record_sent(self.number, since);
         self.comment(Some(since), &format!("changes after revision {since}"))
@@ -295,18 +295,18 @@ mod tests {
     use crate::credential::Keys;
 
     /// Returns a stream of a client of this version that subscribed to the entry `a`.
-    fn stream(version: ProtocolVersion) -> Stream {
+    fn stream(version: ProtocolVersion) -> HandshakeFormatter {
         let handshakes = Handshakes::new();
         let keys = Keys::new(&[7; 32], "admin-key-admin-key-admin-key-admin").unwrap();
         let id = handshakes.begin(&keys, &Identity::Admin, version, 0);
         let legacy = handshakes.find(&id, &Identity::Admin, 0).unwrap();
         legacy.subscribe(Resource::Entry("a".to_owned()), "session://s/entries/a", 1);
         let (number, _) = legacy.begin_stream();
-        Stream { legacy, number }
+        HandshakeFormatter { legacy, number }
     }
 
     #[track_caller]
-    fn check(stream: &Stream, changes: &str, expected: &str) {
+    fn check(stream: &HandshakeFormatter, changes: &str, expected: &str) {
         let changes: Vec<&RawValue> = serde_json::from_str(changes).unwrap();
         let mut text = String::new();
         let last = stream.changes(&mut text, &changes, 9).unwrap();

@@ -57,7 +57,7 @@ pub(crate) async fn open<E: Engine>(
         filter: None,
         since: 0,
     };
-    let formatter = Box::new(Listener { id: id.into_owned(), filter, subscriptions });
+    let formatter = Box::new(ListenFormatter { id: id.into_owned(), filter, subscriptions });
     if let Some(session) = session {
         // Changes from here on are sent, even before the acknowledgement arrives.
         let show = ToolRequest::new("show_session");
@@ -149,14 +149,14 @@ fn too_many() -> Fault {
 
 /// Event formatter for the client of one request. Its events have no id: a stream of this version
 /// cannot be resumed.
-struct Listener {
+struct ListenFormatter {
     id: OwnedId,
     /// Filter to acknowledge; empty afterwards.
     filter: SubscriptionFilter,
     subscriptions: Subscriptions,
 }
 
-impl Listener {
+impl ListenFormatter {
     fn write<'n>(&self, text: &mut String, notices: impl IntoIterator<Item = Notice<'n>>) {
         for notice in notices {
             notice::event(text, None, &notice.to_json(Some(self.id.get())));
@@ -171,16 +171,16 @@ fn last(response: &[u8]) -> String {
     text
 }
 
-impl EventFormatter for Listener {
+impl EventFormatter for ListenFormatter {
     fn opening(&mut self, _since: u64) -> String {
         #[derive(Serialize)]
-        struct Acknowledged<'l> {
+        struct AcknowledgedParams<'l> {
             #[serde(rename = "_meta")]
             meta: Meta<'l>,
             notifications: SubscriptionFilter,
         }
         let notifications = std::mem::take(&mut self.filter);
-        let params = Acknowledged { meta: Meta::of(self.id.get()), notifications };
+        let params = AcknowledgedParams { meta: Meta::of(self.id.get()), notifications };
         let method = "notifications/subscriptions/acknowledged";
         let mut text = String::new();
         notice::event(&mut text, None, &notice::notification(method, Some(params)));
@@ -209,14 +209,14 @@ impl EventFormatter for Listener {
     fn closing(&self, _id: Option<u64>) -> String {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Complete<'l> {
+        struct ListenResult<'l> {
             result_type: &'static str,
             #[serde(rename = "_meta")]
             meta: Meta<'l>,
         }
         let info = Implementation::new(server::NAME, env!("CARGO_PKG_VERSION"));
         let meta = Meta { server_info: Some(info), ..Meta::of(self.id.get()) };
-        let result = serde_json::to_vec(&Complete { result_type: "complete", meta });
+        let result = serde_json::to_vec(&ListenResult { result_type: "complete", meta });
         last(&message::response(self.id.get(), &result.unwrap_or_default()))
     }
 
@@ -239,7 +239,7 @@ mod tests {
 
     /// Returns a listener of the request with this id, a JSON text, that is subscribed to the list
     /// and to the entry `a`.
-    fn listener(id: &str) -> Listener {
+    fn listener(id: &str) -> ListenFormatter {
         let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"x"}}"#);
         let id = Message::parse(request.as_bytes()).unwrap().id.unwrap().into_owned();
         let mut subscriptions = Subscriptions::list();
@@ -247,10 +247,10 @@ mod tests {
         let mut filter = SubscriptionFilter::new();
         filter.resources_list_changed = Some(true);
         filter.resource_subscriptions = Some(vec!["session://s/entries/a".to_owned()]);
-        Listener { id, filter, subscriptions }
+        ListenFormatter { id, filter, subscriptions }
     }
 
-    fn changes_text(listener: &Listener, changes: &str) -> String {
+    fn changes_text(listener: &ListenFormatter, changes: &str) -> String {
         let changes: Vec<&RawValue> = serde_json::from_str(changes).unwrap();
         let mut text = String::new();
         assert_eq!(listener.changes(&mut text, &changes, 9).unwrap(), None);

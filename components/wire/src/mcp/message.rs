@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::IgnoredAny};
 use serde_json::{error::Category, value::RawValue};
 
 use super::fault::Fault;
-use crate::http::Name;
+use crate::http::JsonText;
 
 /// A message from a client.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ impl<'b> Form<'b> {
                 "the member method is missing: send a request or a notification"
             }));
         };
-        let method = serde_json::from_str::<Name<'b>>(method.get())
+        let method = serde_json::from_str::<JsonText<'b>>(method.get())
             .map_err(|_| invalid_request("the member method must be a string"))?;
         if self.params.is_some_and(|it| !it.get().starts_with('{')) {
             return Err(invalid_request("the member params must be an object, or be left out"));

@@ -150,7 +150,7 @@ impl MethodResult {
             },
         };
         let more = serde_json::to_vec(&more).unwrap_or_default();
-        crate::http::joined(self.body, &more)
+        crate::http::merge_objects(self.body, &more)
     }
 }
 
@@ -163,7 +163,7 @@ pub(crate) fn version(headers: &HeaderMap, message: &Message<'_>) -> Result<Vers
     let params = Params::parse(message.params, "params")?;
     let version = Version::of(headers, message, &params)?;
     if version.is_modern() && message.id.is_some() {
-        headers::agree(headers, message, &params)?;
+        headers::check(headers, message, &params)?;
     }
     Ok(version)
 }
@@ -212,7 +212,7 @@ pub(crate) async fn answer<E: Engine>(
         method @ ("resources/subscribe" | "resources/unsubscribe" | "logging/setLevel")
             if !is_modern && !context.is_kept =>
         {
-            Err(legacy::without_memory(method, context.identity).into())
+            Err(legacy::unavailable(method, context.identity).into())
         }
         "resources/subscribe" if !is_modern => legacy::subscribe(context, &params).await,
         "resources/unsubscribe" if !is_modern => legacy::unsubscribe(context, &params),

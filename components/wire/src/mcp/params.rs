@@ -9,7 +9,7 @@ use serde::{
 use serde_json::value::RawValue;
 
 use super::fault::Fault;
-use crate::http::Name;
+use crate::http::JsonText;
 
 /// Members of an object, in the order sent; no name occurs twice.
 #[derive(Debug, Default)]
@@ -43,8 +43,8 @@ impl<'b> Params<'b> {
     /// Invalid params: it is not a string.
     pub(crate) fn text(&self, name: &str) -> Result<Option<Cow<'b, str>>, Fault> {
         let Some(raw) = self.get(name) else { return Ok(None) };
-        match serde_json::from_str::<Name<'b>>(raw.get()) {
-            Ok(Name(text)) => Ok(Some(text)),
+        match serde_json::from_str::<JsonText<'b>>(raw.get()) {
+            Ok(JsonText(text)) => Ok(Some(text)),
             Err(_) => Err(Fault::invalid_params(format!("{name} must be a string"))),
         }
     }
@@ -101,7 +101,7 @@ impl<'de: 'b, 'b> Deserialize<'de> for Params<'b> {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut params = Params::default();
-                while let Some((Name(name), value)) = map.next_entry()? {
+                while let Some((JsonText(name), value)) = map.next_entry()? {
                     if params.has(&name) {
                         return Err(A::Error::custom("a member occurs twice"));
                     }

@@ -31,7 +31,7 @@ pub(crate) const ARGUMENTS: [(&str, &str); 3] = [
 
 /// Reply of the tool's action `prompt`.
 #[derive(Deserialize)]
-struct Rendered {
+struct PromptReply {
     text: String,
     tokens: u32,
     left_out: Vec<String>,
@@ -86,7 +86,7 @@ pub(crate) async fn get<E: Engine>(
     let request =
         ToolRequest::new("prompt").with("participant", participant).with("max_tokens", max_tokens);
     let reply = context.invoke(session, request).await?;
-    let rendered: Rendered = serde_json::from_slice(&reply.body).map_err(|_| invalid_reply())?;
+    let rendered: PromptReply = serde_json::from_slice(&reply.body).map_err(|_| invalid_reply())?;
     let mut description =
         format!("How to use the session's working memory ({} tokens", rendered.tokens);
     if !rendered.left_out.is_empty() {

@@ -52,7 +52,7 @@ pub(crate) fn initialize(
     is_kept: bool,
 ) -> Result<(ProtocolVersion, MethodResult), Rejection> {
     let requested = params.required_text("protocolVersion")?;
-    let version = Version::negotiated(&requested);
+    let version = Version::negotiate(&requested);
     let info = Implementation::new(NAME, env!("CARGO_PKG_VERSION")).with_title("shared-context");
     let capabilities = capabilities(&Version::Legacy(version.clone()), is_kept);
     let result = InitializeResult::new(capabilities)

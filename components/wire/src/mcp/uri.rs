@@ -49,10 +49,10 @@ impl<'u> ResourceUri<'u> {
             return Some(Self::Skill);
         }
         let mut segments = uri.strip_prefix("session://")?.split('/');
-        let session = decoded(segments.next()?)?;
+        let session = decode(segments.next()?)?;
         match (segments.next()?, segments.next(), segments.next()) {
             ("keys", None, None) => Some(Self::Keys { session }),
-            ("entries", Some(key), None) => Some(Self::Entry { session, key: decoded(key)? }),
+            ("entries", Some(key), None) => Some(Self::Entry { session, key: decode(key)? }),
             _ => None,
         }
     }
@@ -84,7 +84,7 @@ impl fmt::Display for ResourceUri<'_> {
 }
 
 /// Decodes `segment`; `None` if it is invalid.
-fn decoded(segment: &str) -> Option<Cow<'_, str>> {
+fn decode(segment: &str) -> Option<Cow<'_, str>> {
     // A query or fragment ends the path.
     if segment.is_empty() || segment.contains(['?', '#']) {
         return None;

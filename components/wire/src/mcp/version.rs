@@ -94,7 +94,7 @@ impl Version {
 
     /// Returns the version for a client that requests `requested` in its handshake: that one if
     /// supported, otherwise the newest with a handshake.
-    pub(crate) fn negotiated(requested: &str) -> ProtocolVersion {
+    pub(crate) fn negotiate(requested: &str) -> ProtocolVersion {
         let [newest, _] = LEGACY;
         LEGACY.into_iter().find(|it| it.as_str() == requested).unwrap_or(newest)
     }

@@ -22,7 +22,7 @@ pub(super) fn shown(path: &str, value: &str, range: Option<(i64, i64)>) -> Resul
     let lines: Vec<&str> = value.split('\n').collect();
     let (first, last) = match range {
         None => (1, lines.len()),
-        Some((first, last)) => between(first, last, lines.len()).ok_or_else(|| {
+        Some((first, last)) => line_range(first, last, lines.len()).ok_or_else(|| {
             format!(
                 "Error: Invalid `view_range` parameter: [{first}, {last}]. It should be within \
                  the range of lines of the file: [1, {}], its end -1 for the last line",
@@ -30,18 +30,21 @@ pub(super) fn shown(path: &str, value: &str, range: Option<(i64, i64)>) -> Resul
             )
         })?,
     };
-    Ok(format!("Here's the content of {path} with line numbers:{}", numbered(&lines, first, last)))
+    Ok(format!(
+        "Here's the content of {path} with line numbers:{}",
+        number_lines(&lines, first, last)
+    ))
 }
 
 /// Returns the valid range of lines from `first` to `last`, or `None` if it is empty.
-fn between(first: i64, last: i64, lines: usize) -> Option<(usize, usize)> {
+fn line_range(first: i64, last: i64, lines: usize) -> Option<(usize, usize)> {
     let last = if last == -1 { lines } else { usize::try_from(last).ok()?.min(lines) };
     let first = usize::try_from(first).ok()?;
     (1..=last).contains(&first).then_some((first, last))
 }
 
 /// Formats the lines `first` to `last`, each on a new line after its number.
-fn numbered(lines: &[&str], first: usize, last: usize) -> String {
+fn number_lines(lines: &[&str], first: usize, last: usize) -> String {
     let mut text = String::new();
     for (number, line) in (1..).zip(lines).take(last).skip(first.saturating_sub(1)) {
         // Writing to a string does not fail.
@@ -55,7 +58,7 @@ fn numbered(lines: &[&str], first: usize, last: usize) -> String {
 /// # Errors
 ///
 /// A text for the agent: `old` is empty, or does not occur exactly once.
-pub(super) fn replaced(path: &str, value: &str, old: &str, new: &str) -> Result<Edit, String> {
+pub(super) fn replace(path: &str, value: &str, old: &str, new: &str) -> Result<Edit, String> {
     if old.is_empty() {
         return Err("Error: old_str is empty. Give the text to replace, or use insert.".to_owned());
     }
@@ -80,7 +83,7 @@ pub(super) fn replaced(path: &str, value: &str, old: &str, new: &str) -> Result<
     let value = value.replacen(old, new, 1);
     let lines: Vec<&str> = value.split('\n').collect();
     let first = changed.saturating_sub(SNIPPET_LINES).max(1);
-    let snippet = numbered(&lines, first, changed.saturating_add(SNIPPET_LINES));
+    let snippet = number_lines(&lines, first, changed.saturating_add(SNIPPET_LINES));
     let message = format!(
         "The memory file has been edited. Here is the snippet of {path} showing the change (with \
          line numbers):{snippet}"
@@ -100,7 +103,7 @@ fn line_of(value: &str, at: usize) -> usize {
 /// # Errors
 ///
 /// A text for the agent: there is no such line.
-pub(super) fn inserted(path: &str, value: &str, line: i64, text: &str) -> Result<Edit, String> {
+pub(super) fn insert_after(path: &str, value: &str, line: i64, text: &str) -> Result<Edit, String> {
     let mut lines: Vec<&str> = value.split('\n').collect();
     // A line feed at the end does not begin a line.
     lines.pop_if(|it| it.is_empty());
@@ -164,7 +167,7 @@ mod tests {
     fn check_replaced(value: &str, old: &str, new: &str, expected: &str, message: &str) {
         let header = "The memory file has been edited. Here is the snippet of /memories/notes \
                       showing the change (with line numbers):";
-        match replaced(PATH, value, old, new) {
+        match replace(PATH, value, old, new) {
             Ok(edited) => {
                 assert_eq!(edited.value, expected);
                 assert_eq!(edited.message.strip_prefix(header), Some(message));
@@ -206,7 +209,7 @@ mod tests {
     fn lines_are_inserted_after_a_line() {
         #[track_caller]
         fn check(value: &str, line: i64, text: &str, expected: &str) {
-            match inserted(PATH, value, line, text) {
+            match insert_after(PATH, value, line, text) {
                 Ok(edited) => {
                     assert_eq!(edited.value, expected);
                     assert_eq!(edited.message, "The file /memories/notes has been edited.");
@@ -252,7 +255,7 @@ mod tests {
             }
             let text = format!("x{}", text.join("\n")).trim_end_matches('\n').to_owned();
             let line = i64::try_from(at).unwrap();
-            match inserted(PATH, &value, line, &text) {
+            match insert_after(PATH, &value, line, &text) {
                 Ok(edited) => {
                     let mut lines: Vec<&str> = before.iter().map(String::as_str).collect();
                     lines.splice(at..at, text.split('\n'));

@@ -69,7 +69,7 @@ impl Entry {
 
 /// Reply of a write.
 #[derive(Deserialize)]
-struct Written {
+struct WriteReply {
     #[serde(default)]
     warnings: Vec<Warning>,
 }
@@ -97,23 +97,23 @@ impl<'r, E: Engine> Files<'r, E> {
 
     /// Returns the session's status and configuration.
     pub(super) async fn session(&self) -> Result<Session, Failure> {
-        self.ask(json!({"action": "show_session"})).await
+        self.send(json!({"action": "show_session"})).await
     }
 
     /// Returns the keys of readable entries, with `prefix` if given.
     pub(super) async fn keys(&self, prefix: Option<&Prefix>) -> Result<Vec<Key>, Rejection> {
         #[derive(Deserialize)]
         struct Listing {
-            keys: Vec<Listed>,
+            keys: Vec<ListedKey>,
         }
         #[derive(Deserialize)]
-        struct Listed {
+        struct ListedKey {
             key: String,
-            #[serde(default = "yes")]
+            #[serde(default = "default_true")]
             readable: bool,
         }
         let prefix = prefix.map(Prefix::as_str);
-        let Listing { keys } = self.ask(json!({"action": "list_keys", "prefix": prefix})).await?;
+        let Listing { keys } = self.send(json!({"action": "list_keys", "prefix": prefix})).await?;
         let keys = keys.iter().filter(|it| it.readable);
         let keys: Result<_, _> = keys.map(|it| Key::parse(&it.key)).collect();
         Ok(keys.map_err(|_| invalid_reply())?)
@@ -121,7 +121,7 @@ impl<'r, E: Engine> Files<'r, E> {
 
     /// Returns the entry `key`, if it exists.
     pub(super) async fn entry(&self, key: &Key) -> Result<Option<Entry>, Rejection> {
-        match self.ask(json!({"action": "read", "key": key.as_str()})).await {
+        match self.send(json!({"action": "read", "key": key.as_str()})).await {
             Ok(entry) => Ok(Some(entry)),
             Err(failure) if failure.code == "KEY_NOT_FOUND" => Ok(None),
             Err(failure) => Err(failure.into()),
@@ -131,13 +131,14 @@ impl<'r, E: Engine> Files<'r, E> {
     /// Returns the existing entries of `keys`.
     pub(super) async fn entries(&self, keys: &[Key]) -> Result<Vec<Entry>, Rejection> {
         #[derive(Deserialize)]
-        struct Found {
+        struct BatchReply {
             entries: Vec<Entry>,
         }
         let mut all = Vec::new();
         for keys in keys.chunks(BATCH_KEYS_MAX) {
             let keys: Vec<&str> = keys.iter().map(Key::as_str).collect();
-            let found: Found = self.ask(json!({"action": "read_batch", "keys": keys})).await?;
+            let found: BatchReply =
+                self.send(json!({"action": "read_batch", "keys": keys})).await?;
             all.extend(found.entries);
         }
         Ok(all)
@@ -147,7 +148,7 @@ impl<'r, E: Engine> Files<'r, E> {
     pub(super) async fn create(&self, key: &Key, value: &str) -> Result<String, Failure> {
         let request =
             json!({"action": "write", "key": key.as_str(), "value": value, "if_version": 0});
-        self.ask(request).await.map(notes)
+        self.send(request).await.map(notes)
     }
 
     /// Overwrites `entry` with `value`, if it is unchanged since it was read. Its expiry stays the
@@ -166,20 +167,20 @@ impl<'r, E: Engine> Files<'r, E> {
             "action": "write", "key": entry.key, "value": value, "if_revision": entry.revision,
             "expires_at": expires_at,
         });
-        self.ask(request).await.map(notes)
+        self.send(request).await.map(notes)
     }
 
     /// Removes the entry `key`.
     pub(super) async fn delete(&self, key: &Key) -> Result<(), Failure> {
         let request = json!({"action": "delete", "key": key.as_str()});
-        self.ask(request).await.map(|Ignored| ())
+        self.send(request).await.map(|Ignored| ())
     }
 
     /// Removes all entries of `keys`, or none.
     pub(super) async fn delete_all(&self, keys: &[Key]) -> Result<(), Failure> {
         let deletes: Vec<Value> = keys.iter().map(|it| json!({"key": it.as_str()})).collect();
         let request = json!({"action": "write_batch", "deletes": deletes});
-        self.ask(request).await.map(|Ignored| ())
+        self.send(request).await.map(|Ignored| ())
     }
 
     /// Moves all entries to the given keys, or none. The entries must be unchanged since they were
@@ -197,22 +198,22 @@ impl<'r, E: Engine> Files<'r, E> {
         let writes: Vec<Value> = moves.iter().map(write).collect();
         let deletes: Vec<Value> = moves.iter().map(delete).collect();
         let request = json!({"action": "write_batch", "writes": writes, "deletes": deletes});
-        self.ask(request).await.map(|Ignored| ())
+        self.send(request).await.map(|Ignored| ())
     }
 
-    async fn ask<T: DeserializeOwned>(&self, request: Value) -> Result<T, Failure> {
+    async fn send<T: DeserializeOwned>(&self, request: Value) -> Result<T, Failure> {
         let request = request.to_string();
         let reply = self.engine.invoke(self.scope, self.caller, request.as_bytes()).await?;
         serde_json::from_slice(&reply.body).map_err(|_| invalid_reply())
     }
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
 /// Formats the warnings of a write, one per line.
-fn notes(Written { warnings }: Written) -> String {
+fn notes(WriteReply { warnings }: WriteReply) -> String {
     let mut notes = String::new();
     // Agents choose names of files freely, so conventions do not apply.
     for warning in warnings.iter().filter(|it| it.code != "OUTSIDE_NAMESPACE") {

@@ -25,7 +25,7 @@ pub(super) fn listing(directory: &Place, entries: &[Entry]) -> String {
         add(path_of(&entry.key));
     }
     let lines: Vec<String> =
-        sizes.iter().map(|(path, size)| format!("{}\t{path}", shown(*size))).collect();
+        sizes.iter().map(|(path, size)| format!("{}\t{path}", format_size(*size))).collect();
     format!(
         "Here're the files and directories up to 2 levels deep in {directory}, excluding hidden \
          items and node_modules:\n{}",
@@ -34,7 +34,7 @@ pub(super) fn listing(directory: &Place, entries: &[Entry]) -> String {
 }
 
 /// Formats a size for people: `812B`, `1.5K`, `2.0M`.
-fn shown(bytes: usize) -> String {
+fn format_size(bytes: usize) -> String {
     if bytes < 1_024 {
         return format!("{bytes}B");
     }
@@ -112,7 +112,7 @@ mod tests {
             (1_048_576, "1.0M"),
             (1_258_291, "1.2M"),
         ] {
-            assert_eq!(shown(bytes), expected);
+            assert_eq!(format_size(bytes), expected);
         }
     }
 }

@@ -124,13 +124,13 @@ impl<E: Engine> Memory<'_, E> {
             }
             Command::StrReplace { path, old_str, new_str } => {
                 let change =
-                    |path: &str, value: &str| edit::replaced(path, value, &old_str, &new_str);
+                    |path: &str, value: &str| edit::replace(path, value, &old_str, &new_str);
                 let missing = "Please provide a valid path.";
                 self.edit(self.place(&path)?, change, missing).await
             }
             Command::Insert { path, insert_line, insert_text } => {
                 let change = |path: &str, value: &str| {
-                    edit::inserted(path, value, insert_line, &insert_text)
+                    edit::insert_after(path, value, insert_line, &insert_text)
                 };
                 self.edit(self.place(&path)?, change, VIEW_FIRST).await
             }
@@ -205,10 +205,10 @@ impl<E: Engine> Memory<'_, E> {
         missing: &str,
     ) -> Result<String, Rejection> {
         let path = place.to_string();
-        let Place::Entry { key, .. } = &place else { return reject(no_such(&path, missing)) };
+        let Place::Entry { key, .. } = &place else { return reject(path_missing(&path, missing)) };
         for _ in 0..ATTEMPTS_MAX {
             let Some(entry) = self.files.entry(key).await? else {
-                return reject(no_such(&path, missing));
+                return reject(path_missing(&path, missing));
             };
             let Edit { value, message } =
                 change(&path, &entry.value).map_err(Rejection::ForAgent)?;
@@ -235,7 +235,7 @@ impl<E: Engine> Memory<'_, E> {
                 (Ok(()), _) => return Ok(format!("Successfully deleted {place}")),
                 (Err(failure), Some(prefix)) if failure.code == "KEY_NOT_FOUND" => prefix,
                 (Err(failure), None) if failure.code == "KEY_NOT_FOUND" => {
-                    return reject(no_such(&place.to_string(), VIEW_FIRST));
+                    return reject(path_missing(&place.to_string(), VIEW_FIRST));
                 }
                 (Err(failure), _) => return Err(failure.into()),
             },
@@ -244,7 +244,7 @@ impl<E: Engine> Memory<'_, E> {
         for _ in 0..ATTEMPTS_MAX {
             let keys = self.files.keys(Some(prefix)).await?;
             if keys.is_empty() {
-                return reject(no_such(&place.to_string(), VIEW_FIRST));
+                return reject(path_missing(&place.to_string(), VIEW_FIRST));
             }
             if keys.len() > files::BATCH_KEYS_MAX {
                 return reject(too_many(&directory, keys.len(), files::BATCH_KEYS_MAX));
@@ -266,7 +266,7 @@ fn reject<T>(text: impl Into<String>) -> Result<T, Rejection> {
     Err(Rejection::ForAgent(text.into()))
 }
 
-fn no_such(path: &str, next: &str) -> String {
+fn path_missing(path: &str, next: &str) -> String {
     format!("Error: The path {path} does not exist. {next}")
 }
 

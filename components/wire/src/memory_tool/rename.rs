@@ -3,9 +3,9 @@
 use shared_context_core::{Key, Prefix};
 
 use super::{
-    ATTEMPTS_MAX, Memory, Rejection, VIEW_FIRST, conflict, files, no_such,
+    ATTEMPTS_MAX, Memory, Rejection, VIEW_FIRST, conflict, files,
     path::{self, Place},
-    reject, too_many,
+    path_missing, reject, too_many,
 };
 use crate::Engine;
 
@@ -25,7 +25,7 @@ impl<E: Engine> Memory<'_, E> {
             let moved = match (key, prefix) {
                 (Some(key), _) if is_file => self.move_file(&old, key, &new).await?,
                 (_, Some(prefix)) => self.move_directory(&old, prefix, &new).await?,
-                _ => return reject(no_such(&old.to_string(), VIEW_FIRST)),
+                _ => return reject(path_missing(&old.to_string(), VIEW_FIRST)),
             };
             if let Some(moved) = moved {
                 return Ok(moved);
@@ -67,7 +67,7 @@ impl<E: Engine> Memory<'_, E> {
         const KEYS_MAX: usize = files::BATCH_KEYS_MAX / 2;
         let keys = self.files.keys(Some(prefix)).await?;
         if keys.is_empty() {
-            return reject(no_such(&old.to_string(), VIEW_FIRST));
+            return reject(path_missing(&old.to_string(), VIEW_FIRST));
         }
         let from = Place::Directory(prefix.clone());
         let (to, file) = match new {

@@ -67,7 +67,7 @@ pub(super) fn about(endpoint: Endpoint) -> OperationDoc {
         | Endpoint::ReadEntry
         | Endpoint::WriteEntry
         | Endpoint::DeleteEntry => entries::about(endpoint),
-        Endpoint::Act(act) => acts::about(act),
+        Endpoint::ActionRoute(act) => acts::about(act),
         Endpoint::UseMemory => memory::about(),
         Endpoint::ReadChanges => changes::about(),
     }

@@ -11,11 +11,11 @@ use super::{
     parts::{body, optional_request, request, response},
     schemas::{body_of, reply},
 };
-use crate::http::table::Act;
+use crate::http::table::ActionRoute;
 
 /// Returns the documentation of `act`.
-pub(super) fn about(act: Act) -> OperationDoc {
-    let Act { action, route, .. } = act;
+pub(super) fn about(act: ActionRoute) -> OperationDoc {
+    let ActionRoute { action, route, .. } = act;
     let id = route.name.unwrap_or(action.name);
     let (summary, rest) = summary(action.description);
     let may_have_body = matches!(route.method, Method::Post | Method::Put);
@@ -109,7 +109,7 @@ fn remark(id: &str) -> &'static str {
     }
 }
 
-fn body_of_request(act: Act) -> Option<Value> {
+fn body_of_request(act: ActionRoute) -> Option<Value> {
     let members: Vec<&str> = act.in_body().map(|it| it.name).collect();
     if members.is_empty() {
         return None;
@@ -121,7 +121,7 @@ fn body_of_request(act: Act) -> Option<Value> {
     Some(if is_needed { request(content) } else { optional_request(content) })
 }
 
-fn responses(act: Act) -> serde_json::Map<String, Value> {
+fn responses(act: ActionRoute) -> serde_json::Map<String, Value> {
     let id = act.route.name.unwrap_or(act.action.name);
     // One key of a snapshot has the reply of an entry.
     let action_name = if id == "read_snapshot_entry" { "read" } else { act.action.name };

@@ -12,7 +12,7 @@ use shared_context_core::{
     time::Timestamp,
 };
 
-use crate::http::table::Act;
+use crate::http::table::ActionRoute;
 
 const ORCHESTRATOR: &str = "orchestrator";
 const ANALYSIS: &str = "subagent:analysis";
@@ -104,7 +104,7 @@ pub(super) fn reply_example(action: &str) -> Value {
 }
 
 /// Returns the body of a request for `act`.
-pub(super) fn body(act: Act) -> Value {
+pub(super) fn body(act: ActionRoute) -> Value {
     let found = requests().into_iter().find(|(_, it)| it["action"] == act.action.name);
     let mut body = found.map_or(Value::Null, |(_, request)| request);
     if let Some(members) = body.as_object_mut() {

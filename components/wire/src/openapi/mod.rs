@@ -63,7 +63,7 @@ fn document() -> Value {
     let mut paths = Map::new();
     for operation in operations() {
         let item = paths.entry(operation.template).or_insert_with(|| path_item(&operation));
-        item[operation.method.as_str().to_ascii_lowercase()] = described(&operation);
+        item[operation.method.as_str().to_ascii_lowercase()] = operation_item(&operation);
     }
     json!({
         "openapi": "3.1.0",
@@ -93,7 +93,7 @@ fn path_item(operation: &Operation) -> Value {
     if parameters.is_empty() { json!({}) } else { json!({ "parameters": parameters }) }
 }
 
-fn described(operation: &Operation) -> Value {
+fn operation_item(operation: &Operation) -> Value {
     let about = about::about(operation.endpoint);
     let query = operation.takes_in_query().into_iter().map(|it| match (about.id, it) {
         ("list_keys", "prefix") => "key_prefix",
@@ -168,10 +168,10 @@ fn rejections<'c>(
 }
 
 fn rejection(status: StatusCode, codes: &[&str]) -> Value {
-    let described: Vec<String> =
+    let operation_item: Vec<String> =
         codes.iter().map(|it| format!("`{it}`: {}", code::of(it).title)).collect();
     let mut response = json!({
-        "description": described.join("; "),
+        "description": operation_item.join("; "),
         "content": {"application/problem+json": {
             "schema": {"$ref": "#/components/schemas/problem"},
         }},

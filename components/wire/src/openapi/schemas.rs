@@ -72,20 +72,20 @@ pub(super) fn body_of(action: &str, members: &[&str]) -> Value {
 
 /// Returns the tool's own description, with references into this document.
 fn tool() -> Value {
-    fn lead(schema: &mut Value) {
+    fn rebase(schema: &mut Value) {
         match schema {
             Value::Object(members) => {
                 if let Some(Value::String(reference)) = members.get_mut("$ref") {
                     *reference = reference.replace("#/$defs/", "#/components/schemas/");
                 }
-                members.values_mut().for_each(lead);
+                members.values_mut().for_each(rebase);
             }
-            Value::Array(items) => items.iter_mut().for_each(lead),
+            Value::Array(items) => items.iter_mut().for_each(rebase),
             _ => {}
         }
     }
     let mut tool = schema::document();
-    lead(&mut tool);
+    rebase(&mut tool);
     tool
 }
 

@@ -117,8 +117,8 @@ impl EntryItem {
             touched: Revision(self.touched_revision),
             expires_at: self.expires_at.map(|it| it.0),
             access: Access {
-                readable_by: everyone_or(&self.readable_by)?,
-                writable_by: everyone_or(&self.writable_by)?,
+                readable_by: participants_or_everyone(&self.readable_by)?,
+                writable_by: participants_or_everyone(&self.writable_by)?,
             },
             keeps_history: self.history,
             is_redacted: self.redacted,
@@ -178,6 +178,6 @@ fn list(it: &Participants) -> Vec<String> {
     if it.is_everyone() { Vec::new() } else { it.patterns().map(str::to_owned).collect() }
 }
 
-fn everyone_or(patterns: &[String]) -> Result<Participants, Error> {
+fn participants_or_everyone(patterns: &[String]) -> Result<Participants, Error> {
     if patterns.is_empty() { Ok(Participants::default()) } else { participants(patterns) }
 }

@@ -95,15 +95,15 @@ impl Limiter {
                 (who, Some(self.hasher.hash_one(scope)))
             }
         };
-        let of_session = |it| self.take_of("session", &self.sessions, it);
-        let left = self.take_of("participant", &self.participants, who)?;
+        let of_session = |it| self.take_from("session", &self.sessions, it);
+        let left = self.take_from("participant", &self.participants, who)?;
         session.map(of_session).transpose()?;
         Ok(self.allowance(format!("\"participant\";r={left}")))
     }
 
     /// Takes one request off the allowance of `who`, and returns the remainder. `what` describes
     /// the caller in the error message.
-    fn take_of(
+    fn take_from(
         &self,
         what: &str,
         allowances: &Allowances,

@@ -13,14 +13,14 @@ use shared_context_core::{
 };
 
 use crate::{
-    checks::{access_change, all_but_later},
+    checks::{access_change, collect_malformed_first},
     json::ParseError,
     rejection::malformed,
 };
 
 /// Options of a write besides the value, not yet validated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SentOptions {
+pub struct OptionsInput {
     /// The entry expires this many seconds after the write.
     pub ttl_seconds: Option<u64>,
     /// The entry expires at this instant.
@@ -33,7 +33,7 @@ pub struct SentOptions {
     pub history: Option<bool>,
 }
 
-impl SentOptions {
+impl OptionsInput {
     /// Validates the options.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl SentOptions {
 
 /// One write, alone or in a batch, not yet validated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SentWrite {
+pub struct WriteInput {
     /// The key.
     pub key: String,
     /// The text to store.
@@ -66,10 +66,10 @@ pub struct SentWrite {
     /// Only if the entry was last written at this revision.
     pub if_revision: Option<u64>,
     /// Options besides the value.
-    pub options: SentOptions,
+    pub options: OptionsInput,
 }
 
-impl SentWrite {
+impl WriteInput {
     /// Validates the write.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl SentWrite {
 
 /// One delete, alone or in a batch, not yet validated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SentDelete {
+pub struct DeleteInput {
     /// The key.
     pub key: String,
     /// Only if the entry has this version.
@@ -97,7 +97,7 @@ pub struct SentDelete {
     pub if_revision: Option<u64>,
 }
 
-impl SentDelete {
+impl DeleteInput {
     /// Validates the delete.
     ///
     /// # Errors
@@ -145,15 +145,15 @@ pub fn read_batch(keys: &[String], if_changed_since: Option<Revision>) -> Result
 ///
 /// `MALFORMED_REQUEST`, which takes precedence whichever change has it; `INVALID_KEY`.
 pub fn write_batch(
-    writes: Vec<SentWrite>,
-    deletes: Vec<SentDelete>,
+    writes: Vec<WriteInput>,
+    deletes: Vec<DeleteInput>,
     request_id: Option<RequestId>,
 ) -> Result<Command, Error> {
     let keys = writes.iter().map(|it| &it.key).chain(deletes.iter().map(|it| &it.key));
     check_keys(keys.map(String::as_str))?;
     let mut later = None;
-    let writes = all_but_later(writes.into_iter().map(SentWrite::check), &mut later)?;
-    let deletes = all_but_later(deletes.into_iter().map(SentDelete::check), &mut later)?;
+    let writes = collect_malformed_first(writes.into_iter().map(WriteInput::check), &mut later)?;
+    let deletes = collect_malformed_first(deletes.into_iter().map(DeleteInput::check), &mut later)?;
     match later {
         Some(error) => Err(error),
         None => Batch::new(writes, deletes, request_id).map(Command::WriteBatch),

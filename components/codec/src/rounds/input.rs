@@ -9,15 +9,15 @@ use shared_context_core::{
     },
 };
 
-use crate::checks::{all_but_later, limit, participants};
+use crate::checks::{collect_malformed_first, limit, participants};
 
 /// Plan for a new round, not yet validated.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct SentPlan {
+pub struct PlanInput {
     /// Weights of participants; the first match applies.
-    pub weights: Vec<SentWeight>,
+    pub weights: Vec<WeightInput>,
     /// Strategies for disagreements; the first match of a path applies.
-    pub strategies: Vec<SentStrategy>,
+    pub strategies: Vec<StrategyInput>,
     /// Removal order when the state would be too large.
     pub clip: Option<String>,
     /// Limit of the state in bytes.
@@ -26,7 +26,7 @@ pub struct SentPlan {
 
 /// Weight of some participants, not yet validated.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SentWeight {
+pub struct WeightInput {
     /// Participants, as a pattern.
     pub participant: String,
     /// Weight from 0 to 1.
@@ -35,7 +35,7 @@ pub struct SentWeight {
 
 /// Strategy for disagreements about some paths, not yet validated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SentStrategy {
+pub struct StrategyInput {
     /// Paths, as a pattern.
     pub path: String,
     /// Name of the strategy.
@@ -46,7 +46,7 @@ pub struct SentStrategy {
 
 /// A proposed change, not yet validated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SentDelta<'a> {
+pub struct DeltaInput<'a> {
     /// Name of the operation.
     pub operation: &'a str,
     /// Path of the change.
@@ -64,7 +64,7 @@ pub struct SentDelta<'a> {
 /// `MALFORMED_REQUEST`, which takes precedence wherever it occurs; `INVALID_PATH`.
 pub fn open_round(
     query: Option<String>,
-    plan: SentPlan,
+    plan: PlanInput,
     request_id: Option<RequestId>,
 ) -> Result<Command, Error> {
     let plan = plan.check()?;
@@ -78,7 +78,7 @@ pub fn open_round(
 /// `MALFORMED_REQUEST`, which takes precedence whichever delta has it; `INVALID_PATH`. Both name
 /// the delta, like the errors of the round itself.
 pub fn propose_deltas(
-    deltas: Vec<SentDelta<'_>>,
+    deltas: Vec<DeltaInput<'_>>,
     request_id: Option<RequestId>,
 ) -> Result<Command, Error> {
     check_deltas(deltas.len())?;
@@ -87,7 +87,7 @@ pub fn propose_deltas(
         Delta::new(it.operation, it.path, it.value, it.provenance)
             .map_err(|error| RoundError::InProposal { nth, error: Box::new(error) }.into())
     });
-    let deltas = all_but_later(deltas, &mut later)?;
+    let deltas = collect_malformed_first(deltas, &mut later)?;
     match later {
         Some(error) => Err(error),
         None => {
@@ -126,7 +126,7 @@ pub fn read_deltas(
     Ok(Command::Rounds(RoundsCommand::ReadDeltas(ReadDeltas { path, round, after, limit })))
 }
 
-impl SentPlan {
+impl PlanInput {
     fn check(self) -> Result<Plan, Error> {
         let mut later = None;
         let weights = self.weights.into_iter().enumerate();
@@ -136,7 +136,7 @@ impl SentPlan {
             strategies.map(|(nth, it)| it.check().map_err(|err| at("strategies", nth, err)));
         let plan = Plan {
             weights: weights.collect::<Result<_, Error>>()?,
-            strategies: all_but_later(strategies, &mut later)?,
+            strategies: collect_malformed_first(strategies, &mut later)?,
             clip: self.clip.as_deref().map(Clip::parse).transpose()?.unwrap_or_default(),
             bytes_max: self.bytes_max,
         };
@@ -145,14 +145,14 @@ impl SentPlan {
     }
 }
 
-impl SentWeight {
+impl WeightInput {
     fn check(self) -> Result<WeightRule, Error> {
         let participants = ParticipantPattern::parse(&self.participant)?;
         Ok(WeightRule { participants, weight: Weight::parse(self.weight)? })
     }
 }
 
-impl SentStrategy {
+impl StrategyInput {
     fn check(self) -> Result<StrategyRule, Error> {
         let experts = self.experts.as_deref().map(participants).transpose()?;
         let strategy = Strategy::parse(&self.strategy, experts)?;
