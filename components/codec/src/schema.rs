@@ -1,4 +1,5 @@
 //! JSON Schemas of all requests and replies, generated from the types that parse and write them.
+//!
 //! Not part of the component, which carries `describe.json`; a test compares that with
 //! [`document`].
 

@@ -1,6 +1,7 @@
 //! The pages in docs/errors show real errors: each example with the code of a session is compared
-//! with the error it shows. `cargo xtask tidy` checks that each code has a page, including the
-//! codes of hosts.
+//! with the error it shows.
+//!
+//! `cargo xtask tidy` checks that each code has a page, including the codes of hosts.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test")]
 

@@ -1,5 +1,6 @@
-//! The component: core and codec behind the exports of `wit/`, with its imports as ports. It
-//! contains no rules: an export converts its arguments into a command and the outcome into its
+//! The component: core and codec behind the exports of `wit/`, with its imports as ports.
+//!
+//! It contains no rules: an export converts its arguments into a command and the outcome into its
 //! result.
 
 #[cfg(target_family = "wasm")]

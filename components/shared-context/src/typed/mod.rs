@@ -1,6 +1,7 @@
-//! The typed exports, one file for each interface of `wit/`. Each converts its arguments into a
-//! command and extracts the result from the reply. Errors and their precedence are those of the
-//! JSON tool.
+//! The typed exports, one file for each interface of `wit/`.
+//!
+//! Each converts its arguments into a command and extracts the result from the reply. Errors and
+//! their precedence are those of the JSON tool.
 
 mod changes;
 mod history;

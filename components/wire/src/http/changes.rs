@@ -1,5 +1,6 @@
-//! Changes of a session: read, waited for, or streamed live as events or over a WebSocket. The
-//! session decides which changes a caller may see and how long they are stored. Streams are in
+//! Changes of a session: read, waited for, or streamed live as events or over a WebSocket.
+//!
+//! The session decides which changes a caller may see and how long they are stored. Streams are in
 //! `watch`, sockets in `socket`.
 
 use std::{sync::Arc, time::Duration};

@@ -1,6 +1,7 @@
 //! The text of event streams (`text/event-stream` of the HTML standard): the trait of event
-//! formatters, and the formatter of the change feed. The formatters of MCP are in `mcp::listen` and
-//! `mcp::legacy`.
+//! formatters, and the formatter of the change feed.
+//!
+//! The formatters of MCP are in `mcp::listen` and `mcp::legacy`.
 //!
 //! The id of an event is a revision: a reader that reconnects with it as `Last-Event-ID` gets the
 //! changes after it. A block with only an id is not an event; it updates the reader's

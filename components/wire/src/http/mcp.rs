@@ -1,6 +1,7 @@
 //! MCP over HTTP: one message per `POST`, and one stream per `GET` for clients of older versions
-//! (Streamable HTTP of 2026-07-28 and of 2025-11-25). Messages are handled by [`crate::mcp`];
-//! `origin` checks where they come from.
+//! (Streamable HTTP of 2026-07-28 and of 2025-11-25).
+//!
+//! Messages are handled by [`crate::mcp`]; `origin` checks where they come from.
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
-//! Checks `Host` and `Origin` of requests to `/mcp` and to WebSockets. A web page elsewhere must
-//! not reach a server on its reader's machine (Streamable HTTP, Security & Endpoint: DNS
-//! rebinding), and browsers let any page read a socket (RFC 6455 §10.2).
+//! Checks `Host` and `Origin` of requests to `/mcp` and to WebSockets.
+//!
+//! A web page elsewhere must not reach a server on its reader's machine (Streamable HTTP, Security
+//! & Endpoint: DNS rebinding), and browsers let any page read a socket (RFC 6455 §10.2).
 //!
 //! These requests also need a credential, which no browser adds by itself; this is the second line
 //! of defense.
