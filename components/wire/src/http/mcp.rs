@@ -70,15 +70,15 @@ impl<E: Engine> McpRequest<'_, E> {
     fn context(&self, message: &Message<'_>) -> Result<Context<'_, E>, Fault> {
         let version = mcp::version(self.headers, message)?;
         // Modern requests have no handshake, even if a proxy left the header.
-        let legacy = if version.is_modern() { None } else { self.handshake()? };
-        let version = match &legacy {
-            Some(legacy) => Version::Legacy(legacy.version().clone()),
+        let handshake = if version.is_modern() { None } else { self.handshake()? };
+        let version = match &handshake {
+            Some(handshake) => Version::Legacy(handshake.version().clone()),
             None => version,
         };
-        Ok(self.context_in(version, legacy))
+        Ok(self.context_in(version, handshake))
     }
 
-    fn context_in(&self, version: Version, legacy: Option<Arc<Handshake>>) -> Context<'_, E> {
+    fn context_in(&self, version: Version, handshake: Option<Arc<Handshake>>) -> Context<'_, E> {
         Context {
             engine: self.engine,
             keys: self.keys,
@@ -86,7 +86,7 @@ impl<E: Engine> McpRequest<'_, E> {
             identity: self.identity,
             authorization: self.authorization(),
             version,
-            legacy,
+            handshake,
             is_kept: self.state.is_some(),
         }
     }
@@ -119,8 +119,8 @@ impl<E: Engine> McpRequest<'_, E> {
 
     /// `GET`: a stream of updates to the resources that the client of the handshake subscribed to.
     async fn stream(&self) -> Result<Response<Body>, Failure> {
-        let legacy = match self.handshake() {
-            Ok(Some(legacy)) => legacy,
+        let handshake = match self.handshake() {
+            Ok(Some(handshake)) => handshake,
             Ok(None) => return Err(without_handshake()),
             Err(fault) => return Ok(whole(fault_response(None, &fault))),
         };
@@ -130,8 +130,8 @@ impl<E: Engine> McpRequest<'_, E> {
                 "a GET of this endpoint is a stream: send Accept: text/event-stream",
             ));
         }
-        let version = Version::Legacy(legacy.version().clone());
-        let context = self.context_in(version, Some(legacy));
+        let version = Version::Legacy(handshake.version().clone());
+        let context = self.context_in(version, Some(handshake));
         let last_event_id = single(self.headers, &super::changes::LAST_EVENT_ID)?;
         legacy::stream(&context, last_event_id).await.map(stream_response)
     }

@@ -38,7 +38,7 @@ pub struct Watch {
     /// Position of the next read.
     cursor: Cursor,
     formatter: Box<dyn EventFormatter>,
-    /// Position of the bucket to wait for.
+    /// Position of the bucket when it was last read; 0 if there are more changes already.
     seen: u64,
     /// Revision from which the reader would resume.
     resume_from: u64,

@@ -172,7 +172,7 @@ impl Table {
         self.remove(caller, |it| Arc::ptr_eq(it, &oldest));
     }
 
-    /// Drops the handshake of `caller` that `matches`. Returns false if there is none.
+    /// Drops the handshake of `caller` that `matches` selects. Returns false if there is none.
     fn remove(&mut self, caller: u64, matches: impl Fn(&Arc<Handshake>) -> bool) -> bool {
         let Some(own) = self.by_caller.get_mut(&caller) else { return false };
         let Some(at) = own.iter().position(matches) else { return false };
@@ -201,7 +201,7 @@ impl Handshake {
 
     /// Requests log messages of `level` and above, starting at the revision `now` if there is no
     /// subscription yet.
-    pub(super) fn log(&self, level: Level, now: u64) {
+    pub(super) fn set_level(&self, level: Level, now: u64) {
         let mut state = self.state();
         state.sent.get_or_insert(now);
         state.level = Some(level);
@@ -223,17 +223,17 @@ impl Handshake {
         let mut state = self.state();
         let number = state.stream.map(|it| it.saturating_add(1));
         state.stream = number;
-        // The number 0 never belongs to a stream of an ended handshake.
+        // An ended handshake has no stream with the number 0.
         (number.unwrap_or_default(), state.sent)
     }
 
     /// Returns true if the stream `number` is the current one, and marks the handshake as used.
     pub(super) fn is_current_stream(&self, number: u64, now_micros: u64) -> bool {
-        let is_current_stream = self.state().stream == Some(number);
-        if is_current_stream {
+        let is_current = self.state().stream == Some(number);
+        if is_current {
             self.used_micros.fetch_max(now_micros, Ordering::Relaxed);
         }
-        is_current_stream
+        is_current
     }
 
     /// Records that the stream `number` sent all notifications up to the revision `since`.

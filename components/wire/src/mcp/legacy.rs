@@ -39,10 +39,10 @@ pub(crate) async fn subscribe<E: Engine>(
     context: &Context<'_, E>,
     params: &Params<'_>,
 ) -> Result<MethodResult, Rejection> {
-    let (legacy, uri, resource) = subscription_target(context, params)?;
+    let (handshake, uri, resource) = subscription_target(context, params)?;
     // Reports a void credential now, not only when a stream is opened.
     let now = revision_now(context, context.session(None)?).await?;
-    if legacy.subscribe(resource, &uri, now) == AddOutcome::TooMany {
+    if handshake.subscribe(resource, &uri, now) == AddOutcome::TooMany {
         return Err(Fault::invalid_params(format!(
             "this client subscribed to as many resources as it may, {SUBSCRIPTIONS_MAX} with \
              {SUBSCRIPTION_BYTES_MAX} bytes of URIs; unsubscribe from some, or subscribe to session://{{session}}/keys, which tells of every change"
@@ -57,8 +57,8 @@ pub(crate) fn unsubscribe<E: Engine>(
     context: &Context<'_, E>,
     params: &Params<'_>,
 ) -> Result<MethodResult, Rejection> {
-    let (legacy, uri, resource) = subscription_target(context, params)?;
-    legacy.unsubscribe(&resource, &uri);
+    let (handshake, uri, resource) = subscription_target(context, params)?;
+    handshake.unsubscribe(&resource, &uri);
     MethodResult::new(&EmptyObject {})
 }
 
@@ -67,10 +67,10 @@ pub(crate) async fn set_level<E: Engine>(
     context: &Context<'_, E>,
     params: &Params<'_>,
 ) -> Result<MethodResult, Rejection> {
-    let legacy = handshake(context)?;
+    let handshake = handshake(context)?;
     let level = Level::from_params(params)?;
     let now = revision_now(context, context.session(None)?).await?;
-    legacy.log(level, now);
+    handshake.set_level(level, now);
     MethodResult::new(&EmptyObject {})
 }
 
@@ -85,7 +85,8 @@ pub(crate) async fn stream<E: Engine>(
     context: &Context<'_, E>,
     last_event_id: Option<&str>,
 ) -> Result<Box<Watch>, Failure> {
-    let (Identity::Participant(grant), Some(legacy)) = (context.identity, &context.legacy) else {
+    let (Identity::Participant(grant), Some(handshake)) = (context.identity, &context.handshake)
+    else {
         return Err(Failure::new(
             "METHOD_NOT_ALLOWED",
             "the admin key is for every session, so there is none to watch here: use the \
@@ -98,7 +99,7 @@ pub(crate) async fn stream<E: Engine>(
     // Opened before the stream that it replaces ends.
     let caller = context.caller(grant.scope.id())?;
     let open = context.streams.open(&scope, &caller)?;
-    let (number, sent) = legacy.begin_stream();
+    let (number, sent) = handshake.begin_stream();
     let cursor = Cursor {
         keys: Arc::clone(context.keys),
         authorization: context.authorization.to_owned(),
@@ -107,7 +108,7 @@ pub(crate) async fn stream<E: Engine>(
         filter: None,
         since: resumed.or(sent).unwrap_or(now),
     };
-    let formatter = Box::new(HandshakeFormatter { legacy: Arc::clone(legacy), number });
+    let formatter = Box::new(HandshakeFormatter { handshake: Arc::clone(handshake), number });
     Watch::open(context.engine, cursor, formatter, open).await.map(Box::new)
 }
 
@@ -132,7 +133,7 @@ pub(crate) fn unavailable(method: &str, identity: &Identity) -> Fault {
 ///
 /// Invalid request (-32600): there was no handshake.
 fn handshake<'a, E>(context: &'a Context<'_, E>) -> Result<&'a Handshake, Fault> {
-    context.legacy.as_deref().ok_or_else(|| {
+    context.handshake.as_deref().ok_or_else(|| {
         Fault::bad_request(
             ErrorCode::INVALID_REQUEST,
             "what a client wants to hear of belongs to a handshake: send initialize first, and \
@@ -151,7 +152,7 @@ fn subscription_target<'a, E>(
     context: &'a Context<'_, E>,
     params: &Params<'a>,
 ) -> Result<(&'a Handshake, Cow<'a, str>, Resource), Fault> {
-    let legacy = handshake(context)?;
+    let handshake = handshake(context)?;
     let uri = params.required_text("uri")?;
     let own = match (Resource::parse(&uri), context.identity) {
         (Some((session, it)), Identity::Participant(grant)) if session == grant.scope.id() => {
@@ -160,7 +161,7 @@ fn subscription_target<'a, E>(
         _ => None,
     };
     match own.filter(|it| it.is_granted(context.identity)) {
-        Some(resource) => Ok((legacy, uri, resource)),
+        Some(resource) => Ok((handshake, uri, resource)),
         None => Err(not_found(&uri, context.identity)),
     }
 }
@@ -198,7 +199,7 @@ async fn revision_now<E: Engine>(context: &Context<'_, E>, session: &str) -> Res
 /// Comments between messages are for proxies. They are lines and not blocks of their own: after an
 /// id, older clients take each block for a message.
 struct HandshakeFormatter {
-    legacy: Arc<Handshake>,
+    handshake: Arc<Handshake>,
     number: u64,
 }
 
@@ -206,7 +207,7 @@ impl HandshakeFormatter {
     /// Writes the id to resume from, if the client's version has events without a message
     /// (2025-11-25).
     fn write_resume_id(&self, text: &mut String, id: u64) {
-        if *self.legacy.version() == ProtocolVersion::V_2025_11_25 {
+        if *self.handshake.version() == ProtocolVersion::V_2025_11_25 {
             // Writing to a string does not fail.
             let _ = write!(text, "retry: {RETRY_MS}\nid: {id}\ndata:\n\n");
         }
@@ -230,12 +231,12 @@ fn write_messages(
     read: u64,
 ) -> bool {
     let mut messages = messages.into_iter().peekable();
-    let is_current_stream = messages.peek().is_some();
+    let has_messages = messages.peek().is_some();
     while let Some(message) = messages.next() {
         let id = messages.peek().is_none().then_some(read);
         notice::event(text, id, &message);
     }
-    is_current_stream
+    has_messages
 }
 
 fn json(notice: Notice<'_>) -> String {
@@ -244,7 +245,7 @@ fn json(notice: Notice<'_>) -> String {
 
 impl EventFormatter for HandshakeFormatter {
     fn opening(&mut self, since: u64) -> String {
-        self.legacy.record_sent(self.number, since);
+        self.handshake.record_sent(self.number, since);
         self.comment(Some(since), &format!("changes after revision {since}"))
     }
 
@@ -254,16 +255,16 @@ impl EventFormatter for HandshakeFormatter {
         changes: &[&RawValue],
         read: u64,
     ) -> serde_json::Result<Option<u64>> {
-        let level = self.legacy.level();
+        let level = self.handshake.level();
         let mut messages = level.map_or(Ok(Vec::new()), |it| it.messages(changes))?;
-        self.legacy.subscriptions(|it| {
+        self.handshake.subscriptions(|it| {
             messages.extend(it.notices_for(changes)?.into_iter().map(json));
             Ok(write_messages(text, messages, read).then_some(read))
         })
     }
 
     fn truncated(&self, text: &mut String, now: u64) -> bool {
-        self.legacy.subscriptions(|it| write_messages(text, it.everything().map(json), now));
+        self.handshake.subscriptions(|it| write_messages(text, it.everything().map(json), now));
         true
     }
 
@@ -281,11 +282,11 @@ impl EventFormatter for HandshakeFormatter {
     }
 
     fn delivered(&self, since: u64) {
-        self.legacy.record_sent(self.number, since);
+        self.handshake.record_sent(self.number, since);
     }
 
     fn is_current(&self, now_micros: u64) -> bool {
-        self.legacy.is_current_stream(self.number, now_micros)
+        self.handshake.is_current_stream(self.number, now_micros)
     }
 }
 
@@ -299,10 +300,10 @@ mod tests {
         let handshakes = Handshakes::new();
         let keys = Keys::new(&[7; 32], "admin-key-admin-key-admin-key-admin").unwrap();
         let id = handshakes.begin(&keys, &Identity::Admin, version, 0);
-        let legacy = handshakes.find(&id, &Identity::Admin, 0).unwrap();
-        legacy.subscribe(Resource::Entry("a".to_owned()), "session://s/entries/a", 1);
-        let (number, _) = legacy.begin_stream();
-        HandshakeFormatter { legacy, number }
+        let handshake = handshakes.find(&id, &Identity::Admin, 0).unwrap();
+        handshake.subscribe(Resource::Entry("a".to_owned()), "session://s/entries/a", 1);
+        let (number, _) = handshake.begin_stream();
+        HandshakeFormatter { handshake, number }
     }
 
     #[track_caller]

@@ -59,7 +59,7 @@ pub(crate) struct Context<'r, E> {
     pub(crate) authorization: &'r str,
     pub(crate) version: Version,
     /// Handshake of the request, in an older version.
-    pub(crate) legacy: Option<Arc<Handshake>>,
+    pub(crate) handshake: Option<Arc<Handshake>>,
     /// True if handshakes are supported.
     pub(crate) is_kept: bool,
 }

@@ -152,29 +152,29 @@ fn a_session_cannot_push_out_the_handshakes_of_another() {
 fn a_new_stream_continues_where_the_previous_one_stopped() {
     let server = Server::new();
     let id = server.begin(&agent(1), 0);
-    let legacy = server.handshakes.find(&id, &agent(1), 0).unwrap();
-    let (first, sent) = legacy.begin_stream();
+    let handshake = server.handshakes.find(&id, &agent(1), 0).unwrap();
+    let (first, sent) = handshake.begin_stream();
     assert_eq!(sent, None);
-    legacy.record_sent(first, 7);
-    assert!(legacy.is_current_stream(first, 0));
-    let (second, sent) = legacy.begin_stream();
+    handshake.record_sent(first, 7);
+    assert!(handshake.is_current_stream(first, 0));
+    let (second, sent) = handshake.begin_stream();
     assert_eq!(sent, Some(7));
-    legacy.record_sent(first, 9);
-    assert!(!legacy.is_current_stream(first, 0) && legacy.is_current_stream(second, 0));
-    assert_eq!(legacy.begin_stream().1, Some(7), "what the first tells counts no more");
-    let (last, _) = legacy.begin_stream();
+    handshake.record_sent(first, 9);
+    assert!(!handshake.is_current_stream(first, 0) && handshake.is_current_stream(second, 0));
+    assert_eq!(handshake.begin_stream().1, Some(7), "what the first tells counts no more");
+    let (last, _) = handshake.begin_stream();
     assert!(server.handshakes.end(&id, &agent(1)));
-    assert!(!legacy.is_current_stream(last, 0));
-    let (late, _) = legacy.begin_stream();
-    assert!(!legacy.is_current_stream(late, 0), "a handshake that ended has no streams");
+    assert!(!handshake.is_current_stream(last, 0));
+    let (late, _) = handshake.begin_stream();
+    assert!(!handshake.is_current_stream(late, 0), "a handshake that ended has no streams");
 }
 
 #[test]
 fn a_stream_starts_at_the_first_subscription() {
     let server = Server::new();
     let id = server.begin(&agent(1), 0);
-    let legacy = server.handshakes.find(&id, &agent(1), 0).unwrap();
-    let subscribe = |now| legacy.subscribe(Resource::Keys, "session://s/keys", now);
+    let handshake = server.handshakes.find(&id, &agent(1), 0).unwrap();
+    let subscribe = |now| handshake.subscribe(Resource::Keys, "session://s/keys", now);
     assert_eq!((subscribe(5), subscribe(8)), (AddOutcome::New, AddOutcome::Known));
-    assert_eq!(legacy.begin_stream().1, Some(5));
+    assert_eq!(handshake.begin_stream().1, Some(5));
 }
