@@ -74,7 +74,7 @@ impl Session {
             assert!(details.contains(r#""unit":"bytes""#), "{details}");
             return nth;
         }
-        panic!("there is no end to it")
+        panic!("the session never becomes full")
     }
 
     #[track_caller]

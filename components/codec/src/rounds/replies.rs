@@ -73,7 +73,7 @@ struct StrategyReply<'a> {
     experts: Option<Vec<&'a str>>,
 }
 
-/// How a round ended. Absent while it is open.
+/// Members of a round that has ended; absent while it is open.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct EndedForm<'a> {
@@ -110,7 +110,7 @@ struct ClippedForm {
     bytes: u32,
 }
 
-/// How much of the state a round left as it was.
+/// Share of the state that a round left unchanged.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ConvergenceForm {

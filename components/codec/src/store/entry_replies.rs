@@ -37,7 +37,7 @@ pub(crate) struct ReadReply<'a> {
     about: AboutEntry<'a>,
 }
 
-/// What is told of an entry besides its key and value.
+/// Members of an entry's reply besides its key and value.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct AboutEntry<'a> {

@@ -146,9 +146,9 @@ mod tests {
         let state = InProcessState::new(Some(limit), None);
         let own = begin_all(&state, "s");
         assert_eq!((own.len(), begin_all(&state, "t").len()), (12, 12));
-        let refused = state.begin(&agent("s", 0)).map(drop).unwrap_err();
-        assert_eq!(refused.code, "RATE_LIMITED");
-        assert!(refused.message.contains("has 12 requests under way"), "{refused:?}");
+        let failure = state.begin(&agent("s", 0)).map(drop).unwrap_err();
+        assert_eq!(failure.code, "RATE_LIMITED");
+        assert!(failure.message.contains("has 12 requests under way"), "{failure:?}");
         assert!(state.begin(&Identity::Admin).unwrap().is_none());
         drop(own);
         assert!(state.begin(&agent("s", 0)).is_ok());

@@ -110,9 +110,9 @@ mod tests {
         let streams = Streams::new(Gauge::default(), Some(limit));
         let first = open(&streams, "s", "subagent:a").unwrap();
         let second = open(&streams, "s", "subagent:a").unwrap();
-        let refused = open(&streams, "s", "subagent:a").map(drop).unwrap_err();
-        assert_eq!(refused.code, "RATE_LIMITED");
-        assert!(refused.message.contains("has 2 live streams open"), "{refused:?}");
+        let failure = open(&streams, "s", "subagent:a").map(drop).unwrap_err();
+        assert_eq!(failure.code, "RATE_LIMITED");
+        assert!(failure.message.contains("has 2 live streams open"), "{failure:?}");
         let others = [open(&streams, "s", "subagent:b"), open(&streams, "t", "subagent:a")];
         assert_eq!(streams.count.get(), 4);
         drop(first);
@@ -132,9 +132,9 @@ mod tests {
         let streams = Streams::new(Gauge::default(), Some(limit));
         let mut held: Vec<_> =
             (0..6).map(|nth| open(&streams, "s", &format!("subagent:{nth}")).unwrap()).collect();
-        let refused = open(&streams, "s", "subagent:new").map(drop).unwrap_err();
-        assert_eq!(refused.code, "RATE_LIMITED");
-        assert!(refused.message.contains("have 6 live streams open"), "{refused:?}");
+        let failure = open(&streams, "s", "subagent:new").map(drop).unwrap_err();
+        assert_eq!(failure.code, "RATE_LIMITED");
+        assert!(failure.message.contains("have 6 live streams open"), "{failure:?}");
         let others = [open(&streams, "t", "subagent:a"), open(&streams, "s", "admin")];
         assert!(others.iter().all(Result::is_ok));
         held.pop();

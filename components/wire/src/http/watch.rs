@@ -240,7 +240,7 @@ mod tests {
 
     impl Engine for Host {
         async fn invoke(&self, _: &str, _: &Caller, _: &[u8]) -> Result<Reply, Failure> {
-            assert!(!self.has_left.load(Ordering::SeqCst), "nothing is read for who has left");
+            assert!(!self.has_left.load(Ordering::SeqCst), "read for a reader that has left");
             let body = br#"{"changes":[],"next_since":1,"has_more":false,"revision":1}"#.to_vec();
             Ok(Reply { body, revision: 1, effect: Effect::Done, next_expiry_ms: None })
         }

@@ -242,10 +242,10 @@ mod tests {
     fn requests_are_limited_per_session() {
         let limiter = limiter(10, 3);
         let taken = (0..30).map(|nth| limiter.take(&agent(&nth.to_string()), 1_000_000));
-        let refused: Vec<_> = taken.filter_map(Result::err).collect();
-        assert_eq!(refused.len(), 30 - 3 * 8);
-        assert_eq!(refused[0].allowance.state, "\"session\";r=0;t=1");
-        assert!(refused[0].failure.message.contains("this session makes more"));
+        let rejected: Vec<_> = taken.filter_map(Result::err).collect();
+        assert_eq!(rejected.len(), 30 - 3 * 8);
+        assert_eq!(rejected[0].allowance.state, "\"session\";r=0;t=1");
+        assert!(rejected[0].failure.message.contains("this session makes more"));
         assert!(limiter.take(&Identity::Admin, 1_000_000).is_ok());
         let Identity::Participant(grant) = agent("0") else { unreachable!() };
         let other = Identity::Participant(Grant {

@@ -161,7 +161,7 @@ fn a_new_stream_continues_where_the_previous_one_stopped() {
     assert_eq!(sent, Some(7));
     handshake.record_sent(first, 9);
     assert!(!handshake.is_current_stream(first, 0) && handshake.is_current_stream(second, 0));
-    assert_eq!(handshake.begin_stream().1, Some(7), "what the first tells counts no more");
+    assert_eq!(handshake.begin_stream().1, Some(7), "the replaced stream no longer counts");
     let (last, _) = handshake.begin_stream();
     assert!(server.handshakes.end(&id, &agent(1)));
     assert!(!handshake.is_current_stream(last, 0));

@@ -240,15 +240,15 @@ fn every_error_matches_the_output_schemas() {
     let detailed = Failure { details, ..Failure::new("VERSION_CONFLICT", "read again") };
     for tool in tools(Format::Mcp, Role::Orchestrator) {
         for failure in [&plain, &detailed] {
-            let refusal: Value = serde_json::from_slice(&failure.to_json()).unwrap();
+            let reply: Value = serde_json::from_slice(&failure.to_json()).unwrap();
             let error = &tool["outputSchema"]["properties"]["error"];
-            assert_eq!((&error["type"], refusal["error"].is_object()), (&json!("object"), true));
+            assert_eq!((&error["type"], reply["error"].is_object()), (&json!("object"), true));
             for (name, schema) in error["properties"].as_object().unwrap() {
                 assert_eq!(schema["type"], "string");
-                assert!(refusal["error"][name].is_string(), "{name} in {refusal}");
+                assert!(reply["error"][name].is_string(), "{name} in {reply}");
             }
         }
-        assert_eq!(tool["outputSchema"].get("required"), None, "a refusal has no other members");
+        assert_eq!(tool["outputSchema"].get("required"), None, "an error has no other members");
     }
 }
 
