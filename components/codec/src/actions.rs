@@ -10,7 +10,7 @@ use crate::{
     form,
     json::ParseError,
     project,
-    rejection::malformed,
+    refusal::malformed,
     rounds, session, store,
 };
 

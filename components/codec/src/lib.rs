@@ -15,7 +15,7 @@ mod form;
 mod invoke;
 mod json;
 mod project;
-mod rejection;
+mod refusal;
 mod reply;
 mod rounds;
 #[cfg(feature = "schema")]

@@ -8,7 +8,7 @@ use shared_context_core::{Error, digest::sha256};
 use crate::{
     form::{Member, Slot},
     json::ParseError,
-    rejection::malformed,
+    refusal::malformed,
 };
 
 /// Values of a document, by digest.

@@ -16,7 +16,7 @@ use shared_context_core::{
 use crate::{
     checks::access_change,
     form::{self, form},
-    rejection::malformed,
+    refusal::malformed,
 };
 
 /// The configuration of a session. What is absent has its default.

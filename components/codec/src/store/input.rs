@@ -15,7 +15,7 @@ use shared_context_core::{
 use crate::{
     checks::{access_change, collect_malformed_first},
     json::ParseError,
-    rejection::malformed,
+    refusal::malformed,
 };
 
 /// Options of a write besides the value, not yet validated.

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     form::{self, Form, Member, Slot, form},
     json::Time,
-    rejection::malformed,
+    refusal::malformed,
     rounds::document::RoundItem,
     values::{Values, invalid},
 };
