@@ -1,5 +1,5 @@
-//! Packs what the component tells of itself, `describe.json` of the codec: it is asked
-//! for rarely, and takes a quarter of the room so.
+//! Compresses `describe.json` of the codec, the component's description of itself. It is rarely
+//! requested, and takes a quarter of the space this way.
 
 use std::{env, fs, io, path::Path};
 

@@ -1,7 +1,7 @@
-//! All actions, and how a request finds its own.
+//! The list of all actions, and the dispatch of a request to its action.
 //!
-//! What each takes is declared with it. A member that it does not take is rejected by
-//! name, unless it is another action's and `null`; one that may be absent may be `null`.
+//! A member that an action does not take is rejected by name. The exception is a member of another
+//! action that is `null`. Optional members may be `null`.
 
 use shared_context_core::{Command, Error, ScopeKind};
 
@@ -38,7 +38,7 @@ pub(crate) fn forms() -> impl Iterator<Item = (&'static ActionInfo, &'static For
     actions().zip(forms.into_iter().flatten())
 }
 
-/// Returns every action with what is published of it.
+/// Returns every action with its published properties.
 pub fn published() -> impl Iterator<Item = (&'static ActionInfo, &'static Published)> {
     let published = [
         store::entries::PUBLISHED,
@@ -50,49 +50,48 @@ pub fn published() -> impl Iterator<Item = (&'static ActionInfo, &'static Publis
     actions().zip(published.into_iter().flatten())
 }
 
-/// Returns whether `request` may change anything: a hint for hosts that let changes of
-/// one bucket queue. It looks at the action only; what is not understood may
-/// change everything.
+/// Returns true if `request` may change anything. Hosts use it as a hint to queue the changes of
+/// one bucket. It reads the action only; an unknown action counts as a change.
 pub fn may_change(request: &[u8]) -> bool {
-    let Ok(name) = named_in(request) else { return true };
+    let Ok(name) = action_name(request) else { return true };
     actions().find(|it| it.name == name).is_none_or(|it| it.is_change)
 }
 
-/// Returns the name of the action that `request` asks for.
+/// Returns the name of the action in `request`.
 ///
 /// # Errors
 ///
-/// Why there is none.
-fn named_in(request: &[u8]) -> Result<String, ParseError> {
+/// A parse error if the name is missing or invalid.
+fn action_name(request: &[u8]) -> Result<String, ParseError> {
     form::text(request, "action")
 }
 
-/// Returns whether an action takes a member `name`: where another is asked for it may be null,
-/// which callers in strict mode send for all that they leave out.
+/// Returns true if any action takes a member `name`. A request for another action may send it as
+/// null: callers in strict mode send null for every member that they leave out.
 fn is_member(name: &str) -> bool {
     actions().any(|it| it.takes(name))
 }
 
-/// Reads the command out of `request`, which is about a `kind` of scope.
+/// Parses `request`, which is about a scope of the given `kind`, into a command.
 ///
 /// # Errors
 ///
 /// `MALFORMED_REQUEST`, `INVALID_KEY`, `INVALID_PATH`, `FORMAT_TOO_NEW`,
 /// `DOCUMENT_ALTERED`.
 pub fn command(kind: ScopeKind, request: &[u8]) -> Result<Command, Error> {
-    let name = named_in(request).map_err(malformed)?;
+    let name = action_name(request).map_err(malformed)?;
     let found = forms().find(|(it, _)| it.name == name);
     let (action, form) = found.ok_or_else(|| unknown_action(kind, &name))?;
     if action.scope != kind {
-        return Err(misdirected(action, kind));
+        return Err(wrong_scope(action, kind));
     }
     (form.command)(request, is_member)
-        .map_err(|ParseError(what)| malformed(ParseError(of(action, what))))?
+        .map_err(|ParseError(what)| malformed(ParseError(in_action(action, what))))?
 }
 
-/// Returns what the parser says of a request for `action`, and names the action where one
-/// of its members is missing or a member is another action's.
-fn of(action: &ActionInfo, what: String) -> String {
+/// Returns the parser's message. It names `action` where a member is missing or belongs to another
+/// action.
+fn in_action(action: &ActionInfo, what: String) -> String {
     let is_missing = what.starts_with("missing field `");
     let named = what.split_once("unknown field `").filter(|(place, _)| !place.contains('.'));
     let other = named.and_then(|(_, it)| it.split_once('`')).filter(|(name, _)| is_member(name));
@@ -103,8 +102,8 @@ fn of(action: &ActionInfo, what: String) -> String {
     }
 }
 
-/// Returns the error for an action that is done to another kind of scope.
-fn misdirected(action: &ActionInfo, kind: ScopeKind) -> Error {
+/// Returns the error for an action on the wrong kind of scope.
+fn wrong_scope(action: &ActionInfo, kind: ScopeKind) -> Error {
     let (name, about, named) = (action.name, action.scope.as_str(), kind.as_str());
     Error::malformed(format!(
         "action {name} is about a {about}, and the request names a {named}; ask for it at \
@@ -127,10 +126,10 @@ mod tests {
     use super::*;
     use crate::action::route::{Kind, Method};
 
-    /// A route is made of what its action declares, so a slip of the pen in a row would
-    /// make one that can never be asked for.
+    /// A route is built from its action's declaration, so a typo in a row would make a route that
+    /// no request can reach.
     #[test]
-    fn a_row_fits_its_action() {
+    fn a_route_matches_its_action() {
         let mut seen = Vec::new();
         for (action, published) in published() {
             let members = published.members;

@@ -1,4 +1,4 @@
-//! Checks of members that requests of several systems have.
+//! Checks of members that several systems share.
 
 use shared_context_core::{
     Code, Error, RequestId,
@@ -6,12 +6,12 @@ use shared_context_core::{
     store::access::AccessChange,
 };
 
-/// How many commits or deltas are told when the request does not say.
+/// Commits or deltas per page when the request does not set a limit.
 const LIMIT_DEFAULT: u32 = 100;
-/// How many commits or deltas are told at most.
+/// Most commits or deltas per page.
 const LIMIT_MAX: u32 = 1_000;
 
-/// Returns the name that a request was given, so that it can be sent again.
+/// Parses the request id, under which a request can safely be sent again.
 ///
 /// # Errors
 ///
@@ -20,7 +20,7 @@ pub(crate) fn request_id(sent: Option<&str>) -> Result<Option<RequestId>, Error>
     sent.map(RequestId::parse).transpose()
 }
 
-/// Returns how many commits or deltas are to be told.
+/// Validates the requested number of commits or deltas, and applies the default.
 ///
 /// # Errors
 ///
@@ -33,10 +33,9 @@ pub fn limit(limit: Option<u32>) -> Result<u32, Error> {
     Err(Error::malformed(format!("limit is {limit}; it must be 1 to {LIMIT_MAX}")))
 }
 
-/// Returns all of `parsed`; the first of them that is refused for something else than that
-/// it is malformed, such as a key that is none, goes to `later`, since whatever is
-/// malformed comes before it.
-pub(crate) fn all_but_later<T>(
+/// Collects all values of `parsed`, or returns the first malformed error. Any other first error,
+/// such as an invalid key, goes to `later`: malformed requests take precedence.
+pub(crate) fn collect_malformed_first<T>(
     parsed: impl Iterator<Item = Result<T, Error>>,
     later: &mut Option<Error>,
 ) -> Result<Vec<T>, Error> {
@@ -51,7 +50,7 @@ pub(crate) fn all_but_later<T>(
     Ok(all)
 }
 
-/// Returns the change of access that these lists ask for.
+/// Builds the access change from the two lists.
 ///
 /// # Errors
 ///
@@ -66,7 +65,7 @@ pub(crate) fn access_change(
     })
 }
 
-/// Returns the participants that `patterns` are of.
+/// Parses `patterns` as participants.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Refusals, as they leave the rules: a code, a message, and further members.
+//! Errors as the tool returns them: a code, a message, and further members.
 
 use std::{borrow::Cow, fmt};
 
@@ -10,42 +10,42 @@ use shared_context_core::{
     rounds::{RoundError, RoundLimit},
 };
 
-/// Why a request was refused.
+/// Error of a rejected request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// For programs: stable, in capitals.
+    /// Stable code for programs, in capitals.
     pub code: Cow<'static, str>,
-    /// For people and agents: what is wrong and what to do next.
+    /// Message for people and agents: the cause, and the next step.
     pub message: String,
-    /// Further members of the error: the text of a JSON object.
+    /// Further members of the error, as the text of a JSON object.
     pub details: Option<String>,
 }
 
 impl Failure {
-    /// Creates a refusal without further members.
+    /// Creates a failure without further members.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into(), details: None }
     }
 
-    /// Returns the refusal as the tool answers it: `{"error": {"code", "message", …}}`.
+    /// Returns the failure as the tool's JSON: `{"error": {"code", "message", …}}`.
     pub fn to_json(&self) -> Vec<u8> {
         #[derive(Serialize)]
         struct Envelope<'a> {
-            error: Refusal<'a>,
+            error: ErrorBody<'a>,
         }
         #[derive(Serialize)]
-        struct Refusal<'a> {
+        struct ErrorBody<'a> {
             code: &'a str,
             message: &'a str,
             #[serde(flatten)]
             details: Map<String, Value>,
         }
         let error =
-            Refusal { code: &self.code, message: &self.message, details: self.details_map() };
+            ErrorBody { code: &self.code, message: &self.message, details: self.details_map() };
         serde_json::to_vec(&Envelope { error }).unwrap_or_default()
     }
 
-    /// Returns the further members, empty when there are none.
+    /// Returns the further members; empty when there are none.
     pub fn details_map(&self) -> Map<String, Value> {
         let details = self.details.as_deref();
         details.and_then(|text| serde_json::from_slice(text.as_bytes()).ok()).unwrap_or_default()
@@ -60,10 +60,10 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The further members that refusals have, each some of them.
+/// Further members of an error. Each error sets some of them.
 #[derive(Default, Serialize)]
 struct Members<'a> {
-    /// Of every refusal of a batch: the key of the change it is about.
+    /// Key of the change that an error in a batch is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,7 @@ struct Members<'a> {
     unit: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     largest: Option<Vec<Largest<'a>>>,
-    /// Of every refusal of a proposal: the place of the delta it is about, from 1.
+    /// Position in the proposal, from 1, of the delta that an error is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     delta: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,7 +99,7 @@ struct Members<'a> {
     revision: Option<u64>,
 }
 
-/// Where room can be made.
+/// A part that the caller can remove to make room.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Largest<'a> {
@@ -116,7 +116,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Returns the further members of a refusal.
+/// Returns the further members of an error as JSON text.
 fn details(error: &Error) -> Option<String> {
     let (key, delta, error) = match error {
         Error::InBatch { key, error } => (Some(key.as_str()), None, &**error),
@@ -160,15 +160,15 @@ fn details(error: &Error) -> Option<String> {
                 ..Members::default()
             }
         }
-        Error::Round(error) => about_round(error),
+        Error::Round(error) => round_members(error),
         _ => Members::default(),
     };
     let members = serde_json::to_string(&Members { key, delta, ..members }).ok();
     members.filter(|it| it != "{}")
 }
 
-/// Returns the further members of what does not fit the rounds of a session.
-fn about_round(error: &RoundError) -> Members<'_> {
+/// Returns the further members of an error about rounds.
+fn round_members(error: &RoundError) -> Members<'_> {
     let members = Members::default();
     match error {
         RoundError::Open { round } => Members { round: Some(*round), ..members },
@@ -204,7 +204,7 @@ fn about_round(error: &RoundError) -> Members<'_> {
             unit: Some("parts"),
             ..members
         },
-        // What is wrong with a path is for people; a proposal is taken apart above.
+        // A path's fault is described in the message only; the caller has unwrapped `InProposal`.
         _ => members,
     }
 }

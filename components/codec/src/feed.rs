@@ -1,4 +1,4 @@
-//! What is told of changes: the audit trail, and the change feed.
+//! Changes and audit records as JSON.
 
 use serde::Serialize;
 use shared_context_core::{
@@ -97,8 +97,8 @@ impl<'a> From<&'a AuditRecord> for AuditForm<'a> {
     }
 }
 
-/// Writes the line of a host's log that reports what was done to the session or project
-/// `id` (spec 8.5.1), without a line break.
+/// Writes the log line (spec 8.5.1) for a change of the session or project `id`, without a line
+/// break.
 pub fn audit_line(kind: ScopeKind, id: &str, done: &AuditForm<'_>) -> String {
     #[derive(Serialize)]
     struct LogLine<'a> {

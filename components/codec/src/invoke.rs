@@ -10,35 +10,34 @@ use shared_context_core::{
 
 use crate::{Failure, actions, json::to_vec, reply, session};
 
-/// What was answered.
+/// Reply to a successful request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// The revision the answer is of: after the change, or as read. For one
-    /// entry it is the revision at which that entry was written.
+    /// Revision of the reply: after the change, or as read. For one entry it is the revision at
+    /// which that entry was written.
     pub revision: u64,
-    /// The answer as JSON.
+    /// Reply as JSON.
     pub body: Vec<u8>,
-    /// What became of what the request is about, so that nobody has to read the
-    /// answer for it.
+    /// Effect on the resource, so that hosts do not have to parse the body.
     pub effect: Effect,
-    /// When the next of the session's entries expires, or earlier, in
-    /// milliseconds since the epoch: a host with a timer calls [`wake`] then.
+    /// No later than the next expiry of an entry of the session, in milliseconds since the epoch. A
+    /// host with a timer calls [`wake`] then.
     pub next_expiry_ms: Option<u64>,
 }
 
-/// What became of what a request is about.
+/// Effect of a request on its resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// What the action says.
+    /// The action was performed.
     Done,
     /// A write created the entry.
     Created,
-    /// Nothing changed after the revision that the request names.
+    /// Nothing changed since the revision in the request.
     Unchanged,
 }
 
 impl Effect {
-    /// Returns its name.
+    /// Returns the name of the effect.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -47,12 +46,12 @@ impl Effect {
         }
     }
 
-    /// Finds the effect that is called `name`.
+    /// Returns the effect with the name `name`.
     pub fn named(name: &str) -> Option<Self> {
         [Self::Done, Self::Created, Self::Unchanged].into_iter().find(|it| it.as_str() == name)
     }
 
-    /// Creates the effect that `reply` tells of.
+    /// Returns the effect that `reply` reports.
     fn of(reply: &core::Reply) -> Self {
         match reply {
             core::Reply::Written(it) if it.entry.version == 1 => Self::Created,
@@ -62,32 +61,31 @@ impl Effect {
     }
 }
 
-/// Who calls, as the host knows it; never taken from the request.
+/// A caller, as the host identified it; never taken from the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// `orchestrator`, `subagent:{task}`, `subagent:{task}:{id}`, or `admin`.
     pub participant: String,
-    /// The credential that was shown; `None` when the host vouches for the
-    /// caller by other means.
+    /// Credential that was presented; `None` when the host vouches for the caller by other means.
     pub credential: Option<Credential>,
-    /// The only keys that are there for the caller, which is a subagent then:
-    /// patterns such as `inv_*`, at most 16. Empty: all keys.
+    /// The only keys that exist for this caller, which must be a subagent: at most 16 patterns such
+    /// as `inv_*`. Empty: all keys.
     pub keys: Vec<String>,
 }
 
 pub use core::Credential;
 
 impl Caller {
-    /// Creates a caller the host itself vouches for.
+    /// Creates a caller that the host itself vouches for.
     pub fn trusted(participant: impl Into<String>) -> Self {
         Self { participant: participant.into(), credential: None, keys: Vec::new() }
     }
 
-    /// Returns the caller as the core knows it.
+    /// Validates the caller and converts it to the core's type.
     ///
     /// # Errors
     ///
-    /// `MALFORMED_REQUEST`: the host named no participant, or keys that it cannot
+    /// `MALFORMED_REQUEST`: the host passed an invalid participant, or keys that the caller cannot
     /// be limited to.
     pub fn check(&self) -> Result<core::Caller, Error> {
         let mut caller = core::Caller::trusted(&self.participant)?;
@@ -117,8 +115,8 @@ pub fn invoke<K: Kv, C: Clock, L: Log, T: Tokenizer>(
     })
 }
 
-/// Removes what has expired in `scope`, and returns when the next of its entries expires,
-/// or earlier, in milliseconds since the epoch. Nothing expires in a project.
+/// Removes expired entries of `scope`. Returns a time no later than the next expiry, in
+/// milliseconds since the epoch. Nothing expires in a project.
 ///
 /// # Errors
 ///
@@ -137,13 +135,13 @@ pub fn wake<K: Kv, C: Clock, L: Log, T: Tokenizer>(
     }
 }
 
-/// Splits `scope` into kind and id. What has no known kind is a session of no valid id.
+/// Splits `scope` into kind and id. An unknown kind yields a session with an invalid id.
 fn split(scope: &str) -> (ScopeKind, &str) {
     ScopeKind::split(scope).unwrap_or((ScopeKind::Session, ""))
 }
 
-/// Performs `command`, or rejects what was no command, on the `kind` of scope that is
-/// called `id`.
+/// Performs `command` on the scope of this `kind` and `id`, or rejects the request if parsing
+/// failed.
 ///
 /// # Errors
 ///
@@ -168,12 +166,12 @@ pub fn perform<K: Kv, C: Clock, L: Log, T: Tokenizer>(
     }
 }
 
-/// Returns the scope that `command` is for.
+/// Returns the scope for `command`.
 ///
 /// # Errors
 ///
-/// `MALFORMED_REQUEST` when it is to be created under an id that it cannot have,
-/// `SESSION_NOT_FOUND` or `PROJECT_NOT_FOUND` when it is not to be created.
+/// `MALFORMED_REQUEST` if a new scope is given an invalid id; `SESSION_NOT_FOUND` or
+/// `PROJECT_NOT_FOUND` for any other command with an invalid id.
 fn scope_for(kind: ScopeKind, id: &str, command: &Command) -> Result<Scope, Error> {
     let is_new = matches!(
         command,
@@ -190,7 +188,7 @@ fn scope_for(kind: ScopeKind, id: &str, command: &Command) -> Result<Scope, Erro
     }
 }
 
-/// Reads a configuration document: JSON of the schema `session_config`.
+/// Parses a configuration document: JSON of the schema `session_config`.
 ///
 /// # Errors
 ///
@@ -199,12 +197,12 @@ pub fn parse_config(text: &str) -> Result<Config, Error> {
     session::config::document(text)
 }
 
-/// Returns a configuration in force as a JSON document, every member present.
+/// Returns a configuration as a JSON document with every member present.
 pub fn config_to_json(config: &Config) -> String {
     String::from_utf8(to_vec(&session::replies::config(config))).unwrap_or_default()
 }
 
-/// Reads a session out of a document: JSON of the schema `session_document`.
+/// Parses a session document: JSON of the schema `session_document`.
 ///
 /// # Errors
 ///
@@ -213,7 +211,7 @@ pub fn parse_document(text: &str) -> Result<Portable, Error> {
     session::document::parse(text)
 }
 
-/// Returns what was answered as the JSON tool tells it.
+/// Returns the outcome as the JSON tool's reply.
 pub fn to_json(outcome: &Outcome) -> String {
     String::from_utf8(reply::encode(outcome)).unwrap_or_default()
 }

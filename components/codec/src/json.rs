@@ -1,21 +1,21 @@
-//! JSON in and out: what is said when parsing fails, and the forms of times.
+//! JSON serialization, parse errors, and the format of times.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use shared_context_core::time::Timestamp;
 
-/// Why bytes are not what was expected, for the one who sent them.
+/// Parse error with a message for the sender.
 #[derive(Debug)]
 pub(crate) struct ParseError(pub(crate) String);
 
-/// Returns the JSON of `form`. Every form is plain data, which always has a JSON form.
+/// Serializes `form` as JSON. Every form is plain data, so serialization cannot fail.
 pub(crate) fn to_vec(form: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(form).unwrap_or_default()
 }
 
-/// An instant as RFC 3339 in UTC; milliseconds are shown when there are any, so
-/// that whole seconds look as in spec 3.
+/// An instant, in RFC 3339 and UTC. Milliseconds are written only if they are not zero, so that
+/// whole seconds look as in spec 3.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Time(pub Timestamp);
 
@@ -47,9 +47,9 @@ impl<'de> Deserialize<'de> for Time {
     }
 }
 
-/// Milliseconds since the epoch of an instant as RFC 3339 writes it (§5.6), what
-/// is finer cut off; `None` when it is none. (Jiff knows many more forms of time,
-/// which would be a tenth of the component.)
+/// Parses an RFC 3339 (§5.6) instant into milliseconds since the epoch and truncates finer digits.
+/// Returns `None` if it is invalid. (Jiff accepts many more formats, and its parser would be a
+/// tenth of the component.)
 fn parse_time(text: &[u8]) -> Option<i64> {
     fn number(digits: &[u8]) -> Option<i16> {
         let is_number = digits.iter().all(u8::is_ascii_digit);
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instant_is_read_in_every_form_of_rfc_3339() {
+    fn every_format_of_rfc_3339_is_parsed() {
         let read = |text: &str| parse_time(text.as_bytes());
         for (text, shown) in [
             ("2026-02-20T14:30:00Z", "2026-02-20T14:30:00Z"),
@@ -128,7 +128,7 @@ mod tests {
             let ms = read(text).and_then(|it| u64::try_from(it).ok());
             let ms = ms.unwrap_or_else(|| panic!("{text}"));
             assert_eq!(Time(Timestamp(ms)).to_string(), shown, "{text}");
-            // The library reads the same.
+            // Jiff parses the same instant.
             let known: jiff::Timestamp = text.parse().unwrap();
             assert_eq!(Some(known.as_millisecond()), read(text), "{text}");
         }

@@ -1,9 +1,8 @@
 //! The JSON tool (spec 3): bytes in, a [`Command`] to the core, bytes out.
 //!
-//! One request is one JSON object with an `action`. Hosts and `wire` know no
-//! operation by name: they hand the bytes on, so that adding an operation
-//! touches the core, this crate and the WIT, and nothing else. Leaves out HTTP,
-//! credentials and storage.
+//! One request is one JSON object with an `action`. Hosts and `wire` know no operation by name:
+//! they pass the bytes on. A new operation therefore changes only the core, this crate and the WIT.
+//! HTTP, credentials and storage are out of scope.
 //!
 //! [`Command`]: shared_context_core::Command
 
@@ -39,26 +38,26 @@ pub use invoke::{
 pub use json::Time;
 pub use shared_context_core::Code;
 
-/// Commands of what the typed interfaces are sent, checked as requests of the JSON tool
-/// are, so that both refuse the same.
+/// Builders of commands for the typed interfaces. They share their checks with the JSON tool, so
+/// that both return the same errors.
 pub mod parts {
-    pub use crate::{checks::limit, store::sent::*};
+    pub use crate::{checks::limit, store::input::*};
 
-    /// Commands of rounds.
+    /// Builders of commands on rounds.
     pub mod rounds {
-        pub use crate::rounds::sent::*;
+        pub use crate::rounds::input::*;
     }
 }
 
-/// Returns the text of the member `name` of the JSON object `json`, and looks at nothing
-/// behind it; `None` when there is none.
+/// Returns the text of the member `name` of the JSON object `json`, or `None`. Ignores everything
+/// after that member.
 pub fn text_in(json: &[u8], name: &'static str) -> Option<String> {
     form::text(json, name).ok()
 }
 
-/// Returns all actions, their requests and replies as JSON Schemas, and all error codes
-/// in order of precedence: one JSON document. `cargo xtask bless` writes it from
-/// the types; a test holds it against them.
+/// Returns one JSON document with all actions, the JSON Schemas of their requests and replies, and
+/// all error codes in order of precedence. `cargo xtask bless` generates it from the types; a test
+/// compares it with them.
 pub fn describe() -> &'static str {
     include_str!("../describe.json")
 }

@@ -1,17 +1,16 @@
-//! What is said of a request that could not be read.
+//! Errors for requests that cannot be parsed.
 
 use shared_context_core::{Error, key::KEY_BYTES_MAX};
 
 use crate::json::ParseError;
 
-/// How much of what the parser says is told.
+/// Longest part of the parser's message that is passed on.
 const MESSAGE_CHARS_MAX: usize = 300;
 
-/// Returns a refusal of what could not be parsed, with a word on the mistakes agents
-/// make most.
+/// Builds the error for a parse failure, with a hint for the most common mistakes of agents.
 pub(crate) fn malformed(ParseError(what): ParseError) -> Error {
-    // A wrong text is repeated in part only: it may be a whole value.
-    let what = with_nearest(&what).unwrap_or(what);
+    // Truncated, because the message may repeat a whole value.
+    let what = with_suggestion(&what).unwrap_or(what);
     let what: String = what.chars().take(MESSAGE_CHARS_MAX).collect();
     let names_the_writer = ["written_by", "participant", "written_at", "version"]
         .iter()
@@ -26,17 +25,17 @@ pub(crate) fn malformed(ParseError(what): ParseError) -> Error {
     Error::malformed(format!("the request is malformed: {what}{hint}"))
 }
 
-/// Returns what the parser says of a member that is not there, and which one reads like it
-/// instead of all that are; `None` when none does.
-fn with_nearest(what: &str) -> Option<String> {
+/// Replaces the list of known members in the parser's message by the one most similar to the
+/// unknown member. Returns `None` if none is similar.
+fn with_suggestion(what: &str) -> Option<String> {
     const ALIKE: f64 = 0.6;
-    let (told, known) = what.split_once(", expected ")?;
-    let (_, name) = told.strip_suffix('`')?.rsplit_once("unknown field `")?;
+    let (message, known) = what.split_once(", expected ")?;
+    let (_, name) = message.strip_suffix('`')?.rsplit_once("unknown field `")?;
     if name.len() > KEY_BYTES_MAX {
         return None;
     }
     let alike = |it: &str| strsim::normalized_damerau_levenshtein(name, it);
     let known = known.split('`').skip(1).step_by(2).map(|it| (alike(it), it));
     let (likeness, nearest) = known.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (likeness >= ALIKE).then(|| format!("{told}; did you mean {nearest}?"))
+    (likeness >= ALIKE).then(|| format!("{message}; did you mean {nearest}?"))
 }

@@ -1,5 +1,4 @@
-//! What is answered, as JSON. Members that spec 3 shows come first, in its order; what is
-//! ours follows.
+//! Replies as JSON. Members shown in spec 3 come first, in its order; our own follow.
 
 use shared_context_core::{Outcome, Reply, port::Revision};
 
@@ -10,7 +9,7 @@ use crate::{
     store::{entry_replies, snapshot_replies},
 };
 
-/// Returns the JSON of what was answered.
+/// Serializes the reply of `outcome`.
 pub(crate) fn encode(outcome: &Outcome) -> Vec<u8> {
     let Revision(revision) = outcome.revision;
     match &outcome.reply {

@@ -1,6 +1,7 @@
-//! JSON Schemas of all requests and replies, from the types that read and write
-//! them. Not in the component: it carries `describe.json`, which a test holds
-//! against [`document`].
+//! JSON Schemas of all requests and replies, generated from the types that parse and write them.
+//!
+//! Not part of the component, which carries `describe.json`; a test compares that with
+//! [`document`].
 
 pub mod bounds;
 
@@ -26,8 +27,7 @@ impl JsonSchema for Time {
     }
 }
 
-/// Returns the document that [`crate::describe`] returns. Schemas that several actions
-/// share stand in `$defs`.
+/// Builds the document that [`crate::describe`] returns. Shared schemas are in `$defs`.
 pub fn document() -> Value {
     let mut requests = SchemaSettings::draft2020_12().into_generator();
     let mut replies = SchemaSettings::draft2020_12().for_serialize().into_generator();
@@ -50,7 +50,7 @@ pub fn document() -> Value {
         .map(|it| json!({"code": it.as_str(), "description": it.description()}))
         .collect();
     let mut definitions = replies.take_definitions(true);
-    // What is sent and told in the same form may leave out more when it is sent.
+    // A form used in both directions has more optional members in requests.
     definitions.extend(requests.take_definitions(true));
     for (name, definition) in &mut definitions {
         bounds::bind_definition(name, definition);
@@ -105,7 +105,7 @@ fn any_of(schemas: &[Schema]) -> Schema {
 fn restrict_formats(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
-            // A member of this name has a schema there, which is no text.
+            // A property named `format` has a schema here instead of a text.
             let format = members.get("format").and_then(Value::as_str);
             if format.is_some_and(|it| it != "date-time") {
                 members.remove("format");
@@ -133,8 +133,8 @@ mod tests {
         }
     }
 
-    /// The member `format` of a session document was taken for a format of JSON Schema and
-    /// removed, so that no exported document fitted its schema.
+    /// The member `format` of a session document was mistaken for the JSON Schema keyword and
+    /// removed, so that no exported document matched its schema.
     #[test]
     fn every_member_a_definition_requires_has_a_schema() {
         for (name, definition) in document()["$defs"].as_object().unwrap() {
@@ -145,10 +145,10 @@ mod tests {
         }
     }
 
-    /// Which members go together in a list of rounds, the document says as the core
-    /// does.
+    /// The document and the core agree on which members of a list item of rounds require each
+    /// other.
     #[test]
-    fn members_that_need_each_other_are_bound_to_each_other() {
+    fn members_that_require_each_other_are_linked() {
         use shared_context_core::{
             pattern::Participants,
             rounds::{SentDelta, Strategy},
@@ -175,7 +175,7 @@ mod tests {
 
     /// `SHARED_CONTEXT_BLESS=1` (or `cargo xtask bless`) rewrites the document.
     #[test]
-    fn the_committed_document_is_what_the_types_say() {
+    fn the_committed_document_matches_the_types() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/describe.json");
         let fresh = document().to_string();
         if std::env::var_os("SHARED_CONTEXT_BLESS").is_some() {

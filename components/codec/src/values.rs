@@ -1,4 +1,4 @@
-//! The values of a portable document: each stands in it once, named by its digest.
+//! The values of a portable document: each is stored once, under its digest.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{
     refusal::malformed,
 };
 
-/// The values of a document, by their digests.
+/// Values of a document, by digest.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Values(pub(crate) BTreeMap<String, String>);
 
@@ -22,23 +22,23 @@ impl Member for Values {
 }
 
 impl Values {
-    /// Puts a value in; tells its digest.
+    /// Adds a value, and returns its digest.
     pub(crate) fn add(&mut self, value: String) -> String {
         let digest = sha256(&value);
         self.0.insert(digest.clone(), value);
         digest
     }
 
-    /// Returns the value of this digest.
-    pub(crate) fn named(&self, digest: &str) -> Result<&str, Error> {
+    /// Returns the value with this digest.
+    pub(crate) fn get(&self, digest: &str) -> Result<&str, Error> {
         self.0.get(digest).map(String::as_str).ok_or_else(|| {
             let shown: String = digest.chars().take(80).collect();
-            wrong(&format!("values.{shown} is missing"))
+            invalid(&format!("values.{shown} is missing"))
         })
     }
 }
 
-/// Says what is wrong with a document.
-pub(crate) fn wrong(what: &str) -> Error {
+/// Builds the error for an invalid document.
+pub(crate) fn invalid(what: &str) -> Error {
     malformed(ParseError(format!("document: {what}")))
 }

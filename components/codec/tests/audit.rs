@@ -66,8 +66,8 @@ fn a_change_of_an_entry_is_one_line_without_its_value() {
     );
 }
 
-/// Spin's host wrote a line of its own and left the round out: its log did not say
-/// which round was closed. All hosts write this line now.
+/// Spin's host wrote a line of its own that lacked the round, so its log did not show which round
+/// was closed. All hosts write this line now.
 #[test]
 fn an_audit_line_names_label_reason_and_round() {
     let record = AuditRecord {
@@ -83,8 +83,8 @@ fn an_audit_line_names_label_reason_and_round() {
     );
 }
 
-/// The contract listed the actions by hand and lacked `redact_rounds`. Embedders who
-/// match on the list did not know of it.
+/// The contract listed the actions by hand and lacked `redact_rounds`, so embedders who match on
+/// the list missed it.
 #[test]
 fn the_contract_lists_every_audit_action() {
     let contract = include_str!("../../../wit/types.wit");

@@ -1,9 +1,8 @@
-//! Carrying at the limit: whatever a session is filled with until it takes no more, it
-//! can be exported, imported elsewhere, and exports to the same bytes there.
+//! Portability at the limits: a session that is filled until it rejects writes can be exported and
+//! imported elsewhere, and exports to the same bytes there.
 //!
-//! A session of permitted limits could not be carried: with long access lists and some
-//! snapshots its document had 20 MB, and an import takes 16; with more of them the export
-//! failed.
+//! A session within its limits could not be moved. With long access lists and some snapshots its
+//! document had 20 MB, and an import takes 16. With more of them the export failed.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -20,13 +19,13 @@ use shared_context_core::{
     weight::CARRIED_BYTES_MAX,
 };
 
-/// What an import takes over HTTP: the wire holds it to be the same.
+/// Largest document that an import takes over HTTP. The wire checks that it is the same.
 const DOCUMENT_BYTES_MAX: usize = 16 << 20;
-/// What the configuration and the frame of these documents take at most.
-const FRAME: usize = 4_096;
-/// What a participant may propose to a round, in deltas.
+/// Upper bound for the configuration and the frame of these documents, in bytes.
+const FRAME_BYTES_MAX: usize = 4_096;
+/// Deltas that a participant may propose to a round.
 const DELTAS: usize = 500;
-/// How many writes or deltas go into one request.
+/// Writes or deltas in one request.
 const BATCH: usize = 100;
 
 struct Now;
@@ -45,7 +44,7 @@ impl Log for Now {
 struct Session(MemoryKv);
 
 impl Session {
-    /// Creates a session of the largest limits.
+    /// Creates a session with the largest limits.
     fn new() -> Self {
         let session = Self::default();
         let config = json!({
@@ -71,7 +70,7 @@ impl Session {
         self.raw("admin", br#"{"action":"export_session"}"#).unwrap()
     }
 
-    /// Does `request` after `request` until one is rejected for what the session takes.
+    /// Sends requests until the session rejects one because it is full.
     fn fill(&self, mut request: impl FnMut(usize) -> Value) -> usize {
         for nth in 0..100_000 {
             let Err(failure) = self.ask("orchestrator", &request(nth)) else { continue };
@@ -80,7 +79,7 @@ impl Session {
             assert!(details.contains(r#""unit":"bytes""#), "{details}");
             return nth;
         }
-        panic!("there is no end to it")
+        panic!("the session never becomes full")
     }
 
     /// Opens a round and fills it: four participants propose deltas of `value` until they
@@ -109,7 +108,7 @@ impl Session {
 
     #[track_caller]
     fn check_carried(&self, at_least: usize) {
-        let most = usize::try_from(CARRIED_BYTES_MAX).unwrap() + FRAME;
+        let most = usize::try_from(CARRIED_BYTES_MAX).unwrap() + FRAME_BYTES_MAX;
         self.check_document(at_least..most);
     }
 
@@ -131,7 +130,7 @@ fn write(key: &str, value: &str) -> Value {
     json!({"action": "write", "key": key, "value": value})
 }
 
-/// Returns a batch of entries, as `entry` makes each.
+/// Returns a batch of the entries that `entry` builds.
 fn batch(nth: usize, entry: impl Fn(usize) -> Value) -> Value {
     let writes: Vec<Value> = (nth * BATCH..(nth + 1) * BATCH).map(entry).collect();
     json!({"action": "write_batch", "writes": writes})
@@ -141,18 +140,18 @@ fn snapshot(nth: usize) -> Value {
     json!({"action": "snapshot", "label": format!("s{nth}")})
 }
 
-/// Returns a key as long as it may be.
+/// Returns a key of the greatest length.
 fn long_key(nth: usize) -> String {
     format!("k{nth:05}_{}", "x".repeat(57))
 }
 
-/// Returns the longest list there is.
+/// Returns the longest access list.
 fn list() -> Vec<String> {
     (10..26).map(|it| format!("subagent:{it}{}:{}", "t".repeat(62), "u".repeat(64))).collect()
 }
 
 #[test]
-fn entries_of_long_access_lists_and_their_snapshots() {
+fn entries_with_long_access_lists_and_their_snapshots() {
     let session = Session::new();
     let entry = |nth: usize| {
         let (key, list) = (format!("k{nth:05}"), list());
@@ -174,14 +173,14 @@ fn many_small_entries_and_their_snapshots() {
 }
 
 #[test]
-fn values_that_json_writes_six_times_as_long() {
+fn values_whose_json_is_six_times_as_long() {
     let session = Session::new();
     let value = |nth| format!("{nth}{}", "\u{1}".repeat(40_000));
     assert!(session.fill(|nth| write(&format!("k{nth:05}"), &value(nth))) > 20);
     session.check_carried(7_500_000);
 }
 
-/// What snapshots hold of earlier values; history gives way to it.
+/// Snapshots retain earlier values; history is dropped to make room for them.
 #[test]
 fn snapshots_of_earlier_values_push_history_out() {
     let session = Session::new();
@@ -193,14 +192,14 @@ fn snapshots_of_earlier_values_push_history_out() {
     };
     assert!(session.fill(more) > 50);
     session.check_carried(7_000_000);
-    // What makes room is never rejected.
+    // Requests that free room are never rejected.
     session.ask("orchestrator", &json!({"action": "delete", "key": "a"})).unwrap();
     session.ask("orchestrator", &json!({"action": "delete_snapshot", "label": "s1"})).unwrap();
     session.ask("orchestrator", &write("b", "there is room")).unwrap();
 }
 
 #[test]
-fn history_gives_way_before_anything_is_rejected() {
+fn history_is_dropped_before_anything_is_rejected() {
     let session = Session::new();
     for nth in 0..900 {
         let write = write(&format!("k{}", nth % 30), &format!("{nth}{}", "\u{1}".repeat(3_000)));
@@ -209,8 +208,8 @@ fn history_gives_way_before_anything_is_rejected() {
     session.check_carried(6_000_000);
 }
 
-/// A redaction makes a short value longer, and is never rejected for it: the reason is
-/// left out of what stands in its place.
+/// Redaction makes a short value longer, and is never rejected for that: the placeholder then omits
+/// the reason.
 #[test]
 fn a_full_session_is_redacted_and_carried() {
     let session = Session::new();

@@ -1,6 +1,7 @@
-//! The pages of docs/errors show errors as they are: each example of a session's code is
-//! compared with the error it stands for. That each code has a page, also those of hosts,
-//! is checked by `cargo xtask tidy`.
+//! The pages in docs/errors show real errors: each example with the code of a session is compared
+//! with the error it shows.
+//!
+//! `cargo xtask tidy` checks that each code has a page, including the codes of hosts.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test")]
 
@@ -17,7 +18,7 @@ use shared_context_core::{
 
 const SESSION: &str = "CAPA-2026-014";
 
-/// Returns the last JSON example of the page of `code`.
+/// Returns the last JSON example on the page of `code`.
 fn example(code: &str) -> Value {
     let path = format!("{}/../../docs/errors/{code}.md", env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -111,7 +112,7 @@ fn of_rounds() -> Vec<Error> {
 }
 
 #[test]
-fn the_page_of_each_code_shows_the_error_as_it_is() {
+fn each_error_page_shows_the_actual_error() {
     let mut shown = BTreeSet::new();
     for error in of_sessions().into_iter().chain(of_rounds()) {
         let failure = Failure::from(error);

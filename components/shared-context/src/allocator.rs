@@ -1,9 +1,8 @@
 //! Memory for an instance that lives for one request.
 //!
-//! The first of it lies in the module's own memory: to ask the host for more is
-//! a call to its operating system, which costs as much as a small request does.
-//! An instance that needs more grows, and uses again what was freed, so that it
-//! may serve many requests too.
+//! The first part is an arena in the module's own memory. Requesting more from the host costs a
+//! system call, which takes as long as a small request. An instance that needs more grows, and
+//! reuses freed memory, so that it can also serve many requests.
 
 #![expect(unsafe_code, reason = "an allocator hands out memory")]
 
@@ -16,13 +15,13 @@ use talc::{
     wasm::WasmBinning,
 };
 
-/// What a usual request needs: its bytes, some rows, the reply.
+/// Memory of a typical request: its bytes, some rows, the reply.
 const ARENA_BYTES: usize = 128 * 1024;
 /// A page of WebAssembly memory.
 const PAGE_BYTES: usize = 64 * 1024;
-/// By how much memory grows at least.
+/// Smallest growth of memory.
 const GROWTH_PAGES: usize = 16;
-/// What the allocator itself needs of a region, and more.
+/// Upper bound of the allocator's own overhead in a region.
 const OVERHEAD_BYTES: usize = 1024;
 
 static mut ARENA: [u8; ARENA_BYTES] = [0; ARENA_BYTES];
@@ -31,7 +30,7 @@ static mut ARENA: [u8; ARENA_BYTES] = [0; ARENA_BYTES];
 static ALLOCATOR: TalcSyncCell<ArenaThenGrow, WasmBinning> =
     TalcSyncCell::new_wasm(ArenaThenGrow { is_arena_claimed: false });
 
-/// Memory from the arena first, then from the host.
+/// Memory source: the arena first, then the host.
 #[derive(Debug)]
 struct ArenaThenGrow {
     is_arena_claimed: bool,
@@ -42,7 +41,7 @@ unsafe impl Source for ArenaThenGrow {
     fn acquire<B: Binning>(talc: &mut Talc<Self, B>, layout: Layout) -> Result<(), ()> {
         if !talc.source.is_arena_claimed {
             talc.source.is_arena_claimed = true;
-            // SAFETY: nothing else names the arena.
+            // SAFETY: this is the only use of the arena.
             return unsafe { talc.claim((&raw mut ARENA).cast(), ARENA_BYTES) }.map(drop).ok_or(());
         }
         let needed = layout.size().saturating_add(layout.align()).saturating_add(OVERHEAD_BYTES);
@@ -52,7 +51,7 @@ unsafe impl Source for ArenaThenGrow {
             return Err(());
         }
         let region = core::ptr::without_provenance_mut::<u8>(end.wrapping_mul(PAGE_BYTES));
-        // SAFETY: these pages have just been added, nothing else knows of them.
+        // SAFETY: these pages have just been added, and nothing else refers to them.
         unsafe { talc.claim(region, pages.wrapping_mul(PAGE_BYTES)) }.map(drop).ok_or(())
     }
 }

@@ -1,4 +1,4 @@
-//! The WIT contract as Rust, generated. The only unsafe code of the component.
+//! The WIT contract as generated Rust. The only unsafe code of the component besides the allocator.
 
 #![expect(unsafe_code, clippy::pedantic, reason = "generated")]
 

@@ -1,6 +1,7 @@
-//! The component: core and codec behind the exports of `wit/`, the imports of
-//! `wit/` as their ports. No rules: an export turns its arguments into a
-//! command and the outcome into its result.
+//! The component: core and codec behind the exports of `wit/`, with its imports as ports.
+//!
+//! It contains no rules: an export converts its arguments into a command and the outcome into its
+//! result.
 
 #[cfg(target_family = "wasm")]
 mod allocator;
@@ -12,10 +13,10 @@ use bindings::exports::shared_context::core::tool;
 use ports::PORTS;
 use shared_context_codec as codec;
 
-/// What [`codec::describe`] tells, packed.
+/// Compressed text of [`codec::describe`].
 const DESCRIPTION: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/describe.json.lz4"));
 
-/// What the exports are implemented on.
+/// Implementation of the exports.
 struct Component;
 
 impl tool::Guest for Component {
@@ -40,7 +41,7 @@ impl tool::Guest for Component {
     }
 
     fn describe() -> String {
-        // Packed by the build script, of what is text.
+        // Compressed by the build script, from text.
         let text = lz4_flex::decompress_size_prepended(DESCRIPTION).unwrap_or_default();
         String::from_utf8(text).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The component's imports as the core's ports, and the words both sides share.
+//! The component's imports as the core's ports, and conversions of shared types.
 
 use shared_context_codec::{Caller, Credential, Failure};
 use shared_context_core::{
@@ -12,7 +12,7 @@ use shared_context_core::{
 
 use crate::bindings::shared_context::core::{clock, kv, log, tokenizer, types};
 
-/// All that the host gives.
+/// All ports of the host.
 pub(crate) const PORTS: Ports<'static, HostKv, HostClock, HostLog, HostTokenizer> =
     Ports { kv: &HostKv, clock: &HostClock, log: &HostLog, tokenizer: &HostTokenizer };
 
@@ -99,20 +99,20 @@ impl Tokenizer for HostTokenizer {
     }
 }
 
-/// Returns the caller, as the host named it.
+/// Converts the caller that the host identified.
 pub(crate) fn caller(it: types::Caller) -> Caller {
     let credential =
         it.credential.map(|it| Credential { incarnation: it.incarnation, epoch: it.epoch });
     Caller { participant: it.participant, credential, keys: it.keys }
 }
 
-/// Returns a refusal, as the host reads it.
+/// Converts an error to its WIT type.
 pub(crate) fn error(it: impl Into<Failure>) -> types::Error {
     let Failure { code, message, details } = it.into();
     types::Error { code: code.into_owned(), message, details }
 }
 
-/// Returns a scope, as the host reads it.
+/// Converts a scope to its WIT type.
 fn scope(it: &Scope) -> types::Scope {
     match it {
         Scope::Session(id) => types::Scope::Session(id.to_string()),
@@ -120,7 +120,7 @@ fn scope(it: &Scope) -> types::Scope {
     }
 }
 
-/// Returns a record, as the host and the caller read it.
+/// Converts an audit record to its WIT type.
 pub(crate) fn audit_record(it: &audit::AuditRecord) -> types::AuditRecord {
     types::AuditRecord {
         revision: it.revision.0,

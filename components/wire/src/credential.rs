@@ -1,17 +1,15 @@
-//! Who calls: credentials are signed here, and checked here (spec 8.3.1).
+//! Signs and verifies credentials (spec 8.3.1).
 //!
-//! A participant's credential is a JSON Web Token, signed with HS256 and the
-//! server's secret. It names the database that has the session, where the host
-//! tells one from another, the session or project, its incarnation and credential epoch,
-//! the participant, the only keys it is for, if it is not for all, and when it expires. The operator's admin key is a second,
-//! opaque secret. Not here: whether the session still has that incarnation and
-//! epoch; only the core, which has the session, can tell.
+//! A participant's credential is a JSON Web Token, signed with HS256 and the server's secret. Its
+//! claims are the participant, the session or project with its incarnation and credential epoch,
+//! and the expiry. It also names the database if the host distinguishes databases, and the keys if
+//! it is limited to some. The operator's admin key is a second, opaque secret. Whether the session
+//! still has that incarnation and epoch is checked by the core, which has the session.
 //!
 //! # Invariant
 //!
-//! No algorithm but HS256 is ever tried, whatever a token says of itself, and
-//! secrets are compared in constant time. Neither secrets nor credentials appear
-//! in `Debug` output or messages.
+//! HS256 is the only algorithm ever tried, whatever a token declares, and secrets are compared in
+//! constant time. Neither secrets nor credentials appear in `Debug` output or messages.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -28,118 +26,114 @@ use shared_context_codec::{Caller, Credential, Failure, Time};
 use shared_context_core::{Scope, ScopeKind, time::Timestamp};
 use subtle::ConstantTimeEq;
 
-use crate::verified::Verified;
+use crate::verified::VerifiedTokens;
 
-/// The shortest secret and the shortest admin key, in bytes.
+/// Shortest secret and shortest admin key, in bytes.
 pub const SECRET_BYTES_MIN: usize = 32;
 
-/// How far the clocks of two servers may differ: a credential is accepted this
-/// long after it expired.
+/// Allowed clock difference between two servers: a credential is accepted this long after it
+/// expired.
 pub const CLOCK_SKEW: Duration = Duration::from_secs(30);
 
-/// The shortest and the longest life of a credential, in seconds: a minute and
-/// 30 days.
+/// Range of a credential's lifetime in seconds: a minute to 30 days.
 pub const TTL_SECONDS: std::ops::RangeInclusive<u64> = 60..=30 * DAY_SECONDS;
 
-/// The life of a subagent's credential when none is asked for, in seconds: a
-/// task rarely runs longer than a day.
+/// Default lifetime of a subagent's credential in seconds: a task rarely runs longer than a day.
 pub const AGENT_TTL_SECONDS: u64 = DAY_SECONDS;
 
-/// The life of an orchestrator's credential when none is asked for, in seconds:
-/// a session spans days, and an orchestrator cannot renew its own.
+/// Default lifetime of an orchestrator's credential in seconds: a session spans days, and an
+/// orchestrator cannot renew its own.
 pub const ORCHESTRATOR_TTL_SECONDS: u64 = 30 * DAY_SECONDS;
 
-/// A longer bearer token is none of ours: ours have less than 4,000 bytes, less
-/// than 700 where they are for all keys.
+/// Longest accepted bearer token in bytes. Our credentials have less than 4,000 bytes, and less
+/// than 700 without a list of keys.
 const TOKEN_BYTES_MAX: usize = 4096;
 const DAY_SECONDS: u64 = 86_400;
 const AUDIENCE: &str = "shared-context";
 const NO_CREDENTIAL: &str = "the token is signed with this server's secret but is no credential \
      of a session or project; use one that this server issued";
 
-/// The secrets of a server: what credentials are signed with, and what proves
-/// the operator.
+/// Secrets of a server: the signing secret of credentials, and the operator's admin key.
 pub struct Keys {
     signing: Hs256Key,
     admin_digest: [u8; 32],
-    /// The only database whose credentials are good; `None` where the host has no
-    /// identity for it.
+    /// The only database whose credentials are valid; `None` if the host has no identity for it.
     database: Option<String>,
-    verified: Verified<Claims<GrantClaims>>,
+    verified: VerifiedTokens<Claims<GrantClaims>>,
 }
 
-/// Who a credential is for.
+/// Holder and scope of a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
-    /// The session or project.
+    /// Session or project.
     pub scope: Scope,
-    /// The participant.
+    /// Participant.
     pub participant: String,
-    /// Which of those that ever had its id, and which of its credentials.
+    /// Incarnation and credential epoch of the scope.
     pub credential: Credential,
-    /// The only keys it is for: patterns. Empty: all keys.
+    /// Patterns of the only keys it is valid for. Empty: all keys.
     pub keys: Vec<String>,
 }
 
-/// A credential, fresh from the mint.
+/// A newly signed credential.
 pub struct Minted {
-    /// What goes behind `Authorization: Bearer`.
+    /// Token for the header `Authorization: Bearer`.
     pub credential: String,
-    /// The first instant at which it is no longer good, as RFC 3339.
+    /// First instant at which it is no longer valid, in RFC 3339.
     pub expires_at: String,
 }
 
-/// Who sent a request, as far as its credential tells.
+/// Sender of a request, according to its credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Identity {
-    /// The operator: showed the admin key.
+    /// The operator, who presented the admin key.
     Admin,
     /// A participant of one session or project.
     Participant(Grant),
 }
 
-/// Why secrets were refused. The text is for the operator.
+/// Reason why secrets were rejected. The text is for the operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WeakKeys {
-    /// The secret has this many bytes.
+    /// The secret has only this many bytes.
     SecretTooShort(usize),
-    /// The admin key has this many bytes.
+    /// The admin key has only this many bytes.
     AdminKeyTooShort(usize),
-    /// The admin key holds a character that no header carries.
+    /// The admin key has a character that a header cannot carry.
     AdminKeyUnfit,
-    /// One is the same as the other.
+    /// Both secrets are the same.
     Same,
 }
 
-/// The claims of a credential besides `exp` and `iat`, by their names in it.
+/// Claims of a credential besides `exp` and `iat`, by their names in the token.
 #[derive(Serialize, Deserialize)]
 struct GrantClaims {
     #[serde(default)]
     aud: String,
-    /// Absent where the host has no identity for its database.
+    /// Absent if the host has no identity for its database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     dbi: Option<String>,
-    /// The session, if it is for one.
+    /// Session, if it is for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ses: Option<String>,
-    /// The project, if it is for one.
+    /// Project, if it is for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     prj: Option<String>,
     inc: u64,
     epo: u64,
     sub: String,
-    /// Absent from what is for all keys.
+    /// Absent if it is valid for all keys.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     keys: Vec<String>,
 }
 
 impl Keys {
-    /// Takes the secret that credentials are signed with, and the admin key.
+    /// Creates the keys from the signing secret and the admin key.
     ///
     /// # Errors
     ///
-    /// [`WeakKeys`]: each has at least [`SECRET_BYTES_MIN`] bytes, the admin key is
-    /// visible ASCII, and they differ.
+    /// [`WeakKeys`]: each must have at least [`SECRET_BYTES_MIN`] bytes, the admin key must be
+    /// visible ASCII, and they must differ.
     pub fn new(secret: &[u8], admin_key: &str) -> Result<Self, WeakKeys> {
         if secret.len() < SECRET_BYTES_MIN {
             return Err(WeakKeys::SecretTooShort(secret.len()));
@@ -156,8 +150,8 @@ impl Keys {
         Ok(Self::of(secret, admin_key.as_bytes()))
     }
 
-    /// Keys that nobody has, of 32 `random` bytes: for a server that is not set up,
-    /// so that it can say so.
+    /// Creates keys that nobody holds from 32 `random` bytes. An unconfigured server uses them to
+    /// report that it is not set up.
     pub fn of_nobody(random: &[u8; SECRET_BYTES_MIN]) -> Self {
         let digest: [u8; 32] = Sha256::digest(random).into();
         Self::of(random, &digest)
@@ -165,28 +159,28 @@ impl Keys {
 
     fn of(secret: &[u8], admin_key: &[u8]) -> Self {
         let admin_digest = Sha256::digest(admin_key).into();
-        let verified = Verified::new();
+        let verified = VerifiedTokens::new();
         Self { signing: Hs256Key::new(secret), admin_digest, database: None, verified }
     }
 
-    /// Binds credentials to the database `identity`, a short text that no other
-    /// database has: they are void elsewhere, also where the secret is the same. A
-    /// host gives a database a new identity when it may have lost a revocation.
+    /// Binds credentials to the database `identity`, a short text that is unique to it. They are
+    /// void on any other database, even with the same secret. A host assigns a new identity when a
+    /// database may have lost a revocation.
     #[must_use]
     pub fn bound_to(self, identity: impl Into<String>) -> Self {
-        Self { database: Some(identity.into()), verified: Verified::new(), ..self }
+        Self { database: Some(identity.into()), verified: VerifiedTokens::new(), ..self }
     }
 
-    /// Signs a credential for `grant` that is good for `ttl_seconds` from `now`.
+    /// Signs a credential for `grant` that is valid for `ttl_seconds` from `now`.
     ///
     /// # Errors
     ///
-    /// `INTERNAL` when the clock is outside of what a date can say.
+    /// `INTERNAL` if the clock is outside the range of dates.
     pub fn mint(&self, grant: &Grant, now: Timestamp, ttl_seconds: u64) -> Result<Minted, Failure> {
         self.mint_until(grant, now, ttl_seconds, None)
     }
 
-    /// Signs a credential as [`Keys::mint`] does that ends at `at_most`, if not before.
+    /// Signs a credential like [`Keys::mint`] that expires at `at_most` at the latest.
     pub(crate) fn mint_until(
         &self,
         grant: &Grant,
@@ -217,24 +211,23 @@ impl Keys {
         claims.expiration = Some(expires_at);
         let header = Header::empty().with_token_type("JWT");
         let credential = Hs256.token(&header, &claims, &self.signing).map_err(|_| unclear())?;
-        Ok(Minted { credential, expires_at: shown(expires_at) })
+        Ok(Minted { credential, expires_at: format_time(expires_at) })
     }
 
-    /// Tells who sent the `Authorization` header `authorization`.
+    /// Identifies the sender by the `Authorization` header.
     ///
     /// # Errors
     ///
-    /// `UNAUTHENTICATED`, with a message of its own for a header that is
-    /// missing or is no bearer token, a token that is damaged, is signed by
-    /// another algorithm or another key, is for another service or another database,
-    /// or has expired.
+    /// `UNAUTHENTICATED`, with a separate message for each cause: the header is missing or is not a
+    /// bearer token; or the token is damaged, has another algorithm or key, is for another service
+    /// or database, or has expired.
     pub fn identify(
         &self,
         authorization: Option<&str>,
         now: Timestamp,
     ) -> Result<Identity, Failure> {
         let Some(header) = authorization else {
-            return Err(refused(
+            return Err(unauthenticated(
                 "this request shows no credential: send it as the header \
                  Authorization: Bearer {credential}; the operator gets an orchestrator's \
                  by creating the session, the orchestrator a subagent's with \
@@ -242,26 +235,28 @@ impl Keys {
             ));
         };
         let Some(token) = bearer(header) else {
-            return Err(refused("the Authorization header is not of the form Bearer {credential}"));
+            return Err(unauthenticated(
+                "the Authorization header is not of the form Bearer {credential}",
+            ));
         };
         let claims = if let Some(claims) = self.verified.get(token) {
             claims
         } else {
             let claims = match self.verify(token) {
                 Ok(claims) => Arc::new(claims),
-                // Asked second: most requests are a participant's.
+                // Checked second, because most requests come from participants.
                 Err(_) if self.is_admin_key(token) => return Ok(Identity::Admin),
-                Err(refusal) => return Err(refusal),
+                Err(rejection) => return Err(rejection),
             };
-            self.verified.note(token, &claims);
+            self.verified.insert(token, &claims);
             claims
         };
-        unexpired(&claims, now).map(Identity::Participant)
+        unexpired_grant(&claims, now).map(Identity::Participant)
     }
 
-    /// Returns when the credential in the `Authorization` header `authorization` expires, which
-    /// was identified before; `None` for the admin key, which does not.
-    pub(crate) fn good_until(&self, authorization: &str) -> Option<Timestamp> {
+    /// Returns the expiry of the credential in a header that was identified before; `None` for the
+    /// admin key, which does not expire.
+    pub(crate) fn expiry_of(&self, authorization: &str) -> Option<Timestamp> {
         let token = bearer(authorization)?;
         let claims = match self.verified.get(token) {
             Some(claims) => claims,
@@ -271,7 +266,7 @@ impl Keys {
         Some(Timestamp(at))
     }
 
-    /// Returns whether the `Authorization` header `authorization` shows the admin key.
+    /// Returns true if the `Authorization` header has the admin key.
     pub(crate) fn is_admin(&self, authorization: &str) -> bool {
         bearer(authorization).is_some_and(|token| self.is_admin_key(token))
     }
@@ -281,32 +276,31 @@ impl Keys {
         digest.ct_eq(&self.admin_digest).into()
     }
 
-    /// Returns a text of 43 ASCII characters that only this server can make of `bytes`, a MAC
-    /// of 256 bits. For another `purpose` it is another one, and it never is part of
-    /// a credential.
+    /// Returns a 256-bit MAC of `bytes` as 43 ASCII characters, which only this server can compute.
+    /// It depends on `purpose`, and is never valid as the signature of a credential.
     pub(crate) fn sign(&self, purpose: &str, bytes: &[u8]) -> String {
-        // What is signed for a credential is text without a NUL.
+        // The NUL separates the domains: the signed part of a credential never contains one.
         let signed = [purpose.as_bytes(), b"\0", bytes].concat();
         let mac = Hs256.sign(&self.signing, &signed);
         BASE64_URL_SAFE_NO_PAD.encode(mac.as_bytes())
     }
 
-    /// Returns what `token` says, if this server signed it.
+    /// Returns the claims of `token` if this server signed it.
     fn verify(&self, token: &str) -> Result<Claims<GrantClaims>, Failure> {
         if token.len() > TOKEN_BYTES_MAX {
-            return Err(refused(
+            return Err(unauthenticated(
                 "the bearer token is longer than any credential; check what is sent",
             ));
         }
         let untrusted = UntrustedToken::new(token).map_err(|_| {
-            refused(
+            unauthenticated(
                 "the bearer token is neither the admin key nor a whole credential \
                  (three parts joined by dots): send it exactly as it was given",
             )
         })?;
         let token = Hs256.validator::<GrantClaims>(&self.signing).validate(&untrusted).map_err(
             |error| {
-                refused(match error {
+                unauthenticated(match error {
                     ValidationError::AlgorithmMismatch { .. } => {
                         "the credential is not signed with HS256, the only algorithm accepted; \
                          use one that this server issued"
@@ -322,13 +316,13 @@ impl Keys {
         )?;
         let claims = token.into_parts().1;
         if claims.custom.aud != AUDIENCE {
-            return Err(refused(
+            return Err(unauthenticated(
                 "the token is for another service (its aud is not shared-context); \
                  use a credential that this server issued",
             ));
         }
         if claims.custom.dbi != self.database {
-            return Err(refused(
+            return Err(unauthenticated(
                 "the credential is for another database: this server's was made anew since, lost \
                  some of its data, or is another server's; ask for a new one: the orchestrator \
                  mints a subagent's, the operator an orchestrator's",
@@ -338,16 +332,16 @@ impl Keys {
     }
 }
 
-/// Returns what `claims` grant, unless that has expired.
-fn unexpired(claims: &Claims<GrantClaims>, now: Timestamp) -> Result<Grant, Failure> {
+/// Returns the grant of `claims` unless it has expired.
+fn unexpired_grant(claims: &Claims<GrantClaims>, now: Timestamp) -> Result<Grant, Failure> {
     let skew = TimeDelta::from_std(CLOCK_SKEW).unwrap_or_default();
     let now = instant(now);
     if claims.validate_expiration(&TimeOptions::new(skew, || now)).is_err() {
-        return Err(refused(match claims.expiration {
+        return Err(unauthenticated(match claims.expiration {
             Some(at) => format!(
                 "the credential expired at {}; ask for a new one: the orchestrator mints a \
                  subagent's, the operator an orchestrator's",
-                shown(at)
+                format_time(at)
             ),
             None => "the credential never expires, which none of this server's does; \
                      use one that it issued"
@@ -361,21 +355,21 @@ fn unexpired(claims: &Claims<GrantClaims>, now: Timestamp) -> Result<Grant, Fail
         _ => None,
     };
     Ok(Grant {
-        scope: scope.ok_or_else(|| refused(NO_CREDENTIAL))?,
+        scope: scope.ok_or_else(|| unauthenticated(NO_CREDENTIAL))?,
         participant: sub.clone(),
         credential: Credential { incarnation: *inc, epoch: *epo },
         keys: keys.clone(),
     })
 }
 
-/// Returns the token in the `Authorization` header `header`.
+/// Returns the token of the `Authorization` header `header`.
 pub(crate) fn bearer(header: &str) -> Option<&str> {
     let (scheme, token) = header.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 impl Identity {
-    /// Returns what it is for; `None` for the operator, who may reach everything.
+    /// Returns the scope of this identity; `None` for the operator, who has access to every scope.
     pub(crate) fn scope(&self) -> Option<&Scope> {
         match self {
             Self::Admin => None,
@@ -383,16 +377,16 @@ impl Identity {
         }
     }
 
-    /// Returns the caller this identity is on the `kind` of scope that is called `id`.
+    /// Returns the caller for the scope of this `kind` and `id`.
     ///
     /// # Errors
     ///
-    /// `UNAUTHENTICATED`: the credential is for another one.
+    /// `UNAUTHENTICATED`: the credential is for another scope.
     pub fn caller(&self, kind: ScopeKind, id: &str) -> Result<Caller, Failure> {
         match self {
             Self::Admin => Ok(Caller::trusted("admin")),
             Self::Participant(Grant { scope, .. }) if scope.kind() != kind => {
-                Err(refused(format!(
+                Err(unauthenticated(format!(
                     "the credential is for {scope}, and this is about a {}; call \
                      /v1/{}s/{} with it",
                     kind.as_str(),
@@ -405,7 +399,7 @@ impl Identity {
                 credential: Some(grant.credential),
                 keys: grant.keys.clone(),
             }),
-            Self::Participant(Grant { scope, .. }) => Err(refused(format!(
+            Self::Participant(Grant { scope, .. }) => Err(unauthenticated(format!(
                 "the credential is for {scope}, not for the one in the path; \
                  call /v1/{kind}s/{} with it, or get a credential for the other {kind}",
                 scope.id(),
@@ -415,7 +409,7 @@ impl Identity {
     }
 }
 
-/// A clock beyond what a date can say makes every credential expired.
+/// Converts to a date. A clock out of range makes every credential expired.
 fn instant(now: Timestamp) -> DateTime<Utc> {
     i64::try_from(now.0)
         .ok()
@@ -423,13 +417,13 @@ fn instant(now: Timestamp) -> DateTime<Utc> {
         .unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
-/// A credential tells its times in whole seconds.
-fn shown(at: DateTime<Utc>) -> String {
+/// Formats a credential's time, which has whole seconds.
+fn format_time(at: DateTime<Utc>) -> String {
     let milliseconds = u64::try_from(at.timestamp().saturating_mul(1000)).unwrap_or_default();
     Time(Timestamp(milliseconds)).to_string()
 }
 
-fn refused(message: impl Into<String>) -> Failure {
+fn unauthenticated(message: impl Into<String>) -> Failure {
     Failure::new("UNAUTHENTICATED", message)
 }
 

@@ -1,27 +1,24 @@
-//! What the wire needs from a host: the rules, the list of sessions, the time,
-//! and word of changes.
+//! Interface that a host implements for the wire: the rules, the list of sessions, the time, and
+//! change notifications.
 //!
-//! A host implements [`Engine`] by calling the component, or by linking the
-//! codec and the core. Nothing here says how.
+//! A host implements [`Engine`] by calling the component or by linking the codec and the core.
 
 use std::{future::Future, time::Duration};
 
 use shared_context_codec::{Caller, Failure, Reply};
 use shared_context_core::{ScopeKind, time::Timestamp};
 
-/// The rules and the clocks, as a host gives them.
+/// Rules, storage and clocks of a host.
 ///
-/// The futures are not required to be [`Send`]; where an engine's are, the
-/// future of [`Http::handle`](crate::http::Http::handle) is too.
+/// The futures need not be [`Send`]. If an engine's futures are, then so is the future of
+/// [`Http::handle`](crate::http::Http::handle).
 pub trait Engine {
-    /// Performs one request of the JSON tool on `scope` (`session/{id}` or
-    /// `project/{id}`, not yet checked) for `caller`. When the reply tells of a change, the change is
-    /// durable.
+    /// Performs one request of the JSON tool on `scope` (`session/{id}` or `project/{id}`, not yet
+    /// validated) for `caller`. When the reply reports a change, the change is durable.
     ///
     /// # Errors
     ///
-    /// What the JSON tool answers; `STORAGE_UNAVAILABLE` or `INTERNAL` when the
-    /// host itself failed.
+    /// Errors of the JSON tool; `STORAGE_UNAVAILABLE` or `INTERNAL` if the host itself failed.
     fn invoke(
         &self,
         scope: &str,
@@ -29,8 +26,8 @@ pub trait Engine {
         request: &[u8],
     ) -> impl Future<Output = Result<Reply, Failure>>;
 
-    /// Returns the ids of the sessions or projects that exist, those after `after`, in
-    /// bytewise order, at most `limit`.
+    /// Returns the ids of at most `limit` existing sessions or projects after `after`, in bytewise
+    /// order.
     ///
     /// # Errors
     ///
@@ -42,15 +39,14 @@ pub trait Engine {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<String>, Failure>>;
 
-    /// Returns how far the bucket `scope` has come: its revision, which each change raises.
-    /// That of the session may be ahead of it, since it was imported.
+    /// Returns the position of the bucket `scope`: its revision, which each change raises. The
+    /// session's own revision may be higher if it was imported.
     fn position(&self, scope: &str) -> impl Future<Output = u64>;
 
-    /// Waits for a change: until the bucket `scope` is further than `seen`, a
-    /// [`position`](Engine::position) taken before it was read, or for `at_most`.
-    /// It ends at once when the bucket is already, so that a change between reading
-    /// and waiting is not missed; meanwhile neither a thread nor an instance waits.
-    /// Dropping the future ends the wait.
+    /// Waits until the bucket `scope` is past `seen`, or for `at_most`. `seen` is a
+    /// [`position`](Engine::position) taken before the bucket was read. The wait ends at once if
+    /// the bucket is already past it, so no change between reading and waiting is missed. Waiting
+    /// blocks neither a thread nor an instance. Dropping the future ends the wait.
     fn wait_for_change(
         &self,
         scope: &str,
@@ -58,29 +54,28 @@ pub trait Engine {
         at_most: Duration,
     ) -> impl Future<Output = Woken>;
 
-    /// Returns why the storage cannot be relied on, where the host knows that it cannot.
-    /// Anyone may read it: it names no path and nothing that is stored.
+    /// Returns the reason if the host knows that the storage is unreliable. The text is public: it
+    /// contains no path and no stored data.
     fn failure(&self) -> Option<&'static str> {
         None
     }
 
-    /// Now, as credentials are issued and expire.
+    /// Returns the current time, for issuing and expiring credentials.
     fn now(&self) -> Timestamp;
 
-    /// Microseconds since some fixed instant, by a clock that is never set: it
-    /// measures how long requests took and how fast they come. A step of this
-    /// clock would block callers, or let them pass.
+    /// Returns microseconds since some fixed instant, by a monotonic clock. It measures durations
+    /// and rates of requests; a step of this clock would block callers, or let them pass.
     fn monotonic_micros(&self) -> u64;
 }
 
-/// Why a wait for a change ended.
+/// Reason why a wait for a change ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Woken {
-    /// There may be something new: read.
+    /// There may be a change: read.
     Changed,
-    /// The time is up.
+    /// The timeout elapsed.
     TimeUp,
-    /// The host is stopping, or needs the place of who waits: answer what there is, wait
-    /// no more. Said in preference to the others.
+    /// The host is stopping, or needs the slot of the waiting request: reply with what there is,
+    /// and stop waiting. Takes precedence over the others.
     Stopping,
 }

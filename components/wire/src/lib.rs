@@ -1,11 +1,9 @@
-//! Requests that come over a network, turned into requests of the JSON tool,
-//! and replies turned into responses.
+//! Translates network requests into requests of the JSON tool, and its replies into responses.
 //!
-//! A host reads bytes from its sockets, hands a whole HTTP request to
-//! [`http::Http::handle`] and writes the response it gets: a whole one, or a live
-//! stream ([`http::Watch`]) that the host asks for more whenever its socket has room.
-//! What the wire needs from the host is the trait [`Engine`]; what it knows of
-//! callers is in [`credential`].
+//! A host reads bytes from its sockets and passes a complete HTTP request to
+//! [`http::Http::handle`]. It writes the response, which is either complete or a live stream
+//! ([`http::Watch`]); the host polls a stream whenever its socket has room. The host implements the
+//! trait [`Engine`]; [`credential`] identifies callers.
 //!
 //! ```
 //! use bytes::Bytes;
@@ -14,7 +12,7 @@
 //! use shared_context_wire::{Engine, Woken, credential::Keys, http::{Http, Options}};
 //! use std::time::Duration;
 //!
-//! /// A host whose storage is away.
+//! /// A host whose storage is unavailable.
 //! struct Host;
 //! impl Engine for Host {
 //!     async fn invoke(&self, _: &str, _: &Caller, _: &[u8]) -> Result<Reply, Failure> {
@@ -49,10 +47,9 @@
 //!
 //! # Invariants
 //!
-//! The wire knows no sockets, no storage and no rules: whether a key is valid, a
-//! value too large or a session archived is decided behind [`Engine::invoke`].
-//! No secret and no stored value is ever part of an error message or of a
-//! `Debug` output.
+//! The wire has no sockets, no storage and no rules: [`Engine::invoke`] decides whether a key is
+//! valid, a value too large or a session archived. Error messages and `Debug` output never contain
+//! a secret or a stored value.
 
 pub mod credential;
 pub mod engine;
@@ -66,7 +63,7 @@ mod mint;
 mod tools;
 mod verified;
 
-// The document is built where it is compared with the committed one, and
-// nowhere else: a server carries its text only.
+// Only a test builds the document, to compare it with the committed one. A server carries just the
+// text.
 #[cfg(test)]
 mod openapi;

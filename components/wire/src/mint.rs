@@ -1,13 +1,13 @@
-//! Letting participants take part: who may hand out which credential.
+//! Issues credentials, and decides which caller may issue which.
 //!
-//! Signing is [`credential`](crate::credential)'s. Not here: in what form a
-//! credential is asked for, over HTTP or by an orchestrator's tool.
+//! [`credential`](crate::credential) signs them. The format of the request, over HTTP or by an
+//! orchestrator's tool, is defined elsewhere.
 //!
 //! # Invariants
 //!
-//! - A credential is minted only after the session itself answered the one who
-//!   asks for it, so that a void credential cannot beget a new one.
-//! - A credential does not outlive the one by which it was asked for.
+//! - A credential is minted only after the session accepted the caller, so that a void credential
+//!   cannot produce a new one.
+//! - A credential does not outlive the caller's own.
 
 use serde::{Deserialize, Serialize};
 use shared_context_codec::{Caller, Credential, Failure, Reply};
@@ -19,48 +19,47 @@ use crate::{
     http::scope,
 };
 
-/// Who is to take part in a session.
+/// Request for a credential of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Invitation {
-    /// The participant.
+    /// Participant to invite.
     pub(crate) participant: String,
-    /// How long its credential is good, in seconds, within [`TTL_SECONDS`];
-    /// `None`: [`AGENT_TTL_SECONDS`], the orchestrator's [`ORCHESTRATOR_TTL_SECONDS`].
+    /// Lifetime of the credential in seconds, within [`TTL_SECONDS`]. `None`:
+    /// [`AGENT_TTL_SECONDS`], or [`ORCHESTRATOR_TTL_SECONDS`] for the orchestrator.
     pub(crate) ttl_seconds: Option<u64>,
-    /// The only keys a subagent may see and write: 1 to 16 patterns. `None`: all
-    /// keys.
+    /// The only keys a subagent may read and write: 1 to 16 patterns. `None`: all keys.
     pub(crate) keys: Option<Vec<String>>,
 }
 
-/// A credential, as it is handed out.
+/// Reply with an issued credential.
 #[derive(Serialize)]
-pub(crate) struct Issued {
-    /// Whose it is.
+pub(crate) struct IssuedCredential {
+    /// Holder of the credential.
     pub(crate) participant: String,
-    /// What goes behind `Authorization: Bearer`.
+    /// Token for the header `Authorization: Bearer`.
     pub(crate) credential: String,
-    /// The first instant at which it is no longer good, as RFC 3339.
+    /// First instant at which it is no longer valid, in RFC 3339.
     pub(crate) expires_at: String,
-    /// The only keys it is for, as they were given.
+    /// The only keys it is valid for, as they were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) keys: Option<Vec<String>>,
 }
 
-/// What a credential needs to know of its session.
+/// Members of a session reply that a credential needs.
 #[derive(Deserialize)]
-struct Epoch {
+struct CredentialEpoch {
     incarnation: u64,
     credential_epoch: u64,
 }
 
-/// Mints what `invitation` asks for, on behalf of `caller`, whose own credential came
-/// as the header `authorization`. It ends with that one, if not before.
+/// Mints the credential for `invitation` on behalf of `caller`, whose own credential is in the
+/// header `authorization`. It expires no later than that one.
 ///
 /// # Errors
 ///
-/// `MALFORMED_REQUEST`, naming the member of the invitation; what the session
-/// answers to `caller`, such as `UNAUTHENTICATED` and `SESSION_NOT_FOUND`;
-/// `FORBIDDEN`: the admin lets everyone take part, the orchestrator subagents.
+/// `MALFORMED_REQUEST`, with the member of the invitation; errors of the session for `caller`, such
+/// as `UNAUTHENTICATED` and `SESSION_NOT_FOUND`; `FORBIDDEN`: the admin may invite everyone, the
+/// orchestrator only subagents.
 pub(crate) async fn invite<E: Engine>(
     engine: &E,
     keys: &Keys,
@@ -68,7 +67,7 @@ pub(crate) async fn invite<E: Engine>(
     caller: &Caller,
     authorization: &str,
     invitation: Invitation,
-) -> Result<Issued, Failure> {
+) -> Result<IssuedCredential, Failure> {
     let Invitation { participant, ttl_seconds, keys: granted } = invitation;
     let invited = Participant::parse(&participant).map_err(|error| malformed(error.to_string()))?;
     let role = invited.role();
@@ -88,19 +87,18 @@ pub(crate) async fn invite<E: Engine>(
     let shown = engine.invoke(&scope(session), caller, br#"{"action":"show_session"}"#).await?;
     may_mint(&caller.participant, role)?;
     let grant = grant(session, participant, granted.clone().unwrap_or_default(), &shown)?;
-    let at_most = keys.good_until(authorization);
+    let at_most = keys.expiry_of(authorization);
     let minted = keys.mint_until(&grant, engine.now(), ttl_seconds, at_most)?;
     let Minted { credential, expires_at } = minted;
-    Ok(Issued { participant: grant.participant, credential, expires_at, keys: granted })
+    Ok(IssuedCredential { participant: grant.participant, credential, expires_at, keys: granted })
 }
 
-/// Mints the credential of the orchestrator of `session`, which was just created
-/// as `reply` says.
+/// Mints the orchestrator's credential for `session`, which `reply` reports as just created.
 ///
 /// # Errors
 ///
 /// `INTERNAL`.
-pub(crate) fn orchestrators<E: Engine>(
+pub(crate) fn mint_orchestrator<E: Engine>(
     engine: &E,
     keys: &Keys,
     session: &str,
@@ -110,7 +108,7 @@ pub(crate) fn orchestrators<E: Engine>(
     keys.mint(&grant, engine.now(), ORCHESTRATOR_TTL_SECONDS)
 }
 
-/// Rejects a subagent that reads like somebody with another role.
+/// Rejects a subagent whose name suggests another role.
 fn check_name(participant: &Participant) -> Result<(), Failure> {
     let Some(role) = participant.role_in_name() else { return Ok(()) };
     Err(malformed(format!(
@@ -120,7 +118,7 @@ fn check_name(participant: &Participant) -> Result<(), Failure> {
     )))
 }
 
-/// Refuses keys that no credential of a participant of this `role` is limited to.
+/// Rejects a list of keys that a credential of this `role` cannot be limited to.
 fn check_keys(role: Role, keys: &[String]) -> Result<(), Failure> {
     if role != Role::Agent {
         return Err(malformed(
@@ -150,7 +148,7 @@ fn may_mint(caller: &str, role: Role) -> Result<(), Failure> {
     Err(Failure::new("FORBIDDEN", message))
 }
 
-/// Returns what a credential of `session` says, of which `reply` tells.
+/// Builds the grant for `session` from its `reply`.
 fn grant(
     session: &str,
     participant: String,
@@ -163,7 +161,7 @@ fn grant(
             "the credential could not be written down; ask for one again, and tell the operator",
         )
     };
-    let Epoch { incarnation, credential_epoch: epoch } =
+    let CredentialEpoch { incarnation, credential_epoch: epoch } =
         serde_json::from_slice(&reply.body).map_err(|_| unwritten())?;
     let credential = Credential { incarnation, epoch };
     let scope = Scope::new(ScopeKind::Session, session).ok_or_else(unwritten)?;

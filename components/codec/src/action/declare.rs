@@ -1,27 +1,27 @@
-//! How an action is declared: once, with all that is known of it.
+//! Declaration of actions. Each action is declared once.
 //!
-//! From its declaration follow the form of its request, its row in the list of actions,
-//! the command it makes, its JSON Schemas, its routes and what it may be refused for.
+//! The declaration yields the form of the request, the row in the list of actions, the command, the
+//! JSON Schemas, the routes and the possible errors.
 
-/// Declares the actions of a system: what is known of them, and their forms. Each reads:
+/// Declares the actions of a system and their forms. Each declaration reads:
 ///
 /// ```text
-/// /// What it does, for agents and people.
-/// name: WHO, read or change;
+/// /// Description for agents and people.
+/// name: ROLES, read or change;
 /// at METHOD "/path/{member}", "an example of the body" -> status;
 /// rejects Code, OtherCode;
-/// needs { /// What it is.
+/// needs { /// Description of a required member.
 ///         member: Type }
-/// takes { /// What it is; absent or null when it is not sent.
+/// takes { /// Description of an optional member; absent or null when it is not sent.
 ///         member: Type }
 /// answers Reply, OtherReply;
-/// |request| the command, or why it is none;
+/// |request| a `Result` with the command;
 /// ```
 ///
-/// `at` and `rejects` may be left out, and there may be several `at`. Behind the example of
-/// one may stand `without` a member that is not sent there, behind its status the path of
-/// what was created, `or` the member of the reply that is plain text, and `as` a name of its
-/// own.
+/// `at` and `rejects` are optional, and `at` may be repeated. After the example body, `without`
+/// names a member that this route does not accept. After the status come, all optional: the path of
+/// the created resource, `or` with the member that is also served as plain text, and `as` with an
+/// operation name of its own.
 macro_rules! actions {
     (of $system:ident: $(
         $(#[doc = $doc:literal])+
@@ -100,7 +100,7 @@ macro_rules! actions {
     };
 }
 
-/// Whether an action is a change.
+/// Expands to true for an action that changes something.
 macro_rules! kind {
     (read) => {
         false
@@ -110,7 +110,7 @@ macro_rules! kind {
     };
 }
 
-/// The template of a path: behind that of the scope which its system is about.
+/// Expands to the full path template: the prefix of the system's scope, then `$path`.
 macro_rules! template {
     (Projects, $path:literal) => {
         concat!("/v1/projects/{project}", $path)
@@ -120,7 +120,7 @@ macro_rules! template {
     };
 }
 
-/// What is given, if anything is.
+/// Expands to `Some` of the given expression, or to `None` without one.
 macro_rules! optional {
     () => {
         None
@@ -130,7 +130,7 @@ macro_rules! optional {
     };
 }
 
-/// The names that [`actions`] writes.
+/// Names that the expansion of [`actions`] uses.
 pub(crate) mod names {
     pub(crate) use shared_context_core::{Code, Command, Error};
 

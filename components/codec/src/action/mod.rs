@@ -1,5 +1,5 @@
-//! What an action is: its name, who may ask for it, what it is for, what its requests have
-//! and which command they make. Each is declared in the list of its system.
+//! Actions: name, roles, description, request members and command. Each is declared in the list of
+//! its system.
 
 pub(crate) mod declare;
 pub(crate) mod route;
@@ -8,57 +8,57 @@ use shared_context_core::{Command, Error, Role, ScopeKind};
 
 use crate::json::ParseError;
 
-/// What is known of an action without performing it.
+/// Static description of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActionInfo {
-    /// Its name in a request.
+    /// Name in a request.
     pub name: &'static str,
-    /// The system it belongs to.
+    /// System it belongs to.
     pub system: System,
-    /// What its requests are about: a session or a project.
+    /// Kind of scope that its requests are about: a session or a project.
     pub scope: ScopeKind,
-    /// Who may ask for it.
+    /// Roles that may request it.
     pub roles: &'static [Role],
-    /// Whether it can change anything.
+    /// True if it can change anything.
     pub is_change: bool,
-    /// What it does, for agents and people.
+    /// Description for agents and people.
     pub description: &'static str,
-    /// The members its request must have, besides `action`.
+    /// Required members of its request, besides `action`.
     pub required: &'static [&'static str],
-    /// The members its request may have.
+    /// Optional members of its request.
     pub optional: &'static [&'static str],
 }
 
-/// The form of an action's request, apart from what is known of the action: who only names
-/// actions carries no code that reads them.
+/// Request form of an action. It is separate from [`ActionInfo`], so that code that only names
+/// actions does not link the parsers.
 pub(crate) struct Form {
-    /// Reads a request, and makes the command of it.
+    /// Parses a request and builds the command from it.
     pub(crate) command: ToCommand,
-    /// The schema of the request.
+    /// Schema of the request.
     #[cfg(feature = "schema")]
     pub(crate) request_schema: fn(&mut schemars::SchemaGenerator) -> schemars::Schema,
-    /// The schemas of the replies.
+    /// Schemas of the replies.
     #[cfg(feature = "schema")]
     pub(crate) reply_schemas: fn(&mut schemars::SchemaGenerator) -> Vec<schemars::Schema>,
 }
 
-/// Reads a request, in which members that the function knows may be null, and makes the
-/// command of it.
+/// Parses a request and builds its command. The second argument returns true for names of members
+/// that may be null.
 type ToCommand = fn(&[u8], fn(&str) -> bool) -> Result<Result<Command, Error>, ParseError>;
 
-/// What an action is about: agents may be offered each by itself.
+/// Group of actions. Hosts can offer each group to agents as a tool of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum System {
-    /// The entries of a session, and the session around them.
+    /// Entries of a session, and the session around them.
     Store,
-    /// The rounds of a session, and the state they agree on (spec 11).
+    /// Rounds of a session, and the state they agree on (spec 11).
     Rounds,
-    /// The life of projects.
+    /// Lifecycle of projects.
     Projects,
 }
 
 impl System {
-    /// Returns what the requests of its actions are about.
+    /// Returns the kind of scope that the requests of this system are about.
     pub(crate) const fn scope(self) -> ScopeKind {
         match self {
             Self::Store | Self::Rounds => ScopeKind::Session,
@@ -68,12 +68,12 @@ impl System {
 }
 
 impl ActionInfo {
-    /// Returns whether its request may have the member `name`.
+    /// Returns true if a request for this action may have the member `name`.
     pub fn takes(&self, name: &str) -> bool {
         self.members().any(|it| it == name)
     }
 
-    /// The members its request may have, those first that it must have.
+    /// Returns the members that a request for this action may have, required ones first.
     pub fn members(&self) -> impl Iterator<Item = &'static str> {
         self.required.iter().chain(self.optional).copied()
     }

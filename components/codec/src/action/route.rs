@@ -1,46 +1,46 @@
-//! Where an action is found over HTTP, and what it may be refused for.
+//! HTTP routes of an action, and the errors it can return.
 //!
-//! Only rows: what HTTP makes of them is `wire`'s to know.
+//! Pure data: the crate `wire` turns these rows into HTTP.
 
 use shared_context_core::Code;
 
 use super::{ANYONE, ActionInfo};
 
-/// What is published of an action besides its description.
+/// Published properties of an action besides its description.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Published {
-    /// Where it is asked for over HTTP by a row. Empty: its routes do more than pass it on,
-    /// or it has none.
+    /// HTTP routes that are served from a row. Empty if its routes have code of their own, or if it
+    /// has none.
     pub routes: &'static [Route],
-    /// What it may be refused for by its own rules.
+    /// Error codes from the action's own rules.
     pub(crate) rejects: &'static [Code],
-    /// The members of its request.
+    /// Members of its request.
     pub members: &'static [Member],
 }
 
-/// A place where an action is asked for over HTTP. What its request has is taken from the
-/// path, and else from the query of a `GET` or the body of a `POST` or `PUT`.
+/// An HTTP route of an action. Members come from the path; the others come from the query of a
+/// `GET` or from the body of a `POST` or `PUT`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The method.
+    /// HTTP method.
     pub method: Method,
-    /// The path, with the names of members in braces, and `{session}`.
+    /// Path, with the names of members in braces, and `{session}`.
     pub path: &'static str,
-    /// The name of this operation, where that of the action stands for another one.
+    /// Name of this operation, if the action's name belongs to another route.
     pub name: Option<&'static str>,
-    /// A member of the action that cannot be sent here.
+    /// Member of the action that this route does not accept.
     pub without: Option<&'static str>,
-    /// A body that would be right, where the request needs one.
+    /// Valid example body, if the request needs one.
     pub example: Option<&'static str>,
-    /// The status of success.
+    /// Status of success.
     pub status: u16,
-    /// Where that is found which was created, with the names of members in braces.
+    /// Path of the created resource, with the names of members in braces.
     pub location: Option<&'static str>,
-    /// The member of the reply that is answered alone to who asks for plain text.
+    /// Member of the reply that is served alone to clients that accept plain text.
     pub text: Option<&'static str>,
 }
 
-/// A method of HTTP.
+/// An HTTP method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// `GET`, and with it `HEAD`.
@@ -56,29 +56,29 @@ pub enum Method {
 /// A member of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Member {
-    /// Its name.
+    /// Name of the member.
     pub name: &'static str,
-    /// How it is written in a path or a query.
+    /// Notation in a path or a query.
     pub kind: Kind,
-    /// Whether a request must have it.
+    /// True if it is required.
     pub is_needed: bool,
 }
 
-/// How a member is written in a path or a query.
+/// Notation of a member in a path or a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// As it is.
+    /// Text as it is.
     Text,
-    /// In decimal digits.
+    /// Decimal digits.
     Number,
-    /// In decimal digits, with commas between the numbers.
+    /// Decimal digits, with commas between the numbers.
     Numbers,
-    /// It cannot be written there.
+    /// JSON structure that a path or a query cannot hold.
     Structure,
 }
 
 impl Published {
-    /// Returns what `action` may be refused for, besides what every request may be.
+    /// Returns the error codes of `action`, besides those that every request can get.
     pub fn rejects(&self, action: &ActionInfo) -> impl Iterator<Item = Code> {
         let forbidden = (action.roles != ANYONE).then_some(Code::Forbidden);
         let reused = action.takes("request_id").then_some(Code::RequestIdReused);
@@ -87,21 +87,21 @@ impl Published {
 }
 
 impl Route {
-    /// Returns whether the member `name` stands in the path.
+    /// Returns true if the path contains the member `name`.
     pub fn has_in_path(&self, name: &str) -> bool {
         let named =
             |it: &str| it.strip_prefix('{').and_then(|it| it.strip_suffix('}')) == Some(name);
         self.path.split('/').any(named)
     }
 
-    /// Returns those of `members` that are sent in the query, or else in the body.
+    /// Returns the members that are sent in the query or in the body.
     pub fn rest<'m>(&self, members: &'m [Member]) -> impl Iterator<Item = &'m Member> {
         members.iter().filter(|it| !self.has_in_path(it.name) && self.without != Some(it.name))
     }
 }
 
 impl Kind {
-    /// Returns how a member of the type `name` is written.
+    /// Returns the notation of a member with the Rust type `name`.
     pub(crate) const fn of(name: &str) -> Self {
         match name.as_bytes() {
             b"String" => Self::Text,

@@ -1,12 +1,11 @@
-//! Forms: JSON objects whose members are known, read strictly, with errors that name
-//! the place.
+//! Forms: JSON objects with known members, parsed strictly, with errors that name the location.
 //!
-//! Derived code would do the same, in a copy for every form and every type of member:
-//! a tenth of the component. Here a form tells only where its members go, and one
-//! function reads them all. The words of errors are serde's.
+//! Derived code would do the same, but in a copy for every form and every type of member: a tenth
+//! of the component. Here a form only provides the slots of its members, and one function parses
+//! all forms. Error messages are those of serde.
 //!
-//! Invariant: a member is read once, an unknown one is refused by name, and one that
-//! is needed is missed by name.
+//! Invariant: each member is read at most once, an unknown member is rejected by name, and a
+//! missing required member is reported by name.
 
 mod read;
 
@@ -17,23 +16,22 @@ use serde_json::value::RawValue;
 use crate::json::Time;
 pub(crate) use read::{parse, parse_or_null, text};
 
-/// A JSON object whose members are known. The macro `form` implements it.
+/// A JSON object with known members. The macro `form` implements it.
 pub(crate) trait Form {
-    /// Returns the names of its members.
+    /// Returns the names of the members.
     fn names(&self) -> &'static [&'static str];
 
-    /// Returns where its members go, in the same order.
+    /// Returns the slots of the members, in the order of the names.
     fn slots(&mut self) -> Vec<Option<Slot<'_>>>;
 
-    /// Makes of its members what it is for, when they are all there; says what is
-    /// wrong with them.
+    /// Builds the form's value after all members were read. Returns a message if they are invalid.
     fn finish(&mut self) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// Implements [`Form`] for a type, of the members that it names. `name = or_absent`
-/// stands for one that may be absent though its type is not optional.
+/// Implements [`Form`] for a type with the listed members. `name = or_absent` marks a member that
+/// may be absent though its type is not `Option`.
 macro_rules! form {
     ($form:ident: $($member:ident $(= $how:ident)?),*) => {
         impl $crate::form::Form for $form {
@@ -43,7 +41,7 @@ macro_rules! form {
 
             fn slots(&mut self) -> Vec<Option<$crate::form::Slot<'_>>> {
                 use $crate::form::Member as _;
-                // Does not compile where a member is left out.
+                // Does not compile if a member is left out.
                 let Self { $($member),* } = self;
                 vec![$(Some($member.slot()$(.$how())?)),*]
             }
@@ -53,20 +51,20 @@ macro_rules! form {
 
 pub(crate) use form;
 
-/// What a member of a form can be.
+/// A type that a member of a form can have.
 pub(crate) trait Member {
-    /// Returns where it goes.
+    /// Returns the slot that a value is parsed into.
     fn slot(&mut self) -> Slot<'_>;
 }
 
-/// Where a member goes.
+/// Destination of a member, and whether the member is required.
 pub(crate) struct Slot<'a> {
-    to: To<'a>,
+    to: Target<'a>,
     is_needed: bool,
 }
 
-/// Where a value goes, by what it must be.
-enum To<'a> {
+/// Destination of a value, by its type.
+enum Target<'a> {
     Text(&'a mut String),
     Number(&'a mut u64),
     Small(&'a mut u32),
@@ -74,42 +72,42 @@ enum To<'a> {
     Flag(&'a mut bool),
     Instant(&'a mut Time),
     Raw(&'a mut Box<RawValue>),
-    Sent(&'a mut Option<Box<RawValue>>),
-    Named(&'a mut BTreeMap<String, String>),
+    RawOrAbsent(&'a mut Option<Box<RawValue>>),
+    TextMap(&'a mut BTreeMap<String, String>),
     Form(&'a mut dyn Form),
     List(&'a mut dyn List),
     Optional(&'a mut dyn Optional),
 }
 
-/// Any JSON as it was sent. What was sent as null is not absent.
+/// Any JSON, as it was sent. It distinguishes null from absent.
 #[derive(Debug, Default)]
-pub(crate) struct AsSent(pub(crate) Option<Box<RawValue>>);
+pub(crate) struct RawMember(pub(crate) Option<Box<RawValue>>);
 
-/// A list that is being read.
+/// A list that is being parsed.
 trait List {
-    /// Returns where its next item goes.
-    fn grow(&mut self) -> Option<To<'_>>;
+    /// Adds an item, and returns its destination.
+    fn grow(&mut self) -> Option<Target<'_>>;
 
-    /// Takes the last item back: there was none.
+    /// Removes the last item, because the input had no more.
     fn shrink(&mut self);
 }
 
-/// What may be null.
+/// A value that may be null.
 trait Optional {
-    /// Returns where it goes when it is not.
-    fn insert(&mut self) -> To<'_>;
+    /// Sets a value, and returns its destination.
+    fn insert(&mut self) -> Target<'_>;
 }
 
 impl Slot<'_> {
-    /// Creates the same, where a form without it is one.
+    /// Returns the same slot, but optional.
     pub(crate) fn or_absent(self) -> Self {
         Self { is_needed: false, ..self }
     }
 }
 
-impl<'a> From<To<'a>> for Slot<'a> {
-    fn from(to: To<'a>) -> Self {
-        let is_needed = !matches!(to, To::Optional(_) | To::Sent(_));
+impl<'a> From<Target<'a>> for Slot<'a> {
+    fn from(to: Target<'a>) -> Self {
+        let is_needed = !matches!(to, Target::Optional(_) | Target::RawOrAbsent(_));
         Self { to, is_needed }
     }
 }
@@ -118,7 +116,7 @@ macro_rules! members {
     ($($kind:ident($member:ty)),* $(,)?) => {
         $(impl Member for $member {
             fn slot(&mut self) -> Slot<'_> {
-                To::$kind(self).into()
+                Target::$kind(self).into()
             }
         })*
     };
@@ -126,35 +124,35 @@ macro_rules! members {
 
 members! {
     Text(String), Number(u64), Small(u32), Real(f64), Flag(bool), Instant(Time),
-    Raw(Box<RawValue>), Named(BTreeMap<String, String>),
+    Raw(Box<RawValue>), TextMap(BTreeMap<String, String>),
 }
 
-impl Member for AsSent {
+impl Member for RawMember {
     fn slot(&mut self) -> Slot<'_> {
-        To::Sent(&mut self.0).into()
+        Target::RawOrAbsent(&mut self.0).into()
     }
 }
 
 impl<F: Form> Member for F {
     fn slot(&mut self) -> Slot<'_> {
-        To::Form(self).into()
+        Target::Form(self).into()
     }
 }
 
 impl<T: Member + Default> Member for Vec<T> {
     fn slot(&mut self) -> Slot<'_> {
-        To::List(self).into()
+        Target::List(self).into()
     }
 }
 
 impl<T: Member + Default> Member for Option<T> {
     fn slot(&mut self) -> Slot<'_> {
-        To::Optional(self).into()
+        Target::Optional(self).into()
     }
 }
 
 impl<T: Member + Default> List for Vec<T> {
-    fn grow(&mut self) -> Option<To<'_>> {
+    fn grow(&mut self) -> Option<Target<'_>> {
         self.push(T::default());
         self.last_mut().map(|it| it.slot().to)
     }
@@ -165,7 +163,7 @@ impl<T: Member + Default> List for Vec<T> {
 }
 
 impl<T: Member + Default> Optional for Option<T> {
-    fn insert(&mut self) -> To<'_> {
+    fn insert(&mut self) -> Target<'_> {
         self.insert(T::default()).slot().to
     }
 }

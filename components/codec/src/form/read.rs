@@ -1,4 +1,4 @@
-//! Reads forms: all of them by one function, so that there is one copy of it.
+//! Parser of forms: one copy of the code for all of them.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt};
 
@@ -7,16 +7,15 @@ use serde::{
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-use super::{Form, List, Optional, To};
+use super::{Form, List, Optional, Target};
 use crate::json::{ParseError, Time};
 
-/// Reads `bytes` as one form.
+/// Parses `bytes` as one form.
 pub(crate) fn parse<F: Form + Default>(bytes: &[u8]) -> Result<F, ParseError> {
     parse_or_null(bytes, |_| false)
 }
 
-/// Reads `bytes` as one form, in which members of other names may be null if
-/// `may_be_null` says so.
+/// Parses `bytes` as one form. Other members may be null if `may_be_null` accepts their names.
 pub(crate) fn parse_or_null<F: Form + Default>(
     bytes: &[u8],
     may_be_null: fn(&str) -> bool,
@@ -32,65 +31,68 @@ fn fill(
     may_be_null: fn(&str) -> bool,
 ) -> Result<(), ParseError> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
-    let mut place = Place::default();
-    let read = read_form(form, may_be_null, &mut place, &mut json);
-    read.map_err(|err| ParseError(format!("{place}{err}")))?;
+    let mut location = Location::default();
+    let read = read_form(form, may_be_null, &mut location, &mut json);
+    read.map_err(|err| ParseError(format!("{location}{err}")))?;
     json.end().map_err(|err| ParseError(err.to_string()))
 }
 
-/// Reads the text of the member `name` of the object `bytes`, and looks at nothing behind
-/// it.
+/// Parses the text of the member `name` of the object `bytes`, and ignores everything after it.
 pub(crate) fn text(bytes: &[u8], name: &'static str) -> Result<String, ParseError> {
-    let (mut found, mut place) = (None, Place::default());
+    let (mut found, mut location) = (None, Location::default());
     let mut json = serde_json::Deserializer::from_slice(bytes);
-    // Once it is found, what the reader says of the rest does not count.
-    let read = json.deserialize_map(ReadOne(name, &mut found, &mut place));
-    found.map_or_else(|| read.map_err(|err| ParseError(format!("{place}{err}"))), Ok)
+    // Once the member is found, an error in the rest is ignored.
+    let read = json.deserialize_map(ReadOne(name, &mut found, &mut location));
+    found.map_or_else(|| read.map_err(|err| ParseError(format!("{location}{err}"))), Ok)
 }
 
-/// Reads one value.
-fn read<'de, D: Deserializer<'de>>(to: To<'_>, place: &mut Place, from: D) -> Result<(), D::Error> {
+/// Parses one value.
+fn read<'de, D: Deserializer<'de>>(
+    to: Target<'_>,
+    location: &mut Location,
+    from: D,
+) -> Result<(), D::Error> {
     match to {
-        To::Text(it) => *it = String::deserialize(from)?,
-        To::Number(it) => *it = u64::deserialize(from)?,
-        To::Small(it) => *it = u32::deserialize(from)?,
-        To::Real(it) => *it = f64::deserialize(from)?,
-        To::Flag(it) => *it = bool::deserialize(from)?,
-        To::Instant(it) => *it = Time::deserialize(from)?,
-        To::Raw(it) => *it = Box::deserialize(from)?,
-        To::Sent(it) => *it = Some(Box::deserialize(from)?),
-        To::Named(it) => from.deserialize_map(ReadNamed(it, place))?,
-        To::Form(it) => read_form(it, |_| false, place, from)?,
-        To::List(it) => from.deserialize_seq(ReadList(it, place))?,
-        To::Optional(it) => from.deserialize_option(ReadOptional(it, place))?,
+        Target::Text(it) => *it = String::deserialize(from)?,
+        Target::Number(it) => *it = u64::deserialize(from)?,
+        Target::Small(it) => *it = u32::deserialize(from)?,
+        Target::Real(it) => *it = f64::deserialize(from)?,
+        Target::Flag(it) => *it = bool::deserialize(from)?,
+        Target::Instant(it) => *it = Time::deserialize(from)?,
+        Target::Raw(it) => *it = Box::deserialize(from)?,
+        Target::RawOrAbsent(it) => *it = Some(Box::deserialize(from)?),
+        Target::TextMap(it) => from.deserialize_map(ReadTextMap(it, location))?,
+        Target::Form(it) => read_form(it, |_| false, location, from)?,
+        Target::List(it) => from.deserialize_seq(ReadList(it, location))?,
+        Target::Optional(it) => from.deserialize_option(ReadOptional(it, location))?,
     }
     Ok(())
 }
 
-/// Reads one form, in which members of other names may be null if `may_be_null` says so.
+/// Parses one form. Other members may be null if `may_be_null` accepts their names.
 fn read_form<'de, D: Deserializer<'de>>(
     form: &mut dyn Form,
     may_be_null: fn(&str) -> bool,
-    place: &mut Place,
+    location: &mut Location,
     from: D,
 ) -> Result<(), D::Error> {
-    from.deserialize_map(ReadForm(form, may_be_null, place))?;
+    from.deserialize_map(ReadForm(form, may_be_null, location))?;
     form.finish().map_err(D::Error::custom)
 }
 
-/// Where something is wrong: the way to it, from inside.
+/// Location of an error: the steps from the innermost outwards.
 #[derive(Debug, Default)]
-struct Place(Vec<Step>);
+struct Location(Vec<Step>);
 
 #[derive(Debug)]
 enum Step {
     Member(Cow<'static, str>),
     Item(usize),
-    /// To a member whose name cannot be read.
+    /// A member with an unreadable name.
     Unnamed,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (nth, step) in self.0.iter().rev().enumerate() {
             let dot = if nth == 0 { "" } else { "." };
@@ -104,46 +106,46 @@ impl fmt::Display for Place {
     }
 }
 
-/// Reads the value behind a step.
-struct Behind<'a, 'b>(To<'b>, Step, &'a mut Place);
+/// Parses the value at a step, and records the step if that fails.
+struct ValueSeed<'a, 'b>(Target<'b>, Step, &'a mut Location);
 
-impl<'de> DeserializeSeed<'de> for Behind<'_, '_> {
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        let Self(to, step, place) = self;
-        read(to, place, from).inspect_err(|_| place.0.push(step))
+        let Self(to, step, location) = self;
+        read(to, location, from).inspect_err(|_| location.0.push(step))
     }
 }
 
-/// Reads the name of a member.
-struct Name<'a> {
-    /// The names that there are; `None`: any.
+/// Parses the name of a member.
+struct NameSeed<'a> {
+    /// Known names; `None` accepts any.
     known: Option<&'static [&'static str]>,
-    /// Which others there may be.
+    /// Returns true for other names that are accepted.
     may_be_other: fn(&str) -> bool,
-    place: &'a mut Place,
+    location: &'a mut Location,
 }
 
-/// A name, and which of those it is that there are; `None`: another.
-type Named = (Option<usize>, Cow<'static, str>);
+/// A name and its index among the known names; `None` if it is not one of them.
+type MemberName = (Option<usize>, Cow<'static, str>);
 
-impl<'de> DeserializeSeed<'de> for Name<'_> {
-    type Value = Named;
+impl<'de> DeserializeSeed<'de> for NameSeed<'_> {
+    type Value = MemberName;
 
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Named, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<MemberName, D::Error> {
         from.deserialize_identifier(self)
     }
 }
 
-impl Visitor<'_> for Name<'_> {
-    type Value = Named;
+impl Visitor<'_> for NameSeed<'_> {
+    type Value = MemberName;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("field identifier")
     }
 
-    fn visit_str<E: Error>(self, name: &str) -> Result<Named, E> {
+    fn visit_str<E: Error>(self, name: &str) -> Result<MemberName, E> {
         let known = self.known.unwrap_or_default();
         let found = known.iter().enumerate().find(|(_, it)| **it == name);
         if let Some((nth, name)) = found {
@@ -152,27 +154,26 @@ impl Visitor<'_> for Name<'_> {
         if self.known.is_none() || (self.may_be_other)(name) {
             return Ok((None, name.to_owned().into()));
         }
-        self.place.0.push(Step::Member(name.to_owned().into()));
+        self.location.0.push(Step::Member(name.to_owned().into()));
         Err(E::unknown_field(name, known))
     }
 }
 
-/// Returns the next name of a map, one of `known` if those are all that there are, or one that
-/// `may_be_other`.
+/// Parses the next name of a map: one of `known` if given, or one that `may_be_other` accepts.
 fn next_name<'de, A: MapAccess<'de>>(
     map: &mut A,
     known: Option<&'static [&'static str]>,
     may_be_other: fn(&str) -> bool,
-    place: &mut Place,
-) -> Result<Option<Named>, A::Error> {
-    map.next_key_seed(Name { known, may_be_other, place }).inspect_err(|_| {
-        if place.0.is_empty() {
-            place.0.push(Step::Unnamed);
+    location: &mut Location,
+) -> Result<Option<MemberName>, A::Error> {
+    map.next_key_seed(NameSeed { known, may_be_other, location }).inspect_err(|_| {
+        if location.0.is_empty() {
+            location.0.push(Step::Unnamed);
         }
     })
 }
 
-struct ReadForm<'a, 'b>(&'a mut (dyn Form + 'b), fn(&str) -> bool, &'a mut Place);
+struct ReadForm<'a, 'b>(&'a mut (dyn Form + 'b), fn(&str) -> bool, &'a mut Location);
 
 impl<'de> Visitor<'de> for ReadForm<'_, '_> {
     type Value = ();
@@ -182,10 +183,10 @@ impl<'de> Visitor<'de> for ReadForm<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Self(form, may_be_null, place) = self;
+        let Self(form, may_be_null, location) = self;
         let names = form.names();
         let mut slots = form.slots();
-        while let Some((nth, name)) = next_name(&mut map, Some(names), may_be_null, place)? {
+        while let Some((nth, name)) = next_name(&mut map, Some(names), may_be_null, location)? {
             let Some(nth) = nth else {
                 if map.next_value::<Option<IgnoredAny>>()?.is_some() {
                     return Err(A::Error::unknown_field(&name, names));
@@ -196,7 +197,7 @@ impl<'de> Visitor<'de> for ReadForm<'_, '_> {
                 let name = names.get(nth).copied().unwrap_or_default();
                 return Err(A::Error::duplicate_field(name));
             };
-            map.next_value_seed(Behind(slot.to, Step::Member(name), place))?;
+            map.next_value_seed(ValueSeed(slot.to, Step::Member(name), location))?;
         }
         let mut missing =
             names.iter().zip(slots).filter(|(_, it)| it.as_ref().is_some_and(|it| it.is_needed));
@@ -204,9 +205,9 @@ impl<'de> Visitor<'de> for ReadForm<'_, '_> {
     }
 }
 
-struct ReadNamed<'a>(&'a mut BTreeMap<String, String>, &'a mut Place);
+struct ReadTextMap<'a>(&'a mut BTreeMap<String, String>, &'a mut Location);
 
-impl<'de> Visitor<'de> for ReadNamed<'_> {
+impl<'de> Visitor<'de> for ReadTextMap<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -214,19 +215,19 @@ impl<'de> Visitor<'de> for ReadNamed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Self(named, place) = self;
-        while let Some((_, name)) = next_name(&mut map, None, |_| false, place)? {
+        let Self(named, location) = self;
+        while let Some((_, name)) = next_name(&mut map, None, |_| false, location)? {
             let mut text = String::new();
             let step = Step::Member(name.clone());
-            map.next_value_seed(Behind(To::Text(&mut text), step, place))?;
+            map.next_value_seed(ValueSeed(Target::Text(&mut text), step, location))?;
             named.insert(name.into_owned(), text);
         }
         Ok(())
     }
 }
 
-/// Reads the text of one member, and stops there.
-struct ReadOne<'a>(&'static str, &'a mut Option<String>, &'a mut Place);
+/// Parses the text of one member, and stops there.
+struct ReadOne<'a>(&'static str, &'a mut Option<String>, &'a mut Location);
 
 impl<'de> Visitor<'de> for ReadOne<'_> {
     type Value = String;
@@ -236,11 +237,15 @@ impl<'de> Visitor<'de> for ReadOne<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<String, A::Error> {
-        let Self(wanted, found, place) = self;
-        while let Some((_, name)) = next_name(&mut map, None, |_| false, place)? {
+        let Self(wanted, found, location) = self;
+        while let Some((_, name)) = next_name(&mut map, None, |_| false, location)? {
             if name == wanted {
                 let mut text = String::new();
-                map.next_value_seed(Behind(To::Text(&mut text), Step::Member(name), place))?;
+                map.next_value_seed(ValueSeed(
+                    Target::Text(&mut text),
+                    Step::Member(name),
+                    location,
+                ))?;
                 *found = Some(text);
                 return Ok(String::new());
             }
@@ -250,7 +255,7 @@ impl<'de> Visitor<'de> for ReadOne<'_> {
     }
 }
 
-struct ReadList<'a, 'b>(&'a mut (dyn List + 'b), &'a mut Place);
+struct ReadList<'a, 'b>(&'a mut (dyn List + 'b), &'a mut Location);
 
 impl<'de> Visitor<'de> for ReadList<'_, '_> {
     type Value = ();
@@ -260,10 +265,10 @@ impl<'de> Visitor<'de> for ReadList<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        let Self(list, place) = self;
+        let Self(list, location) = self;
         for nth in 0.. {
             let Some(to) = list.grow() else { break };
-            if items.next_element_seed(Behind(to, Step::Item(nth), place))?.is_none() {
+            if items.next_element_seed(ValueSeed(to, Step::Item(nth), location))?.is_none() {
                 list.shrink();
                 break;
             }
@@ -272,7 +277,7 @@ impl<'de> Visitor<'de> for ReadList<'_, '_> {
     }
 }
 
-struct ReadOptional<'a, 'b>(&'a mut (dyn Optional + 'b), &'a mut Place);
+struct ReadOptional<'a, 'b>(&'a mut (dyn Optional + 'b), &'a mut Location);
 
 impl<'de> Visitor<'de> for ReadOptional<'_, '_> {
     type Value = ();
@@ -293,14 +298,14 @@ impl<'de> Visitor<'de> for ReadOptional<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{AsSent, form},
+        super::{RawMember, form},
         *,
     };
 
     #[derive(Debug, Default)]
     struct Outer {
         inner: Vec<Inner>,
-        sent: AsSent,
+        sent: RawMember,
         named: Option<BTreeMap<String, String>>,
     }
 
@@ -316,7 +321,7 @@ mod tests {
     form! { Inner: text, small, texts = or_absent }
 
     #[test]
-    fn a_form_is_read_whole() {
+    fn a_complete_form_is_parsed() {
         let json = br#"{"named": {"a": "b"}, "inner": [{"text": "c", "small": null},
             {"texts": ["d", "e"], "small": 7, "text": ""}], "sent": null}"#;
         let Outer { inner, sent, named } = parse(json).unwrap();
@@ -331,8 +336,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
-        for (json, wrong) in [
+    fn an_error_names_its_location() {
+        for (json, expected) in [
             ("[]", "invalid type: sequence, expected a JSON object at line 1 column 0"),
             ("{}", "missing field `inner` at line 1 column 2"),
             (r#"{"inner":[]} 1"#, "trailing characters at line 1 column 14"),
@@ -361,8 +366,8 @@ mod tests {
             (r#"{"inner":[],}"#, "?: trailing comma at line 1 column 13"),
             (r#"{"inner" []}"#, "expected `:` at line 1 column 10"),
         ] {
-            let ParseError(told) = parse::<Outer>(json.as_bytes()).unwrap_err();
-            assert_eq!(told, wrong, "{json}");
+            let ParseError(message) = parse::<Outer>(json.as_bytes()).unwrap_err();
+            assert_eq!(message, expected, "{json}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Projects: their actions, and what is answered to them.
+//! Projects: their actions and replies.
 
 mod actions;
 
@@ -39,7 +39,7 @@ pub(crate) struct DeleteProjectReply<'a> {
     pub(crate) revision: u64,
 }
 
-/// Returns the form of `it`, as it was at `revision`.
+/// Builds the reply for project `it` at `revision`.
 pub(crate) fn project(it: &ProjectInfo, revision: u64) -> ProjectReply<'_> {
     ProjectReply {
         project_id: it.project.as_str(),

@@ -9,7 +9,7 @@ use super::{
 };
 use super::{
     forms::{DeltaForm, StrategyForm, WeightForm, position},
-    sent::{self as parts, SentPlan},
+    input::{self as parts, PlanInput},
 };
 use crate::{
     action::{ANYONE, ORCHESTRATOR, PARTICIPANTS, REDACTORS, declare::actions},
@@ -46,7 +46,7 @@ actions! {
         answers RoundReply<'_>;
         |it| {
             let request_id = request_id(it.request_id.as_deref())?;
-            let plan = SentPlan {
+            let plan = PlanInput {
                 weights: it.weights.into_iter().flatten().map(Into::into).collect(),
                 strategies: it.strategies.into_iter().flatten().map(Into::into).collect(),
                 clip: it.clip,
@@ -75,7 +75,7 @@ actions! {
         answers ProposedReply;
         |it| {
             let request_id = request_id(it.request_id.as_deref())?;
-            parts::propose_deltas(it.deltas.iter().map(DeltaForm::sent).collect(), request_id)
+            parts::propose_deltas(it.deltas.iter().map(DeltaForm::input).collect(), request_id)
         };
 
     /// Merge the deltas of the open round into the next state, or discard them; every delta is

@@ -1,4 +1,4 @@
-//! What is told of deltas (spec 11): where they stand, and what became of them.
+//! Deltas (spec 11) in replies: their positions and outcomes.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -92,7 +92,7 @@ struct LossForm<'a> {
     to_participant: &'a str,
 }
 
-/// Returns a value as it is kept: canonical text is JSON.
+/// Returns a stored value as raw JSON: canonical text is JSON.
 pub(super) fn raw(it: &Json) -> &RawValue {
     serde_json::from_slice(it.as_str().as_bytes()).unwrap_or(RawValue::NULL)
 }

@@ -1,5 +1,5 @@
-//! The rounds of a document. What deltas propose and the states that rounds made are
-//! texts among its values, named by their digests.
+//! Rounds in a session document. The values of deltas and the states of rounds are stored among the
+//! document's values, and referenced by their digests.
 
 use serde::Serialize;
 use shared_context_core::{
@@ -142,7 +142,7 @@ form! { ClippedItem: path, changed, bytes }
 form! { MarkItem: round, weight }
 
 impl RoundItem {
-    /// Creates the item of a round; `query` is what the first was opened with.
+    /// Creates the item of a round; `query` is that of the first round.
     pub(crate) fn new(it: &KeptRound, query: Option<&String>, values: &mut Values) -> Self {
         let KeptRound { round, deltas, fates, state } = it;
         let weights = round.plan.weights.iter();
@@ -165,7 +165,7 @@ impl RoundItem {
         }
     }
 
-    pub(crate) fn kept(&self, values: &Values) -> Result<KeptRound, Error> {
+    pub(crate) fn restore(&self, values: &Values) -> Result<KeptRound, Error> {
         let weight = |it: &WeightForm| {
             let participants = ParticipantPattern::parse(&it.participant)?;
             Ok(WeightRule { participants, weight: Weight::parse(it.weight)? })
@@ -231,25 +231,25 @@ impl DeltaItem {
 
     fn delta(&self, sequence: u32, values: &Values) -> Result<Delta, Error> {
         let value = self.value.as_ref();
-        let value = value.map(|it| Json::restore(values.named(it)?)).transpose()?;
+        let value = value.map(|it| Json::restore(values.get(it)?)).transpose()?;
         Ok(Delta {
             sequence,
             participant: Participant::parse(&self.participant)?,
             proposed_at: self.proposed_at.0,
-            operation: known(&Operation::ALL, Operation::as_str, &self.operation)?,
+            operation: by_name(&Operation::ALL, Operation::as_str, &self.operation)?,
             path: Path::restore(&self.path)?,
             value,
             provenance: Provenance::parse(&self.provenance)?,
         })
     }
 
-    /// Returns what became of the delta, which is one of `deltas`.
+    /// Restores the outcome of this delta, which is one of `deltas`.
     fn fate(&self, sequence: u32, status: &str, deltas: &[Delta]) -> Result<Fate, Error> {
         let losses = self.losses.iter().map(|it| it.loss(deltas));
         let clipped = self.clipped.iter().map(|it| Path::restore(it));
         Ok(Fate {
             sequence,
-            status: known(&Status::ALL, Status::as_str, status)?,
+            status: by_name(&Status::ALL, Status::as_str, status)?,
             losses: losses.collect::<Result<_, _>>()?,
             clipped: clipped.collect::<Result<_, _>>()?,
         })
@@ -262,7 +262,7 @@ impl LossItem {
     }
 
     fn loss(&self, deltas: &[Delta]) -> Result<Loss, Error> {
-        // Sequences count from 1, and none is left out.
+        // Sequences count from 1, without gaps.
         let place = usize::try_from(self.to).ok().and_then(|it| it.checked_sub(1));
         let to = place.and_then(|it| deltas.get(it));
         let to = to.ok_or_else(|| Error::malformed("a delta lost to none"))?;
@@ -270,7 +270,7 @@ impl LossItem {
             path: Path::restore(&self.path)?,
             to: self.to,
             by: to.participant.clone(),
-            why: known(&Why::ALL, Why::as_str, &self.why)?,
+            why: by_name(&Why::ALL, Why::as_str, &self.why)?,
         })
     }
 }
@@ -301,14 +301,15 @@ impl EndedItem {
     fn state(&self, values: &Values) -> Result<State, Error> {
         let marks = |items: &[MarkItem]| items.iter().map(MarkItem::mark).collect::<Result<_, _>>();
         State::restore(
-            values.named(&self.state)?,
+            values.get(&self.state)?,
             marks(&self.bindings)?,
             marks(&self.entities)?,
             marks(&self.rules)?,
         )
     }
 
-    /// Returns how the round ended that made `state`; `fates` became of its deltas.
+    /// Restores the end of the round that produced `state`, with the outcomes `fates` of its
+    /// deltas.
     fn ended(&self, state: &State, fates: &[Fate]) -> Result<Ended, Error> {
         let clipped = self.clipped.iter().map(|it| {
             let path = Path::restore(&it.path)?;
@@ -357,8 +358,8 @@ impl From<&StrategyRule> for StrategyForm {
     }
 }
 
-/// Returns that of `all` which has this name.
-fn known<T: Copy>(all: &[T], name_of: fn(T) -> &'static str, name: &str) -> Result<T, Error> {
+/// Returns the variant in `all` with this name.
+fn by_name<T: Copy>(all: &[T], name_of: fn(T) -> &'static str, name: &str) -> Result<T, Error> {
     let found = all.iter().copied().find(|it| name_of(*it) == name);
     found.ok_or_else(|| Error::malformed("an operation, a status or a reason is none"))
 }

@@ -1,11 +1,11 @@
-//! What requests on rounds (spec 11) have lists of.
+//! List items in requests on rounds (spec 11).
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use shared_context_core::Error;
 
-use super::sent::{SentDelta, SentStrategy, SentWeight};
-use crate::form::{AsSent, form};
+use super::input::{DeltaInput, StrategyInput, WeightInput};
+use crate::form::{RawMember, form};
 
 /// How much the deltas of some participants count.
 #[derive(Debug, Default, Serialize)]
@@ -22,7 +22,7 @@ pub(crate) struct WeightForm {
 
 form! { WeightForm: participant, weight }
 
-impl From<WeightForm> for SentWeight {
+impl From<WeightForm> for WeightInput {
     fn from(it: WeightForm) -> Self {
         Self { participant: it.participant, weight: it.weight }
     }
@@ -47,7 +47,7 @@ pub(crate) struct StrategyForm {
 
 form! { StrategyForm: path, strategy, experts }
 
-impl From<StrategyForm> for SentStrategy {
+impl From<StrategyForm> for StrategyInput {
     fn from(it: StrategyForm) -> Self {
         Self { path: it.path, strategy: it.strategy, experts: it.experts }
     }
@@ -68,7 +68,7 @@ pub(crate) struct DeltaForm {
     /// What is to be there, any JSON; null is a value. Absent for remove, and for
     /// nothing else.
     #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value", default))]
-    value: AsSent,
+    value: RawMember,
     /// Why, in 1 to 1000 characters.
     provenance: String,
 }
@@ -76,8 +76,8 @@ pub(crate) struct DeltaForm {
 form! { DeltaForm: operation, path, value, provenance }
 
 impl DeltaForm {
-    pub(crate) fn sent(&self) -> SentDelta<'_> {
-        SentDelta {
+    pub(crate) fn input(&self) -> DeltaInput<'_> {
+        DeltaInput {
             operation: &self.operation,
             path: &self.path,
             value: self.value.0.as_deref().map(RawValue::get),
@@ -86,10 +86,10 @@ impl DeltaForm {
     }
 }
 
-/// The most digits of a round, and of a sequence in it: each such number fits.
+/// Most digits of a round and of a sequence, chosen so that each number fits its type.
 const POSITION_DIGITS_MAX: (usize, usize) = (19, 9);
 
-/// Returns the round and sequence that `after` names.
+/// Parses `after` into a round and a sequence.
 pub(crate) fn position(after: &str) -> Result<(u64, u32), Error> {
     let is_number = |it: &str, digits: usize| {
         (1..=digits).contains(&it.len()) && it.bytes().all(|b| b.is_ascii_digit())

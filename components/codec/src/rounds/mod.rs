@@ -4,8 +4,8 @@ mod actions;
 mod deltas;
 pub(crate) mod document;
 mod forms;
+pub(crate) mod input;
 mod replies;
-pub(crate) mod sent;
 
 pub(crate) use actions::{ACTIONS, FORMS, PUBLISHED};
 pub(crate) use replies::encode;

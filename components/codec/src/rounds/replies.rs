@@ -1,5 +1,4 @@
-//! What is told of rounds (spec 11): the round, the state, convergence. What is told
-//! of deltas is in `deltas`.
+//! Replies about rounds (spec 11): the round, the state, convergence. Deltas are in `deltas`.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -74,7 +73,7 @@ struct StrategyReply<'a> {
     experts: Option<Vec<&'a str>>,
 }
 
-/// How a round ended. Absent while it is open.
+/// Members of a round that has ended; absent while it is open.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct EndedForm<'a> {
@@ -111,7 +110,7 @@ struct ClippedForm {
     bytes: u32,
 }
 
-/// How much of the state a round left as it was.
+/// Share of the state that a round left unchanged.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ConvergenceForm {
@@ -208,7 +207,7 @@ pub(crate) struct RedactRoundsReply<'a> {
     revision: u64,
 }
 
-/// Returns the JSON of what was answered of rounds.
+/// Serializes a reply about rounds.
 pub(crate) fn encode(reply: &Reply, revision: u64) -> Vec<u8> {
     match reply {
         Reply::Round(it) => to_vec(&round(it, revision)),

@@ -1,8 +1,7 @@
-//! What the types of requests cannot say: which texts are keys, labels, patterns or
-//! one line, and how much there may be of something. Members of the same name mean
-//! the same in every request.
+//! Constraints that the types of requests cannot express: which texts are keys, labels, patterns or
+//! one line, and the limits of numbers and lists. A member name means the same in every request.
 //!
-//! Not here: what only a session knows, such as whether it allows keys with a prefix.
+//! Rules that depend on a session are not included, such as whether it allows prefixed keys.
 
 use serde_json::{Value, json};
 use shared_context_core::{
@@ -21,38 +20,37 @@ use shared_context_core::{
     store::{access::RULES_MAX, expiry::TTL_SECONDS_MAX},
 };
 
-/// A key, with a prefix where the session allows it.
+/// Key, with a prefix where the session allows it.
 pub const KEY: &str = "^([a-z0-9_]{1,64}:)?[a-z0-9_]{1,64}$";
-/// A prefix of keys, with or without its colon.
+/// Prefix of keys, with or without its colon.
 pub const PREFIX: &str = "^[a-z0-9_]{1,64}:?$";
-/// Keys, as a pattern.
+/// Pattern of keys.
 pub const KEY_PATTERN: &str = "^([a-z0-9_*]{1,64}:)?[a-z0-9_*]{1,64}$";
-/// A snapshot's label.
+/// Label of a snapshot.
 pub const LABEL: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
-/// A session's id.
+/// Id of a session.
 pub const SESSION_ID: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$";
-/// Who takes part, or the operator.
+/// Participant, including the admin.
 pub const PARTICIPANT: &str =
     "^(orchestrator|admin|subagent:[A-Za-z0-9_.-]{1,64}(:[A-Za-z0-9_.-]{1,64})?)$";
-/// Who takes part, as a pattern.
+/// Pattern of participants.
 const PARTICIPANT_PATTERN: &str =
     "^([*]|orchestrator|admin|subagent:[A-Za-z0-9_.*-]{1,64}(:[A-Za-z0-9_.*-]{1,64})?)$";
 /// Text without control characters.
 const ONE_LINE: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
-/// An instant of which there is a number of milliseconds since the epoch.
+/// Instant at or after the epoch, in years of four digits.
 pub const SINCE_1970: &str = "^(19[7-9][0-9]|[2-9][0-9]{3})-";
-/// A place in a round state, or several: how a `JSONPath` begins. What may follow
-/// no pattern of this kind can say.
+/// Start of a `JSONPath` to one or several places in a round state. The rest of the syntax is
+/// beyond such a pattern.
 pub const PATH: &str = "^[$]";
-/// The round and sequence of a delta.
+/// Round and sequence of a delta.
 pub const POSITION: &str = "^[0-9]{1,19}[.][0-9]{1,9}$";
-/// The strategy that needs experts, which no other has.
+/// The one strategy that requires experts; the others reject them.
 const EXPERT_OVERRIDE: &str = "expert-override";
-/// How tokens are counted.
+/// Name of an estimator.
 const ESTIMATOR: &str = "^[a-z0-9_]{1,32}$";
 
-/// Adds to the member called `name`, whose schema is `schema`, what its values are
-/// bound to.
+/// Adds the constraints of the member `name` to its `schema`.
 pub(super) fn bind(name: &str, schema: &mut Value) {
     let line = json!({"minLength": 1, "maxLength": LINE_CHARS_MAX, "pattern": ONE_LINE});
     let text = |pattern: &str| json!({"pattern": pattern});
@@ -107,8 +105,7 @@ pub(super) fn bind(name: &str, schema: &mut Value) {
     merge(schema, bounds);
 }
 
-/// Adds to the keys that the action `action` takes what they are bound to: a list of some,
-/// or a pattern.
+/// Adds the constraints of the member `keys` of `action`: a list of keys or a pattern.
 pub(super) fn bind_keys(action: &str, schema: &mut Value) {
     let bounds = match action {
         "changes" => json!({"pattern": KEY_PATTERN}),
@@ -120,7 +117,7 @@ pub(super) fn bind_keys(action: &str, schema: &mut Value) {
     merge(schema, bounds);
 }
 
-/// Binds the members of the definition `name`, if it is one of requests.
+/// Adds the constraints of the members of definition `name`, if it is part of requests.
 pub(super) fn bind_definition(name: &str, definition: &mut Value) {
     let is_of_requests = matches!(
         name,
@@ -140,7 +137,7 @@ pub(super) fn bind_definition(name: &str, definition: &mut Value) {
             ("round_weight", "participant") => {
                 merge(schema, json!({"pattern": PARTICIPANT_PATTERN}));
             }
-            // It is no null that stands for what is not sent.
+            // Null is a value here, so it is not the default of an absent member.
             ("delta", "value") => drop(schema.as_object_mut().map(|it| it.remove("default"))),
             ("access_rule", "keys") => merge(schema, json!({"pattern": KEY_PATTERN})),
             ("namespace", "keys") => merge(schema, json!({"maxItems": NAMESPACE_KEYS_MAX})),
@@ -165,7 +162,7 @@ pub(super) fn bind_definition(name: &str, definition: &mut Value) {
     merge(definition, json!({"if": is_it, "then": if_it_is, "else": if_not}));
 }
 
-/// Adds to the request for `action` that one of some members holds something.
+/// Adds to the request for `action` that at least one of two lists must not be empty.
 pub(super) fn require_any(action: &str, request: &mut Value) {
     let members = match action {
         "write_batch" => ["writes", "deletes"],
@@ -194,14 +191,14 @@ mod tests {
 
     use super::*;
 
-    /// Returns what a pattern says of `text`, for patterns of the few forms that stand above.
+    /// Returns true if `text` matches `pattern`.
     fn fits(pattern: &str, text: &str) -> bool {
         regex_automata::meta::Regex::new(pattern).unwrap().is_match(text)
     }
 
-    /// Each pattern holds for what the core takes, and for nothing else.
+    /// Each pattern matches exactly the texts that the core accepts.
     #[test]
-    fn patterns_say_what_the_core_takes() {
+    fn patterns_match_what_the_core_accepts() {
         let long = ["a".repeat(64), "a".repeat(65), "a".repeat(128), "a".repeat(129)];
         let words = [
             "",

@@ -1,10 +1,10 @@
-//! The actions of the session around the entries, most of them the operator's.
+//! Actions on the session as a whole, most of them for the operator.
 
 use shared_context_core::{Key, Line, Participant, port::Revision, tokens::Tokens};
 
 use super::{
     config::{self, ConfigForm},
-    document::{self, SentDocument},
+    document::{self, RawDocument},
 };
 #[cfg(feature = "schema")]
 use super::{
@@ -128,7 +128,7 @@ actions! {
         rejects FormatTooNew, DocumentAltered, SessionExists;
         needs {
             /// The session as `export_session` told it.
-            document: SentDocument,
+            document: RawDocument,
         }
         takes {}
         answers SessionReply<'_>;

@@ -1,4 +1,4 @@
-//! The configuration of a session, as it is sent.
+//! Configuration of a session in requests.
 
 use shared_context_core::{
     Config, Error, Key, ProjectId,
@@ -114,7 +114,7 @@ pub(crate) struct ConventionForm {
 
 form! { ConventionForm: key, group, purpose, shape, recommended_tokens }
 
-/// Reads a configuration document.
+/// Parses a configuration document.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! A session around its systems: its life, its configuration, what is told of it as a whole.
+//! A session as a whole: lifecycle, configuration, documents.
 
 mod actions;
 pub(crate) mod config;

@@ -1,4 +1,4 @@
-//! What is told of a session itself: its state, its configuration, everything.
+//! Replies about a session as a whole: status, configuration, inspection.
 
 use serde::Serialize;
 use shared_context_core::{

@@ -1,4 +1,4 @@
-//! The actions of entries (spec 3).
+//! Actions on entries (spec 3).
 
 use shared_context_core::{Delete, Key, Prefix, Write, port::Revision};
 
@@ -8,8 +8,8 @@ use super::entry_replies::{
     UnchangedReply, WriteReply,
 };
 use super::{
+    input::{self as parts, DeleteInput, OptionsInput, WriteInput},
     members::{DeleteForm, WriteForm},
-    sent::{self as parts, SentDelete, SentOptions, SentWrite},
 };
 use crate::{
     action::{ANYONE, PARTICIPANTS, declare::actions},
@@ -91,12 +91,12 @@ actions! {
         answers WriteReply<'_>;
         |it| {
             let request_id = request_id(it.request_id.as_deref())?;
-            let write = SentWrite {
+            let write = WriteInput {
                 key: it.key,
                 value: it.value,
                 if_version: it.if_version,
                 if_revision: it.if_revision,
-                options: SentOptions {
+                options: OptionsInput {
                     ttl_seconds: it.ttl_seconds,
                     expires_at: it.expires_at.map(|it| it.0),
                     readable_by: it.readable_by,
@@ -128,7 +128,7 @@ actions! {
         |it| {
             let request_id = request_id(it.request_id.as_deref())?;
             let (if_version, if_revision) = (it.if_version, it.if_revision);
-            let delete = SentDelete { key: it.key, if_version, if_revision }.check()?;
+            let delete = DeleteInput { key: it.key, if_version, if_revision }.check()?;
             Ok(Command::Delete(Delete { request_id, ..delete }))
         };
 

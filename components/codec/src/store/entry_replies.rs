@@ -1,4 +1,4 @@
-//! What is told of entries: metadata, values, history.
+//! Replies about entries: metadata, values, history.
 
 use serde::Serialize;
 use shared_context_core::{
@@ -37,7 +37,7 @@ pub(crate) struct ReadReply<'a> {
     about: AboutEntry<'a>,
 }
 
-/// What is told of an entry besides its key and value.
+/// Members of an entry's reply besides its key and value.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct AboutEntry<'a> {
@@ -254,7 +254,7 @@ fn is_true(it: &bool) -> bool {
     *it
 }
 
-fn narrowed(it: &Participants) -> Option<Vec<&str>> {
+fn restricted(it: &Participants) -> Option<Vec<&str>> {
     (!it.is_everyone()).then(|| it.patterns().collect())
 }
 
@@ -267,8 +267,8 @@ impl<'a> From<&'a Shown> for AboutEntry<'a> {
             value_size_tokens: entry.value_tokens.0,
             revision: entry.revision.0,
             expires_at: entry.expires_at.map(Time),
-            readable_by: narrowed(&entry.access.readable_by),
-            writable_by: narrowed(&entry.access.writable_by),
+            readable_by: restricted(&entry.access.readable_by),
+            writable_by: restricted(&entry.access.writable_by),
             history: entry.keeps_history,
             readable: *is_readable,
             read_only: *is_read_only,

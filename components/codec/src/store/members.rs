@@ -1,6 +1,6 @@
-//! Members of requests that have members of their own.
+//! Request members that are objects.
 
-use super::sent::{SentDelete, SentOptions, SentWrite};
+use super::input::{DeleteInput, OptionsInput, WriteInput};
 use crate::{form::form, json::Time};
 
 /// One write of a batch.
@@ -34,14 +34,14 @@ form! {
     key, value, if_version, if_revision, ttl_seconds, expires_at, readable_by, writable_by, history
 }
 
-impl From<WriteForm> for SentWrite {
+impl From<WriteForm> for WriteInput {
     fn from(it: WriteForm) -> Self {
         Self {
             key: it.key,
             value: it.value,
             if_version: it.if_version,
             if_revision: it.if_revision,
-            options: SentOptions {
+            options: OptionsInput {
                 ttl_seconds: it.ttl_seconds,
                 expires_at: it.expires_at.map(|it| it.0),
                 readable_by: it.readable_by,
@@ -68,7 +68,7 @@ pub(crate) struct DeleteForm {
 
 form! { DeleteForm: key, if_version, if_revision }
 
-impl From<DeleteForm> for SentDelete {
+impl From<DeleteForm> for DeleteInput {
     fn from(it: DeleteForm) -> Self {
         Self { key: it.key, if_version: it.if_version, if_revision: it.if_revision }
     }

@@ -1,8 +1,8 @@
-//! The entries of a session, and what is kept of them (spec 3, 7).
+//! The entries of a session, their history and snapshots (spec 3, 7).
 
 pub(crate) mod entries;
 pub(crate) mod entry_replies;
+pub(crate) mod input;
 mod members;
-pub(crate) mod sent;
 pub(crate) mod snapshot_replies;
 pub(crate) mod snapshots;

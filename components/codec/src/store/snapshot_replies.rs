@@ -1,4 +1,4 @@
-//! What is told of snapshots.
+//! Replies about snapshots.
 
 use serde::Serialize;
 use shared_context_core::{
@@ -24,7 +24,7 @@ pub(crate) struct SnapshotForm<'a> {
     revision: u64,
 }
 
-/// What is told of a snapshot besides its revision and entries.
+/// Members of a snapshot's reply besides its revision and entries.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct AboutSnapshot<'a> {

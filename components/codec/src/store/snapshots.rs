@@ -1,4 +1,4 @@
-//! The actions of snapshots and of the change feed (spec 7).
+//! Actions on snapshots and on the change feed (spec 7).
 
 use shared_context_core::{Key, Label, Line, pattern::KeyPattern, port::Revision};
 

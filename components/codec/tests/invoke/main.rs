@@ -1,5 +1,5 @@
-//! The tool from bytes to bytes, over memory: the examples of the specification to the letter,
-//! and what malformed requests are told.
+//! The tool from bytes to bytes, over memory: the literal examples of the specification, and the
+//! errors for malformed requests.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -15,7 +15,7 @@ use shared_context_core::{
     time::Timestamp,
 };
 
-/// A session in memory and a clock that is set by hand.
+/// A session in memory, and a clock that is set by hand.
 struct Session {
     kv: MemoryKv,
     now: Cell<u64>,
@@ -53,7 +53,7 @@ impl Session {
 }
 
 #[test]
-fn replies_begin_as_the_examples_of_the_specification() {
+fn replies_begin_like_the_examples_of_the_specification() {
     let it = Session::new();
     let write = r#"{"action":"write","key":"problem_summary","value":"v"}"#;
     it.ask("orchestrator", write);
@@ -76,7 +76,7 @@ fn replies_begin_as_the_examples_of_the_specification() {
 }
 
 #[test]
-fn a_malformed_request_is_told_where_and_why() {
+fn malformed_requests_are_rejected_with_location_and_cause() {
     let it = Session::new();
     let check = |request: &str, part: &str| {
         let answer = it.ask("orchestrator", request);
@@ -128,20 +128,20 @@ fn a_caller_is_limited_to_the_keys_its_host_names() {
     check("subagent:a", &["inv_*"], read, &["KEY_NOT_FOUND"]);
     check("subagent:a", &["inv_*"], write, &[r#"{"error":{"code":"FORBIDDEN","#, "inv_*; write"]);
 
-    let refused = "MALFORMED_REQUEST";
-    check("subagent:a", &["Inv*"], list, &[refused, "no key matches", "Inv*"]);
-    check("subagent:a", &[""], list, &[refused]);
+    let malformed = "MALFORMED_REQUEST";
+    check("subagent:a", &["Inv*"], list, &[malformed, "no key matches", "Inv*"]);
+    check("subagent:a", &[""], list, &[malformed]);
     check("subagent:a", &["a"; 16], list, &[r#"{"keys":[],"#]);
-    check("subagent:a", &["a"; 17], list, &[refused, "17 patterns; it has at most 16"]);
-    check("orchestrator", &["inv_*"], list, &[refused, "the orchestrator has all of them"]);
-    check("admin", &["inv_*"], list, &[refused, "the admin has all of them"]);
-    // Nobody takes keys that a request names for those of its caller.
+    check("subagent:a", &["a"; 17], list, &[malformed, "17 patterns; it has at most 16"]);
+    check("orchestrator", &["inv_*"], list, &[malformed, "the orchestrator has all of them"]);
+    check("admin", &["inv_*"], list, &[malformed, "the admin has all of them"]);
+    // Keys in a request do not extend the keys of its caller.
     let own = r#"{"action":"read","key":"scope","keys":["*"]}"#;
-    check("subagent:a", &["inv_*"], own, &[refused, "keys"]);
+    check("subagent:a", &["inv_*"], own, &[malformed, "keys"]);
 }
 
 #[test]
-fn a_session_survives_being_taken_out_and_brought_in_again() {
+fn a_session_survives_export_and_import() {
     let it = Session::new();
     for request in [
         r#"{"action":"write","key":"scope","value":"one","readable_by":["orchestrator"]}"#,

@@ -1,12 +1,12 @@
-//! Rounds, from bytes to bytes: what is told of one from its beginning to its end,
-//! and what is no round, no delta and no question about them.
+//! Rounds from bytes to bytes: the replies of a round from opening to closing, and the errors for
+//! invalid rounds, deltas and queries.
 
 use super::Session;
 
 const OPEN: &str = r#"{"action":"open_round","query":"Who is the customer?","weights":[{"participant":"subagent:legal","weight":0.35}],"strategies":[{"path":"$.entities","strategy":"union"},{"path":"$.bindings.*","strategy":"expert-override","experts":["subagent:legal","*"]}],"clip":"oldest-first","bytes_max":20000}"#;
 
 #[test]
-fn a_round_is_told_from_its_beginning_to_its_end() {
+fn replies_describe_a_round_from_opening_to_closing() {
     let it = Session::new();
     assert_eq!(
         it.ask("subagent:legal", r#"{"action":"read_state"}"#),
@@ -77,7 +77,7 @@ fn a_round_is_told_from_its_beginning_to_its_end() {
 }
 
 #[test]
-fn a_round_that_is_discarded_refuses_its_deltas() {
+fn deltas_of_a_discarded_round_are_refused() {
     let it = Session::new();
     it.ask("orchestrator", r#"{"action":"open_round"}"#);
     it.ask("subagent:a", r#"{"action":"propose_deltas","deltas":[{"operation":"add","path":"$.entities","value":{},"provenance":"seen"}]}"#);
@@ -89,9 +89,9 @@ fn a_round_that_is_discarded_refuses_its_deltas() {
     assert!(deltas.contains(r#""outcome":"refused","reason":"discarded"}"#), "{deltas}");
 }
 
-/// `null` is absent everywhere else; here it is what a place may hold.
+/// `null` means absent everywhere else; here it is a value that a place may hold.
 #[test]
-fn null_is_a_value_of_a_delta_and_an_absent_value_is_none() {
+fn a_delta_value_of_null_differs_from_an_absent_value() {
     let it = Session::new();
     it.ask("orchestrator", r#"{"action":"open_round"}"#);
     let propose = |delta: &str| {
@@ -108,7 +108,7 @@ fn null_is_a_value_of_a_delta_and_an_absent_value_is_none() {
 }
 
 #[test]
-fn what_is_no_request_on_rounds_is_told_where_and_why() {
+fn malformed_round_requests_are_rejected_with_location() {
     let it = Session::new();
     let check = |who: &str, request: &str, code: &str, part: &str| {
         let answer = it.ask(who, request);
@@ -165,13 +165,13 @@ fn what_is_no_request_on_rounds_is_told_where_and_why() {
     it.ask("orchestrator", r#"{"action":"open_round"}"#);
     let deltas = |list: &str| format!(r#"{{"action":"propose_deltas","deltas":[{list}]}}"#);
     let fine = r#"{"operation":"add","path":"$.rules","value":1,"provenance":"p"}"#;
-    let nowhere = r#"{"operation":"add","path":"rules","value":1,"provenance":"p"}"#;
-    let unsaid = r#"{"operation":"add","path":"$.rules","value":1,"provenance":" "}"#;
-    malformed(&deltas(&format!("{fine},{unsaid}")), "delta 2: provenance must say why");
-    // What is malformed comes first, wherever it stands.
-    malformed(&deltas(&format!("{nowhere},{unsaid}")), "delta 2: provenance must say why");
-    path(&deltas(&format!("{fine},{nowhere}")), r#""message":"delta 2: path \"rules\" cannot"#);
-    path(&deltas(&format!("{fine},{nowhere}")), r#""delta":2}"#);
+    let bad_path = r#"{"operation":"add","path":"rules","value":1,"provenance":"p"}"#;
+    let unexplained = r#"{"operation":"add","path":"$.rules","value":1,"provenance":" "}"#;
+    malformed(&deltas(&format!("{fine},{unexplained}")), "delta 2: provenance must say why");
+    // Malformed deltas take precedence, wherever they are in the list.
+    malformed(&deltas(&format!("{bad_path},{unexplained}")), "delta 2: provenance must say why");
+    path(&deltas(&format!("{fine},{bad_path}")), r#""message":"delta 2: path \"rules\" cannot"#);
+    path(&deltas(&format!("{fine},{bad_path}")), r#""delta":2}"#);
     malformed(&deltas(&[fine; 201].join(",")), "the proposal has 201 deltas");
     malformed(&deltas(&fine.replace("value", "Value")), "did you mean value?");
     malformed(&deltas(&fine.replace(":1,", r#":{"a":},"#)), "expected value at line 1");
@@ -186,7 +186,7 @@ fn what_is_no_request_on_rounds_is_told_where_and_why() {
 }
 
 #[test]
-fn refusals_of_rounds_tell_programs_what_they_are_about() {
+fn errors_about_rounds_have_members_for_programs() {
     let it = Session::new();
     let check = |request: &str, part: &str| {
         let answer = it.ask("orchestrator", request);

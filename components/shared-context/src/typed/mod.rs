@@ -1,6 +1,7 @@
-//! The typed exports, one file for each interface of `wit/`. Each turns its
-//! arguments into a command and takes the answer out of the reply; refusals and
-//! their order are those of the JSON tool.
+//! The typed exports, one file for each interface of `wit/`.
+//!
+//! Each converts its arguments into a command and extracts the result from the reply. Errors and
+//! their precedence are those of the JSON tool.
 
 mod changes;
 mod history;
@@ -22,7 +23,7 @@ use crate::{
     ports::{self, PORTS},
 };
 
-/// Performs `command`; `pick` takes the answer out of the reply it must be in.
+/// Performs `command`; `pick` extracts the result from the reply.
 fn perform<T>(
     session: &str,
     caller: types::Caller,
@@ -30,10 +31,10 @@ fn perform<T>(
     pick: impl FnOnce(Outcome) -> Option<T>,
 ) -> Result<T, types::Error> {
     let outcome = perform_on(ScopeKind::Session, session, caller, command)?;
-    pick(outcome).ok_or_else(another_kind)
+    pick(outcome).ok_or_else(unexpected_reply)
 }
 
-/// As [`perform`], for a read that may be answered by `Unchanged`: then none.
+/// Like [`perform`], but returns `None` if the reply is `Unchanged`.
 fn perform_if_changed<T>(
     session: &str,
     caller: types::Caller,
@@ -44,10 +45,10 @@ fn perform_if_changed<T>(
     if matches!(outcome.reply, Reply::Unchanged) {
         return Ok(None);
     }
-    pick(outcome).map(Some).ok_or_else(another_kind)
+    pick(outcome).map(Some).ok_or_else(unexpected_reply)
 }
 
-/// Performs `command` on the `kind` of scope that is called `id`.
+/// Performs `command` on the scope of this `kind` and `id`.
 fn perform_on(
     kind: ScopeKind,
     id: &str,
@@ -58,13 +59,13 @@ fn perform_on(
     shared_context_codec::perform(&PORTS, kind, id, &caller, command).map_err(ports::error)
 }
 
-/// Returns what was answered, as the JSON tool tells it.
+/// Returns the outcome as the JSON tool's reply.
 fn answer(outcome: &Outcome) -> types::Answer {
     types::Answer { json: shared_context_codec::to_json(outcome), revision: outcome.revision.0 }
 }
 
-/// Each command has one kind of reply; another one would be a bug of ours.
-fn another_kind() -> types::Error {
+/// Builds the error for a reply of an unexpected kind, which is a bug of ours.
+fn unexpected_reply() -> types::Error {
     ports::error(Error::malformed("the reply is of another kind"))
 }
 

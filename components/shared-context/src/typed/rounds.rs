@@ -1,7 +1,7 @@
 //! The interface `rounds`.
 
 use shared_context_codec::parts::rounds::{
-    self as parts, SentDelta, SentPlan, SentStrategy, SentWeight,
+    self as parts, DeltaInput, PlanInput, StrategyInput, WeightInput,
 };
 use shared_context_core::{
     Command, Error, Line, Outcome, RedactRounds, Reply, RoundsCommand, RoundsReply,
@@ -23,8 +23,8 @@ impl Guest for Component {
         plan: Plan,
         request_id: Option<String>,
     ) -> Result<RoundAnswer, types::Error> {
-        let command = || parts::open_round(query, sent_plan(plan), parse_request_id(request_id)?);
-        perform(&session, caller, command(), about_a_round)
+        let command = || parts::open_round(query, plan_input(plan), parse_request_id(request_id)?);
+        perform(&session, caller, command(), round_answer)
     }
 
     fn propose(
@@ -35,9 +35,9 @@ impl Guest for Component {
     ) -> Result<RoundAnswer, types::Error> {
         let command = || -> Result<Command, Error> {
             let request_id = parse_request_id(request_id)?;
-            parts::propose_deltas(deltas.iter().map(sent_delta).collect(), request_id)
+            parts::propose_deltas(deltas.iter().map(delta_input).collect(), request_id)
         };
-        perform(&session, caller, command(), about_a_round)
+        perform(&session, caller, command(), round_answer)
     }
 
     fn close(
@@ -49,7 +49,7 @@ impl Guest for Component {
     ) -> Result<RoundAnswer, types::Error> {
         let command =
             || parts::close_round(clip.as_deref(), discard, parse_request_id(request_id)?);
-        perform(&session, caller, command(), about_a_round)
+        perform(&session, caller, command(), round_answer)
     }
 
     fn read_state(
@@ -61,7 +61,7 @@ impl Guest for Component {
             &session,
             caller,
             Ok(Command::Rounds(RoundsCommand::ReadState { round })),
-            about_a_round,
+            round_answer,
         )
     }
 
@@ -102,7 +102,7 @@ impl Guest for Component {
     }
 }
 
-fn about_a_round(outcome: Outcome) -> Option<RoundAnswer> {
+fn round_answer(outcome: Outcome) -> Option<RoundAnswer> {
     let types::Answer { json, revision } = answer(&outcome);
     let round = match outcome.reply {
         Reply::Rounds(RoundsReply::Round(it)) => it.number,
@@ -113,23 +113,23 @@ fn about_a_round(outcome: Outcome) -> Option<RoundAnswer> {
     Some(RoundAnswer { round, json, revision })
 }
 
-fn sent_plan(it: Plan) -> SentPlan {
+fn plan_input(it: Plan) -> PlanInput {
     let weights = it.weights.into_iter();
     let strategies = it.strategies.into_iter();
-    SentPlan {
+    PlanInput {
         weights: weights
-            .map(|it| SentWeight { participant: it.participant, weight: it.weight })
+            .map(|it| WeightInput { participant: it.participant, weight: it.weight })
             .collect(),
         strategies: strategies
-            .map(|it| SentStrategy { path: it.path, strategy: it.strategy, experts: it.experts })
+            .map(|it| StrategyInput { path: it.path, strategy: it.strategy, experts: it.experts })
             .collect(),
         clip: it.clip,
         bytes_max: it.bytes_max,
     }
 }
 
-fn sent_delta(it: &Delta) -> SentDelta<'_> {
-    SentDelta {
+fn delta_input(it: &Delta) -> DeltaInput<'_> {
+    DeltaInput {
         operation: &it.operation,
         path: &it.path,
         value: it.value.as_deref(),

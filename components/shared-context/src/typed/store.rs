@@ -1,6 +1,6 @@
 //! The interface `store`.
 
-use shared_context_codec::parts::{self, SentDelete, SentOptions, SentWrite};
+use shared_context_codec::parts::{self, DeleteInput, OptionsInput, WriteInput};
 use shared_context_core::{
     Command, Delete, Error, Key, Line, Prefix, Reply, RequestId, Write,
     port::Revision,
@@ -77,7 +77,7 @@ impl Guest for Component {
     ) -> Result<wit::Written, types::Error> {
         let command = || {
             let request_id = parse_request_id(request_id)?;
-            let write = sent_write(wit::BatchWrite { key, value, options }).check()?;
+            let write = write_input(wit::BatchWrite { key, value, options }).check()?;
             Ok(Command::Write(Write { request_id, ..write }))
         };
         perform(&session, caller, command(), |outcome| {
@@ -95,7 +95,7 @@ impl Guest for Component {
     ) -> Result<wit::Deleted, types::Error> {
         let command = || {
             let request_id = parse_request_id(request_id)?;
-            let delete = sent_delete(wit::BatchDelete { key, condition }).check()?;
+            let delete = delete_input(wit::BatchDelete { key, condition }).check()?;
             Ok(Command::Delete(Delete { request_id, ..delete }))
         };
         perform(&session, caller, command(), |outcome| {
@@ -113,8 +113,8 @@ impl Guest for Component {
     ) -> Result<wit::BatchWritten, types::Error> {
         let command = || {
             let request_id = parse_request_id(request_id)?;
-            let writes = writes.into_iter().map(sent_write).collect();
-            let deletes = deletes.into_iter().map(sent_delete).collect();
+            let writes = writes.into_iter().map(write_input).collect();
+            let deletes = deletes.into_iter().map(delete_input).collect();
             parts::write_batch(writes, deletes, request_id)
         };
         perform(&session, caller, command(), |outcome| {
@@ -169,13 +169,13 @@ pub(super) fn parse_request_id(text: Option<String>) -> Result<Option<RequestId>
     text.map(|it| RequestId::parse(&it)).transpose()
 }
 
-fn sent_write(it: wit::BatchWrite) -> SentWrite {
-    SentWrite {
+fn write_input(it: wit::BatchWrite) -> WriteInput {
+    WriteInput {
         key: it.key,
         value: it.value,
         if_version: it.options.if_version,
         if_revision: it.options.if_revision,
-        options: SentOptions {
+        options: OptionsInput {
             ttl_seconds: it.options.ttl_seconds.map(u64::from),
             expires_at: it.options.expires_at_ms.map(Timestamp),
             readable_by: it.options.readable_by,
@@ -185,9 +185,9 @@ fn sent_write(it: wit::BatchWrite) -> SentWrite {
     }
 }
 
-fn sent_delete(it: wit::BatchDelete) -> SentDelete {
+fn delete_input(it: wit::BatchDelete) -> DeleteInput {
     let wit::BatchDelete { key, condition: wit::Condition { if_version, if_revision } } = it;
-    SentDelete { key, if_version, if_revision }
+    DeleteInput { key, if_version, if_revision }
 }
 
 fn written(WrittenReply { entry, warnings }: WrittenReply) -> wit::Written {

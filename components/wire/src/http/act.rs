@@ -1,31 +1,29 @@
-//! Routes that do what one action does: its members are carried over from the path, the
-//! query and the body.
-//!
-//! Not here: which routes these are, which the declarations of the actions tell.
+//! Routes that perform one action. Its members are taken from the path, the query and the body. The
+//! declarations of the actions define these routes.
 //!
 //! # Invariant
 //!
-//! A body is passed on unread, and read here only to say better what is wrong with it.
+//! A body is passed on without parsing. It is parsed here only to improve the message of an error.
 
 use bytes::Bytes;
 use http::{Response, StatusCode, header::LOCATION};
 use shared_context_codec::{Failure, Kind, Method, Reply, text_in};
 
-use super::{body::Members, call::Call, media, precondition, respond, route, table::Act};
+use super::{body::Members, call::Call, media, precondition, respond, route, table::ActionRoute};
 use crate::{Engine, http::ToolRequest};
 
-/// Answers as the action does.
+/// Performs the action and builds its response.
 pub(crate) async fn answer<E: Engine>(
     call: &Call<'_, E>,
-    act: Act,
+    act: ActionRoute,
 ) -> Result<Response<Bytes>, Failure> {
     let request = request(call, act)?;
     let outcome = call.invoke_bytes(&request).await;
     let reply = outcome.map_err(|failure| match &*failure.code {
-        "MALFORMED_REQUEST" => looked_into(call, act).unwrap_or_else(|| with_example(failure, act)),
+        "MALFORMED_REQUEST" => body_error(call, act).unwrap_or_else(|| with_example(failure, act)),
         _ => failure,
     })?;
-    if let Some(text) = text_alone(call, act, &reply) {
+    if let Some(text) = plain_text(call, act, &reply) {
         return Ok(respond::with_body(StatusCode::OK, media::TEXT, text));
     }
     let status = StatusCode::from_u16(act.route.status).unwrap_or(StatusCode::OK);
@@ -38,8 +36,8 @@ pub(crate) async fn answer<E: Engine>(
     })
 }
 
-/// Returns the request of the tool that `call` makes.
-fn request<E>(call: &Call<'_, E>, act: Act) -> Result<Vec<u8>, Failure> {
+/// Builds the tool's request for `call`.
+fn request<E>(call: &Call<'_, E>, act: ActionRoute) -> Result<Vec<u8>, Failure> {
     let mut request = ToolRequest::new(act.action.name);
     for member in act.published.members.iter().filter(|it| act.route.has_in_path(it.name)) {
         request = request.with(member.name, Some(call.path.value(member.name)?));
@@ -49,7 +47,7 @@ fn request<E>(call: &Call<'_, E>, act: Act) -> Result<Vec<u8>, Failure> {
     }
     precondition::expect_none(call.headers)?;
     if act.action.takes("request_id") {
-        // Null where there is none: a body that has one would have it twice.
+        // Null if there is none: a second id in the body is then rejected as a duplicate.
         request = request.with("request_id", Some(precondition::request_id(call.headers)?));
     }
     if call.body.is_empty() && act.in_body().all(|it| !it.is_needed) {
@@ -57,15 +55,15 @@ fn request<E>(call: &Call<'_, E>, act: Act) -> Result<Vec<u8>, Failure> {
     }
     media::expect_json(call.headers)?;
     match call.body.trim_ascii_start().strip_prefix(b"{") {
-        Some(members) => Ok(request.with_all_of(members)),
-        None => Err(looked_into(call, act).unwrap_or_else(super::misread)),
+        Some(members) => Ok(request.with_members_of(members)),
+        None => Err(body_error(call, act).unwrap_or_else(super::invalid_reply)),
     }
 }
 
-/// Adds what stands in the query.
+/// Adds the members in the query.
 fn from_query<E>(
     call: &Call<'_, E>,
-    act: Act,
+    act: ActionRoute,
     mut request: ToolRequest,
 ) -> Result<ToolRequest, Failure> {
     for member in act.in_query() {
@@ -80,8 +78,8 @@ fn from_query<E>(
     Ok(request)
 }
 
-/// Returns what is wrong with the body, if it is wrong already as a body of this route.
-fn looked_into<E>(call: &Call<'_, E>, act: Act) -> Option<Failure> {
+/// Returns the error in the body if it is invalid for this route.
+fn body_error<E>(call: &Call<'_, E>, act: ActionRoute) -> Option<Failure> {
     if call.body.is_empty() && act.in_body().all(|it| !it.is_needed) {
         return None;
     }
@@ -90,8 +88,8 @@ fn looked_into<E>(call: &Call<'_, E>, act: Act) -> Option<Failure> {
     Members::parse(call.body, &known, example).err()
 }
 
-/// `failure`, with a body that would be right, where one is needed.
-fn with_example(failure: Failure, act: Act) -> Failure {
+/// Adds the route's example body to the message of `failure`, if it has one.
+fn with_example(failure: Failure, act: ActionRoute) -> Failure {
     match act.route.example {
         Some(example) => {
             Failure { message: format!("{}; for example {example}", failure.message), ..failure }
@@ -100,15 +98,20 @@ fn with_example(failure: Failure, act: Act) -> Failure {
     }
 }
 
-/// Returns the text of `reply` alone, where the caller would rather read that.
-fn text_alone<E>(call: &Call<'_, E>, act: Act, reply: &Reply) -> Option<String> {
+/// Returns the plain text of `reply` if the client prefers it.
+fn plain_text<E>(call: &Call<'_, E>, act: ActionRoute, reply: &Reply) -> Option<String> {
     let member = act.route.text.filter(|_| media::wants_text(call.headers))?;
     text_in(&reply.body, member)
 }
 
-/// Returns the path of what was created by `request`.
-fn location<E>(call: &Call<'_, E>, act: Act, template: &'static str, request: &[u8]) -> String {
-    let segments = template.split('/').map(|segment| match route::varies(segment) {
+/// Returns the path of the resource that `request` created.
+fn location<E>(
+    call: &Call<'_, E>,
+    act: ActionRoute,
+    template: &'static str,
+    request: &[u8],
+) -> String {
+    let segments = template.split('/').map(|segment| match route::parameter_name(segment) {
         Some(name) if name == act.action.scope.as_str() => call.session.to_string(),
         Some(name) => text_in(request, name).unwrap_or_default(),
         None => segment.to_owned(),

@@ -1,13 +1,10 @@
-//! Request bodies that are JSON: objects that are read member by member, and
-//! documents that are passed on.
-//!
-//! Members are found here and kept as they were sent; whoever asks for one says
-//! what it must be.
+//! JSON request bodies: objects that are parsed member by member, and documents that are passed on.
+//! Members are stored as they were sent; each accessor checks the type of its member.
 //!
 //! # Invariant
 //!
-//! A message names members and positions, and never repeats what a member held:
-//! it may have been a value meant for the store.
+//! An error message names members and positions. It never repeats the value of a member, which may
+//! have been meant for the store.
 
 use std::{borrow::Cow, fmt};
 
@@ -18,15 +15,15 @@ use serde::{
 use serde_json::{error::Category, value::RawValue};
 use shared_context_codec::Failure;
 
-/// The members of a body, in the order sent.
+/// Members of a body, in the order sent.
 pub(crate) struct Members<'b> {
     example: &'static str,
     members: Vec<(Cow<'b, str>, &'b RawValue)>,
 }
 
 impl<'b> Members<'b> {
-    /// Reads `body`, an object that has no members but the `known` ones, each at
-    /// most once. `example` is a body that would be right.
+    /// Parses `body`, an object with only `known` members, each at most once. `example` is a valid
+    /// body for error messages.
     ///
     /// # Errors
     ///
@@ -36,39 +33,39 @@ impl<'b> Members<'b> {
         known: &[&str],
         example: &'static str,
     ) -> Result<Self, Failure> {
-        let refused = |what: String| Err(malformed(format!("{what}; for example {example}")));
+        let reject = |what: String| Err(malformed(format!("{what}; for example {example}")));
         let body = match text(body) {
             Ok(body) => body.trim_ascii_start(),
-            Err(failure) => return refused(failure.message),
+            Err(failure) => return reject(failure.message),
         };
         if body.is_empty() {
-            return refused("the body is empty, it must be a JSON object".to_owned());
+            return reject("the body is empty, it must be a JSON object".to_owned());
         }
         let mut deserializer = serde_json::Deserializer::from_str(body);
         let members = match deserializer.deserialize_map(Object) {
             Ok(members) => members,
             Err(error) if error.classify() == Category::Data => {
-                return refused("the body is not a JSON object".to_owned());
+                return reject("the body is not a JSON object".to_owned());
             }
-            Err(error) => return refused(format!("the body is not valid JSON: {error}")),
+            Err(error) => return reject(format!("the body is not valid JSON: {error}")),
         };
         if let Err(error) = deserializer.end() {
-            return refused(format!("the body is not one JSON object: {error}"));
+            return reject(format!("the body is not one JSON object: {error}"));
         }
         for (nth, (name, _)) in members.iter().enumerate() {
             if !known.contains(&name.as_ref()) {
                 let shown: String = name.chars().take(80).collect();
                 let known = known.join(", ");
-                return refused(format!("the body has no member {shown:?}, it knows {known}"));
+                return reject(format!("the body has no member {shown:?}, it knows {known}"));
             }
             if members.iter().skip(nth + 1).any(|(other, _)| other == name) {
-                return refused(format!("the body has the member {name} twice"));
+                return reject(format!("the body has the member {name} twice"));
             }
         }
         Ok(Self { example, members })
     }
 
-    /// Returns the member `name` as it was sent; `None` when it is absent or null.
+    /// Returns the member `name` as it was sent; `None` if it is absent or null.
     pub(crate) fn raw(&self, name: &str) -> Option<&'b RawValue> {
         self.members
             .iter()
@@ -92,18 +89,18 @@ impl<'b> Members<'b> {
     ///
     /// # Errors
     ///
-    /// `MALFORMED_REQUEST`: it is absent, null or no string.
+    /// `MALFORMED_REQUEST`: it is absent, null or not a string.
     pub(crate) fn text(&self, name: &str) -> Result<String, Failure> {
         serde_json::from_str(self.raw_required(name)?.get()).map_err(|_| {
             malformed(format!("the member {name} must be a string; for example {}", self.example))
         })
     }
 
-    /// Returns the whole number `name`, when it is given.
+    /// Returns the whole number `name`, if it is given.
     ///
     /// # Errors
     ///
-    /// `MALFORMED_REQUEST`: it is no whole number.
+    /// `MALFORMED_REQUEST`: it is not a whole number.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
         let parsed = self.raw(name).map(|value| serde_json::from_str(value.get())).transpose();
         parsed.map_err(|_| {
@@ -114,37 +111,37 @@ impl<'b> Members<'b> {
         })
     }
 
-    /// Returns the list of strings `name`, when it is given.
+    /// Returns the list of strings `name`, if it is given.
     ///
     /// # Errors
     ///
-    /// `MALFORMED_REQUEST`: it is no list, or holds what is no string.
+    /// `MALFORMED_REQUEST`: it is not a list of strings.
     pub(crate) fn texts(&self, name: &str) -> Result<Option<Vec<String>>, Failure> {
         let parsed = self.raw(name).map(|value| serde_json::from_str(value.get())).transpose();
         parsed.map_err(|_| malformed(format!("the member {name} must be a list of strings")))
     }
 }
 
-/// As the object that was sent.
+/// Serializes the object that was sent.
 impl Serialize for Members<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.members.iter().map(|(name, value)| (name, value)))
     }
 }
 
-/// Returns the body as one value of JSON that is passed on unread; `wanted` says what it
-/// should be.
+/// Returns the body as one JSON value that is passed on without parsing; `expected` describes it in
+/// error messages.
 ///
 /// # Errors
 ///
 /// `MALFORMED_REQUEST`.
-pub(crate) fn document<'b>(body: &'b [u8], wanted: &str) -> Result<&'b RawValue, Failure> {
-    let refused = |what: &str| malformed(format!("{what}; send {wanted}"));
-    let body = text(body).map_err(|failure| refused(&failure.message))?;
+pub(crate) fn document<'b>(body: &'b [u8], expected: &str) -> Result<&'b RawValue, Failure> {
+    let reject = |what: &str| malformed(format!("{what}; send {expected}"));
+    let body = text(body).map_err(|failure| reject(&failure.message))?;
     if body.trim_ascii().is_empty() {
-        return Err(refused("the body is empty"));
+        return Err(reject("the body is empty"));
     }
-    serde_json::from_str(body).map_err(|error| refused(&format!("the body is not JSON: {error}")))
+    serde_json::from_str(body).map_err(|error| reject(&format!("the body is not JSON: {error}")))
 }
 
 /// Returns the body as text.
@@ -169,16 +166,16 @@ impl<'b> Visitor<'b> for Object {
 
     fn visit_map<A: MapAccess<'b>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut members = Vec::new();
-        while let Some((Name(name), value)) = map.next_entry()? {
+        while let Some((JsonText(name), value)) = map.next_entry()? {
             members.push((name, value));
         }
         Ok(members)
     }
 }
 
-/// A text, such as a member's name, borrowed when it holds no escapes.
+/// A text, such as a member's name; borrowed if it has no escapes.
 #[derive(serde::Deserialize)]
-pub(crate) struct Name<'b>(#[serde(borrow)] pub(crate) Cow<'b, str>);
+pub(crate) struct JsonText<'b>(#[serde(borrow)] pub(crate) Cow<'b, str>);
 
 fn malformed(message: String) -> Failure {
     Failure::new("MALFORMED_REQUEST", message)
@@ -191,14 +188,14 @@ mod tests {
     const EXAMPLE: &str = r#"{"a":"x"}"#;
 
     #[track_caller]
-    fn check(body: &[u8], told: &str) {
+    fn check(body: &[u8], part: &str) {
         let outcome = Members::parse(body, &["a", "b"], EXAMPLE)
             .and_then(|it| it.text("a").and_then(|_| it.number("b")));
         let failure = outcome.err().unwrap_or_else(|| Failure::new("fine", ""));
         let seen = format!("{}: {}", failure.code, failure.message);
-        assert!(seen.contains(told), "{seen}");
+        assert!(seen.contains(part), "{seen}");
         assert!(!seen.contains("secret"), "{seen}");
-        assert!(told.starts_with("fine") || failure.code == "MALFORMED_REQUEST", "{seen}");
+        assert!(part.starts_with("fine") || failure.code == "MALFORMED_REQUEST", "{seen}");
     }
 
     #[test]

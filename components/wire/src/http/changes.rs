@@ -1,8 +1,7 @@
-//! What changed in a session: asked for, waited for, or told live, on a stream or
-//! over a socket.
+//! Changes of a session: read, waited for, or streamed live as events or over a WebSocket.
 //!
-//! Not here: which changes a caller may see and how long they are kept, which
-//! the session decides; the stream itself (`watch`), nor the socket (`socket`).
+//! The session decides which changes a caller may see and how long they are stored. Streams are in
+//! `watch`, sockets in `socket`.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,13 +15,13 @@ use shared_context_codec::{Failure, Reply};
 
 use super::{
     Body,
-    call::{Call, part},
+    call::{Call, parse_reply},
     cursor::Cursor,
-    event::Feed,
+    event::FeedFormatter,
     media,
+    permits::Permit,
     precondition::single,
     respond,
-    shares::Share,
     socket::Socket,
     streams::Streams,
     tool::ToolRequest,
@@ -31,14 +30,14 @@ use super::{
 };
 use crate::{Engine, Woken};
 
-/// The longest time a caller may have the answer wait for a change, in seconds.
+/// Longest time that a response may wait for a change, in seconds.
 pub(crate) const WAIT_SECONDS_MAX: u64 = 60;
 
 pub(super) static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// Keeps proxies from collecting events before they pass them on.
+/// Stops proxies from buffering events.
 static X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// What is read of the tool's answer.
+/// Members of the tool's reply that are used here.
 #[derive(Deserialize)]
 pub(super) struct Page<'b> {
     #[serde(borrow)]
@@ -48,41 +47,41 @@ pub(super) struct Page<'b> {
 }
 
 impl Page<'_> {
-    /// Returns the position after which there may be more to read, `position` being from
-    /// before this page was read: none at all when there is more already.
-    pub(super) fn seen(&self, position: u64) -> u64 {
+    /// Returns the position to wait for, `position` being from before this page was read: 0 if
+    /// there are more changes already.
+    pub(super) fn wait_position(&self, position: u64) -> u64 {
         if self.has_more { 0 } else { position }
     }
 }
 
-/// `GET …/changes`: a socket for who asks for one where there are any, a stream for
-/// who accepts events, else a page of changes.
+/// `GET …/changes`: a WebSocket for clients that request one where the host supports them, a stream
+/// for clients that accept events, otherwise a page of changes.
 pub(super) async fn read<E: Engine>(
     call: &Call<'_, E>,
     streams: &Streams,
-    under_way: Option<Share>,
+    in_flight: Option<Permit>,
 ) -> Result<Response<Body>, Failure> {
     if call.wants_socket {
         let cursor = cursor(call, "do not ask for a WebSocket: it").await?;
         let open = streams.open(&cursor.scope, &call.caller)?;
         let socket = Socket::open(call.engine, cursor, open).await?;
-        return Ok(upgraded(Box::new(socket)));
+        return Ok(upgrade_response(Box::new(socket)));
     }
     if media::wants_events(call.headers) {
         let cursor = cursor(call, "do not accept text/event-stream: a stream").await?;
         let open = streams.open(&cursor.scope, &call.caller)?;
-        let watch = Watch::open(call.engine, cursor, Box::new(Feed), open).await?;
-        return Ok(live(Box::new(watch)));
+        let watch = Watch::open(call.engine, cursor, Box::new(FeedFormatter), open).await?;
+        return Ok(stream_response(Box::new(watch)));
     }
-    Ok(whole(respond::json(StatusCode::OK, page(call, streams, under_way).await?.body)))
+    Ok(whole(respond::json(StatusCode::OK, page(call, streams, in_flight).await?.body)))
 }
 
-/// Returns a page of changes; with `wait`, the first that is not empty. While it waits it is a
-/// stream like others, and not `under_way`.
+/// Returns a page of changes; with `wait`, the first that is not empty. While it waits it counts as
+/// a stream, and no longer as a request in flight.
 async fn page<E: Engine>(
     call: &Call<'_, E>,
     streams: &Streams,
-    mut under_way: Option<Share>,
+    mut in_flight: Option<Permit>,
 ) -> Result<Reply, Failure> {
     let wait = call.query.number("wait")?.unwrap_or_default();
     if wait > WAIT_SECONDS_MAX {
@@ -102,25 +101,25 @@ async fn page<E: Engine>(
             .with("limit", limit)
             .with("keys", call.query.text("keys"));
         let reply = call.invoke(request).await?;
-        let page: Page<'_> = part(&reply)?;
+        let page: Page<'_> = parse_reply(&reply)?;
         let left = until.saturating_sub(call.engine.monotonic_micros());
         if left == 0 || !page.changes.is_empty() {
             return Ok(reply);
         }
         let left = Duration::from_micros(left);
-        under_way.take();
+        in_flight.take();
         if open.is_none() {
             open = Some(streams.open(&scope, &call.caller)?);
         }
-        match call.engine.wait_for_change(&scope, page.seen(position), left).await {
+        match call.engine.wait_for_change(&scope, page.wait_position(position), left).await {
             Woken::Changed => since = Some(page.next_since),
             Woken::TimeUp | Woken::Stopping => return Ok(reply),
         }
     }
 }
 
-/// Returns where a reader begins that is told live: where it left off, or else now. What
-/// is not for it is for those who `others`.
+/// Returns the start of a live reader: the position where it stopped, or now. `others` names the
+/// requests that the rejected parameters are for.
 async fn cursor<E: Engine>(call: &Call<'_, E>, others: &str) -> Result<Cursor, Failure> {
     for unfit in ["limit", "wait"] {
         if call.query.text(unfit).is_some() {
@@ -148,8 +147,8 @@ async fn cursor<E: Engine>(call: &Call<'_, E>, others: &str) -> Result<Cursor, F
     })
 }
 
-/// Returns the response that is the stream `watch`.
-pub(super) fn live(watch: Box<Watch>) -> Response<Body> {
+/// Returns the response with the stream `watch`.
+pub(super) fn stream_response(watch: Box<Watch>) -> Response<Body> {
     let mut response = Response::new(Body::Live(watch));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media::EVENTS));
@@ -157,14 +156,14 @@ pub(super) fn live(watch: Box<Watch>) -> Response<Body> {
     response
 }
 
-/// Returns the response that turns the connection into `socket`.
-fn upgraded(socket: Box<Socket>) -> Response<Body> {
+/// Returns the response that upgrades the connection to `socket`.
+fn upgrade_response(socket: Box<Socket>) -> Response<Body> {
     let mut response = Response::new(Body::Socket(socket));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     response
 }
 
-/// Returns the revision that an event's id is.
+/// Parses an event's id as a revision.
 ///
 /// # Errors
 ///

@@ -1,18 +1,16 @@
-//! Error codes as HTTP shows them: the status and the title of each.
-//!
-//! What a code means is the codec's to say, for all but those that arise here or
-//! in a host.
+//! HTTP status and title of each error code. The codec defines what its codes mean; only the codes
+//! of the wire and of hosts originate here.
 
 use http::StatusCode;
 
-/// How one error code is shown.
+/// HTTP representation of an error code.
 #[derive(Debug)]
 pub(crate) struct Code {
-    /// The code, in capitals.
+    /// Code, in capitals.
     pub(crate) name: &'static str,
-    /// The status of a response that carries it.
+    /// Status of a response with this code.
     pub(crate) status: StatusCode,
-    /// What it means, in a few words that never change.
+    /// Short title that never changes.
     pub(crate) title: &'static str,
 }
 
@@ -77,8 +75,8 @@ const fn code(name: &'static str, status: StatusCode, title: &'static str) -> Co
     Code { name, status, title }
 }
 
-/// Returns how the code called `name` is shown. One that is not known here, from a
-/// component newer than this server, is shown as a failure of the server.
+/// Returns the representation of the code `name`. An unknown code, from a component newer than this
+/// server, is reported as an internal error.
 pub(crate) fn of(name: &str) -> &'static Code {
     static UNKNOWN: Code = INTERNAL;
     CODES.iter().find(|it| it.name == name).unwrap_or(&UNKNOWN)

@@ -1,12 +1,10 @@
-//! A place in a session's change feed, and who reads on from there.
-//!
-//! Not here: when there is something to read, and how it is told (`watch`,
-//! `socket`).
+//! A position in a session's change feed, and the credential that reads on from there. `watch` and
+//! `socket` decide when to read and how to send the changes.
 //!
 //! # Invariant
 //!
-//! Nothing is read for a credential that is no longer good: the session is asked
-//! anew each time, and expiry is checked before.
+//! Nothing is read for an invalid credential: the session checks it on each read, and expiry is
+//! checked before.
 
 use std::sync::Arc;
 
@@ -15,29 +13,28 @@ use shared_context_codec::{Caller, Failure, Reply};
 use super::tool::ToolRequest;
 use crate::{Engine, credential::Keys};
 
-/// How many commits are read at a time: what they did is all that lies in memory
-/// for a reader that takes nothing.
+/// Commits per read. This bounds the memory for a reader that does not drain its socket.
 const COMMITS_READ: u64 = 32;
 
-/// A place in the change feed of one session.
+/// Position of one reader in the change feed of a session.
 pub(crate) struct Cursor {
     pub(crate) keys: Arc<Keys>,
-    /// The credential as it was sent.
+    /// Header `Authorization` as it was sent.
     pub(crate) authorization: String,
     pub(crate) caller: Caller,
     pub(crate) scope: String,
-    /// The key pattern of the changes to be told; all when there is none.
+    /// Key pattern of the changes to send; `None` for all.
     pub(crate) filter: Option<String>,
-    /// The revision up to which changes were read.
+    /// Revision up to which changes were read.
     pub(crate) since: u64,
 }
 
 impl Cursor {
-    /// Returns the changes that come next, a page of them.
+    /// Reads the next page of changes.
     ///
     /// # Errors
     ///
-    /// What the session answers to who may not read them, or not from there.
+    /// Errors of the session, such as for callers that may not read the changes, or not from there.
     pub(super) async fn read<E: Engine>(&self, engine: &E) -> Result<Reply, Failure> {
         self.check(engine)?;
         let request = ToolRequest::new("changes")
@@ -47,7 +44,7 @@ impl Cursor {
         engine.invoke(&self.scope, &self.caller, &request.into_bytes()).await
     }
 
-    /// Makes sure that the credential has not expired.
+    /// Checks that the credential has not expired.
     ///
     /// # Errors
     ///

@@ -1,12 +1,10 @@
-//! Which host a request is for, on a server that is made of many: one for each
-//! session and each project.
-//!
-//! Not here: how a request gets there, which is the host's.
+//! Routing of requests on a server with one host for each session and each project. The host
+//! forwards the request.
 //!
 //! # Invariant
 //!
-//! What is said here agrees with [`Http::handle`]: a request with a destination
-//! asks the engine about nothing else.
+//! The destination agrees with [`Http::handle`]: a request with a destination asks the engine about
+//! nothing else.
 
 use http::Method;
 use shared_context_core::{Scope, ScopeKind, time::Timestamp};
@@ -14,16 +12,14 @@ use shared_context_core::{Scope, ScopeKind, time::Timestamp};
 use super::{Http, route, table::Access};
 
 impl Http {
-    /// Returns the scope (`session/{id}` or `project/{id}`) that the request belongs to whole,
-    /// which is told without its body: who has that session's [`Engine`](crate::Engine) may answer
-    /// it, and nobody else need look at it. `authorization` is the header of that name, if it was
-    /// sent once.
+    /// Returns the scope (`session/{id}` or `project/{id}`) to which the whole request belongs. The
+    /// body is not needed. The holder of that scope's [`Engine`](crate::Engine) can answer the
+    /// request alone. `authorization` is the header of that name, if it was sent once.
     ///
-    /// `None`: it is answered by whoever received it, with
-    /// [`handle`](Self::handle). That asks the engine nothing, as for what is open to all
-    /// and for most that is refused; or to list sessions, to create or import one,
-    /// or what the admin key is used for at `/mcp`; or, for the operator, about a
-    /// session or project of an id that none can have.
+    /// `None`: the recipient answers the request with [`handle`](Self::handle). This applies to
+    /// public endpoints and to most rejections, which need no engine; to lists of sessions,
+    /// creation and import; to requests with the admin key at `/mcp`; and to the operator's
+    /// requests about an invalid id.
     pub fn destination(
         &self,
         method: &Method,

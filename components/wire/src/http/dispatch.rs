@@ -1,26 +1,26 @@
-//! Which endpoint of a session is answered where.
+//! Dispatch of endpoints to their handlers.
 
 use http::Response;
 use shared_context_codec::Failure;
 use shared_context_core::ScopeKind;
 
 use super::{
-    Body, act, call::Call, changes, entries, listing, memory, portable, sessions, shares::Share,
+    Body, act, call::Call, changes, entries, listing, memory, permits::Permit, portable, sessions,
     streams::Streams, table::Endpoint, whole,
 };
 use crate::Engine;
 
-/// Has the engine asked for `endpoint`. The request is `under_way` meanwhile, but while
-/// it waits for a change.
+/// Calls the handler of `endpoint`. The request counts as in flight meanwhile, except while it
+/// waits for a change.
 pub(super) async fn endpoint<E: Engine>(
     endpoint: Endpoint,
     call: &Call<'_, E>,
     streams: &Streams,
-    under_way: Option<Share>,
+    in_flight: Option<Permit>,
 ) -> Result<Response<Body>, Failure> {
     let answer = match endpoint {
-        Endpoint::Act(act) => act::answer(call, act).await,
-        Endpoint::ReadChanges => return changes::read(call, streams, under_way).await,
+        Endpoint::ActionRoute(act) => act::answer(call, act).await,
+        Endpoint::ReadChanges => return changes::read(call, streams, in_flight).await,
         Endpoint::CreateSession => sessions::create(call).await,
         Endpoint::ListSessions => listing::list(call, ScopeKind::Session).await,
         Endpoint::ListProjects => listing::list(call, ScopeKind::Project).await,
@@ -43,6 +43,6 @@ pub(super) async fn endpoint<E: Engine>(
         | Endpoint::McpEnd
         | Endpoint::Tools => Err(Failure::new("NOT_FOUND", "this route is answered elsewhere")),
     };
-    drop(under_way);
+    drop(in_flight);
     answer.map(whole)
 }

@@ -1,5 +1,4 @@
-//! What is told to anyone: that the server is up, what it understands, and how
-//! to begin.
+//! Public documents: health, the welcome page, API and tool descriptions.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -10,8 +9,7 @@ use shared_context_core::Role;
 use super::{options::Consistency, query::Query, respond};
 use crate::tools::{self, Format};
 
-/// The `OpenAPI` document, as committed; a test keeps it equal to what the routes
-/// and schemas give.
+/// The `OpenAPI` document, as committed. A test compares it with the routes and schemas.
 pub(crate) const OPENAPI: &str = include_str!("../../openapi.json");
 
 /// The page at the root.
@@ -40,13 +38,13 @@ GET /metrics                what it did, for Prometheus (not on every host)
 "#
 );
 
-/// What may be lost where the last of two concurrent writes wins, for people.
+/// Warning for operators of storage where the last of two concurrent writes wins.
 const CAUTION: &str = "When two requests change one session at the same moment, both may be told \
      that they did, and the change of one be lost. Where that matters, give one session one writer \
      at a time, or run the server over SQLite.";
 
-/// Returns the answer of `/healthz`: for programs a word, and for people what it may cost them
-/// where that is something. `failure` is why the storage cannot be relied on.
+/// Builds the response of `/healthz`: a status for programs, and a warning for people where the
+/// storage may lose changes. `failure` is the reason why the storage is unreliable.
 pub(crate) fn health(
     consistency: Consistency,
     failure: Option<&'static str>,
@@ -71,12 +69,11 @@ pub(crate) fn health(
     };
     let version = env!("CARGO_PKG_VERSION");
     let health = Health { status, version, consistency, caution, reason: failure };
-    let body = serde_json::to_vec(&health).map_err(|_| super::misread())?;
+    let body = serde_json::to_vec(&health).map_err(|_| super::invalid_reply())?;
     Ok(respond::json(code, body))
 }
 
-/// `GET /v1/tools`: the definitions of the tools in the words of `format`, for
-/// agents of `role`.
+/// `GET /v1/tools`: the definitions of the tools for agents of a role, in the notation of a vendor.
 pub(crate) fn tools(query: &Query<'_>) -> Result<Response<Bytes>, Failure> {
     let format = match query.text("format") {
         None | Some("mcp") => Format::Mcp,
@@ -99,7 +96,7 @@ pub(crate) fn tools(query: &Query<'_>) -> Result<Response<Bytes>, Failure> {
     Ok(respond::json(StatusCode::OK, tools::definition(format, role)))
 }
 
-/// Returns who guards `/mcp` of the server at `url`, and how (RFC 9728 §2). There is no
+/// Builds the metadata of the protected resource `/mcp` at `url` (RFC 9728 §2). There is no
 /// authorization server: credentials come from the operator and from orchestrators.
 pub(crate) fn resource_metadata(url: &str) -> Result<Bytes, Failure> {
     #[derive(Serialize)]
@@ -115,5 +112,5 @@ pub(crate) fn resource_metadata(url: &str) -> Result<Bytes, Failure> {
         bearer_methods_supported: ["header"],
         resource_documentation: format!("{url}/"),
     };
-    serde_json::to_vec(&metadata).map(Into::into).map_err(|_| super::misread())
+    serde_json::to_vec(&metadata).map(Into::into).map_err(|_| super::invalid_reply())
 }

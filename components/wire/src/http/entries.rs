@@ -16,20 +16,20 @@ use super::{
 };
 use crate::Engine;
 
-/// What is written to an entry.
+/// Value of an entry that is being written.
 #[derive(Clone, Copy, Serialize)]
 #[serde(untagged)]
 enum Value<'r> {
     /// Text, as it was sent.
     Text(&'r str),
-    /// JSON, as it was sent; whether it is a string is the tool's to say.
+    /// JSON, as it was sent; the tool checks that it is a string.
     Json(&'r RawValue),
 }
 
-/// How often a change is tried whose conditions take a look at the entry first.
+/// Most attempts of a conditional change that must read the entry first.
 const ATTEMPTS_MAX: u32 = 16;
 
-/// `POST …/shared_context`: the JSON tool, its request passed on unread.
+/// `POST …/shared_context`: the JSON tool; the request is passed on without parsing.
 pub(crate) async fn call_tool<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     media::expect_json(call.headers)?;
     if call.body.is_empty() {
@@ -49,14 +49,14 @@ pub(crate) async fn list<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes
             .with("prefix", call.query.text("prefix"))
             .with("if_changed_since", since)
     };
-    let known = precondition::known(call.headers);
+    let known = precondition::if_none_match(call.headers);
     let (reply, is_unchanged) = changed_since(call, known.as_ref(), request).await?;
-    // What expires changes the list without a revision of its own, until it is
-    // removed: meanwhile a tag would name two lists.
-    let is_settled = reply.next_expiry_ms.is_none_or(|at| at > call.engine.now().0);
+    // An expired entry changes the list without a new revision until it is removed. Until then, one
+    // tag would stand for two lists.
+    let is_stable = reply.next_expiry_ms.is_none_or(|at| at > call.engine.now().0);
     let etag = precondition::etag(reply.revision);
-    let response = unless(is_unchanged || known == Some(Tags::Any), reply);
-    Ok(if is_settled { respond::with_header(response, ETAG, etag) } else { response })
+    let response = not_modified_or(is_unchanged || known == Some(Tags::Any), reply);
+    Ok(if is_stable { respond::with_header(response, ETAG, etag) } else { response })
 }
 
 /// `GET …/entries/{key}`. Its tag is the revision it was written at.
@@ -64,21 +64,20 @@ pub(crate) async fn read<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes
     let request = |since| {
         ToolRequest::new("read").with("key", Some(&call.key)).with("if_changed_since", since)
     };
-    let known = precondition::known(call.headers);
+    let known = precondition::if_none_match(call.headers);
     let (mut reply, is_unchanged) = changed_since(call, known.as_ref(), request).await?;
-    let is_its = known.as_ref().is_some_and(|it| it.matches_weakly(Some(reply.revision)));
-    if is_unchanged && !is_its {
-        // It did not change since, but none of the reader's tags is its.
+    let is_match = known.as_ref().is_some_and(|it| it.matches_weakly(Some(reply.revision)));
+    if is_unchanged && !is_match {
+        // The entry did not change since then, but none of the reader's tags is its own.
         reply = call.invoke(request(None)).await?;
     }
     let etag = precondition::etag(reply.revision);
-    let has_it = is_its && (is_unchanged || known == Some(Tags::Any));
-    Ok(respond::with_header(unless(has_it, reply), ETAG, etag))
+    let is_known = is_match && (is_unchanged || known == Some(Tags::Any));
+    Ok(respond::with_header(not_modified_or(is_known, reply), ETAG, etag))
 }
 
-/// Asks what there is for a reader who has what is `known`, and whether nothing changed
-/// since: who can change it, and when it expires, included, which only the session can
-/// tell.
+/// Reads for a client that has the tags `known`, and reports whether nothing changed since. Only
+/// the session can decide that: access and expiry count too.
 async fn changed_since<E: Engine>(
     call: &Call<'_, E>,
     known: Option<&Tags>,
@@ -92,21 +91,21 @@ async fn changed_since<E: Engine>(
         if is_unchanged || since <= Some(reply.revision) {
             return Ok((reply, is_unchanged));
         }
-        // That tag is of something else: the next may be its.
+        // The tag is of another resource; the next lower one may match.
         most = reply.revision;
     }
 }
 
-/// Returns what was read, unless the reader has it.
-fn unless(has_it: bool, reply: Reply) -> Response<Bytes> {
-    if has_it {
+/// Returns `304` if the client has it, otherwise the reply.
+fn not_modified_or(is_known: bool, reply: Reply) -> Response<Bytes> {
+    if is_known {
         respond::empty(StatusCode::NOT_MODIFIED)
     } else {
         respond::json(StatusCode::OK, reply.body)
     }
 }
 
-/// `PUT …/entries/{key}`: 201 when the key is new, 200 when it was overwritten.
+/// `PUT …/entries/{key}`: 201 if the key is new, 200 if it was overwritten.
 pub(crate) async fn write<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     let value = match media::of_body(call.headers)? {
         Some(Media::Json) => {
@@ -136,12 +135,11 @@ pub(crate) async fn delete<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
     Ok(respond::json(StatusCode::OK, reply.body))
 }
 
-/// Performs `change` of the entry in the path, under the conditions of the request's
-/// headers.
+/// Performs `change` of the entry in the path, under the conditions in the request's headers.
 ///
-/// The tool compares one revision. For conditions that take more, the entry is read, and
-/// changed only while it is what was read; when another change comes between, both are
-/// done again.
+/// The tool compares one revision. For other conditions the entry is read first, and changed only
+/// if it still has the revision that was read. If another change intervenes, both steps are
+/// retried.
 async fn on_condition<E: Engine>(
     call: &Call<'_, E>,
     change: &ToolRequest,
@@ -150,7 +148,7 @@ async fn on_condition<E: Engine>(
         change.clone().with("if_version", if_version).with("if_revision", if_revision)
     };
     let conditions = Preconditions::parse(call.headers)?;
-    if let Some(condition) = conditions.at_once() {
+    if let Some(condition) = conditions.as_tool_condition() {
         return call.invoke(change(condition)).await;
     }
     if precondition::request_id(call.headers)?.is_some() {

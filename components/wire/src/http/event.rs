@@ -1,15 +1,16 @@
-//! The text of a stream of events, as browsers and others read it
-//! (`text/event-stream` of the HTML standard): what makes it, and how the change
-//! feed is told. Not here: how MCP is told (`mcp::listen`, `mcp::legacy`).
+//! The text of event streams (`text/event-stream` of the HTML standard): the trait of event
+//! formatters, and the formatter of the change feed.
 //!
-//! An event's id is a revision: a reader who comes back with it as
-//! `Last-Event-ID` is told what came after it. A block of an id alone is no
-//! event; it moves what the reader will come back with.
+//! The formatters of MCP are in `mcp::listen` and `mcp::legacy`.
+//!
+//! The id of an event is a revision: a reader that reconnects with it as `Last-Event-ID` gets the
+//! changes after it. A block with only an id is not an event; it updates the reader's
+//! `Last-Event-ID`.
 //!
 //! # Invariant
 //!
-//! What the feed writes ends with a blank line, so that a stream may end
-//! after any of it. Nothing but JSON without line breaks stands behind `data:`.
+//! The text of the feed ends with a blank line, so that a stream may end after any part of it.
+//! `data:` contains only JSON without line breaks.
 
 use std::fmt::Write as _;
 
@@ -17,19 +18,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use shared_context_codec::Failure;
 
-/// How one kind of reader is told of changes: the text of its stream,
-/// `text/event-stream`.
-pub(crate) trait Teller: Send + Sync {
-    /// Returns the beginning of a stream that tells what comes after the revision `since`.
+/// Event formatter: writes changes as the events of one kind of stream (`text/event-stream`).
+pub(crate) trait EventFormatter: Send + Sync {
+    /// Returns the beginning of a stream with the changes after the revision `since`.
     fn opening(&mut self, since: u64) -> String;
 
-    /// Adds to `text` what is told of `changes`, which are in order and all there
-    /// are up to the revision `read`. Returns the revision the reader would come
-    /// back with from now on, where something was told.
+    /// Appends events for `changes` to `text`. They are in order and complete up to the revision
+    /// `read`. Returns the revision at which the reader would resume, if an event was written.
     ///
     /// # Errors
     ///
-    /// A change does not tell what it should.
+    /// A change lacks a required member.
     fn changes(
         &self,
         text: &mut String,
@@ -37,47 +36,47 @@ pub(crate) trait Teller: Send + Sync {
         read: u64,
     ) -> serde_json::Result<Option<u64>>;
 
-    /// Adds to `text` what is told to a reader who is so far behind that changes
-    /// before the revision `now` are no longer known, and goes on from there.
-    /// `false`: there is nothing to tell, the stream ends.
-    fn overtaken(&self, text: &mut String, now: u64) -> bool;
+    /// Appends a notice for a reader that is too far behind: changes before the revision `now` are
+    /// no longer stored, and the stream continues from there. Returns false if the stream must end
+    /// instead.
+    fn truncated(&self, text: &mut String, now: u64) -> bool;
 
-    /// Something to be sent while nothing happens; `id` when the reader has been
-    /// spared changes since it was told something.
+    /// Returns a text to send while nothing happens; `id` is set if changes were filtered out since
+    /// the last event.
     fn heartbeat(&self, id: Option<u64>) -> String;
 
-    /// Returns the end of a stream in good order: the server is stopping, or needs its place.
-    fn farewell(&self, id: Option<u64>) -> String;
+    /// Returns the end of a stream that is closed in order: the server is stopping, or needs its
+    /// slot.
+    fn closing(&self, id: Option<u64>) -> String;
 
-    /// Returns the end of a stream that cannot go on.
+    /// Returns the end of a stream that failed.
     fn end(&self, failure: &Failure) -> String;
 
-    /// Notes that the reader has taken all that was told up to the revision
-    /// `since`.
-    fn taken(&self, _since: u64) {}
+    /// Records that the reader has received everything up to the revision `since`.
+    fn delivered(&self, _since: u64) {}
 
-    /// Returns whether the reader still waits for this stream, and not for another one.
-    fn is_wanted(&self, _now_micros: u64) -> bool {
+    /// Returns false once the reader has opened another stream instead.
+    fn is_current(&self, _now_micros: u64) -> bool {
         true
     }
 }
 
-/// What one commit changed, as readers of the feed are told.
+/// Changes of one commit, as sent to readers of the feed.
 #[derive(Debug, Serialize)]
 pub(super) struct Commit<'c> {
     pub(super) revision: u64,
     changes: Vec<&'c RawValue>,
 }
 
-/// Returns the commits that `changes` are of, which are in order.
+/// Groups `changes`, which are in order, by commit.
 ///
 /// # Errors
 ///
-/// A change does not tell its revision.
+/// A change lacks its revision.
 pub(super) fn commits<'c>(changes: &[&'c RawValue]) -> serde_json::Result<Vec<Commit<'c>>> {
     let mut commits: Vec<Commit<'c>> = Vec::new();
     for change in changes {
-        let At { revision } = serde_json::from_str(change.get())?;
+        let ChangeRevision { revision } = serde_json::from_str(change.get())?;
         match commits.last_mut().filter(|it| it.revision == revision) {
             Some(commit) => commit.changes.push(change),
             None => commits.push(Commit { revision, changes: vec![change] }),
@@ -86,19 +85,19 @@ pub(super) fn commits<'c>(changes: &[&'c RawValue]) -> serde_json::Result<Vec<Co
     Ok(commits)
 }
 
-/// Tells every change, one event for each commit.
-pub(super) struct Feed;
+/// Formatter of the change feed: one event for each commit.
+pub(super) struct FeedFormatter;
 
-/// How long a reader waits, in milliseconds, before it connects again.
+/// Delay before a reader reconnects, in milliseconds.
 const RETRY_MS: u32 = 1_000;
 
-/// The part of a change that is looked at here.
+/// Revision of a change; its other members are passed on.
 #[derive(Deserialize)]
-struct At {
+struct ChangeRevision {
     revision: u64,
 }
 
-impl Teller for Feed {
+impl EventFormatter for FeedFormatter {
     fn opening(&mut self, since: u64) -> String {
         format!("retry: {RETRY_MS}\nid: {since}\n: changes after revision {since}\n\n")
     }
@@ -119,8 +118,8 @@ impl Teller for Feed {
         Ok(last)
     }
 
-    /// Returns what the reader keeps of the session has a gap: it begins anew.
-    fn overtaken(&self, _text: &mut String, _now: u64) -> bool {
+    /// Returns false: the reader's copy of the session has a gap, and it must start over.
+    fn truncated(&self, _text: &mut String, _now: u64) -> bool {
         false
     }
 
@@ -128,8 +127,8 @@ impl Teller for Feed {
         comment(id, "heartbeat")
     }
 
-    /// The reader may take the stream up elsewhere, or later.
-    fn farewell(&self, id: Option<u64>) -> String {
+    /// Asks the reader to reconnect, elsewhere or later.
+    fn closing(&self, id: Option<u64>) -> String {
         comment(id, "the server ends this stream; connect again")
     }
 
@@ -152,7 +151,7 @@ mod tests {
     fn check(given: &str, text: &str, last: Option<u64>) {
         let given: Vec<&RawValue> = serde_json::from_str(given).unwrap();
         let mut written = String::new();
-        assert_eq!(Feed.changes(&mut written, &given, 99).unwrap(), last);
+        assert_eq!(FeedFormatter.changes(&mut written, &given, 99).unwrap(), last);
         assert_eq!(written, text);
     }
 
@@ -175,23 +174,23 @@ mod tests {
     #[test]
     fn a_change_without_revision_is_not_sent() {
         let given: Vec<&RawValue> = serde_json::from_str(r#"[{"action":"write"}]"#).unwrap();
-        assert!(Feed.changes(&mut String::new(), &given, 99).is_err());
+        assert!(FeedFormatter.changes(&mut String::new(), &given, 99).is_err());
     }
 
     #[test]
-    fn whatever_is_written_ends_with_a_blank_line_and_no_data_breaks_it() {
+    fn every_event_ends_with_a_blank_line_whatever_its_data() {
         let failure = Failure {
             details: Some(r#"{"oldest":3}"#.to_owned()),
             ..Failure::new("CHANGES_TRUNCATED", "list\r\n\nagain")
         };
-        let heartbeats = [Feed.heartbeat(None), Feed.heartbeat(Some(3))];
-        let ends = [Feed.farewell(None), Feed.end(&failure)];
-        for text in [Feed.opening(3)].into_iter().chain(heartbeats).chain(ends) {
+        let heartbeats = [FeedFormatter.heartbeat(None), FeedFormatter.heartbeat(Some(3))];
+        let ends = [FeedFormatter.closing(None), FeedFormatter.end(&failure)];
+        for text in [FeedFormatter.opening(3)].into_iter().chain(heartbeats).chain(ends) {
             assert!(text.ends_with("\n\n"), "{text:?}");
             assert_eq!(text.matches("\n\n").count(), 1, "{text:?}");
         }
-        assert_eq!(Feed.heartbeat(Some(3)), "id: 3\n: heartbeat\n\n");
-        let end = Feed.end(&failure);
+        assert_eq!(FeedFormatter.heartbeat(Some(3)), "id: 3\n: heartbeat\n\n");
+        let end = FeedFormatter.end(&failure);
         assert!(end.starts_with("event: end\ndata: {\"error\":{\"code\":\"CHANGES_TRUNCATED\""));
         assert!(end.contains(r#""oldest":3"#), "{end}");
     }

@@ -1,5 +1,4 @@
-//! The last step of every answer: refusals become problem documents, and the response
-//! gets what each one carries.
+//! Last step of every response: errors become problem documents, and common headers are added.
 
 use bytes::Bytes;
 use http::{
@@ -11,23 +10,22 @@ use shared_context_codec::Failure;
 
 use super::{
     Body, Http, METADATA_PATH, code, respond,
-    route::{self, Matched},
+    route::{self, RouteMatch},
     table::{Access, Endpoint},
     trace, whole,
 };
 
 impl Http {
-    /// Refuses a request for a reason of the host's, `failure`: that it is
-    /// stopping, or that the request took too long.
+    /// Rejects a request for the host's reason `failure`, such as that it is stopping or that the
+    /// request took too long.
     pub fn refuse(&self, head: &Parts, failure: Failure) -> Response<Body> {
         let matched = route::find(head.uri.path(), &head.method);
         self.finish(head, matched.as_ref(), Err(failure), HeaderMap::new(), None)
     }
 
-    /// Refuses what is no request here, for a reason of the host's: its head could not be
-    /// read, there is no connection for it, or no room for its answer. Its id is that among
-    /// `headers`. `status` is for where HTTP has a more exact one than the code of
-    /// `failure`.
+    /// Rejects input before it is a request, for a reason of the host: its head cannot be parsed,
+    /// there is no free connection, or no room for its response. The request id is taken from
+    /// `headers`. `status` overrides the status of the code where HTTP has a more exact one.
     pub fn refuse_unread(
         &self,
         headers: &HeaderMap,
@@ -36,17 +34,17 @@ impl Http {
     ) -> Response<Bytes> {
         let request_id = self.request_ids.of(headers);
         let status = status.unwrap_or(code::of(&failure.code).status);
-        let mut response = self.refusal(status, failure, &request_id);
-        mark(response.headers_mut(), request_id);
+        let mut response = self.rejection(status, failure, &request_id);
+        add_common_headers(response.headers_mut(), request_id);
         response
     }
 
-    /// Makes the response of an answer: a refusal becomes a problem, every
-    /// response gets its id, `HEAD` loses its body, and all is counted.
+    /// Completes a response: an error becomes a problem document, every response gets its id,
+    /// `HEAD` loses its body, and the request is counted.
     pub(super) fn finish(
         &self,
         head: &Parts,
-        matched: Option<&Matched<'_>>,
+        matched: Option<&RouteMatch<'_>>,
         answer: Result<Response<Body>, Failure>,
         headers: HeaderMap,
         micros: Option<u64>,
@@ -56,7 +54,7 @@ impl Http {
             let code = code::of(&failure.code);
             let operation = matched.and_then(|it| it.operation.as_ref());
             let status = match operation.map(|it| it.endpoint) {
-                // The condition stood in a header.
+                // The condition was a header.
                 Some(Endpoint::WriteEntry | Endpoint::DeleteEntry)
                     if code.name == "VERSION_CONFLICT" =>
                 {
@@ -64,15 +62,15 @@ impl Http {
                 }
                 _ => code.status,
             };
-            let mut response = whole(self.refusal(status, &failure, &request_id));
+            let mut response = whole(self.rejection(status, &failure, &request_id));
             if status == StatusCode::METHOD_NOT_ALLOWED {
-                // What MCP refuses for want of a handshake; elsewhere more is known.
+                // For MCP without a handshake; other handlers set their own header.
                 response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, OPTIONS"));
             }
             if status == StatusCode::UNAUTHORIZED {
                 let is_mcp = operation.is_some_and(|it| it.access == Access::Credential);
                 let metadata = is_mcp.then(|| {
-                    format!("{}{METADATA_PATH}", self.place.url(&head.headers, &head.uri))
+                    format!("{}{METADATA_PATH}", self.address.url(&head.headers, &head.uri))
                 });
                 let challenge = respond::challenge(&head.headers, &failure, metadata.as_deref());
                 response.headers_mut().extend([challenge]);
@@ -81,32 +79,32 @@ impl Http {
         });
         response.headers_mut().extend(headers);
         trace::pass_on(&head.headers, response.headers_mut());
-        mark(response.headers_mut(), request_id);
+        add_common_headers(response.headers_mut(), request_id);
         if head.method == Method::HEAD {
             respond::without_body(&mut response);
         }
-        if let Some(kept) = &self.kept {
+        if let Some(state) = &self.state {
             let template = matched.map_or("unknown", |it| it.template);
-            kept.metrics.answered(template, &head.method, response.status(), micros);
+            state.metrics.record_request(template, &head.method, response.status(), micros);
         }
         response
     }
 
-    /// Returns the problem document of `failure`, which is counted.
-    fn refusal(
+    /// Builds the problem document of `failure`, and counts it.
+    fn rejection(
         &self,
         status: StatusCode,
         failure: &Failure,
         request_id: &HeaderValue,
     ) -> Response<Bytes> {
         let code = code::of(&failure.code);
-        if let Some(kept) = &self.kept {
-            kept.metrics.refused(code.name);
+        if let Some(state) = &self.state {
+            state.metrics.record_rejection(code.name);
         }
         let id = request_id.to_str().unwrap_or_default();
         let mut response = respond::problem(status, failure, id);
         if status == StatusCode::TOO_MANY_REQUESTS {
-            // Where it is not a rate, as for streams, a while is as good as any.
+            // Also sent when the limit is not a rate, such as for streams: any delay will do.
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("15"));
         }
         if code.name == "OVERLOADED" {
@@ -116,8 +114,8 @@ impl Http {
     }
 }
 
-/// Adds what every response carries: its id, and that its type is meant.
-fn mark(headers: &mut HeaderMap, request_id: HeaderValue) {
+/// Adds the headers of every response: its id, and `nosniff`.
+fn add_common_headers(headers: &mut HeaderMap, request_id: HeaderValue) {
     headers.insert(trace::X_REQUEST_ID.clone(), request_id);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }

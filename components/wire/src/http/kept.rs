@@ -1,13 +1,12 @@
-//! What an interface remembers from one request to the next: how many requests came
-//! from whom, what became of them, and who shook hands in an older protocol of MCP.
+//! In-process state of an interface between requests: rate limits, metrics, and handshakes of older
+//! versions of MCP.
 //!
-//! Where each request has an interface of its own
-//! ([`Options::is_kept`](super::Options::is_kept)) there is none of it, and what
-//! would need it is not offered.
+//! If each request has an interface of its own ([`Options::is_kept`](super::Options::is_kept)),
+//! there is no such state, and features that need it are not offered.
 //!
 //! # Invariant
 //!
-//! Nothing a session holds depends on it: whoever forgets it all loses no change.
+//! No content of a session depends on it: losing it loses no change.
 
 use http::{
     HeaderMap,
@@ -18,7 +17,7 @@ use shared_context_codec::Failure;
 use super::{
     limit::{Limiter, RateLimit},
     metrics::Metrics,
-    shares::{Share, Shares},
+    permits::{Permit, Permits},
     table::Endpoint,
 };
 use crate::{credential::Identity, mcp::legacy::Handshakes};
@@ -26,36 +25,36 @@ use crate::{credential::Identity, mcp::legacy::Handshakes};
 static RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
 static RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
-/// The memory of one [`Http`](super::Http).
+/// In-process state of one [`Http`](super::Http).
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct InProcessState {
     limiter: Option<Limiter>,
-    /// The requests of each session that are under way, and how many it may have.
-    under_way: Shares,
-    under_way_max: Option<u32>,
+    /// Requests in flight of each session, and their limit.
+    in_flight: Permits,
+    in_flight_max: Option<u32>,
     pub(super) metrics: Metrics,
     pub(super) handshakes: Handshakes,
 }
 
-impl Kept {
-    /// Creates nothing yet; everyone is kept to `rate_limit`, on a host of `connections_max`.
+impl InProcessState {
+    /// Creates an empty state with `rate_limit`, for a host with `connections_max`.
     pub(super) fn new(rate_limit: Option<RateLimit>, connections_max: Option<u32>) -> Self {
         let share = connections_max.map_or(u32::MAX, |it| (it / 4).max(1));
         Self {
             limiter: rate_limit.and_then(Limiter::new),
-            under_way: Shares::default(),
-            under_way_max: rate_limit.map(|it| it.of_session(it.streams).min(share)),
+            in_flight: Permits::default(),
+            in_flight_max: rate_limit.map(|it| it.of_session(it.streams).min(share)),
             metrics: Metrics::new(),
             handshakes: Handshakes::new(),
         }
     }
 
-    /// Takes one request of `identity` off its allowance, and tells in `headers` what
-    /// is left.
+    /// Takes one request of `identity` off its allowance, and writes the remaining allowance to
+    /// `headers`.
     ///
     /// # Errors
     ///
-    /// `RATE_LIMITED`: nothing is.
+    /// `RATE_LIMITED`: the allowance is used up.
     pub(super) fn take(
         &self,
         identity: &Identity,
@@ -75,31 +74,32 @@ impl Kept {
         taken
     }
 
-    /// Begins a request of `identity`, which is under way until what is returned is
-    /// dropped. The operator's are not counted.
+    /// Counts a request of `identity` as in flight until the permit is dropped. The operator's
+    /// requests are not counted.
     ///
     /// # Errors
     ///
-    /// `RATE_LIMITED`: its session has as many under way as it may.
-    pub(super) fn begin(&self, identity: &Identity) -> Result<Option<Share>, Failure> {
+    /// `RATE_LIMITED`: its session has too many requests in flight.
+    pub(super) fn begin(&self, identity: &Identity) -> Result<Option<Permit>, Failure> {
         let Some(scope) = identity.scope() else { return Ok(None) };
-        let begun = self.under_way.take(scope.bucket_name(), self.under_way_max);
-        begun.map(Some).ok_or_else(|| {
+        let begin_all = self.in_flight.take(scope.bucket_name(), self.in_flight_max);
+        begin_all.map(Some).ok_or_else(|| {
             Failure::new(
                 "RATE_LIMITED",
                 format!(
                     "this {} has {} requests under way, as many as its participants may \
                      have together: wait for answers before you ask for more",
                     scope.kind().as_str(),
-                    self.under_way_max.unwrap_or_default()
+                    self.in_flight_max.unwrap_or_default()
                 ),
             )
         })
     }
 }
 
-/// Returns why `endpoint`, which [needs memory](Endpoint::needs_memory), is not there without.
-pub(super) fn missing(endpoint: Endpoint) -> Failure {
+/// Builds the error for `endpoint`, which [needs memory](Endpoint::needs_memory), on a server
+/// without in-process state.
+pub(super) fn unavailable(endpoint: Endpoint) -> Failure {
     match endpoint {
         Endpoint::Metrics => Failure::new(
             "NOT_FOUND",
@@ -134,27 +134,26 @@ mod tests {
         })
     }
 
-    fn begun(kept: &Kept, session: &str) -> Vec<Share> {
-        (0..100).filter_map(|nth| kept.begin(&agent(session, nth)).ok().flatten()).collect()
+    fn begin_all(state: &InProcessState, session: &str) -> Vec<Permit> {
+        (0..100).filter_map(|nth| state.begin(&agent(session, nth)).ok().flatten()).collect()
     }
 
-    /// Requests that wait for their turn take a connection each. One session could have
-    /// as many of them as there are connections.
+    /// A waiting request takes a connection. One session could take all connections.
     #[test]
-    fn a_session_has_some_requests_under_way() {
+    fn requests_in_flight_are_limited_per_session() {
         let [streams, per_session] = [4, 3].map(|it| NonZeroU32::new(it).unwrap());
         let limit = RateLimit { streams, per_session, ..RateLimit::default() };
-        let kept = Kept::new(Some(limit), None);
-        let own = begun(&kept, "s");
-        assert_eq!((own.len(), begun(&kept, "t").len()), (12, 12));
-        let refused = kept.begin(&agent("s", 0)).map(drop).unwrap_err();
-        assert_eq!(refused.code, "RATE_LIMITED");
-        assert!(refused.message.contains("has 12 requests under way"), "{refused:?}");
-        assert!(kept.begin(&Identity::Admin).unwrap().is_none());
+        let state = InProcessState::new(Some(limit), None);
+        let own = begin_all(&state, "s");
+        assert_eq!((own.len(), begin_all(&state, "t").len()), (12, 12));
+        let failure = state.begin(&agent("s", 0)).map(drop).unwrap_err();
+        assert_eq!(failure.code, "RATE_LIMITED");
+        assert!(failure.message.contains("has 12 requests under way"), "{failure:?}");
+        assert!(state.begin(&Identity::Admin).unwrap().is_none());
         drop(own);
-        assert!(kept.begin(&agent("s", 0)).is_ok());
-        // Of few connections it has a quarter.
-        assert_eq!(begun(&Kept::new(Some(limit), Some(20)), "s").len(), 5);
-        assert_eq!(begun(&Kept::new(None, Some(20)), "s").len(), 100);
+        assert!(state.begin(&agent("s", 0)).is_ok());
+        // The limit is a quarter of the connections if these are few.
+        assert_eq!(begin_all(&InProcessState::new(Some(limit), Some(20)), "s").len(), 5);
+        assert_eq!(begin_all(&InProcessState::new(None, Some(20)), "s").len(), 100);
     }
 }

@@ -1,8 +1,7 @@
-//! How much a participant may ask for, and all participants of a session together: so
-//! that one agent in a loop does not crowd out the others of its session, nor one session
-//! all others.
+//! Rate limits of a participant and of all participants of a session together. An agent in a loop
+//! cannot crowd out the rest of its session, nor a session all others.
 //!
-//! Not here: counting (`limiter`), which needs the feature `rate-limits`.
+//! Counting is in `limiter`, which needs the feature `rate-limits`.
 
 #[cfg(feature = "rate-limits")]
 mod limiter;
@@ -15,22 +14,22 @@ use shared_context_codec::Failure;
 #[cfg(feature = "rate-limits")]
 pub(crate) use limiter::Limiter;
 
-/// How much a participant may ask for, and all of its session.
+/// Rate limits of a participant, and of its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
-    /// Requests a second, in the long run.
+    /// Requests per second, in the long run.
     pub per_second: NonZeroU32,
-    /// Requests at once, after a pause.
+    /// Burst of requests after a pause.
     pub burst: NonZeroU32,
-    /// Live streams open at a time.
+    /// Concurrent live streams.
     pub streams: NonZeroU32,
-    /// How many times as much all participants of a session may have together.
+    /// Factor for all participants of a session together.
     pub per_session: NonZeroU32,
 }
 
 impl RateLimit {
-    /// So many requests a second, twice that at once, and 64 live streams; eight times
-    /// as much for a session.
+    /// Creates limits of this many requests per second, bursts of twice as many, and 64 live
+    /// streams; eight times as much for a session.
     pub fn per_second(per_second: NonZeroU32) -> Self {
         Self {
             per_second,
@@ -40,37 +39,37 @@ impl RateLimit {
         }
     }
 
-    /// Returns what a session may have of what a participant may have so much of.
+    /// Returns the limit of a session, given that of a participant.
     pub(crate) fn of_session(&self, own: NonZeroU32) -> u32 {
         own.saturating_mul(self.per_session).get()
     }
 }
 
 impl Default for RateLimit {
-    /// 200 requests a second, 400 at once, 64 live streams, and eight times as much for a
-    /// session: far more than models can ask for, and little for a server.
+    /// Returns 200 requests per second, bursts of 400, 64 live streams, and eight times as much for
+    /// a session: far more than models need, and little for a server.
     fn default() -> Self {
         Self::per_second(NonZeroU32::MIN.saturating_add(199))
     }
 }
 
-/// What is said of an allowance in a response.
+/// Headers that report an allowance.
 pub(crate) struct Allowance {
-    /// The `RateLimit` header.
+    /// `RateLimit` header.
     pub(crate) state: HeaderValue,
-    /// The `RateLimit-Policy` header.
+    /// `RateLimit-Policy` header.
     pub(crate) policy: HeaderValue,
 }
 
-/// Why a request was not let through.
-pub(crate) struct Exceeded {
+/// Rejection of a request over its limit.
+pub(crate) struct RateLimitExceeded {
     pub(crate) failure: Failure,
     pub(crate) allowance: Allowance,
-    /// The `Retry-After` header.
+    /// `Retry-After` header.
     pub(crate) retry_after: HeaderValue,
 }
 
-/// Keeps nobody to anything: there is none.
+/// Placeholder without the feature: it cannot be created, so nothing is limited.
 #[cfg(not(feature = "rate-limits"))]
 #[derive(Debug)]
 pub(crate) enum Limiter {}
@@ -85,7 +84,7 @@ impl Limiter {
         &self,
         _: &crate::credential::Identity,
         _: u64,
-    ) -> Result<Allowance, Box<Exceeded>> {
+    ) -> Result<Allowance, Box<RateLimitExceeded>> {
         match *self {}
     }
 }

@@ -1,8 +1,7 @@
-//! MCP over HTTP: one message per `POST`, one stream per `GET` for clients of an
-//! older protocol (Streamable HTTP of 2026-07-28 and of 2025-11-25).
+//! MCP over HTTP: one message per `POST`, and one stream per `GET` for clients of older versions
+//! (Streamable HTTP of 2026-07-28 and of 2025-11-25).
 //!
-//! Not here: what a message asks for and is answered ([`crate::mcp`]); who may
-//! send from where (`origin`).
+//! Messages are handled by [`crate::mcp`]; `origin` checks where they come from.
 
 use std::sync::Arc;
 
@@ -12,35 +11,35 @@ use rmcp::model::ErrorCode;
 use shared_context_codec::Failure;
 
 use super::{
-    Body, changes::live, kept::Kept, media, precondition::single, respond, streams::Streams,
-    table::Endpoint, whole,
+    Body, changes::stream_response, kept::InProcessState, media, precondition::single, respond,
+    streams::Streams, table::Endpoint, whole,
 };
 use crate::{
     Engine,
     credential::{Identity, Keys},
     mcp::{
-        self, Answer, Asked, Fault, Id, Message, Refusal, Version,
-        legacy::{self, Legacy},
+        self, Answer, Context, Fault, Id, Message, Rejection, Version,
+        legacy::{self, Handshake},
     },
 };
 
-/// The header that names a handshake of an older protocol.
+/// The header with the id of a handshake of an older version.
 static MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// A request to the endpoint whose sender is known.
-pub(super) struct Arrived<'r, E> {
+/// An authenticated request to `/mcp`.
+pub(super) struct McpRequest<'r, E> {
     pub(super) engine: &'r E,
     pub(super) keys: &'r Arc<Keys>,
-    /// What is remembered of other requests, if anything is.
-    pub(super) kept: Option<&'r Kept>,
+    /// State from other requests, if the interface has any.
+    pub(super) state: Option<&'r InProcessState>,
     pub(super) streams: &'r Streams,
     pub(super) identity: &'r Identity,
     pub(super) headers: &'r HeaderMap,
     pub(super) body: &'r [u8],
 }
 
-impl<E: Engine> Arrived<'_, E> {
-    /// Answers the request, which came with the method of `endpoint`.
+impl<E: Engine> McpRequest<'_, E> {
+    /// Handles the request; `endpoint` reflects its method.
     pub(super) async fn answer(&self, endpoint: Endpoint) -> Result<Response<Body>, Failure> {
         match endpoint {
             Endpoint::McpStream => self.stream().await,
@@ -54,77 +53,76 @@ impl<E: Engine> Arrived<'_, E> {
         media::expect_json(self.headers)?;
         let message = match Message::parse(self.body) {
             Ok(message) => message,
-            Err(it) => return Ok(whole(faulty(it.id, &it.fault))),
+            Err(it) => return Ok(whole(fault_response(it.id, &it.fault))),
         };
-        let answered = match self.asked(&message) {
-            Ok(asked) => self.message(&asked, &message).await,
+        let answered = match self.context(&message) {
+            Ok(context) => self.message(&context, &message).await,
             Err(fault) => Err(fault.into()),
         };
         match answered {
             Ok(response) => Ok(response),
-            Err(Refusal::Fault(fault)) => Ok(whole(faulty(message.id, &fault))),
-            Err(Refusal::Http(failure)) => Err(failure),
+            Err(Rejection::Fault(fault)) => Ok(whole(fault_response(message.id, &fault))),
+            Err(Rejection::Http(failure)) => Err(failure),
         }
     }
 
-    /// Returns who asks, in which version, after which handshake.
-    fn asked(&self, message: &Message<'_>) -> Result<Asked<'_, E>, Fault> {
+    /// Returns the context of a message: its caller, version and handshake.
+    fn context(&self, message: &Message<'_>) -> Result<Context<'_, E>, Fault> {
         let version = mcp::version(self.headers, message)?;
-        // Modern requests belong to none, whatever header a proxy left there.
-        let legacy = if version.is_modern() { None } else { self.handshake()? };
-        let version = match &legacy {
-            Some(legacy) => Version::Legacy(legacy.version().clone()),
+        // Modern requests have no handshake, even if a proxy left the header.
+        let handshake = if version.is_modern() { None } else { self.handshake()? };
+        let version = match &handshake {
+            Some(handshake) => Version::Legacy(handshake.version().clone()),
             None => version,
         };
-        Ok(self.asked_in(version, legacy))
+        Ok(self.context_in(version, handshake))
     }
 
-    fn asked_in(&self, version: Version, legacy: Option<Arc<Legacy>>) -> Asked<'_, E> {
-        Asked {
+    fn context_in(&self, version: Version, handshake: Option<Arc<Handshake>>) -> Context<'_, E> {
+        Context {
             engine: self.engine,
             keys: self.keys,
             streams: self.streams,
             identity: self.identity,
             authorization: self.authorization(),
             version,
-            legacy,
-            is_kept: self.kept.is_some(),
+            handshake,
+            is_kept: self.state.is_some(),
         }
     }
 
     async fn message(
         &self,
-        asked: &Asked<'_, E>,
+        context: &Context<'_, E>,
         message: &Message<'_>,
-    ) -> Result<Response<Body>, Refusal> {
-        // Nothing that a notification could say changes anything here.
+    ) -> Result<Response<Body>, Rejection> {
+        // No notification has an effect here.
         let Some(id) = message.id else { return Ok(whole(respond::empty(StatusCode::ACCEPTED))) };
-        if message.method == "initialize" && !asked.version.is_modern() {
-            let (version, told) = mcp::initialize(message, asked.is_kept)?;
-            let response = json(mcp::response(id, &told.finish(&asked.version)));
-            let Some(kept) = self.kept else { return Ok(whole(response)) };
+        if message.method == "initialize" && !context.version.is_modern() {
+            let (version, result) = mcp::initialize(message, context.is_kept)?;
+            let response = json(mcp::response(id, &result.finish(&context.version)));
+            let Some(state) = self.state else { return Ok(whole(response)) };
             let now_micros = self.engine.monotonic_micros();
-            let handshake = kept.handshakes.begin(self.keys, self.identity, version, now_micros);
+            let handshake = state.handshakes.begin(self.keys, self.identity, version, now_micros);
             return Ok(whole(respond::with_text(response, MCP_SESSION_ID.clone(), handshake)));
         }
-        match mcp::answer(asked, id, message).await? {
-            Answer::Told(told) => {
-                if let (Some(code), Some(kept)) = (&told.refused, self.kept) {
-                    kept.metrics.refused(super::code::of(code).name);
+        match mcp::answer(context, id, message).await? {
+            Answer::Result(result) => {
+                if let (Some(code), Some(state)) = (&result.error_code, self.state) {
+                    state.metrics.record_rejection(super::code::of(code).name);
                 }
-                Ok(whole(json(mcp::response(id, &told.finish(&asked.version)))))
+                Ok(whole(json(mcp::response(id, &result.finish(&context.version)))))
             }
-            Answer::Stream(watch) => Ok(live(watch)),
+            Answer::Stream(watch) => Ok(stream_response(watch)),
         }
     }
 
-    /// `GET`: what happens to the resources that the handshake's client subscribed
-    /// to.
+    /// `GET`: a stream of updates to the resources that the client of the handshake subscribed to.
     async fn stream(&self) -> Result<Response<Body>, Failure> {
-        let legacy = match self.handshake() {
-            Ok(Some(legacy)) => legacy,
+        let handshake = match self.handshake() {
+            Ok(Some(handshake)) => handshake,
             Ok(None) => return Err(without_handshake()),
-            Err(fault) => return Ok(whole(faulty(None, &fault))),
+            Err(fault) => return Ok(whole(fault_response(None, &fault))),
         };
         if !media::wants_events(self.headers) {
             return Err(Failure::new(
@@ -132,35 +130,34 @@ impl<E: Engine> Arrived<'_, E> {
                 "a GET of this endpoint is a stream: send Accept: text/event-stream",
             ));
         }
-        let version = Version::Legacy(legacy.version().clone());
-        let asked = self.asked_in(version, Some(legacy));
+        let version = Version::Legacy(handshake.version().clone());
+        let context = self.context_in(version, Some(handshake));
         let last_event_id = single(self.headers, &super::changes::LAST_EVENT_ID)?;
-        legacy::stream(&asked, last_event_id).await.map(live)
+        legacy::stream(&context, last_event_id).await.map(stream_response)
     }
 
     /// `DELETE`: ends a handshake.
     fn end(&self) -> Result<Response<Bytes>, Failure> {
         let id = single(self.headers, &MCP_SESSION_ID)?;
-        let (Some(kept), Some(id)) = (self.kept, id) else { return Err(without_handshake()) };
-        Ok(if kept.handshakes.end(id, self.identity) {
+        let (Some(state), Some(id)) = (self.state, id) else { return Err(without_handshake()) };
+        Ok(if state.handshakes.end(id, self.identity) {
             respond::empty(StatusCode::NO_CONTENT)
         } else {
-            faulty(None, &unknown_handshake())
+            fault_response(None, &unknown_handshake())
         })
     }
 
-    /// Returns the handshake that the request names, if it names one.
+    /// Returns the handshake that the request names, if any.
     ///
-    /// Where nothing is kept no id was ever given: one that comes all the same means
-    /// nothing, as in the protocol without sessions (2026-07-28, Streamable HTTP,
-    /// Backward Compatibility).
-    fn handshake(&self) -> Result<Option<Arc<Legacy>>, Fault> {
-        let Some(kept) = self.kept else { return Ok(None) };
+    /// Without in-process state no id was ever issued. The header is then ignored, as in the
+    /// protocol without sessions (2026-07-28, Streamable HTTP, Backward Compatibility).
+    fn handshake(&self) -> Result<Option<Arc<Handshake>>, Fault> {
+        let Some(state) = self.state else { return Ok(None) };
         let id = single(self.headers, &MCP_SESSION_ID)
             .map_err(|it| Fault::bad_request(ErrorCode::INVALID_REQUEST, it.message))?;
         let Some(id) = id else { return Ok(None) };
         let now_micros = self.engine.monotonic_micros();
-        let found = kept.handshakes.find(id, self.identity, now_micros);
+        let found = state.handshakes.find(id, self.identity, now_micros);
         found.map(Some).ok_or_else(unknown_handshake)
     }
 
@@ -173,8 +170,8 @@ fn json(body: Vec<u8>) -> Response<Bytes> {
     respond::json(StatusCode::OK, body)
 }
 
-/// Returns the response that tells of `fault`, to `id` if that could be read.
-fn faulty(id: Option<Id<'_>>, fault: &Fault) -> Response<Bytes> {
+/// Returns the response for `fault`, with `id` if it could be parsed.
+fn fault_response(id: Option<Id<'_>>, fault: &Fault) -> Response<Bytes> {
     respond::json(fault.status, mcp::error(id, &fault.error))
 }
 
@@ -187,7 +184,8 @@ fn unknown_handshake() -> Fault {
     }
 }
 
-/// `GET` and `DELETE` are of the older protocols, after their handshake.
+/// Builds the error for `GET` and `DELETE` without a handshake; only older versions use these
+/// methods.
 fn without_handshake() -> Failure {
     Failure::new(
         "METHOD_NOT_ALLOWED",

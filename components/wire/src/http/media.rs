@@ -1,4 +1,4 @@
-//! Media types: what a request's body is, and what its sender wants to read.
+//! Media types: the type of a request's body, and the types that its sender accepts.
 
 use http::{
     HeaderMap,
@@ -10,14 +10,14 @@ use super::precondition::single;
 
 /// `application/json`.
 pub(crate) const JSON: &str = "application/json";
-/// Text in UTF-8.
+/// Plain text in UTF-8.
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
-/// A stream of events.
+/// An event stream.
 pub(crate) const EVENTS: &str = "text/event-stream";
-/// A refusal (RFC 9457).
+/// An error (RFC 9457).
 pub(crate) const PROBLEM: &str = "application/problem+json";
 
-/// What a request's body is.
+/// Media type of a request's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Media {
     /// `application/json`.
@@ -26,7 +26,7 @@ pub(crate) enum Media {
     Text,
 }
 
-/// Makes sure that the body is JSON. One without a type is taken to be.
+/// Checks that the body is JSON. A body without a type is taken as JSON.
 ///
 /// # Errors
 ///
@@ -38,12 +38,12 @@ pub(crate) fn expect_json(headers: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
-/// Returns what the body is; `None` when the request does not say.
+/// Returns the type of the body; `None` if the request has no type.
 ///
 /// # Errors
 ///
-/// `UNSUPPORTED_MEDIA_TYPE` when it is neither JSON nor plain text, not UTF-8,
-/// or compressed; `MALFORMED_REQUEST` for two types.
+/// `UNSUPPORTED_MEDIA_TYPE` if it is neither JSON nor plain text, not UTF-8, or compressed;
+/// `MALFORMED_REQUEST` for two types.
 pub(crate) fn of_body(headers: &HeaderMap) -> Result<Option<Media>, Failure> {
     if let Some(encoding) = single(headers, &CONTENT_ENCODING)?
         && !encoding.eq_ignore_ascii_case("identity")
@@ -72,17 +72,17 @@ pub(crate) fn of_body(headers: &HeaderMap) -> Result<Option<Media>, Failure> {
     }
 }
 
-/// Returns whether the sender would rather read plain text than JSON.
+/// Returns true if the client accepts plain text and not JSON.
 pub(crate) fn wants_text(headers: &HeaderMap) -> bool {
     accepts(headers, "text/plain") && !accepts(headers, JSON)
 }
 
-/// Returns whether the sender wants to be told of events as they come.
+/// Returns true if the client accepts an event stream.
 pub(crate) fn wants_events(headers: &HeaderMap) -> bool {
     accepts(headers, EVENTS)
 }
 
-/// Returns whether `wanted` is named among what the sender accepts.
+/// Returns true if the client accepts `wanted` by name.
 fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
     let values = headers.get_all(ACCEPT).iter();
     values.filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(',')).any(|range| {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_text_is_for_those_who_ask_for_it_alone() {
+    fn plain_text_is_only_for_clients_that_accept_no_json() {
         #[track_caller]
         fn check(accept: &'static str, text: bool) {
             assert_eq!(wants_text(&headers("accept", accept)), text, "{accept}");

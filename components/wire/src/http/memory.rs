@@ -7,26 +7,26 @@ use shared_context_codec::Failure;
 
 use super::{
     body,
-    call::{Call, misread},
+    call::{Call, invalid_reply},
     media, precondition, respond,
 };
 use crate::{Engine, memory_tool};
 
-/// What the body is.
-const WANTED: &str =
+/// Description of the expected body.
+const EXPECTED_BODY: &str =
     r#"the input of a tool_use block, for example {"command":"view","path":"/memories"}"#;
 
-/// Carries out one command; the answer is what the `tool_result` block holds, or
-/// its text alone when only text is accepted. What the agent can mend is told to
-/// it so, with status 200.
+/// Performs one command. The response has the content of the `tool_result` block, or only its text
+/// if the client accepts nothing else. Errors that the agent can correct are returned in it, with
+/// status 200.
 pub(crate) async fn answer<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     media::expect_json(call.headers)?;
     precondition::expect_none(call.headers)?;
-    let input: Map<String, Value> = serde_json::from_str(body::document(call.body, WANTED)?.get())
-        .map_err(|_| {
+    let input: Map<String, Value> =
+        serde_json::from_str(body::document(call.body, EXPECTED_BODY)?.get()).map_err(|_| {
             Failure::new(
                 "MALFORMED_REQUEST",
-                format!("the body is not a JSON object; send {WANTED}"),
+                format!("the body is not a JSON object; send {EXPECTED_BODY}"),
             )
         })?;
     let scope = call.scope.clone();
@@ -34,6 +34,6 @@ pub(crate) async fn answer<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
     if media::wants_text(call.headers) {
         return Ok(respond::with_body(StatusCode::OK, media::TEXT, answer.content));
     }
-    let body = serde_json::to_vec(&answer).map_err(|_| misread())?;
+    let body = serde_json::to_vec(&answer).map_err(|_| invalid_reply())?;
     Ok(respond::json(StatusCode::OK, body))
 }

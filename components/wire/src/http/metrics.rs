@@ -1,10 +1,9 @@
-//! What operators can measure: how many requests came, how long they took, why
-//! they were refused.
+//! Metrics for operators: the number of requests, their duration, and the reasons of rejections.
 //!
 //! # Invariant
 //!
-//! Labels come from closed lists of ours, never from a request: nobody can make
-//! the metrics grow, and they tell of no session.
+//! Labels come from closed lists of ours, never from a request. Requests cannot make the metrics
+//! grow, and the metrics reveal nothing about sessions.
 
 use std::time::Duration;
 
@@ -15,21 +14,20 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-/// The media type of [`Metrics::render`].
+/// Media type of [`Metrics::render`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Bounds of the histogram, in seconds: from a read out of memory to a disk that
-/// is in trouble.
+/// Bounds of the histogram, in seconds: from a read in memory to a failing disk.
 const SECONDS: [f64; 14] =
     [25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.1, 0.5, 1.0, 5.0];
 
-/// The metrics of one [`Http`](super::Http).
+/// Metrics of one [`Http`](super::Http).
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
     durations: Family<RouteLabels, Histogram, fn() -> Histogram>,
-    refusals: Family<RefusalLabels, Counter>,
+    rejections: Family<RejectionLabels, Counter>,
     streams: Gauge,
 }
 
@@ -46,7 +44,7 @@ struct RouteLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RefusalLabels {
+struct RejectionLabels {
     code: &'static str,
 }
 
@@ -63,16 +61,15 @@ impl Metrics {
             Unit::Seconds,
             durations.clone(),
         );
-        let refusals = Family::default();
-        registry.register("refusals", "Requests refused, by error code", refusals.clone());
+        let rejections = Family::default();
+        registry.register("refusals", "Requests refused, by error code", rejections.clone());
         let streams = Gauge::default();
         registry.register("open_streams", "Live streams of changes now open", streams.clone());
-        Self { registry, requests, durations, refusals, streams }
+        Self { registry, requests, durations, rejections, streams }
     }
 
-    /// Counts one request that was answered, and how long that took when it is
-    /// known.
-    pub(crate) fn answered(
+    /// Counts one answered request, and its duration if known.
+    pub(crate) fn record_request(
         &self,
         route: &'static str,
         method: &Method,
@@ -87,21 +84,20 @@ impl Metrics {
         }
     }
 
-    /// Counts one refusal.
-    pub(crate) fn refused(&self, code: &'static str) {
-        self.refusals.get_or_create(&RefusalLabels { code }).inc();
+    /// Counts one rejection.
+    pub(crate) fn record_rejection(&self, code: &'static str) {
+        self.rejections.get_or_create(&RejectionLabels { code }).inc();
     }
 
-    /// Returns how many live streams are open: for who opens them to tell.
+    /// Returns the gauge of open live streams, for the code that opens them.
     pub(crate) fn streams(&self) -> Gauge {
         self.streams.clone()
     }
 
-    /// Returns all metrics, as Prometheus reads them.
+    /// Renders all metrics in the format of Prometheus.
     pub(crate) fn render(&self) -> String {
         let mut text = String::new();
-        // Writing to a string does not fail; a part of the metrics is better
-        // than none.
+        // Writing to a string does not fail, and incomplete metrics are better than none.
         let _ = encode(&mut text, &self.registry);
         text
     }
@@ -127,10 +123,10 @@ mod tests {
     fn requests_are_counted_by_route_method_and_status() {
         let metrics = Metrics::new();
         let strange = Method::from_bytes(b"BREW").unwrap();
-        metrics.answered("/healthz", &Method::GET, StatusCode::OK, Some(40));
-        metrics.answered("/healthz", &Method::GET, StatusCode::OK, Some(60_000_000));
-        metrics.answered("unknown", &strange, StatusCode::NOT_FOUND, None);
-        metrics.refused("NOT_FOUND");
+        metrics.record_request("/healthz", &Method::GET, StatusCode::OK, Some(40));
+        metrics.record_request("/healthz", &Method::GET, StatusCode::OK, Some(60_000_000));
+        metrics.record_request("unknown", &strange, StatusCode::NOT_FOUND, None);
+        metrics.record_rejection("NOT_FOUND");
         metrics.streams().inc();
         let text = metrics.render();
         for line in [

@@ -1,15 +1,14 @@
-//! HTTP: a whole request in, a response out, whole or as a live stream.
+//! HTTP: takes a complete request and returns a response, complete or as a live stream.
 //!
-//! [`Http::handle`] finds the route, tells who calls, keeps callers to their
-//! rate, and lets an endpoint ask the engine. Not here: sockets, TLS, timeouts
-//! and reading the body, which are the host's; it stops reading a body at
-//! [`Http::body_bytes_max`] and answers with [`Http::too_large`].
+//! [`Http::handle`] finds the route, authenticates the caller, enforces rate limits, and calls the
+//! endpoint. The host owns sockets, TLS, timeouts and reading the body. It stops reading a body at
+//! [`Http::body_bytes_max`] and responds with [`Http::too_large`].
 //!
 //! # Invariant
 //!
-//! Every request gets exactly one response with an `X-Request-Id`, and every
-//! refusal is a problem document that carries the tool's `error` object. So is what is
-//! refused before it is a request: see [`Http::refuse_unread`].
+//! Every request gets exactly one response with an `X-Request-Id`, and every error is a problem
+//! document with the tool's `error` object. That includes rejections of unparsed requests: see
+//! [`Http::refuse_unread`].
 
 mod act;
 mod body;
@@ -32,13 +31,13 @@ mod memory;
 mod metrics;
 mod options;
 mod origin;
+mod permits;
 mod portable;
 mod precondition;
 mod query;
 mod respond;
 pub(crate) mod route;
 mod sessions;
-mod shares;
 mod socket;
 mod streams;
 pub(crate) mod table;
@@ -59,10 +58,10 @@ use shared_context_core::ScopeKind;
 
 use self::{
     call::Call,
-    kept::Kept,
-    origin::Place,
+    kept::InProcessState,
+    origin::ServerAddress,
     query::Query,
-    route::Matched,
+    route::RouteMatch,
     table::{Access, Endpoint, Operation},
     trace::RequestIds,
 };
@@ -72,14 +71,14 @@ use crate::{
 };
 
 pub(crate) use self::{
-    body::Name,
-    call::{misread, scope},
+    body::JsonText,
+    call::{invalid_reply, scope},
     changes::revision,
     cursor::Cursor,
-    event::Teller,
-    listing::right_before,
+    event::EventFormatter,
+    listing::position_before,
     precondition::single,
-    respond::joined,
+    respond::merge_objects,
     streams::Streams,
     tool::ToolRequest,
 };
@@ -89,32 +88,32 @@ pub use socket::{Ending, Socket};
 pub use table::{BODY_BYTES_MAX, DOCUMENT_BYTES_MAX};
 pub use watch::Watch;
 
-/// Where RFC 9728's document of `/mcp` is found.
+/// Path of RFC 9728's metadata document of `/mcp`.
 const METADATA_PATH: &str = "/.well-known/oauth-protected-resource/mcp";
 
 /// The body of a response.
 #[derive(Debug)]
 pub enum Body {
-    /// All of it.
+    /// The complete body.
     Whole(Bytes),
-    /// What comes, piece by piece, while the client stays: see [`Watch::next`].
+    /// A live stream, sent piece by piece while the client stays: see [`Watch::next`].
     Live(Box<Watch>),
-    /// The same as messages of a WebSocket, which the connection becomes: see
-    /// [`Socket`]. Only for hosts that [have sockets](Options::has_sockets).
+    /// The same as messages of a WebSocket, to which the connection is upgraded: see [`Socket`].
+    /// Only for hosts that [have sockets](Options::has_sockets).
     Socket(Box<Socket>),
 }
 
-/// The HTTP interface. One serves all requests of a server, from any number of
-/// threads; or one request, where it is not [kept](Options::is_kept).
+/// The HTTP interface. One instance serves all requests of a server, from any number of threads, or
+/// a single request if it is not [kept](Options::is_kept).
 #[derive(Debug)]
 pub struct Http {
     keys: Arc<Keys>,
-    /// What is remembered from one request to the next; `None`: nothing is.
-    kept: Option<Kept>,
+    /// In-process state between requests; `None` if there is none.
+    state: Option<InProcessState>,
     streams: Streams,
     request_ids: RequestIds,
     consistency: Consistency,
-    place: Place,
+    address: ServerAddress,
     has_sockets: bool,
 }
 
@@ -132,36 +131,34 @@ impl Http {
             has_sockets,
             is_kept,
         } = options;
-        let kept = is_kept.then(|| Kept::new(rate_limit, connections_max));
-        let streams = match &kept {
-            Some(kept) => Streams::new(kept.metrics.streams(), rate_limit),
+        let state = is_kept.then(|| InProcessState::new(rate_limit, connections_max));
+        let streams = match &state {
+            Some(state) => Streams::new(state.metrics.streams(), rate_limit),
             None => Streams::default(),
         };
         Self {
             keys: Arc::new(keys),
-            kept,
+            state,
             streams,
             request_ids: RequestIds::new(request_id_seed),
             consistency,
-            place: Place::new(public_url, is_local),
+            address: ServerAddress::new(public_url, is_local),
             has_sockets,
         }
     }
 
-    /// Answers one request by asking `engine`. Never fails: what goes wrong is
-    /// in the response.
+    /// Handles one request with `engine`. It never fails: errors are in the response.
     ///
-    /// The future may be dropped at any time; a change it had asked for may then
-    /// still happen.
+    /// The future may be dropped at any time; a change that was already requested may still happen.
     pub async fn handle<E: Engine>(&self, engine: &E, request: Request<Bytes>) -> Response<Body> {
         let (head, body) = request.into_parts();
         let fits = body.len() <= BODY_BYTES_MAX || body.len() <= self.body_bytes_max(&head);
         self.respond(engine, &head, fits.then_some(&body)).await
     }
 
-    /// Returns how much of the body of the request that begins with `head` a host reads,
-    /// in bytes. Much is taken of the operator only, so that nobody else can fill
-    /// a host's memory.
+    /// Returns the longest body, in bytes, that a host should read for the request with this
+    /// `head`. Only the operator may send long bodies, so that nobody else can fill a host's
+    /// memory.
     pub fn body_bytes_max(&self, head: &Parts) -> usize {
         let operation = route::find(head.uri.path(), &head.method).and_then(|it| it.operation);
         let takes = operation.map_or(BODY_BYTES_MAX, |it| it.endpoint.body_bytes_max());
@@ -174,8 +171,8 @@ impl Http {
         }
     }
 
-    /// Returns whether the request that begins with `head` is the operator's, or one that asks
-    /// how the server is: what a host that is full answers still.
+    /// Returns true if the request is the operator's or asks for the server's state: a host at its
+    /// limit still serves these.
     pub fn is_for_operator(&self, head: &Parts) -> bool {
         let operation = route::find(head.uri.path(), &head.method).and_then(|it| it.operation);
         operation.is_some_and(|it| it.access == Access::Open)
@@ -183,14 +180,13 @@ impl Http {
                 .is_ok_and(|it| it.is_some_and(|it| self.keys.is_admin(it)))
     }
 
-    /// Refuses a request whose body is longer than [`Http::body_bytes_max`], so
-    /// that a host can stop reading it there; or for what comes before that, such
-    /// as that nobody knows who sent it.
+    /// Rejects a request whose body is longer than [`Http::body_bytes_max`], so that a host can
+    /// stop reading it there. Earlier errors take precedence, such as a missing credential.
     pub async fn too_large<E: Engine>(&self, engine: &E, head: &Parts) -> Response<Body> {
         self.respond(engine, head, None).await
     }
 
-    /// Answers a request; `body` is `None` when it is too long.
+    /// Handles a request; `body` is `None` if it is too long.
     async fn respond<E: Engine>(
         &self,
         engine: &E,
@@ -205,14 +201,14 @@ impl Http {
         self.finish(head, matched.as_ref(), answer, headers, micros)
     }
 
-    /// Finds out what is asked for, by whom, and has it answered. What all
-    /// answers of this request carry goes to `headers`.
+    /// Authenticates the request and calls its endpoint. Headers for every response to it, also for
+    /// errors, go to `headers`.
     async fn answer<E: Engine>(
         &self,
         engine: &E,
         head: &Parts,
         body: Option<&Bytes>,
-        matched: Option<&Matched<'_>>,
+        matched: Option<&RouteMatch<'_>>,
         now_micros: u64,
         headers: &mut HeaderMap,
     ) -> Result<Response<Body>, Failure> {
@@ -220,7 +216,7 @@ impl Http {
         let Some(matched) = matched else { return Err(route::unknown(head.uri.path())) };
         let operation = matched.operation.as_ref();
         let Some(operation) = operation.filter(|it| self.offers(it.endpoint)) else {
-            return self.not_an_operation(head, headers).map(whole);
+            return self.method_not_allowed(head, headers).map(whole);
         };
         let too_large = || too_large(operation.endpoint);
         if operation.access == Access::Open {
@@ -231,25 +227,25 @@ impl Http {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         let wants_socket = self.has_sockets
             && operation.endpoint == Endpoint::ReadChanges
-            && socket::is_wanted(&head.method, &head.headers);
+            && socket::is_upgrade(&head.method, &head.headers);
         if operation.access == Access::Credential || wants_socket {
-            self.place.check(&head.headers, &head.uri)?;
+            self.address.check(&head.headers, &head.uri)?;
         }
         let identity = self.identify(engine, head, now_micros, headers)?;
-        let under_way = self.kept.as_ref().map(|it| it.begin(&identity)).transpose()?.flatten();
+        let in_flight = self.state.as_ref().map(|it| it.begin(&identity)).transpose()?.flatten();
         if operation.access == Access::Credential {
             expect_session(&identity)?;
             Query::parse(head.uri.query(), operation.query)?;
-            let arrived = mcp::Arrived {
+            let mcp_request = mcp::McpRequest {
                 engine,
                 keys: &self.keys,
-                kept: self.kept.as_ref(),
+                state: self.state.as_ref(),
                 streams: &self.streams,
                 identity: &identity,
                 headers: &head.headers,
                 body: body.ok_or_else(too_large)?,
             };
-            return arrived.answer(operation.endpoint).await;
+            return mcp_request.answer(operation.endpoint).await;
         }
         if head.method == Method::PUT && head.headers.contains_key(CONTENT_RANGE) {
             return Err(Failure::new(
@@ -278,10 +274,10 @@ impl Http {
             scope: kind.bucket_name(&session),
             session,
         };
-        dispatch::endpoint(operation.endpoint, &call, &self.streams, under_way).await
+        dispatch::endpoint(operation.endpoint, &call, &self.streams, in_flight).await
     }
 
-    /// Tells who sent the request, and keeps each to their rate.
+    /// Authenticates the request, and enforces the rate limits of its caller.
     fn identify<E: Engine>(
         &self,
         engine: &E,
@@ -292,13 +288,13 @@ impl Http {
         let authorization = single(&head.headers, &AUTHORIZATION)
             .map_err(|failure| Failure::new("UNAUTHENTICATED", failure.message))?;
         let identity = self.keys.identify(authorization, engine.now())?;
-        if let Some(kept) = &self.kept {
-            kept.take(&identity, now_micros, headers)?;
+        if let Some(state) = &self.state {
+            state.take(&identity, now_micros, headers)?;
         }
         Ok(identity)
     }
 
-    /// Answers what is told to anyone.
+    /// Serves a public endpoint.
     fn open(
         &self,
         engine: &impl Engine,
@@ -309,13 +305,14 @@ impl Http {
         Ok(match operation.endpoint {
             Endpoint::Health => documents::health(self.consistency, engine.failure())?,
             Endpoint::Metrics => {
-                let kept = self.kept.as_ref().ok_or_else(|| kept::missing(operation.endpoint))?;
-                respond::with_body(StatusCode::OK, metrics::CONTENT_TYPE, kept.metrics.render())
+                let state =
+                    self.state.as_ref().ok_or_else(|| kept::unavailable(operation.endpoint))?;
+                respond::with_body(StatusCode::OK, metrics::CONTENT_TYPE, state.metrics.render())
             }
             Endpoint::OpenApi => respond::json(StatusCode::OK, documents::OPENAPI),
             Endpoint::ResourceMetadata => {
-                self.place.check(&head.headers, &head.uri)?;
-                let url = self.place.url(&head.headers, &head.uri);
+                self.address.check(&head.headers, &head.uri)?;
+                let url = self.address.url(&head.headers, &head.uri);
                 respond::json(StatusCode::OK, documents::resource_metadata(&url)?)
             }
             Endpoint::Tools => documents::tools(query)?,
@@ -323,21 +320,21 @@ impl Http {
         })
     }
 
-    /// Returns whether there is something to ask for at `endpoint`.
+    /// Returns true if this interface offers `endpoint`.
     fn offers(&self, endpoint: Endpoint) -> bool {
-        self.kept.is_some() || !endpoint.needs_memory()
+        self.state.is_some() || !endpoint.needs_memory()
     }
 
-    /// Tells what can be done at the path of the request, where its method cannot; or that
-    /// the path is for nothing here.
-    fn not_an_operation(
+    /// Builds the response for a method without an operation: the methods that the path has, or an
+    /// error that nothing is there.
+    fn method_not_allowed(
         &self,
         head: &Parts,
         headers: &mut HeaderMap,
     ) -> Result<Response<Bytes>, Failure> {
         let path = head.uri.path();
-        if let Some(only) = route::only(path).filter(|it| !self.offers(*it)) {
-            return Err(kept::missing(only));
+        if let Some(only) = route::only_endpoint(path).filter(|it| !self.offers(*it)) {
+            return Err(kept::unavailable(only));
         }
         let allow = route::allow(path, |it| self.offers(it));
         let method: String = head.method.as_str().chars().take(20).collect();
@@ -349,13 +346,13 @@ impl Http {
             return Ok(respond::empty(StatusCode::NO_CONTENT));
         }
         Err(match route::find(path, &head.method).and_then(|it| it.operation) {
-            Some(operation) => kept::missing(operation.endpoint),
+            Some(operation) => kept::unavailable(operation.endpoint),
             None => Failure::new("METHOD_NOT_ALLOWED", message),
         })
     }
 }
 
-/// Rejects a credential that is not for a session at `/mcp`, whose tools are about one.
+/// Rejects a project's credential at `/mcp`, whose tools are about a session.
 fn expect_session(identity: &Identity) -> Result<(), Failure> {
     match identity.scope() {
         Some(scope) if scope.kind() != ScopeKind::Session => Err(Failure::new(

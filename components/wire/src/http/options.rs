@@ -1,59 +1,57 @@
-//! What a host decides about the interface.
+//! Options of the interface, which a host sets.
 
 use http::Uri;
 
 use super::limit::RateLimit;
 use crate::credential::Keys;
 
-/// What a host sets once.
+/// Options that a host sets once.
 #[derive(Debug)]
 pub struct Options {
-    /// The secrets.
+    /// Secrets.
     pub keys: Keys,
-    /// How much each participant and each session may ask for; `None` for any number. Any
-    /// number as well where the interface is not [kept](Self::is_kept): who forgets each
-    /// request cannot count them. Requests are counted by the feature `rate-limits`.
+    /// Rate limits of each participant and each session; `None` for no limits. There are none
+    /// either if the interface is not [kept](Self::is_kept), because it cannot count requests.
+    /// Counting requires the feature `rate-limits`.
     pub rate_limit: Option<RateLimit>,
-    /// How many connections the host serves at one time, where it has a bound: of that,
-    /// requests of one session take a quarter at most. Without `rate_limit` they may take
-    /// all.
+    /// Most connections that the host serves at a time, if bounded. Requests of one session may
+    /// take a quarter of them. Without `rate_limit` they may take all.
     pub connections_max: Option<u32>,
-    /// What the ids of this server's requests start with: another number for each
-    /// interface, such as a random one.
+    /// Prefix of this server's request ids: a different number for each interface, such as a random
+    /// one.
     pub request_id_seed: u64,
-    /// What becomes of concurrent changes to a session, for `/healthz`.
+    /// Guarantee for concurrent changes to a session, as shown by `/healthz`.
     pub consistency: Consistency,
-    /// The server's address for the world, such as `https://memory.example.com`,
-    /// when it has another one than it is reached by.
+    /// Public address of the server, such as `https://memory.example.com`, if it differs from the
+    /// address it is reached by.
     pub public_url: Option<Uri>,
-    /// Whether only this machine reaches the server: then `/mcp` refuses requests
-    /// that name another one.
+    /// True if only this machine can reach the server: `/mcp` then rejects requests that name
+    /// another host.
     pub is_local: bool,
-    /// Whether the host has sockets (RFC 6455) that stay while it forgets all but a
-    /// text about each: then changes are told over one to who asks for it, by
+    /// True if the host has sockets (RFC 6455) that stay open while it forgets everything but a
+    /// text about each. Clients can then request changes over one, by
     /// [`Body::Socket`](super::Body::Socket).
     pub has_sockets: bool,
-    /// Whether one interface serves all requests of a server. If not it serves one
-    /// request, and what it would remember from one to the next is not offered: rate
-    /// limits and the bound on open streams, `/metrics`, and of MCP before 2026-07-28
-    /// sessions with their subscriptions, stream and log.
+    /// True if one interface serves all requests of a server. Otherwise it serves one request, and
+    /// features that need state between requests are not offered: rate limits, the bound on open
+    /// streams, `/metrics`, and, in MCP before 2026-07-28, sessions with their subscriptions,
+    /// stream and log.
     pub is_kept: bool,
 }
 
-/// What becomes of changes to one session that come at the same moment.
+/// Guarantee for concurrent changes to one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consistency {
-    /// Each takes effect at one instant between its request and its answer, whole or
-    /// not at all, and whoever reads after that sees it.
+    /// Each change takes effect at one instant between its request and its reply, completely or not
+    /// at all. Every later read sees it.
     Linearizable,
     /// One of them may be lost, though each was confirmed.
     LastWriteWins,
 }
 
 impl Options {
-    /// Creates the defaults: rate limit as in [`RateLimit::default`], request ids that
-    /// start with 0, linearizable sessions, reached by everyone under any name,
-    /// without sockets, kept from request to request.
+    /// Creates the defaults: [`RateLimit::default`], request ids that start with 0, linearizable
+    /// sessions, reachable by everyone under any name, no sockets, kept between requests.
     pub fn new(keys: Keys) -> Self {
         Self {
             keys,
@@ -69,11 +67,11 @@ impl Options {
     }
 }
 
-/// Reads [`Options::public_url`] as an operator writes it.
+/// Parses [`Options::public_url`] as an operator writes it.
 ///
 /// # Errors
 ///
-/// It is no such URL: what to write instead.
+/// The text is not such a URL: the message shows a valid one.
 pub fn parse_public_url(text: &str) -> Result<Uri, String> {
     let url: Option<Uri> = text.trim_end_matches('/').parse().ok();
     let is_base = |it: &Uri| {
@@ -85,12 +83,11 @@ pub fn parse_public_url(text: &str) -> Result<Uri, String> {
         .ok_or_else(|| "write a scheme and a name, such as https://memory.example.com".to_owned())
 }
 
-/// Reads [`Options::rate_limit`] as an operator writes it: requests a second, or
-/// `off`.
+/// Parses [`Options::rate_limit`] as an operator writes it: requests per second, or `off`.
 ///
 /// # Errors
 ///
-/// It is neither: what to write instead.
+/// The text is neither: the message describes a valid one.
 pub fn parse_rate(text: &str) -> Result<Option<RateLimit>, String> {
     match text {
         "off" => Ok(None),

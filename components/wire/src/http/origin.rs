@@ -1,14 +1,15 @@
-//! From where `/mcp` may be asked, and a WebSocket opened: a web page elsewhere must
-//! not reach a server on its reader's machine (Streamable HTTP, Security & Endpoint:
-//! DNS rebinding), and no browser keeps a page from reading a socket (RFC 6455 §10.2).
+//! Checks `Host` and `Origin` of requests to `/mcp` and to WebSockets.
 //!
-//! A credential is asked for as well, and no browser adds one by itself; this is
-//! the second lock.
+//! A web page elsewhere must not reach a server on its reader's machine (Streamable HTTP, Security
+//! & Endpoint: DNS rebinding), and browsers let any page read a socket (RFC 6455 §10.2).
+//!
+//! These requests also need a credential, which no browser adds by itself; this is the second line
+//! of defense.
 //!
 //! # Invariant
 //!
-//! A name that is neither this machine's nor the server's own, in `Host` or in
-//! `Origin`, is refused before anything else is looked at.
+//! A name in `Host` or `Origin` that is neither this machine's nor the server's own is rejected
+//! before anything else is checked.
 
 use std::net::IpAddr;
 
@@ -22,29 +23,26 @@ use shared_context_codec::Failure;
 
 use super::precondition::single;
 
-/// Under which names a server is asked.
+/// Names and addresses under which a server accepts requests.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
-    /// Its address for the world, without a slash at the end.
+pub(crate) struct ServerAddress {
+    /// Public address, without a slash at the end.
     public_url: Option<Uri>,
-    /// Whether only this machine reaches it.
+    /// True if only this machine can reach it.
     is_local: bool,
 }
 
-impl Place {
-    /// Creates a server that is called `public_url`, and reached by this machine only if
-    /// `is_local`.
+impl ServerAddress {
+    /// Creates the address of a server; `is_local` if only this machine can reach it.
     pub(crate) fn new(public_url: Option<Uri>, is_local: bool) -> Self {
         Self { public_url, is_local }
     }
 
-    /// Makes sure that the request was meant for this server, and does not come
-    /// from a page of another.
+    /// Checks that the request is meant for this server, and does not come from a page of another.
     ///
     /// # Errors
     ///
-    /// `FORBIDDEN`; `MALFORMED_REQUEST` for a header that is given twice, or a `Host`
-    /// that names no server.
+    /// `FORBIDDEN`; `MALFORMED_REQUEST` for a repeated header or an invalid `Host`.
     pub(crate) fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Failure> {
         let host = host(headers, uri)?;
         if let Some(host) = &host
@@ -71,7 +69,7 @@ impl Place {
         ))
     }
 
-    /// Returns the server's address as the sender of these headers knows it.
+    /// Returns the server's address as the client knows it.
     pub(crate) fn url(&self, headers: &HeaderMap, uri: &Uri) -> String {
         if let Some(url) = &self.public_url {
             return url.to_string().trim_end_matches('/').to_owned();
@@ -86,15 +84,15 @@ impl Place {
     }
 }
 
-/// Makes sure that a request names the server it is for, once (RFC 9112 §3.2). Before
-/// HTTP/1.1 it need not, and since HTTP/2 its target does.
+/// Checks that a request names its server exactly once (RFC 9112 §3.2). The header is optional
+/// before HTTP/1.1, and the target replaces it since HTTP/2.
 ///
 /// # Errors
 ///
 /// `MALFORMED_REQUEST`.
 pub(super) fn expect_host(head: &Parts) -> Result<(), Failure> {
     let is_needed = head.version == Version::HTTP_11;
-    match named(&head.headers)? {
+    match host_header(&head.headers)? {
         None if is_needed => Err(malformed(
             "the header Host is missing; name the server that the request is for, such as \
              Host: localhost",
@@ -103,29 +101,31 @@ pub(super) fn expect_host(head: &Parts) -> Result<(), Failure> {
     }
 }
 
-/// Returns where the request was sent; `None` when it does not say.
+/// Returns the server that the request was sent to; `None` if it names none.
 fn host(headers: &HeaderMap, uri: &Uri) -> Result<Option<Authority>, Failure> {
     match uri.authority() {
         Some(authority) => Ok(Some(authority.clone())),
-        None => named(headers),
+        None => host_header(headers),
     }
 }
 
-/// Returns the server that the header `Host` names.
-fn named(headers: &HeaderMap) -> Result<Option<Authority>, Failure> {
+/// Parses the header `Host`.
+fn host_header(headers: &HeaderMap) -> Result<Option<Authority>, Failure> {
     let Some(text) = single(headers, &HOST)? else { return Ok(None) };
     let has_port = |it: &Authority| it.host().len() == text.len() || it.port_u16().is_some();
-    let named = text.parse().ok().filter(|it| !text.contains('@') && has_port(it));
-    named.map(Some).ok_or_else(|| malformed("the header Host is no name of a server and its port"))
+    let host_header = text.parse().ok().filter(|it| !text.contains('@') && has_port(it));
+    host_header
+        .map(Some)
+        .ok_or_else(|| malformed("the header Host is no name of a server and its port"))
 }
 
-/// Returns whether nobody could have pointed the name `host` here who is not here: it is an
-/// address, or means this machine.
+/// Returns true if DNS cannot point the name `host` here from outside: it is an address, or means
+/// this machine.
 fn is_unforgeable(host: &str) -> bool {
     address(host).is_some() || is_loopback(host)
 }
 
-/// Returns whether `host` means this machine.
+/// Returns true if `host` means this machine.
 fn is_loopback(host: &str) -> bool {
     let name = host.to_ascii_lowercase();
     name == "localhost"
@@ -152,54 +152,54 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(place: &Place, host: &str, origin: &str, is_allowed: bool) {
+    fn check(server: &ServerAddress, host: &str, origin: &str, is_allowed: bool) {
         let mut headers = HeaderMap::new();
         headers.insert(HOST, HeaderValue::from_str(host).unwrap());
         if !origin.is_empty() {
             headers.insert(ORIGIN, HeaderValue::from_str(origin).unwrap());
         }
-        let seen = place.check(&headers, &Uri::from_static("/mcp"));
+        let seen = server.check(&headers, &Uri::from_static("/mcp"));
         assert_eq!(seen.is_ok(), is_allowed, "{host} {origin}: {seen:?}");
     }
 
     #[test]
-    fn a_local_server_is_asked_by_this_machine_only() {
-        let place = Place::new(None, true);
+    fn a_local_server_accepts_only_this_machine() {
+        let server = ServerAddress::new(None, true);
         for host in ["localhost:8787", "127.0.0.1:8787", "[::1]:8787", "127.9.9.9", "a.localhost"] {
-            check(&place, host, "", true);
-            check(&place, host, "http://localhost:3000", true);
-            check(&place, host, "http://evil.example.com", false);
-            check(&place, host, "null", false);
-            // An address cannot be pointed here, but a page of it is a stranger's.
-            check(&place, host, "http://203.0.113.5", false);
-            check(&place, host, "http://[2001:db8::1]:80", false);
+            check(&server, host, "", true);
+            check(&server, host, "http://localhost:3000", true);
+            check(&server, host, "http://evil.example.com", false);
+            check(&server, host, "null", false);
+            // DNS rebinding cannot use an address, but its pages are still foreign.
+            check(&server, host, "http://203.0.113.5", false);
+            check(&server, host, "http://[2001:db8::1]:80", false);
         }
         for host in ["evil.example.com", "localhost.evil.example.com", "127.0.0.1.evil.example"] {
-            check(&place, host, "", false);
-            check(&place, host, &format!("http://{host}"), false);
+            check(&server, host, "", false);
+            check(&server, host, &format!("http://{host}"), false);
         }
     }
 
     #[test]
-    fn a_server_with_a_name_is_asked_by_it() {
-        let place = Place::new(Some(Uri::from_static("https://memory.example.com")), true);
-        check(&place, "memory.example.com", "", true);
-        check(&place, "memory.example.com", "https://memory.example.com", true);
-        check(&place, "127.0.0.1:8787", "https://memory.example.com", true);
-        check(&place, "memory.example.com", "https://evil.example.com", false);
-        check(&place, "other.example.com", "", false);
+    fn a_named_server_accepts_its_own_name() {
+        let server = ServerAddress::new(Some(Uri::from_static("https://memory.example.com")), true);
+        check(&server, "memory.example.com", "", true);
+        check(&server, "memory.example.com", "https://memory.example.com", true);
+        check(&server, "127.0.0.1:8787", "https://memory.example.com", true);
+        check(&server, "memory.example.com", "https://evil.example.com", false);
+        check(&server, "other.example.com", "", false);
         assert_eq!(
-            place.url(&HeaderMap::new(), &Uri::from_static("/")),
+            server.url(&HeaderMap::new(), &Uri::from_static("/")),
             "https://memory.example.com"
         );
     }
 
     #[test]
-    fn a_server_for_others_is_asked_under_any_name_but_by_its_own_pages() {
-        let place = Place::new(None, false);
-        check(&place, "server.lan:8787", "", true);
-        check(&place, "server.lan:8787", "http://server.lan:8787", true);
-        check(&place, "server.lan:8787", "http://localhost:3000", false);
-        check(&place, "server.lan:8787", "http://evil.example.com", false);
+    fn a_public_server_accepts_any_host_but_only_its_own_origin() {
+        let server = ServerAddress::new(None, false);
+        check(&server, "server.lan:8787", "", true);
+        check(&server, "server.lan:8787", "http://server.lan:8787", true);
+        check(&server, "server.lan:8787", "http://localhost:3000", false);
+        check(&server, "server.lan:8787", "http://evil.example.com", false);
     }
 }

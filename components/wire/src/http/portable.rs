@@ -1,6 +1,4 @@
-//! Sessions as documents: taken out, and brought in again.
-//!
-//! Not here: what a document holds and whether it is whole, which the tool tells.
+//! Export and import of sessions as documents. The tool defines and validates the documents.
 
 use std::borrow::Cow;
 
@@ -18,10 +16,11 @@ use super::{
 };
 use crate::Engine;
 
-/// What an import is sent.
-const WANTED: &str = "the document that GET /v1/sessions/{session}/export answered, as it came";
+/// Description of the expected body.
+const EXPECTED_BODY: &str =
+    "the document that GET /v1/sessions/{session}/export answered, as it came";
 
-/// `GET …/export`: the document, to be kept as a file.
+/// `GET …/export`: the document, as a file to save.
 pub(crate) async fn export<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     let reply = call.invoke(ToolRequest::new("export_session")).await?;
     let response = respond::json(StatusCode::OK, reply.body);
@@ -29,28 +28,31 @@ pub(crate) async fn export<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
     Ok(respond::with_text(response, CONTENT_DISPOSITION, disposition))
 }
 
-/// `POST /v1/sessions/import`: creates a session as a document tells it, under the
-/// id it had or another one, and hands out the orchestrator's credential.
+/// `POST /v1/sessions/import`: creates a session from a document, under its own id or another one,
+/// and returns the orchestrator's credential.
 pub(crate) async fn import<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     media::expect_json(call.headers)?;
-    let document = body::document(call.body, WANTED)?;
+    let document = body::document(call.body, EXPECTED_BODY)?;
     let session = match call.query.text("session_id") {
         Some(session) => Cow::from(session),
-        None => named_in(document)?.into(),
+        None => session_id_in(document)?.into(),
     };
     let request = ToolRequest::new("import_session").with("document", Some(document));
     let reply = call.invoke_on(&scope(&session), request).await?;
-    sessions::created(call, &session, reply)
+    sessions::creation_response(call, &session, reply)
 }
 
-/// Returns the id that the session had which `document` is of.
-fn named_in(document: &RawValue) -> Result<String, Failure> {
+/// Returns the session id in `document`.
+fn session_id_in(document: &RawValue) -> Result<String, Failure> {
     #[derive(Deserialize)]
-    struct Named {
+    struct DocumentId {
         session_id: String,
     }
-    let named: Result<Named, _> = serde_json::from_str(document.get());
-    named.map(|it| it.session_id).map_err(|_| {
-        Failure::new("MALFORMED_REQUEST", format!("the body names no session_id; send {WANTED}"))
+    let id: Result<DocumentId, _> = serde_json::from_str(document.get());
+    id.map(|it| it.session_id).map_err(|_| {
+        Failure::new(
+            "MALFORMED_REQUEST",
+            format!("the body names no session_id; send {EXPECTED_BODY}"),
+        )
     })
 }

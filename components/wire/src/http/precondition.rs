@@ -1,8 +1,8 @@
-//! Conditional requests: entity tags, and what `If-Match`, `If-None-Match` and
-//! `Idempotency-Key` ask for (RFC 9110 §13).
+//! Conditional requests: entity tags, and the headers `If-Match`, `If-None-Match` and
+//! `Idempotency-Key` (RFC 9110 §13).
 //!
-//! An entry's tag is the revision it was last written at, which no other state
-//! of that entry ever had.
+//! An entry's tag is the revision it was last written at, which is unique among the states of that
+//! entry.
 
 use std::fmt::Write as _;
 
@@ -12,18 +12,18 @@ use http::{
 };
 use shared_context_codec::Failure;
 
-/// A revision no entry is ever written at. A tag that is none of ours asks for
-/// it, so that the session itself answers that the condition is not met.
+/// Revision at which no entry is ever written. A foreign tag is translated to it, so that the
+/// session itself reports the failed condition.
 const REVISION_OF_NOTHING: u64 = (1 << 53) - 1;
 
-/// A condition of a change, as the JSON tool takes it.
+/// Condition of a change, as in the JSON tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Condition {
     pub(crate) if_revision: Option<u64>,
     pub(crate) if_version: Option<u64>,
 }
 
-/// Returns the `ETag` of what was last changed at `revision`.
+/// Returns the `ETag` of a resource that was last changed at `revision`.
 pub(crate) fn etag(revision: u64) -> HeaderValue {
     let mut tag = String::with_capacity(22);
     // Writing to a string does not fail.
@@ -31,11 +31,11 @@ pub(crate) fn etag(revision: u64) -> HeaderValue {
     HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static("\"0\""))
 }
 
-/// Returns the header `name` as text, when it is given.
+/// Returns the header `name` as text, if it is given.
 ///
 /// # Errors
 ///
-/// `MALFORMED_REQUEST`: it is given twice, or is no ASCII text.
+/// `MALFORMED_REQUEST`: it is repeated, or is not ASCII text.
 pub(crate) fn single<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
@@ -51,12 +51,12 @@ pub(crate) fn single<'h>(
     }
 }
 
-/// The value of `If-Match` or `If-None-Match`.
+/// Value of `If-Match` or `If-None-Match`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Tags {
-    /// `*`: whatever there is.
+    /// `*`: any existing entry.
     Any,
-    /// A list of entity tags; one that is none of ours has no revision.
+    /// List of entity tags; a foreign tag has no revision.
     Listed(Vec<Tag>),
 }
 
@@ -68,8 +68,7 @@ pub(crate) struct Tag {
 }
 
 impl Tags {
-    /// Parses the lines of the header `name`, which are one list; `None` when there are
-    /// none.
+    /// Parses all lines of the header `name` as one list; `None` if there are none.
     ///
     /// # Errors
     ///
@@ -86,20 +85,20 @@ impl Tags {
         }
         let mut tags = Vec::new();
         for line in headers.get_all(name) {
-            let listed = line.to_str().ok().and_then(listed).ok_or_else(|| {
+            let parse_list = line.to_str().ok().and_then(parse_list).ok_or_else(|| {
                 let name = if name == IF_MATCH { "If-Match" } else { "If-None-Match" };
                 malformed(format!(
                     "{name} takes * or entity tags, exactly as the ETag header gave them, such as \
                      \"7\" with its quotes; several are separated by commas"
                 ))
             })?;
-            tags.extend(listed);
+            tags.extend(parse_list);
         }
         Ok(Some(Self::Listed(tags)))
     }
 
-    /// Returns whether an entry last written at `current` matches by strong comparison; `None`
-    /// when there is no entry.
+    /// Returns true if an entry last written at `current` matches by strong comparison. `current`
+    /// is `None` if there is no entry.
     fn matches(&self, current: Option<u64>) -> bool {
         match self {
             Self::Any => current.is_some(),
@@ -119,7 +118,7 @@ impl Tags {
         }
     }
 
-    /// Returns the latest revision that is listed, up to `most`: what a reader was told at last.
+    /// Returns the latest listed revision up to `most`: the newest state that the client has.
     pub(crate) fn latest(&self, most: u64) -> Option<u64> {
         match self {
             Self::Any => None,
@@ -130,9 +129,9 @@ impl Tags {
     }
 }
 
-/// Returns the entity tags of `line`, a list (RFC 9110 §5.6.1); `None` when it is none, or
-/// holds no tag. A tag may hold commas.
-fn listed(line: &str) -> Option<Vec<Tag>> {
+/// Parses the entity tags in `line`, a list (RFC 9110 §5.6.1). Returns `None` if it is invalid or
+/// empty. A tag may contain commas.
+fn parse_list(line: &str) -> Option<Vec<Tag>> {
     let mut tags = Vec::new();
     let mut rest = line.trim_matches([' ', '\t', ',']);
     while !rest.is_empty() {
@@ -148,18 +147,17 @@ fn listed(line: &str) -> Option<Vec<Tag>> {
     (!tags.is_empty()).then_some(tags)
 }
 
-/// Returns the revision that an entity tag holds, if it is one of ours.
+/// Returns the revision in an entity tag, or `None` for a foreign one.
 fn revision(opaque: &str) -> Option<u64> {
     opaque.parse().ok().filter(|it: &u64| it.to_string() == opaque)
 }
 
-/// Returns what a reader has already, as its `If-None-Match` says. A header that is no
-/// list of tags says nothing.
-pub(crate) fn known(headers: &HeaderMap) -> Option<Tags> {
+/// Returns the tags that a client already has, from `If-None-Match`. An invalid header is ignored.
+pub(crate) fn if_none_match(headers: &HeaderMap) -> Option<Tags> {
     Tags::parse(headers, &IF_NONE_MATCH).ok().flatten()
 }
 
-/// Makes sure that a change of something that has no tag names none.
+/// Rejects conditions on a resource without a tag.
 ///
 /// # Errors
 ///
@@ -174,7 +172,7 @@ pub(crate) fn expect_none(headers: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
-/// The conditions of a change of an entry (RFC 9110 §13.1).
+/// Conditions of a change of an entry (RFC 9110 §13.1).
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Preconditions {
     if_match: Option<Tags>,
@@ -182,7 +180,7 @@ pub(crate) struct Preconditions {
 }
 
 impl Preconditions {
-    /// Parses the conditions among `headers`.
+    /// Parses the conditions in `headers`.
     ///
     /// # Errors
     ///
@@ -200,9 +198,9 @@ impl Preconditions {
         Ok(Self { if_match, if_none_match })
     }
 
-    /// Returns the same in one condition of the tool; `None` when that takes the entry's
-    /// revision, see [`Self::at`].
-    pub(crate) fn at_once(&self) -> Option<Condition> {
+    /// Returns an equivalent condition of the tool; `None` if it depends on the entry's revision,
+    /// see [`Self::at`].
+    pub(crate) fn as_tool_condition(&self) -> Option<Condition> {
         match (&self.if_match, &self.if_none_match) {
             (None, None) => Some(Condition::default()),
             (Some(Tags::Listed(tags)), None) => match tags[..] {
@@ -215,8 +213,8 @@ impl Preconditions {
         }
     }
 
-    /// Returns the condition that an entry last written at `current` still is as it was; `None`
-    /// when these conditions do not hold for it.
+    /// Returns the condition that an entry last written at `current` is still unchanged; `None` if
+    /// these conditions fail for it.
     pub(crate) fn at(&self, current: Option<u64>) -> Option<Condition> {
         let is_match = self.if_match.as_ref().is_none_or(|it| it.matches(current));
         let is_other = self.if_none_match.as_ref().is_none_or(|it| !it.matches_weakly(current));
@@ -225,24 +223,24 @@ impl Preconditions {
 }
 
 impl Condition {
-    /// The entry was last written at `revision`.
+    /// Requires that the entry was last written at `revision`.
     fn at(revision: u64) -> Self {
         Self { if_revision: Some(revision), if_version: None }
     }
 
-    /// One that never holds: the session answers so.
+    /// Returns a condition that always fails, so that the session reports the failure.
     pub(crate) fn never() -> Self {
         Self::at(REVISION_OF_NOTHING)
     }
 
-    /// There is no entry.
+    /// Requires that there is no entry.
     fn absent() -> Self {
         Self { if_revision: None, if_version: Some(0) }
     }
 }
 
-/// Returns the request id that makes a retry safe: the header's text, with or without
-/// the quotes of a structured field.
+/// Returns the request id that makes a retry safe: the header's text, with or without the quotes of
+/// a structured field.
 ///
 /// # Errors
 ///
@@ -270,24 +268,24 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(list: &[(&'static str, &'static str)], current: Option<u64>, told: &str) {
+    fn check(list: &[(&'static str, &'static str)], current: Option<u64>, part: &str) {
         let seen = match Preconditions::parse(&headers(list)) {
             Ok(it) => {
-                let is_at_once = it.at_once().is_some();
-                let condition = it.at_once().or_else(|| it.at(current));
+                let is_at_once = it.as_tool_condition().is_some();
+                let condition = it.as_tool_condition().or_else(|| it.at(current));
                 let Condition { if_revision, if_version } =
                     condition.unwrap_or_else(Condition::never);
                 format!("{if_revision:?} {if_version:?} {is_at_once}")
             }
             Err(failure) => failure.message,
         };
-        assert!(seen.contains(told), "{list:?} at {current:?}: {seen}");
+        assert!(seen.contains(part), "{list:?} at {current:?}: {seen}");
     }
 
     const NEVER: &str = "Some(9007199254740991) None";
 
     #[test]
-    fn one_tag_and_absence_are_conditions_of_the_tool() {
+    fn single_tags_and_absence_map_to_tool_conditions() {
         check(&[], None, "None None true");
         check(&[("if-match", "\"7\"")], None, "Some(7) None true");
         check(&[("if-match", "  \"7\" ")], None, "Some(7) None true");
@@ -322,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_tags_is_rejected_on_a_change() {
+    fn an_invalid_list_of_tags_is_rejected_on_a_change() {
         for name in ["if-match", "if-none-match"] {
             for wrong in
                 ["7", "\"7", "7\"", "", "\"", "w/\"7\"", "\"7\" \"8\"", "*, *", "*, \"7\"", ","]
@@ -334,10 +332,10 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_has_what_its_tags_list() {
+    fn tags_list_what_the_client_has() {
         #[track_caller]
         fn check(list: &[(&'static str, &'static str)], latest: Option<u64>, has: &[u64]) {
-            let known = known(&headers(list));
+            let known = if_none_match(&headers(list));
             assert_eq!(known.as_ref().and_then(|it| it.latest(99)), latest, "{list:?}");
             for current in 0..20 {
                 let is_known = known.as_ref().is_some_and(|it| it.matches_weakly(Some(current)));
@@ -350,7 +348,7 @@ mod tests {
         check(&[("if-none-match", "\"6\", W/\"9\" , \"x\"")], Some(9), &[6, 9]);
         check(&[("if-none-match", "\"6\", \"100\"")], Some(6), &[6]);
         check(&[("if-none-match", "\"6\""), ("if-none-match", "\"7\"")], Some(7), &[6, 7]);
-        assert_eq!(known(&headers(&[("if-none-match", " * ")])), Some(Tags::Any));
+        assert_eq!(if_none_match(&headers(&[("if-none-match", " * ")])), Some(Tags::Any));
         for nothing in ["", "7", "\"07\"", "\"-1\"", "\"\"", "\"18446744073709551616\""] {
             check(&[("if-none-match", nothing)], None, &[]);
         }

@@ -1,9 +1,8 @@
-//! The query of a request's target, parameter by parameter.
+//! Query parameters of a request.
 //!
 //! # Invariant
 //!
-//! A parameter nobody knows, or one given twice, is refused: a mistyped one must
-//! not be ignored in silence.
+//! An unknown or repeated parameter is rejected: a typo must not be ignored silently.
 
 use std::borrow::Cow;
 
@@ -14,15 +13,14 @@ use serde::{
 use shared_context_codec::{Failure, Time};
 use shared_context_core::time::Timestamp;
 
-/// The parameters of a query.
+/// Parameters of a query.
 #[derive(Debug, Default)]
 pub(crate) struct Query<'q> {
     parameters: Vec<(Cow<'q, str>, Cow<'q, str>)>,
 }
 
 impl<'q> Query<'q> {
-    /// Reads `query`, which has no parameters but the `known` ones, each at most
-    /// once.
+    /// Parses `query`, which may have only `known` parameters, each at most once.
     ///
     /// # Errors
     ///
@@ -50,16 +48,16 @@ impl<'q> Query<'q> {
         Ok(Self { parameters })
     }
 
-    /// Returns the parameter `name`, when it is given.
+    /// Returns the parameter `name`, if it is given.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.parameters.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_ref())
     }
 
-    /// Returns the whole number `name`, when it is given.
+    /// Returns the whole number `name`, if it is given.
     ///
     /// # Errors
     ///
-    /// `MALFORMED_REQUEST`: it is no whole number.
+    /// `MALFORMED_REQUEST`: it is not a whole number.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
         let Some(text) = self.text(name) else { return Ok(None) };
         whole_number(text).map(Some).ok_or_else(|| {
@@ -67,11 +65,11 @@ impl<'q> Query<'q> {
         })
     }
 
-    /// Returns the whole numbers `name`, when they are given.
+    /// Returns the whole numbers `name`, if they are given.
     ///
     /// # Errors
     ///
-    /// `MALFORMED_REQUEST`: one of them is no whole number.
+    /// `MALFORMED_REQUEST`: one of them is not a whole number.
     pub(crate) fn numbers(&self, name: &str) -> Result<Option<Vec<u64>>, Failure> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let numbers: Option<Vec<u64>> = text.split(',').map(whole_number).collect();
@@ -83,11 +81,11 @@ impl<'q> Query<'q> {
         })
     }
 
-    /// Returns the instant `name`, when it is given.
+    /// Returns the instant `name`, if it is given.
     ///
     /// # Errors
     ///
-    /// `MALFORMED_REQUEST`: it is no instant.
+    /// `MALFORMED_REQUEST`: it is not an instant.
     pub(crate) fn instant(&self, name: &str) -> Result<Option<Timestamp>, Failure> {
         let Some(text) = self.text(name) else { return Ok(None) };
         match Time::deserialize(text.into_deserializer()) {
@@ -113,13 +111,13 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(query: &str, told: &str) {
+    fn check(query: &str, part: &str) {
         let query = Query::parse(Some(query), &["after", "limit"]);
         let seen = match query.and_then(|it| Ok((it.number("limit")?, it))) {
             Ok((limit, it)) => format!("{:?} {limit:?}", it.text("after")),
             Err(failure) => format!("{}: {}", failure.code, failure.message),
         };
-        assert!(seen.contains(told), "{seen}");
+        assert!(seen.contains(part), "{seen}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Responses: JSON, text, and refusals as problem details (RFC 9457).
+//! Responses: JSON, text, and errors as problem details (RFC 9457).
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use shared_context_codec::Failure;
 
 use super::{Body, code, media};
 
-/// Returns a response whose body is `body`, of the type `content_type`.
+/// Returns a response with `body` of the type `content_type`.
 pub(crate) fn with_body(
     status: StatusCode,
     content_type: &'static str,
@@ -36,7 +36,7 @@ pub(crate) fn empty(status: StatusCode) -> Response<Bytes> {
     response
 }
 
-/// `response` with one more header.
+/// Adds a header to `response`.
 pub(crate) fn with_header(
     mut response: Response<Bytes>,
     name: HeaderName,
@@ -46,7 +46,7 @@ pub(crate) fn with_header(
     response
 }
 
-/// `response` with one more header, if `text` can stand in one.
+/// Adds a header to `response`, if `text` is a valid value.
 pub(crate) fn with_text(
     response: Response<Bytes>,
     name: HeaderName,
@@ -58,7 +58,7 @@ pub(crate) fn with_text(
     }
 }
 
-/// The document of a refusal, before the tool's `error` object joins it.
+/// Problem document of an error, before the tool's `error` object is added.
 #[derive(Serialize)]
 struct Problem<'f> {
     r#type: String,
@@ -68,7 +68,7 @@ struct Problem<'f> {
     instance: &'f str,
 }
 
-/// Returns the response that tells of `failure`.
+/// Returns the response with the problem document of `failure`.
 pub(crate) fn problem(status: StatusCode, failure: &Failure, request_id: &str) -> Response<Bytes> {
     let problem = Problem {
         r#type: format!("urn:shared-context:error:{}", failure.code),
@@ -78,16 +78,16 @@ pub(crate) fn problem(status: StatusCode, failure: &Failure, request_id: &str) -
         instance: request_id,
     };
     let error = failure.to_json();
-    // What cannot be written down as a problem is told as the tool would.
+    // Falls back to the tool's format if the problem cannot be serialized.
     let body = match serde_json::to_vec(&problem) {
-        Ok(problem) => joined(problem, &error),
+        Ok(problem) => merge_objects(problem, &error),
         Err(_) => error,
     };
     with_body(status, media::PROBLEM, body)
 }
 
-/// Tells who was not recognized how to be (RFC 6750 §3), and where `metadata` is
-/// that says more (RFC 9728 §5.1).
+/// Builds the `WWW-Authenticate` challenge (RFC 6750 §3), with the URL of the resource's metadata
+/// (RFC 9728 §5.1).
 pub(crate) fn challenge(
     request: &HeaderMap,
     failure: &Failure,
@@ -113,8 +113,7 @@ pub(crate) fn challenge(
     (WWW_AUTHENTICATE, value)
 }
 
-/// Takes the body away, leaving its length where it has one: the answer to
-/// `HEAD`.
+/// Removes the body for `HEAD`, and sets its length in `Content-Length`.
 pub(crate) fn without_body(response: &mut Response<Body>) {
     let body = std::mem::replace(response.body_mut(), Body::Whole(Bytes::new()));
     if let Body::Whole(body) = body
@@ -124,9 +123,8 @@ pub(crate) fn without_body(response: &mut Response<Body>) {
     }
 }
 
-/// Returns the members of two JSON objects in one, without reading them: both must be
-/// objects with members.
-pub(crate) fn joined(mut first: Vec<u8>, second: &[u8]) -> Vec<u8> {
+/// Merges two JSON objects without parsing them: both must have members.
+pub(crate) fn merge_objects(mut first: Vec<u8>, second: &[u8]) -> Vec<u8> {
     if let (Some(b'}'), Some((b'{', members))) = (first.last(), second.split_first()) {
         first.pop();
         first.push(b',');
@@ -140,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_holds_the_error_of_the_tool() {
+    fn a_problem_contains_the_error_of_the_tool() {
         let failure = Failure {
             details: Some(r#"{"limit":1000,"actual":1204}"#.to_owned()),
             ..Failure::new("VALUE_TOO_LARGE", "too \"large\"")
@@ -178,9 +176,10 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_joined_unread() {
-        let joined = |a: &str, b: &str| String::from_utf8(joined(a.into(), b.as_bytes())).unwrap();
-        assert_eq!(joined(r#"{"a":1}"#, r#"{"b":2}"#), r#"{"a":1,"b":2}"#);
-        assert_eq!(joined(r#"{"a":1}"#, "[]"), r#"{"a":1}"#);
+    fn objects_are_merged_without_parsing() {
+        let merge_objects =
+            |a: &str, b: &str| String::from_utf8(merge_objects(a.into(), b.as_bytes())).unwrap();
+        assert_eq!(merge_objects(r#"{"a":1}"#, r#"{"b":2}"#), r#"{"a":1,"b":2}"#);
+        assert_eq!(merge_objects(r#"{"a":1}"#, "[]"), r#"{"a":1}"#);
     }
 }

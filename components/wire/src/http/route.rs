@@ -1,11 +1,9 @@
-//! How a request's path finds its row in the table of routes, and what varies in
-//! it.
+//! Router: finds the row of a request's path in the table of routes, and the parameters in it.
 //!
 //! # Invariant
 //!
-//! A path has one form. Segments are split before they are percent-decoded, so
-//! `%2F` in a key is part of the key; a trailing or doubled slash makes another,
-//! unknown path.
+//! A path has one form. Segments are split before they are percent-decoded, so `%2F` in a key is
+//! part of the key. A trailing or doubled slash makes a different, unknown path.
 
 use std::borrow::Cow;
 
@@ -16,30 +14,29 @@ use shared_context_core::ScopeKind;
 
 use super::table::{Endpoint, Operation, operations};
 
-/// A path that is one of ours, and what varies in it, still percent-encoded.
+/// A matched path with its parameters, which are still percent-encoded.
 #[derive(Debug)]
-pub(crate) struct Matched<'p> {
+pub(crate) struct RouteMatch<'p> {
     pub(crate) template: &'static str,
-    /// What the method does there; `None` when it does nothing.
+    /// Operation of the method; `None` if the path has none for it.
     pub(crate) operation: Option<Operation>,
     values: Vec<(&'static str, &'p str)>,
 }
 
-/// Finds what is at `path`: what `method` does there, or else that there is something.
-pub(crate) fn find<'p>(path: &'p str, method: &Method) -> Option<Matched<'p>> {
+/// Finds the route of `path`. The match has an operation if `method` has one there.
+pub(crate) fn find<'p>(path: &'p str, method: &Method) -> Option<RouteMatch<'p>> {
     let mut found = None;
     for (operation, values) in matches(path) {
         let template = operation.template;
-        if operation.is_meant_by(method) {
-            return Some(Matched { template, operation: Some(operation), values });
+        if operation.serves(method) {
+            return Some(RouteMatch { template, operation: Some(operation), values });
         }
-        found.get_or_insert(Matched { template, operation: None, values });
+        found.get_or_insert(RouteMatch { template, operation: None, values });
     }
     found
 }
 
-/// Returns what is offered at `path` to no method in particular: its operations, of those whose
-/// endpoint `is_offered`, as the `Allow` header lists them.
+/// Returns the operations at `path` whose endpoint `is_offered`, as the `Allow` header lists them.
 pub(crate) fn allow(path: &str, is_offered: impl Fn(Endpoint) -> bool) -> String {
     let mut allow = String::new();
     for (operation, _) in matches(path).filter(|(it, _)| is_offered(it.endpoint)) {
@@ -50,21 +47,21 @@ pub(crate) fn allow(path: &str, is_offered: impl Fn(Endpoint) -> bool) -> String
     allow
 }
 
-/// Returns the only endpoint at `path`, where there is one only.
-pub(crate) fn only(path: &str) -> Option<Endpoint> {
+/// Returns the endpoint at `path` if there is exactly one.
+pub(crate) fn only_endpoint(path: &str) -> Option<Endpoint> {
     let mut matches = matches(path);
     let (first, _) = matches.next()?;
     matches.next().is_none().then_some(first.endpoint)
 }
 
-/// Returns the operations that have `path`, with what varies in it.
+/// Returns the operations at `path`, with its parameters.
 fn matches(path: &str) -> impl Iterator<Item = (Operation, Vec<(&'static str, &str)>)> {
     operations().filter_map(move |operation| {
         let mut values = Vec::new();
         let mut given = path.split('/');
         for expected in operation.template.split('/') {
             let segment = given.next()?;
-            match varies(expected) {
+            match parameter_name(expected) {
                 Some(name) if !segment.is_empty() => values.push((name, segment)),
                 _ if expected == segment => {}
                 _ => return None,
@@ -74,46 +71,45 @@ fn matches(path: &str) -> impl Iterator<Item = (Operation, Vec<(&'static str, &s
     })
 }
 
-/// Returns the name of what varies in the place of `segment` of a template, if anything does.
-pub(crate) fn varies(segment: &str) -> Option<&str> {
+/// Returns the name of the parameter if `segment` of a template is one.
+pub(crate) fn parameter_name(segment: &str) -> Option<&str> {
     segment.strip_prefix('{')?.strip_suffix('}')
 }
 
-impl<'p> Matched<'p> {
-    /// Returns the session or project that the path names, by its id, which need not be
-    /// valid; a session without an id where it names neither.
+impl<'p> RouteMatch<'p> {
+    /// Returns the kind and id of the session or project in the path. The id need not be valid.
+    /// Without either it is a session with an empty id.
     ///
     /// # Errors
     ///
-    /// `MALFORMED_REQUEST`: not UTF-8 when decoded.
+    /// `MALFORMED_REQUEST`: the path is not UTF-8 when decoded.
     pub(crate) fn scope(&self) -> Result<(ScopeKind, Cow<'p, str>), Failure> {
         let is_named = |it: &ScopeKind| self.values.iter().any(|(name, _)| *name == it.as_str());
         let kind = ScopeKind::ALL.into_iter().find(is_named).unwrap_or(ScopeKind::Session);
         Ok((kind, self.value(kind.as_str())?))
     }
 
-    /// Returns what the path has in the place of `name`; empty where it has none.
+    /// Returns the parameter `name` of the path; empty if it has none.
     ///
     /// # Errors
     ///
-    /// `MALFORMED_REQUEST`: not UTF-8 when decoded.
+    /// `MALFORMED_REQUEST`: it is not UTF-8 when decoded.
     pub(crate) fn value(&self, name: &str) -> Result<Cow<'p, str>, Failure> {
         let found = self.values.iter().find(|(it, _)| *it == name);
-        found.map_or(Ok(Cow::Borrowed("")), |(_, it)| decoded(it))
+        found.map_or(Ok(Cow::Borrowed("")), |(_, it)| decode(it))
     }
 }
 
-fn decoded(segment: &str) -> Result<Cow<'_, str>, Failure> {
+fn decode(segment: &str) -> Result<Cow<'_, str>, Failure> {
     percent_decode_str(segment).decode_utf8().map_err(|_| {
         Failure::new("MALFORMED_REQUEST", "the path is not UTF-8 once percent-decoded")
     })
 }
 
-/// A path is compared with the templates up to this length: whoever sends more
-/// did not mistype.
+/// Longest path, in bytes, that is compared with the templates: a longer one is not a typo.
 const COMPARED_BYTES_MAX: usize = 200;
 
-/// Tells that no route has `path`, naming those that come close.
+/// Builds the error for an unknown path, with similar routes.
 pub(crate) fn unknown(path: &str) -> Failure {
     let mut message = String::from("there is no such route");
     if path.len() > 1 && path.ends_with('/') && matches(path.trim_end_matches('/')).next().is_some()
@@ -129,7 +125,7 @@ pub(crate) fn unknown(path: &str) -> Failure {
     Failure::new("NOT_FOUND", message)
 }
 
-/// Returns the templates that read most like `path`, at most three, best first.
+/// Returns at most three templates that are similar to `path`, best first.
 fn close_templates(path: &str) -> Vec<String> {
     const ALIKE: f64 = 0.6;
     if path.len() > COMPARED_BYTES_MAX {
@@ -146,8 +142,8 @@ fn close_templates(path: &str) -> Vec<String> {
     close.into_iter().map(|(_, template)| template.to_owned()).collect()
 }
 
-/// Returns how much `path` reads like `template`, from 0 to 1: what varies in the
-/// template counts as equal.
+/// Returns the similarity of `path` and `template`, from 0 to 1. Parameters of the template count
+/// as equal.
 fn likeness(path: &str, template: &str) -> f64 {
     let mut meant = String::new();
     let mut given = path.split('/');
@@ -175,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_finds_its_route_and_what_varies_in_it() {
+    fn a_path_matches_its_route_and_parameters() {
         let entry = Some("/v1/sessions/{session}/entries/{key}");
         check("/", Some("/"), "", "");
         check("/healthz", Some("/healthz"), "", "");
@@ -207,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_may_be_called_as_a_route_is() {
+    fn a_session_may_have_the_name_of_a_route() {
         #[track_caller]
         fn check(method: &Method, template: &str) {
             let found = find("/v1/sessions/import", method).unwrap();
@@ -223,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn another_form_of_a_path_is_another_path() {
+    fn other_forms_of_a_path_do_not_match() {
         for path in [
             "",
             "*",
@@ -246,14 +242,14 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_that_is_no_text_is_malformed() {
+    fn a_segment_that_is_not_utf8_is_malformed() {
         let found = find("/v1/sessions/%ff/entries/%C3", &Method::GET).unwrap();
         assert_eq!(found.value("session").unwrap_err().code, "MALFORMED_REQUEST");
         assert_eq!(found.value("key").unwrap_err().code, "MALFORMED_REQUEST");
     }
 
     #[test]
-    fn an_unknown_path_is_answered_with_those_that_come_close() {
+    fn an_unknown_path_suggests_similar_routes() {
         #[track_caller]
         fn check(path: &str, named: &str) {
             let message = unknown(path).message;

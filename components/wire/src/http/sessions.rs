@@ -1,4 +1,4 @@
-//! New sessions, and who takes part in them.
+//! Creation of sessions, and credentials of their participants.
 
 use bytes::Bytes;
 use http::{
@@ -10,7 +10,7 @@ use shared_context_codec::{Failure, Reply};
 
 use super::{
     body::Members,
-    call::{Call, misread, scope},
+    call::{Call, invalid_reply, scope},
     media, respond,
     tool::ToolRequest,
 };
@@ -20,8 +20,7 @@ use crate::{
     mint::{self, Invitation},
 };
 
-/// `POST /v1/sessions`: creates a session and hands out the orchestrator's
-/// credential.
+/// `POST /v1/sessions`: creates a session and returns the orchestrator's credential.
 pub(crate) async fn create<E: Engine>(call: &Call<'_, E>) -> Result<Response<Bytes>, Failure> {
     media::expect_json(call.headers)?;
     let known = ["session_id", "config"];
@@ -29,29 +28,29 @@ pub(crate) async fn create<E: Engine>(call: &Call<'_, E>) -> Result<Response<Byt
     let session = members.text("session_id")?;
     let request = ToolRequest::new("create_session").with("config", members.raw("config"));
     let reply = call.invoke_on(&scope(&session), request).await?;
-    created(call, &session, reply)
+    creation_response(call, &session, reply)
 }
 
-/// Tells of `session`, which was created as `reply` says, and hands out its
-/// orchestrator's credential.
-pub(crate) fn created<E: Engine>(
+/// Builds the response for the new `session`, with its orchestrator's credential.
+pub(crate) fn creation_response<E: Engine>(
     call: &Call<'_, E>,
     session: &str,
     reply: Reply,
 ) -> Result<Response<Bytes>, Failure> {
     #[derive(Serialize)]
-    struct HandedOut {
+    struct CredentialMembers {
         credential: String,
         expires_at: String,
     }
-    let minted = mint::orchestrators(call.engine, call.keys, session, &reply)?;
+    let minted = mint::mint_orchestrator(call.engine, call.keys, session, &reply)?;
     let Minted { credential, expires_at } = minted;
-    let body = respond::joined(reply.body, &json(&HandedOut { credential, expires_at })?);
+    let body =
+        respond::merge_objects(reply.body, &json(&CredentialMembers { credential, expires_at })?);
     let response = respond::json(StatusCode::CREATED, body);
     Ok(respond::with_text(response, LOCATION, format!("/v1/sessions/{session}")))
 }
 
-/// `POST …/credentials`: hands out a participant's credential.
+/// `POST …/credentials`: returns a participant's credential.
 pub(crate) async fn mint_credential<E: Engine>(
     call: &Call<'_, E>,
 ) -> Result<Response<Bytes>, Failure> {
@@ -71,5 +70,5 @@ pub(crate) async fn mint_credential<E: Engine>(
 }
 
 fn json(it: &impl Serialize) -> Result<Vec<u8>, Failure> {
-    serde_json::to_vec(it).map_err(|_| misread())
+    serde_json::to_vec(it).map_err(|_| invalid_reply())
 }

@@ -1,19 +1,18 @@
-//! A WebSocket that is told a session's changes by a host that may forget all but
-//! a text about it between two events: what it has told, and what it tells next.
+//! A WebSocket that sends a session's changes, for hosts that may forget everything but a text
+//! about it between two events.
 //!
-//! A [`Socket`] holds no changes, and nothing waits for one. Whenever something may
-//! have changed the host asks for [what there is to tell](Socket::catch_up), and
-//! then writes down [where that ended](Socket::kept); from there
-//! [`Http::resume`] goes on. What a client sends means nothing.
-//! Not here: the handshake (RFC 6455 §4.2) and frames, which are the host's; how a
-//! socket is asked for (`changes`), and reading (`cursor`).
+//! A [`Socket`] holds no changes, and nothing waits for one. When something may have changed, the
+//! host calls [`catch_up`](Socket::catch_up) and then saves the [position](Socket::kept), from
+//! which [`Http::resume`] continues. Messages of the client are ignored. The host performs the
+//! handshake (RFC 6455 §4.2) and the framing; `changes` handles the request for a socket, and
+//! `cursor` reads.
 //!
 //! # Invariants
 //!
-//! - Every change that passes the filter is told once and in order, whatever is
-//!   written down when: what is kept tells no more than what was taken.
-//! - Nothing is told to a credential that is no longer good: the session is asked
-//!   anew each time, and expiry is checked before.
+//! - Every change that passes the filter is sent once and in order, regardless of when the position
+//!   is saved: it covers only messages that were taken.
+//! - Nothing is sent to an invalid credential: the session checks it on each read, and expiry is
+//!   checked before.
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -27,7 +26,7 @@ use shared_context_core::{ScopeKind, time::Timestamp};
 
 use super::{
     Http,
-    call::{misread, part, scope},
+    call::{invalid_reply, parse_reply, scope},
     changes::Page,
     code,
     cursor::Cursor,
@@ -37,57 +36,56 @@ use super::{
 };
 use crate::{Engine, credential::bearer};
 
-/// After how many revisions that told it nothing a client is told to come back
-/// with a later one. The feed keeps at least four times as many changes.
-const SPARED_MAX: u64 = 64;
+/// Number of filtered-out revisions after which the client gets a later one to resume from. The
+/// feed stores at least four times as many changes.
+const SILENT_REVISIONS_MAX: u64 = 64;
 
-/// A refusal closes with "policy violation", a failure of the server with "internal
-/// error" (RFC 6455 §7.4.1).
-const REFUSED: u16 = 1008;
-const FAILED: u16 = 1011;
+/// Close codes: "policy violation" for an error of the client, "internal error" for a failure of
+/// the server (RFC 6455 §7.4.1).
+const POLICY_VIOLATION: u16 = 1008;
+const INTERNAL_ERROR: u16 = 1011;
 
 /// Live changes of one session, as messages of a WebSocket.
 ///
-/// A host that has answered the handshake sends what [`Socket::catch_up`] gives,
-/// and asks again whenever something in the session may have changed. It drops the
-/// socket when it forgets it or the client has gone; while it exists, it counts
-/// among the live streams of its participant.
+/// After the handshake the host sends the messages of [`Socket::catch_up`], and calls it again
+/// whenever something in the session may have changed. It drops the socket when it forgets it or
+/// the client has left. While the socket exists, it counts as a live stream of its participant.
 pub struct Socket {
-    /// Where changes are read next: all before was taken.
+    /// Position of the next read: everything before it was taken.
     cursor: Cursor,
-    /// Whether the client was told where it begins.
+    /// True once the client was sent its start.
     is_begun: bool,
-    /// The revision the client would come back with.
-    told: u64,
+    /// Revision from which the client would resume.
+    resume_from: u64,
     has_more: bool,
     close_code: Option<u16>,
     _open: OpenStream,
 }
 
-/// The last message of a socket, and how it is closed then.
+/// Last message of a socket, and its close code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
-    /// The message.
+    /// Message.
     pub message: String,
-    /// The status code of the closing frame (RFC 6455 §7.4).
+    /// Status code of the close frame (RFC 6455 §7.4).
     pub close_code: u16,
 }
 
-/// One message.
+/// A message.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum Message<'m> {
-    /// The first: what comes after this revision is told.
+    /// First message: changes after this revision follow.
     Open { since: u64 },
-    /// What one commit changed.
+    /// Changes of one commit.
     Change(&'m Commit<'m>),
-    /// There was nothing to tell up to this revision.
+    /// No matching changes up to this revision.
     Moved { since: u64 },
 }
 
-/// What is written down of a socket.
+/// Saved state of a socket.
 #[derive(Serialize, Deserialize)]
-struct Kept<'k> {
+struct SavedSocket<'k> {
     #[serde(borrow)]
     credential: Cow<'k, str>,
     #[serde(borrow)]
@@ -100,27 +98,33 @@ struct Kept<'k> {
 }
 
 impl Socket {
-    /// Begins to watch from `cursor` on.
+    /// Starts watching from `cursor`.
     ///
     /// # Errors
     ///
-    /// What the session answers to who may not watch it, or not from there.
+    /// Errors of the session, such as for callers that may not watch it, or not from there.
     pub(super) async fn open<E: Engine>(
         engine: &E,
         cursor: Cursor,
         open: OpenStream,
     ) -> Result<Self, Failure> {
-        // What there is to tell already is read again when it can be sent.
+        // Existing changes are read again once they can be sent.
         cursor.read(engine).await?;
-        let told = cursor.since;
-        Ok(Self { cursor, is_begun: false, told, has_more: true, close_code: None, _open: open })
+        let resume_from = cursor.since;
+        Ok(Self {
+            cursor,
+            is_begun: false,
+            resume_from,
+            has_more: true,
+            close_code: None,
+            _open: open,
+        })
     }
 
-    /// Returns the messages that are to be sent now, each a JSON text; none when there is
-    /// nothing to tell. Of many changes it tells the first ones, and then it
-    /// [has more](Self::has_more).
+    /// Returns the messages to send now, each a JSON text; none if there is nothing new. If there
+    /// are many changes it returns the first ones, and [`has_more`](Self::has_more) is true.
     ///
-    /// The future may be dropped at any time; nothing is lost by it.
+    /// The future may be dropped at any time; nothing is lost.
     pub async fn catch_up<E: Engine>(&mut self, engine: &E) -> Vec<String> {
         let mut messages = Vec::new();
         if self.close_code.is_some() {
@@ -136,37 +140,36 @@ impl Socket {
         messages
     }
 
-    /// Returns whether there is more to tell already: then the host asks again.
+    /// Returns true if there are more changes already: the host then calls again.
     pub fn has_more(&self) -> bool {
         self.has_more
     }
 
-    /// Returns the status code to close the socket with (RFC 6455 §7.4), now that the last
-    /// message was taken; `None` as long as it goes on.
+    /// Returns the status code to close the socket with (RFC 6455 §7.4) after the last message;
+    /// `None` while it continues.
     pub fn close_code(&self) -> Option<u16> {
         self.close_code
     }
 
-    /// Returns what is to be remembered of this socket while it is forgotten: a text of
-    /// JSON, with which [`Http::resume`] goes on after the messages that were taken.
-    /// It holds the credential, so it is to be kept where secrets are, and no longer
-    /// than the socket. It has less than 5,000 bytes, and less than 1,200 for a
-    /// credential of all keys.
+    /// Returns the state to save while this socket is forgotten: a JSON text, from which
+    /// [`Http::resume`] continues after the messages that were taken. It contains the credential:
+    /// store it like a secret, and no longer than the socket. It has less than 5,000 bytes, and
+    /// less than 1,200 for a credential of all keys.
     pub fn kept(&self) -> String {
         let Cursor { authorization, scope, filter, since, .. } = &self.cursor;
-        let kept = Kept {
+        let saved = SavedSocket {
             credential: bearer(authorization).unwrap_or_default().into(),
             session: ScopeKind::split(scope).map_or("", |(_, id)| id).into(),
             keys: filter.as_deref().map(Cow::from),
             since: *since,
-            told: self.told,
+            told: self.resume_from,
             is_begun: self.is_begun,
         };
-        // Texts and numbers always have a JSON form.
-        serde_json::to_string(&kept).unwrap_or_default()
+        // Texts and numbers always serialize.
+        serde_json::to_string(&saved).unwrap_or_default()
     }
 
-    /// Reads until there is something to tell, or nothing more to read.
+    /// Reads until there is a message, or nothing more to read.
     async fn read<E: Engine>(
         &mut self,
         engine: &E,
@@ -177,17 +180,19 @@ impl Socket {
         }
         loop {
             let reply = self.cursor.read(engine).await?;
-            let page: Page<'_> = part(&reply)?;
-            let commits = commits(&page.changes).map_err(|_| misread())?;
+            let page: Page<'_> = parse_reply(&reply)?;
+            let commits = commits(&page.changes).map_err(|_| invalid_reply())?;
             for commit in &commits {
                 messages.push(json(&Message::Change(commit))?);
             }
-            self.told = commits.last().map_or(self.told, |it| it.revision);
+            self.resume_from = commits.last().map_or(self.resume_from, |it| it.revision);
             self.cursor.since = page.next_since;
             self.has_more = page.has_more;
-            if !self.has_more && self.cursor.since.saturating_sub(self.told) >= SPARED_MAX {
-                self.told = self.cursor.since;
-                messages.push(json(&Message::Moved { since: self.told })?);
+            if !self.has_more
+                && self.cursor.since.saturating_sub(self.resume_from) >= SILENT_REVISIONS_MAX
+            {
+                self.resume_from = self.cursor.since;
+                messages.push(json(&Message::Moved { since: self.resume_from })?);
             }
             if !self.has_more || !messages.is_empty() {
                 return Ok(());
@@ -197,18 +202,17 @@ impl Socket {
 }
 
 impl Http {
-    /// Takes up the socket again of which `kept` was [written down](Socket::kept).
-    /// It takes its place among the live streams of its participant; nothing is
-    /// asked of the session yet.
+    /// Restores a socket from its [saved state](Socket::kept). It counts again as a live stream of
+    /// its participant; the session is not asked yet.
     ///
     /// # Errors
     ///
-    /// What the client is told last, as an [`Ending`]: `UNAUTHENTICATED`, when its
-    /// credential has expired; `RATE_LIMITED`, when others have taken its place;
-    /// `INTERNAL`, when `kept` is not what was written down.
+    /// The client's last message, as an [`Ending`]: `UNAUTHENTICATED` if its credential has
+    /// expired; `RATE_LIMITED` if others have taken its slot; `INTERNAL` if `kept` is not a saved
+    /// state.
     pub fn resume(&self, kept: &str, now: Timestamp) -> Result<Box<Socket>, Failure> {
-        let kept: Kept<'_> = serde_json::from_str(kept).map_err(|_| misread())?;
-        let Kept { credential, session, keys, since, told, is_begun } = kept;
+        let saved: SavedSocket<'_> = serde_json::from_str(kept).map_err(|_| invalid_reply())?;
+        let SavedSocket { credential, session, keys, since, told: resume_from, is_begun } = saved;
         let authorization = format!("Bearer {credential}");
         let caller = self.keys.identify(Some(&authorization), now)?;
         let caller = caller.caller(ScopeKind::Session, &session)?;
@@ -223,39 +227,38 @@ impl Http {
             since,
         };
         let (has_more, close_code) = (true, None);
-        Ok(Box::new(Socket { cursor, is_begun, told, has_more, close_code, _open: open }))
+        Ok(Box::new(Socket { cursor, is_begun, resume_from, has_more, close_code, _open: open }))
     }
 }
 
 impl Ending {
-    /// Creates the end that `failure` makes.
+    /// Builds the ending for `failure`.
     pub fn of(failure: &Failure) -> Self {
-        let message = respond::joined(br#"{"event":"end"}"#.to_vec(), &failure.to_json());
+        let message = respond::merge_objects(br#"{"event":"end"}"#.to_vec(), &failure.to_json());
         let is_ours = code::of(&failure.code).status.is_server_error();
         Self {
             message: String::from_utf8_lossy(&message).into_owned(),
-            close_code: if is_ours { FAILED } else { REFUSED },
+            close_code: if is_ours { INTERNAL_ERROR } else { POLICY_VIOLATION },
         }
     }
 }
 
-/// Returns whether a request of this method and with these headers asks for a WebSocket
-/// (RFC 6455 §4.2.1). Whether the rest of its handshake is as it should be, the host
-/// tells when it answers it.
-pub(super) fn is_wanted(method: &Method, headers: &HeaderMap) -> bool {
-    // Some hosts keep what is about the connection to themselves.
+/// Returns true if the method and headers request a WebSocket (RFC 6455 §4.2.1). The host checks
+/// the rest of the handshake.
+pub(super) fn is_upgrade(method: &Method, headers: &HeaderMap) -> bool {
+    // Some hosts do not pass on headers of the connection.
     let may_upgrade = !headers.contains_key(CONNECTION) || names(headers, &CONNECTION, "upgrade");
     *method == Method::GET && may_upgrade && names(headers, &UPGRADE, "websocket")
 }
 
-/// Returns whether `wanted` is in the list that the header `name` is.
+/// Returns true if the list in the header `name` contains `wanted`.
 fn names(headers: &HeaderMap, name: &HeaderName, wanted: &str) -> bool {
     let values = headers.get_all(name).iter().filter_map(|it| it.to_str().ok());
     values.flat_map(|it| it.split(',')).any(|it| it.trim().eq_ignore_ascii_case(wanted))
 }
 
 fn json(message: &Message<'_>) -> Result<String, Failure> {
-    serde_json::to_string(message).map_err(|_| misread())
+    serde_json::to_string(message).map_err(|_| invalid_reply())
 }
 
 impl fmt::Debug for Socket {

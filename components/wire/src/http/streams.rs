@@ -1,9 +1,9 @@
-//! Live streams that are open, and requests that wait for a change: how many, and whose.
+//! Counts of open live streams and of requests that wait for a change, by participant and session.
 //!
-//! Each takes a connection and some memory for as long as its client likes. So each
-//! participant may have some of them open, and all participants of a session together
-//! some more: one agent in a loop leaves the others room, and so does one that mints
-//! itself company. The operator is not one of them.
+//! Each takes a connection and some memory for as long as its client likes. The number is therefore
+//! limited for each participant, and for all participants of a session together: an agent in a loop
+//! leaves room for others, and so does one that mints more participants. The operator is not
+//! limited by the session.
 //!
 //! # Invariant
 //!
@@ -16,38 +16,38 @@ use shared_context_codec::{Caller, Failure};
 
 use super::{
     limit::RateLimit,
-    shares::{Share, Shares},
+    permits::{Permit, Permits},
 };
 
-/// The streams of one server; by default as many as anyone likes, not told to any
-/// metrics: of an interface that serves one request, which opens one at most.
+/// Streams of one server. The default has no limit and no metrics, for an interface that serves one
+/// request and opens at most one stream.
 #[derive(Default)]
 pub(crate) struct Streams {
     count: Gauge,
-    /// How many there may be; `None` for any number.
+    /// Limits; `None` for none.
     limit: Option<RateLimit>,
-    own: Shares,
-    of_session: Shares,
+    own: Permits,
+    of_session: Permits,
 }
 
-/// One open stream.
+/// An open stream.
 pub(crate) struct OpenStream {
     count: Gauge,
-    _own: Share,
-    _of_session: Option<Share>,
+    _own: Permit,
+    _of_session: Option<Permit>,
 }
 
 impl Streams {
-    /// None yet. `count` is told how many there are.
+    /// Creates an empty count. `count` is the gauge of open streams.
     pub(crate) fn new(count: Gauge, limit: Option<RateLimit>) -> Self {
-        Self { count, limit, own: Shares::default(), of_session: Shares::default() }
+        Self { count, limit, own: Permits::default(), of_session: Permits::default() }
     }
 
     /// Counts a stream that `caller` opens on the bucket `scope`.
     ///
     /// # Errors
     ///
-    /// `RATE_LIMITED`: it has as many open as it may, or all of its session have.
+    /// `RATE_LIMITED`: the caller, or its session, has too many open.
     pub(crate) fn open(&self, scope: &str, caller: &Caller) -> Result<OpenStream, Failure> {
         let most = self.limit.map(|it| it.streams.get());
         let own = self.own.take((scope, &caller.participant), most).ok_or_else(|| {
@@ -79,7 +79,7 @@ impl Drop for OpenStream {
     }
 }
 
-/// Returns whether `caller` is the operator, who belongs to no session.
+/// Returns true if `caller` is the operator, who belongs to no session.
 fn is_operator(caller: &Caller) -> bool {
     caller.participant == "admin"
 }
@@ -105,14 +105,14 @@ mod tests {
     }
 
     #[test]
-    fn a_participant_has_some_streams_and_leaves_the_others_room() {
+    fn streams_are_limited_per_participant() {
         let limit = RateLimit { streams: NonZeroU32::new(2).unwrap(), ..RateLimit::default() };
         let streams = Streams::new(Gauge::default(), Some(limit));
         let first = open(&streams, "s", "subagent:a").unwrap();
         let second = open(&streams, "s", "subagent:a").unwrap();
-        let refused = open(&streams, "s", "subagent:a").map(drop).unwrap_err();
-        assert_eq!(refused.code, "RATE_LIMITED");
-        assert!(refused.message.contains("has 2 live streams open"), "{refused:?}");
+        let failure = open(&streams, "s", "subagent:a").map(drop).unwrap_err();
+        assert_eq!(failure.code, "RATE_LIMITED");
+        assert!(failure.message.contains("has 2 live streams open"), "{failure:?}");
         let others = [open(&streams, "s", "subagent:b"), open(&streams, "t", "subagent:a")];
         assert_eq!(streams.count.get(), 4);
         drop(first);
@@ -123,18 +123,18 @@ mod tests {
         assert_eq!(streams.count.get(), 0);
     }
 
-    /// An orchestrator minted 66 subagents that opened 64 streams each: all connections
-    /// of a server. A bound for each participant is none for who can make participants.
+    /// An orchestrator minted 66 subagents that opened 64 streams each, which took all connections
+    /// of a server. A limit per participant does not bind a caller that can create participants.
     #[test]
-    fn a_session_has_some_streams_however_many_participants() {
+    fn streams_are_limited_per_session() {
         let [streams, per_session] = [2, 3].map(|it| NonZeroU32::new(it).unwrap());
         let limit = RateLimit { streams, per_session, ..RateLimit::default() };
         let streams = Streams::new(Gauge::default(), Some(limit));
         let mut held: Vec<_> =
             (0..6).map(|nth| open(&streams, "s", &format!("subagent:{nth}")).unwrap()).collect();
-        let refused = open(&streams, "s", "subagent:new").map(drop).unwrap_err();
-        assert_eq!(refused.code, "RATE_LIMITED");
-        assert!(refused.message.contains("have 6 live streams open"), "{refused:?}");
+        let failure = open(&streams, "s", "subagent:new").map(drop).unwrap_err();
+        assert_eq!(failure.code, "RATE_LIMITED");
+        assert!(failure.message.contains("have 6 live streams open"), "{failure:?}");
         let others = [open(&streams, "t", "subagent:a"), open(&streams, "s", "admin")];
         assert!(others.iter().all(Result::is_ok));
         held.pop();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobodys_rate_is_limited_nobodys_streams_are() {
+    fn streams_are_unlimited_without_rate_limits() {
         let streams = Streams::new(Gauge::default(), None);
         let open: Vec<_> = (0..1_000).map(|_| open(&streams, "s", "a").unwrap()).collect();
         assert_eq!(streams.count.get(), 1_000);

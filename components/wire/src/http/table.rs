@@ -1,44 +1,40 @@
-//! The operations: one table, read by the router and by the `OpenAPI` document alike.
+//! Table of the operations, for the router and for the `OpenAPI` document.
 //!
-//! Those that pass an action of the tool on come from the declarations of actions; here
-//! stand those that do more.
-//!
-//! Not here: how a path finds its row (`route`), and what is done there.
+//! Operations that only forward an action of the tool come from the declarations of actions; this
+//! table adds those that do more. `route` matches paths.
 
 use http::Method;
 use shared_context_codec::{self as codec, ActionInfo, Member, Published, published};
 
-/// What one method does at one path.
+/// Operation of one method at one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Operation {
-    /// The method; `HEAD` goes where `GET` is.
+    /// Method; `GET` also serves `HEAD`.
     pub(crate) method: Method,
-    /// The path, with `{session}`, `{key}` and the like for what varies.
+    /// Path, with `{session}`, `{key}` and the like for parameters.
     pub(crate) template: &'static str,
-    /// What is done.
+    /// Endpoint that handles it.
     pub(crate) endpoint: Endpoint,
-    /// Whose business it is.
+    /// Callers that may use it.
     pub(crate) access: Access,
-    /// The query parameters it knows; any other is refused. Those of an action are its own
-    /// members.
+    /// Query parameters; any other is rejected. The parameters of an action are its own members.
     pub(crate) query: &'static [&'static str],
 }
 
-/// Whose business an operation is.
+/// Callers that may use an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Anyone's: it tells nothing of any session.
+    /// Everyone: it reveals nothing about sessions.
     Open,
-    /// That of everyone with a credential; the request's body tells on what.
+    /// Everyone with a credential; the request's body names the resource.
     Credential,
-    /// The operator's; decided here, since there is no session yet to ask.
+    /// The operator; checked here, because there is no session yet to ask.
     Admin,
-    /// That of the participants of the session or project and of the operator; what each
-    /// may do is decided there.
+    /// Participants of the session or project, and the operator; their rights are checked there.
     Scope,
 }
 
-/// Everything that can be asked for over HTTP.
+/// Every operation of the HTTP interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Welcome,
@@ -63,26 +59,26 @@ pub(crate) enum Endpoint {
     WriteEntry,
     DeleteEntry,
     ReadChanges,
-    /// What an action does, as it was declared.
-    Act(Act),
+    /// An action, as it was declared.
+    ActionRoute(ActionRoute),
 }
 
-/// An action, and where it is asked for.
+/// An action and one of its routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Act {
+pub(crate) struct ActionRoute {
     pub(crate) action: &'static ActionInfo,
     pub(crate) published: &'static Published,
     pub(crate) route: &'static codec::Route,
 }
 
-impl Act {
-    /// Returns the members that stand in the query.
+impl ActionRoute {
+    /// Returns the members in the query.
     pub(crate) fn in_query(self) -> impl Iterator<Item = &'static Member> {
         let is_read = self.route.method == codec::Method::Get;
         self.route.rest(self.published.members).filter(move |_| is_read)
     }
 
-    /// Returns the members that stand in the body. The name of a request stands in a header.
+    /// Returns the members in the body. The request id is a header.
     pub(crate) fn in_body(self) -> impl Iterator<Item = &'static Member> {
         let is_read = self.route.method == codec::Method::Get;
         let members = self.route.rest(self.published.members);
@@ -90,16 +86,16 @@ impl Act {
     }
 }
 
-/// The longest request body, in bytes, but for the endpoints that take more. The
-/// largest value is far below it.
+/// Longest request body in bytes, except for endpoints that accept more. The largest value is far
+/// below it.
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
 
-/// The longest document of a session that is taken, in bytes: what a session of
-/// the usual limits can hold with all its history and snapshots.
+/// Longest session document in bytes: enough for a session of the usual limits with all its history
+/// and snapshots.
 pub const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 impl Endpoint {
-    /// Returns the longest body of a request for it, in bytes.
+    /// Returns the longest body of a request, in bytes.
     pub(crate) fn body_bytes_max(self) -> usize {
         match self {
             Self::ImportSession => DOCUMENT_BYTES_MAX,
@@ -107,20 +103,19 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether it tells of other requests than the one that is made, so that only who
-    /// remembers those can answer.
+    /// Returns true if it depends on other requests, so that it needs in-process state.
     pub(crate) fn needs_memory(self) -> bool {
         matches!(self, Self::Metrics | Self::McpStream | Self::McpEnd)
     }
 }
 
-/// Returns all operations, those of one path beside each other.
+/// Returns all operations; those of one path are adjacent.
 pub(crate) fn operations() -> impl Iterator<Item = Operation> {
     let acts = published().flat_map(|(action, published)| {
         published.routes.iter().map(move |route| Operation {
             method: method(route.method),
             template: route.path,
-            endpoint: Endpoint::Act(Act { action, published, route }),
+            endpoint: Endpoint::ActionRoute(ActionRoute { action, published, route }),
             access: Access::Scope,
             query: &[],
         })
@@ -137,7 +132,7 @@ fn method(method: codec::Method) -> Method {
     }
 }
 
-/// The operations that do more than pass an action on.
+/// The operations that do more than forward an action.
 static OWN: [Operation; 22] = [
     open("/", Endpoint::Welcome, &[]),
     open("/healthz", Endpoint::Health, &[]),
@@ -156,7 +151,7 @@ static OWN: [Operation; 22] = [
     ),
     admin(Method::POST, "/v1/sessions", Endpoint::CreateSession, &[]),
     admin(Method::GET, "/v1/projects", Endpoint::ListProjects, &["after", "limit", "prefix"]),
-    // A session may have this name, too: the method tells.
+    // A session may have this name too; the method differs.
     admin(Method::POST, "/v1/sessions/import", Endpoint::ImportSession, &["session_id"]),
     session(Method::GET, "/v1/sessions/{session}/export", Endpoint::ExportSession, &[]),
     session(Method::POST, "/v1/sessions/{session}/credentials", Endpoint::MintCredential, &[]),
@@ -205,22 +200,22 @@ const fn session(
 }
 
 impl Operation {
-    /// Returns the query parameters it knows.
+    /// Returns the query parameters that it accepts.
     pub(crate) fn takes_in_query(&self) -> Vec<&'static str> {
         match self.endpoint {
-            Endpoint::Act(act) => act.in_query().map(|it| it.name).collect(),
+            Endpoint::ActionRoute(act) => act.in_query().map(|it| it.name).collect(),
             _ => self.query.to_vec(),
         }
     }
 
-    /// Returns whether `HEAD` is answered by it. It is not where it would take the place of
-    /// a stream that is listened to.
+    /// Returns true if it serves `HEAD`. The MCP stream does not, because a `HEAD` would replace an
+    /// open stream.
     pub(crate) fn answers_head(&self) -> bool {
         self.method == Method::GET && self.endpoint != Endpoint::McpStream
     }
 
-    /// Returns whether it is what `method` asks for.
-    pub(crate) fn is_meant_by(&self, method: &Method) -> bool {
+    /// Returns true if it serves `method`.
+    pub(crate) fn serves(&self, method: &Method) -> bool {
         self.method == *method || (*method == Method::HEAD && self.answers_head())
     }
 }
@@ -230,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_operation_stands_in_the_table_once() {
+    fn operations_in_the_table_are_unique() {
         let all: Vec<Operation> = operations().collect();
         for (nth, one) in all.iter().enumerate() {
             for other in all.iter().skip(nth + 1) {

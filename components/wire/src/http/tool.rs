@@ -1,11 +1,11 @@
-//! Requests of the JSON tool, as the interfaces write them.
+//! Builds requests of the JSON tool.
 
 use serde::Serialize;
 
-/// A request of the JSON tool, which is written member by member.
+/// A request of the JSON tool, built member by member.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolRequest {
-    /// The object so far, without its end.
+    /// The object so far, without its closing brace.
     json: Vec<u8>,
 }
 
@@ -15,7 +15,7 @@ impl ToolRequest {
         Self { json: b"{\"action\":".to_vec() }.value(action)
     }
 
-    /// Adds the member `name`, unless there is no `value`.
+    /// Adds the member `name`, unless `value` is `None`.
     pub(crate) fn with(mut self, name: &str, value: Option<impl Serialize>) -> Self {
         let Some(value) = value else { return self };
         self.json.push(b',');
@@ -24,9 +24,8 @@ impl ToolRequest {
         named.value(value)
     }
 
-    /// Ends the request with the members of `object`, JSON that is not read: what follows
-    /// its first brace.
-    pub(crate) fn with_all_of(mut self, object: &[u8]) -> Vec<u8> {
+    /// Completes the request with the members of `object`: unparsed JSON after its opening brace.
+    pub(crate) fn with_members_of(mut self, object: &[u8]) -> Vec<u8> {
         if object.trim_ascii_start().first() != Some(&b'}') {
             self.json.push(b',');
         }
@@ -34,14 +33,14 @@ impl ToolRequest {
         self.json
     }
 
-    /// Ends the request.
+    /// Completes the request.
     pub(crate) fn into_bytes(mut self) -> Vec<u8> {
         self.json.push(b'}');
         self.json
     }
 
-    /// Adds `value`: a text, a number, a list of those or JSON that was read before, all of
-    /// which can be written.
+    /// Appends `value`: a text, a number, a list of those, or JSON that was parsed before. All of
+    /// these serialize.
     fn value(mut self, value: impl Serialize) -> Self {
         let written = serde_json::to_writer(&mut self.json, &value);
         debug_assert!(written.is_ok(), "{written:?}");
@@ -64,8 +63,11 @@ mod tests {
         let request = ToolRequest::new("read").with("key", Some("a\"b")).with("x", None::<u64>);
         check(request.clone().into_bytes(), r#"{"action":"read","key":"a\"b"}"#);
         let request = request.with("versions", Some(vec![1, 2]));
-        check(request.with_all_of(b" } "), r#"{"action":"read","key":"a\"b","versions":[1,2] } "#);
-        let request = ToolRequest::new("redact").with_all_of(br#""reason":"x"}"#);
+        check(
+            request.with_members_of(b" } "),
+            r#"{"action":"read","key":"a\"b","versions":[1,2] } "#,
+        );
+        let request = ToolRequest::new("redact").with_members_of(br#""reason":"x"}"#);
         check(request, r#"{"action":"redact","reason":"x"}"#);
     }
 }

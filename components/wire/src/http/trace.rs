@@ -1,18 +1,18 @@
-//! What ties a response to its request in everyone's logs: `X-Request-Id`, and
-//! the `traceparent` of W3C Trace Context.
+//! Correlation of responses and requests in logs: `X-Request-Id`, and the `traceparent` of W3C
+//! Trace Context.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The header of request ids.
+/// Header of request ids.
 pub(crate) static X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 static TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// The longest request id taken from a request, in bytes.
+/// Longest request id that is accepted from a request, in bytes.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 
-/// Numbers the requests that bring no id of their own.
+/// Generator of ids for requests without one.
 #[derive(Debug)]
 pub(crate) struct RequestIds {
     seed: u64,
@@ -20,8 +20,8 @@ pub(crate) struct RequestIds {
 }
 
 impl RequestIds {
-    /// Ids that start with `seed`, so that those of two servers, or of one
-    /// before and after a restart, differ.
+    /// Creates a generator of ids that start with `seed`, so that ids differ between servers, and
+    /// across restarts.
     pub(crate) fn new(seed: u64) -> Self {
         Self { seed, last: AtomicU64::new(0) }
     }
@@ -29,7 +29,7 @@ impl RequestIds {
     /// Returns the id of the request with these headers: its own, or a new one.
     pub(crate) fn of(&self, headers: &HeaderMap) -> HeaderValue {
         match headers.get(&X_REQUEST_ID) {
-            Some(id) if is_sane(id.as_bytes()) => id.clone(),
+            Some(id) if is_safe(id.as_bytes()) => id.clone(),
             _ => {
                 let nth = self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
                 let id = format!("{:x}-{nth}", self.seed);
@@ -48,8 +48,8 @@ pub(crate) fn pass_on(request: &HeaderMap, response: &mut HeaderMap) {
     }
 }
 
-/// Letters, digits and `-_.`: fit for any log and for a relative reference.
-fn is_sane(id: &[u8]) -> bool {
+/// Returns true for letters, digits and `-_.`, which are safe in logs and in relative references.
+fn is_safe(id: &[u8]) -> bool {
     (1..=REQUEST_ID_BYTES_MAX).contains(&id.len())
         && id.iter().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(b))
 }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sane_request_id_is_kept_and_any_other_replaced() {
+    fn a_safe_request_id_is_used_and_others_are_replaced() {
         let ids = RequestIds::new(0xabc);
         let mut headers = HeaderMap::new();
         assert_eq!(ids.of(&headers), "abc-1");

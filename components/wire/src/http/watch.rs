@@ -1,18 +1,16 @@
-//! A live stream of a session's changes: what it has told, and what it tells
-//! next.
+//! A live stream of a session's changes.
 //!
-//! A [`Watch`] holds no changes. Whoever writes it to a socket asks for more when
-//! there is room, and only then is anything read; so a slow reader takes up no
-//! more memory than a fast one, and one that comes back is told from where it
-//! was. Not here: how a stream is asked for (`changes`, `mcp::listen`,
-//! `mcp::legacy`), its text, which a [`Teller`] makes, and reading (`cursor`).
+//! A [`Watch`] holds no changes. Changes are read only when its writer asks for more because the
+//! socket has room. A slow reader therefore takes no more memory than a fast one, and a reader that
+//! reconnects continues where it stopped. `changes`, `mcp::listen` and `mcp::legacy` handle
+//! requests for streams; an [`EventFormatter`] writes the text, and `cursor` reads.
 //!
 //! # Invariants
 //!
-//! - Every change that passes the filter is told once and in order, whatever
-//!   else happens between two looks.
-//! - Nothing is told to a credential that is no longer good: the session is asked
-//!   anew each time, and expiry is checked before anything is sent.
+//! - Every change that passes the filter is sent once and in order, whatever happens between two
+//!   reads.
+//! - Nothing is sent to an invalid credential: the session checks it on each read, and expiry is
+//!   checked before anything is sent.
 
 use std::{fmt, time::Duration};
 
@@ -21,81 +19,83 @@ use serde::Deserialize;
 use shared_context_codec::Failure;
 
 use super::{
-    call::{misread, part},
+    call::{invalid_reply, parse_reply},
     changes::Page,
     cursor::Cursor,
-    event::Teller,
+    event::EventFormatter,
     streams::OpenStream,
 };
 use crate::{Engine, Woken};
 
-/// After how long without an event something is sent all the same.
+/// Interval without an event after which a heartbeat is sent.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// A live stream of one session's changes, as `text/event-stream`.
 ///
-/// A host writes what [`Watch::next`] gives to the client, piece by piece, and
-/// drops the watch when the client has gone.
+/// A host writes each result of [`Watch::next`] to the client, and drops the watch when the client
+/// has left.
 pub struct Watch {
-    /// Where changes are read next.
+    /// Position of the next read.
     cursor: Cursor,
-    teller: Box<dyn Teller>,
-    /// The bucket's position after which there may be more to read.
+    formatter: Box<dyn EventFormatter>,
+    /// Position of the bucket when it was last read; 0 if there are more changes already.
     seen: u64,
-    /// The revision the reader would come back with.
-    told: u64,
-    /// What was read and is sent next.
+    /// Revision from which the reader would resume.
+    resume_from: u64,
+    /// Text that is sent next.
     ready: Option<String>,
-    /// When something is to be sent, by the engine's monotonic clock.
+    /// Time of the next heartbeat, by the engine's monotonic clock.
     heartbeat_at_micros: u64,
     is_over: bool,
     _open: OpenStream,
 }
 
-/// What tells a reader who was overtaken how far the session is.
+/// Details of an error: the session's current revision.
 #[derive(Deserialize)]
-struct Truncated {
+struct TruncatedDetails {
     revision: u64,
 }
 
 impl Watch {
-    /// Begins to watch from `cursor` on, and to tell what `teller` says; reads what
-    /// there is to tell already.
+    /// Starts watching from `cursor`, and reads the changes that exist already.
     ///
     /// # Errors
     ///
-    /// What the session answers to who may not watch it, or not from there.
+    /// Errors of the session, such as for callers that may not watch it, or not from there.
     pub(crate) async fn open<E: Engine>(
         engine: &E,
         cursor: Cursor,
-        teller: Box<dyn Teller>,
+        formatter: Box<dyn EventFormatter>,
         open: OpenStream,
     ) -> Result<Self, Failure> {
-        let mut watch = Self::new(cursor, teller, open);
-        let mut text = watch.teller.opening(watch.cursor.since);
+        let mut watch = Self::new(cursor, formatter, open);
+        let mut text = watch.formatter.opening(watch.cursor.since);
         watch.read(engine, &mut text).await?;
         watch.ready = Some(text);
         Ok(watch)
     }
 
-    /// Creates a stream that tells how it begins, how it ends, and nothing between: there
-    /// is nothing to watch.
-    pub(crate) fn of_nothing(cursor: Cursor, teller: Box<dyn Teller>, open: OpenStream) -> Self {
-        let mut watch = Self::new(cursor, teller, open);
-        let mut text = watch.teller.opening(watch.cursor.since);
-        text.push_str(&watch.teller.farewell(None));
+    /// Creates a stream that only opens and closes, because there is nothing to watch.
+    pub(crate) fn of_nothing(
+        cursor: Cursor,
+        formatter: Box<dyn EventFormatter>,
+        open: OpenStream,
+    ) -> Self {
+        let mut watch = Self::new(cursor, formatter, open);
+        let mut text = watch.formatter.opening(watch.cursor.since);
+        text.push_str(&watch.formatter.closing(None));
         watch.ready = Some(text);
         watch.is_over = true;
         watch
     }
 
-    fn new(cursor: Cursor, teller: Box<dyn Teller>, open: OpenStream) -> Self {
-        let told = cursor.since;
+    fn new(cursor: Cursor, formatter: Box<dyn EventFormatter>, open: OpenStream) -> Self {
+        let resume_from = cursor.since;
         Self {
             cursor,
-            teller,
+            formatter,
             seen: 0,
-            told,
+            resume_from,
             ready: None,
             heartbeat_at_micros: 0,
             is_over: false,
@@ -103,19 +103,18 @@ impl Watch {
         }
     }
 
-    /// Returns what is to be sent next, as soon as there is something: events, or a
-    /// heartbeat. `None` when the stream is at its end.
+    /// Returns the next text to send: events, or a heartbeat. `None` at the end of the stream.
     ///
-    /// The future may be dropped at any time; nothing is lost by it.
+    /// The future may be dropped at any time; nothing is lost.
     pub async fn next<E: Engine>(&mut self, engine: &E) -> Option<Bytes> {
-        if !self.is_wanted(engine) {
+        if !self.is_current(engine) {
             return None;
         }
         if let Some(text) = self.ready.take() {
-            return Some(self.sent(engine, text));
+            return Some(self.emit(engine, text));
         }
-        // Who asks for more has taken what there was.
-        self.teller.taken(self.cursor.since);
+        // A caller that asks for more has sent the previous text.
+        self.formatter.delivered(self.cursor.since);
         if self.is_over {
             return None;
         }
@@ -123,83 +122,82 @@ impl Watch {
             let left = self.heartbeat_at_micros.saturating_sub(engine.monotonic_micros());
             let left = Duration::from_micros(left);
             let woken = engine.wait_for_change(&self.cursor.scope, self.seen, left).await;
-            if !self.is_wanted(engine) {
+            if !self.is_current(engine) {
                 return None;
             }
             let mut text = String::new();
             let outcome = match woken {
                 Woken::Changed => self.read(engine, &mut text).await,
                 Woken::TimeUp => self.cursor.check(engine).map(|()| {
-                    let moved = self.moved();
-                    text = self.teller.heartbeat(moved);
+                    let resume_id = self.take_resume_id();
+                    text = self.formatter.heartbeat(resume_id);
                 }),
-                // What was changed before is still told; who is further behind
-                // comes back for it.
+                // Earlier changes are still sent; a reader that is further behind reconnects for
+                // the rest.
                 Woken::Stopping => {
                     self.is_over = true;
                     let last = self.read(engine, &mut text).await;
-                    let moved = self.moved();
-                    last.map(|()| text.push_str(&self.teller.farewell(moved)))
+                    let resume_id = self.take_resume_id();
+                    last.map(|()| text.push_str(&self.formatter.closing(resume_id)))
                 }
             };
             if let Err(failure) = outcome {
                 self.is_over = true;
-                return Some(self.teller.end(&failure).into());
+                return Some(self.formatter.end(&failure).into());
             }
             if !text.is_empty() {
-                return Some(self.sent(engine, text));
+                return Some(self.emit(engine, text));
             }
         }
     }
 
-    /// Reads the next changes and adds them to `text`.
+    /// Reads the next changes and appends them to `text`.
     async fn read<E: Engine>(&mut self, engine: &E, text: &mut String) -> Result<(), Failure> {
         let position = engine.position(&self.cursor.scope).await;
         let reply = match self.cursor.read(engine).await {
             Ok(reply) => reply,
             Err(failure) => {
-                let Some(now) = overtaken(&failure) else { return Err(failure) };
-                if !self.teller.overtaken(text, now) {
+                let Some(now) = truncated(&failure) else { return Err(failure) };
+                if !self.formatter.truncated(text, now) {
                     return Err(failure);
                 }
-                (self.cursor.since, self.told, self.seen) = (now, now, position);
+                (self.cursor.since, self.resume_from, self.seen) = (now, now, position);
                 return Ok(());
             }
         };
-        let page: Page<'_> = part(&reply)?;
-        let told = self.teller.changes(text, &page.changes, page.next_since);
-        self.told = told.map_err(|_| misread())?.unwrap_or(self.told);
+        let page: Page<'_> = parse_reply(&reply)?;
+        let resume_from = self.formatter.changes(text, &page.changes, page.next_since);
+        self.resume_from = resume_from.map_err(|_| invalid_reply())?.unwrap_or(self.resume_from);
         self.cursor.since = page.next_since;
-        self.seen = page.seen(position);
+        self.seen = page.wait_position(position);
         Ok(())
     }
 
-    /// Returns whether the reader still waits for this stream; if not, it is over.
-    fn is_wanted<E: Engine>(&mut self, engine: &E) -> bool {
-        let is_wanted = self.teller.is_wanted(engine.monotonic_micros());
-        self.is_over |= !is_wanted;
-        is_wanted
+    /// Returns false, and ends the stream, if the reader has opened another one.
+    fn is_current<E: Engine>(&mut self, engine: &E) -> bool {
+        let is_current = self.formatter.is_current(engine.monotonic_micros());
+        self.is_over |= !is_current;
+        is_current
     }
 
-    /// Returns where the reader should come back to, when it does not know yet.
-    fn moved(&mut self) -> Option<u64> {
-        let is_moved = self.cursor.since > self.told;
-        self.told = self.cursor.since;
-        is_moved.then_some(self.told)
+    /// Returns the revision to resume from, if the reader does not have it yet.
+    fn take_resume_id(&mut self) -> Option<u64> {
+        let is_moved = self.cursor.since > self.resume_from;
+        self.resume_from = self.cursor.since;
+        is_moved.then_some(self.resume_from)
     }
 
-    fn sent<E: Engine>(&mut self, engine: &E, text: String) -> Bytes {
+    fn emit<E: Engine>(&mut self, engine: &E, text: String) -> Bytes {
         let heartbeat = u64::try_from(HEARTBEAT.as_micros()).unwrap_or(u64::MAX);
         self.heartbeat_at_micros = engine.monotonic_micros().saturating_add(heartbeat);
         text.into()
     }
 }
 
-/// Returns the session's revision, where `failure` says that changes before it are no
-/// longer known.
-fn overtaken(failure: &Failure) -> Option<u64> {
+/// Returns the session's revision if `failure` reports that earlier changes are no longer stored.
+fn truncated(failure: &Failure) -> Option<u64> {
     let details = failure.details.as_deref().filter(|_| failure.code == "CHANGES_TRUNCATED")?;
-    serde_json::from_str(details).ok().map(|Truncated { revision }| revision)
+    serde_json::from_str(details).ok().map(|TruncatedDetails { revision }| revision)
 }
 
 impl fmt::Debug for Watch {
@@ -234,15 +232,15 @@ mod tests {
 
     const ADMIN_KEY: &str = "admin-key-admin-key-admin-key-admin";
 
-    /// A host on which something changes, and the reader turns to another stream,
-    /// while it waits for the first time.
+    /// A host on which something changes, and the reader opens another stream, during the first
+    /// wait.
     struct Host {
         has_left: Arc<AtomicBool>,
     }
 
     impl Engine for Host {
         async fn invoke(&self, _: &str, _: &Caller, _: &[u8]) -> Result<Reply, Failure> {
-            assert!(!self.has_left.load(Ordering::SeqCst), "nothing is read for who has left");
+            assert!(!self.has_left.load(Ordering::SeqCst), "read for a reader that has left");
             let body = br#"{"changes":[],"next_since":1,"has_more":false,"revision":1}"#.to_vec();
             Ok(Reply { body, revision: 1, effect: Effect::Done, next_expiry_ms: None })
         }
@@ -274,12 +272,12 @@ mod tests {
         }
     }
 
-    /// Tells nothing but that the stream begins.
+    /// Formatter that only writes the opening.
     struct Silent {
         has_left: Arc<AtomicBool>,
     }
 
-    impl Teller for Silent {
+    impl EventFormatter for Silent {
         fn opening(&mut self, _: u64) -> String {
             "opening".to_owned()
         }
@@ -293,7 +291,7 @@ mod tests {
             Ok(None)
         }
 
-        fn overtaken(&self, _: &mut String, _: u64) -> bool {
+        fn truncated(&self, _: &mut String, _: u64) -> bool {
             false
         }
 
@@ -301,7 +299,7 @@ mod tests {
             "heartbeat".to_owned()
         }
 
-        fn farewell(&self, _: Option<u64>) -> String {
+        fn closing(&self, _: Option<u64>) -> String {
             "farewell".to_owned()
         }
 
@@ -309,7 +307,7 @@ mod tests {
             "end".to_owned()
         }
 
-        fn is_wanted(&self, _: u64) -> bool {
+        fn is_current(&self, _: u64) -> bool {
             !self.has_left.load(Ordering::SeqCst)
         }
     }
@@ -322,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn who_turns_to_another_stream_while_this_one_waits_is_told_nothing_more() {
+    fn a_replaced_stream_sends_nothing_more() {
         let has_left = Arc::new(AtomicBool::new(false));
         let host = Host { has_left: Arc::clone(&has_left) };
         let cursor = Cursor {
@@ -333,10 +331,10 @@ mod tests {
             filter: None,
             since: 1,
         };
-        let teller = Box::new(Silent { has_left });
+        let formatter = Box::new(Silent { has_left });
         let streams = Streams::new(Metrics::new().streams(), None);
         let open = streams.open("session/s", &cursor.caller).unwrap();
-        let mut watch = ready(Watch::open(&host, cursor, teller, open)).unwrap();
+        let mut watch = ready(Watch::open(&host, cursor, formatter, open)).unwrap();
         assert_eq!(ready(watch.next(&host)).unwrap(), "opening");
         assert_eq!(ready(watch.next(&host)), None);
         assert_eq!(ready(watch.next(&host)), None);

@@ -1,8 +1,8 @@
-//! Completion: what a user who fills in a template or a prompt may mean.
+//! Completion of arguments of templates and prompts.
 //!
 //! # Invariant
 //!
-//! Nothing is suggested that the caller could not have listed.
+//! Only values that the caller could have listed are suggested.
 
 use std::collections::BTreeSet;
 
@@ -10,68 +10,67 @@ use rmcp::model::CompletionInfo;
 use serde::Serialize;
 
 use super::{
-    Asked, Refusal, Told,
+    Context, MethodResult, Rejection,
     fault::Fault,
     params::Params,
     prompts,
-    resources::{Listing, list_keys},
+    resources::{KeyList, list_keys},
     uri::{ENTRY_TEMPLATE, KEYS_TEMPLATE},
 };
-use crate::{Engine, credential::Identity, http::right_before};
+use crate::{Engine, credential::Identity, http::position_before};
 use shared_context_core::ScopeKind;
 
-/// What is filled in.
+/// Kind of an argument that is completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Blank {
+enum ArgumentKind {
     Key,
     Session,
     Participant,
-    /// Nothing there is to suggest for it.
+    /// Free text, without suggestions.
     Free,
 }
 
-/// `completion/complete`: at most 100 values, first those that begin with what was
-/// typed, then those that contain it; each part in the order of the list they are
-/// from.
+/// `completion/complete`: returns at most 100 values. Values that begin with the typed text come
+/// first, then those that contain it; each group keeps the order of its source.
 ///
 /// # Errors
 ///
-/// Invalid params (-32602): there is no such template, prompt or argument; the
-/// session is not told, or is not the credential's. What the session answers.
+/// Invalid params (-32602): there is no such template, prompt or argument; the session is missing,
+/// or is not the credential's. Errors of the session.
 pub(crate) async fn complete<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     params: &Params<'_>,
-) -> Result<Told, Refusal> {
+) -> Result<MethodResult, Rejection> {
     #[derive(Serialize)]
-    struct Completed {
+    struct CompleteResult {
         completion: CompletionInfo,
     }
     let argument = object(params, "argument")?;
-    let blank = blank(&object(params, "ref")?, &argument.required_text("name")?)?;
+    let argument_kind = argument_kind(&object(params, "ref")?, &argument.required_text("name")?)?;
     let typed = argument.required_text("value")?;
-    let context = Params::parse(params.get("context"), "context")?;
-    let filled_in = Params::parse(context.get("arguments"), "context.arguments")?;
+    let context_params = Params::parse(params.get("context"), "context")?;
+    let filled_in = Params::parse(context_params.get("arguments"), "context.arguments")?;
     let named = filled_in.text("session")?.filter(|it| !it.is_empty());
-    let completion = match blank {
-        Blank::Free => ranked(&typed, []),
-        Blank::Session => sessions(asked, &typed).await?,
-        Blank::Key => {
-            let reply = list_keys(asked, asked.session(named.as_deref())?).await?;
-            ranked(&typed, Listing::of(&reply)?.keys.iter().map(|it| it.key))
+    let completion = match argument_kind {
+        ArgumentKind::Free => rank(&typed, []),
+        ArgumentKind::Session => sessions(context, &typed).await?,
+        ArgumentKind::Key => {
+            let reply = list_keys(context, context.session(named.as_deref())?).await?;
+            rank(&typed, KeyList::of(&reply)?.keys.iter().map(|it| it.key))
         }
-        Blank::Participant => {
-            let reply = list_keys(asked, asked.session(named.as_deref())?).await?;
-            let listing = Listing::of(&reply)?;
+        ArgumentKind::Participant => {
+            let reply = list_keys(context, context.session(named.as_deref())?).await?;
+            let listing = KeyList::of(&reply)?;
             let writers: BTreeSet<&str> = listing.keys.iter().map(|it| it.written_by).collect();
             let orchestrator = "orchestrator";
             let others = writers.into_iter().filter(|it| *it != orchestrator);
-            ranked(&typed, [orchestrator].into_iter().chain(others))
+            rank(&typed, [orchestrator].into_iter().chain(others))
         }
     };
-    Told::new(&Completed { completion })
+    MethodResult::new(&CompleteResult { completion })
 }
 
-/// Returns the object `name`.
+/// Parses the object `name`.
 fn object<'b>(params: &Params<'b>, name: &str) -> Result<Params<'b>, Fault> {
     match params.get(name) {
         Some(raw) => Params::parse(Some(raw), name),
@@ -79,16 +78,16 @@ fn object<'b>(params: &Params<'b>, name: &str) -> Result<Params<'b>, Fault> {
     }
 }
 
-/// Returns what the argument `name` of `reference` stands for.
-fn blank(reference: &Params<'_>, name: &str) -> Result<Blank, Fault> {
+/// Returns the kind of the argument `name` of `reference`.
+fn argument_kind(reference: &Params<'_>, name: &str) -> Result<ArgumentKind, Fault> {
     let unknown = |template: &str| {
         let shown: String = name.chars().take(80).collect();
         Fault::invalid_params(format!("{template} has no argument {shown:?}"))
     };
     match &*reference.required_text("type")? {
         "ref/resource" => match (&*reference.required_text("uri")?, name) {
-            (ENTRY_TEMPLATE, "key") => Ok(Blank::Key),
-            (ENTRY_TEMPLATE | KEYS_TEMPLATE, "session") => Ok(Blank::Session),
+            (ENTRY_TEMPLATE, "key") => Ok(ArgumentKind::Key),
+            (ENTRY_TEMPLATE | KEYS_TEMPLATE, "session") => Ok(ArgumentKind::Session),
             (template @ (ENTRY_TEMPLATE | KEYS_TEMPLATE), _) => Err(unknown(template)),
             _ => Err(Fault::invalid_params(format!(
                 "ref.uri is no template of this server; there are {ENTRY_TEMPLATE} and \
@@ -96,9 +95,9 @@ fn blank(reference: &Params<'_>, name: &str) -> Result<Blank, Fault> {
             ))),
         },
         "ref/prompt" => match (&*reference.required_text("name")?, name) {
-            (prompts::NAME, "participant") => Ok(Blank::Participant),
-            (prompts::NAME, "session") => Ok(Blank::Session),
-            (prompts::NAME, name) if prompts::is_argument(name) => Ok(Blank::Free),
+            (prompts::NAME, "participant") => Ok(ArgumentKind::Participant),
+            (prompts::NAME, "session") => Ok(ArgumentKind::Session),
+            (prompts::NAME, name) if prompts::is_argument(name) => Ok(ArgumentKind::Free),
             (prompts::NAME, name) => Err(prompts::unknown_argument(name)),
             (unknown, _) => Err(prompts::unknown(unknown)),
         },
@@ -106,42 +105,49 @@ fn blank(reference: &Params<'_>, name: &str) -> Result<Blank, Fault> {
     }
 }
 
-/// Returns the sessions that begin with `typed`: the credential's own, or with the admin
-/// key the first of all.
-async fn sessions<E: Engine>(asked: &Asked<'_, E>, typed: &str) -> Result<CompletionInfo, Refusal> {
-    let found = match asked.identity {
+/// Returns the sessions that begin with `typed`: the credential's own, or the first of all with the
+/// admin key.
+async fn sessions<E: Engine>(
+    context: &Context<'_, E>,
+    typed: &str,
+) -> Result<CompletionInfo, Rejection> {
+    let found = match context.identity {
         Identity::Participant(grant) => vec![grant.scope.id().to_owned()],
         Identity::Admin => {
-            let before = right_before(typed);
+            let before = position_before(typed);
             let limit = CompletionInfo::MAX_VALUES.saturating_add(1);
-            asked.engine.ids(ScopeKind::Session, before.as_deref(), limit).await?
+            context.engine.ids(ScopeKind::Session, before.as_deref(), limit).await?
         }
     };
     let found: Vec<String> = found.into_iter().filter(|it| it.starts_with(typed)).collect();
     let is_all = found.len() <= CompletionInfo::MAX_VALUES;
     let total = is_all.then_some(found.len());
-    Ok(suggested(found, total, !is_all))
+    Ok(completion_info(found, total, !is_all))
 }
 
-/// Returns those of `known` that begin with `typed`, then those that contain it.
-fn ranked<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> CompletionInfo {
+/// Returns the `known` values that begin with `typed`, then those that contain it.
+fn rank<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> CompletionInfo {
     let fitting = known.into_iter().filter(|it| it.contains(typed));
     let (mut values, others): (Vec<&str>, Vec<&str>) =
         fitting.partition(|it| it.starts_with(typed));
     values.extend(others);
     let total = values.len();
     let has_more = total > CompletionInfo::MAX_VALUES;
-    suggested(values.into_iter().map(str::to_owned).collect(), Some(total), has_more)
+    completion_info(values.into_iter().map(str::to_owned).collect(), Some(total), has_more)
 }
 
-/// Returns the first of `values`; `total` is how many there are, where that is known.
-fn suggested(mut values: Vec<String>, total: Option<usize>, has_more: bool) -> CompletionInfo {
+/// Builds the result from the first of `values`; `total` is their number, if known.
+fn completion_info(
+    mut values: Vec<String>,
+    total: Option<usize>,
+    has_more: bool,
+) -> CompletionInfo {
     values.truncate(CompletionInfo::MAX_VALUES);
-    let mut suggested = CompletionInfo::default();
-    suggested.values = values;
-    suggested.total = total.and_then(|it| u32::try_from(it).ok());
-    suggested.has_more = Some(has_more);
-    suggested
+    let mut completion_info = CompletionInfo::default();
+    completion_info.values = values;
+    completion_info.total = total.and_then(|it| u32::try_from(it).ok());
+    completion_info.has_more = Some(has_more);
+    completion_info
 }
 
 #[cfg(test)]
@@ -149,11 +155,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_begins_with_the_typed_text_comes_first() {
+    fn values_with_the_typed_prefix_come_first() {
         #[track_caller]
         fn check(typed: &str, expected: &[&str]) {
             let known = ["constraints", "findings_a", "open_findings", "plan", "scope"];
-            let seen = ranked(typed, known);
+            let seen = rank(typed, known);
             assert_eq!(seen.values, expected, "{typed}");
             assert_eq!(seen.total.unwrap() as usize, expected.len());
             assert_eq!(seen.has_more, Some(false));
@@ -167,25 +173,25 @@ mod tests {
     }
 
     #[test]
-    fn at_most_a_hundred_are_suggested_and_the_rest_is_counted() {
+    fn at_most_a_hundred_values_are_suggested_of_a_counted_total() {
         let keys: Vec<String> = (0..=100).map(|it| format!("k{it:03}")).collect();
-        let seen = ranked("k", keys.iter().map(String::as_str));
+        let seen = rank("k", keys.iter().map(String::as_str));
         assert_eq!((seen.values.len(), seen.total, seen.has_more), (100, Some(101), Some(true)));
         assert_eq!(seen.values.last().unwrap(), "k099");
-        let seen = ranked("k", keys.iter().skip(1).map(String::as_str));
+        let seen = rank("k", keys.iter().skip(1).map(String::as_str));
         assert_eq!((seen.values.len(), seen.total, seen.has_more), (100, Some(100), Some(false)));
     }
 
     #[test]
-    fn no_session_with_the_prefix_is_passed_over() {
+    fn no_session_with_the_prefix_is_skipped() {
         for prefix in ["", "A", "a", "capa-", "capa", "z", "0", ".", "-", "é", "\0"] {
-            let before = right_before(prefix);
+            let before = position_before(prefix);
             for id in ["0", "A", "Z9", "a", "capa", "capa-", "capa-1", "capa.", "capaz", "z"] {
                 let is_seen = before.as_deref().is_none_or(|it| id > it);
                 assert!(is_seen || !id.starts_with(prefix), "{prefix} {before:?} misses {id}");
             }
         }
-        assert_eq!(right_before("capa-").as_deref(), Some("capa,~"));
-        assert_eq!(right_before(""), None);
+        assert_eq!(position_before("capa-").as_deref(), Some("capa,~"));
+        assert_eq!(position_before(""), None);
     }
 }

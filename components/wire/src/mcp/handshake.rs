@@ -1,16 +1,15 @@
-//! What is remembered of the clients of an older protocol: that they said
-//! `initialize`, and what they want to hear of.
+//! Handshakes of clients of older versions: the negotiated version and the client's subscriptions.
 //!
-//! Nothing that a session holds depends on it. A client whose handshake is
-//! forgotten is told so, and begins with a new one (2025-11-25, Transports,
-//! Session Management). Not here: what a client asks for ([`legacy`](super::legacy)).
+//! No content of a session depends on them. A client whose handshake was dropped is notified and
+//! sends a new one (2025-11-25, Transports, Session Management). [`legacy`](super::legacy) handles
+//! the requests of these clients.
 //!
 //! # Invariants
 //!
-//! - A handshake is known only to who made it: to all others its id is none.
-//! - Neither one participant nor one session can fill the table: [`OWN_MAX`] handshakes
-//!   of a caller are remembered, [`SESSION_MAX`] of a session, and [`ALL_MAX`] of all.
-//!   Where there is one too many, the one of those that was unused longest goes.
+//! - Only the caller that created a handshake can use it; its id is invalid for all others.
+//! - Neither one participant nor one session can fill the table: it holds [`OWN_MAX`] handshakes of
+//!   a caller, [`SESSION_MAX`] of a session, and [`ALL_MAX`] in total. At a limit, the handshake
+//!   under it that was unused for the longest time is dropped.
 
 #[cfg(test)]
 mod tests;
@@ -29,52 +28,50 @@ use rmcp::model::ProtocolVersion;
 
 use super::{
     log::Level,
-    update::{Added, Resource, Wanted},
+    update::{AddOutcome, Resource, Subscriptions},
 };
 use crate::credential::{Identity, Keys};
 
-/// The most handshakes of one caller.
+/// Most handshakes of one caller.
 const OWN_MAX: usize = 64;
-/// The most handshakes of the participants of one session.
+/// Most handshakes of all participants of one session.
 const SESSION_MAX: usize = 512;
-/// The most handshakes in all: some 10 MB, when nobody subscribes to much.
+/// Most handshakes in total: some 10 MB with few subscriptions.
 const ALL_MAX: usize = 8_192;
 
-/// The handshakes of one server.
+/// Handshakes of one server.
 pub(crate) struct Handshakes {
     table: Mutex<Table>,
-    /// Other at each start, so that an id is never given twice.
+    /// Differs after each start, so that an id is never issued twice.
     hasher: RandomState,
 }
 
 #[derive(Default)]
 struct Table {
-    /// Keyed by a hash of the caller. Two callers with one hash would share what
-    /// is remembered of one, which does no harm.
-    by_caller: BTreeMap<u64, Vec<Arc<Legacy>>>,
+    /// By hash of the caller. Callers whose hashes collide share a limit, which is harmless.
+    by_caller: BTreeMap<u64, Vec<Arc<Handshake>>>,
     count: usize,
-    /// How many there ever were.
+    /// Number of handshakes ever created.
     begun: u64,
 }
 
-/// One handshake.
-pub(crate) struct Legacy {
+/// A handshake.
+pub(crate) struct Handshake {
     id: String,
     owner: Identity,
     version: ProtocolVersion,
-    /// When it was last used, by the engine's monotonic clock.
+    /// Time of its last use, by the engine's monotonic clock.
     used_micros: AtomicU64,
     state: Mutex<State>,
 }
 
 struct State {
-    wanted: Wanted,
-    /// How grave what it wants to read in the log is at least; none: nothing.
+    subscriptions: Subscriptions,
+    /// Lowest severity of log messages to send; `None` sends none.
     level: Option<Level>,
-    /// The revision up to which the client was told what it wanted to hear; none
-    /// before it wanted anything.
-    told: Option<u64>,
-    /// Which of its streams is told, by number; none when the handshake ended.
+    /// Revision up to which notifications were sent; `None` before the first subscription.
+    sent: Option<u64>,
+    /// Number of its current stream; `None` when the handshake has ended.
     stream: Option<u64>,
 }
 
@@ -83,8 +80,7 @@ impl Handshakes {
         Self { table: Mutex::default(), hasher: RandomState::new() }
     }
 
-    /// Remembers a handshake of `identity`, and gives it an id that nobody can
-    /// guess.
+    /// Creates a handshake of `identity`, and returns its id, which cannot be guessed.
     pub(crate) fn begin(
         &self,
         keys: &Keys,
@@ -97,38 +93,38 @@ impl Handshakes {
         table.begun = table.begun.saturating_add(1);
         let parts = [table.begun, now_micros, caller];
         let id = keys.sign("mcp handshake", &parts.map(u64::to_be_bytes).concat());
-        let is_neighbour = |it: &Legacy| it.owner.scope() == identity.scope();
+        let is_neighbour = |it: &Handshake| it.owner.scope() == identity.scope();
         if table.by_caller.get(&caller).is_some_and(|own| own.len() >= OWN_MAX) {
-            table.forget_one(|of, _| of == caller);
+            table.evict_oldest(|of, _| of == caller);
         } else if table.count_if(is_neighbour) >= SESSION_MAX {
-            table.forget_one(|_, it| is_neighbour(it));
+            table.evict_oldest(|_, it| is_neighbour(it));
         } else if table.count >= ALL_MAX {
-            table.forget_one(|_, _| true);
+            table.evict_oldest(|_, _| true);
         }
         table.count = table.count.saturating_add(1);
-        table.by_caller.entry(caller).or_default().push(Arc::new(Legacy {
+        table.by_caller.entry(caller).or_default().push(Arc::new(Handshake {
             id: id.clone(),
             owner: identity.clone(),
             version,
             used_micros: AtomicU64::new(now_micros),
-            // Nobody asks these clients whether they want to hear of the list.
+            // These clients cannot choose whether to be notified of the list.
             state: Mutex::new(State {
-                wanted: Wanted::list(),
+                subscriptions: Subscriptions::list(),
                 level: None,
-                told: None,
+                sent: None,
                 stream: Some(0),
             }),
         }));
         id
     }
 
-    /// Returns the handshake `id`, when `identity` made it. From now on it counts as used.
+    /// Returns the handshake `id` if `identity` created it, and marks it as used.
     pub(crate) fn find(
         &self,
         id: &str,
         identity: &Identity,
         now_micros: u64,
-    ) -> Option<Arc<Legacy>> {
+    ) -> Option<Arc<Handshake>> {
         let table = self.table();
         let own = table.by_caller.get(&self.caller(identity))?;
         let found = own.iter().find(|it| it.id == id && it.owner == *identity)?;
@@ -136,9 +132,9 @@ impl Handshakes {
         Some(Arc::clone(found))
     }
 
-    /// Forgets the handshake `id` of `identity`. `false`: there is none.
+    /// Drops the handshake `id` of `identity`. Returns false if there is none.
     pub(crate) fn end(&self, id: &str, identity: &Identity) -> bool {
-        self.table().forget(self.caller(identity), |it| it.id == id && it.owner == *identity)
+        self.table().remove(self.caller(identity), |it| it.id == id && it.owner == *identity)
     }
 
     fn caller(&self, identity: &Identity) -> u64 {
@@ -158,29 +154,28 @@ impl Handshakes {
 }
 
 impl Table {
-    fn count_if(&self, is_counted: impl Fn(&Legacy) -> bool) -> usize {
+    fn count_if(&self, is_counted: impl Fn(&Handshake) -> bool) -> usize {
         self.by_caller.values().flatten().filter(|it| is_counted(it)).count()
     }
 
-    /// Forgets the handshake that was unused longest, of those that `may_go` by their
-    /// caller and themselves.
-    fn forget_one(&mut self, may_go: impl Fn(u64, &Legacy) -> bool) {
+    /// Drops the handshake that was unused for the longest time, among those that `may_go` selects.
+    fn evict_oldest(&mut self, may_go: impl Fn(u64, &Handshake) -> bool) {
         let each = self.by_caller.iter();
         let each = each.flat_map(|(caller, own)| own.iter().map(move |it| (*caller, it)));
-        // Of those unused equally long, that of the caller's which is older.
+        // On a tie, the caller's older handshake is dropped.
         let oldest = each
             .filter(|(caller, it)| may_go(*caller, it))
             .min_by_key(|(_, it)| it.used_micros.load(Ordering::Relaxed));
         let Some((caller, oldest)) = oldest.map(|(caller, it)| (caller, Arc::clone(it))) else {
             return;
         };
-        self.forget(caller, |it| Arc::ptr_eq(it, &oldest));
+        self.remove(caller, |it| Arc::ptr_eq(it, &oldest));
     }
 
-    /// Forgets the handshake of `caller` that is `meant`. `false`: there is none.
-    fn forget(&mut self, caller: u64, meant: impl Fn(&Arc<Legacy>) -> bool) -> bool {
+    /// Drops the handshake of `caller` that `matches` selects. Returns false if there is none.
+    fn remove(&mut self, caller: u64, matches: impl Fn(&Arc<Handshake>) -> bool) -> bool {
         let Some(own) = self.by_caller.get_mut(&caller) else { return false };
-        let Some(at) = own.iter().position(meant) else { return false };
+        let Some(at) = own.iter().position(matches) else { return false };
         own.remove(at).state().stream = None;
         if own.is_empty() {
             self.by_caller.remove(&caller);
@@ -190,70 +185,68 @@ impl Table {
     }
 }
 
-impl Legacy {
-    /// Returns the protocol that was agreed upon.
+impl Handshake {
+    /// Returns the negotiated version.
     pub(crate) fn version(&self) -> &ProtocolVersion {
         &self.version
     }
 
-    /// Wants to hear of `resource` under the name `uri`, from the revision `now` on
-    /// if it did not want to hear of anything before.
-    pub(super) fn subscribe(&self, resource: Resource, uri: &str, now: u64) -> Added {
+    /// Subscribes to `resource` under the name `uri`, starting at the revision `now` if it is the
+    /// first subscription.
+    pub(super) fn subscribe(&self, resource: Resource, uri: &str, now: u64) -> AddOutcome {
         let mut state = self.state();
-        state.told.get_or_insert(now);
-        state.wanted.add(resource, uri)
+        state.sent.get_or_insert(now);
+        state.subscriptions.add(resource, uri)
     }
 
-    /// Wants to read messages of `level` and graver ones, from the revision `now` on
-    /// if it did not want to hear of anything before.
-    pub(super) fn log(&self, level: Level, now: u64) {
+    /// Requests log messages of `level` and above, starting at the revision `now` if there is no
+    /// subscription yet.
+    pub(super) fn set_level(&self, level: Level, now: u64) {
         let mut state = self.state();
-        state.told.get_or_insert(now);
+        state.sent.get_or_insert(now);
         state.level = Some(level);
     }
 
-    /// Returns how grave what it wants to read in the log is at least.
+    /// Returns the lowest severity of log messages to send.
     pub(super) fn level(&self) -> Option<Level> {
         self.state().level
     }
 
-    /// No longer wants to hear of `resource` under the name `uri`.
+    /// Cancels the subscription to `resource` under the name `uri`.
     pub(super) fn unsubscribe(&self, resource: &Resource, uri: &str) {
-        self.state().wanted.remove(resource, uri);
+        self.state().subscriptions.remove(resource, uri);
     }
 
-    /// Begins a stream, in the place of the one there may be: its number, and the
-    /// revision up to which the client was told already.
+    /// Begins a stream that replaces the previous one. Returns its number, and the revision up to
+    /// which the client was notified.
     pub(super) fn begin_stream(&self) -> (u64, Option<u64>) {
         let mut state = self.state();
         let number = state.stream.map(|it| it.saturating_add(1));
         state.stream = number;
-        // A handshake that ended has no stream of the number 0.
-        (number.unwrap_or_default(), state.told)
+        // An ended handshake has no stream with the number 0.
+        (number.unwrap_or_default(), state.sent)
     }
 
-    /// Returns whether the stream `number` is the one that is told; then the handshake is
-    /// in use.
-    pub(super) fn is_told(&self, number: u64, now_micros: u64) -> bool {
-        let is_told = self.state().stream == Some(number);
-        if is_told {
+    /// Returns true if the stream `number` is the current one, and marks the handshake as used.
+    pub(super) fn is_current_stream(&self, number: u64, now_micros: u64) -> bool {
+        let is_current = self.state().stream == Some(number);
+        if is_current {
             self.used_micros.fetch_max(now_micros, Ordering::Relaxed);
         }
-        is_told
+        is_current
     }
 
-    /// Notes that the stream `number` told the client everything up to the revision
-    /// `since`.
-    pub(super) fn told(&self, number: u64, since: u64) {
+    /// Records that the stream `number` sent all notifications up to the revision `since`.
+    pub(super) fn record_sent(&self, number: u64, since: u64) {
         let mut state = self.state();
         if state.stream == Some(number) {
-            state.told = Some(since);
+            state.sent = Some(since);
         }
     }
 
-    /// Looks at what the client wants to hear of.
-    pub(super) fn wanted<T>(&self, look: impl FnOnce(&Wanted) -> T) -> T {
-        look(&self.state().wanted)
+    /// Passes the client's subscriptions to `look`.
+    pub(super) fn subscriptions<T>(&self, look: impl FnOnce(&Subscriptions) -> T) -> T {
+        look(&self.state().subscriptions)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -267,8 +260,8 @@ impl fmt::Debug for Handshakes {
     }
 }
 
-impl fmt::Debug for Legacy {
+impl fmt::Debug for Handshake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Legacy").field("version", &self.version).finish_non_exhaustive()
+        f.debug_struct("Handshake").field("version", &self.version).finish_non_exhaustive()
     }
 }

@@ -1,10 +1,9 @@
-//! Headers that repeat what the body says, so that a proxy can route without
-//! reading it (2026-07-28, Streamable HTTP, Request Metadata).
+//! Headers that repeat parts of the body, so that a proxy can route without parsing it (2026-07-28,
+//! Streamable HTTP, Request Metadata).
 //!
 //! # Invariant
 //!
-//! What a header says and what the body says never differ: what a proxy saw is
-//! what is done.
+//! Header and body never differ: the server performs the request that a proxy saw.
 
 use std::borrow::Cow;
 
@@ -16,15 +15,15 @@ use super::{fault::Fault, message::Message, params::Params};
 
 static MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
 static MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
-/// The header of the tools' argument `session`, which names it in `x-mcp-header`.
+/// Header of the tools' argument `session`, which declares it with `x-mcp-header`.
 static MCP_PARAM_SESSION: HeaderName = HeaderName::from_static("mcp-param-session");
 
-/// Makes sure that the headers of a modern request say what its body says.
+/// Checks that the headers of a modern request match its body.
 ///
 /// # Errors
 ///
 /// Header mismatch (-32020).
-pub(crate) fn agree(
+pub(crate) fn check(
     headers: &HeaderMap,
     message: &Message<'_>,
     params: &Params<'_>,
@@ -38,43 +37,43 @@ pub(crate) fn agree(
         "resources/read" => "uri",
         _ => return Ok(()),
     };
-    // What is missing in the body too is the method's to refuse.
+    // If it is missing in the body too, the method itself rejects the request.
     if let Some(expected) = text(params, name) {
-        let told = decoded(headers, &MCP_NAME, "Mcp-Name")?;
-        let told = told.ok_or_else(|| missing("Mcp-Name", name))?;
-        if told != expected {
+        let header_value = decode(headers, &MCP_NAME, "Mcp-Name")?;
+        let header_value = header_value.ok_or_else(|| missing("Mcp-Name", name))?;
+        if header_value != expected {
             return Err(differs("Mcp-Name", name));
         }
     }
     if message.method == "tools/call" {
-        session_agrees(headers, params)?;
+        check_session(headers, params)?;
     }
     Ok(())
 }
 
-/// Returns the tools' argument `session` and its header: both or none.
-fn session_agrees(headers: &HeaderMap, params: &Params<'_>) -> Result<(), Fault> {
+/// Checks that the tools' argument `session` and its header match, or that both are missing.
+fn check_session(headers: &HeaderMap, params: &Params<'_>) -> Result<(), Fault> {
     const HEADER: &str = "Mcp-Param-Session";
     let arguments = Params::parse(params.get("arguments"), "arguments").unwrap_or_default();
-    let told = decoded(headers, &MCP_PARAM_SESSION, HEADER)?;
-    match (told, text(&arguments, "session")) {
+    let header_value = decode(headers, &MCP_PARAM_SESSION, HEADER)?;
+    match (header_value, text(&arguments, "session")) {
         (None, None) => Ok(()),
-        (Some(told), Some(expected)) if told == expected => Ok(()),
+        (Some(header_value), Some(expected)) if header_value == expected => Ok(()),
         (None, Some(_)) => Err(missing(HEADER, "arguments.session")),
         (Some(_), _) => Err(differs(HEADER, "arguments.session")),
     }
 }
 
-/// Returns the text `name` in the body; what is no text matches no header.
+/// Returns the text `name` in the body. Anything but a text matches no header.
 fn text<'b>(params: &Params<'b>, name: &str) -> Option<Cow<'b, str>> {
     params.text(name).ok().flatten()
 }
 
-/// Returns the header `name` as text, when it is given.
+/// Returns the header `name` as text, if it is given.
 ///
 /// # Errors
 ///
-/// Header mismatch (-32020): it is given twice, or is no ASCII text.
+/// Header mismatch (-32020): it is repeated, or is not ASCII text.
 pub(crate) fn single<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
@@ -82,8 +81,8 @@ pub(crate) fn single<'h>(
     crate::http::single(headers, name).map_err(|failure| mismatch(failure.message))
 }
 
-/// Returns the header `name`, decoded where it is written as `=?base64?…?=`.
-fn decoded<'h>(
+/// Returns the header `name`, decoded if it is written as `=?base64?…?=`.
+fn decode<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
     shown: &str,

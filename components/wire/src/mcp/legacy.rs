@@ -1,16 +1,15 @@
-//! The parts of the protocols before 2026-07-28 that need a handshake: resources
-//! that a client subscribes to, a log, and the stream that tells of both (2025-11-25,
-//! Resources, Subscriptions; Logging; Transports, Listening for Messages from the Server).
+//! Features of versions before 2026-07-28 that need a handshake: subscriptions to resources, a log,
+//! and the stream for both (2025-11-25, Resources, Subscriptions; Logging; Transports, Listening
+//! for Messages from the Server).
 //!
-//! Not here: what is remembered, and for how long (`handshake`); what is told of a
-//! change (`update`). Where nothing is remembered, none of this is offered.
+//! `handshake` stores the state, and `update` defines the notifications. None of this is offered
+//! without in-process state.
 //!
 //! # Invariants
 //!
-//! - A client has one stream for each handshake, so that no message is told on
-//!   two. A new stream takes the place of the one before and goes on where that
-//!   one was.
-//! - A change between `resources/subscribe` and the stream is told by the stream.
+//! - A client has one stream for each handshake, so that no message is sent twice. A new stream
+//!   replaces the previous one and continues where it stopped.
+//! - A change between `resources/subscribe` and the stream is sent on the stream.
 
 use std::{borrow::Cow, fmt::Write as _, sync::Arc};
 
@@ -18,76 +17,76 @@ use rmcp::model::{EmptyObject, ErrorCode, ProtocolVersion};
 use serde_json::{json, value::RawValue};
 use shared_context_codec::Failure;
 
-pub(crate) use super::handshake::{Handshakes, Legacy};
+pub(crate) use super::handshake::{Handshake, Handshakes};
 use super::{
-    Asked, Fault, Refusal, Told,
+    Context, Fault, MethodResult, Rejection,
     log::Level,
     notice::{self, Notice},
     params::Params,
-    update::{Added, Resource, SUBSCRIPTION_BYTES_MAX, SUBSCRIPTIONS_MAX},
+    update::{AddOutcome, Resource, SUBSCRIPTION_BYTES_MAX, SUBSCRIPTIONS_MAX},
 };
 use crate::{
     Engine,
     credential::Identity,
-    http::{Cursor, Teller, ToolRequest, Watch, revision, scope},
+    http::{Cursor, EventFormatter, ToolRequest, Watch, revision, scope},
 };
 
-/// How long a client waits, in milliseconds, before it connects again.
+/// Delay before a client reconnects, in milliseconds.
 const RETRY_MS: u32 = 1_000;
 
 /// `resources/subscribe`.
 pub(crate) async fn subscribe<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     params: &Params<'_>,
-) -> Result<Told, Refusal> {
-    let (legacy, uri, resource) = meant(asked, params)?;
-    // A credential that is no good hears so now, not only when it opens a stream.
-    let now = revision_now(asked, asked.session(None)?).await?;
-    if legacy.subscribe(resource, &uri, now) == Added::TooMany {
+) -> Result<MethodResult, Rejection> {
+    let (handshake, uri, resource) = subscription_target(context, params)?;
+    // Reports a void credential now, not only when a stream is opened.
+    let now = revision_now(context, context.session(None)?).await?;
+    if handshake.subscribe(resource, &uri, now) == AddOutcome::TooMany {
         return Err(Fault::invalid_params(format!(
             "this client subscribed to as many resources as it may, {SUBSCRIPTIONS_MAX} with \
              {SUBSCRIPTION_BYTES_MAX} bytes of URIs; unsubscribe from some, or subscribe to session://{{session}}/keys, which tells of every change"
         ))
         .into());
     }
-    Told::new(&EmptyObject {})
+    MethodResult::new(&EmptyObject {})
 }
 
 /// `resources/unsubscribe`.
 pub(crate) fn unsubscribe<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     params: &Params<'_>,
-) -> Result<Told, Refusal> {
-    let (legacy, uri, resource) = meant(asked, params)?;
-    legacy.unsubscribe(&resource, &uri);
-    Told::new(&EmptyObject {})
+) -> Result<MethodResult, Rejection> {
+    let (handshake, uri, resource) = subscription_target(context, params)?;
+    handshake.unsubscribe(&resource, &uri);
+    MethodResult::new(&EmptyObject {})
 }
 
 /// `logging/setLevel`.
 pub(crate) async fn set_level<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     params: &Params<'_>,
-) -> Result<Told, Refusal> {
-    let legacy = handshake(asked)?;
-    let level = Level::asked_for(params)?;
-    let now = revision_now(asked, asked.session(None)?).await?;
-    legacy.log(level, now);
-    Told::new(&EmptyObject {})
+) -> Result<MethodResult, Rejection> {
+    let handshake = handshake(context)?;
+    let level = Level::from_params(params)?;
+    let now = revision_now(context, context.session(None)?).await?;
+    handshake.set_level(level, now);
+    MethodResult::new(&EmptyObject {})
 }
 
-/// `GET`: what happens to the resources that the client subscribed to, and to their
-/// list. From where the client left off, by `last_event_id` or else by what it took
-/// of the stream before, or from now on.
+/// `GET`: a stream of updates to the subscribed resources and to their list. It starts after
+/// `last_event_id`, otherwise after the last message of the previous stream, otherwise now.
 ///
 /// # Errors
 ///
-/// `METHOD_NOT_ALLOWED`: the admin key is for no session. `MALFORMED_REQUEST`:
-/// `last_event_id` is none of ours. What the session answers to who may not watch it.
+/// `METHOD_NOT_ALLOWED`: the admin key belongs to no session. `MALFORMED_REQUEST`: `last_event_id`
+/// is invalid. Errors of the session for callers that may not watch it.
 pub(crate) async fn stream<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     last_event_id: Option<&str>,
 ) -> Result<Box<Watch>, Failure> {
-    let (Identity::Participant(grant), Some(legacy)) = (asked.identity, &asked.legacy) else {
+    let (Identity::Participant(grant), Some(handshake)) = (context.identity, &context.handshake)
+    else {
         return Err(Failure::new(
             "METHOD_NOT_ALLOWED",
             "the admin key is for every session, so there is none to watch here: use the \
@@ -95,27 +94,27 @@ pub(crate) async fn stream<E: Engine>(
         ));
     };
     let resumed = last_event_id.map(revision).transpose()?;
-    let now = revision_now(asked, grant.scope.id()).await?;
+    let now = revision_now(context, grant.scope.id()).await?;
     let scope = scope(grant.scope.id());
-    // Before the stream that this one takes the place of ends.
-    let caller = asked.caller(grant.scope.id())?;
-    let open = asked.streams.open(&scope, &caller)?;
-    let (number, told) = legacy.begin_stream();
+    // Opened before the stream that it replaces ends.
+    let caller = context.caller(grant.scope.id())?;
+    let open = context.streams.open(&scope, &caller)?;
+    let (number, sent) = handshake.begin_stream();
     let cursor = Cursor {
-        keys: Arc::clone(asked.keys),
-        authorization: asked.authorization.to_owned(),
+        keys: Arc::clone(context.keys),
+        authorization: context.authorization.to_owned(),
         caller,
         scope,
         filter: None,
-        since: resumed.or(told).unwrap_or(now),
+        since: resumed.or(sent).unwrap_or(now),
     };
-    let teller = Box::new(Stream { legacy: Arc::clone(legacy), number });
-    Watch::open(asked.engine, cursor, teller, open).await.map(Box::new)
+    let formatter = Box::new(HandshakeFormatter { handshake: Arc::clone(handshake), number });
+    Watch::open(context.engine, cursor, formatter, open).await.map(Box::new)
 }
 
-/// Tells that there is no `method`, where nothing is remembered: what `identity` can do
-/// instead.
-pub(crate) fn without_memory(method: &str, identity: &Identity) -> Fault {
+/// Builds the error for `method` on a server without in-process state, with alternatives for
+/// `identity`.
+pub(crate) fn unavailable(method: &str, identity: &Identity) -> Fault {
     let session = match identity {
         Identity::Participant(grant) => grant.scope.id(),
         Identity::Admin => "{session}",
@@ -132,9 +131,9 @@ pub(crate) fn without_memory(method: &str, identity: &Identity) -> Fault {
 ///
 /// # Errors
 ///
-/// Invalid request (-32600): there was none.
-fn handshake<'a, E>(asked: &'a Asked<'_, E>) -> Result<&'a Legacy, Fault> {
-    asked.legacy.as_deref().ok_or_else(|| {
+/// Invalid request (-32600): there was no handshake.
+fn handshake<'a, E>(context: &'a Context<'_, E>) -> Result<&'a Handshake, Fault> {
+    context.handshake.as_deref().ok_or_else(|| {
         Fault::bad_request(
             ErrorCode::INVALID_REQUEST,
             "what a client wants to hear of belongs to a handshake: send initialize first, and \
@@ -143,27 +142,27 @@ fn handshake<'a, E>(asked: &'a Asked<'_, E>) -> Result<&'a Legacy, Fault> {
     })
 }
 
-/// Returns the handshake, and the resource that `params` name by the URI.
+/// Returns the handshake, the URI in `params` and its resource.
 ///
 /// # Errors
 ///
 /// Invalid request (-32600): there was no handshake. Invalid params (-32602).
 /// Resource not found (-32002).
-fn meant<'a, E>(
-    asked: &'a Asked<'_, E>,
+fn subscription_target<'a, E>(
+    context: &'a Context<'_, E>,
     params: &Params<'a>,
-) -> Result<(&'a Legacy, Cow<'a, str>, Resource), Fault> {
-    let legacy = handshake(asked)?;
+) -> Result<(&'a Handshake, Cow<'a, str>, Resource), Fault> {
+    let handshake = handshake(context)?;
     let uri = params.required_text("uri")?;
-    let own = match (Resource::parse(&uri), asked.identity) {
+    let own = match (Resource::parse(&uri), context.identity) {
         (Some((session, it)), Identity::Participant(grant)) if session == grant.scope.id() => {
             Some(it)
         }
         _ => None,
     };
-    match own.filter(|it| it.is_granted(asked.identity)) {
-        Some(resource) => Ok((legacy, uri, resource)),
-        None => Err(not_found(&uri, asked.identity)),
+    match own.filter(|it| it.is_granted(context.identity)) {
+        Some(resource) => Ok((handshake, uri, resource)),
+        None => Err(not_found(&uri, context.identity)),
     }
 }
 
@@ -190,26 +189,25 @@ fn not_found(uri: &str, identity: &Identity) -> Fault {
     Fault::in_band(ErrorCode::RESOURCE_NOT_FOUND, message).with_data(json!({"uri": uri}))
 }
 
-/// Returns the revision of `session` now.
-async fn revision_now<E: Engine>(asked: &Asked<'_, E>, session: &str) -> Result<u64, Failure> {
-    Ok(asked.invoke(session, ToolRequest::new("show_session")).await?.revision)
+/// Returns the current revision of `session`.
+async fn revision_now<E: Engine>(context: &Context<'_, E>, session: &str) -> Result<u64, Failure> {
+    Ok(context.invoke(session, ToolRequest::new("show_session")).await?.revision)
 }
 
-/// Tells the client of a handshake.
+/// Event formatter for the client of a handshake.
 ///
-/// What stands between messages is for others than the client: comments, which are
-/// lines and not blocks of their own, because older clients take each block for a
-/// message once they have seen an id.
-struct Stream {
-    legacy: Arc<Legacy>,
+/// Comments between messages are for proxies. They are lines and not blocks of their own: after an
+/// id, older clients take each block for a message.
+struct HandshakeFormatter {
+    handshake: Arc<Handshake>,
     number: u64,
 }
 
-impl Stream {
-    /// Tells the client what to come back with, where its protocol knows events
-    /// without a message (2025-11-25).
-    fn place(&self, text: &mut String, id: u64) {
-        if *self.legacy.version() == ProtocolVersion::V_2025_11_25 {
+impl HandshakeFormatter {
+    /// Writes the id to resume from, if the client's version has events without a message
+    /// (2025-11-25).
+    fn write_resume_id(&self, text: &mut String, id: u64) {
+        if *self.handshake.version() == ProtocolVersion::V_2025_11_25 {
             // Writing to a string does not fail.
             let _ = write!(text, "retry: {RETRY_MS}\nid: {id}\ndata:\n\n");
         }
@@ -218,32 +216,36 @@ impl Stream {
     fn comment(&self, id: Option<u64>, comment: &str) -> String {
         let mut text = String::new();
         if let Some(id) = id {
-            self.place(&mut text, id);
+            self.write_resume_id(&mut text, id);
         }
         let _ = writeln!(text, ": {comment}");
         text
     }
 }
 
-/// Adds `messages` to `text`; what a client comes back with after the last is `read`.
-/// If it is cut off before, it is told all of them again.
-fn tell(text: &mut String, messages: impl IntoIterator<Item = String>, read: u64) -> bool {
+/// Appends `messages` to `text`. Only the last one has the id `read`, so that a client that is cut
+/// off earlier gets all of them again. Returns true if there were any.
+fn write_messages(
+    text: &mut String,
+    messages: impl IntoIterator<Item = String>,
+    read: u64,
+) -> bool {
     let mut messages = messages.into_iter().peekable();
-    let is_told = messages.peek().is_some();
+    let has_messages = messages.peek().is_some();
     while let Some(message) = messages.next() {
         let id = messages.peek().is_none().then_some(read);
         notice::event(text, id, &message);
     }
-    is_told
+    has_messages
 }
 
 fn json(notice: Notice<'_>) -> String {
     notice.to_json(None)
 }
 
-impl Teller for Stream {
+impl EventFormatter for HandshakeFormatter {
     fn opening(&mut self, since: u64) -> String {
-        self.legacy.told(self.number, since);
+        self.handshake.record_sent(self.number, since);
         self.comment(Some(since), &format!("changes after revision {since}"))
     }
 
@@ -253,16 +255,16 @@ impl Teller for Stream {
         changes: &[&RawValue],
         read: u64,
     ) -> serde_json::Result<Option<u64>> {
-        let level = self.legacy.level();
+        let level = self.handshake.level();
         let mut messages = level.map_or(Ok(Vec::new()), |it| it.messages(changes))?;
-        self.legacy.wanted(|it| {
-            messages.extend(it.told_of(changes)?.into_iter().map(json));
-            Ok(tell(text, messages, read).then_some(read))
+        self.handshake.subscriptions(|it| {
+            messages.extend(it.notices_for(changes)?.into_iter().map(json));
+            Ok(write_messages(text, messages, read).then_some(read))
         })
     }
 
-    fn overtaken(&self, text: &mut String, now: u64) -> bool {
-        self.legacy.wanted(|it| tell(text, it.everything().map(json), now));
+    fn truncated(&self, text: &mut String, now: u64) -> bool {
+        self.handshake.subscriptions(|it| write_messages(text, it.everything().map(json), now));
         true
     }
 
@@ -270,21 +272,21 @@ impl Teller for Stream {
         self.comment(id, "heartbeat")
     }
 
-    fn farewell(&self, id: Option<u64>) -> String {
+    fn closing(&self, id: Option<u64>) -> String {
         self.comment(id, "the server ends this stream; connect again")
     }
 
-    /// Returns the client learns why when it connects again.
+    /// Sends only the code: the client gets the message when it reconnects.
     fn end(&self, failure: &Failure) -> String {
         self.comment(None, &format!("this stream ends: {}", failure.code))
     }
 
-    fn taken(&self, since: u64) {
-        self.legacy.told(self.number, since);
+    fn delivered(&self, since: u64) {
+        self.handshake.record_sent(self.number, since);
     }
 
-    fn is_wanted(&self, now_micros: u64) -> bool {
-        self.legacy.is_told(self.number, now_micros)
+    fn is_current(&self, now_micros: u64) -> bool {
+        self.handshake.is_current_stream(self.number, now_micros)
     }
 }
 
@@ -294,23 +296,23 @@ mod tests {
     use crate::credential::Keys;
 
     /// Returns a stream of a client of this version that subscribed to the entry `a`.
-    fn stream(version: ProtocolVersion) -> Stream {
+    fn stream(version: ProtocolVersion) -> HandshakeFormatter {
         let handshakes = Handshakes::new();
         let keys = Keys::new(&[7; 32], "admin-key-admin-key-admin-key-admin").unwrap();
         let id = handshakes.begin(&keys, &Identity::Admin, version, 0);
-        let legacy = handshakes.find(&id, &Identity::Admin, 0).unwrap();
-        legacy.subscribe(Resource::Entry("a".to_owned()), "session://s/entries/a", 1);
-        let (number, _) = legacy.begin_stream();
-        Stream { legacy, number }
+        let handshake = handshakes.find(&id, &Identity::Admin, 0).unwrap();
+        handshake.subscribe(Resource::Entry("a".to_owned()), "session://s/entries/a", 1);
+        let (number, _) = handshake.begin_stream();
+        HandshakeFormatter { handshake, number }
     }
 
     #[track_caller]
-    fn check(stream: &Stream, changes: &str, expected: &str) {
+    fn check(stream: &HandshakeFormatter, changes: &str, expected: &str) {
         let changes: Vec<&RawValue> = serde_json::from_str(changes).unwrap();
         let mut text = String::new();
-        let told = stream.changes(&mut text, &changes, 9).unwrap();
+        let last = stream.changes(&mut text, &changes, 9).unwrap();
         assert_eq!(text, expected);
-        assert_eq!(told, (!expected.is_empty()).then_some(9));
+        assert_eq!(last, (!expected.is_empty()).then_some(9));
     }
 
     const UPDATED: &str = r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"session://s/entries/a"}}"#;
@@ -318,7 +320,7 @@ mod tests {
         r#"{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}"#;
 
     #[test]
-    fn the_last_message_of_what_was_read_at_once_tells_the_place() {
+    fn only_the_last_message_of_a_read_has_an_id() {
         for version in [ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2025_06_18] {
             let stream = stream(version);
             check(&stream, "[]", "");
@@ -337,7 +339,7 @@ mod tests {
                 ),
             );
             let mut text = String::new();
-            assert!(stream.overtaken(&mut text, 12));
+            assert!(stream.truncated(&mut text, 12));
             let all = format!(
                 "event: message\ndata: {LIST_CHANGED}\n\n\
                  event: message\nid: 12\ndata: {UPDATED}\n\n"
@@ -346,10 +348,10 @@ mod tests {
         }
     }
 
-    /// Clients of 2025-06-18 take an event without data for a broken message, and some
-    /// take a comment that is a block of its own for such an event.
+    /// Clients of 2025-06-18 take an event without data for a broken message, and some take a
+    /// comment in a block of its own for such an event.
     #[test]
-    fn an_event_without_a_message_is_for_clients_that_know_it() {
+    fn events_without_a_message_depend_on_the_version() {
         let failure = Failure::new("UNAUTHENTICATED", "it expired\n\nask");
         let texts = |version: ProtocolVersion| {
             let mut it = stream(version);
@@ -357,7 +359,7 @@ mod tests {
                 it.opening(3),
                 it.heartbeat(None),
                 it.heartbeat(Some(4)),
-                it.farewell(Some(4)),
+                it.closing(Some(4)),
                 it.end(&failure),
             ]
         };

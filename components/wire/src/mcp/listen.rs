@@ -1,15 +1,14 @@
-//! `subscriptions/listen`: notifications of what changes, as long as the client
-//! keeps the response open (2026-07-28, Subscriptions).
+//! `subscriptions/listen`: notifications of changes while the client keeps the response open
+//! (2026-07-28, Subscriptions).
 //!
-//! Not here: what is told of a change (`update`); how changes are read and waited
-//! for ([`Watch`]).
+//! `update` defines the notifications, and [`Watch`] reads and waits for changes.
 //!
 //! # Invariants
 //!
-//! - The acknowledgement comes first and names what is told; of that, every change
-//!   after it is told, and none that it does not name.
-//! - The last message is the response: a result when the server ends the stream in
-//!   good order, else an error that says what to do.
+//! - The acknowledgement comes first and names the accepted subscriptions. Every later change of
+//!   these is sent, and no other.
+//! - The last message is the response: a result if the server ends the stream in order, otherwise
+//!   an error with the next step.
 
 use std::sync::Arc;
 
@@ -19,62 +18,62 @@ use serde_json::value::RawValue;
 use shared_context_codec::{Caller, Failure};
 
 use super::{
-    Asked, Fault, Id, Refusal,
-    fault::told,
-    message::{self, KeptId},
+    Context, Fault, Id, Rejection,
+    fault::session_fault,
+    message::{self, OwnedId},
     notice::{self, Meta, Notice},
     params::Params,
     server,
-    update::{Added, Resource, SUBSCRIPTION_BYTES_MAX, SUBSCRIPTIONS_MAX, Wanted},
+    update::{AddOutcome, Resource, SUBSCRIPTION_BYTES_MAX, SUBSCRIPTIONS_MAX, Subscriptions},
 };
 use crate::{
     Engine,
     credential::Identity,
-    http::{Cursor, Teller, ToolRequest, Watch, scope},
+    http::{Cursor, EventFormatter, ToolRequest, Watch, scope},
 };
 
 /// Opens the stream that answers the request `id`.
 ///
-/// Who shows the admin key watches the session that the URIs name. Where nothing
-/// of what is asked for can be told, the stream ends at once, in good order.
+/// With the admin key it watches the session in the URIs. If no subscription is possible, the
+/// stream ends at once, in order.
 ///
 /// # Errors
 ///
-/// Invalid params (-32602): `notifications` is missing or not as it should be, there
-/// are too many URIs, or the admin's are of several sessions; what the session
-/// answers to who may not watch it.
+/// Invalid params (-32602): `notifications` is missing or malformed, there are too many URIs, or
+/// the admin's are of several sessions. Errors of the session for callers that may not watch it.
 pub(crate) async fn open<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     id: Id<'_>,
     params: &Params<'_>,
-) -> Result<Box<Watch>, Refusal> {
-    let Honoured { session, wanted, filter } = Honoured::of(filter(params)?, asked.identity)?;
-    let is_nothing = wanted.is_empty();
+) -> Result<Box<Watch>, Rejection> {
+    let AcceptedFilter { session, subscriptions, filter } =
+        AcceptedFilter::of(filter(params)?, context.identity)?;
+    let is_nothing = subscriptions.is_empty();
     let mut cursor = Cursor {
-        keys: Arc::clone(asked.keys),
-        authorization: asked.authorization.to_owned(),
+        keys: Arc::clone(context.keys),
+        authorization: context.authorization.to_owned(),
         caller: Caller::trusted("admin"),
         scope: String::new(),
         filter: None,
         since: 0,
     };
-    let teller = Box::new(Listener { id: id.keep(), filter, wanted });
+    let formatter = Box::new(ListenFormatter { id: id.into_owned(), filter, subscriptions });
     if let Some(session) = session {
-        // What changes from here on is told, whenever the acknowledgement arrives.
+        // Changes from here on are sent, even before the acknowledgement arrives.
         let show = ToolRequest::new("show_session");
-        cursor.since = asked.invoke(&session, show).await?.revision;
-        cursor.caller = asked.caller(&session)?;
+        cursor.since = context.invoke(&session, show).await?.revision;
+        cursor.caller = context.caller(&session)?;
         cursor.scope = scope(&session);
     }
-    let open = asked.streams.open(&cursor.scope, &cursor.caller)?;
+    let open = context.streams.open(&cursor.scope, &cursor.caller)?;
     Ok(Box::new(if is_nothing {
-        Watch::of_nothing(cursor, teller, open)
+        Watch::of_nothing(cursor, formatter, open)
     } else {
-        Watch::open(asked.engine, cursor, teller, open).await?
+        Watch::open(context.engine, cursor, formatter, open).await?
     }))
 }
 
-/// Returns what the client asks for.
+/// Returns the filter that the client requests.
 fn filter(params: &Params<'_>) -> Result<SubscriptionFilter, Fault> {
     let raw = params.get("notifications").filter(|it| it.get().starts_with('{'));
     let filter = raw.and_then(|it| serde_json::from_str(it.get()).ok());
@@ -86,29 +85,29 @@ fn filter(params: &Params<'_>) -> Result<SubscriptionFilter, Fault> {
     })
 }
 
-/// What of a filter is told, and of which session.
-struct Honoured {
-    /// The session; none where the admin names none.
+/// Accepted part of a filter, and its session.
+struct AcceptedFilter {
+    /// Session; `None` if the admin names none.
     session: Option<String>,
-    wanted: Wanted,
-    /// The same for the client.
+    subscriptions: Subscriptions,
+    /// The accepted part, as sent to the client.
     filter: SubscriptionFilter,
 }
 
-impl Honoured {
-    /// Returns what of `asked` can be told to `identity`; the rest is left out.
+impl AcceptedFilter {
+    /// Accepts the part of `requested` that `identity` may receive, and drops the rest.
     ///
     /// # Errors
     ///
     /// Invalid params (-32602).
-    fn of(asked: SubscriptionFilter, identity: &Identity) -> Result<Self, Fault> {
+    fn of(requested: SubscriptionFilter, identity: &Identity) -> Result<Self, Fault> {
         let mut session = match identity {
             Identity::Admin => None,
             Identity::Participant(grant) => Some(grant.scope.id().to_owned()),
         };
-        let mut wanted = Wanted::default();
+        let mut subscriptions = Subscriptions::default();
         let mut uris = Vec::new();
-        for uri in asked.resource_subscriptions.unwrap_or_default() {
+        for uri in requested.resource_subscriptions.unwrap_or_default() {
             let Some((named, resource)) = Resource::parse(&uri) else { continue };
             let session = session.get_or_insert_with(|| named.clone().into_owned());
             if *session != named {
@@ -120,17 +119,17 @@ impl Honoured {
             if !resource.is_granted(identity) {
                 continue;
             }
-            match wanted.add(resource, &uri) {
-                Added::New => uris.push(uri),
-                Added::Known => {}
-                Added::TooMany => return Err(too_many()),
+            match subscriptions.add(resource, &uri) {
+                AddOutcome::New => uris.push(uri),
+                AddOutcome::Known => {}
+                AddOutcome::TooMany => return Err(too_many()),
             }
         }
         let mut filter = SubscriptionFilter::new();
         filter.resource_subscriptions = Some(uris).filter(|it| !it.is_empty());
-        wanted.is_list = session.is_some() && asked.resources_list_changed == Some(true);
-        filter.resources_list_changed = wanted.is_list.then_some(true);
-        Ok(Self { session, wanted, filter })
+        subscriptions.is_list = session.is_some() && requested.resources_list_changed == Some(true);
+        filter.resources_list_changed = subscriptions.is_list.then_some(true);
+        Ok(Self { session, subscriptions, filter })
     }
 }
 
@@ -148,40 +147,40 @@ fn too_many() -> Fault {
     ))
 }
 
-/// Tells the client of one request. Nothing has an id: a stream of this protocol is
-/// not taken up again.
-struct Listener {
-    id: KeptId,
-    /// What is acknowledged, until it is.
+/// Event formatter for the client of one request. Its events have no id: a stream of this version
+/// cannot be resumed.
+struct ListenFormatter {
+    id: OwnedId,
+    /// Filter to acknowledge; empty afterwards.
     filter: SubscriptionFilter,
-    wanted: Wanted,
+    subscriptions: Subscriptions,
 }
 
-impl Listener {
-    fn tell<'n>(&self, text: &mut String, notices: impl IntoIterator<Item = Notice<'n>>) {
+impl ListenFormatter {
+    fn write<'n>(&self, text: &mut String, notices: impl IntoIterator<Item = Notice<'n>>) {
         for notice in notices {
             notice::event(text, None, &notice.to_json(Some(self.id.get())));
         }
     }
 }
 
-/// Returns the last message of a stream.
+/// Formats the last message of a stream.
 fn last(response: &[u8]) -> String {
     let mut text = String::new();
     notice::event(&mut text, None, &String::from_utf8_lossy(response));
     text
 }
 
-impl Teller for Listener {
+impl EventFormatter for ListenFormatter {
     fn opening(&mut self, _since: u64) -> String {
         #[derive(Serialize)]
-        struct Acknowledged<'l> {
+        struct AcknowledgedParams<'l> {
             #[serde(rename = "_meta")]
             meta: Meta<'l>,
             notifications: SubscriptionFilter,
         }
         let notifications = std::mem::take(&mut self.filter);
-        let params = Acknowledged { meta: Meta::of(self.id.get()), notifications };
+        let params = AcknowledgedParams { meta: Meta::of(self.id.get()), notifications };
         let method = "notifications/subscriptions/acknowledged";
         let mut text = String::new();
         notice::event(&mut text, None, &notice::notification(method, Some(params)));
@@ -194,12 +193,12 @@ impl Teller for Listener {
         changes: &[&RawValue],
         _read: u64,
     ) -> serde_json::Result<Option<u64>> {
-        self.tell(text, self.wanted.told_of(changes)?);
+        self.write(text, self.subscriptions.notices_for(changes)?);
         Ok(None)
     }
 
-    fn overtaken(&self, text: &mut String, _now: u64) -> bool {
-        self.tell(text, self.wanted.everything());
+    fn truncated(&self, text: &mut String, _now: u64) -> bool {
+        self.write(text, self.subscriptions.everything());
         true
     }
 
@@ -207,22 +206,22 @@ impl Teller for Listener {
         ": heartbeat\n\n".to_owned()
     }
 
-    fn farewell(&self, _id: Option<u64>) -> String {
+    fn closing(&self, _id: Option<u64>) -> String {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Complete<'l> {
+        struct ListenResult<'l> {
             result_type: &'static str,
             #[serde(rename = "_meta")]
             meta: Meta<'l>,
         }
         let info = Implementation::new(server::NAME, env!("CARGO_PKG_VERSION"));
         let meta = Meta { server_info: Some(info), ..Meta::of(self.id.get()) };
-        let result = serde_json::to_vec(&Complete { result_type: "complete", meta });
+        let result = serde_json::to_vec(&ListenResult { result_type: "complete", meta });
         last(&message::response(self.id.get(), &result.unwrap_or_default()))
     }
 
     fn end(&self, failure: &Failure) -> String {
-        let fault = told(ErrorCode::INTERNAL_ERROR, failure);
+        let fault = session_fault(ErrorCode::INTERNAL_ERROR, failure);
         last(&message::error(Some(self.id.get()), &fault.error))
     }
 }
@@ -238,27 +237,27 @@ mod tests {
     use super::*;
     use crate::mcp::Message;
 
-    /// Returns a listener of the request with this id, a JSON text, that wants to hear of the
-    /// list and of the entry `a`.
-    fn listener(id: &str) -> Listener {
+    /// Returns a listener of the request with this id, a JSON text, that is subscribed to the list
+    /// and to the entry `a`.
+    fn listener(id: &str) -> ListenFormatter {
         let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"x"}}"#);
-        let id = Message::parse(request.as_bytes()).unwrap().id.unwrap().keep();
-        let mut wanted = Wanted::list();
-        wanted.add(Resource::Entry("a".to_owned()), "session://s/entries/a");
+        let id = Message::parse(request.as_bytes()).unwrap().id.unwrap().into_owned();
+        let mut subscriptions = Subscriptions::list();
+        subscriptions.add(Resource::Entry("a".to_owned()), "session://s/entries/a");
         let mut filter = SubscriptionFilter::new();
         filter.resources_list_changed = Some(true);
         filter.resource_subscriptions = Some(vec!["session://s/entries/a".to_owned()]);
-        Listener { id, filter, wanted }
+        ListenFormatter { id, filter, subscriptions }
     }
 
-    fn told(listener: &Listener, changes: &str) -> String {
+    fn changes_text(listener: &ListenFormatter, changes: &str) -> String {
         let changes: Vec<&RawValue> = serde_json::from_str(changes).unwrap();
         let mut text = String::new();
         assert_eq!(listener.changes(&mut text, &changes, 9).unwrap(), None);
         text
     }
 
-    /// Returns the SDK's reading of the one message in `text`, or of its member.
+    /// Parses the one message in `text`, or a member of it, with the SDK.
     #[track_caller]
     fn read<T: DeserializeOwned>(text: &str, member: Option<&str>) -> T {
         let data = text.strip_prefix("event: message\ndata: ").unwrap();
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn every_message_names_the_request_it_belongs_to_as_that_was_sent() {
+    fn every_message_has_the_id_of_its_request_as_sent() {
         let mut listener = listener("7");
         assert_eq!(
             listener.opening(3),
@@ -279,7 +278,7 @@ mod tests {
              \"resourceSubscriptions\":[\"session://s/entries/a\"]}}}\n\n"
         );
         assert_eq!(
-            told(&listener, r#"[{"action":"write","key":"a","version":1}]"#),
+            changes_text(&listener, r#"[{"action":"write","key":"a","version":1}]"#),
             "event: message\ndata: {\"jsonrpc\":\"2.0\",\
              \"method\":\"notifications/resources/list_changed\",\"params\":{\"_meta\":{\
              \"io.modelcontextprotocol/subscriptionId\":7}}}\n\n\
@@ -287,11 +286,11 @@ mod tests {
              \"method\":\"notifications/resources/updated\",\"params\":{\"_meta\":{\
              \"io.modelcontextprotocol/subscriptionId\":7},\"uri\":\"session://s/entries/a\"}}\n\n"
         );
-        assert_eq!(told(&listener, r#"[{"action":"write","key":"b","version":2}]"#), "");
+        assert_eq!(changes_text(&listener, r#"[{"action":"write","key":"b","version":2}]"#), "");
         assert_eq!(listener.heartbeat(Some(3)), ": heartbeat\n\n");
         let version = env!("CARGO_PKG_VERSION");
         assert_eq!(
-            listener.farewell(Some(3)),
+            listener.closing(Some(3)),
             format!(
                 "event: message\ndata: {{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{{\
                  \"resultType\":\"complete\",\"_meta\":{{\
@@ -313,9 +312,9 @@ mod tests {
         for id in [r#""listen:0""#, r#""\u000a\n\r data: x""#, "-1", "123456789012345678901234"] {
             let mut listener = listener(id);
             let failure = Failure::new("INTERNAL", "two\nlines\r\n\n");
-            let change = told(&listener, r#"[{"action":"redact","key":"a"}]"#);
+            let change = changes_text(&listener, r#"[{"action":"redact","key":"a"}]"#);
             let texts =
-                [listener.opening(3), change, listener.farewell(None), listener.end(&failure)];
+                [listener.opening(3), change, listener.closing(None), listener.end(&failure)];
             for text in texts {
                 assert_eq!(text.lines().count(), 3, "{text:?}");
                 assert!(text.ends_with("}\n\n") && !text.contains('\r'), "{text:?}");
@@ -329,18 +328,18 @@ mod tests {
         let mut listener = listener("\"listen:0\"");
         let it: SubscriptionsAcknowledgedNotification = read(&listener.opening(3), None);
         assert_eq!(it.params.notifications.resources_list_changed, Some(true));
-        let text = told(&listener, r#"[{"action":"redact","key":"a"}]"#);
+        let text = changes_text(&listener, r#"[{"action":"redact","key":"a"}]"#);
         let it: ResourceUpdatedNotification = read(&text, None);
         assert_eq!(it.params.uri, "session://s/entries/a");
-        let it: SubscriptionsListenResult = read(&listener.farewell(None), Some("result"));
+        let it: SubscriptionsListenResult = read(&listener.closing(None), Some("result"));
         assert_eq!(it.meta.subscription_id(), Some(RequestId::String("listen:0".into())));
         assert_eq!(it.meta.server_info().unwrap().name, "shared-context");
     }
 
     #[test]
-    fn who_was_overtaken_is_told_all_that_is_wanted() {
+    fn a_client_that_missed_changes_gets_all_notifications() {
         let mut text = String::new();
-        assert!(listener("1").overtaken(&mut text, 40));
+        assert!(listener("1").truncated(&mut text, 40));
         assert_eq!(text.matches("list_changed").count(), 1, "{text}");
         assert_eq!(text.matches("\"uri\":\"session://s/entries/a\"").count(), 1, "{text}");
     }

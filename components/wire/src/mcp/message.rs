@@ -1,12 +1,12 @@
-//! The framing: one message of JSON-RPC 2.0 in, one answer out.
+//! Framing: one message of JSON-RPC 2.0 per request, with one response.
 //!
-//! MCP takes one message at a time, with an id that is a string or a whole number
-//! (2026-07-28, Overview, Messages). Not here: what methods there are.
+//! MCP accepts one message at a time, with an id that is a string or a whole number (2026-07-28,
+//! Overview, Messages).
 //!
 //! # Invariant
 //!
-//! An error tells where the message went wrong, and never repeats what stood
-//! there: it may have been a value meant for the store.
+//! An error names the position of the fault, and never repeats the input there: it may have been a
+//! value meant for the store.
 
 use std::borrow::Cow;
 
@@ -15,38 +15,38 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::IgnoredAny};
 use serde_json::{error::Category, value::RawValue};
 
 use super::fault::Fault;
-use crate::http::Name;
+use crate::http::JsonText;
 
-/// A message a client sent.
+/// A message from a client.
 #[derive(Debug)]
 pub(crate) struct Message<'b> {
-    /// What is answered to; `None` for a notification.
+    /// Id to respond to; `None` for a notification.
     pub(crate) id: Option<Id<'b>>,
     pub(crate) method: Cow<'b, str>,
     pub(crate) params: Option<&'b RawValue>,
 }
 
-/// The id of a request, as it was sent.
+/// Id of a request, as it was sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Id<'b>(&'b RawValue);
 
-/// The id of a request whose message is gone.
+/// Id of a request that outlives its message.
 #[derive(Debug)]
-pub(super) struct KeptId(Box<RawValue>);
+pub(super) struct OwnedId(Box<RawValue>);
 
-/// A message that could not be read, and the id to say so to, if that could be.
+/// An invalid message, with its id if that could be parsed.
 #[derive(Debug)]
-pub(crate) struct Unread<'b> {
+pub(crate) struct InvalidMessage<'b> {
     pub(crate) id: Option<Id<'b>>,
     pub(crate) fault: Fault,
 }
 
-/// The members of a message.
+/// Members of a message.
 #[derive(Deserialize)]
 struct Form<'b> {
     #[serde(borrow, default)]
     jsonrpc: Option<Cow<'b, str>>,
-    /// `null` is an id too, and a wrong one.
+    /// `null` counts as an id, and an invalid one.
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'b RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -64,21 +64,21 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 }
 
 impl<'b> Message<'b> {
-    /// Reads `body`, which holds one message and nothing else.
+    /// Parses `body`, which must contain exactly one message.
     ///
     /// # Errors
     ///
-    /// A parse error (-32700) where it is not JSON in UTF-8, an invalid request
-    /// (-32600) where it is no request or notification.
-    pub(crate) fn parse(body: &'b [u8]) -> Result<Self, Unread<'b>> {
-        let unread = |fault| Unread { id: None, fault };
+    /// A parse error (-32700) if it is not JSON in UTF-8; an invalid request (-32600) if it is not
+    /// a request or notification.
+    pub(crate) fn parse(body: &'b [u8]) -> Result<Self, InvalidMessage<'b>> {
+        let invalid = |fault| InvalidMessage { id: None, fault };
         let text = std::str::from_utf8(body).map_err(|error| {
-            unread(not_json(format!("the body is not UTF-8 at byte {}", error.valid_up_to())))
+            invalid(not_json(format!("the body is not UTF-8 at byte {}", error.valid_up_to())))
         })?;
         match text.trim_ascii_start().bytes().next() {
-            None => return Err(unread(not_json("the body is empty"))),
+            None => return Err(invalid(not_json("the body is empty"))),
             Some(b'[') => {
-                return Err(unread(no_message(
+                return Err(invalid(no_message(
                     "the body is a JSON array: this protocol has no batches; send each message by \
                      itself",
                 )));
@@ -86,7 +86,7 @@ impl<'b> Message<'b> {
             Some(_) => {}
         }
         let form: Form<'b> = serde_json::from_str(text).map_err(|error| {
-            unread(match error.classify() {
+            invalid(match error.classify() {
                 Category::Data => no_message(
                     "the body is no JSON-RPC message: send one object with jsonrpc, method and, \
                      for a request, id, each of them once",
@@ -99,26 +99,26 @@ impl<'b> Message<'b> {
 }
 
 impl<'b> Form<'b> {
-    fn check(self) -> Result<Message<'b>, Unread<'b>> {
+    fn check(self) -> Result<Message<'b>, InvalidMessage<'b>> {
         let id = match self.id.map(Id::check).transpose() {
             Ok(id) => id,
-            Err(fault) => return Err(Unread { id: None, fault }),
+            Err(fault) => return Err(InvalidMessage { id: None, fault }),
         };
-        let refused = |message: &str| Unread { id, fault: no_message(message) };
+        let invalid_request = |message: &str| InvalidMessage { id, fault: no_message(message) };
         if self.jsonrpc.as_deref() != Some("2.0") {
-            return Err(refused("the member jsonrpc must be the string \"2.0\""));
+            return Err(invalid_request("the member jsonrpc must be the string \"2.0\""));
         }
         let Some(method) = self.method else {
-            return Err(refused(if self.result.is_some() || self.error.is_some() {
+            return Err(invalid_request(if self.result.is_some() || self.error.is_some() {
                 "this server sends no requests, so there is nothing to respond to"
             } else {
                 "the member method is missing: send a request or a notification"
             }));
         };
-        let method = serde_json::from_str::<Name<'b>>(method.get())
-            .map_err(|_| refused("the member method must be a string"))?;
+        let method = serde_json::from_str::<JsonText<'b>>(method.get())
+            .map_err(|_| invalid_request("the member method must be a string"))?;
         if self.params.is_some_and(|it| !it.get().starts_with('{')) {
-            return Err(refused("the member params must be an object, or be left out"));
+            return Err(invalid_request("the member params must be an object, or be left out"));
         }
         Ok(Message { id, method: method.0, params: self.params })
     }
@@ -140,9 +140,9 @@ impl<'b> Id<'b> {
         self.0.get()
     }
 
-    /// Returns the id, to outlive its message.
-    pub(super) fn keep(self) -> KeptId {
-        KeptId(self.0.to_owned())
+    /// Returns a copy of the id that outlives its message.
+    pub(super) fn into_owned(self) -> OwnedId {
+        OwnedId(self.0.to_owned())
     }
 }
 
@@ -152,20 +152,20 @@ impl Serialize for Id<'_> {
     }
 }
 
-impl KeptId {
+impl OwnedId {
     pub(super) fn get(&self) -> Id<'_> {
         Id(&self.0)
     }
 }
 
-/// Returns the answer to `id` whose result is `result`, JSON.
+/// Returns the response to `id` with `result`, which is JSON.
 pub(crate) fn response(id: Id<'_>, result: &[u8]) -> Vec<u8> {
     let id = id.as_json().as_bytes();
     let parts: [&[u8]; 5] = [b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"result\":", result, b"}"];
     parts.concat()
 }
 
-/// Returns the answer that tells of `error`, to `id` if that could be read.
+/// Returns the error response for `error`, with `id` if it could be parsed.
 pub(crate) fn error(id: Option<Id<'_>>, error: &ErrorData) -> Vec<u8> {
     #[derive(Serialize)]
     struct Response<'e> {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_a_parse_error() {
+    fn invalid_json_is_a_parse_error() {
         for body in ["", "  ", "x", "{", r#"{"jsonrpc":"2.0",}"#, "\u{feff}{}", r#"{"a":1}{"a":1}"#]
         {
             check(body.as_bytes(), Err((-32700, None)));
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_an_invalid_request() {
+    fn an_invalid_message_is_an_invalid_request() {
         for body in [
             "[]",
             r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,

@@ -1,17 +1,14 @@
-//! MCP, the Model Context Protocol: what a session offers to agents as tools,
-//! resources and prompts.
+//! MCP, the Model Context Protocol: a session as tools, resources and prompts for agents.
 //!
-//! A message comes in, an answer goes out ([`answer`]); the types of both are the
-//! official SDK's. Not here: HTTP's part of it, such as statuses and who may send
-//! from where (`http::mcp`).
+//! [`answer`] handles one message. The types of messages are those of the official SDK. HTTP's
+//! part, such as statuses and the check of origins, is in `http::mcp`.
 //!
 //! # Invariants
 //!
-//! - A modern request (2026-07-28) is answered from what it says itself. Of the
-//!   older protocols a handshake is remembered ([`legacy`]) where anything is, and
-//!   nothing a session holds depends on it.
-//! - A refusal of the tool is a result that an agent can act on; a credential that
-//!   is no good is told by HTTP, so that the program around the agent notices.
+//! - A modern request (2026-07-28) contains everything it needs. Older versions use a handshake
+//!   ([`legacy`]) if there is in-process state, and no content of a session depends on it.
+//! - An error of the tool is a result that an agent can act on. An invalid credential is an HTTP
+//!   error, so that the program around the agent notices.
 
 mod completion;
 mod fault;
@@ -41,85 +38,85 @@ use shared_context_codec::{Caller, Failure, Reply};
 use shared_context_core::ScopeKind;
 
 pub(crate) use self::{
-    fault::{Fault, Refusal},
+    fault::{Fault, Rejection},
     message::{Id, Message, error, response},
     version::Version,
 };
-use self::{legacy::Legacy, params::Params};
+use self::{legacy::Handshake, params::Params};
 use crate::{
     Engine,
     credential::{Identity, Keys},
-    http::{Streams, ToolRequest, Watch, misread, scope},
+    http::{Streams, ToolRequest, Watch, invalid_reply, scope},
 };
 
-/// Who asks, whom, and in which version.
-pub(crate) struct Asked<'r, E> {
+/// Caller, engine and version of a request.
+pub(crate) struct Context<'r, E> {
     pub(crate) engine: &'r E,
     pub(crate) keys: &'r Arc<Keys>,
     pub(crate) streams: &'r Streams,
     pub(crate) identity: &'r Identity,
-    /// The credential as it was sent: a stream looks at it again and again.
+    /// Credential as it was sent: a stream checks it repeatedly.
     pub(crate) authorization: &'r str,
     pub(crate) version: Version,
-    /// The handshake this request belongs to, in an older version.
-    pub(crate) legacy: Option<Arc<Legacy>>,
-    /// Whether there could be one.
+    /// Handshake of the request, in an older version.
+    pub(crate) handshake: Option<Arc<Handshake>>,
+    /// True if handshakes are supported.
     pub(crate) is_kept: bool,
 }
 
-/// What a request is answered with.
+/// Response to a request.
 pub(crate) enum Answer {
     /// A result.
-    Told(Told),
-    /// Notifications as they come, and then a result.
+    Result(MethodResult),
+    /// A stream of notifications that ends with a result.
     Stream(Box<Watch>),
 }
 
-/// A result, before what every result of its version carries.
-pub(crate) struct Told {
-    /// A JSON object.
+/// Result of a method, without the members that every result of its version has.
+pub(crate) struct MethodResult {
+    /// JSON object.
     pub(crate) body: Vec<u8>,
-    /// How long it may be kept, and by whom; where the protocol says so.
+    /// Caching rule; sent if the version has one.
     pub(crate) cache: Option<Cache>,
-    /// The code of the tool's refusal, where it is one.
-    pub(crate) refused: Option<Cow<'static, str>>,
+    /// Code of the tool's error, if the result is one.
+    pub(crate) error_code: Option<Cow<'static, str>>,
 }
 
-/// How long a client may keep a result.
+/// Caching rule of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cache {
-    /// Anyone may, for an hour: it is part of the program.
+    /// Anyone may cache it for an hour: it is part of the program.
     Static,
-    /// Only those with this credential may, for an hour.
+    /// Only this credential may cache it, for an hour.
     Own,
-    /// It may be outdated already: what a session holds changes at any time.
+    /// It may be outdated already: a session changes at any time.
     Live,
 }
 
 const HOUR_MS: u64 = 3_600_000;
 
-impl Told {
-    /// Returns a result that is `result` as JSON.
+impl MethodResult {
+    /// Serializes `result`.
     ///
     /// # Errors
     ///
-    /// Internal error: it cannot be written down.
-    pub(crate) fn new(result: &impl Serialize) -> Result<Self, Refusal> {
-        let body = serde_json::to_vec(result).map_err(|_| misread())?;
-        Ok(Self { body, cache: None, refused: None })
+    /// Internal error: serialization failed.
+    pub(crate) fn new(result: &impl Serialize) -> Result<Self, Rejection> {
+        let body = serde_json::to_vec(result).map_err(|_| invalid_reply())?;
+        Ok(Self { body, cache: None, error_code: None })
     }
 
-    /// Creates the result, to be kept as `cache` says.
+    /// Sets the caching rule.
     pub(crate) fn cached(mut self, cache: Cache) -> Self {
         self.cache = Some(cache);
         self
     }
 
-    /// Returns the whole result as the protocol `version` tells it.
+    /// Returns the complete result for the protocol `version`.
     pub(crate) fn finish(self, version: &Version) -> Vec<u8> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct More {
+        struct CommonMembers {
             result_type: &'static str,
             #[serde(skip_serializing_if = "Option::is_none")]
             ttl_ms: Option<u64>,
@@ -141,7 +138,7 @@ impl Told {
         if !version.is_modern() {
             return self.body;
         }
-        let more = More {
+        let more = CommonMembers {
             result_type: "complete",
             ttl_ms: self.cache.map(|it| if it == Cache::Live { 0 } else { HOUR_MS }),
             cache_scope: self.cache.map(|it| match it {
@@ -153,27 +150,26 @@ impl Told {
             },
         };
         let more = serde_json::to_vec(&more).unwrap_or_default();
-        crate::http::joined(self.body, &more)
+        crate::http::merge_objects(self.body, &more)
     }
 }
 
-/// Finds the version that `message` is in, and makes sure that its headers agree
-/// with it.
+/// Returns the version of `message`, and checks that its headers agree with it.
 ///
 /// # Errors
 ///
-/// As [`Version::of`]; header mismatch (-32020).
+/// See [`Version::of`]; header mismatch (-32020).
 pub(crate) fn version(headers: &HeaderMap, message: &Message<'_>) -> Result<Version, Fault> {
     let params = Params::parse(message.params, "params")?;
     let version = Version::of(headers, message, &params)?;
     if version.is_modern() && message.id.is_some() {
-        headers::agree(headers, message, &params)?;
+        headers::check(headers, message, &params)?;
     }
     Ok(version)
 }
 
-/// Answers the handshake `message`, which `is_kept` or not: the version spoken from now
-/// on, and the result.
+/// Performs the handshake `message`: returns the negotiated version and the result. The handshake
+/// is stored if `is_kept`.
 ///
 /// # Errors
 ///
@@ -181,52 +177,52 @@ pub(crate) fn version(headers: &HeaderMap, message: &Message<'_>) -> Result<Vers
 pub(crate) fn initialize(
     message: &Message<'_>,
     is_kept: bool,
-) -> Result<(ProtocolVersion, Told), Refusal> {
+) -> Result<(ProtocolVersion, MethodResult), Rejection> {
     server::initialize(&Params::parse(message.params, "params")?, is_kept)
 }
 
-/// Answers the request `message`, whose id is `id`.
+/// Handles the request `message` with this id.
 ///
 /// # Errors
 ///
-/// Method not found (-32601); what the method refuses.
+/// Method not found (-32601); errors of the method.
 pub(crate) async fn answer<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     id: Id<'_>,
     message: &Message<'_>,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer, Rejection> {
     let params = Params::parse(message.params, "params")?;
-    let is_modern = asked.version.is_modern();
-    let told = match &*message.method {
-        "tools/call" => tools::call(asked, &params).await,
-        "tools/list" => tools::list(asked, &params),
-        "resources/list" => resources::list(asked, &params).await,
+    let is_modern = context.version.is_modern();
+    let result = match &*message.method {
+        "tools/call" => tools::call(context, &params).await,
+        "tools/list" => tools::list(context, &params),
+        "resources/list" => resources::list(context, &params).await,
         "resources/templates/list" => resources::list_templates(&params),
-        "resources/read" => resources::read(asked, &params).await,
-        "prompts/list" => prompts::list(asked, &params),
-        "prompts/get" => prompts::get(asked, &params).await,
-        "completion/complete" => completion::complete(asked, &params).await,
+        "resources/read" => resources::read(context, &params).await,
+        "prompts/list" => prompts::list(context, &params),
+        "prompts/get" => prompts::get(context, &params).await,
+        "completion/complete" => completion::complete(context, &params).await,
         "skills/list" if is_modern => skill::list(&params),
         "skills/get" if is_modern => skill::get(&params),
         "server/discover" if is_modern => server::discover(),
         "subscriptions/listen" if is_modern => {
-            return listen::open(asked, id, &params).await.map(Answer::Stream);
+            return listen::open(context, id, &params).await.map(Answer::Stream);
         }
-        "ping" if !is_modern => Told::new(&EmptyObject {}),
+        "ping" if !is_modern => MethodResult::new(&EmptyObject {}),
         method @ ("resources/subscribe" | "resources/unsubscribe" | "logging/setLevel")
-            if !is_modern && !asked.is_kept =>
+            if !is_modern && !context.is_kept =>
         {
-            Err(legacy::without_memory(method, asked.identity).into())
+            Err(legacy::unavailable(method, context.identity).into())
         }
-        "resources/subscribe" if !is_modern => legacy::subscribe(asked, &params).await,
-        "resources/unsubscribe" if !is_modern => legacy::unsubscribe(asked, &params),
-        "logging/setLevel" if !is_modern => legacy::set_level(asked, &params).await,
+        "resources/subscribe" if !is_modern => legacy::subscribe(context, &params).await,
+        "resources/unsubscribe" if !is_modern => legacy::unsubscribe(context, &params),
+        "logging/setLevel" if !is_modern => legacy::set_level(context, &params).await,
         method => Err(unknown(method, is_modern).into()),
     };
-    told.map(Answer::Told)
+    result.map(Answer::Result)
 }
 
-/// There is no method `method` in this version.
+/// Builds the error for an unknown method in this version.
 fn unknown(method: &str, is_modern: bool) -> Fault {
     let shown: String = method.chars().take(80).collect();
     let fault = |message| {
@@ -252,12 +248,12 @@ fn unknown(method: &str, is_modern: bool) -> Fault {
     })
 }
 
-impl<E: Engine> Asked<'_, E> {
-    /// Returns the session that is meant: the one `named`, or else that of the credential.
+impl<E: Engine> Context<'_, E> {
+    /// Returns the session: the one `named`, or that of the credential.
     ///
     /// # Errors
     ///
-    /// `MALFORMED_REQUEST`: neither names one. `FORBIDDEN`: they differ.
+    /// `MALFORMED_REQUEST`: neither names a session. `FORBIDDEN`: they differ.
     pub(crate) fn session<'s>(&'s self, named: Option<&'s str>) -> Result<&'s str, Failure> {
         match (self.identity, named) {
             (Identity::Admin, Some(named)) => Ok(named),
@@ -277,7 +273,7 @@ impl<E: Engine> Asked<'_, E> {
         }
     }
 
-    /// The caller this is on `session`.
+    /// Returns the caller for `session`.
     ///
     /// # Errors
     ///
@@ -290,7 +286,7 @@ impl<E: Engine> Asked<'_, E> {
     ///
     /// # Errors
     ///
-    /// What the session answers.
+    /// Errors of the session.
     pub(crate) async fn invoke(
         &self,
         session: &str,
@@ -299,11 +295,11 @@ impl<E: Engine> Asked<'_, E> {
         self.invoke_bytes(session, &request.into_bytes()).await
     }
 
-    /// Performs `request`, JSON that is passed on unread, on `session`.
+    /// Performs `request`, JSON that is passed on without parsing, on `session`.
     ///
     /// # Errors
     ///
-    /// What the session answers.
+    /// Errors of the session.
     pub(crate) async fn invoke_bytes(
         &self,
         session: &str,
@@ -312,7 +308,7 @@ impl<E: Engine> Asked<'_, E> {
         self.engine.invoke(&scope(session), &self.caller(session)?, request).await
     }
 
-    /// Returns whether the caller may let subagents take part.
+    /// Returns true if the caller may mint credentials for subagents.
     pub(crate) fn may_mint(&self) -> bool {
         match self.identity {
             Identity::Admin => true,

@@ -1,6 +1,4 @@
-//! Messages that answer nothing: notifications, and how they stand in a stream.
-//!
-//! Not here: when which is told (`update`).
+//! Notifications, and their format in a stream. `update` decides when they are sent.
 
 use std::fmt::Write as _;
 
@@ -9,21 +7,21 @@ use serde::Serialize;
 
 use super::message::Id;
 
-/// One notification.
+/// A notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Notice<'w> {
-    /// The list of resources may not be what it was.
+    /// The list of resources may have changed.
     ListChanged,
-    /// The resource of this URI may not be what it was.
+    /// The resource of this URI may have changed.
     Updated(&'w str),
 }
 
 impl Notice<'_> {
-    /// Returns the notification as JSON; for a stream of `subscriptions/listen` with the id
-    /// of that request.
+    /// Returns the notification as JSON, with the request's id on a stream of
+    /// `subscriptions/listen`.
     pub(super) fn to_json(self, subscription: Option<Id<'_>>) -> String {
         #[derive(Serialize)]
-        struct About<'n> {
+        struct UpdateParams<'n> {
             #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
             meta: Option<Meta<'n>>,
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,14 +33,14 @@ impl Notice<'_> {
             Self::Updated(uri) => ("notifications/resources/updated", Some(uri)),
         };
         let has_params = meta.is_some() || uri.is_some();
-        notification(method, has_params.then_some(About { meta, uri }))
+        notification(method, has_params.then_some(UpdateParams { meta, uri }))
     }
 }
 
-/// What a message of a stream of `subscriptions/listen` tells of itself.
+/// Metadata of a message on a stream of `subscriptions/listen`.
 #[derive(Serialize)]
 pub(super) struct Meta<'n> {
-    /// To which request it belongs.
+    /// Request that it belongs to.
     #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
     pub(super) subscription: Id<'n>,
     #[serde(
@@ -53,7 +51,7 @@ pub(super) struct Meta<'n> {
 }
 
 impl<'n> Meta<'n> {
-    /// Returns what a notification tells that belongs to the request `subscription`.
+    /// Creates the metadata of a notification for the request `subscription`.
     pub(super) fn of(subscription: Id<'n>) -> Self {
         Self { subscription, server_info: None }
     }
@@ -68,12 +66,12 @@ pub(super) fn notification(method: &str, params: Option<impl Serialize>) -> Stri
         #[serde(skip_serializing_if = "Option::is_none")]
         params: Option<P>,
     }
-    // Text and numbers can be written down.
+    // Texts and numbers always serialize.
     serde_json::to_string(&Notification { jsonrpc: "2.0", method, params }).unwrap_or_default()
 }
 
-/// Adds `message`, JSON without line breaks, to the `text` of a stream; `id` is
-/// what the reader comes back with after it.
+/// Appends `message`, JSON without line breaks, to the `text` of a stream. The reader resumes from
+/// `id`.
 pub(super) fn event(text: &mut String, id: Option<u64>, message: &str) {
     // Writing to a string does not fail.
     let _ = match id {

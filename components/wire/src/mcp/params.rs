@@ -1,5 +1,4 @@
-//! The parameters of a message, found member by member and kept as they were
-//! sent.
+//! Parameters of a message, stored as they were sent.
 
 use std::{borrow::Cow, fmt};
 
@@ -10,18 +9,18 @@ use serde::{
 use serde_json::value::RawValue;
 
 use super::fault::Fault;
-use crate::http::Name;
+use crate::http::JsonText;
 
-/// The members of an object, in the order sent; no name occurs twice.
+/// Members of an object, in the order sent; no name occurs twice.
 #[derive(Debug, Default)]
 pub(crate) struct Params<'b>(Vec<(Cow<'b, str>, &'b RawValue)>);
 
 impl<'b> Params<'b> {
-    /// Reads `raw`, the object that `what` is; none is an empty one.
+    /// Parses `raw`, an object that messages call `what`; `None` is empty.
     ///
     /// # Errors
     ///
-    /// Invalid params: it is no object, or has a member twice.
+    /// Invalid params: it is not an object, or repeats a member.
     pub(crate) fn parse(raw: Option<&'b RawValue>, what: &str) -> Result<Self, Fault> {
         let Some(raw) = raw else { return Ok(Self::default()) };
         serde_json::from_str(raw.get()).map_err(|_| {
@@ -31,21 +30,21 @@ impl<'b> Params<'b> {
         })
     }
 
-    /// Returns the member `name`; `None` when it is absent or null.
+    /// Returns the member `name`; `None` if it is absent or null.
     pub(crate) fn get(&self, name: &str) -> Option<&'b RawValue> {
         let found = self.0.iter().find(|(it, _)| it == name).map(|(_, value)| *value);
         found.filter(|it| it.get() != "null")
     }
 
-    /// Returns the text `name`, when it is given.
+    /// Returns the text `name`, if it is given.
     ///
     /// # Errors
     ///
-    /// Invalid params: it is no string.
+    /// Invalid params: it is not a string.
     pub(crate) fn text(&self, name: &str) -> Result<Option<Cow<'b, str>>, Fault> {
         let Some(raw) = self.get(name) else { return Ok(None) };
-        match serde_json::from_str::<Name<'b>>(raw.get()) {
-            Ok(Name(text)) => Ok(Some(text)),
+        match serde_json::from_str::<JsonText<'b>>(raw.get()) {
+            Ok(JsonText(text)) => Ok(Some(text)),
             Err(_) => Err(Fault::invalid_params(format!("{name} must be a string"))),
         }
     }
@@ -54,16 +53,16 @@ impl<'b> Params<'b> {
     ///
     /// # Errors
     ///
-    /// Invalid params: it is absent or no string.
+    /// Invalid params: it is absent or not a string.
     pub(crate) fn required_text(&self, name: &str) -> Result<Cow<'b, str>, Fault> {
         self.text(name)?.ok_or_else(|| Fault::invalid_params(format!("{name} is missing")))
     }
 
-    /// Returns the member `name`, which must be `what`, when it is given.
+    /// Parses the member `name`, if it is given; `what` describes its type.
     ///
     /// # Errors
     ///
-    /// Invalid params: it is something else.
+    /// Invalid params: it has another type.
     pub(crate) fn read<T: DeserializeOwned>(
         &self,
         name: &str,
@@ -75,18 +74,18 @@ impl<'b> Params<'b> {
             .map_err(|_| Fault::invalid_params(format!("{name} must be {what}")))
     }
 
-    /// Creates the same without the member `name`.
+    /// Removes the member `name`.
     pub(crate) fn without(mut self, name: &str) -> Self {
         self.0.retain(|(it, _)| it != name);
         self
     }
 
-    /// Returns whether it has a member `name`, be it null.
+    /// Returns true if there is a member `name`, even if it is null.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(it, _)| it == name)
     }
 
-    /// Returns the names of its members.
+    /// Returns the names of the members.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| &**name)
     }
@@ -102,7 +101,7 @@ impl<'de: 'b, 'b> Deserialize<'de> for Params<'b> {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut params = Params::default();
-                while let Some((Name(name), value)) = map.next_entry()? {
+                while let Some((JsonText(name), value)) = map.next_entry()? {
                     if params.has(&name) {
                         return Err(A::Error::custom("a member occurs twice"));
                     }
@@ -115,7 +114,7 @@ impl<'de: 'b, 'b> Deserialize<'de> for Params<'b> {
     }
 }
 
-/// As the object that was sent.
+/// Serializes the object that was sent.
 impl Serialize for Params<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
@@ -127,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_found_and_kept_as_they_were_sent() {
+    fn members_are_stored_as_they_were_sent() {
         let raw = RawValue::from_string(r#"{"a":"x","b":null,"\u0063":[1, 2],"d":7}"#.to_owned())
             .unwrap();
         let params = Params::parse(Some(&raw), "params").unwrap();
@@ -144,10 +143,10 @@ mod tests {
         assert_eq!(rest, r#"{"c":[1, 2],"d":7}"#);
     }
 
-    /// A member that occurs twice is read as the first by some and as the last by
-    /// others: what a proxy saw might not be what is done.
+    /// Some parsers take the first of two equal members, others the last: a proxy might see another
+    /// request than the one performed.
     #[test]
-    fn a_member_that_occurs_twice_is_refused() {
+    fn a_repeated_member_is_rejected() {
         for raw in [r#"{"a":1,"a":2}"#, r#"{"a":1,"\u0061":2}"#, "[]", "7"] {
             let raw = RawValue::from_string(raw.to_owned()).unwrap();
             assert!(Params::parse(Some(&raw), "params").is_err(), "{raw}");

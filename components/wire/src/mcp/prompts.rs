@@ -1,24 +1,25 @@
-//! Prompts: the text of spec 6 for a participant, as a message that a client puts
-//! into its agent's context.
+//! Prompts: the text of spec 6 for a participant, as a message for a client to put into its agent's
+//! context.
 //!
-//! Not here: what the text says, and how it is made to fit a budget; the tool's
-//! action `prompt` does that.
+//! The tool's action `prompt` writes the text and fits it to a budget.
 
 use rmcp::model::{
     GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage, Role,
 };
 use serde::Deserialize;
 
-use super::{Asked, Cache, Refusal, Told, fault::Fault, params::Params, server::one_page};
+use super::{
+    Cache, Context, MethodResult, Rejection, fault::Fault, params::Params, server::one_page,
+};
 use crate::{
     Engine,
-    http::{ToolRequest, misread},
+    http::{ToolRequest, invalid_reply},
 };
 
-/// The one prompt there is.
+/// Name of the only prompt.
 pub(crate) const NAME: &str = "shared_context";
 
-/// Its arguments, and what they mean; none is required.
+/// Its arguments and their descriptions; none is required.
 pub(crate) const ARGUMENTS: [(&str, &str); 3] = [
     (
         "participant",
@@ -28,9 +29,9 @@ pub(crate) const ARGUMENTS: [(&str, &str); 3] = [
     ("session", "With the admin key: which session; a credential is for one session already"),
 ];
 
-/// What the tool answers to `prompt`.
+/// Reply of the tool's action `prompt`.
 #[derive(Deserialize)]
-struct Rendered {
+struct PromptReply {
     text: String,
     tokens: u32,
     left_out: Vec<String>,
@@ -41,7 +42,10 @@ struct Rendered {
 /// # Errors
 ///
 /// Invalid params (-32602): a cursor.
-pub(crate) fn list<E: Engine>(_: &Asked<'_, E>, params: &Params<'_>) -> Result<Told, Refusal> {
+pub(crate) fn list<E: Engine>(
+    _: &Context<'_, E>,
+    params: &Params<'_>,
+) -> Result<MethodResult, Rejection> {
     one_page(params)?;
     let arguments = ARGUMENTS.map(|(name, description)| {
         PromptArgument::new(name).with_description(description).with_required(false)
@@ -52,20 +56,20 @@ pub(crate) fn list<E: Engine>(_: &Asked<'_, E>, params: &Params<'_>) -> Result<T
         .with_title("Shared context instructions");
     let prompts =
         ListPromptsResult { result_type: None, ..ListPromptsResult::with_all_items(vec![prompt]) };
-    Ok(Told::new(&prompts)?.cached(Cache::Static))
+    Ok(MethodResult::new(&prompts)?.cached(Cache::Static))
 }
 
-/// `prompts/get`. An argument that is an empty text counts as left out: many
-/// clients send what their user left empty.
+/// `prompts/get`. An empty argument counts as absent: many clients send the fields that their user
+/// left empty.
 ///
 /// # Errors
 ///
-/// Invalid params (-32602): there is no such prompt or argument, `max_tokens` is no
-/// whole number. What the session answers.
+/// Invalid params (-32602): there is no such prompt or argument, or `max_tokens` is not a whole
+/// number. Errors of the session.
 pub(crate) async fn get<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     params: &Params<'_>,
-) -> Result<Told, Refusal> {
+) -> Result<MethodResult, Rejection> {
     let name = params.required_text("name")?;
     if name != NAME {
         return Err(unknown(&name).into());
@@ -78,11 +82,11 @@ pub(crate) async fn get<E: Engine>(
     let participant = given("participant")?;
     let max_tokens = given("max_tokens")?.map(|it| number(&it)).transpose()?;
     let named = given("session")?;
-    let session = asked.session(named.as_deref())?;
+    let session = context.session(named.as_deref())?;
     let request =
         ToolRequest::new("prompt").with("participant", participant).with("max_tokens", max_tokens);
-    let reply = asked.invoke(session, request).await?;
-    let rendered: Rendered = serde_json::from_slice(&reply.body).map_err(|_| misread())?;
+    let reply = context.invoke(session, request).await?;
+    let rendered: PromptReply = serde_json::from_slice(&reply.body).map_err(|_| invalid_reply())?;
     let mut description =
         format!("How to use the session's working memory ({} tokens", rendered.tokens);
     if !rendered.left_out.is_empty() {
@@ -93,28 +97,28 @@ pub(crate) async fn get<E: Engine>(
     let message = PromptMessage::new_text(Role::User, rendered.text);
     let mut got = GetPromptResult::new(vec![message]).with_description(description);
     got.result_type = None;
-    Told::new(&got)
+    MethodResult::new(&got)
 }
 
-/// Returns whether the prompt has an argument `name`.
+/// Returns true if the prompt has an argument `name`.
 pub(crate) fn is_argument(name: &str) -> bool {
     ARGUMENTS.iter().any(|(it, _)| *it == name)
 }
 
-/// There is no prompt `name`.
+/// Builds the error for an unknown prompt.
 pub(crate) fn unknown(name: &str) -> Fault {
     let shown: String = name.chars().take(80).collect();
     Fault::invalid_params(format!("Unknown prompt: {shown:?}; there is {NAME}"))
 }
 
-/// The prompt has no argument `name`.
+/// Builds the error for an unknown argument.
 pub(crate) fn unknown_argument(name: &str) -> Fault {
     let shown: String = name.chars().take(80).collect();
     let known = ARGUMENTS.map(|(it, _)| it).join(", ");
     Fault::invalid_params(format!("{NAME} has no argument {shown:?}, it knows {known}"))
 }
 
-/// Returns the number that `max_tokens` tells.
+/// Parses `max_tokens`.
 fn number(text: &str) -> Result<u64, Fault> {
     let is_decimal = text.bytes().all(|it| it.is_ascii_digit());
     text.parse().ok().filter(|_| is_decimal).ok_or_else(|| {

@@ -1,11 +1,11 @@
-//! Resources: the keys of a session and its entries, for clients that show them
-//! or put them before a model; and the skill.
+//! Resources: the keys of a session, its entries and the skill, for clients that show them or pass
+//! them to a model.
 //!
 //! # Invariants
 //!
-//! - What is listed is what the caller can see, in the order of keys; pages go on
-//!   after a key, so that writes in between shift none of them.
-//! - What there is not and what the caller may not see are told alike.
+//! - The list contains what the caller can see, in the order of keys. A page starts after a key, so
+//!   writes in between do not shift pages.
+//! - A missing resource and a hidden one return the same error.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use rmcp::model::{
@@ -18,7 +18,7 @@ use shared_context_codec::{Failure, Reply};
 use shared_context_core::tokens::Tokens;
 
 use super::{
-    Asked, Cache, Refusal, Told,
+    Cache, Context, MethodResult, Rejection,
     fault::Fault,
     params::Params,
     server::one_page,
@@ -29,68 +29,68 @@ use super::{
 use crate::{
     Engine,
     credential::Identity,
-    http::{ToolRequest, misread},
+    http::{ToolRequest, invalid_reply},
 };
 
-/// The most resources of one page.
+/// Most resources of one page.
 const PAGE: usize = 100;
-/// How a cursor begins, before it is encoded: the key it goes on after follows.
+/// Prefix of a decoded cursor; the key to continue after follows.
 const CURSOR: &str = "after ";
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain";
 
-/// The entries of a session, as `list_keys` tells of them: by key.
+/// Reply of `list_keys`: the entries of a session, by key.
 #[derive(Deserialize)]
-pub(crate) struct Listing<'b> {
+pub(crate) struct KeyList<'b> {
     #[serde(borrow)]
-    pub(crate) keys: Vec<Listed<'b>>,
+    pub(crate) keys: Vec<ListedEntry<'b>>,
 }
 
-/// One entry, without its value.
+/// An entry without its value.
 #[derive(Deserialize)]
-pub(crate) struct Listed<'b> {
+pub(crate) struct ListedEntry<'b> {
     pub(crate) key: &'b str,
     pub(crate) written_by: &'b str,
     written_at: &'b str,
     version: u64,
     value_size_tokens: u32,
-    /// Whether the caller may read its value; absent when it may.
+    /// False if the caller may not read its value; otherwise absent.
     readable: Option<bool>,
 }
 
-/// One entry, with its value.
+/// Reply of `read`: an entry with its value.
 #[derive(Deserialize)]
-struct Read {
+struct EntryReply {
     value: String,
     version: u64,
     revision: u64,
     written_by: String,
 }
 
-/// `resources/list`: the session's keys, the skill, and then every entry. With the
-/// admin key, which is for every session, the skill alone.
+/// `resources/list`: the session's keys, the skill, and then every entry. The admin key belongs to
+/// no session and gets only the skill.
 ///
 /// # Errors
 ///
-/// Invalid params (-32602): a cursor that no page gave. What the session answers.
+/// Invalid params (-32602): a cursor that no page returned. Errors of the session.
 pub(crate) async fn list<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     params: &Params<'_>,
-) -> Result<Told, Refusal> {
-    let session = match asked.identity {
+) -> Result<MethodResult, Rejection> {
+    let session = match context.identity {
         Identity::Admin => {
             one_page(params)?;
-            return listed(vec![skill::resource()], None);
+            return list_result(vec![skill::resource()], None);
         }
         Identity::Participant(grant) => grant.scope.id(),
     };
     let after = params.text("cursor")?.map(|it| read_cursor(&it)).transpose()?;
-    let reply = list_keys(asked, session).await?;
-    let listing = Listing::of(&reply)?;
+    let reply = list_keys(context, session).await?;
+    let listing = KeyList::of(&reply)?;
     let mut resources =
         if after.is_none() { vec![keys(session), skill::resource()] } else { Vec::new() };
-    let is_next = |it: &&Listed<'_>| {
+    let is_next = |it: &&ListedEntry<'_>| {
         it.readable != Some(false) && after.as_deref().is_none_or(|after| it.key > after)
     };
     let mut left = listing.keys.iter().filter(is_next).peekable();
@@ -102,7 +102,7 @@ pub(crate) async fn list<E: Engine>(
         last = Some(it.key);
     }
     let next_cursor = last.filter(|_| left.peek().is_some()).map(cursor);
-    listed(resources, next_cursor)
+    list_result(resources, next_cursor)
 }
 
 /// `resources/templates/list`.
@@ -110,7 +110,7 @@ pub(crate) async fn list<E: Engine>(
 /// # Errors
 ///
 /// Invalid params (-32602): a cursor.
-pub(crate) fn list_templates(params: &Params<'_>) -> Result<Told, Refusal> {
+pub(crate) fn list_templates(params: &Params<'_>) -> Result<MethodResult, Rejection> {
     one_page(params)?;
     let entry = ResourceTemplate::new(ENTRY_TEMPLATE, "entry")
         .with_title("Entry of a session")
@@ -124,48 +124,47 @@ pub(crate) fn list_templates(params: &Params<'_>) -> Result<Told, Refusal> {
         result_type: None,
         ..ListResourceTemplatesResult::with_all_items(vec![entry, keys])
     };
-    Ok(Told::new(&templates)?.cached(Cache::Static))
+    Ok(MethodResult::new(&templates)?.cached(Cache::Static))
 }
 
 /// `resources/read`.
 ///
 /// # Errors
 ///
-/// Resource not found, see [`not_found`]: no resource could have the URI, the
-/// session is not the credential's, or the caller can see no such entry. What else
-/// the session answers.
+/// Resource not found, see [`not_found`]: the URI is invalid, the session is not the credential's,
+/// or the caller can see no such entry. Other errors of the session.
 pub(crate) async fn read<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     params: &Params<'_>,
-) -> Result<Told, Refusal> {
+) -> Result<MethodResult, Rejection> {
     let uri = params.required_text("uri")?;
-    let not_found = || not_found(&asked.version, &uri);
-    let refused = |failure: Failure| match &*failure.code {
+    let not_found = || not_found(&context.version, &uri);
+    let reject = |failure: Failure| match &*failure.code {
         "KEY_NOT_FOUND" | "INVALID_KEY" | "SESSION_NOT_FOUND" => not_found().into(),
-        _ => Refusal::from(failure),
+        _ => Rejection::from(failure),
     };
     let (contents, cache) = match ResourceUri::parse(&uri).ok_or_else(not_found)? {
         ResourceUri::Skill => (skill::contents(), Cache::Static),
         ResourceUri::Keys { session } => {
-            let session = asked.session(Some(&session)).map_err(|_| not_found())?;
-            let reply = list_keys(asked, session).await.map_err(refused)?;
-            let text = String::from_utf8(reply.body).map_err(|_| misread())?;
+            let session = context.session(Some(&session)).map_err(|_| not_found())?;
+            let reply = list_keys(context, session).await.map_err(reject)?;
+            let text = String::from_utf8(reply.body).map_err(|_| invalid_reply())?;
             (ResourceContents::text(text, &*uri).with_mime_type(JSON), Cache::Live)
         }
         ResourceUri::Entry { session, key } => {
-            let session = asked.session(Some(&session)).map_err(|_| not_found())?;
+            let session = context.session(Some(&session)).map_err(|_| not_found())?;
             let request = ToolRequest::new("read").with("key", Some(&key));
-            let reply = asked.invoke(session, request).await.map_err(refused)?;
-            (text_of(&uri, &reply)?, Cache::Live)
+            let reply = context.invoke(session, request).await.map_err(reject)?;
+            (entry_contents(&uri, &reply)?, Cache::Live)
         }
     };
     let mut read = ReadResourceResult::new(vec![contents]);
     read.result_type = None;
-    Ok(Told::new(&read)?.cached(cache))
+    Ok(MethodResult::new(&read)?.cached(cache))
 }
 
-/// There is no resource `uri`, or none that the caller may see: invalid params
-/// (-32602), resource not found (-32002) before 2026-07-28.
+/// Builds the error for a missing or hidden resource: invalid params (-32602), or resource not
+/// found (-32002) before 2026-07-28.
 pub(crate) fn not_found(version: &Version, uri: &str) -> Fault {
     let code = match version {
         Version::Modern => ErrorCode::INVALID_PARAMS,
@@ -176,36 +175,39 @@ pub(crate) fn not_found(version: &Version, uri: &str) -> Fault {
     Fault::in_band(code, message).with_data(json!({ "uri": uri }))
 }
 
-/// Returns what `session` answers to `list_keys`.
+/// Returns the session's reply to `list_keys`.
 ///
 /// # Errors
 ///
-/// What the session answers.
+/// Errors of the session.
 pub(crate) async fn list_keys<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     session: &str,
 ) -> Result<Reply, Failure> {
-    asked.invoke(session, ToolRequest::new("list_keys")).await
+    context.invoke(session, ToolRequest::new("list_keys")).await
 }
 
-impl<'b> Listing<'b> {
-    /// Reads `reply`, an answer to `list_keys`.
+impl<'b> KeyList<'b> {
+    /// Parses `reply`, a reply to `list_keys`.
     ///
     /// # Errors
     ///
-    /// `INTERNAL`: it is none.
+    /// `INTERNAL`: it is invalid.
     pub(crate) fn of(reply: &'b Reply) -> Result<Self, Failure> {
-        serde_json::from_slice(&reply.body).map_err(|_| misread())
+        serde_json::from_slice(&reply.body).map_err(|_| invalid_reply())
     }
 }
 
-fn listed(resources: Vec<Resource>, next_cursor: Option<String>) -> Result<Told, Refusal> {
-    let listed = ListResourcesResult {
+fn list_result(
+    resources: Vec<Resource>,
+    next_cursor: Option<String>,
+) -> Result<MethodResult, Rejection> {
+    let list_result = ListResourcesResult {
         result_type: None,
         next_cursor,
         ..ListResourcesResult::with_all_items(resources)
     };
-    Ok(Told::new(&listed)?.cached(Cache::Live))
+    Ok(MethodResult::new(&list_result)?.cached(Cache::Live))
 }
 
 /// Returns the keys of `session` as a resource.
@@ -217,8 +219,8 @@ fn keys(session: &str) -> Resource {
         .with_annotations(for_models())
 }
 
-/// One entry of `session` as a resource.
-fn entry(session: &str, it: &Listed<'_>) -> Resource {
+/// Returns an entry of `session` as a resource.
+fn entry(session: &str, it: &ListedEntry<'_>) -> Resource {
     let (version, size) = (it.version, Tokens(it.value_size_tokens));
     let mut annotations = for_models();
     annotations.last_modified = Some(it.written_at.to_owned());
@@ -228,14 +230,14 @@ fn entry(session: &str, it: &Listed<'_>) -> Resource {
         .with_annotations(annotations)
 }
 
-/// For whom resources are: not for the eyes of a user first.
+/// Returns annotations with models as the audience, not users.
 pub(crate) fn for_models() -> Annotations {
     Annotations::default().with_audience(vec![Role::Assistant])
 }
 
-/// Returns what `reply`, an answer to `read`, tells of the entry `uri`.
-fn text_of(uri: &str, reply: &Reply) -> Result<ResourceContents, Failure> {
-    let read: Read = serde_json::from_slice(&reply.body).map_err(|_| misread())?;
+/// Returns the contents of the entry `uri` from `reply`, a reply to `read`.
+fn entry_contents(uri: &str, reply: &Reply) -> Result<ResourceContents, Failure> {
+    let read: EntryReply = serde_json::from_slice(&reply.body).map_err(|_| invalid_reply())?;
     let mut meta = MetaObject::new();
     meta.0.insert("shared-context/version".to_owned(), read.version.into());
     meta.0.insert("shared-context/revision".to_owned(), read.revision.into());
@@ -243,12 +245,12 @@ fn text_of(uri: &str, reply: &Reply) -> Result<ResourceContents, Failure> {
     Ok(ResourceContents::text(read.value, uri).with_mime_type(TEXT).with_meta(meta))
 }
 
-/// Returns the cursor that goes on after `key`.
+/// Returns the cursor of the page after `key`.
 fn cursor(key: &str) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(format!("{CURSOR}{key}"))
 }
 
-/// Returns the key that `cursor` goes on after.
+/// Returns the key that the page of `cursor` follows.
 fn read_cursor(cursor: &str) -> Result<String, Fault> {
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok();
     let text = bytes.and_then(|it| String::from_utf8(it).ok());
@@ -266,14 +268,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_leads_to_the_key_it_was_made_of() {
+    fn a_cursor_decodes_to_its_key() {
         for key in ["a", "inv:findings_2", &"z".repeat(129)] {
             assert_eq!(read_cursor(&cursor(key)).unwrap(), key);
         }
     }
 
     #[test]
-    fn what_no_page_gave_is_no_cursor() {
+    fn an_invalid_cursor_is_rejected() {
         let not_ours = BASE64_URL_SAFE_NO_PAD.encode("before a");
         let not_utf8 = BASE64_URL_SAFE_NO_PAD.encode(b"after \xff");
         let padded = format!("{}==", cursor("a"));

@@ -1,4 +1,4 @@
-//! What this server is and can do, as clients of either era ask for it.
+//! Description of this server for clients of modern and older versions.
 
 use rmcp::model::{
     ErrorCode, Implementation, InitializeResult, PromptsCapability, ProtocolVersion,
@@ -7,16 +7,16 @@ use rmcp::model::{
 use serde::Serialize;
 
 use super::{
-    Cache, Refusal, Told,
+    Cache, MethodResult, Rejection,
     fault::Fault,
     params::Params,
     version::{self, Version},
 };
 
-/// The server's name to programs.
+/// Name of the server for programs.
 pub(crate) const NAME: &str = "shared-context";
 
-/// What a client may put into the system prompt of its agent.
+/// Text that a client may put into the system prompt of its agent.
 const INSTRUCTIONS: &str = "\
 Working memory that the agents of one session share. Call the tool shared_context with action \
 list_keys first and read only what your task needs; before you finish, write your conclusions, \
@@ -24,45 +24,45 @@ decisions and open questions: nothing else of your work survives. The skill \
 skill://shared-context/SKILL.md tells more.";
 
 /// `server/discover` (2026-07-28).
-pub(crate) fn discover() -> Result<Told, Refusal> {
-    /// The result without what every result carries.
+pub(crate) fn discover() -> Result<MethodResult, Rejection> {
+    /// The result without the members of every result.
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Discovered {
+    struct DiscoverResult {
         supported_versions: Vec<ProtocolVersion>,
         capabilities: ServerCapabilities,
         instructions: &'static str,
     }
-    let discovered = Discovered {
+    let result = DiscoverResult {
         supported_versions: version::supported(),
         capabilities: capabilities(&Version::Modern, false),
         instructions: INSTRUCTIONS,
     };
-    Ok(Told::new(&discovered)?.cached(Cache::Static))
+    Ok(MethodResult::new(&result)?.cached(Cache::Static))
 }
 
-/// `initialize` of the protocols with a handshake, which `is_kept` or forgotten at
-/// once: the version that is spoken from now on, and the result.
+/// `initialize` of versions with a handshake: returns the negotiated version and the result.
+/// `is_kept` is false if handshakes are not stored.
 ///
 /// # Errors
 ///
-/// Invalid params (-32602): it does not tell which version it asks for.
+/// Invalid params (-32602): the requested version is missing.
 pub(crate) fn initialize(
     params: &Params<'_>,
     is_kept: bool,
-) -> Result<(ProtocolVersion, Told), Refusal> {
+) -> Result<(ProtocolVersion, MethodResult), Rejection> {
     let requested = params.required_text("protocolVersion")?;
-    let version = Version::negotiated(&requested);
+    let version = Version::negotiate(&requested);
     let info = Implementation::new(NAME, env!("CARGO_PKG_VERSION")).with_title("shared-context");
     let capabilities = capabilities(&Version::Legacy(version.clone()), is_kept);
     let result = InitializeResult::new(capabilities)
         .with_protocol_version(version.clone())
         .with_server_info(info)
         .with_instructions(INSTRUCTIONS);
-    Ok((version, Told::new(&result)?))
+    Ok((version, MethodResult::new(&result)?))
 }
 
-/// Returns what is offered in `version`; in one with a handshake, whether that `is_kept`.
+/// Returns the capabilities in `version`; `is_kept` is true if handshakes are stored.
 fn capabilities(version: &Version, is_kept: bool) -> ServerCapabilities {
     let mut resources = ResourcesCapability::default();
     if version.is_modern() || is_kept {
@@ -75,7 +75,7 @@ fn capabilities(version: &Version, is_kept: bool) -> ServerCapabilities {
     capabilities.resources = Some(resources);
     capabilities.completions = Some(serde_json::Map::new());
     if version.is_modern() {
-        // The extension asks for a protocol of 2026-07-28 or later.
+        // The extension requires a version of 2026-07-28 or later.
         capabilities.extensions =
             Some([(SKILLS_EXTENSION_ID.to_owned(), serde_json::Map::new())].into());
     } else if is_kept {
@@ -84,11 +84,11 @@ fn capabilities(version: &Version, is_kept: bool) -> ServerCapabilities {
     capabilities
 }
 
-/// Returns a list that has no further pages, asked for by `params`.
+/// Rejects a cursor in `params` of a list with one page.
 ///
 /// # Errors
 ///
-/// Invalid params (-32602): a cursor, which no list of one page gave.
+/// Invalid params (-32602): a cursor, which such a list never returns.
 pub(crate) fn one_page(params: &Params<'_>) -> Result<(), Fault> {
     match params.text("cursor")? {
         None => Ok(()),

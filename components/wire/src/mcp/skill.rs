@@ -1,11 +1,11 @@
-//! The skill: how an agent works with a shared context, as a file that its program
-//! loads when it is needed (extension `io.modelcontextprotocol/skills`).
+//! The skill: instructions for agents to work with a shared context, as a file that a program loads
+//! when needed (extension `io.modelcontextprotocol/skills`).
 //!
-//! The text is `skill/SKILL.md`; all that is told of it is read from there.
+//! The text is `skill/SKILL.md`; its metadata is parsed from its frontmatter.
 //!
 //! # Invariant
 //!
-//! The bytes that are read are those that the digest is of.
+//! The digest covers exactly the bytes that are served.
 
 use std::sync::LazyLock;
 
@@ -17,15 +17,16 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    Cache, Refusal, Told, fault::Fault, params::Params, resources::for_models, server::one_page,
+    Cache, MethodResult, Rejection, fault::Fault, params::Params, resources::for_models,
+    server::one_page,
 };
 
-/// Where it is read.
+/// URI of the skill.
 pub(crate) const URI: &str = "skill://shared-context/SKILL.md";
 const TEXT: &str = include_str!("skill/SKILL.md");
 const MARKDOWN: &str = "text/markdown";
 
-/// What is told of it.
+/// Metadata of the skill.
 static SKILL: LazyLock<Skill> = LazyLock::new(|| {
     let files = vec![SkillResource::from_bytes(URI, TEXT.as_bytes())];
     let frontmatter = frontmatter(TEXT).unwrap_or_else(|| SkillFrontmatter::new("", ""));
@@ -37,23 +38,23 @@ static SKILL: LazyLock<Skill> = LazyLock::new(|| {
 /// # Errors
 ///
 /// Invalid params (-32602): a cursor.
-pub(crate) fn list(params: &Params<'_>) -> Result<Told, Refusal> {
+pub(crate) fn list(params: &Params<'_>) -> Result<MethodResult, Rejection> {
     one_page(params)?;
     let listed = ListSkillsResult {
         result_type: None,
         ..ListSkillsResult::with_all_items(vec![SKILL.clone()])
     };
-    Ok(Told::new(&listed)?.cached(Cache::Static))
+    Ok(MethodResult::new(&listed)?.cached(Cache::Static))
 }
 
 /// `skills/get`.
 ///
 /// # Errors
 ///
-/// Invalid params (-32602): there is no skill of this URI.
-pub(crate) fn get(params: &Params<'_>) -> Result<Told, Refusal> {
+/// Invalid params (-32602): there is no skill with this URI.
+pub(crate) fn get(params: &Params<'_>) -> Result<MethodResult, Rejection> {
     #[derive(Serialize)]
-    struct Got<'s> {
+    struct GetSkillResult<'s> {
         skill: &'s Skill,
     }
     let uri = params.required_text("uri")?;
@@ -62,10 +63,10 @@ pub(crate) fn get(params: &Params<'_>) -> Result<Told, Refusal> {
         let fault = Fault::in_band(ErrorCode::INVALID_PARAMS, message);
         return Err(fault.with_data(json!({ "uri": uri })).into());
     }
-    Ok(Told::new(&Got { skill: &SKILL })?.cached(Cache::Static))
+    Ok(MethodResult::new(&GetSkillResult { skill: &SKILL })?.cached(Cache::Static))
 }
 
-/// Returns the skill as it is listed among the resources.
+/// Returns the skill as an item of the list of resources.
 pub(crate) fn resource() -> Resource {
     let SkillFrontmatter { name, description, .. } = &SKILL.frontmatter;
     Resource::new(URI, name)
@@ -76,14 +77,14 @@ pub(crate) fn resource() -> Resource {
         .with_annotations(for_models())
 }
 
-/// Returns the skill as it is read.
+/// Returns the contents of the skill.
 pub(crate) fn contents() -> ResourceContents {
     ResourceContents::text(TEXT, URI).with_mime_type(MARKDOWN)
 }
 
-/// Returns the frontmatter of `text`: lines of `name: value`, where a value is text as it
-/// stands, or a JSON string where YAML would take it for something else. So much of
-/// YAML is enough for ours; a test compares with all of it.
+/// Parses the frontmatter of `text`: lines of `name: value`. A value is plain text, or a JSON
+/// string where YAML would parse it as something else. This subset of YAML suffices here; a test
+/// compares it with a full parser.
 fn frontmatter(text: &str) -> Option<SkillFrontmatter> {
     let (frontmatter, _) = text.strip_prefix("---\n")?.split_once("\n---\n")?;
     let mut read = SkillFrontmatter::new("", "");
@@ -109,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_of_the_skill_is_what_its_frontmatter_says_in_yaml() {
+    fn the_skill_metadata_matches_its_yaml_frontmatter() {
         let (yaml, _) = TEXT.strip_prefix("---\n").unwrap().split_once("\n---\n").unwrap();
         let expected: Value = serde_saphyr::from_str(yaml).unwrap();
         assert_eq!(
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_skill_is_one_that_hosts_accept() {
+    fn the_skill_is_valid() {
         SKILL.validate().unwrap();
         assert_eq!(skill_name_from_uri(URI), Some(&*SKILL.frontmatter.name));
         let SkillResources::Files(files) = &SKILL.resources else { panic!("its bytes are fixed") };
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn so_much_of_yaml_is_read() {
+    fn the_supported_subset_of_yaml_is_parsed() {
         #[track_caller]
         fn check(frontmatter_text: &str, expected: &Value) {
             let text = format!("---\n{frontmatter_text}\n---\n# Body\n---\n");

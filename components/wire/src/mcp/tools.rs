@@ -1,15 +1,14 @@
-//! The tools: what is offered to whom, and how a call is carried out.
+//! The tools: lists and calls.
 //!
-//! Not here: the definitions themselves ([`crate::tools`]), and what an action
-//! does. Requests and replies of the tools `shared_context` and `delta_rounds` pass
-//! through unread, but for the argument `session`, which is the wire's, and for
-//! whether the tool lists the action.
+//! The definitions are in [`crate::tools`]. Requests and replies of `shared_context` and
+//! `delta_rounds` are passed on without parsing, except for the argument `session`, which belongs
+//! to the wire, and for whether the tool lists the action.
 //!
 //! # Invariants
 //!
-//! - What an agent can mend is a result with `isError`, and holds the error object
-//!   of the JSON tool: its code, and what to do next.
-//! - A tool rejects an action that it lists to nobody: a client that allowed one tool
+//! - An error that an agent can correct is a result with `isError` and the error object of the JSON
+//!   tool: its code, and the next step.
+//! - A tool rejects an action that it does not list for any role: a client that allowed one tool
 //!   did not allow the other.
 
 use std::borrow::Cow;
@@ -18,41 +17,46 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use shared_context_codec::{Failure, Reply, System, actions};
 
-use super::{Asked, Cache, Refusal, Told, fault::Fault, params::Params, server::one_page};
+use super::{
+    Cache, Context, MethodResult, Rejection, fault::Fault, params::Params, server::one_page,
+};
 use crate::{
     Engine,
-    http::misread,
+    http::invalid_reply,
     mint::{self, Invitation},
     tools,
 };
 
-/// `tools/list`: the same bytes each time, for callers of one role.
-pub(crate) fn list<E: Engine>(asked: &Asked<'_, E>, params: &Params<'_>) -> Result<Told, Refusal> {
+/// `tools/list`: the same bytes each time for callers of one role.
+pub(crate) fn list<E: Engine>(
+    context: &Context<'_, E>,
+    params: &Params<'_>,
+) -> Result<MethodResult, Rejection> {
     #[derive(Serialize)]
-    struct Listed<'t> {
+    struct ListToolsResult<'t> {
         tools: &'t RawValue,
     }
     one_page(params)?;
-    let tools = tools::listed(asked.may_mint());
-    let tools: &RawValue = serde_json::from_str(tools).map_err(|_| misread())?;
-    Ok(Told::new(&Listed { tools })?.cached(Cache::Own))
+    let tools = tools::tools_json(context.may_mint());
+    let tools: &RawValue = serde_json::from_str(tools).map_err(|_| invalid_reply())?;
+    Ok(MethodResult::new(&ListToolsResult { tools })?.cached(Cache::Own))
 }
 
 /// `tools/call`.
 pub(crate) async fn call<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     params: &Params<'_>,
-) -> Result<Told, Refusal> {
+) -> Result<MethodResult, Rejection> {
     let name = params.required_text("name")?;
     let given = params.get("arguments");
     let arguments = Params::parse(given, "arguments")?;
-    let done = match &*name {
-        "shared_context" => json_tool(asked, System::Store, given, arguments).await,
-        "delta_rounds" => json_tool(asked, System::Rounds, given, arguments).await,
-        "subagent" => subagent(asked, &arguments).await,
+    let outcome = match &*name {
+        "shared_context" => json_tool(context, System::Store, given, arguments).await,
+        "delta_rounds" => json_tool(context, System::Rounds, given, arguments).await,
+        "subagent" => subagent(context, &arguments).await,
         unknown => {
             let shown: String = unknown.chars().take(80).collect();
-            let there_is = if asked.may_mint() {
+            let there_is = if context.may_mint() {
                 "there are shared_context, delta_rounds and subagent"
             } else {
                 "there are shared_context and delta_rounds"
@@ -61,37 +65,38 @@ pub(crate) async fn call<E: Engine>(
             return Err(Fault::invalid_params(message).into());
         }
     };
-    match done {
+    match outcome {
         Ok(reply) => result(&reply, None),
-        // The program around the agent has to show another one.
-        Err(failure) if failure.code == "UNAUTHENTICATED" => Err(Refusal::Http(failure)),
+        // The program around the agent must present another credential.
+        Err(failure) if failure.code == "UNAUTHENTICATED" => Err(Rejection::Http(failure)),
         Err(failure) => result(&failure.to_json(), Some(&failure)),
     }
 }
 
-/// Has the session named, or that of the credential, carry out a request of the
-/// JSON tool, as the tool of `system` lists it.
+/// Performs a request of the JSON tool on the named session, or that of the credential, as the tool
+/// of `system`.
 async fn json_tool<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     system: System,
     given: Option<&RawValue>,
     arguments: Params<'_>,
 ) -> Result<Vec<u8>, Failure> {
     check_listed(system, &arguments)?;
     let named = session(&arguments)?;
-    let session = asked.session(named.as_deref())?;
+    let session = context.session(named.as_deref())?;
     let Reply { body, .. } = if arguments.has("session") {
-        let request = serde_json::to_vec(&arguments.without("session")).map_err(|_| misread())?;
-        asked.invoke_bytes(session, &request).await?
+        let request =
+            serde_json::to_vec(&arguments.without("session")).map_err(|_| invalid_reply())?;
+        context.invoke_bytes(session, &request).await?
     } else {
         let request = given.map_or("{}", RawValue::get);
-        asked.invoke_bytes(session, request.as_bytes()).await?
+        context.invoke_bytes(session, request.as_bytes()).await?
     };
     Ok(body)
 }
 
-/// Rejects an action that the tool of `system` lists to nobody. What is no action at
-/// all is the JSON tool's to reject.
+/// Rejects an action that the tool of `system` does not list for any role. The JSON tool rejects
+/// unknown actions.
 fn check_listed(system: System, arguments: &Params<'_>) -> Result<(), Failure> {
     let Ok(Some(action)) = arguments.text("action") else { return Ok(()) };
     let Some(known) = actions().find(|it| it.name == action) else { return Ok(()) };
@@ -108,13 +113,13 @@ fn check_listed(system: System, arguments: &Params<'_>) -> Result<(), Failure> {
     }
 }
 
-/// Lets a subagent take part: hands out a credential for it.
+/// Invites a subagent: mints a credential for it.
 async fn subagent<E: Engine>(
-    asked: &Asked<'_, E>,
+    context: &Context<'_, E>,
     arguments: &Params<'_>,
 ) -> Result<Vec<u8>, Failure> {
     #[derive(Serialize)]
-    struct Handed<'s, I> {
+    struct SubagentReply<'s, I> {
         session: &'s str,
         #[serde(flatten)]
         issued: I,
@@ -126,10 +131,10 @@ async fn subagent<E: Engine>(
         return Err(malformed(message));
     }
     let named = session(arguments)?;
-    let session = asked.session(named.as_deref())?;
-    let task = arguments.required_text("task").map_err(mendable)?;
-    let id = arguments.text("id").map_err(mendable)?;
-    // A colon in one would make it the other.
+    let session = context.session(named.as_deref())?;
+    let task = arguments.required_text("task").map_err(argument_error)?;
+    let id = arguments.text("id").map_err(argument_error)?;
+    // A colon would move text from one to the other.
     let named = [("task", Some(&task)), ("id", id.as_ref())];
     let has_colon = |it: &(&str, Option<&Cow<'_, str>>)| it.1.is_some_and(|it| it.contains(':'));
     if let Some((name, _)) = named.into_iter().find(has_colon) {
@@ -143,25 +148,25 @@ async fn subagent<E: Engine>(
         participant,
         ttl_seconds: arguments
             .read("ttl_seconds", "a whole number of seconds, such as 3600")
-            .map_err(mendable)?,
+            .map_err(argument_error)?,
         keys: arguments
             .read("keys", "a list of key patterns, such as [\"inv_*\"]")
-            .map_err(mendable)?,
+            .map_err(argument_error)?,
     };
-    let caller = asked.caller(session)?;
-    let (engine, keys) = (asked.engine, asked.keys);
+    let caller = context.caller(session)?;
+    let (engine, keys) = (context.engine, context.keys);
     let issued =
-        mint::invite(engine, keys, session, &caller, asked.authorization, invitation).await?;
-    serde_json::to_vec(&Handed { session, issued }).map_err(|_| misread())
+        mint::invite(engine, keys, session, &caller, context.authorization, invitation).await?;
+    serde_json::to_vec(&SubagentReply { session, issued }).map_err(|_| invalid_reply())
 }
 
-/// Returns the argument `session`, when it is given.
+/// Returns the argument `session`, if it is given.
 fn session(arguments: &Params<'_>) -> Result<Option<String>, Failure> {
-    arguments.text("session").map(|it| it.map(Into::into)).map_err(mendable)
+    arguments.text("session").map(|it| it.map(Into::into)).map_err(argument_error)
 }
 
-/// Returns a wrong argument, as an agent is told of it.
-fn mendable(fault: Fault) -> Failure {
+/// Converts an argument error to one that the agent gets as a result.
+fn argument_error(fault: Fault) -> Failure {
     malformed(fault.error.message.into_owned())
 }
 
@@ -169,12 +174,11 @@ fn malformed(message: String) -> Failure {
     Failure::new("MALFORMED_REQUEST", message)
 }
 
-/// Returns the result that tells `reply`, a JSON object: for programs as it is, for
-/// others as text.
-fn result(reply: &[u8], refused: Option<&Failure>) -> Result<Told, Refusal> {
+/// Builds the result from `reply`, a JSON object: as structured content for programs, and as text.
+fn result(reply: &[u8], failure: Option<&Failure>) -> Result<MethodResult, Rejection> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Called<'r> {
+    struct CallResult<'r> {
         content: [Text<'r>; 1],
         structured_content: &'r RawValue,
         is_error: bool,
@@ -184,11 +188,11 @@ fn result(reply: &[u8], refused: Option<&Failure>) -> Result<Told, Refusal> {
         r#type: &'static str,
         text: &'r str,
     }
-    let reply: &RawValue = serde_json::from_slice(reply).map_err(|_| misread())?;
-    let told = Told::new(&Called {
+    let reply: &RawValue = serde_json::from_slice(reply).map_err(|_| invalid_reply())?;
+    let result = MethodResult::new(&CallResult {
         content: [Text { r#type: "text", text: reply.get() }],
         structured_content: reply,
-        is_error: refused.is_some(),
+        is_error: failure.is_some(),
     })?;
-    Ok(Told { refused: refused.map(|it| it.code.clone()), ..told })
+    Ok(MethodResult { error_code: failure.map(|it| it.code.clone()), ..result })
 }

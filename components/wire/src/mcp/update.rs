@@ -1,16 +1,15 @@
-//! Which resources of a session a client wants to hear of, and what it is told
-//! when they change.
+//! Subscriptions of a client to resources of a session, and the notifications of their changes.
 //!
-//! A notification names a resource and says no more: the client reads it anew. So
-//! of all changes that are read at once, each resource is told once. Not here: how
-//! a client says what it wants ([`listen`](super::listen), [`legacy`](super::legacy)).
+//! A notification names a resource and nothing more; the client reads it again. Of all changes in
+//! one read, each resource is therefore notified once. [`listen`](super::listen) and
+//! [`legacy`](super::legacy) handle the requests to subscribe.
 //!
 //! # Invariants
 //!
-//! - Nothing is told that the client did not ask for, and nothing of a change that
-//!   the change feed does not tell its credential.
-//! - What a client wants takes up little: [`SUBSCRIPTIONS_MAX`] URIs of
-//!   [`SUBSCRIPTION_BYTES_MAX`] in all.
+//! - A client is notified only of its subscriptions, and only of changes that the change feed shows
+//!   to its credential.
+//! - Subscriptions take little memory: [`SUBSCRIPTIONS_MAX`] URIs of [`SUBSCRIPTION_BYTES_MAX`] in
+//!   total.
 
 #[cfg(test)]
 mod tests;
@@ -31,49 +30,49 @@ use shared_context_core::{
 use super::{notice::Notice, uri::ResourceUri};
 use crate::credential::Identity;
 
-/// The most resources that one stream, or one handshake, tells of.
+/// Most resources of one stream or one handshake.
 pub(super) const SUBSCRIPTIONS_MAX: usize = 1_000;
 
-/// The bytes that the URIs of these may have in all.
+/// Most bytes of their URIs in total.
 pub(super) const SUBSCRIPTION_BYTES_MAX: usize = 64 << 10;
 
-/// The longest URI of a session's resource, with every byte of its names
-/// percent-encoded, has less than 800 bytes.
+/// Longest URI that is parsed, in bytes. A session's resource with every byte of its names
+/// percent-encoded has less than 800.
 const URI_BYTES_MAX: usize = 1_024;
 
 /// A resource of a session that changes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Resource {
-    /// The list of the keys.
+    /// List of the keys.
     Keys,
-    /// The entry under this key, which need not be there yet.
+    /// Entry with this key, which need not exist yet.
     Entry(String),
 }
 
-/// What a client wants to hear of: resources of one session by the URIs it wrote,
-/// and whether others came or went.
+/// Subscriptions of a client: resources of one session with the URIs it sent, and optionally the
+/// list.
 #[derive(Debug, Default)]
-pub(super) struct Wanted {
-    /// Each resource under all names it was given.
+pub(super) struct Subscriptions {
+    /// URIs of each resource, as they were sent.
     uris: BTreeMap<Resource, Vec<String>>,
     count: usize,
     bytes: usize,
-    /// Whether it wants to hear that the list of resources changed.
+    /// True if the client is notified of changes to the list of resources.
     pub(super) is_list: bool,
 }
 
-/// What became of one more resource that a client wants to hear of.
+/// Outcome of adding a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Added {
+pub(super) enum AddOutcome {
     /// It was added.
     New,
-    /// It was wanted already.
+    /// It existed already.
     Known,
-    /// There is no more room.
+    /// A limit is reached.
     TooMany,
 }
 
-/// What is looked at of a change.
+/// Members of a change that decide about notifications.
 #[derive(Deserialize)]
 struct Change<'b> {
     action: &'b str,
@@ -82,8 +81,8 @@ struct Change<'b> {
 }
 
 impl Resource {
-    /// Returns the session and the resource of it that `uri` names; `None` for what no
-    /// session could have.
+    /// Parses `uri` into a session and a resource of it; `None` if no session can have such a
+    /// resource.
     pub(super) fn parse(uri: &str) -> Option<(Cow<'_, str>, Self)> {
         if uri.len() > URI_BYTES_MAX {
             return None;
@@ -98,8 +97,8 @@ impl Resource {
         }
     }
 
-    /// Returns whether it could ever be told of to `identity`, a participant of its
-    /// session or the admin: not what the credential is not for.
+    /// Returns true if `identity`, a participant of its session or the admin, may be notified of
+    /// it: the credential must be valid for its key.
     pub(super) fn is_granted(&self, identity: &Identity) -> bool {
         match (self, identity) {
             (Self::Entry(key), Identity::Participant(grant)) if !grant.keys.is_empty() => {
@@ -111,28 +110,28 @@ impl Resource {
     }
 }
 
-impl Wanted {
-    /// Creates that the list of resources changed, and nothing else.
+impl Subscriptions {
+    /// Creates a subscription to only the list of resources.
     pub(super) fn list() -> Self {
         Self { is_list: true, ..Self::default() }
     }
 
     /// Adds `resource` under the name `uri`.
-    pub(super) fn add(&mut self, resource: Resource, uri: &str) -> Added {
+    pub(super) fn add(&mut self, resource: Resource, uri: &str) -> AddOutcome {
         if self.uris.get(&resource).is_some_and(|uris| uris.iter().any(|it| it == uri)) {
-            return Added::Known;
+            return AddOutcome::Known;
         }
         let bytes = self.bytes.saturating_add(uri.len());
         if self.count >= SUBSCRIPTIONS_MAX || bytes > SUBSCRIPTION_BYTES_MAX {
-            return Added::TooMany;
+            return AddOutcome::TooMany;
         }
         self.bytes = bytes;
         self.uris.entry(resource).or_default().push(uri.to_owned());
         self.count = self.count.saturating_add(1);
-        Added::New
+        AddOutcome::New
     }
 
-    /// Takes back that `resource` is wanted under the name `uri`, if it was.
+    /// Removes the subscription to `resource` under the name `uri`, if there is one.
     pub(super) fn remove(&mut self, resource: &Resource, uri: &str) {
         let Some(uris) = self.uris.get_mut(resource) else { return };
         let before = uris.len();
@@ -146,38 +145,38 @@ impl Wanted {
         }
     }
 
-    /// Returns whether nothing is wanted.
+    /// Returns true if there are no subscriptions.
     pub(super) fn is_empty(&self) -> bool {
         !self.is_list && self.uris.is_empty()
     }
 
-    /// Returns what is told of `changes`, which are in order: each notification once,
-    /// where it is due first.
+    /// Returns the notifications for `changes`, which are in order: each once, where it first
+    /// occurs.
     ///
     /// # Errors
     ///
-    /// A change is none that a session makes.
-    pub(super) fn told_of(&self, changes: &[&RawValue]) -> serde_json::Result<Vec<Notice<'_>>> {
-        let mut told = Told::default();
+    /// A change is not of a kind that a session makes.
+    pub(super) fn notices_for(&self, changes: &[&RawValue]) -> serde_json::Result<Vec<Notice<'_>>> {
+        let mut notices_due = UniqueNotices::default();
         for change in changes {
             let change: Change<'_> = serde_json::from_str(change.get())?;
             let touches = change.touches()?;
             if touches == Touches::Everything {
-                told.add(self.everything());
+                notices_due.add(self.everything());
                 continue;
             }
             if self.is_list && touches == Touches::Keys {
-                told.add([Notice::ListChanged]);
+                notices_due.add([Notice::ListChanged]);
             }
-            told.add(self.uris(&Resource::Keys));
+            notices_due.add(self.uris(&Resource::Keys));
             if let Some(key) = change.key {
-                told.add(self.uris(&Resource::Entry(key.to_owned())));
+                notices_due.add(self.uris(&Resource::Entry(key.to_owned())));
             }
         }
-        Ok(told.notices)
+        Ok(notices_due.notices)
     }
 
-    /// Returns what is told to a client that missed changes: all that it wants to hear.
+    /// Returns all notifications, for a client that missed changes.
     pub(super) fn everything(&self) -> impl Iterator<Item = Notice<'_>> {
         let list = self.is_list.then_some(Notice::ListChanged);
         let uris = self.uris.values().flatten();
@@ -194,20 +193,20 @@ impl Change<'_> {
     fn touches(&self) -> serde_json::Result<Touches> {
         let unknown = || serde::de::Error::custom("an action that no session has");
         let action = AuditAction::named(self.action).ok_or_else(unknown)?;
-        // Later versions of an entry are in the list already.
+        // Later versions do not change the list.
         let is_new = action == AuditAction::Write && self.version == Some(1);
         Ok(if is_new { Touches::Keys } else { action.touches() })
     }
 }
 
-/// Notifications in the order they are due, none twice.
+/// Notifications in order, without duplicates.
 #[derive(Default)]
-struct Told<'w> {
+struct UniqueNotices<'w> {
     notices: Vec<Notice<'w>>,
     known: BTreeSet<Notice<'w>>,
 }
 
-impl<'w> Told<'w> {
+impl<'w> UniqueNotices<'w> {
     fn add(&mut self, notices: impl IntoIterator<Item = Notice<'w>>) {
         for notice in notices {
             if self.known.insert(notice) {

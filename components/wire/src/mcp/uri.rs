@@ -1,12 +1,11 @@
-//! The URIs of resources, read and written in this one place.
+//! Parses and formats the URIs of resources.
 //!
-//! A session and a key are percent-decoded: a client that expands the template of
-//! entries writes the colon of a key as `%3A` (RFC 6570, 3.2.2). Not here: whether
-//! there is a session or an entry of that name, and who may see it.
+//! A session and a key are percent-decoded: a client that expands the template of entries writes
+//! the colon of a key as `%3A` (RFC 6570, 3.2.2). Existence and access are checked elsewhere.
 //!
 //! # Invariant
 //!
-//! What is written is read as the same.
+//! Formatting and parsing a URI returns the same resource.
 
 use std::{borrow::Cow, fmt};
 
@@ -14,29 +13,29 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use super::skill;
 
-/// Where a session's keys are, as a template of RFC 6570.
+/// URI of a session's keys, as a template of RFC 6570.
 pub(crate) const KEYS_TEMPLATE: &str = "session://{session}/keys";
-/// Where a session's entries are, as a template of RFC 6570.
+/// URI of a session's entries, as a template of RFC 6570.
 pub(crate) const ENTRY_TEMPLATE: &str = "session://{session}/entries/{key}";
 
-/// What is percent-encoded in a session: all but what RFC 3986 calls unreserved.
+/// Characters to percent-encode in a session: all except the unreserved ones of RFC 3986.
 const SESSION: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// What is percent-encoded in a key: its colon may stand there as it is.
+/// Characters to percent-encode in a key: its colon may remain.
 const KEY: AsciiSet = SESSION.remove(b':');
 
-/// What the URI of a resource names.
+/// Resource that a URI names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ResourceUri<'u> {
-    /// The keys of a session.
+    /// Keys of a session.
     Keys {
-        /// The session's id, not yet checked.
+        /// Session id, not yet validated.
         session: Cow<'u, str>,
     },
-    /// One entry of a session.
+    /// Entry of a session.
     Entry {
-        /// The session's id, not yet checked.
+        /// Session id, not yet validated.
         session: Cow<'u, str>,
-        /// The key, not yet checked.
+        /// Key, not yet validated.
         key: Cow<'u, str>,
     },
     /// The skill.
@@ -44,26 +43,26 @@ pub(crate) enum ResourceUri<'u> {
 }
 
 impl<'u> ResourceUri<'u> {
-    /// Reads `uri`; `None` when no resource here could have it.
+    /// Parses `uri`; `None` if no resource here can have it.
     pub(crate) fn parse(uri: &'u str) -> Option<Self> {
         if uri == skill::URI {
             return Some(Self::Skill);
         }
         let mut segments = uri.strip_prefix("session://")?.split('/');
-        let session = decoded(segments.next()?)?;
+        let session = decode(segments.next()?)?;
         match (segments.next()?, segments.next(), segments.next()) {
             ("keys", None, None) => Some(Self::Keys { session }),
-            ("entries", Some(key), None) => Some(Self::Entry { session, key: decoded(key)? }),
+            ("entries", Some(key), None) => Some(Self::Entry { session, key: decode(key)? }),
             _ => None,
         }
     }
 
-    /// Creates the keys of `session`.
+    /// Creates the URI of the keys of `session`.
     pub(crate) fn keys(session: &'u str) -> Self {
         Self::Keys { session: session.into() }
     }
 
-    /// Creates the entry `key` of `session`.
+    /// Creates the URI of the entry `key` of `session`.
     pub(crate) fn entry(session: &'u str, key: &'u str) -> Self {
         Self::Entry { session: session.into(), key: key.into() }
     }
@@ -84,9 +83,9 @@ impl fmt::Display for ResourceUri<'_> {
     }
 }
 
-/// Returns the text that `segment` stands for; `None` when it is none.
-fn decoded(segment: &str) -> Option<Cow<'_, str>> {
-    // Where a query or a fragment begins, the path has ended.
+/// Decodes `segment`; `None` if it is invalid.
+fn decode(segment: &str) -> Option<Cow<'_, str>> {
+    // A query or fragment ends the path.
     if segment.is_empty() || segment.contains(['?', '#']) {
         return None;
     }
@@ -100,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_resource_has_one_uri_and_is_found_by_it() {
+    fn a_resource_and_its_uri_correspond() {
         #[track_caller]
         fn check(uri: &str, named: &ResourceUri<'_>) {
             assert_eq!(named.to_string(), uri);
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_percent_encoded_is_decoded() {
+    fn percent_encoded_names_are_decoded() {
         #[track_caller]
         fn check(uri: &str, named: &ResourceUri<'_>) {
             assert_eq!(ResourceUri::parse(uri).as_ref(), Some(named), "{uri}");
@@ -123,14 +122,14 @@ mod tests {
         check("session://s/entries/inv%3Afindings", &ResourceUri::entry("s", "inv:findings"));
         check("session://s/entries/inv%3afindings", &ResourceUri::entry("s", "inv:findings"));
         check("session://ticket%2D7/keys", &ResourceUri::keys("ticket-7"));
-        // No key is like that, and what is not decoded is no separator.
+        // No key has such characters, and an encoded separator does not separate.
         check("session://s/entries/a%2Fb", &ResourceUri::entry("s", "a/b"));
         check("session://s/entries/a%3Fb", &ResourceUri::entry("s", "a?b"));
         check("session://s/entries/a%zz", &ResourceUri::entry("s", "a%zz"));
     }
 
     #[test]
-    fn what_no_resource_could_be_called_is_none() {
+    fn invalid_uris_are_rejected() {
         for uri in [
             "",
             "session",
@@ -177,7 +176,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_as_the_same(
+        fn a_formatted_uri_parses_to_the_same_resource(
             session in "(?s).{1,20}",
             key in "(?s).{1,20}",
         ) {
@@ -189,7 +188,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_read_is_written_as_something_that_is_read_as_the_same(
+        fn a_parsed_uri_survives_formatting_and_parsing(
             uri in "session://[a-z0-9%:._-]{1,8}/(keys|entries/[a-z0-9%:._-]{1,12})",
         ) {
             if let Some(named) = ResourceUri::parse(&uri) {

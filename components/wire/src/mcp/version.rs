@@ -1,8 +1,8 @@
-//! Which protocol a message is in, and what that version asks of a request.
+//! Protocol version of a message, and its requirements.
 //!
-//! Two eras share one endpoint. Since 2026-07-28 each request tells its version,
-//! in `_meta` and in a header, and stands for itself; before, a client said
-//! `initialize` first (2026-07-28, Versioning, Backward Compatibility).
+//! Two eras share one endpoint. Since 2026-07-28 each request is self-contained and has its version
+//! in `_meta` and in a header. Before that, a client sent `initialize` first (2026-07-28,
+//! Versioning, Backward Compatibility).
 
 use std::borrow::Cow;
 
@@ -13,24 +13,24 @@ use serde_json::value::RawValue;
 
 use super::{fault::Fault, headers::single, message::Message, params::Params};
 
-/// The header that tells the version.
+/// Header of the version.
 pub(crate) static MCP_PROTOCOL_VERSION: HeaderName =
     HeaderName::from_static("mcp-protocol-version");
 
-/// The versions with a handshake that are spoken, newest first.
+/// Supported versions with a handshake, newest first.
 pub(crate) const LEGACY: [ProtocolVersion; 2] =
     [ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2025_06_18];
 
-/// A protocol that is spoken.
+/// A supported version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Version {
-    /// 2026-07-28: each request stands for itself.
+    /// 2026-07-28: each request is self-contained.
     Modern,
     /// One of [`LEGACY`].
     Legacy(ProtocolVersion),
 }
 
-/// What a modern request tells of itself in `_meta`.
+/// Metadata of a modern request, in `_meta`.
 #[derive(Deserialize)]
 struct Meta<'b> {
     #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
@@ -39,20 +39,20 @@ struct Meta<'b> {
     capabilities: Option<&'b RawValue>,
 }
 
-/// Returns every version that is spoken, newest first.
+/// Returns all supported versions, newest first.
 pub(crate) fn supported() -> Vec<ProtocolVersion> {
     let [newer, older] = LEGACY;
     vec![ProtocolVersion::V_2026_07_28, newer, older]
 }
 
 impl Version {
-    /// The version `message` is in: as its header says, and a modern one's `_meta`.
-    /// What says nothing is of the era that did not have to.
+    /// Returns the version of `message` from its header, and from `_meta` for a modern one. A
+    /// message without either is of the older era, which did not require them.
     ///
     /// # Errors
     ///
-    /// Header mismatch (-32020), unsupported protocol version (-32022), or invalid
-    /// params (-32602) where `_meta` lacks what is required: all `400`.
+    /// Header mismatch (-32020), unsupported protocol version (-32022), or invalid params (-32602)
+    /// if `_meta` is incomplete: all `400`.
     pub(crate) fn of(
         headers: &HeaderMap,
         message: &Message<'_>,
@@ -60,9 +60,9 @@ impl Version {
     ) -> Result<Self, Fault> {
         let header = single(headers, &MCP_PROTOCOL_VERSION)?;
         let meta = meta(params)?;
-        let told = meta.version.as_deref();
-        if let (Some(header), Some(told)) = (header, told)
-            && header != told
+        let in_meta = meta.version.as_deref();
+        if let (Some(header), Some(in_meta)) = (header, in_meta)
+            && header != in_meta
         {
             return Err(mismatch(format!(
                 "the header MCP-Protocol-Version and the protocolVersion in _meta differ; send \
@@ -71,7 +71,7 @@ impl Version {
             )));
         }
         let Some(header) = header else {
-            let is_modern = told.is_some()
+            let is_modern = in_meta.is_some()
                 || matches!(&*message.method, "server/discover" | "subscriptions/listen");
             if is_modern {
                 return Err(mismatch(
@@ -85,21 +85,21 @@ impl Version {
             let legacy = LEGACY.into_iter().find(|it| it.as_str() == header);
             return legacy.map(Self::Legacy).ok_or_else(|| unsupported(header));
         }
-        // What notifications have to tell of themselves is not defined.
+        // The metadata of notifications is not defined.
         if message.id.is_some() {
             meta.is_complete()?;
         }
         Ok(Self::Modern)
     }
 
-    /// Returns the version in which a client that asks for `requested` is served from its
-    /// handshake on: that one, or else the newest that has a handshake.
-    pub(crate) fn negotiated(requested: &str) -> ProtocolVersion {
+    /// Returns the version for a client that requests `requested` in its handshake: that one if
+    /// supported, otherwise the newest with a handshake.
+    pub(crate) fn negotiate(requested: &str) -> ProtocolVersion {
         let [newest, _] = LEGACY;
         LEGACY.into_iter().find(|it| it.as_str() == requested).unwrap_or(newest)
     }
 
-    /// Returns whether each request stands for itself.
+    /// Returns true if each request is self-contained.
     pub(crate) fn is_modern(&self) -> bool {
         *self == Self::Modern
     }

@@ -1,29 +1,29 @@
-//! What an agent says to the tool: one of six commands and its members.
+//! Commands of the memory tool, and their parser.
 
 use serde_json::{Map, Value};
 
-/// A command, its paths not yet looked at.
+/// A command; its paths are not yet validated.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Command {
-    /// Shows a file, or a directory.
+    /// Shows a file or a directory.
     View {
         path: String,
-        /// The first and the last line to show.
+        /// First and last line to show.
         range: Option<(i64, i64)>,
     },
     /// Adds a file.
     Create { path: String, file_text: String },
-    /// Replaces a text that a file has once.
+    /// Replaces a text that occurs once in a file.
     StrReplace { path: String, old_str: String, new_str: String },
-    /// Adds lines behind a line of a file; 0: before the first.
+    /// Inserts lines after a line of a file; 0 is the beginning.
     Insert { path: String, insert_line: i64, insert_text: String },
-    /// Removes a file, or a directory.
+    /// Removes a file or a directory.
     Delete { path: String },
-    /// Moves a file, or a directory.
+    /// Moves a file or a directory.
     Rename { old_path: String, new_path: String },
 }
 
-/// What a command looks like.
+/// Name, members and example of a command.
 struct Form {
     name: &'static str,
     members: &'static [&'static str],
@@ -64,12 +64,12 @@ static FORMS: [Form; 6] = [
 ];
 
 impl Command {
-    /// Reads the command out of `input`. Members that are null count as absent.
+    /// Parses the command in `input`. Null members count as absent.
     ///
     /// # Errors
     ///
-    /// A text for the agent: no such command, or one of its members is missing,
-    /// unknown or of another type.
+    /// A text for the agent: there is no such command, or one of its members is missing, unknown or
+    /// of another type.
     pub(super) fn parse(input: &Map<String, Value>) -> Result<Self, String> {
         let Some(Value::String(name)) = input.get("command") else {
             return Err(format!("Error: the input needs the member command, {}", names()));
@@ -120,7 +120,7 @@ impl Members<'_> {
         match self.input.iter().find(|(name, value)| !value.is_null() && !is_known(name)) {
             Some((name, _)) => {
                 let shown: String = name.chars().take(80).collect();
-                Err(self.refused(&format!("has no member {shown:?}")))
+                Err(self.error(&format!("has no member {shown:?}")))
             }
             None => Ok(()),
         }
@@ -129,13 +129,13 @@ impl Members<'_> {
     fn text(&self, name: &str) -> Result<String, String> {
         match self.input.get(name) {
             Some(Value::String(text)) => Ok(text.clone()),
-            _ => Err(self.refused(&format!("needs {name}, a text"))),
+            _ => Err(self.error(&format!("needs {name}, a text"))),
         }
     }
 
     fn line(&self, name: &str) -> Result<i64, String> {
         let line = self.input.get(name).and_then(Value::as_i64);
-        line.ok_or_else(|| self.refused(&format!("needs {name}, the number of a line")))
+        line.ok_or_else(|| self.error(&format!("needs {name}, the number of a line")))
     }
 
     fn range(&self) -> Result<Option<(i64, i64)>, String> {
@@ -145,13 +145,11 @@ impl Members<'_> {
         };
         match range.and_then(Iterator::collect::<Option<Vec<i64>>>).as_deref() {
             Some([first, last]) => Ok(Some((*first, *last))),
-            _ => {
-                Err(self.refused("takes as view_range the first and the last line, as in [1, 10]"))
-            }
+            _ => Err(self.error("takes as view_range the first and the last line, as in [1, 10]")),
         }
     }
 
-    fn refused(&self, what: &str) -> String {
+    fn error(&self, what: &str) -> String {
         let Form { name, example, .. } = self.form;
         format!("Error: the command {name} {what}; for example {example}")
     }
@@ -187,11 +185,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_command_is_told_what_would_be() {
+    fn an_invalid_command_is_rejected_with_an_example() {
         #[track_caller]
-        fn check(input: &Value, told: &str) {
+        fn check(input: &Value, part: &str) {
             let text = parse(input).unwrap_err();
-            assert!(text.starts_with("Error: ") && text.contains(told), "{text}");
+            assert!(text.starts_with("Error: ") && text.contains(part), "{text}");
             assert!(!text.contains("secret") && text.len() < 300, "{text}");
         }
         let path = "/memories/a";

@@ -1,20 +1,19 @@
-//! Texts as the tool shows and edits them: by lines, which end with a line feed
-//! and are counted from 1.
+//! Display and editing of texts by lines, which end with a line feed and are counted from 1.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
-/// How many lines are shown before and behind the one that was changed.
+/// Lines shown before and after a change.
 const SNIPPET_LINES: usize = 2;
 
-/// An edited text, and what is told of it.
+/// An edited text, and the message for the agent.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Edited {
+pub(super) struct Edit {
     pub(super) value: String,
-    pub(super) told: String,
+    pub(super) message: String,
 }
 
-/// `value`, the content of `path`, with line numbers; of it the lines of `range`,
-/// whose end is -1 for the last line. An end beyond the last line is the last.
+/// Formats `value`, the content of `path`, with line numbers. With `range` it shows these lines
+/// only; -1, or any number after the last line, means the last line.
 ///
 /// # Errors
 ///
@@ -23,7 +22,7 @@ pub(super) fn shown(path: &str, value: &str, range: Option<(i64, i64)>) -> Resul
     let lines: Vec<&str> = value.split('\n').collect();
     let (first, last) = match range {
         None => (1, lines.len()),
-        Some((first, last)) => between(first, last, lines.len()).ok_or_else(|| {
+        Some((first, last)) => line_range(first, last, lines.len()).ok_or_else(|| {
             format!(
                 "Error: Invalid `view_range` parameter: [{first}, {last}]. It should be within \
                  the range of lines of the file: [1, {}], its end -1 for the last line",
@@ -31,18 +30,21 @@ pub(super) fn shown(path: &str, value: &str, range: Option<(i64, i64)>) -> Resul
             )
         })?,
     };
-    Ok(format!("Here's the content of {path} with line numbers:{}", numbered(&lines, first, last)))
+    Ok(format!(
+        "Here's the content of {path} with line numbers:{}",
+        number_lines(&lines, first, last)
+    ))
 }
 
-/// Returns the lines `first` to `last` of so many, if there are some.
-fn between(first: i64, last: i64, lines: usize) -> Option<(usize, usize)> {
+/// Returns the valid range of lines from `first` to `last`, or `None` if it is empty.
+fn line_range(first: i64, last: i64, lines: usize) -> Option<(usize, usize)> {
     let last = if last == -1 { lines } else { usize::try_from(last).ok()?.min(lines) };
     let first = usize::try_from(first).ok()?;
     (1..=last).contains(&first).then_some((first, last))
 }
 
-/// Returns the lines `first` to `last`, each behind its number and on a line of its own.
-fn numbered(lines: &[&str], first: usize, last: usize) -> String {
+/// Formats the lines `first` to `last`, each on a new line after its number.
+fn number_lines(lines: &[&str], first: usize, last: usize) -> String {
     let mut text = String::new();
     for (number, line) in (1..).zip(lines).take(last).skip(first.saturating_sub(1)) {
         // Writing to a string does not fail.
@@ -51,13 +53,12 @@ fn numbered(lines: &[&str], first: usize, last: usize) -> String {
     text
 }
 
-/// `value`, the content of `path`, with `new` in the place of `old`, which must
-/// stand in it once.
+/// Replaces `old` by `new` in `value`, the content of `path`. `old` must occur exactly once.
 ///
 /// # Errors
 ///
-/// A text for the agent: `old` is empty, or does not stand there once.
-pub(super) fn replaced(path: &str, value: &str, old: &str, new: &str) -> Result<Edited, String> {
+/// A text for the agent: `old` is empty, or does not occur exactly once.
+pub(super) fn replace(path: &str, value: &str, old: &str, new: &str) -> Result<Edit, String> {
     if old.is_empty() {
         return Err("Error: old_str is empty. Give the text to replace, or use insert.".to_owned());
     }
@@ -82,29 +83,29 @@ pub(super) fn replaced(path: &str, value: &str, old: &str, new: &str) -> Result<
     let value = value.replacen(old, new, 1);
     let lines: Vec<&str> = value.split('\n').collect();
     let first = changed.saturating_sub(SNIPPET_LINES).max(1);
-    let snippet = numbered(&lines, first, changed.saturating_add(SNIPPET_LINES));
-    let told = format!(
+    let snippet = number_lines(&lines, first, changed.saturating_add(SNIPPET_LINES));
+    let message = format!(
         "The memory file has been edited. Here is the snippet of {path} showing the change (with \
          line numbers):{snippet}"
     );
-    Ok(Edited { value, told })
+    Ok(Edit { value, message })
 }
 
-/// Returns the line that the byte `at` of `value` stands in.
+/// Returns the number of the line that contains the byte `at` of `value`.
 fn line_of(value: &str, at: usize) -> usize {
     let before = value.get(..at).unwrap_or(value);
     before.matches('\n').count().saturating_add(1)
 }
 
-/// `value`, the content of `path`, with `text` behind the line `line`, 0 for the
-/// beginning. It ends with a line feed then.
+/// Inserts `text` after the line `line` of `value`, the content of `path`; 0 is the beginning. The
+/// result ends with a line feed.
 ///
 /// # Errors
 ///
 /// A text for the agent: there is no such line.
-pub(super) fn inserted(path: &str, value: &str, line: i64, text: &str) -> Result<Edited, String> {
+pub(super) fn insert_after(path: &str, value: &str, line: i64, text: &str) -> Result<Edit, String> {
     let mut lines: Vec<&str> = value.split('\n').collect();
-    // A line feed at the end begins no line.
+    // A line feed at the end does not begin a line.
     lines.pop_if(|it| it.is_empty());
     let Some(at) = usize::try_from(line).ok().filter(|at| *at <= lines.len()) else {
         return Err(format!(
@@ -116,7 +117,7 @@ pub(super) fn inserted(path: &str, value: &str, line: i64, text: &str) -> Result
     lines.insert(at, text.trim_end_matches('\n'));
     let mut value = lines.join("\n");
     value.push('\n');
-    Ok(Edited { value, told: format!("The file {path} has been edited.") })
+    Ok(Edit { value, message: format!("The file {path} has been edited.") })
 }
 
 #[cfg(test)]
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_shown_behind_numbers_six_wide() {
+    fn line_numbers_are_six_characters_wide() {
         check_shown("", None, "\n     1\t");
         check_shown("a", None, "\n     1\ta");
         check_shown("a\n\tb \r\n", None, "\n     1\ta\n     2\t\tb \r\n     3\t");
@@ -154,29 +155,29 @@ mod tests {
         for (first, last) in
             [(0, 1), (-1, -1), (4, -1), (4, 9), (2, 1), (1, 0), (1, -2), (i64::MAX, -1)]
         {
-            let told = format!(
+            let message = format!(
                 "Error: Invalid `view_range` parameter: [{first}, {last}]. It should be within the \
                  range of lines of the file: [1, 3], its end -1 for the last line"
             );
-            check_shown("a\nb\nc", Some((first, last)), &told);
+            check_shown("a\nb\nc", Some((first, last)), &message);
         }
     }
 
     #[track_caller]
-    fn check_replaced(value: &str, old: &str, new: &str, expected: &str, told: &str) {
+    fn check_replaced(value: &str, old: &str, new: &str, expected: &str, message: &str) {
         let header = "The memory file has been edited. Here is the snippet of /memories/notes \
                       showing the change (with line numbers):";
-        match replaced(PATH, value, old, new) {
+        match replace(PATH, value, old, new) {
             Ok(edited) => {
                 assert_eq!(edited.value, expected);
-                assert_eq!(edited.told.strip_prefix(header), Some(told));
+                assert_eq!(edited.message.strip_prefix(header), Some(message));
             }
-            Err(text) => assert_eq!((text.as_str(), expected), (told, "")),
+            Err(text) => assert_eq!((text.as_str(), expected), (message, "")),
         }
     }
 
     #[test]
-    fn a_text_that_stands_there_once_is_replaced() {
+    fn a_text_that_occurs_once_is_replaced() {
         check_replaced("blue", "blue", "green", "green", "\n     1\tgreen");
         check_replaced("a blue b", "blue", "", "a  b", "\n     1\ta  b");
         check_replaced("a\nb\n", "b\n", "", "a\n", "\n     1\ta\n     2\t");
@@ -187,12 +188,12 @@ mod tests {
         let snippet = "\n     2\ttwo\n     3\tthree\n     4\trest\n     5\tseven\n     6\teight";
         check_replaced(TEN, "four\nfive\nsix", "rest", &edited, snippet);
         check_replaced("ä→ü", "→", "\u{1f980}", "ä🦀ü", "\n     1\tä🦀ü");
-        // What is put in its place may hold it.
+        // The new text may contain the old one.
         check_replaced("a", "a", "aa", "aa", "\n     1\taa");
     }
 
     #[test]
-    fn a_text_that_does_not_stand_there_once_is_told() {
+    fn a_missing_or_ambiguous_text_is_reported() {
         let none = "No replacement was performed, old_str `Blue` did not appear verbatim in \
                     /memories/notes.";
         check_replaced("blue", "Blue", "x", "", none);
@@ -205,16 +206,16 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_inserted_behind_a_line() {
+    fn lines_are_inserted_after_a_line() {
         #[track_caller]
         fn check(value: &str, line: i64, text: &str, expected: &str) {
-            match inserted(PATH, value, line, text) {
+            match insert_after(PATH, value, line, text) {
                 Ok(edited) => {
                     assert_eq!(edited.value, expected);
-                    assert_eq!(edited.told, "The file /memories/notes has been edited.");
+                    assert_eq!(edited.message, "The file /memories/notes has been edited.");
                 }
-                Err(told) => assert_eq!(
-                    told,
+                Err(message) => assert_eq!(
+                    message,
                     format!(
                         "Error: Invalid `insert_line` parameter: {line}. It should be within the \
                          range of lines of the file: {expected}"
@@ -242,19 +243,19 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn an_insert_leaves_every_other_line(
+        fn an_insert_preserves_every_other_line(
             before in prop::collection::vec("[ab\r]{0,3}", 0..6),
             text in prop::collection::vec("[xy]{0,2}", 1..4),
             at in 0..7_usize, ends: bool,
         ) {
             let mut value = before.join("\n");
-            // Only what ends with a line feed can have an empty last line.
+            // Only a text that ends with a line feed can have an empty last line.
             if ends || before.last().is_some_and(String::is_empty) {
                 value.push_str(if before.is_empty() { "" } else { "\n" });
             }
             let text = format!("x{}", text.join("\n")).trim_end_matches('\n').to_owned();
             let line = i64::try_from(at).unwrap();
-            match inserted(PATH, &value, line, &text) {
+            match insert_after(PATH, &value, line, &text) {
                 Ok(edited) => {
                     let mut lines: Vec<&str> = before.iter().map(String::as_str).collect();
                     lines.splice(at..at, text.split('\n'));

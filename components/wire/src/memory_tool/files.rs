@@ -1,24 +1,24 @@
-//! What the tool asks of a session, in requests of the JSON tool.
+//! Access to a session's entries, by requests of the JSON tool.
 
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::{Value, json};
 use shared_context_codec::{Caller, Failure};
 use shared_context_core::{Key, Prefix, command};
 
-use super::Refusal;
+use super::Rejection;
 use crate::Engine;
 
-/// The most keys of one request.
+/// Most keys of one request.
 pub(super) const BATCH_KEYS_MAX: usize = command::BATCH_KEYS_MAX;
 
-/// A session and who asks it.
+/// A session and its caller.
 pub(super) struct Files<'r, E> {
     engine: &'r E,
     scope: &'r str,
     caller: &'r Caller,
 }
 
-/// What is to be known of a session.
+/// Members of a session that the tool needs.
 #[derive(Debug, Deserialize)]
 pub(super) struct Session {
     status: String,
@@ -32,18 +32,18 @@ struct Config {
 }
 
 impl Session {
-    /// Returns whether it can be read only.
+    /// Returns true if the session is read-only.
     pub(super) fn is_archived(&self) -> bool {
         self.status == "archived"
     }
 
-    /// Returns whether its keys may have a prefix.
+    /// Returns true if its keys may have a prefix.
     pub(super) fn allows_prefixes(&self) -> bool {
         self.config.allows_prefixes
     }
 }
 
-/// An entry and what a rename takes along.
+/// An entry with everything that a rename preserves.
 #[derive(Debug, Deserialize)]
 pub(super) struct Entry {
     pub(super) key: String,
@@ -56,20 +56,20 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Returns whether a change of it failed since it is not as it was read.
+    /// Returns true if a change failed because the entry changed after it was read.
     pub(super) fn is_outdated(&self, failure: &Failure) -> bool {
         match failure.code.as_ref() {
             "VERSION_CONFLICT" | "KEY_NOT_FOUND" => true,
-            // It expired meanwhile: the instant was kept, and is no longer to come.
+            // It expired meanwhile, so its instant is in the past.
             "MALFORMED_REQUEST" => self.expires_at.is_some(),
             _ => false,
         }
     }
 }
 
-/// What a write answers.
+/// Reply of a write.
 #[derive(Deserialize)]
-struct Written {
+struct WriteReply {
     #[serde(default)]
     warnings: Vec<Warning>,
 }
@@ -80,79 +80,79 @@ struct Warning {
     message: String,
 }
 
-/// Nothing of a reply.
-struct Done;
+/// Ignored reply.
+struct Ignored;
 
-impl<'de> Deserialize<'de> for Done {
+impl<'de> Deserialize<'de> for Ignored {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         serde::de::IgnoredAny::deserialize(deserializer).map(|_| Self)
     }
 }
 
 impl<'r, E: Engine> Files<'r, E> {
-    /// Creates those of the session `scope`, for `caller`.
+    /// Creates the access to the session `scope` for `caller`.
     pub(super) fn new(engine: &'r E, scope: &'r str, caller: &'r Caller) -> Self {
         Self { engine, scope, caller }
     }
 
-    /// Returns what is known of the session.
+    /// Returns the session's status and configuration.
     pub(super) async fn session(&self) -> Result<Session, Failure> {
-        self.ask(json!({"action": "show_session"})).await
+        self.send(json!({"action": "show_session"})).await
     }
 
-    /// Returns the keys with `prefix`, or all, of entries that the caller may read.
-    pub(super) async fn keys(&self, prefix: Option<&Prefix>) -> Result<Vec<Key>, Refusal> {
+    /// Returns the keys of readable entries, with `prefix` if given.
+    pub(super) async fn keys(&self, prefix: Option<&Prefix>) -> Result<Vec<Key>, Rejection> {
         #[derive(Deserialize)]
         struct Listing {
-            keys: Vec<Listed>,
+            keys: Vec<ListedKey>,
         }
         #[derive(Deserialize)]
-        struct Listed {
+        struct ListedKey {
             key: String,
-            #[serde(default = "yes")]
+            #[serde(default = "default_true")]
             readable: bool,
         }
         let prefix = prefix.map(Prefix::as_str);
-        let Listing { keys } = self.ask(json!({"action": "list_keys", "prefix": prefix})).await?;
+        let Listing { keys } = self.send(json!({"action": "list_keys", "prefix": prefix})).await?;
         let keys = keys.iter().filter(|it| it.readable);
         let keys: Result<_, _> = keys.map(|it| Key::parse(&it.key)).collect();
-        Ok(keys.map_err(|_| misread())?)
+        Ok(keys.map_err(|_| invalid_reply())?)
     }
 
-    /// Returns the entry `key`, if it is there.
-    pub(super) async fn entry(&self, key: &Key) -> Result<Option<Entry>, Refusal> {
-        match self.ask(json!({"action": "read", "key": key.as_str()})).await {
+    /// Returns the entry `key`, if it exists.
+    pub(super) async fn entry(&self, key: &Key) -> Result<Option<Entry>, Rejection> {
+        match self.send(json!({"action": "read", "key": key.as_str()})).await {
             Ok(entry) => Ok(Some(entry)),
             Err(failure) if failure.code == "KEY_NOT_FOUND" => Ok(None),
             Err(failure) => Err(failure.into()),
         }
     }
 
-    /// Returns those entries of `keys` that are there.
-    pub(super) async fn entries(&self, keys: &[Key]) -> Result<Vec<Entry>, Refusal> {
+    /// Returns the existing entries of `keys`.
+    pub(super) async fn entries(&self, keys: &[Key]) -> Result<Vec<Entry>, Rejection> {
         #[derive(Deserialize)]
-        struct Found {
+        struct BatchReply {
             entries: Vec<Entry>,
         }
         let mut all = Vec::new();
         for keys in keys.chunks(BATCH_KEYS_MAX) {
             let keys: Vec<&str> = keys.iter().map(Key::as_str).collect();
-            let found: Found = self.ask(json!({"action": "read_batch", "keys": keys})).await?;
+            let found: BatchReply =
+                self.send(json!({"action": "read_batch", "keys": keys})).await?;
             all.extend(found.entries);
         }
         Ok(all)
     }
 
-    /// Adds the entry `key`, if it is not there, and tells what there is to
-    /// remark.
+    /// Creates the entry `key` if it does not exist, and returns the warnings as text.
     pub(super) async fn create(&self, key: &Key, value: &str) -> Result<String, Failure> {
         let request =
             json!({"action": "write", "key": key.as_str(), "value": value, "if_version": 0});
-        self.ask(request).await.map(remarks)
+        self.send(request).await.map(notes)
     }
 
-    /// Writes `value` in the place of that of `entry`, if it is still as it was
-    /// read. It expires when it was to, or as any write of the session.
+    /// Overwrites `entry` with `value`, if it is unchanged since it was read. Its expiry stays the
+    /// same unless the session has a default TTL, which then starts anew.
     pub(super) async fn overwrite(
         &self,
         session: &Session,
@@ -167,24 +167,24 @@ impl<'r, E: Engine> Files<'r, E> {
             "action": "write", "key": entry.key, "value": value, "if_revision": entry.revision,
             "expires_at": expires_at,
         });
-        self.ask(request).await.map(remarks)
+        self.send(request).await.map(notes)
     }
 
     /// Removes the entry `key`.
     pub(super) async fn delete(&self, key: &Key) -> Result<(), Failure> {
         let request = json!({"action": "delete", "key": key.as_str()});
-        self.ask(request).await.map(|Done| ())
+        self.send(request).await.map(|Ignored| ())
     }
 
-    /// Removes the entries `keys`, all or none.
+    /// Removes all entries of `keys`, or none.
     pub(super) async fn delete_all(&self, keys: &[Key]) -> Result<(), Failure> {
         let deletes: Vec<Value> = keys.iter().map(|it| json!({"key": it.as_str()})).collect();
         let request = json!({"action": "write_batch", "deletes": deletes});
-        self.ask(request).await.map(|Done| ())
+        self.send(request).await.map(|Ignored| ())
     }
 
-    /// Moves each entry to the key beside it, all or none: those that are still as
-    /// they were read, to keys that are not there.
+    /// Moves all entries to the given keys, or none. The entries must be unchanged since they were
+    /// read, and the keys must not exist.
     pub(super) async fn move_all(&self, moves: &[(&Entry, &Key)]) -> Result<(), Failure> {
         let write = |(entry, to): &(&Entry, &Key)| {
             json!({
@@ -198,32 +198,32 @@ impl<'r, E: Engine> Files<'r, E> {
         let writes: Vec<Value> = moves.iter().map(write).collect();
         let deletes: Vec<Value> = moves.iter().map(delete).collect();
         let request = json!({"action": "write_batch", "writes": writes, "deletes": deletes});
-        self.ask(request).await.map(|Done| ())
+        self.send(request).await.map(|Ignored| ())
     }
 
-    async fn ask<T: DeserializeOwned>(&self, request: Value) -> Result<T, Failure> {
+    async fn send<T: DeserializeOwned>(&self, request: Value) -> Result<T, Failure> {
         let request = request.to_string();
         let reply = self.engine.invoke(self.scope, self.caller, request.as_bytes()).await?;
-        serde_json::from_slice(&reply.body).map_err(|_| misread())
+        serde_json::from_slice(&reply.body).map_err(|_| invalid_reply())
     }
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
-/// Returns what there is to remark on a write, a line each.
-fn remarks(Written { warnings }: Written) -> String {
-    let mut remarks = String::new();
-    // An agent names files as it likes: no convention is there to be kept.
+/// Formats the warnings of a write, one per line.
+fn notes(WriteReply { warnings }: WriteReply) -> String {
+    let mut notes = String::new();
+    // Agents choose names of files freely, so conventions do not apply.
     for warning in warnings.iter().filter(|it| it.code != "OUTSIDE_NAMESPACE") {
-        remarks.push_str("\nNote: ");
-        remarks.push_str(&warning.message);
+        notes.push_str("\nNote: ");
+        notes.push_str(&warning.message);
     }
-    remarks
+    notes
 }
 
-fn misread() -> Failure {
+fn invalid_reply() -> Failure {
     Failure::new(
         "INTERNAL",
         "the server could not read its own answer; the command may have been carried out: view \

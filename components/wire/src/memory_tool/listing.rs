@@ -1,4 +1,4 @@
-//! Directories as the tool shows them: a path a line, behind its size.
+//! Directory listings: one path per line, after its size.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use super::{
     path::{Place, path_of},
 };
 
-/// Returns what is in `directory`: `entries`, with their directories where it is the
-/// memory itself. A directory is as large as what is in it.
+/// Lists `directory` with its `entries`; for the root also their directories. The size of a
+/// directory is the sum of its entries.
 pub(super) fn listing(directory: &Place, entries: &[Entry]) -> String {
-    // By path: a slash comes before all that names are made of, so that what is
-    // in a directory follows it.
+    // By path: a slash sorts before all characters of names, so a directory is followed by its
+    // entries.
     let mut sizes = BTreeMap::from([(directory.to_string(), 0)]);
     for entry in entries {
         let mut add = |path: String| {
@@ -25,7 +25,7 @@ pub(super) fn listing(directory: &Place, entries: &[Entry]) -> String {
         add(path_of(&entry.key));
     }
     let lines: Vec<String> =
-        sizes.iter().map(|(path, size)| format!("{}\t{path}", shown(*size))).collect();
+        sizes.iter().map(|(path, size)| format!("{}\t{path}", format_size(*size))).collect();
     format!(
         "Here're the files and directories up to 2 levels deep in {directory}, excluding hidden \
          items and node_modules:\n{}",
@@ -33,8 +33,8 @@ pub(super) fn listing(directory: &Place, entries: &[Entry]) -> String {
     )
 }
 
-/// Returns a size of so many bytes for people: `812B`, `1.5K`, `2.0M`.
-fn shown(bytes: usize) -> String {
+/// Formats a size for people: `812B`, `1.5K`, `2.0M`.
+fn format_size(bytes: usize) -> String {
     if bytes < 1_024 {
         return format!("{bytes}B");
     }
@@ -44,7 +44,7 @@ fn shown(bytes: usize) -> String {
         unit = 'M';
         per_tenth = 1_024 * 1_024;
     }
-    // To the nearest tenth.
+    // Rounded to tenths.
     let tenths = bytes.saturating_mul(10).saturating_add(per_tenth / 2) / per_tenth;
     format!("{}.{}{unit}", tenths / 10, tenths % 10)
 }
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_directory_follows_it() {
+    fn entries_follow_their_directory() {
         check(&Place::Root, &[], &["0B\t/memories"]);
         check(
             &Place::Root,
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_for_people() {
+    fn sizes_are_human_readable() {
         for (bytes, expected) in [
             (0, "0B"),
             (1_023, "1023B"),
@@ -112,7 +112,7 @@ mod tests {
             (1_048_576, "1.0M"),
             (1_258_291, "1.2M"),
         ] {
-            assert_eq!(shown(bytes), expected);
+            assert_eq!(format_size(bytes), expected);
         }
     }
 }

@@ -1,25 +1,23 @@
-//! Anthropic's client-side memory tool `memory_20250818` over a session: what
-//! an agent does with files under `/memories`, done with entries.
+//! Anthropic's client-side memory tool `memory_20250818` over a session: files under `/memories`
+//! are stored as entries.
 //!
-//! A file is an entry, its content the entry's value. Which path names which key
-//! is in [`path`], what a command needs in [`command`]; texts are edited and shown
-//! by [`edit`], directories by [`listing`], both moved by [`rename`]; [`files`]
-//! asks the session. Result texts are those that the tool's documentation gives,
-//! since agents know them; what is more comes after them.
+//! A file is an entry, and its content is the entry's value. [`path`] maps paths to keys, and
+//! [`command`] parses commands. [`edit`] edits and formats texts, [`listing`] formats directories,
+//! [`rename`] moves both, and [`files`] accesses the session. Result texts are those of the tool's
+//! documentation, because agents know them; additions follow after them.
 //!
-//! Not here: the prompt for the agent, which comes with the tool, and history,
-//! access and expiry, which the tool has no words for. They work as for any
-//! write: an edit leaves an entry's lists and expiry as they are, a rename takes
-//! them along.
+//! The prompt for the agent comes with the tool. The tool has no commands for history, access and
+//! expiry. They work as for any write: an edit preserves an entry's access lists and expiry, and so
+//! does a rename.
 //!
 //! # Invariants
 //!
-//! - A path that is told is one that leads to the same entry when it is sent.
-//! - An edit is of the value it replaces: one that was overtaken is made again on
-//!   the newer value, or not at all.
-//! - A rename, and the removal of a directory, happens as a whole or not at all.
-//! - What is hidden from the caller is answered as what does not exist.
-//! - No HTTP: what only the client program can mend is left to who asked.
+//! - A path in a result leads to the same entry when it is sent.
+//! - An edit applies to the value it replaces. If the entry changed meanwhile, the edit is retried
+//!   on the newer value, or fails.
+//! - A rename, and the removal of a directory, is atomic.
+//! - Hidden entries are reported as missing.
+//! - No HTTP: errors that only the client program can correct are returned to the caller.
 
 mod command;
 mod edit;
@@ -35,35 +33,35 @@ use shared_context_core::Prefix;
 
 use self::{
     command::Command,
-    edit::Edited,
+    edit::Edit,
     files::{Files, Session},
     path::Place,
 };
 use crate::Engine;
 
-/// How often a change is tried that others overtake.
+/// Most attempts of a change that conflicts with others.
 const ATTEMPTS_MAX: usize = 5;
 
-/// What a `tool_result` block needs besides its type and the id of the call.
+/// Content of a `tool_result` block, besides its type and the id of the call.
 #[derive(Debug, Serialize)]
 pub(crate) struct Answer {
-    /// The text for the agent.
+    /// Text for the agent.
     pub(crate) content: String,
-    /// Whether the command was refused.
+    /// True if the command was rejected.
     pub(crate) is_error: bool,
 }
 
-/// Why a command was not carried out.
+/// Reason why a command failed.
 #[derive(Debug)]
-enum Refusal {
-    /// The agent can mend it: the text for it.
-    Told(String),
-    /// Only the client program or the operator can.
+enum Rejection {
+    /// Text for the agent, which can correct the error.
+    ForAgent(String),
+    /// Error for the client program or the operator.
     Failed(Failure),
 }
 
-/// The codes of what an agent can mend, or go round.
-const TOLD_CODES: [&str; 7] = [
+/// Codes of errors that an agent can correct or avoid.
+const AGENT_CODES: [&str; 7] = [
     "INVALID_KEY",
     "SESSION_ARCHIVED",
     "FORBIDDEN",
@@ -73,22 +71,21 @@ const TOLD_CODES: [&str; 7] = [
     "STORE_FULL",
 ];
 
-impl From<Failure> for Refusal {
+impl From<Failure> for Rejection {
     fn from(failure: Failure) -> Self {
-        if TOLD_CODES.contains(&failure.code.as_ref()) {
-            Self::Told(format!("Error: {}", failure.message))
+        if AGENT_CODES.contains(&failure.code.as_ref()) {
+            Self::ForAgent(format!("Error: {}", failure.message))
         } else {
             Self::Failed(failure)
         }
     }
 }
 
-/// Carries out `input`, the input of one use of the tool, on the session `scope`
-/// as `caller`.
+/// Performs `input`, the input of one tool use, on the session `scope` as `caller`.
 ///
 /// # Errors
 ///
-/// Of the session: all but those of [`TOLD_CODES`].
+/// Errors of the session, except those of [`AGENT_CODES`].
 pub(crate) async fn answer<E: Engine>(
     engine: &E,
     scope: &str,
@@ -96,26 +93,26 @@ pub(crate) async fn answer<E: Engine>(
     input: &Map<String, Value>,
 ) -> Result<Answer, Failure> {
     let files = Files::new(engine, scope, caller);
-    // First, so that no answer depends on what a void credential asks for.
+    // First, so that a void credential gets the same error for every command.
     let session = files.session().await?;
     match (Memory { files, session }).perform(input).await {
         Ok(content) => Ok(Answer { content, is_error: false }),
-        Err(Refusal::Told(content)) => Ok(Answer { content, is_error: true }),
-        Err(Refusal::Failed(failure)) => Err(failure),
+        Err(Rejection::ForAgent(content)) => Ok(Answer { content, is_error: true }),
+        Err(Rejection::Failed(failure)) => Err(failure),
     }
 }
 
-/// A session, as the tool sees it.
+/// A session as the tool's memory.
 struct Memory<'r, E> {
     files: Files<'r, E>,
     session: Session,
 }
 
 impl<E: Engine> Memory<'_, E> {
-    async fn perform(&self, input: &Map<String, Value>) -> Result<String, Refusal> {
-        let command = Command::parse(input).map_err(Refusal::Told)?;
+    async fn perform(&self, input: &Map<String, Value>) -> Result<String, Rejection> {
+        let command = Command::parse(input).map_err(Rejection::ForAgent)?;
         if self.session.is_archived() && !matches!(command, Command::View { .. }) {
-            return told(
+            return reject(
                 "Error: this memory is archived: it can be viewed, not changed; ask the operator \
                  for a new session",
             );
@@ -127,13 +124,13 @@ impl<E: Engine> Memory<'_, E> {
             }
             Command::StrReplace { path, old_str, new_str } => {
                 let change =
-                    |path: &str, value: &str| edit::replaced(path, value, &old_str, &new_str);
+                    |path: &str, value: &str| edit::replace(path, value, &old_str, &new_str);
                 let missing = "Please provide a valid path.";
                 self.edit(self.place(&path)?, change, missing).await
             }
             Command::Insert { path, insert_line, insert_text } => {
                 let change = |path: &str, value: &str| {
-                    edit::inserted(path, value, insert_line, &insert_text)
+                    edit::insert_after(path, value, insert_line, &insert_text)
                 };
                 self.edit(self.place(&path)?, change, VIEW_FIRST).await
             }
@@ -144,19 +141,19 @@ impl<E: Engine> Memory<'_, E> {
         }
     }
 
-    fn place(&self, path: &str) -> Result<Place, Refusal> {
-        path::place(path, self.session.allows_prefixes()).map_err(Refusal::Told)
+    fn place(&self, path: &str) -> Result<Place, Rejection> {
+        path::place(path, self.session.allows_prefixes()).map_err(Rejection::ForAgent)
     }
 
-    /// Shows a file, or what is in a directory.
-    async fn view(&self, place: Place, range: Option<(i64, i64)>) -> Result<String, Refusal> {
+    /// Shows a file, or lists a directory.
+    async fn view(&self, place: Place, range: Option<(i64, i64)>) -> Result<String, Rejection> {
         let directory = match &place {
             Place::Root => return self.list(&place, None).await,
             Place::Directory(prefix) => Some(prefix),
             Place::Entry { key, directory } => {
                 if let Some(entry) = self.files.entry(key).await? {
                     let path = place.to_string();
-                    return edit::shown(&path, &entry.value, range).map_err(Refusal::Told);
+                    return edit::shown(&path, &entry.value, range).map_err(Rejection::ForAgent);
                 }
                 directory.as_ref()
             }
@@ -165,34 +162,34 @@ impl<E: Engine> Memory<'_, E> {
             let place = Place::Directory(prefix.clone());
             return self.list(&place, Some(prefix)).await;
         }
-        told(format!("The path {place} does not exist. Please provide a valid path."))
+        reject(format!("The path {place} does not exist. Please provide a valid path."))
     }
 
     /// Lists the entries of a directory, or all.
-    async fn list(&self, place: &Place, prefix: Option<&Prefix>) -> Result<String, Refusal> {
+    async fn list(&self, place: &Place, prefix: Option<&Prefix>) -> Result<String, Rejection> {
         let keys = self.files.keys(prefix).await?;
         let entries = self.files.entries(&keys).await?;
-        // The memory is there when it is empty, a directory is what is in it.
+        // The root exists even if it is empty; a directory exists only with entries.
         if prefix.is_some() && entries.is_empty() {
             let path = place.to_string();
             let path = path.trim_end_matches('/');
-            return told(format!("The path {path} does not exist. Please provide a valid path."));
+            return reject(format!("The path {path} does not exist. Please provide a valid path."));
         }
         Ok(listing::listing(place, &entries))
     }
 
-    /// Adds a file.
-    async fn create(&self, place: Place, text: &str) -> Result<String, Refusal> {
+    /// Creates a file.
+    async fn create(&self, place: Place, text: &str) -> Result<String, Rejection> {
         let Place::Entry { key, .. } = &place else {
             let below = place.to_string();
             let below = below.trim_end_matches('/');
-            return told(format!(
+            return reject(format!(
                 "Error: {place} is a directory; give the file a name, as in {below}/progress"
             ));
         };
         match self.files.create(key, text).await {
-            Ok(remarks) => Ok(format!("File created successfully at: {place}{remarks}")),
-            Err(failure) if failure.code == "VERSION_CONFLICT" => told(format!(
+            Ok(notes) => Ok(format!("File created successfully at: {place}{notes}")),
+            Err(failure) if failure.code == "VERSION_CONFLICT" => reject(format!(
                 "Error: File {place} already exists. View it and change it with str_replace or \
                  insert, or choose another name."
             )),
@@ -200,34 +197,35 @@ impl<E: Engine> Memory<'_, E> {
         }
     }
 
-    /// Has `change` made to a file; `missing` is said when there is none.
+    /// Applies `change` to a file; `missing` is the next step if there is none.
     async fn edit(
         &self,
         place: Place,
-        change: impl Fn(&str, &str) -> Result<Edited, String>,
+        change: impl Fn(&str, &str) -> Result<Edit, String>,
         missing: &str,
-    ) -> Result<String, Refusal> {
+    ) -> Result<String, Rejection> {
         let path = place.to_string();
-        let Place::Entry { key, .. } = &place else { return told(no_such(&path, missing)) };
+        let Place::Entry { key, .. } = &place else { return reject(path_missing(&path, missing)) };
         for _ in 0..ATTEMPTS_MAX {
             let Some(entry) = self.files.entry(key).await? else {
-                return told(no_such(&path, missing));
+                return reject(path_missing(&path, missing));
             };
-            let Edited { value, told } = change(&path, &entry.value).map_err(Refusal::Told)?;
+            let Edit { value, message } =
+                change(&path, &entry.value).map_err(Rejection::ForAgent)?;
             match self.files.overwrite(&self.session, &entry, &value).await {
-                Ok(remarks) => return Ok(told + &remarks),
+                Ok(notes) => return Ok(message + &notes),
                 Err(failure) if entry.is_outdated(&failure) => {}
                 Err(failure) => return Err(failure.into()),
             }
         }
-        told(overtaken(&path))
+        reject(conflict(&path))
     }
 
-    /// Removes a file, or a directory with all that is in it.
-    async fn delete(&self, place: Place) -> Result<String, Refusal> {
+    /// Removes a file, or a directory with everything in it.
+    async fn delete(&self, place: Place) -> Result<String, Rejection> {
         let prefix = match &place {
             Place::Root => {
-                return told(
+                return reject(
                     "Error: Cannot delete the /memories directory itself; delete the files in it \
                      that are settled",
                 );
@@ -237,7 +235,7 @@ impl<E: Engine> Memory<'_, E> {
                 (Ok(()), _) => return Ok(format!("Successfully deleted {place}")),
                 (Err(failure), Some(prefix)) if failure.code == "KEY_NOT_FOUND" => prefix,
                 (Err(failure), None) if failure.code == "KEY_NOT_FOUND" => {
-                    return told(no_such(&place.to_string(), VIEW_FIRST));
+                    return reject(path_missing(&place.to_string(), VIEW_FIRST));
                 }
                 (Err(failure), _) => return Err(failure.into()),
             },
@@ -246,10 +244,10 @@ impl<E: Engine> Memory<'_, E> {
         for _ in 0..ATTEMPTS_MAX {
             let keys = self.files.keys(Some(prefix)).await?;
             if keys.is_empty() {
-                return told(no_such(&place.to_string(), VIEW_FIRST));
+                return reject(path_missing(&place.to_string(), VIEW_FIRST));
             }
             if keys.len() > files::BATCH_KEYS_MAX {
-                return told(too_many(&directory, keys.len(), files::BATCH_KEYS_MAX));
+                return reject(too_many(&directory, keys.len(), files::BATCH_KEYS_MAX));
             }
             match self.files.delete_all(&keys).await {
                 Ok(()) => return Ok(format!("Successfully deleted {directory}")),
@@ -257,22 +255,22 @@ impl<E: Engine> Memory<'_, E> {
                 Err(failure) => return Err(failure.into()),
             }
         }
-        told(overtaken(&directory.to_string()))
+        reject(conflict(&directory.to_string()))
     }
 }
 
-/// What to do about a path that leads nowhere.
+/// Next step for a path that does not exist.
 const VIEW_FIRST: &str = "View /memories to see what is there.";
 
-fn told<T>(text: impl Into<String>) -> Result<T, Refusal> {
-    Err(Refusal::Told(text.into()))
+fn reject<T>(text: impl Into<String>) -> Result<T, Rejection> {
+    Err(Rejection::ForAgent(text.into()))
 }
 
-fn no_such(path: &str, next: &str) -> String {
+fn path_missing(path: &str, next: &str) -> String {
     format!("Error: The path {path} does not exist. {next}")
 }
 
-fn overtaken(path: &str) -> String {
+fn conflict(path: &str) -> String {
     format!(
         "Error: {path} was changed by others each time this was tried, and nothing was done; view \
          it and try again"

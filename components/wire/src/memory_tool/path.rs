@@ -1,40 +1,39 @@
-//! Which path of the tool names which key, and the other way round.
+//! Mapping between paths of the tool and keys.
 //!
-//! Agents name files as they please: `/memories/Project Notes.md`. Such a name
-//! becomes a key in one way only, and every answer names what it became.
+//! Agents choose names of files freely: `/memories/Project Notes.md`. Each such name maps to
+//! exactly one key, and every result shows the path of that key.
 //!
 //! # Invariant
 //!
-//! The path a place is told by names that place.
+//! The displayed path of a place names that place.
 
 use std::{borrow::Cow, fmt};
 
 use shared_context_core::{Key, Prefix, key::KEY_BYTES_MAX};
 
-/// The directory that all paths are in.
+/// Root directory of all paths.
 pub(super) const ROOT: &str = "/memories";
 
-/// The endings of texts, which a key does without.
+/// Extensions of text files, which keys omit.
 const ENDINGS: [&str; 9] =
     [".md", ".txt", ".json", ".xml", ".yaml", ".yml", ".csv", ".html", ".log"];
 
-/// How much is told of a path that is none.
+/// Most characters of an invalid path in an error.
 const SHOWN_CHARS_MAX: usize = 80;
 
-/// What a path names. Displayed as the path it is told by.
+/// Target of a path. `Display` writes its canonical path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The memory itself.
+    /// The root.
     Root,
-    /// An entry, there or not.
+    /// An entry, which may not exist.
     Entry {
-        /// Its key.
+        /// Key of the entry.
         key: Key,
-        /// The directory that is meant where there is no such entry: an agent may
-        /// leave out the slash behind its name.
+        /// Directory to use if there is no such entry: an agent may omit the slash after its name.
         directory: Option<Prefix>,
     },
-    /// The keys with this prefix.
+    /// Keys with this prefix.
     Directory(Prefix),
 }
 
@@ -48,60 +47,59 @@ impl fmt::Display for Place {
     }
 }
 
-/// Returns the path that the entry `key` is told by.
+/// Returns the path of the entry `key`.
 pub(super) fn path_of(key: &str) -> String {
     format!("{ROOT}/{}", key.replace(':', "/"))
 }
 
-/// Returns the key that `key` has when it is moved to `directory`; `None` for one that is
-/// in no directory.
+/// Returns `key` moved to `directory`; `None` for a key without a directory.
 pub(super) fn in_directory(directory: &Prefix, key: &Key) -> Option<Key> {
     let (_, name) = key.as_str().split_once(':')?;
     Key::parse(&format!("{}:{name}", directory.as_str())).ok()
 }
 
-/// Returns what `path` names in a session, which `has_directories` when it allows prefixes of keys:
-/// `/memories/project/notes`, or `/memories/project:notes`, is `project:notes` there, and
+/// Maps `path` to its place in a session; `has_directories` if the session allows prefixes of keys.
+/// `/memories/project/notes` and `/memories/project:notes` are `project:notes` there; the former is
 /// `project_notes` elsewhere. Names further below are joined by underscores.
 ///
-/// Of each name capitals become small letters, and hyphens, spaces and dots
-/// underscores; the ending of a text (`.md`, `.txt` and the like) goes.
+/// In each name, capitals become small letters, and hyphens, spaces and dots become underscores.
+/// The extension of a text file (`.md`, `.txt` and the like) is removed.
 ///
 /// # Errors
 ///
-/// A text for the agent: `path` is not below `/memories`, has a name that is
-/// empty or begins with a dot, or any other character, names a directory where
-/// there can be none, or makes too long a key.
+/// A text for the agent: `path` is not below `/memories`, has an empty name, a name that begins
+/// with a dot, or an invalid character; names a directory where the session has none; or makes a
+/// key that is too long.
 pub(super) fn place(path: &str, has_directories: bool) -> Result<Place, String> {
-    let refused = |what: &str| refusal(path, what, has_directories);
+    let reject = |what: &str| invalid_path(path, what, has_directories);
     let below = match path.strip_prefix(ROOT) {
         Some("" | "/") => return Ok(Place::Root),
         Some(below) => below.strip_prefix('/'),
         None => None,
     };
-    let below = below.ok_or_else(|| refused("is not below /memories"))?;
-    // As the rest of the team, and the remarks of the session, write such a key.
+    let below = below.ok_or_else(|| reject("is not below /memories"))?;
+    // The rest of the team, and the session's warnings, write such a key with a colon.
     let below =
         if has_directories { below.replacen(':', "/", 1).into() } else { Cow::Borrowed(below) };
     let below = &*below;
     let is_directory = below.ends_with('/');
     let names: Vec<&str> = below.strip_suffix('/').unwrap_or(below).split('/').collect();
     if names.contains(&"") {
-        return Err(refused("has an empty name"));
+        return Err(reject("has an empty name"));
     }
     if names.iter().any(|it| it.starts_with('.')) {
-        return Err(refused("has a name that begins with a dot"));
+        return Err(reject("has a name that begins with a dot"));
     }
     if let Some(other) = below.chars().find(|c| !is_known(*c)) {
-        return Err(refused(&format!("has the character {other:?}")));
+        return Err(reject(&format!("has the character {other:?}")));
     }
-    let too_long = |_| refused("makes too long a name");
+    let too_long = |_| reject("makes too long a name");
     let text = match names.as_slice() {
         [name] if is_directory && has_directories => {
             return Prefix::parse(&part(name)).map(Place::Directory).map_err(too_long);
         }
         _ if is_directory => {
-            return Err(refused("names a directory, and there is none of that kind"));
+            return Err(reject("names a directory, and there is none of that kind"));
         }
         [directory, names @ ..] if has_directories && !names.is_empty() => {
             format!("{}:{}", part(directory), part(without_ending(&names.join("_"))))
@@ -109,13 +107,13 @@ pub(super) fn place(path: &str, has_directories: bool) -> Result<Place, String> 
         names => part(without_ending(&names.join("_"))),
     };
     let key = Key::parse(&text).map_err(too_long)?;
-    // One name, and no ending that went: all of it is ASCII.
+    // One name without a removed extension: all of it is ASCII.
     let may_be_directory = has_directories && names.len() == 1 && text.len() == below.len();
     let directory = may_be_directory.then(|| Prefix::parse(&text).ok()).flatten();
     Ok(Place::Entry { key, directory })
 }
 
-fn refusal(path: &str, what: &str, has_directories: bool) -> String {
+fn invalid_path(path: &str, what: &str, has_directories: bool) -> String {
     let shown: String = path.chars().take(SHOWN_CHARS_MAX).collect();
     let further =
         if has_directories { ", in a directory as in /memories/project/notes" } else { "" };
@@ -125,18 +123,18 @@ fn refusal(path: &str, what: &str, has_directories: bool) -> String {
     )
 }
 
-/// Returns whether `c` may stand in a path.
+/// Returns true if `c` is allowed in a path.
 fn is_known(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_-. /".contains(c)
 }
 
-/// Returns the part of a key that `name` makes.
+/// Returns the part of a key for `name`.
 fn part(name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
     name.chars().map(letter).collect()
 }
 
-/// `name` without the ending of a text.
+/// Removes the extension of a text file from `name`.
 fn without_ending(name: &str) -> &str {
     let is_ending = |it: &(&str, &str)| ENDINGS.iter().any(|end| end.eq_ignore_ascii_case(it.1));
     name.rfind('.')
@@ -174,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn names_as_agents_give_them_become_keys() {
+    fn names_chosen_by_agents_map_to_keys() {
         check("/memories", "root", "root");
         check("/memories/project:notes.md", "has the character ':'", "project:notes");
         check("/memories/project:", "has the character ':'", "project:");
@@ -201,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn an_invalid_name_is_rejected() {
         for path in [
             "",
             "/",
@@ -245,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_path_is_told_in_part() {
+    fn a_long_path_is_truncated_in_errors() {
         let text = place(&"x".repeat(5_000), false).unwrap_err();
         assert!(text.len() < 300, "{text}");
     }
@@ -260,21 +258,21 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_a_path_names_is_named_by_the_path_it_is_told_by(
+        fn a_displayed_path_names_the_same_place(
             names in "(/?[A-Za-z0-9_. -]{1,70}){1,3}/?", other in "/memories/.{0,12}",
             has_directories: bool,
         ) {
             for path in [format!("/memories/{names}"), other] {
                 let Ok(named) = place(&path, has_directories) else { continue };
-                let told = place(&named.to_string(), has_directories).unwrap();
-                prop_assert_eq!(told.to_string(), named.to_string());
-                match (named, told) {
+                let reparsed = place(&named.to_string(), has_directories).unwrap();
+                prop_assert_eq!(reparsed.to_string(), named.to_string());
+                match (named, reparsed) {
                     (Place::Entry { key, .. }, Place::Entry { key: again, .. }) => {
                         prop_assert_eq!(Key::parse(key.as_str()), Ok(key.clone()));
                         prop_assert!(has_directories || key.prefix().is_none());
                         prop_assert_eq!(key, again);
                     }
-                    (named, told) => prop_assert_eq!(named, told),
+                    (named, reparsed) => prop_assert_eq!(named, reparsed),
                 }
             }
         }
@@ -289,7 +287,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_names_a_place_or_is_told_why_not(path in ".{0,40}", has_directories: bool) {
+        fn any_path_is_resolved_or_rejected_with_a_reason(path in ".{0,40}", has_directories: bool) {
             if let Err(text) = place(&path, has_directories) {
                 prop_assert!(text.starts_with("Error: "), "{}", text);
             }

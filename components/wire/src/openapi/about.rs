@@ -1,5 +1,5 @@
-//! What each operation is about: the words, bodies and examples that no table of
-//! routes needs; here of those that are open to anyone.
+//! Documentation of each operation: texts, bodies and examples that the table of routes does not
+//! have. This file contains the public operations.
 
 use serde_json::{Map, Value, json};
 
@@ -12,23 +12,23 @@ use super::{
 };
 use crate::http::table::Endpoint;
 
-/// What is said of one operation.
+/// Documentation of one operation.
 #[derive(Default)]
-pub(super) struct About {
+pub(super) struct OperationDoc {
     pub(super) id: &'static str,
     pub(super) tag: &'static str,
     pub(super) summary: &'static str,
     pub(super) description: &'static str,
-    /// The request headers it reads.
+    /// Request headers that it reads.
     pub(super) headers: &'static [&'static str],
     pub(super) request: Option<Value>,
-    /// The responses of success.
+    /// Responses of success.
     pub(super) responses: Map<String, Value>,
-    /// The refusals it has besides those of all its kind.
+    /// Error codes besides those of all operations of its kind.
     pub(super) codes: &'static [&'static str],
-    /// Whether its conditions stand in headers.
+    /// True if its conditions are headers.
     pub(super) is_conditional: bool,
-    /// Whether the session lets only the operator do it.
+    /// True if the session allows it only to the operator.
     pub(super) is_admins: bool,
 }
 
@@ -46,8 +46,8 @@ for subagents by itself. OpenAI's Responses API takes what is in function beside
 const METRICS: &str = "Hosts that keep nothing between requests have none: what is measured there \
 is measured by the platform that runs them.";
 
-/// Returns what is said of `endpoint`.
-pub(super) fn about(endpoint: Endpoint) -> About {
+/// Returns the documentation of `endpoint`.
+pub(super) fn about(endpoint: Endpoint) -> OperationDoc {
     match endpoint {
         Endpoint::Welcome
         | Endpoint::Health
@@ -67,13 +67,13 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         | Endpoint::ReadEntry
         | Endpoint::WriteEntry
         | Endpoint::DeleteEntry => entries::about(endpoint),
-        Endpoint::Act(act) => acts::about(act),
+        Endpoint::ActionRoute(act) => acts::about(act),
         Endpoint::UseMemory => memory::about(),
         Endpoint::ReadChanges => changes::about(),
     }
 }
 
-fn open(endpoint: Endpoint) -> About {
+fn open(endpoint: Endpoint) -> OperationDoc {
     let text = |media_type: &str| json!({media_type: {"schema": {"type": "string"}}});
     let (id, summary, content) = match endpoint {
         Endpoint::Health => (
@@ -112,8 +112,16 @@ fn open(endpoint: Endpoint) -> About {
             "status": "failing", "version": "0.1.0", "consistency": "linearizable",
             "reason": "the disk is full: changes that need room are rejected; make room",
         });
-        let told = "The storage fails. It is tried again every second.";
-        responses.extend(response("503", told, body(reference("health"), failing), &[]));
+        let description = "The storage fails. It is tried again every second.";
+        responses.extend(response("503", description, body(reference("health"), failing), &[]));
     }
-    About { id, tag: "about", summary, description, responses, codes, ..About::default() }
+    OperationDoc {
+        id,
+        tag: "about",
+        summary,
+        description,
+        responses,
+        codes,
+        ..OperationDoc::default()
+    }
 }

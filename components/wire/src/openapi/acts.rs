@@ -1,5 +1,4 @@
-//! What is said of the routes that do what an action does: mostly what its declaration
-//! says.
+//! Documentation of routes that perform an action, mostly from the action's declaration.
 
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -7,21 +6,21 @@ use shared_context_codec::{Code, Method, published};
 use shared_context_core::Role;
 
 use super::{
-    about::About,
+    about::OperationDoc,
     examples,
     parts::{body, optional_request, request, response},
     schemas::{body_of, reply},
 };
-use crate::http::table::Act;
+use crate::http::table::ActionRoute;
 
-/// Returns what is said of `act`.
-pub(super) fn about(act: Act) -> About {
-    let Act { action, route, .. } = act;
+/// Returns the documentation of `act`.
+pub(super) fn about(act: ActionRoute) -> OperationDoc {
+    let ActionRoute { action, route, .. } = act;
     let id = route.name.unwrap_or(action.name);
     let (summary, rest) = summary(action.description);
     let may_have_body = matches!(route.method, Method::Post | Method::Put);
     let more: &[_] = if may_have_body { &["UNSUPPORTED_MEDIA_TYPE"] } else { &[] };
-    About {
+    OperationDoc {
         id,
         tag: tag(route.path),
         summary: summary.leak(),
@@ -31,31 +30,30 @@ pub(super) fn about(act: Act) -> About {
         responses: responses(act),
         codes: rejects(action.name, more),
         is_admins: action.roles == [Role::Admin],
-        ..About::default()
+        ..OperationDoc::default()
     }
 }
 
-/// Returns what the action called `name` may be refused for by its own rules, and `more`.
+/// Returns the error codes of the action `name`, and `more`.
 pub(super) fn rejects(name: &str, more: &[&'static str]) -> &'static [&'static str] {
     let found = published().filter(|(it, _)| it.name == name);
     let codes = found.flat_map(|(action, it)| it.rejects(action));
     codes.map(Code::as_str).chain(more.iter().copied()).collect::<Vec<_>>().leak()
 }
 
-/// Returns what any action may be refused for by its own rules, and `more`.
+/// Returns the error codes of all actions, and `more`.
 pub(super) fn all_rejects(more: &[&'static str]) -> &'static [&'static str] {
     let codes = published().flat_map(|(action, it)| it.rejects(action));
     codes.map(Code::as_str).chain(more.iter().copied()).collect::<Vec<_>>().leak()
 }
 
-/// Returns what is said of all `parts`. This is built for tests only, so what is made here may
-/// stay.
+/// Joins `parts`. Only tests call this, so leaking the text is harmless.
 fn description(parts: &[&str]) -> &'static str {
-    let said: Vec<&str> = parts.iter().copied().filter(|it| !it.is_empty()).collect();
-    said.join(" ").leak()
+    let parts: Vec<&str> = parts.iter().copied().filter(|it| !it.is_empty()).collect();
+    parts.join(" ").leak()
 }
 
-/// Returns the first thing that `description` says, and the rest.
+/// Splits `description` into its first clause, as the summary, and the rest.
 fn summary(description: &str) -> (String, String) {
     let breaks = [". ", "; ", ": "].iter().filter_map(|it| description.find(it));
     let Some(end) = breaks.min() else { return (description.to_owned(), String::new()) };
@@ -65,7 +63,7 @@ fn summary(description: &str) -> (String, String) {
     (format!("{first}."), capital.chain(rest).collect())
 }
 
-/// Returns the group that an operation at `path` is shown in.
+/// Returns the tag of an operation at `path`.
 fn tag(path: &str) -> &'static str {
     match path.split('/').nth(4) {
         _ if path.starts_with("/v1/projects") => "projects",
@@ -77,7 +75,7 @@ fn tag(path: &str) -> &'static str {
     }
 }
 
-/// Returns whose it is, where that is worth a word beside the ways to show who calls.
+/// Returns a note on the roles that may use it, if the security schemes do not express that.
 fn only_for(roles: &[Role]) -> &'static str {
     match roles {
         [Role::Orchestrator] => "For the orchestrator.",
@@ -86,7 +84,7 @@ fn only_for(roles: &[Role]) -> &'static str {
     }
 }
 
-/// Returns what only callers over HTTP need to be told.
+/// Returns a note for callers over HTTP only.
 fn remark(id: &str) -> &'static str {
     match id {
         "propose_deltas" => {
@@ -111,23 +109,23 @@ fn remark(id: &str) -> &'static str {
     }
 }
 
-fn body_of_request(act: Act) -> Option<Value> {
+fn body_of_request(act: ActionRoute) -> Option<Value> {
     let members: Vec<&str> = act.in_body().map(|it| it.name).collect();
     if members.is_empty() {
         return None;
     }
     let content = body(body_of(act.action.name, &members), examples::body(act));
-    // Where one of several members has to be there, the schema says so.
+    // If one of several members is required, the schema has `anyOf`.
     let schema = &content["application/json"]["schema"];
     let is_needed = act.in_body().any(|it| it.is_needed) || schema.get("anyOf").is_some();
     Some(if is_needed { request(content) } else { optional_request(content) })
 }
 
-fn responses(act: Act) -> serde_json::Map<String, Value> {
+fn responses(act: ActionRoute) -> serde_json::Map<String, Value> {
     let id = act.route.name.unwrap_or(act.action.name);
-    // One key of a snapshot is answered as an entry is.
-    let answered = if id == "read_snapshot_entry" { "read" } else { act.action.name };
-    let mut content = body(reply(answered), examples::answer(answered));
+    // One key of a snapshot has the reply of an entry.
+    let action_name = if id == "read_snapshot_entry" { "read" } else { act.action.name };
+    let mut content = body(reply(action_name), examples::reply_example(action_name));
     if act.route.text.is_some() {
         content["text/plain"] = json!({"schema": {"type": "string"}});
     }

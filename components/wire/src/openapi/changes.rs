@@ -1,10 +1,10 @@
-//! What is said of the route that tells of changes: a page, a page that is
-//! waited for, a live stream, a socket.
+//! Documentation of the route of changes: a page, a page that is waited for, a live stream, a
+//! socket.
 
 use serde_json::json;
 
 use super::{
-    about::About,
+    about::OperationDoc,
     acts::rejects,
     examples,
     parts::{body, response},
@@ -51,14 +51,14 @@ the next change would have been told; then it is closed with 1008, or 1011 when 
 Whoever comes back with the last revision it was told, by any message, as `since` loses no change \
 and gets none twice.";
 
-/// Returns what is said of `GET …/changes`.
-pub(super) fn about() -> About {
-    let mut content = body(reply("changes"), examples::answer("changes"));
+/// Returns the documentation of `GET …/changes`.
+pub(super) fn about() -> OperationDoc {
+    let mut content = body(reply("changes"), examples::reply_example("changes"));
     content["text/event-stream"] = json!({"schema": {"type": "string"}, "example": STREAM});
     let mut responses = response("200", "Changes, or a stream of them.", content, &[]);
     let socket = "A WebSocket over which changes are told, on hosts with hibernating sockets.";
     responses.insert("101".to_owned(), json!({ "description": socket }));
-    About {
+    OperationDoc {
         id: "read_changes",
         tag: "changes",
         summary: "Read what changed since a revision, wait for it, or be told live.",
@@ -66,7 +66,7 @@ pub(super) fn about() -> About {
         headers: &["last_event_id"],
         responses,
         codes: rejects("changes", &[]),
-        ..About::default()
+        ..OperationDoc::default()
     }
 }
 

@@ -1,9 +1,9 @@
-//! What is said of the routes of entries, and of the JSON tool.
+//! Documentation of the routes of entries, and of the JSON tool.
 
 use serde_json::{Map, Value, json};
 
 use super::{
-    about::About,
+    about::OperationDoc,
     acts::{all_rejects, rejects},
     examples,
     parts::{body, request, response, tool_response, with_unchanged},
@@ -11,12 +11,12 @@ use super::{
 };
 use crate::http::table::Endpoint;
 
-/// Returns what is said of `endpoint`.
-pub(super) fn about(endpoint: Endpoint) -> About {
-    let about = About { tag: "entries", ..About::default() };
+/// Returns the documentation of `endpoint`.
+pub(super) fn about(endpoint: Endpoint) -> OperationDoc {
+    let about = OperationDoc { tag: "entries", ..OperationDoc::default() };
     match endpoint {
         Endpoint::CallTool => call_tool(),
-        Endpoint::ListEntries => About {
+        Endpoint::ListEntries => OperationDoc {
             id: "list_keys",
             summary: "List every key with its metadata; never a value.",
             description: "The list has no ETag while it holds back what expired and was not \
@@ -26,7 +26,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
             codes: rejects("list_keys", &[]),
             ..about
         },
-        Endpoint::ReadEntry => About {
+        Endpoint::ReadEntry => OperationDoc {
             id: "read_entry",
             summary: "Read the value of one key.",
             headers: &["if_none_match"],
@@ -35,7 +35,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
             ..about
         },
         Endpoint::WriteEntry => write(),
-        _ => About {
+        _ => OperationDoc {
             id: "delete_entry",
             summary: "Remove one key.",
             headers: &["if_match", "if_none_match_change", "idempotency_key"],
@@ -47,7 +47,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
     }
 }
 
-fn call_tool() -> About {
+fn call_tool() -> OperationDoc {
     let mut content = body(reference("tool_request"), Value::Null);
     content["application/json"] = json!({
         "schema": reference("tool_request"),
@@ -65,13 +65,15 @@ fn call_tool() -> About {
         },
     });
     let shown = ["list_keys", "read", "write_batch", "read_batch", "delete"];
-    let answers: Map<String, Value> =
-        shown.iter().map(|it| ((*it).to_owned(), json!({"value": examples::answer(it)}))).collect();
+    let answers: Map<String, Value> = shown
+        .iter()
+        .map(|it| ((*it).to_owned(), json!({"value": examples::reply_example(it)})))
+        .collect();
     let replies = json!({"application/json": {
         "schema": reference("tool_reply"),
         "examples": answers,
     }});
-    About {
+    OperationDoc {
         id: "shared_context",
         tag: "tool",
         summary: "Call the JSON tool, as agents do.",
@@ -81,17 +83,17 @@ fn call_tool() -> About {
         request: Some(request(content)),
         responses: response("200", "What the action answers.", replies, &[]),
         codes: all_rejects(&["UNSUPPORTED_MEDIA_TYPE"]),
-        ..About::default()
+        ..OperationDoc::default()
     }
 }
 
-fn write() -> About {
+fn write() -> OperationDoc {
     let mut content = body(reference("value"), json!({"value": "Find the parameter."}));
     content["text/plain"] = json!({"schema": {"type": "string"}, "example": "Find the parameter."});
-    let written = || body(reply("write"), examples::answer("write"));
+    let written = || body(reply("write"), examples::reply_example("write"));
     let mut responses = response("201", "Created.", written(), &["ETag"]);
     responses.append(&mut response("200", "Overwritten.", written(), &["ETag"]));
-    About {
+    OperationDoc {
         id: "write_entry",
         tag: "entries",
         summary: "Create or overwrite one key.",
@@ -103,6 +105,6 @@ fn write() -> About {
         responses,
         codes: rejects("write", &["UNSUPPORTED_MEDIA_TYPE"]),
         is_conditional: true,
-        ..About::default()
+        ..OperationDoc::default()
     }
 }

@@ -1,5 +1,5 @@
-//! Answers as they look, for the document: those that a session gives which is
-//! played here, from its creation to its end.
+//! Example replies for the document, recorded from a session that runs here from its creation to
+//! its deletion.
 
 use std::sync::LazyLock;
 
@@ -12,47 +12,48 @@ use shared_context_core::{
     time::Timestamp,
 };
 
-use crate::http::table::Act;
+use crate::http::table::ActionRoute;
 
 const ORCHESTRATOR: &str = "orchestrator";
 const ANALYSIS: &str = "subagent:analysis";
 const LEGAL: &str = "subagent:legal";
 const ADMIN: &str = "admin";
 
-/// The first answer to each action.
-static ANSWERS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
+/// First reply to each action.
+static REPLIES: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     let kv = MemoryKv::default();
-    let mut answers = Map::new();
-    for (who, request) in play() {
+    let mut replies = Map::new();
+    for (who, request) in requests() {
         let action = request["action"].as_str().unwrap_or_default().to_owned();
-        let ports = Ports { kv: &kv, clock: &Still, log: &Still, tokenizer: &NoTokenizer };
+        let ports =
+            Ports { kv: &kv, clock: &FixedClock, log: &FixedClock, tokenizer: &NoTokenizer };
         let caller = Caller::trusted(who);
         let is_project = action.ends_with("_project");
         let scope = if is_project { "project/webshop" } else { "session/ticket-7" };
         let reply = invoke(&ports, scope, &caller, request.to_string().as_bytes());
-        let answer = serde_json::from_slice(&reply.unwrap().body).unwrap();
-        answers.entry(action).or_insert(answer);
+        let reply_example = serde_json::from_slice(&reply.unwrap().body).unwrap();
+        replies.entry(action).or_insert(reply_example);
     }
-    // The text is long, and not what the example is about.
-    answers["prompt"]["text"] = json!("Shared context key conventions:\n\nState keys:\n  …");
-    answers
+    // The text is long, and not the subject of the example.
+    replies["prompt"]["text"] = json!("Shared context key conventions:\n\nState keys:\n  …");
+    replies
 });
 
-/// Time that stands still, and nothing that is logged.
-struct Still;
+/// Fixed clock, and a log that drops its records.
+struct FixedClock;
 
-impl Clock for Still {
+impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         Timestamp(1_771_597_800_000)
     }
 }
 
-impl Log for Still {
+impl Log for FixedClock {
     fn record(&self, _: &AuditRecord) {}
 }
 
-/// Returns who asks for what, in order.
-fn play() -> Vec<(&'static str, Value)> {
+/// Returns all requests and their callers, in order.
+fn requests() -> Vec<(&'static str, Value)> {
     let summary = "Throughput dropped 30% after config change on Feb 18.";
     let rolled_back = "Throughput dropped 30% after config change on Feb 18; rolled back.";
     vec![
@@ -97,24 +98,24 @@ fn play() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Returns what `action` answers.
-pub(super) fn answer(action: &str) -> Value {
-    ANSWERS[action].clone()
+/// Returns the reply to `action`.
+pub(super) fn reply_example(action: &str) -> Value {
+    REPLIES[action].clone()
 }
 
 /// Returns the body of a request for `act`.
-pub(super) fn body(act: Act) -> Value {
-    let asked = play().into_iter().find(|(_, it)| it["action"] == act.action.name);
-    let mut body = asked.map_or(Value::Null, |(_, request)| request);
+pub(super) fn body(act: ActionRoute) -> Value {
+    let found = requests().into_iter().find(|(_, it)| it["action"] == act.action.name);
+    let mut body = found.map_or(Value::Null, |(_, request)| request);
     if let Some(members) = body.as_object_mut() {
         members.retain(|name, _| act.in_body().any(|it| it.name == name));
     }
     body
 }
 
-/// Returns what the creation of a session answers over HTTP, by import or not.
+/// Returns the HTTP reply to the creation of a session, by import or not.
 pub(super) fn created_session() -> Value {
-    let mut created = answer("create_session");
+    let mut created = reply_example("create_session");
     created["credential"] = credential();
     created["expires_at"] = json!("2026-03-22T14:30:00Z");
     created
@@ -143,7 +144,7 @@ fn take_snapshot() -> Value {
     json!({"action": "snapshot", "label": "pre_approval", "note": "as shown to the user"})
 }
 
-/// Returns the body of a request to change who may read and write an entry.
+/// Returns the body of a request to change an entry's access lists.
 fn set_access() -> Value {
     json!({"writable_by": ["orchestrator", "subagent:analysis*"]})
 }
@@ -182,7 +183,7 @@ fn propose_deltas() -> Value {
     ]})
 }
 
-/// Returns what another participant proposes.
+/// Returns the proposal of another participant.
 fn other_deltas() -> Value {
     json!({"deltas": [{
         "operation": "add", "path": "$.bindings.customer", "value": "sea:customer:007",
@@ -211,7 +212,7 @@ fn with_action(action: &str, key: &str, mut body: Value) -> Value {
     body
 }
 
-/// Returns a batch of writes and deletes.
+/// Returns a batch of writes.
 pub(super) fn write_batch() -> Value {
     json!({"action": "write_batch", "writes": [
         {"key": "findings_summary", "value": "The pool is too small.", "if_version": 0},

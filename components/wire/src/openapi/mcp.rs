@@ -1,19 +1,19 @@
-//! What is said of the endpoint of MCP. Its messages are the protocol's to describe.
+//! Documentation of the MCP endpoint. The protocol itself describes its messages.
 
 use serde_json::{Map, Value, json};
 
 use super::{
-    about::About,
+    about::OperationDoc,
     parts::{body, headers_named, request, response},
     schemas::reference,
 };
 use crate::http::table::Endpoint;
 
-/// Returns what is said of `endpoint`.
-pub(super) fn about(endpoint: Endpoint) -> About {
-    let about = About { tag: "mcp", ..About::default() };
+/// Returns the documentation of `endpoint`.
+pub(super) fn about(endpoint: Endpoint) -> OperationDoc {
+    let about = OperationDoc { tag: "mcp", ..OperationDoc::default() };
     match endpoint {
-        Endpoint::ResourceMetadata => About {
+        Endpoint::ResourceMetadata => OperationDoc {
             id: "read_resource_metadata",
             tag: "about",
             summary: "Read how the endpoint of MCP is guarded (RFC 9728).",
@@ -34,7 +34,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
             codes: &["FORBIDDEN"],
             ..about
         },
-        Endpoint::McpStream => About {
+        Endpoint::McpStream => OperationDoc {
             id: "stream_mcp",
             summary: "Receive the notifications of an MCP session (2025-11-25 and before).",
             description: "Needs the Mcp-Session-Id that initialize answered; hosts that keep \
@@ -45,7 +45,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
             codes: &["METHOD_NOT_ALLOWED"],
             ..about
         },
-        Endpoint::McpEnd => About {
+        Endpoint::McpEnd => OperationDoc {
             id: "end_mcp",
             summary: "End an MCP session (2025-11-25 and before).",
             description: "Hosts that keep nothing between requests have none to end: 405.",
@@ -54,7 +54,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
             codes: &["METHOD_NOT_ALLOWED"],
             ..about
         },
-        _ => About {
+        _ => OperationDoc {
             id: "send_mcp",
             summary: "Send one message of MCP.",
             description: "Versions 2026-07-28, 2025-11-25 and 2025-06-18 of the Model Context \
@@ -77,7 +77,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
     }
 }
 
-/// Adds to `responses` that an error of JSON-RPC may come with some statuses.
+/// Adds JSON-RPC errors to the `responses` of some statuses.
 pub(super) fn add_faults(responses: &mut Map<String, Value>) {
     for status in ["400", "404"] {
         let response = responses.entry(status).or_insert_with(

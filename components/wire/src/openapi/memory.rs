@@ -1,15 +1,15 @@
-//! What is said of the route of the memory tool.
+//! Documentation of the route of the memory tool.
 
 use serde_json::{Value, json};
 
 use super::{
-    about::About,
+    about::OperationDoc,
     parts::{body, request, response},
     schemas::reference,
 };
 
-/// Returns what is said of it.
-pub(super) fn about() -> About {
+/// Returns its documentation.
+pub(super) fn about() -> OperationDoc {
     let mut content = body(
         reference("memory_result"),
         json!({
@@ -18,7 +18,7 @@ pub(super) fn about() -> About {
         }),
     );
     content["text/plain"] = json!({"schema": {"type": "string"}});
-    About {
+    OperationDoc {
         id: "use_memory",
         tag: "tool",
         summary: "Carry out a command of Anthropic's memory tool, memory_20250818.",
@@ -34,11 +34,11 @@ pub(super) fn about() -> About {
         ))),
         responses: response("200", "What the tool_result block holds.", content, &[]),
         codes: &["TOKENIZER_UNAVAILABLE", "UNSUPPORTED_MEDIA_TYPE"],
-        ..About::default()
+        ..OperationDoc::default()
     }
 }
 
-/// Returns what is sent and answered.
+/// Returns the schemas of its requests and replies.
 pub(super) fn schemas() -> Value {
     let path = || json!({"type": "string", "description": "/memories or below."});
     let text = |description: &str| json!({"type": "string", "description": description});

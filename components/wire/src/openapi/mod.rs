@@ -1,14 +1,12 @@
-//! The `OpenAPI` 3.1 document, built from the routes and the schemas of the
-//! tool.
+//! The `OpenAPI` 3.1 document, built from the routes and the schemas of the tool.
 //!
-//! Paths, methods, query parameters and who may call come from the same table
-//! that routes requests; what an operation is about stands in `about`. The
-//! document is committed as `openapi.json` and served from there. This module is
-//! built for tests only; one of them holds the committed document against it.
+//! Paths, methods, query parameters and access come from the table that routes requests; `about`
+//! contains the texts. The document is committed as `openapi.json` and served from there. This
+//! module is built for tests only; one of them compares it with the committed document.
 //!
 //! # Invariant
 //!
-//! No route is described that does not exist, and none exists undescribed.
+//! Every route is described, and every described route exists.
 
 mod about;
 mod acts;
@@ -32,8 +30,7 @@ use crate::http::{
     table::{Access, Operation, operations},
 };
 
-/// What every caller of a route of a session or project may be told, besides that it does
-/// not exist.
+/// Error codes for every caller of a route of a session or project, besides its not-found code.
 const SCOPE_CODES: [&str; 6] = [
     "UNAUTHENTICATED",
     "MALFORMED_REQUEST",
@@ -43,7 +40,7 @@ const SCOPE_CODES: [&str; 6] = [
     "INTERNAL",
 ];
 
-/// What the operator may be told where there is no session yet.
+/// Error codes for the operator where there is no session yet.
 const ADMIN_CODES: [&str; 7] = [
     "UNAUTHENTICATED",
     "MALFORMED_REQUEST",
@@ -54,19 +51,19 @@ const ADMIN_CODES: [&str; 7] = [
     "INTERNAL",
 ];
 
-/// What callers of `/mcp` may be told by HTTP; the rest is told by JSON-RPC.
+/// Error codes that `/mcp` returns by HTTP; other errors are returned by JSON-RPC.
 const MCP_CODES: [&str; 5] =
     ["UNAUTHENTICATED", "MALFORMED_REQUEST", "FORBIDDEN", "RATE_LIMITED", "INTERNAL"];
 
-/// What anyone may be told.
+/// Error codes of public routes.
 const OPEN_CODES: [&str; 2] = ["MALFORMED_REQUEST", "REQUEST_TOO_LARGE"];
 
-/// Returns the document.
+/// Builds the document.
 fn document() -> Value {
     let mut paths = Map::new();
     for operation in operations() {
         let item = paths.entry(operation.template).or_insert_with(|| path_item(&operation));
-        item[operation.method.as_str().to_ascii_lowercase()] = described(&operation);
+        item[operation.method.as_str().to_ascii_lowercase()] = operation_item(&operation);
     }
     json!({
         "openapi": "3.1.0",
@@ -89,14 +86,14 @@ fn document() -> Value {
     })
 }
 
-/// Returns what is said of the path of `operation`.
+/// Returns the path item of `operation`.
 fn path_item(operation: &Operation) -> Value {
-    let varying = operation.template.split('/').filter_map(route::varies);
+    let varying = operation.template.split('/').filter_map(route::parameter_name);
     let parameters: Vec<Value> = varying.map(parameter).collect();
     if parameters.is_empty() { json!({}) } else { json!({ "parameters": parameters }) }
 }
 
-fn described(operation: &Operation) -> Value {
+fn operation_item(operation: &Operation) -> Value {
     let about = about::about(operation.endpoint);
     let query = operation.takes_in_query().into_iter().map(|it| match (about.id, it) {
         ("list_keys", "prefix") => "key_prefix",
@@ -119,7 +116,7 @@ fn described(operation: &Operation) -> Value {
         _ => None,
     };
     let codes = common.iter().chain(about.codes).copied().chain(missing);
-    responses.append(&mut refusals(codes, about.is_conditional));
+    responses.append(&mut rejections(codes, about.is_conditional));
     if operation.access == Access::Credential {
         mcp::add_faults(&mut responses);
     }
@@ -146,8 +143,11 @@ fn parameter(name: &str) -> Value {
     json!({"$ref": format!("#/components/parameters/{name}")})
 }
 
-/// One response for each status that any of `codes` is shown with.
-fn refusals<'c>(codes: impl Iterator<Item = &'c str>, is_conditional: bool) -> Map<String, Value> {
+/// Returns one response for each status of `codes`.
+fn rejections<'c>(
+    codes: impl Iterator<Item = &'c str>,
+    is_conditional: bool,
+) -> Map<String, Value> {
     let names: Vec<&str> = codes.collect();
     let mut by_status: Vec<(StatusCode, Vec<&str>)> = Vec::new();
     // In order of precedence, as everywhere.
@@ -163,15 +163,15 @@ fn refusals<'c>(codes: impl Iterator<Item = &'c str>, is_conditional: bool) -> M
     }
     by_status
         .into_iter()
-        .map(|(status, codes)| (status.as_str().to_owned(), refusal(status, &codes)))
+        .map(|(status, codes)| (status.as_str().to_owned(), rejection(status, &codes)))
         .collect()
 }
 
-fn refusal(status: StatusCode, codes: &[&str]) -> Value {
-    let described: Vec<String> =
+fn rejection(status: StatusCode, codes: &[&str]) -> Value {
+    let operation_item: Vec<String> =
         codes.iter().map(|it| format!("`{it}`: {}", code::of(it).title)).collect();
     let mut response = json!({
-        "description": described.join("; "),
+        "description": operation_item.join("; "),
         "content": {"application/problem+json": {
             "schema": {"$ref": "#/components/schemas/problem"},
         }},
@@ -218,7 +218,7 @@ mod tests {
 
     /// `SHARED_CONTEXT_BLESS=1` rewrites the document.
     #[test]
-    fn the_committed_document_is_what_the_routes_and_types_say() {
+    fn the_committed_document_matches_the_routes_and_types() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
         let fresh = document();
         if std::env::var_os("SHARED_CONTEXT_BLESS").is_some() {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reference_leads_somewhere() {
+    fn every_reference_resolves() {
         let document = document();
         let mut seen = 0;
         walk(&document, &mut |object| {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn every_operation_is_described_once_with_its_refusals() {
+    fn every_operation_is_described_once_with_its_errors() {
         let document = document();
         let mut ids: Vec<&str> = Vec::new();
         for (name, operation) in described_in(&document) {
@@ -271,15 +271,19 @@ mod tests {
             assert!(operation["security"].is_array(), "{name}");
             let responses = operation["responses"].as_object().unwrap();
             assert!(responses.keys().any(|it| it.starts_with('2')), "{name}");
-            let mut refusals = responses.iter().filter(|(it, _)| it.starts_with('4')).peekable();
-            assert!(refusals.peek().is_some(), "{name}");
-            for (status, response) in refusals {
+            let mut rejections = responses.iter().filter(|(it, _)| it.starts_with('4')).peekable();
+            assert!(rejections.peek().is_some(), "{name}");
+            for (status, response) in rejections {
                 let content = response["content"].as_object().unwrap();
-                let told = content.values().map(|it| it["schema"]["$ref"].as_str().unwrap());
-                let told: Vec<&str> = told.collect();
-                let is_told = |name: &str| told.contains(&name);
-                let is_fault = name.contains("/mcp") && is_told("#/components/schemas/mcp_error");
-                assert!(is_fault || is_told("#/components/schemas/problem"), "{name} {status}");
+                let references = content.values().map(|it| it["schema"]["$ref"].as_str().unwrap());
+                let references: Vec<&str> = references.collect();
+                let is_referenced = |name: &str| references.contains(&name);
+                let is_fault =
+                    name.contains("/mcp") && is_referenced("#/components/schemas/mcp_error");
+                assert!(
+                    is_fault || is_referenced("#/components/schemas/problem"),
+                    "{name} {status}"
+                );
             }
             let is_open = operation["security"].as_array().unwrap().is_empty();
             assert_eq!(responses.contains_key("401"), !is_open, "{name}");

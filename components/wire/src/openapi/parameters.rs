@@ -1,4 +1,4 @@
-//! Every parameter of the document, by the name operations refer to it by.
+//! All parameters of the document, by their component names.
 
 use serde_json::{Map, Value, json};
 use shared_context_codec::schema::bounds::{
@@ -7,7 +7,7 @@ use shared_context_codec::schema::bounds::{
 
 use crate::http::changes::WAIT_SECONDS_MAX;
 
-/// Returns the parameters in paths, in queries and in headers.
+/// Returns the parameters in paths, queries and headers.
 pub(super) fn all() -> Map<String, Value> {
     let mut all: Map<String, Value> = paths().into_iter().collect();
     all.extend(sessions());
@@ -36,7 +36,7 @@ fn paths() -> [Parameter; 5] {
     ]
 }
 
-/// Returns those of queries about sessions, and those of several routes.
+/// Returns the query parameters about sessions, and those that several routes share.
 fn sessions() -> [Parameter; 10] {
     let instant = json!({
         "type": "string", "format": "date-time", "pattern": SINCE_1970,
@@ -76,11 +76,11 @@ fn sessions() -> [Parameter; 10] {
     ]
 }
 
-/// Returns those of queries about what one session holds.
+/// Returns the query parameters about the content of one session.
 fn session() -> [Parameter; 7] {
     let mut prefix =
         query("prefix", of_form(PREFIX), "Only keys with this prefix, with or without its colon.");
-    // Of the routes of sessions there is one of the same name.
+    // The list of sessions has a parameter of the same name.
     "key_prefix".clone_into(&mut prefix.0);
     [
         prefix,
@@ -114,14 +114,14 @@ fn session() -> [Parameter; 7] {
     ]
 }
 
-/// Returns those of queries about its rounds.
+/// Returns the query parameters about rounds.
 fn rounds() -> [Parameter; 3] {
     let mut after = query(
         "after",
         of_form(POSITION),
         "Begin after this delta: its round and sequence, as next_after tells them.",
     );
-    // Of the list of sessions there is one of the same name.
+    // The list of sessions has a parameter of the same name.
     "delta_after".clone_into(&mut after.0);
     let mut path = query(
         "path",
@@ -159,7 +159,7 @@ fn headers() -> [Parameter; 10] {
         "Act only if the entry has none of these ETags; with *, only if it does not exist.",
         "*",
     );
-    // On GET it means something else.
+    // It has another meaning on GET.
     "if_none_match_change".clone_into(&mut unless.0);
     [
         bound(unless, tags),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{examples, schemas::reply};
 
-/// The groups operations are shown in.
+/// Returns the tags, which group the operations.
 pub(super) fn tags() -> Value {
     json!([
         {"name": "tool", "description": "What agents use."},
@@ -21,7 +21,7 @@ pub(super) fn tags() -> Value {
     ])
 }
 
-/// Returns the two ways to show who calls.
+/// Returns the two security schemes.
 pub(super) fn security_schemes() -> Value {
     json!({
         "credential": {
@@ -38,7 +38,7 @@ pub(super) fn security_schemes() -> Value {
     })
 }
 
-/// Returns every response header that is described.
+/// Returns all response headers.
 pub(super) fn headers() -> Value {
     let header =
         |description: &str| json!({"description": description, "schema": {"type": "string"}});
@@ -58,29 +58,29 @@ pub(super) fn headers() -> Value {
     })
 }
 
-/// References to the headers called `names`.
+/// Returns references to the headers `names`.
 pub(super) fn headers_named(names: &[&str]) -> Value {
     let header =
         |name: &&str| ((*name).to_owned(), json!({"$ref": format!("#/components/headers/{name}")}));
     names.iter().map(header).collect::<Map<_, _>>().into()
 }
 
-/// Returns a body of JSON with an example.
+/// Returns a JSON body with an example.
 pub(super) fn body(schema: Value, example: Value) -> Value {
     json!({"application/json": {"schema": schema, "example": example}})
 }
 
-/// Returns a request body that must be there.
+/// Returns a required request body.
 pub(super) fn request(content: Value) -> Value {
     json!({"required": true, "content": content})
 }
 
-/// Returns a request body that may be left out.
+/// Returns an optional request body.
 pub(super) fn optional_request(content: Value) -> Value {
     json!({"required": false, "content": content})
 }
 
-/// One response.
+/// Returns one response.
 pub(super) fn response(
     status: &str,
     description: &str,
@@ -94,13 +94,13 @@ pub(super) fn response(
     Map::from_iter([(status.to_owned(), response)])
 }
 
-/// Returns the response that is the tool's answer to `action`.
+/// Returns the response with the tool's reply to `action`.
 pub(super) fn tool_response(action: &str, headers: &[&str]) -> Map<String, Value> {
-    let content = body(reply(action), examples::answer(action));
+    let content = body(reply(action), examples::reply_example(action));
     response("200", "As asked.", content, headers)
 }
 
-/// `responses`, and that for a reader who has it already.
+/// Adds the `304` response to `responses`.
 pub(super) fn with_unchanged(mut responses: Map<String, Value>) -> Map<String, Value> {
     let unchanged = json!({
         "description": "Unchanged since the reader got it.",

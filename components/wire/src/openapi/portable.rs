@@ -1,7 +1,7 @@
-//! What is said of the routes that take a whole session out and bring it in.
+//! Documentation of the export and import of sessions.
 
 use super::{
-    about::About,
+    about::OperationDoc,
     acts::rejects,
     examples,
     parts::{body, request, response, tool_response},
@@ -9,11 +9,11 @@ use super::{
 };
 use crate::http::table::Endpoint;
 
-/// Returns what is said of `endpoint`.
-pub(super) fn about(endpoint: Endpoint) -> About {
-    let about = About { tag: "sessions", is_admins: true, ..About::default() };
+/// Returns the documentation of `endpoint`.
+pub(super) fn about(endpoint: Endpoint) -> OperationDoc {
+    let about = OperationDoc { tag: "sessions", is_admins: true, ..OperationDoc::default() };
     match endpoint {
-        Endpoint::ExportSession => About {
+        Endpoint::ExportSession => OperationDoc {
             id: "export_session",
             summary: "Take a whole session out as one document with digests.",
             description: "Its configuration, entries, their history and snapshots; no \
@@ -22,7 +22,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
             codes: rejects("export_session", &[]),
             ..about
         },
-        _ => About {
+        _ => OperationDoc {
             id: "import_session",
             summary: "Create a session from an exported document and get its orchestrator's \
                       credential.",
@@ -31,7 +31,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
                           one.",
             request: Some(request(body(
                 reply("export_session"),
-                examples::answer("export_session"),
+                examples::reply_example("export_session"),
             ))),
             responses: response(
                 "201",

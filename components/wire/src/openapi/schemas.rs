@@ -1,5 +1,5 @@
-//! The schemas of the document: the tool's own, as the codec derives them from
-//! its types, and those of what only HTTP says.
+//! Schemas of the document: the tool's own, which the codec derives from its types, and those that
+//! only HTTP uses.
 
 use serde_json::{Map, Value, json};
 use shared_context_codec::schema::{
@@ -11,11 +11,11 @@ use shared_context_core::pattern::PATTERNS_MAX;
 
 use crate::{credential::TTL_SECONDS, http::code::CODES};
 
-/// Returns every named schema: what several of the tool's have in common, its requests,
-/// and what only HTTP says.
+/// Returns all named schemas: the definitions of the tool, its requests, and those that only HTTP
+/// uses.
 pub(super) fn all() -> Map<String, Value> {
     let mut schemas = object(tool()["$defs"].take());
-    schemas.append(&mut object(refusals()));
+    schemas.append(&mut object(rejections()));
     schemas.append(&mut object(credentials()));
     schemas.append(&mut object(bodies()));
     schemas.append(&mut object(super::mcp::schemas()));
@@ -47,8 +47,8 @@ pub(super) fn all() -> Map<String, Value> {
     schemas
 }
 
-/// Returns the schema of what `action` answers where the request says no more than it
-/// must; what it may say has other forms.
+/// Returns the schema of the reply to a minimal request for `action`; optional members can change
+/// the form of the reply.
 pub(super) fn reply(action: &str) -> Value {
     let mut reply = tool()["actions"][action]["reply"].take();
     match reply.pointer_mut("/anyOf/0") {
@@ -57,7 +57,7 @@ pub(super) fn reply(action: &str) -> Value {
     }
 }
 
-/// Returns the schema of a body that holds `members` of a request for `action`.
+/// Returns the schema of a body with `members` of a request for `action`.
 pub(super) fn body_of(action: &str, members: &[&str]) -> Value {
     let mut request = tool()["actions"][action]["request"].take();
     let is_member = |name: &str| members.contains(&name);
@@ -70,26 +70,26 @@ pub(super) fn body_of(action: &str, members: &[&str]) -> Value {
     request
 }
 
-/// Returns the tool's own description, its references leading into this document.
+/// Returns the tool's own description, with references into this document.
 fn tool() -> Value {
-    fn lead(schema: &mut Value) {
+    fn rebase(schema: &mut Value) {
         match schema {
             Value::Object(members) => {
                 if let Some(Value::String(reference)) = members.get_mut("$ref") {
                     *reference = reference.replace("#/$defs/", "#/components/schemas/");
                 }
-                members.values_mut().for_each(lead);
+                members.values_mut().for_each(rebase);
             }
-            Value::Array(items) => items.iter_mut().for_each(lead),
+            Value::Array(items) => items.iter_mut().for_each(rebase),
             _ => {}
         }
     }
     let mut tool = schema::document();
-    lead(&mut tool);
+    rebase(&mut tool);
     tool
 }
 
-/// Returns a reference to the schema called `name`.
+/// Returns a reference to the schema `name`.
 pub(super) fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
@@ -101,8 +101,8 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Returns how HTTP tells of refusals.
-fn refusals() -> Value {
+/// Returns the schemas of HTTP errors.
+fn rejections() -> Value {
     let codes: Vec<&str> = CODES.iter().map(|it| it.name).collect();
     json!({
         "problem": {
@@ -138,7 +138,7 @@ fn refusals() -> Value {
     })
 }
 
-/// Returns how a participant is let in.
+/// Returns the schemas of requests for credentials.
 fn credentials() -> Value {
     let (ttl_min, ttl_max) = TTL_SECONDS.into_inner();
     json!({
@@ -168,7 +168,7 @@ fn credentials() -> Value {
                                     which * stands for any text. All keys when absent.",
                 },
             },
-            // Only a subagent's is limited.
+            // Only a subagent's credential can be limited.
             "if": {"properties": {"participant": {"not": {"pattern": "^subagent:"}}}},
             "then": {"properties": {"keys": {"type": "null"}}},
         },
@@ -189,7 +189,7 @@ fn credentials() -> Value {
     })
 }
 
-/// Returns what is sent and answered where the body is not the tool's.
+/// Returns the schemas of bodies that are not the tool's.
 fn bodies() -> Value {
     json!({
         "create_session": {

@@ -1,9 +1,9 @@
-//! What is said of the routes of sessions themselves.
+//! Documentation of the routes of sessions themselves.
 
 use serde_json::json;
 
 use super::{
-    about::About,
+    about::OperationDoc,
     acts::rejects,
     examples,
     parts::{body, request, response},
@@ -11,11 +11,11 @@ use super::{
 };
 use crate::http::table::Endpoint;
 
-/// Returns what is said of `endpoint`.
-pub(super) fn about(endpoint: Endpoint) -> About {
-    let about = About { tag: "sessions", is_admins: true, ..About::default() };
+/// Returns the documentation of `endpoint`.
+pub(super) fn about(endpoint: Endpoint) -> OperationDoc {
+    let about = OperationDoc { tag: "sessions", is_admins: true, ..OperationDoc::default() };
     match endpoint {
-        Endpoint::CreateSession => About {
+        Endpoint::CreateSession => OperationDoc {
             id: "create_session",
             summary: "Create a session and get its orchestrator's credential.",
             request: Some(request(body(
@@ -31,7 +31,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
             codes: rejects("create_session", &["UNSUPPORTED_MEDIA_TYPE"]),
             ..about
         },
-        Endpoint::ListSessions => About {
+        Endpoint::ListSessions => OperationDoc {
             id: "list_sessions",
             summary: "List sessions by id, a page at a time.",
             description: "All that is asked for must be so. Filters make a page look at more \
@@ -42,13 +42,13 @@ pub(super) fn about(endpoint: Endpoint) -> About {
                 "A page of sessions.",
                 body(
                     reference("session_list"),
-                    json!({"sessions": [examples::answer("show_session")], "next_after": null}),
+                    json!({"sessions": [examples::reply_example("show_session")], "next_after": null}),
                 ),
                 &[],
             ),
             ..about
         },
-        Endpoint::ListProjects => About {
+        Endpoint::ListProjects => OperationDoc {
             id: "list_projects",
             tag: "projects",
             summary: "List projects by id, a page at a time.",
@@ -57,13 +57,13 @@ pub(super) fn about(endpoint: Endpoint) -> About {
                 "A page of projects.",
                 body(
                     reference("project_list"),
-                    json!({"projects": [examples::answer("show_project")], "next_after": null}),
+                    json!({"projects": [examples::reply_example("show_project")], "next_after": null}),
                 ),
                 &[],
             ),
             ..about
         },
-        _ => About {
+        _ => OperationDoc {
             id: "mint_credential",
             summary: "Get a credential for a participant.",
             description: "The admin mints any participant's, the orchestrator subagents'. A \

@@ -1,19 +1,18 @@
-//! The definitions of the tools, for agents (spec 12.1).
+//! Definitions of the tools for agents (spec 12.1).
 //!
-//! MCP lists `shared_context` with all that agents and orchestrators may do, and
-//! only `action` required; what may be left out has one type, so that clients
-//! that fill in forms or repeat arguments in headers understand it. Beside it
-//! stands `delta_rounds`, so that who needs no rounds need not be shown them. The
-//! strict forms offer the everyday part of the first, and only that tool: the
-//! program that carries out such calls is the orchestrator's, and mints by itself.
+//! MCP lists `shared_context` with all actions of agents and orchestrators, and only `action`
+//! required. Optional members have a single type, so that clients that render forms or repeat
+//! arguments in headers support them. `delta_rounds` is a tool of its own, so that clients without
+//! rounds can hide it. The strict forms offer only the everyday part of the first tool. The
+//! orchestrator's program performs these calls, and mints credentials itself.
 //!
-//! The tools themselves: [`shared_context`], [`delta_rounds`], [`subagent`]. Leaves
-//! out carrying out calls.
+//! The tools are [`shared_context`], [`delta_rounds`] and [`subagent`]. `mcp::tools` performs the
+//! calls.
 //!
 //! # Invariant
 //!
-//! The same bytes each time. Which actions there are, for whom, and what they
-//! take is the codec's to say.
+//! The definitions are the same bytes each time. The codec defines which actions exist, their roles
+//! and their members.
 
 mod delta_rounds;
 mod offer;
@@ -29,7 +28,7 @@ use serde::Serialize;
 use shared_context_codec::{ActionInfo, System};
 use shared_context_core::Role;
 
-/// Whose words a definition is in.
+/// Notation of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// The tools of MCP's `tools/list`.
@@ -40,21 +39,20 @@ pub(crate) enum Format {
     Anthropic,
 }
 
-/// Returns the array `tools` of MCP's `tools/list`: `shared_context` and `delta_rounds`, and
-/// `subagent` for those who may let others take part, who may do more with the first
-/// two, too.
-pub(crate) fn listed(with_subagent: bool) -> &'static str {
+/// Returns the array `tools` of MCP's `tools/list`: `shared_context` and `delta_rounds`. Callers
+/// that may invite others also get `subagent`, and more actions in the first two.
+pub(crate) fn tools_json(with_subagent: bool) -> &'static str {
     static FOR_AGENTS: LazyLock<String> = LazyLock::new(|| {
-        written(&[shared_context::mcp(Role::Agent), delta_rounds::mcp(Role::Agent)])
+        to_json(&[shared_context::mcp(Role::Agent), delta_rounds::mcp(Role::Agent)])
     });
     static FOR_ORCHESTRATORS: LazyLock<String> = LazyLock::new(|| {
         let role = Role::Orchestrator;
-        written(&[shared_context::mcp(role), subagent::mcp(), delta_rounds::mcp(role)])
+        to_json(&[shared_context::mcp(role), subagent::mcp(), delta_rounds::mcp(role)])
     });
     if with_subagent { &FOR_ORCHESTRATORS } else { &FOR_AGENTS }
 }
 
-/// Returns the name of the tool that has the actions of `system`, if one has.
+/// Returns the name of the tool with the actions of `system`, if there is one.
 pub(crate) fn name(system: System) -> Option<&'static str> {
     match system {
         System::Store => Some(shared_context::NAME),
@@ -63,24 +61,24 @@ pub(crate) fn name(system: System) -> Option<&'static str> {
     }
 }
 
-/// Returns the name of the tool that MCP lists `action` in, if any does: what is the admin's
-/// alone is in none.
+/// Returns the name of the tool that lists `action` in MCP, if any; actions of the admin alone are
+/// in none.
 pub(crate) fn listed_by(action: &ActionInfo) -> Option<&'static str> {
     let is_listed = [Role::Agent, Role::Orchestrator].iter().any(|it| action.roles.contains(it));
     name(action.system).filter(|_| is_listed)
 }
 
-/// `{"tools":[…]}` for an agent or an orchestrator.
+/// Returns `{"tools":[…]}` for an agent or an orchestrator.
 pub(crate) fn definition(format: Format, role: Role) -> String {
     let tools = match format {
-        Format::Mcp => listed(role != Role::Agent).to_owned(),
-        Format::OpenAi => written(&[shared_context::openai(role)]),
-        Format::Anthropic => written(&[shared_context::anthropic(role)]),
+        Format::Mcp => tools_json(role != Role::Agent).to_owned(),
+        Format::OpenAi => to_json(&[shared_context::openai(role)]),
+        Format::Anthropic => to_json(&[shared_context::anthropic(role)]),
     };
     format!(r#"{{"tools":{tools}}}"#)
 }
 
-/// Returns the JSON of `tools`, which can always be written.
-fn written(tools: &impl Serialize) -> String {
+/// Serializes `tools`, which cannot fail.
+fn to_json(tools: &impl Serialize) -> String {
     serde_json::to_string(tools).unwrap_or_default()
 }

@@ -1,20 +1,20 @@
-//! What of the codec's actions a tool offers to whom, and how it says so.
+//! Selection of the codec's actions that a tool offers to a role, and its schema.
 //!
-//! Leaves out the words that teach their use. Invariant: an action is offered to
-//! those who may ask for it, with members that suffice.
+//! Invariant: an action is offered to every role that may request it, with sufficient members. The
+//! texts that teach its use are defined elsewhere.
 
 use serde_json::{Value, json};
 use shared_context_codec::{ActionInfo, System};
 use shared_context_core::Role;
 
-use super::schema::{Arguments, Kind, Member, Needed, Optional};
+use super::schema::{Arguments, Kind, Member, Optional, RequiredMember};
 
-/// Taken by the wire from the arguments of every tool.
+/// Argument of every tool that the wire itself uses.
 pub(super) const SESSION: Member =
     Member { name: "session", kind: Kind::Session, about: "needed by operators" };
 
-/// Returns the actions of `system` that are offered to `role`, of those that `fit`, and
-/// what of `members` they take.
+/// Returns the actions of `system` that `role` may request and that `fits` accepts, and the
+/// `members` that they take.
 pub(super) fn of(
     system: System,
     role: Role,
@@ -37,7 +37,7 @@ pub(super) fn arguments(
     how: Optional,
 ) -> Arguments {
     let calls: Vec<String> = actions.iter().map(|it| call(it, members)).collect();
-    let action = Needed {
+    let action = RequiredMember {
         name: "action",
         one_of: actions.iter().map(|it| it.name).collect(),
         about: calls.join(" "),
@@ -45,11 +45,11 @@ pub(super) fn arguments(
     Arguments::new(action, members.iter().copied().chain(session), how)
 }
 
-/// Returns how `action` is called: its name and those of `members` it takes, such as
+/// Returns the signature of `action`: its name and its offered `members`, such as
 /// `read_snapshot(label, key?)`.
 fn call(action: &ActionInfo, members: &[Member]) -> String {
     let is_offered = |name: &&&str| {
-        // Here `keys` is a list; of `changes` it would be a pattern.
+        // `keys` is a list here, but a pattern in `changes`.
         let is_pattern = action.name == "changes" && **name == "keys";
         !is_pattern && members.iter().any(|it| it.name == **name)
     };
@@ -59,8 +59,7 @@ fn call(action: &ActionInfo, members: &[Member]) -> String {
     format!("{}({})", action.name, taken.join(", "))
 }
 
-/// Returns what is true of all replies, and of refusals: which members they have differs
-/// from action to action.
+/// Returns the schema common to all replies and errors; their other members differ between actions.
 pub(super) fn output_schema() -> Value {
     json!({
         "type": "object",
@@ -68,7 +67,7 @@ pub(super) fn output_schema() -> Value {
     })
 }
 
-/// Returns the schema of a refusal's `error`.
+/// Returns the schema of the member `error`.
 pub(super) fn error_schema() -> Value {
     json!({
         "type": "object",

@@ -1,8 +1,6 @@
-//! What definitions are written with: JSON Schemas of the members a tool takes,
-//! and the definitions around them.
+//! Types of tool definitions: JSON Schemas of members, and the definitions around them.
 //!
-//! Leaves out which members there are. Invariant: members are written in the order
-//! they are given in, which is that in which strict modes have a model fill them.
+//! Invariant: members are written in the given order, in which models in strict mode fill them.
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
@@ -10,21 +8,21 @@ use serde_json::Value;
 /// One member of a tool's arguments.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Member {
-    /// Its name.
+    /// Name.
     pub(super) name: &'static str,
-    /// What it holds.
+    /// Type.
     pub(super) kind: Kind,
-    /// What its name does not say; often nothing.
+    /// Description beyond the name; often empty.
     pub(super) about: &'static str,
 }
 
-/// What a member holds.
+/// Type of a member.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
     /// A text.
     Text,
-    /// The id of the session: a text that clients of MCP repeat in the header
-    /// `Mcp-Param-Session`, where a proxy finds it.
+    /// The session's id: a text that MCP clients repeat in the header `Mcp-Param-Session`, where a
+    /// proxy finds it.
     Session,
     /// One of these texts.
     OneOf(&'static [&'static str]),
@@ -32,27 +30,27 @@ pub(super) enum Kind {
     Integer,
     /// A number.
     Number,
-    /// Whether something is so.
+    /// A boolean.
     Boolean,
-    /// Any JSON. Its types are named, each by itself: what says nothing reads like a
-    /// mistake, and not every client knows lists of types.
+    /// Any JSON. Each type is listed separately: an empty schema looks like a mistake, and not
+    /// every client supports lists of types.
     Any,
     /// A list of texts.
     Texts,
-    /// A list of objects, none of whose members has to be there.
+    /// A list of objects with optional members.
     Objects(&'static [Member]),
 }
 
-/// How it is said that a member may be left out.
+/// Notation of optional members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Optional {
-    /// It is not among the required ones.
+    /// The member is not listed as required.
     Omitted,
-    /// It is required, and may be null.
+    /// The member is required and may be null.
     Null,
 }
 
-/// The schema of a tool's arguments.
+/// Schema of a tool's arguments.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Arguments {
@@ -63,10 +61,9 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// Of `needed`, which is one of `enumeration` where that holds any, and of
-    /// `optional` members.
+    /// Creates the schema of the member `needed` and the `optional` members.
     pub(super) fn new(
-        needed: Needed,
+        needed: RequiredMember,
         optional: impl IntoIterator<Item = Member>,
         how: Optional,
     ) -> Self {
@@ -80,20 +77,20 @@ impl Arguments {
     }
 }
 
-/// The member that no call is without: a text.
+/// The required member: a text.
 #[derive(Debug)]
-pub(super) struct Needed {
-    /// Its name.
+pub(super) struct RequiredMember {
+    /// Name.
     pub(super) name: &'static str,
-    /// The texts it may be; any when there are none.
+    /// Allowed texts; empty for any.
     pub(super) one_of: Vec<&'static str>,
-    /// What its name does not say.
+    /// Description beyond the name.
     pub(super) about: String,
 }
 
 #[derive(Debug)]
 struct Properties {
-    needed: Needed,
+    needed: RequiredMember,
     optional: Vec<Member>,
     how: Optional,
 }
@@ -101,7 +98,7 @@ struct Properties {
 impl Serialize for Properties {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.optional.len().saturating_add(1)))?;
-        let Needed { name, one_of, about } = &self.needed;
+        let RequiredMember { name, one_of, about } = &self.needed;
         let needed = Property { r#enum: one_of, ..Property::of(Kind::Text, about, None) };
         map.serialize_entry(name, &needed)?;
         for member in &self.optional {
@@ -112,13 +109,13 @@ impl Serialize for Properties {
     }
 }
 
-/// The schema of one member.
+/// Schema of one member.
 #[derive(Debug, Serialize)]
 struct Property<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     r#type: Option<Type>,
     #[serde(rename = "anyOf", skip_serializing_if = "<[_]>::is_empty")]
-    any_of: &'a [Only],
+    any_of: &'a [TypeSchema],
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<Items>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -150,22 +147,22 @@ impl<'a> Property<'a> {
     }
 }
 
-/// The types that a value of any JSON has.
-const ANY: [Only; 5] = [
-    Only { r#type: "string" },
-    Only { r#type: "number" },
-    Only { r#type: "boolean" },
-    Only { r#type: "object" },
-    Only { r#type: "array" },
+/// The types of any JSON value.
+const ANY: [TypeSchema; 5] = [
+    TypeSchema { r#type: "string" },
+    TypeSchema { r#type: "number" },
+    TypeSchema { r#type: "boolean" },
+    TypeSchema { r#type: "object" },
+    TypeSchema { r#type: "array" },
 ];
 
-/// A schema that says a type and nothing else.
+/// A schema with only a type.
 #[derive(Debug, Serialize)]
-struct Only {
+struct TypeSchema {
     r#type: &'static str,
 }
 
-/// A type, or it and null.
+/// A type, or that type and null.
 #[derive(Debug)]
 struct Type {
     name: &'static str,
@@ -181,7 +178,7 @@ impl Serialize for Type {
     }
 }
 
-/// The elements of a list.
+/// Items of a list.
 #[derive(Debug, Serialize)]
 struct Items {
     r#type: &'static str,
@@ -194,7 +191,7 @@ fn members<S: Serializer>(members: &[Member], serializer: S) -> Result<S::Ok, S:
         .collect_map(members.iter().map(|it| (it.name, Property::of(it.kind, it.about, None))))
 }
 
-/// A tool, as MCP's `tools/list` tells it.
+/// A tool in MCP's `tools/list`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct McpTool {
@@ -208,24 +205,23 @@ pub(super) struct McpTool {
     pub(super) meta: Meta,
 }
 
-/// What is told of a tool besides MCP's own members. It comes last, so that the
-/// tool can be counted without it.
+/// Metadata of a tool besides MCP's own members. It comes last, so that the tool's tokens can be
+/// counted without it.
 #[derive(Debug, Serialize)]
 pub(super) struct Meta {
-    /// What the tool costs an agent that is shown all of it, without this member:
-    /// tokens of `o200k_base`, exactly.
+    /// Exact cost of the tool's definition without this member, in tokens of `o200k_base`.
     #[serde(rename = "shared-context/tokens")]
     pub(super) tokens: u32,
 }
 
-/// A tool, as `OpenAI`'s chat completions take it.
+/// A tool in `OpenAI`'s chat completions.
 #[derive(Debug, Serialize)]
 pub(super) struct OpenAiTool {
     pub(super) r#type: &'static str,
     pub(super) function: OpenAiFunction,
 }
 
-/// Its function.
+/// Function of the tool.
 #[derive(Debug, Serialize)]
 pub(super) struct OpenAiFunction {
     pub(super) name: &'static str,
@@ -234,7 +230,7 @@ pub(super) struct OpenAiFunction {
     pub(super) parameters: Arguments,
 }
 
-/// A tool, as Anthropic's messages take it.
+/// A tool in Anthropic's messages.
 #[derive(Debug, Serialize)]
 pub(super) struct AnthropicTool {
     pub(super) name: &'static str,

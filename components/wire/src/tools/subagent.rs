@@ -1,14 +1,13 @@
-//! The tool `subagent`: how an orchestrator lets a subagent take part.
+//! The tool `subagent`, with which an orchestrator invites a subagent.
 
 use serde_json::json;
 
 use super::{
     offer::{SESSION, error_schema},
-    schema::{Arguments, Kind, McpTool, Member, Meta, Needed, Optional},
+    schema::{Arguments, Kind, McpTool, Member, Meta, Optional, RequiredMember},
 };
 
-/// What it costs, as [`Meta`] says; a host that has the tokenizer holds the number
-/// in a test.
+/// Cost in tokens, see [`Meta`]. A host with the tokenizer checks the number in a test.
 const TOKENS: u32 = 222;
 
 const DESCRIPTION: &str = "Make the credential with which a subagent you start calls \
@@ -22,9 +21,10 @@ const MEMBERS: [Member; 4] = [
     SESSION,
 ];
 
-/// As MCP lists it.
+/// Returns the definition in MCP.
 pub(super) fn mcp() -> McpTool {
-    let task = Needed { name: "task", one_of: Vec::new(), about: "such as review".to_owned() };
+    let task =
+        RequiredMember { name: "task", one_of: Vec::new(), about: "such as review".to_owned() };
     let text = json!({"type": "string"});
     McpTool {
         name: "subagent",
@@ -34,17 +34,17 @@ pub(super) fn mcp() -> McpTool {
         output_schema: json!({
             "type": "object",
             "properties": {
-                // What a program needs of it; it tells the rest as well.
+                // The members that a program needs; the reply has more.
                 "credential": text,
                 "expires_at": text,
                 "error": error_schema(),
             },
         }),
         annotations: json!({
-            // It changes no entry, but who may: nothing to wave through.
+            // It changes no entry, but grants access, so it needs confirmation.
             "readOnlyHint": false,
             "destructiveHint": false,
-            // Each credential is another one.
+            // Each credential is a new one.
             "idempotentHint": false,
             "openWorldHint": false,
         }),

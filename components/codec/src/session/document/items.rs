@@ -1,4 +1,4 @@
-//! The items of a document: entries, earlier versions, snapshots.
+//! Items of a document: entries, earlier versions, snapshots.
 
 use serde::Serialize;
 use shared_context_core::{
@@ -14,7 +14,7 @@ use shared_context_core::{
     tokens::Tokens,
 };
 
-use crate::{checks::participants, form::form, json::Time, values::wrong};
+use crate::{checks::participants, form::form, json::Time, values::invalid};
 
 /// One version of an entry.
 #[derive(Debug, Default, Serialize)]
@@ -117,8 +117,8 @@ impl EntryItem {
             touched: Revision(self.touched_revision),
             expires_at: self.expires_at.map(|it| it.0),
             access: Access {
-                readable_by: everyone_or(&self.readable_by)?,
-                writable_by: everyone_or(&self.writable_by)?,
+                readable_by: participants_or_everyone(&self.readable_by)?,
+                writable_by: participants_or_everyone(&self.writable_by)?,
             },
             keeps_history: self.history,
             is_redacted: self.redacted,
@@ -140,7 +140,7 @@ impl VersionItem {
     pub(super) fn version(&self, entry: Entry) -> Result<Version, Error> {
         let how = EndedHow::ALL.into_iter().find(|it| it.as_str() == self.status);
         let ended = Ended {
-            how: how.ok_or_else(|| wrong("history: a status is none"))?,
+            how: how.ok_or_else(|| invalid("history: a status is none"))?,
             at: self.ended_at.0,
             by: Participant::parse(&self.ended_by)?,
             revision: Revision(self.ended_revision),
@@ -178,6 +178,6 @@ fn list(it: &Participants) -> Vec<String> {
     if it.is_everyone() { Vec::new() } else { it.patterns().map(str::to_owned).collect() }
 }
 
-fn everyone_or(patterns: &[String]) -> Result<Participants, Error> {
+fn participants_or_everyone(patterns: &[String]) -> Result<Participants, Error> {
     if patterns.is_empty() { Ok(Participants::default()) } else { participants(patterns) }
 }

@@ -1,9 +1,8 @@
-//! A session as a portable document: one JSON object that anyone can check.
+//! A session as a portable document: one JSON object that anyone can verify.
 //!
-//! Values are named by their digests, each once; every item has a digest of its
-//! own, so that what was altered can be named. Digests are SHA-256 over canonical
-//! JSON (RFC 8785). They show what changed by accident or on the way; who wants to
-//! forge a document can compute them anew.
+//! Each value is stored once, under its digest. Every item has a digest of its own, so that an
+//! alteration can be located. Digests are SHA-256 over canonical JSON (RFC 8785). They detect
+//! accidental changes; they do not prevent forgery, because anyone can compute new digests.
 
 mod items;
 
@@ -25,15 +24,15 @@ use crate::{
     json::Time,
     refusal::malformed,
     rounds::document::RoundItem,
-    values::{Values, wrong},
+    values::{Values, invalid},
 };
 use items::{EntryItem, SnapshotItem, VersionItem};
 
-/// The latest format, of a session that has rounds; this version reads those before.
+/// Latest format, of a session with rounds. This version also reads the earlier ones.
 pub(crate) const FORMAT: &str = "shared-context/session/2";
-/// The format of a session that has none: earlier versions read it too.
+/// Format of a session without rounds: earlier versions can read it too.
 const FORMAT_WITHOUT_ROUNDS: &str = "shared-context/session/1";
-/// What the format of every document begins with.
+/// Prefix of every document's format.
 const FORMAT_FAMILY: &str = "shared-context/session/";
 
 /// A session, as `export_session` tells it and `import_session` takes it.
@@ -78,7 +77,7 @@ form! {
     rounds = or_absent, values, digests, digest
 }
 
-/// What the digest of a document is of: everything, by digests where it is long.
+/// Content of the document's digest: everything, with digests in place of long parts.
 #[derive(Serialize)]
 struct Outline<'a> {
     format: &'a str,
@@ -110,11 +109,11 @@ pub(crate) struct Digests {
 
 form! { Digests: config, entries, history, snapshots, rounds = or_absent }
 
-/// A configuration: every member present when it is told.
+/// A configuration, serialized with every member present.
 #[derive(Debug, Default)]
 struct ConfigItem {
     config: Config,
-    /// As it is read.
+    /// The configuration as it was sent.
     sent: ConfigForm,
 }
 
@@ -195,7 +194,7 @@ impl DocumentForm {
         }
     }
 
-    /// Checks that nothing was altered.
+    /// Checks all digests of the document.
     fn check(&self) -> Result<(), Error> {
         let altered = |place: String| Err(Error::DocumentAltered { place });
         if let Some((name, _)) = self.values.0.iter().find(|(name, value)| sha256(value) != **name)
@@ -207,17 +206,17 @@ impl DocumentForm {
         if found.config != self.digests.config {
             return altered("config".to_owned());
         }
-        let told_items = &self.digests;
-        check_items("entries", &found.entries, &told_items.entries, |nth| {
+        let recorded = &self.digests;
+        check_items("entries", &found.entries, &recorded.entries, |nth| {
             self.entries.get(nth).map(|it| it.key.as_str())
         })?;
-        check_items("history", &found.history, &told_items.history, |nth| {
+        check_items("history", &found.history, &recorded.history, |nth| {
             self.history.get(nth).map(|it| it.entry.key.as_str())
         })?;
-        check_items("snapshots", &found.snapshots, &told_items.snapshots, |nth| {
+        check_items("snapshots", &found.snapshots, &recorded.snapshots, |nth| {
             self.snapshots.get(nth).map(|it| it.label.as_str())
         })?;
-        check_items("rounds", &found.rounds, &told_items.rounds, |_| None)?;
+        check_items("rounds", &found.rounds, &recorded.rounds, |_| None)?;
         if self.digest_of_all() == self.digest {
             Ok(())
         } else {
@@ -228,12 +227,12 @@ impl DocumentForm {
     fn into_portable(self) -> Result<Portable, Error> {
         let mut values = BTreeMap::new();
         let mut entry = |item: &EntryItem| {
-            let value = self.values.named(&item.value)?;
+            let value = self.values.get(&item.value)?;
             let entry = item.entry(value)?;
             let address = (entry.key.clone(), entry.revision);
             match values.insert(address, value.to_owned()) {
                 Some(other) if other != value => {
-                    Err(wrong(&format!("{} has two values at one revision", entry.key)))
+                    Err(invalid(&format!("{} has two values at one revision", entry.key)))
                 }
                 _ => Ok(entry),
             }
@@ -248,7 +247,7 @@ impl DocumentForm {
         let snapshots = snapshots.collect::<Result<_, Error>>()?;
         let rounds = self.rounds.iter().enumerate();
         let rounds = rounds.map(|(nth, it)| {
-            it.kept(&self.values).map_err(|error| wrong(&format!("rounds.{nth}: {error}")))
+            it.restore(&self.values).map_err(|error| invalid(&format!("rounds.{nth}: {error}")))
         });
         let rounds = RoundHistory {
             query: self.rounds.iter().find_map(|it| it.query.clone()),
@@ -256,11 +255,11 @@ impl DocumentForm {
         };
         Ok(Portable {
             session: SessionId::new(&self.session_id)
-                .ok_or_else(|| wrong("session_id is no id of a session"))?,
+                .ok_or_else(|| invalid("session_id is no id of a session"))?,
             is_archived: match self.status.as_str() {
                 "active" => false,
                 "archived" => true,
-                _ => return Err(wrong("status is neither active nor archived")),
+                _ => return Err(invalid("status is neither active nor archived")),
             },
             created_at: self.created_at.0,
             config: self.config.config,
@@ -273,38 +272,38 @@ impl DocumentForm {
     }
 }
 
-/// Checks that the items of a section have the digests that are told of them.
-/// `name` tells what the nth is called.
+/// Compares the computed digests of a section's items with the recorded ones. `name` returns the
+/// name of the nth item.
 fn check_items<'a>(
     section: &str,
     found: &[String],
-    told: &[String],
+    recorded: &[String],
     name: impl Fn(usize) -> Option<&'a str>,
 ) -> Result<(), Error> {
-    let place = match found.iter().zip(told).position(|(found, told)| found != told) {
+    let place = match found.iter().zip(recorded).position(|(found, recorded)| found != recorded) {
         Some(nth) => {
             let name = name(nth).map(|it| it.chars().take(80).collect::<String>());
             let name = name.map_or_else(String::new, |it| format!(" ({it})"));
             format!("{section}.{nth}{name}")
         }
-        None if found.len() == told.len() => return Ok(()),
+        None if found.len() == recorded.len() => return Ok(()),
         None => section.to_owned(),
     };
     Err(Error::DocumentAltered { place })
 }
 
-/// A document as it was sent, to be read by itself.
+/// Raw text of a document, which is parsed separately.
 #[derive(Debug, Default)]
-pub(crate) struct SentDocument(pub(crate) Box<RawValue>);
+pub(crate) struct RawDocument(pub(crate) Box<RawValue>);
 
-impl Member for SentDocument {
+impl Member for RawDocument {
     fn slot(&mut self) -> Slot<'_> {
         self.0.slot()
     }
 }
 
 #[cfg(feature = "schema")]
-impl schemars::JsonSchema for SentDocument {
+impl schemars::JsonSchema for RawDocument {
     fn schema_name() -> Cow<'static, str> {
         DocumentForm::schema_name()
     }
@@ -318,21 +317,21 @@ impl schemars::JsonSchema for SentDocument {
     }
 }
 
-/// Reads a document.
+/// Parses a document.
 ///
 /// # Errors
 ///
 /// `MALFORMED_REQUEST`, `INVALID_KEY`, `FORMAT_TOO_NEW`, `DOCUMENT_ALTERED`.
 pub(crate) fn parse(document: &str) -> Result<Portable, Error> {
-    /// The one member every format has; others are not looked at.
+    /// The one member that every format has; the others are ignored.
     #[derive(Deserialize)]
-    struct Formatted<'a> {
+    struct FormatMember<'a> {
         #[serde(borrow, default)]
         format: Cow<'a, str>,
     }
-    let formatted: Formatted<'_> =
-        serde_json::from_slice(document.as_bytes()).map_err(|_| wrong("it is no document"))?;
-    let format = &*formatted.format;
+    let member: FormatMember<'_> =
+        serde_json::from_slice(document.as_bytes()).map_err(|_| invalid("it is no document"))?;
+    let format = &*member.format;
     if format != FORMAT && format != FORMAT_WITHOUT_ROUNDS {
         let is_later = format
             .strip_prefix(FORMAT_FAMILY)
@@ -340,7 +339,7 @@ pub(crate) fn parse(document: &str) -> Result<Portable, Error> {
         return Err(if is_later {
             Error::FormatTooNew { format: format.to_owned(), known: FORMAT }
         } else {
-            wrong("it is not what export_session tells: its format is missing")
+            invalid("it is not what export_session tells: its format is missing")
         });
     }
     let form: DocumentForm = form::parse(document.as_bytes()).map_err(malformed)?;
@@ -350,8 +349,8 @@ pub(crate) fn parse(document: &str) -> Result<Portable, Error> {
 
 /// Returns the digest of the canonical JSON (RFC 8785) of `item`.
 fn digest(item: &impl Serialize) -> String {
-    // Plain data always has a JSON form. Canonical is made of that: to write each type
-    // of item canonically would take as much code again as to write it.
+    // Plain data always serializes. The canonical text is made from a `Value`: a canonical
+    // serializer for each type of item would double the code.
     let json = serde_json::to_vec(item).unwrap_or_default();
     let value: Value = serde_json::from_slice(&json).unwrap_or_default();
     sha256(canonical::text(&value).unwrap_or_default())

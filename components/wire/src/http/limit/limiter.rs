@@ -1,12 +1,12 @@
-//! Counting who made how many requests.
+//! Counts requests by participant and by session.
 //!
-//! All credentials of one participant share one allowance, so a new credential
-//! is no way around it; all participants of a session share another one, so a new
-//! participant is none either. The operator has one alone.
+//! All credentials of a participant share one allowance, so a new credential does not bypass it.
+//! All participants of a session share another, so a new participant does not either. The operator
+//! has an allowance of its own.
 //!
 //! # Invariant
 //!
-//! Only who is known takes up memory, and only while it makes requests.
+//! Only identified callers take memory, and only while they send requests.
 
 use std::{
     fmt,
@@ -28,31 +28,32 @@ use governor::{
 use http::HeaderValue;
 use shared_context_codec::Failure;
 
-use super::{Allowance, Exceeded, RateLimit};
+use super::{Allowance, RateLimit, RateLimitExceeded};
 use crate::credential::{Grant, Identity};
 
-/// After this many requests, allowances that are whole again are forgotten.
+/// Interval, in requests, after which full allowances are dropped.
 const FORGET_AFTER_REQUESTS: u64 = 4096;
 
-/// Keeps everyone to a [`RateLimit`].
+/// Enforces a [`RateLimit`].
 pub(crate) struct Limiter {
     participants: Allowances,
     sessions: Allowances,
-    clock: HandedClock,
+    clock: RequestClock,
     hasher: RandomState,
     requests: AtomicU64,
     policy: HeaderValue,
 }
 
-/// What is left to whom. Keyed by a hash, so that a request costs no copy of its names.
-/// Two with one hash would share an allowance, which does no harm.
-type Allowances = RateLimiter<u64, HashMapStateStore<u64>, HandedClock, StateInformationMiddleware>;
+/// Remaining allowances. The key is a hash, so that a request copies no names. Callers whose hashes
+/// collide share an allowance, which is harmless.
+type Allowances =
+    RateLimiter<u64, HashMapStateStore<u64>, RequestClock, StateInformationMiddleware>;
 
 impl Limiter {
-    /// One that keeps everyone to `limit`.
+    /// Creates a limiter that enforces `limit`.
     #[expect(clippy::unnecessary_wraps, reason = "without the feature there is none")]
     pub(crate) fn new(limit: RateLimit) -> Option<Self> {
-        let clock = HandedClock::default();
+        let clock = RequestClock::default();
         let allowances = |per_second, burst| {
             let quota = Quota::per_second(per_second).allow_burst(burst);
             RateLimiter::hashmap_with_clock(quota, clock.clone()).with_middleware()
@@ -81,7 +82,7 @@ impl Limiter {
         &self,
         identity: &Identity,
         now_micros: u64,
-    ) -> Result<Allowance, Box<Exceeded>> {
+    ) -> Result<Allowance, Box<RateLimitExceeded>> {
         self.clock.set(now_micros);
         if self.requests.fetch_add(1, Ordering::Relaxed).is_multiple_of(FORGET_AFTER_REQUESTS) {
             self.participants.retain_recent();
@@ -94,19 +95,24 @@ impl Limiter {
                 (who, Some(self.hasher.hash_one(scope)))
             }
         };
-        let of_session = |it| self.take_of("session", &self.sessions, it);
-        let left = self.take_of("participant", &self.participants, who)?;
+        let of_session = |it| self.take_from("session", &self.sessions, it);
+        let left = self.take_from("participant", &self.participants, who)?;
         session.map(of_session).transpose()?;
         Ok(self.allowance(format!("\"participant\";r={left}")))
     }
 
-    /// Takes one request off the allowance of `who`; what is left. `what` it is, the
-    /// client is told.
-    fn take_of(&self, what: &str, allowances: &Allowances, who: u64) -> Result<u32, Box<Exceeded>> {
+    /// Takes one request off the allowance of `who`, and returns the remainder. `what` describes
+    /// the caller in the error message.
+    fn take_from(
+        &self,
+        what: &str,
+        allowances: &Allowances,
+        who: u64,
+    ) -> Result<u32, Box<RateLimitExceeded>> {
         allowances.check_key(&who).map(|left| left.remaining_burst_capacity()).map_err(|until| {
             let wait = until.wait_time_from(self.clock.now());
             let seconds = wait.as_secs().saturating_add(1);
-            Box::new(Exceeded {
+            Box::new(RateLimitExceeded {
                 failure: Failure::new(
                     "RATE_LIMITED",
                     format!(
@@ -126,7 +132,7 @@ impl Limiter {
     }
 }
 
-/// Digits and punctuation of our own: always a header value.
+/// Converts digits and punctuation of our own, which are always a valid header value.
 fn text(value: String) -> HeaderValue {
     HeaderValue::try_from(value).unwrap_or(HeaderValue::from_static(""))
 }
@@ -137,26 +143,26 @@ impl fmt::Debug for Limiter {
     }
 }
 
-/// The clock of the engine, handed over request by request. Two requests that
-/// race may set it back by the little that lies between them.
+/// Clock that is set to the engine's time on each request. Two racing requests may set it back by
+/// the small difference between them.
 #[derive(Debug, Clone, Default)]
-struct HandedClock {
+struct RequestClock {
     micros: Arc<AtomicU64>,
 }
 
-/// An instant of a [`HandedClock`], in nanoseconds.
+/// An instant of the [`RequestClock`], in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Instant(u64);
 
-impl HandedClock {
-    /// Stops after a century and a half, where sums of instants would not fit.
+impl RequestClock {
+    /// Sets the time, up to a bound of about 146 years, so that sums of instants fit.
     fn set(&self, micros: u64) {
         const MICROS_MAX: u64 = u64::MAX / 4 / 1000;
         self.micros.store(micros.min(MICROS_MAX), Ordering::Relaxed);
     }
 }
 
-impl Clock for HandedClock {
+impl Clock for RequestClock {
     type Instant = Instant;
 
     fn now(&self) -> Instant {
@@ -210,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_let_through_and_then_one_request_per_interval() {
+    fn a_burst_is_allowed_then_one_request_per_interval() {
         let limiter = limiter(10, 3);
         let (a, b) = (agent("a"), agent("b"));
         for left in [2, 1, 0] {
@@ -230,16 +236,16 @@ mod tests {
         assert!(limiter.take(&a, 1_100_000).is_err());
     }
 
-    /// An orchestrator minted subagents, each of which could make as many requests as one
-    /// may. Of a whole server's requests all could be of one session.
+    /// An orchestrator minted subagents, and each could send as many requests as a participant may.
+    /// One session could take all requests of a server.
     #[test]
-    fn a_session_has_an_allowance_however_many_participants() {
+    fn requests_are_limited_per_session() {
         let limiter = limiter(10, 3);
         let taken = (0..30).map(|nth| limiter.take(&agent(&nth.to_string()), 1_000_000));
-        let refused: Vec<_> = taken.filter_map(Result::err).collect();
-        assert_eq!(refused.len(), 30 - 3 * 8);
-        assert_eq!(refused[0].allowance.state, "\"session\";r=0;t=1");
-        assert!(refused[0].failure.message.contains("this session makes more"));
+        let rejected: Vec<_> = taken.filter_map(Result::err).collect();
+        assert_eq!(rejected.len(), 30 - 3 * 8);
+        assert_eq!(rejected[0].allowance.state, "\"session\";r=0;t=1");
+        assert!(rejected[0].failure.message.contains("this session makes more"));
         assert!(limiter.take(&Identity::Admin, 1_000_000).is_ok());
         let Identity::Participant(grant) = agent("0") else { unreachable!() };
         let other = Identity::Participant(Grant {
@@ -251,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn who_made_no_request_for_a_while_is_forgotten() {
+    fn idle_callers_are_dropped() {
         let limiter = limiter(100, 1);
         for nth in 0..20_000_u64 {
             let _ = limiter.take(&agent(&nth.to_string()), nth * 1000);
@@ -266,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_at_its_end_lets_nobody_crash() {
+    fn an_extreme_clock_causes_no_panic() {
         let limiter = limiter(10, 3);
         for now in [0, u64::MAX, 0, u64::MAX / 1000, 1] {
             let _ = limiter.take(&Identity::Admin, now);
@@ -274,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_told_in_whole_seconds_that_are_enough() {
+    fn retry_after_is_sufficient_whole_seconds() {
         let limiter = limiter(1, 1);
         assert!(limiter.take(&Identity::Admin, 0).is_ok());
         let exceeded = limiter.take(&Identity::Admin, 1).err().unwrap();

@@ -1,4 +1,4 @@
-//! Who is remembered, for how long, and how many.
+//! Retention of handshakes: owners, order and limits.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ fn agent(task: u64) -> Identity {
     Identity::Participant(grant(task))
 }
 
-/// Handshakes of one server, and their ids.
+/// Handshakes of one server, with its keys.
 struct Server {
     handshakes: Handshakes,
     keys: Keys,
@@ -51,7 +51,7 @@ impl Server {
 }
 
 #[test]
-fn an_id_is_given_once_and_cannot_be_guessed() {
+fn ids_are_unique_and_cannot_be_guessed() {
     let (server, restarted) = (Server::new(), Server::new());
     let mut ids = BTreeSet::new();
     for task in 0..10 {
@@ -60,7 +60,7 @@ fn an_id_is_given_once_and_cannot_be_guessed() {
         }
     }
     assert_eq!(ids.len(), 200);
-    // 256 bits, of which a header takes every character.
+    // 256 bits, in characters that a header accepts.
     let is_fine = |it: &String| it.len() == 43 && it.bytes().all(|b| b.is_ascii_graphic());
     assert!(ids.iter().all(is_fine), "{ids:?}");
     assert_ne!(server.keys.sign("mcp handshake", b"x"), server.keys.sign("other", b"x"));
@@ -69,7 +69,7 @@ fn an_id_is_given_once_and_cannot_be_guessed() {
 }
 
 #[test]
-fn a_handshake_is_known_to_who_made_it_only() {
+fn only_its_creator_can_use_a_handshake() {
     let server = Server::new();
     let id = server.begin(&agent(1), 0);
     let elsewhere = Grant { scope: scope("t"), ..grant(1) };
@@ -91,15 +91,15 @@ fn a_handshake_is_known_to_who_made_it_only() {
 }
 
 #[test]
-fn of_a_callers_handshakes_the_one_unused_longest_goes_first() {
+fn the_longest_unused_handshake_of_a_caller_is_dropped_first() {
     let server = Server::new();
     let other = server.begin(&agent(2), 0);
     let mut ids: Vec<String> = (0..64).map(|now| server.begin(&agent(1), now)).collect();
     server.handshakes.find(&ids[0], &agent(1), 100).unwrap();
-    // A stream that is open is a use, too.
+    // An open stream counts as use, too.
     let streaming = server.handshakes.find(&ids[1], &agent(1), 1).unwrap();
     let (number, _) = streaming.begin_stream();
-    assert!(streaming.is_told(number, 100));
+    assert!(streaming.is_current_stream(number, 100));
     ids.push(server.begin(&agent(1), 65));
     ids.push(server.begin(&agent(1), 66));
     let forgotten: Vec<usize> =
@@ -110,7 +110,7 @@ fn of_a_callers_handshakes_the_one_unused_longest_goes_first() {
 }
 
 #[test]
-fn of_all_handshakes_the_one_unused_longest_goes_first() {
+fn the_longest_unused_handshake_of_all_is_dropped_first() {
     let server = Server::new();
     let callers = u64::try_from(ALL_MAX / OWN_MAX).unwrap();
     let agent = |task: u64| {
@@ -127,8 +127,8 @@ fn of_all_handshakes_the_one_unused_longest_goes_first() {
     assert!(kept.iter().all(|(caller, id)| server.knows(id, &agent(*caller))));
 }
 
-/// An orchestrator minted subagents until their handshakes were all that a server
-/// remembers. Then the clients of every other session were told to begin again.
+/// An orchestrator minted subagents until their handshakes filled the server's table. The clients
+/// of every other session then had to start over.
 #[test]
 fn a_session_cannot_push_out_the_handshakes_of_another() {
     let server = Server::new();
@@ -149,32 +149,32 @@ fn a_session_cannot_push_out_the_handshakes_of_another() {
 }
 
 #[test]
-fn one_stream_of_a_handshake_is_told_and_the_next_goes_on_where_it_was() {
+fn a_new_stream_continues_where_the_previous_one_stopped() {
     let server = Server::new();
     let id = server.begin(&agent(1), 0);
-    let legacy = server.handshakes.find(&id, &agent(1), 0).unwrap();
-    let (first, told) = legacy.begin_stream();
-    assert_eq!(told, None);
-    legacy.told(first, 7);
-    assert!(legacy.is_told(first, 0));
-    let (second, told) = legacy.begin_stream();
-    assert_eq!(told, Some(7));
-    legacy.told(first, 9);
-    assert!(!legacy.is_told(first, 0) && legacy.is_told(second, 0));
-    assert_eq!(legacy.begin_stream().1, Some(7), "what the first tells counts no more");
-    let (last, _) = legacy.begin_stream();
+    let handshake = server.handshakes.find(&id, &agent(1), 0).unwrap();
+    let (first, sent) = handshake.begin_stream();
+    assert_eq!(sent, None);
+    handshake.record_sent(first, 7);
+    assert!(handshake.is_current_stream(first, 0));
+    let (second, sent) = handshake.begin_stream();
+    assert_eq!(sent, Some(7));
+    handshake.record_sent(first, 9);
+    assert!(!handshake.is_current_stream(first, 0) && handshake.is_current_stream(second, 0));
+    assert_eq!(handshake.begin_stream().1, Some(7), "the replaced stream no longer counts");
+    let (last, _) = handshake.begin_stream();
     assert!(server.handshakes.end(&id, &agent(1)));
-    assert!(!legacy.is_told(last, 0));
-    let (late, _) = legacy.begin_stream();
-    assert!(!legacy.is_told(late, 0), "a handshake that ended has no streams");
+    assert!(!handshake.is_current_stream(last, 0));
+    let (late, _) = handshake.begin_stream();
+    assert!(!handshake.is_current_stream(late, 0), "a handshake that ended has no streams");
 }
 
 #[test]
-fn what_a_client_subscribed_to_before_its_stream_is_told_from_then_on() {
+fn a_stream_starts_at_the_first_subscription() {
     let server = Server::new();
     let id = server.begin(&agent(1), 0);
-    let legacy = server.handshakes.find(&id, &agent(1), 0).unwrap();
-    let subscribe = |now| legacy.subscribe(Resource::Keys, "session://s/keys", now);
-    assert_eq!((subscribe(5), subscribe(8)), (Added::New, Added::Known));
-    assert_eq!(legacy.begin_stream().1, Some(5));
+    let handshake = server.handshakes.find(&id, &agent(1), 0).unwrap();
+    let subscribe = |now| handshake.subscribe(Resource::Keys, "session://s/keys", now);
+    assert_eq!((subscribe(5), subscribe(8)), (AddOutcome::New, AddOutcome::Known));
+    assert_eq!(handshake.begin_stream().1, Some(5));
 }

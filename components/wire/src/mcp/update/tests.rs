@@ -1,4 +1,4 @@
-//! What is told of which change.
+//! Notifications for each kind of change.
 
 use shared_context_codec::Credential;
 use shared_context_core::{Scope, ScopeKind};
@@ -8,15 +8,14 @@ use crate::credential::Grant;
 
 const LIST: &str = "list";
 
-/// Returns a client that wants to hear of the list, the keys, and the entry `a` under two
-/// names.
-fn wanted() -> Wanted {
-    let mut wanted = Wanted::list();
+/// Returns subscriptions to the list, the keys, and the entry `a` under two names.
+fn subscriptions() -> Subscriptions {
+    let mut subscriptions = Subscriptions::list();
     for uri in ["session://s/keys", "session://s/entries/a", "session://s/entries/%61"] {
         let (_, resource) = Resource::parse(uri).unwrap();
-        assert_eq!(wanted.add(resource, uri), Added::New);
+        assert_eq!(subscriptions.add(resource, uri), AddOutcome::New);
     }
-    wanted
+    subscriptions
 }
 
 fn names<'w>(notices: impl IntoIterator<Item = Notice<'w>>) -> Vec<&'w str> {
@@ -30,13 +29,13 @@ fn names<'w>(notices: impl IntoIterator<Item = Notice<'w>>) -> Vec<&'w str> {
 #[track_caller]
 fn check(changes: &str, expected: &[&str]) {
     let parsed: Vec<&RawValue> = serde_json::from_str(changes).unwrap();
-    assert_eq!(names(wanted().told_of(&parsed).unwrap()), expected, "{changes}");
+    assert_eq!(names(subscriptions().notices_for(&parsed).unwrap()), expected, "{changes}");
 }
 
 #[test]
-fn what_is_told_of_each_action() {
-    let wanted = wanted();
-    let (entry, all) = (["keys", "entries/a", "entries/%61"], names(wanted.everything()));
+fn each_action_has_its_notifications() {
+    let subscriptions = subscriptions();
+    let (entry, all) = (["keys", "entries/a", "entries/%61"], names(subscriptions.everything()));
     let with_list = [LIST, "keys", "entries/a", "entries/%61"];
     assert_eq!(all, with_list);
     for action in AuditAction::ALL {
@@ -75,7 +74,7 @@ fn what_is_told_of_each_action() {
 }
 
 #[test]
-fn each_notification_is_told_once_where_it_is_due_first() {
+fn each_notification_is_sent_once_where_it_first_occurs() {
     check(
         r#"[{"action":"write","key":"b","version":2},{"action":"write","key":"a","version":2},
             {"action":"delete","key":"b","version":2},{"action":"write","key":"a","version":3},
@@ -85,47 +84,50 @@ fn each_notification_is_told_once_where_it_is_due_first() {
 }
 
 #[test]
-fn nothing_is_told_that_is_not_wanted() {
+fn notifications_are_only_for_subscriptions() {
     let changes: Vec<&RawValue> =
         serde_json::from_str(r#"[{"action":"delete","key":"a"},{"action":"import_session"}]"#)
             .unwrap();
-    let told_of = |wanted: &Wanted| names(wanted.told_of(&changes).unwrap()).join(" ");
-    assert_eq!(told_of(&Wanted::list()), LIST);
-    assert_eq!(told_of(&Wanted::default()), "");
-    let mut wanted = wanted();
-    wanted.is_list = false;
-    assert_eq!(told_of(&wanted), "keys entries/a entries/%61");
-    wanted.remove(&Resource::Keys, "session://s/keys");
-    wanted.remove(&Resource::Keys, "session://s/keys");
-    wanted.remove(&Resource::Entry("a".to_owned()), "session://s/entries/a");
-    assert_eq!(told_of(&wanted), "entries/%61");
-    wanted.remove(&Resource::Entry("a".to_owned()), "session://s/entries/%61");
-    assert!(wanted.is_empty());
-    assert_eq!(wanted.count, 0);
+    let notices_for = |subscriptions: &Subscriptions| {
+        names(subscriptions.notices_for(&changes).unwrap()).join(" ")
+    };
+    assert_eq!(notices_for(&Subscriptions::list()), LIST);
+    assert_eq!(notices_for(&Subscriptions::default()), "");
+    let mut subscriptions = subscriptions();
+    subscriptions.is_list = false;
+    assert_eq!(notices_for(&subscriptions), "keys entries/a entries/%61");
+    subscriptions.remove(&Resource::Keys, "session://s/keys");
+    subscriptions.remove(&Resource::Keys, "session://s/keys");
+    subscriptions.remove(&Resource::Entry("a".to_owned()), "session://s/entries/a");
+    assert_eq!(notices_for(&subscriptions), "entries/%61");
+    subscriptions.remove(&Resource::Entry("a".to_owned()), "session://s/entries/%61");
+    assert!(subscriptions.is_empty());
+    assert_eq!(subscriptions.count, 0);
 }
 
-/// A change that could not be read was once taken for none.
+/// An unreadable change was once ignored.
 #[test]
-fn a_change_that_is_none_is_an_error() {
+fn an_invalid_change_is_an_error() {
     for change in [r#"{"key":"a"}"#, r#"{"action":"paint"}"#, r#"{"action":7}"#, "7"] {
         let change = RawValue::from_string(change.to_owned()).unwrap();
-        assert!(wanted().told_of(&[&change]).is_err(), "{change}");
+        assert!(subscriptions().notices_for(&[&change]).is_err(), "{change}");
     }
 }
 
 #[test]
-fn what_is_wanted_is_bounded() {
-    let mut wanted = Wanted::list();
-    let add = |wanted: &mut Wanted, nth: usize| {
-        wanted.add(Resource::Entry(format!("key_{nth}")), &format!("session://s/entries/{nth}"))
+fn subscriptions_are_bounded() {
+    let mut subscriptions = Subscriptions::list();
+    let add = |subscriptions: &mut Subscriptions, nth: usize| {
+        subscriptions
+            .add(Resource::Entry(format!("key_{nth}")), &format!("session://s/entries/{nth}"))
     };
     for nth in 0..SUBSCRIPTIONS_MAX {
-        assert_eq!(add(&mut wanted, nth), Added::New);
+        assert_eq!(add(&mut subscriptions, nth), AddOutcome::New);
     }
-    assert_eq!(add(&mut wanted, SUBSCRIPTIONS_MAX), Added::TooMany);
-    assert_eq!(add(&mut wanted, 7), Added::Known);
-    wanted.remove(&Resource::Entry("key_7".to_owned()), "session://s/entries/7");
-    assert_eq!(add(&mut wanted, SUBSCRIPTIONS_MAX), Added::New);
+    assert_eq!(add(&mut subscriptions, SUBSCRIPTIONS_MAX), AddOutcome::TooMany);
+    assert_eq!(add(&mut subscriptions, 7), AddOutcome::Known);
+    subscriptions.remove(&Resource::Entry("key_7".to_owned()), "session://s/entries/7");
+    assert_eq!(add(&mut subscriptions, SUBSCRIPTIONS_MAX), AddOutcome::New);
 }
 
 #[test]
@@ -150,7 +152,7 @@ fn no_resource_has_a_longer_uri() {
 }
 
 #[test]
-fn a_credential_for_some_keys_hears_of_those_and_of_the_list() {
+fn a_limited_credential_subscribes_to_its_keys_and_the_list() {
     let grant = |keys: &[&str]| {
         Identity::Participant(Grant {
             scope: Scope::new(ScopeKind::Session, "s").unwrap(),

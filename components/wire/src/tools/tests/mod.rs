@@ -1,11 +1,11 @@
-//! The definitions as they are told: which tools, actions and members, for whom,
-//! and whether what calls answer fits them.
+//! The published definitions: their tools, actions and members for each role. Replies to calls must
+//! match them.
 
 use serde_json::{Value, json};
 use shared_context_codec::{ActionInfo, Failure, System, actions};
 
 use super::*;
-use crate::mint::Issued;
+use crate::mint::IssuedCredential;
 
 mod rules;
 
@@ -27,17 +27,17 @@ fn arguments(tool: &Value) -> &Value {
 }
 
 #[test]
-fn each_list_is_the_same_bytes_every_time() {
+fn each_list_has_the_same_bytes_every_time() {
     for (with_subagent, role) in [(false, Role::Agent), (true, Role::Orchestrator)] {
-        assert_eq!(listed(with_subagent), listed(with_subagent));
-        let document = format!(r#"{{"tools":{}}}"#, listed(with_subagent));
+        assert_eq!(tools_json(with_subagent), tools_json(with_subagent));
+        let document = format!(r#"{{"tools":{}}}"#, tools_json(with_subagent));
         assert_eq!(document, definition(Format::Mcp, role));
     }
     assert_eq!(definition(Format::Mcp, Role::Admin), definition(Format::Mcp, Role::Orchestrator));
 }
 
 #[test]
-fn only_who_may_let_others_take_part_is_offered_the_tool_for_it() {
+fn only_callers_that_may_invite_get_the_tool_subagent() {
     let names = |role| {
         let tools = tools(Format::Mcp, role);
         tools.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
@@ -46,11 +46,11 @@ fn only_who_may_let_others_take_part_is_offered_the_tool_for_it() {
     assert_eq!(names(Role::Orchestrator), ["shared_context", "subagent", "delta_rounds"]);
 }
 
-/// Returns the tools that offer actions, in the order they are listed to `role`: what they
-/// are about, which members they leave out, and how MCP is told of them.
+/// Returns the tools with actions that are listed to `role`, in order: their system, the members
+/// they omit, and their MCP definition.
 fn offers(role: Role) -> [(System, &'static [&'static str], Value); 2] {
-    let listed = tools(Format::Mcp, role);
-    let named = |name| listed.iter().find(|it| it["name"] == name).unwrap().clone();
+    let tools_json = tools(Format::Mcp, role);
+    let named = |name| tools_json.iter().find(|it| it["name"] == name).unwrap().clone();
     [
         (System::Store, &shared_context::LEFT_OUT, named("shared_context")),
         (System::Rounds, &delta_rounds::LEFT_OUT, named("delta_rounds")),
@@ -61,10 +61,10 @@ fn allowed(role: Role, system: System) -> impl Iterator<Item = &'static ActionIn
     actions().filter(move |it| it.system == system && it.roles.contains(&role))
 }
 
-/// An action that is added is offered at once; one that an agent may not ask for
-/// only costs it tokens and a refusal.
+/// A new action is offered at once. An action that an agent may not request would only cost it
+/// tokens and an error.
 #[test]
-fn every_action_is_offered_to_whom_it_is_for() {
+fn every_action_is_offered_to_its_roles() {
     for role in [Role::Agent, Role::Orchestrator] {
         for (system, _, tool) in offers(role) {
             let allowed: Vec<&str> = allowed(role, system).map(|it| it.name).collect();
@@ -80,10 +80,9 @@ fn every_action_is_offered_to_whom_it_is_for() {
     }
 }
 
-/// A member that is added to the codec's list has to be offered, or left out on
-/// purpose.
+/// A new member of the codec must be offered, or omitted on purpose.
 #[test]
-fn every_member_is_offered_or_left_out_by_name() {
+fn every_member_is_offered_or_omitted_by_name() {
     for (system, left_out, tool) in offers(Role::Orchestrator) {
         let offered = tool["inputSchema"]["properties"].as_object().unwrap();
         let mut taken = Vec::new();
@@ -103,32 +102,34 @@ fn every_member_is_offered_or_left_out_by_name() {
     }
 }
 
-/// The members of a list's objects are told as the codec takes them.
+/// The members of objects in lists match those of the codec.
 #[test]
-fn members_of_lists_are_those_the_codec_takes() {
+fn members_in_lists_match_the_codec() {
     let description: Value = serde_json::from_str(shared_context_codec::describe()).unwrap();
     for (_, _, tool) in offers(Role::Orchestrator) {
         let properties = tool["inputSchema"]["properties"].as_object().unwrap();
-        for (list, told) in properties.iter().filter(|(_, it)| it["items"]["type"] == "object") {
+        for (list, documented) in
+            properties.iter().filter(|(_, it)| it["items"]["type"] == "object")
+        {
             let taken = |action: &Value| action["request"]["properties"].get(list).cloned();
             let schema = description["actions"].as_object().unwrap().values().find_map(taken);
             let reference = schema.unwrap()["items"]["$ref"].as_str().unwrap().to_owned();
             let taken = description.pointer(reference.trim_start_matches('#')).unwrap();
-            let told = told["items"]["properties"].as_object().unwrap();
-            for (name, property) in told {
+            let documented = documented["items"]["properties"].as_object().unwrap();
+            for (name, property) in documented {
                 let known = &taken["properties"][name];
                 assert!(known.is_object(), "{list} has no {name}");
                 assert_eq!(property.get("enum").is_some(), known.get("enum").is_some(), "{name}");
             }
             for name in names(&taken["required"]) {
-                assert!(told.contains_key(name), "{list} need {name}");
+                assert!(documented.contains_key(name), "{list} need {name}");
             }
         }
     }
 }
 
 #[test]
-fn the_strict_forms_are_one_tool_and_its_members_suffice_for_its_actions() {
+fn strict_forms_have_one_tool_with_sufficient_members() {
     for role in [Role::Agent, Role::Orchestrator] {
         let (openai, anthropic) = (&tools(Format::OpenAi, role), &tools(Format::Anthropic, role));
         assert_eq!((openai.len(), anthropic.len()), (1, 1));
@@ -151,13 +152,13 @@ fn the_strict_forms_are_one_tool_and_its_members_suffice_for_its_actions() {
     }
 }
 
-/// What an agent has to know of each action stands where it chooses one.
+/// An agent learns the members of each action where it selects the action.
 #[test]
-fn the_actions_tell_which_members_they_take() {
-    let check = |tool: &Value, told: &[&str], never: &str| {
+fn the_actions_list_their_members() {
+    let check = |tool: &Value, documented: &[&str], never: &str| {
         let action = &arguments(tool)["properties"]["action"];
         let text = action["description"].as_str().unwrap();
-        for part in told {
+        for part in documented {
             assert!(text.split_inclusive(')').any(|it| it.trim() == *part), "{part} in {text}");
         }
         assert_eq!(text.matches('(').count(), names(&action["enum"]).len());
@@ -197,11 +198,10 @@ fn the_description_teaches_reading_and_writing() {
     }
 }
 
-/// Clients refuse a result that does not fit the output schema, so it has to be
-/// true of every reply: where the schema of a reply has a member that the output
-/// schema names, it allows no more.
+/// Clients reject a result that does not match the output schema, so every reply must match it. If
+/// a reply's schema has a member that the output schema has too, it must not allow more.
 #[test]
-fn every_reply_fits_the_output_schema() {
+fn every_reply_matches_the_output_schema() {
     let description: Value = serde_json::from_str(shared_context_codec::describe()).unwrap();
     for (name, action) in description["actions"].as_object().unwrap() {
         let reply = &action["reply"];
@@ -209,14 +209,14 @@ fn every_reply_fits_the_output_schema() {
             assert!(is_within(reply, &tool["outputSchema"], &description), "{name}: {reply}");
         }
     }
-    // The check can fail.
+    // Checks that the test can fail.
     let too_narrow = json!({"type": "object", "properties": {"unchanged": {"type": "boolean"}}});
     let replies = &description["actions"];
     assert!(is_within(&replies["read"]["reply"], &too_narrow, &description));
     assert!(!is_within(&replies["diff_snapshots"]["reply"], &too_narrow, &description));
 }
 
-/// Returns whether all values that `narrow` describes are among those of `wide`.
+/// Returns true if `wide` accepts all values that `narrow` accepts.
 fn is_within(narrow: &Value, wide: &Value, document: &Value) -> bool {
     if let Some(reference) = narrow["$ref"].as_str() {
         let target = document.pointer(reference.trim_start_matches('#')).unwrap();
@@ -234,27 +234,27 @@ fn is_within(narrow: &Value, wide: &Value, document: &Value) -> bool {
 }
 
 #[test]
-fn every_refusal_fits_the_output_schemas() {
+fn every_error_matches_the_output_schemas() {
     let plain = Failure::new("FORBIDDEN", "ask the orchestrator");
     let details = Some(r#"{"current_version":3}"#.to_owned());
     let detailed = Failure { details, ..Failure::new("VERSION_CONFLICT", "read again") };
     for tool in tools(Format::Mcp, Role::Orchestrator) {
         for failure in [&plain, &detailed] {
-            let refusal: Value = serde_json::from_slice(&failure.to_json()).unwrap();
+            let reply: Value = serde_json::from_slice(&failure.to_json()).unwrap();
             let error = &tool["outputSchema"]["properties"]["error"];
-            assert_eq!((&error["type"], refusal["error"].is_object()), (&json!("object"), true));
+            assert_eq!((&error["type"], reply["error"].is_object()), (&json!("object"), true));
             for (name, schema) in error["properties"].as_object().unwrap() {
                 assert_eq!(schema["type"], "string");
-                assert!(refusal["error"][name].is_string(), "{name} in {refusal}");
+                assert!(reply["error"][name].is_string(), "{name} in {reply}");
             }
         }
-        assert_eq!(tool["outputSchema"].get("required"), None, "a refusal has no other members");
+        assert_eq!(tool["outputSchema"].get("required"), None, "an error has no other members");
     }
 }
 
 #[test]
-fn what_a_subagent_is_given_fits_the_output_schema() {
-    let issued = Issued {
+fn a_subagent_reply_matches_the_output_schema() {
+    let issued = IssuedCredential {
         participant: "subagent:review:3".to_owned(),
         credential: "a.b.c".to_owned(),
         expires_at: "2026-02-21T14:00:00Z".to_owned(),

@@ -1,4 +1,4 @@
-//! Of Anthropic's strict mode for tools.
+//! Rules of Anthropic's strict mode for tools.
 
 use super::*;
 

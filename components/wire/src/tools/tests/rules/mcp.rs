@@ -1,4 +1,4 @@
-//! Of MCP: the protocol's own rules, and what its clients make of schemas.
+//! Rules of MCP: those of the protocol, and limitations of its clients.
 
 use super::*;
 
@@ -86,7 +86,7 @@ const RULES: &[Rule] = &[
         holds: |tool| {
             let tokens = &tool["_meta"]["shared-context/tokens"];
             let end = format!(r#","_meta":{{"shared-context/tokens":{tokens}}}}}"#);
-            [true, false].iter().any(|it| crate::tools::listed(*it).contains(&end))
+            [true, false].iter().any(|it| crate::tools::tools_json(*it).contains(&end))
         },
         broken_by: ("/_meta", || json!({"shared-context/tokens": 7})),
     },

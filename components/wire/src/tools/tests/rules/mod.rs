@@ -1,7 +1,7 @@
-//! What the makers of clients and models accept, rule by rule.
+//! Rules of vendors of clients and models.
 //!
-//! Each rule says where it is from, and has an example that breaks it, so that
-//! none passes because it looks at nothing.
+//! Each rule names its source, and has an example that breaks it. A rule therefore cannot pass
+//! without checking anything.
 
 use serde_json::{Value, json};
 use shared_context_core::Role;
@@ -12,16 +12,16 @@ mod anthropic;
 mod mcp;
 mod openai;
 
-/// Something a tool has to comply with.
+/// A rule for tools.
 struct Rule {
     says: &'static str,
     source: &'static str,
     holds: fn(&Value) -> bool,
-    /// A part of a definition, and what to put there to break the rule.
+    /// A location in a definition, and the value that breaks the rule there.
     broken_by: (&'static str, fn() -> Value),
 }
 
-/// The keywords both strict modes know, of those that matter here.
+/// Relevant keywords that both strict modes support.
 const KEYWORDS: &[&str] =
     &["type", "properties", "required", "additionalProperties", "items", "enum", "description"];
 
@@ -40,7 +40,7 @@ fn check(format: Format, rules: &[Rule]) {
     }
 }
 
-/// Returns a schema and all schemas in it that stand below `properties` and `items`.
+/// Returns a schema and all schemas below its `properties` and `items`.
 fn schemas(schema: &Value) -> Vec<&Value> {
     let below = schema["properties"].as_object().into_iter().flat_map(|it| it.values());
     let below = below.chain(schema.get("items"));

@@ -1,4 +1,4 @@
-//! Of `OpenAI`'s strict mode for functions.
+//! Rules of `OpenAI`'s strict mode for functions.
 
 use super::*;
 

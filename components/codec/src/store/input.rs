@@ -1,5 +1,5 @@
-//! Parts of commands as the JSON tool and the typed interfaces are sent them:
-//! checked in one place, so that both refuse the same.
+//! Builders of commands on entries. The JSON tool and the typed interfaces share these checks, so
+//! that both return the same errors.
 
 use shared_context_core::{
     Batch, Command, Condition, Delete, Error, Key, RequestId, Write, WriteOptions,
@@ -13,28 +13,28 @@ use shared_context_core::{
 };
 
 use crate::{
-    checks::{access_change, all_but_later},
+    checks::{access_change, collect_malformed_first},
     json::ParseError,
     refusal::malformed,
 };
 
-/// What a write sets besides the value.
+/// Options of a write besides the value, not yet validated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SentOptions {
+pub struct OptionsInput {
     /// The entry expires this many seconds after the write.
     pub ttl_seconds: Option<u64>,
     /// The entry expires at this instant.
     pub expires_at: Option<Timestamp>,
-    /// Who may read it, as patterns.
+    /// Participants that may read it, as patterns.
     pub readable_by: Option<Vec<String>>,
-    /// Who may write it, as patterns.
+    /// Participants that may write it, as patterns.
     pub writable_by: Option<Vec<String>>,
-    /// Whether earlier versions of it are kept.
+    /// Whether earlier versions of it are stored.
     pub history: Option<bool>,
 }
 
-impl SentOptions {
-    /// Checks the options.
+impl OptionsInput {
+    /// Validates the options.
     ///
     /// # Errors
     ///
@@ -54,9 +54,9 @@ impl SentOptions {
     }
 }
 
-/// One write, alone or of a batch.
+/// One write, alone or in a batch, not yet validated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SentWrite {
+pub struct WriteInput {
     /// The key.
     pub key: String,
     /// The text to store.
@@ -65,12 +65,12 @@ pub struct SentWrite {
     pub if_version: Option<u64>,
     /// Only if the entry was last written at this revision.
     pub if_revision: Option<u64>,
-    /// What it sets besides the value.
-    pub options: SentOptions,
+    /// Options besides the value.
+    pub options: OptionsInput,
 }
 
-impl SentWrite {
-    /// Checks the write.
+impl WriteInput {
+    /// Validates the write.
     ///
     /// # Errors
     ///
@@ -86,9 +86,9 @@ impl SentWrite {
     }
 }
 
-/// One delete, alone or of a batch.
+/// One delete, alone or in a batch, not yet validated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SentDelete {
+pub struct DeleteInput {
     /// The key.
     pub key: String,
     /// Only if the entry has this version.
@@ -97,8 +97,8 @@ pub struct SentDelete {
     pub if_revision: Option<u64>,
 }
 
-impl SentDelete {
-    /// Checks the delete.
+impl DeleteInput {
+    /// Validates the delete.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl SentDelete {
     }
 }
 
-/// Returns the command to change who may read and write `key`.
+/// Builds the command to change the access lists of `key`.
 ///
 /// # Errors
 ///
@@ -128,7 +128,7 @@ pub fn set_access(
     Ok(Command::SetAccess { key: Key::parse(key)?, change })
 }
 
-/// Returns the command to read all of `keys`.
+/// Builds the command to read all of `keys`.
 ///
 /// # Errors
 ///
@@ -139,21 +139,21 @@ pub fn read_batch(keys: &[String], if_changed_since: Option<Revision>) -> Result
     Ok(Command::ReadBatch { keys, if_changed_since })
 }
 
-/// Returns the command to write and remove several entries.
+/// Builds the command to write and delete several entries.
 ///
 /// # Errors
 ///
-/// `MALFORMED_REQUEST`, of whatever change it is; `INVALID_KEY`.
+/// `MALFORMED_REQUEST`, which takes precedence whichever change has it; `INVALID_KEY`.
 pub fn write_batch(
-    writes: Vec<SentWrite>,
-    deletes: Vec<SentDelete>,
+    writes: Vec<WriteInput>,
+    deletes: Vec<DeleteInput>,
     request_id: Option<RequestId>,
 ) -> Result<Command, Error> {
     let keys = writes.iter().map(|it| &it.key).chain(deletes.iter().map(|it| &it.key));
     check_keys(keys.map(String::as_str))?;
     let mut later = None;
-    let writes = all_but_later(writes.into_iter().map(SentWrite::check), &mut later)?;
-    let deletes = all_but_later(deletes.into_iter().map(SentDelete::check), &mut later)?;
+    let writes = collect_malformed_first(writes.into_iter().map(WriteInput::check), &mut later)?;
+    let deletes = collect_malformed_first(deletes.into_iter().map(DeleteInput::check), &mut later)?;
     match later {
         Some(error) => Err(error),
         None => Batch::new(writes, deletes, request_id).map(Command::WriteBatch),

@@ -1,4 +1,4 @@
-//! Parts of commands on rounds (spec 11).
+//! Builders of commands on rounds (spec 11).
 
 use shared_context_core::{
     Command, Error, RequestId, RoundsCommand,
@@ -9,76 +9,76 @@ use shared_context_core::{
     },
 };
 
-use crate::checks::{all_but_later, limit, participants};
+use crate::checks::{collect_malformed_first, limit, participants};
 
-/// What a round is to be opened with.
+/// Plan for a new round, not yet validated.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct SentPlan {
-    /// How much participants count; the first that fits one is its weight.
-    pub weights: Vec<SentWeight>,
-    /// How disagreements are settled; the first that fits a path is its.
-    pub strategies: Vec<SentStrategy>,
-    /// What goes when the state would be too large.
+pub struct PlanInput {
+    /// Weights of participants; the first match applies.
+    pub weights: Vec<WeightInput>,
+    /// Strategies for disagreements; the first match of a path applies.
+    pub strategies: Vec<StrategyInput>,
+    /// Removal order when the state would be too large.
     pub clip: Option<String>,
-    /// The limit of the state.
+    /// Limit of the state in bytes.
     pub bytes_max: Option<u32>,
 }
 
-/// How much some participants are to count.
+/// Weight of some participants, not yet validated.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SentWeight {
-    /// Who, as a pattern.
+pub struct WeightInput {
+    /// Participants, as a pattern.
     pub participant: String,
-    /// From 0 to 1.
+    /// Weight from 0 to 1.
     pub weight: f64,
 }
 
-/// How disagreements about some paths are to be settled.
+/// Strategy for disagreements about some paths, not yet validated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SentStrategy {
-    /// Which paths, as a pattern.
+pub struct StrategyInput {
+    /// Paths, as a pattern.
     pub path: String,
-    /// The name of the strategy.
+    /// Name of the strategy.
     pub strategy: String,
-    /// Who is heard first, as patterns.
+    /// Participants in order of precedence, as patterns.
     pub experts: Option<Vec<String>>,
 }
 
-/// A change that is proposed.
+/// A proposed change, not yet validated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SentDelta<'a> {
-    /// What it does.
+pub struct DeltaInput<'a> {
+    /// Name of the operation.
     pub operation: &'a str,
-    /// Where.
+    /// Path of the change.
     pub path: &'a str,
-    /// With what: the text of a JSON value.
+    /// Value, as JSON text.
     pub value: Option<&'a str>,
-    /// Why.
+    /// Reason for the change.
     pub provenance: &'a str,
 }
 
-/// Returns the command to open a round.
+/// Builds the command to open a round.
 ///
 /// # Errors
 ///
-/// `MALFORMED_REQUEST`, wherever it is malformed; `INVALID_PATH`.
+/// `MALFORMED_REQUEST`, which takes precedence wherever it occurs; `INVALID_PATH`.
 pub fn open_round(
     query: Option<String>,
-    plan: SentPlan,
+    plan: PlanInput,
     request_id: Option<RequestId>,
 ) -> Result<Command, Error> {
     let plan = plan.check()?;
     Ok(Command::Rounds(RoundsCommand::Open(Box::new(OpenRound { plan, query, request_id }))))
 }
 
-/// Returns the command to propose `deltas`.
+/// Builds the command to propose `deltas`.
 ///
 /// # Errors
 ///
-/// `MALFORMED_REQUEST`, of whatever delta it is; `INVALID_PATH`. Both name the
-/// delta, as the round does that refuses one.
+/// `MALFORMED_REQUEST`, which takes precedence whichever delta has it; `INVALID_PATH`. Both name
+/// the delta, like the errors of the round itself.
 pub fn propose_deltas(
-    deltas: Vec<SentDelta<'_>>,
+    deltas: Vec<DeltaInput<'_>>,
     request_id: Option<RequestId>,
 ) -> Result<Command, Error> {
     check_deltas(deltas.len())?;
@@ -87,7 +87,7 @@ pub fn propose_deltas(
         Delta::new(it.operation, it.path, it.value, it.provenance)
             .map_err(|error| RoundError::InProposal { nth, error: Box::new(error) }.into())
     });
-    let deltas = all_but_later(deltas, &mut later)?;
+    let deltas = collect_malformed_first(deltas, &mut later)?;
     match later {
         Some(error) => Err(error),
         None => {
@@ -96,7 +96,7 @@ pub fn propose_deltas(
     }
 }
 
-/// Returns the command to close the open round.
+/// Builds the command to close the open round.
 ///
 /// # Errors
 ///
@@ -110,7 +110,7 @@ pub fn close_round(
     Ok(Command::Rounds(RoundsCommand::Close(CloseRound { clip, discards, request_id })))
 }
 
-/// Returns the command to read deltas, those after `after` by round and sequence.
+/// Builds the command to read deltas; `after` is a round and a sequence.
 ///
 /// # Errors
 ///
@@ -126,7 +126,7 @@ pub fn read_deltas(
     Ok(Command::Rounds(RoundsCommand::ReadDeltas(ReadDeltas { path, round, after, limit })))
 }
 
-impl SentPlan {
+impl PlanInput {
     fn check(self) -> Result<Plan, Error> {
         let mut later = None;
         let weights = self.weights.into_iter().enumerate();
@@ -136,7 +136,7 @@ impl SentPlan {
             strategies.map(|(nth, it)| it.check().map_err(|err| at("strategies", nth, err)));
         let plan = Plan {
             weights: weights.collect::<Result<_, Error>>()?,
-            strategies: all_but_later(strategies, &mut later)?,
+            strategies: collect_malformed_first(strategies, &mut later)?,
             clip: self.clip.as_deref().map(Clip::parse).transpose()?.unwrap_or_default(),
             bytes_max: self.bytes_max,
         };
@@ -145,14 +145,14 @@ impl SentPlan {
     }
 }
 
-impl SentWeight {
+impl WeightInput {
     fn check(self) -> Result<WeightRule, Error> {
         let participants = ParticipantPattern::parse(&self.participant)?;
         Ok(WeightRule { participants, weight: Weight::parse(self.weight)? })
     }
 }
 
-impl SentStrategy {
+impl StrategyInput {
     fn check(self) -> Result<StrategyRule, Error> {
         let experts = self.experts.as_deref().map(participants).transpose()?;
         let strategy = Strategy::parse(&self.strategy, experts)?;
@@ -160,8 +160,8 @@ impl SentStrategy {
     }
 }
 
-/// `error`, with the place of what is malformed in the list `name`. (A path that
-/// is none is told as it was sent.)
+/// Adds the position in the list `name` to a malformed error. (The error for an invalid path
+/// already shows the path as it was sent.)
 fn at(name: &str, nth: usize, error: Error) -> Error {
     match error {
         Error::Malformed { message } => Error::malformed(format!("{name}[{nth}]: {message}")),
