@@ -1,4 +1,4 @@
-//! Requests, as the session is when they are made.
+//! Requests that suit the current state of a session.
 
 use rand::RngExt as _;
 use serde_json::{Map, Value, json};
@@ -7,21 +7,26 @@ use shared_context_core::{Key, time::Timestamp};
 
 use super::Generator;
 use crate::{
-    cast::{ASKERS, KEYS, LABELS, LISTS, MARK, SESSIONS},
-    model::{Model, Place},
+    fixtures::{CALLERS, KEYS, LABELS, PARTICIPANT_LISTS, SESSIONS, VALUE_MARKER},
+    model::{BucketModel, Model},
     world::World,
 };
 
-/// The place of the admin in [`ASKERS`].
+/// Index of the admin in [`CALLERS`].
 pub(super) const ADMIN: usize = 0;
-/// The place of the orchestrator.
+/// Index of the orchestrator.
 pub(super) const ORCHESTRATOR: usize = 1;
 
 impl Generator {
-    /// Returns a request, and who sends it.
-    pub(super) fn call(&mut self, world: &World, session: &str, place: &Place) -> (usize, Value) {
-        let Some(model) = place.session.as_deref() else { return self.beginning(world) };
-        let ends = if model.about.is_archived { 0.3 } else { self.mood.ends };
+    /// Returns a request and the index of its caller.
+    pub(super) fn call(
+        &mut self,
+        world: &World,
+        session: &str,
+        bucket: &BucketModel,
+    ) -> (usize, Value) {
+        let Some(model) = bucket.session.as_deref() else { return self.beginning(world) };
+        let ends = if model.about.is_archived { 0.3 } else { self.profile.ends };
         if self.is(ends) {
             let who = self.who(ADMIN);
             return (who, self.ending(world, model));
@@ -35,7 +40,7 @@ impl Generator {
             50..62 => (self.who(ORCHESTRATOR), self.order(model)),
             62..80 => self.round(model),
             80..96 => (self.anyone(), self.read(model)),
-            _ => (self.rng.random_range(0..ASKERS.len()), self.administration(model)),
+            _ => (self.rng.random_range(0..CALLERS.len()), self.administration(model)),
         }
     }
 
@@ -43,12 +48,12 @@ impl Generator {
         self.pick(&[1, 1, 1, 1, 1, 2, 2, 2, 3, 4, 5, 5, 6])
     }
 
-    /// Mostly who may.
+    /// Returns `who` in most cases, else any caller.
     pub(super) fn who(&mut self, who: usize) -> usize {
-        if self.is(0.92) { who } else { self.rng.random_range(0..ASKERS.len()) }
+        if self.is(0.92) { who } else { self.rng.random_range(0..CALLERS.len()) }
     }
 
-    /// Returns what is asked where there is no session.
+    /// Returns a request for a session that does not exist.
     fn beginning(&mut self, world: &World) -> (usize, Value) {
         let who = self.who(ADMIN);
         let documents = world.documents();
@@ -64,7 +69,7 @@ impl Generator {
         (self.anyone(), json!({"action": action}))
     }
 
-    /// Returns what ends a session, or moves it.
+    /// Returns a request that ends or moves a session.
     fn ending(&mut self, world: &World, model: &Model) -> Value {
         let documents = world.documents();
         match self.rng.random_range(0..10) {
@@ -80,7 +85,7 @@ impl Generator {
         }
     }
 
-    /// Sessions that are soon full: of entries, of versions, of snapshots.
+    /// Returns a configuration with low limits on entries, versions and snapshots.
     fn config(&mut self) -> Value {
         let allows_prefixes = self.is(0.9);
         let mut config = json!({
@@ -98,8 +103,8 @@ impl Generator {
         }
         if self.is(0.6) {
             config["access"] = json!([
-                {"keys": "plan_*", "readable_by": LISTS[0], "writable_by": LISTS[1]},
-                {"keys": "closed_*", "readable_by": LISTS[3], "writable_by": LISTS[0]},
+                {"keys": "plan_*", "readable_by": PARTICIPANT_LISTS[0], "writable_by": PARTICIPANT_LISTS[1]},
+                {"keys": "closed_*", "readable_by": PARTICIPANT_LISTS[3], "writable_by": PARTICIPANT_LISTS[0]},
             ]);
         }
         if self.is(0.2) {
@@ -114,7 +119,7 @@ impl Generator {
         let key = if self.is(0.5) && !known.is_empty() {
             known[self.rng.random_range(0..known.len())].to_string()
         } else {
-            // A few keys have much history.
+            // Few keys get most writes, so that they have a long history.
             KEYS[self.pick(&[0, 0, 0, 0, 1, 1, 2, 3, 4, 5])].to_owned()
         };
         if model.config().allows_prefixes || self.is(0.05) { key } else { key.replace(':', "_") }
@@ -131,13 +136,13 @@ impl Generator {
     /// Returns a value that no other has, of up to 9 tokens where 8 are allowed.
     fn value(&mut self, session: &str) -> String {
         self.values += 1;
-        let mut value = format!("{MARK}{}{}", &session[..1], self.values);
+        let mut value = format!("{VALUE_MARKER}{}{}", &session[..1], self.values);
         let filling = self.pick(&["x", "é"]);
         let chars = self.rng.random_range(0..34_usize);
         if value.len() < chars {
             value += &filling.repeat(chars - value.len());
         }
-        if self.is(0.1) { format!("{MARK} same") } else { value }
+        if self.is(0.1) { format!("{VALUE_MARKER} same") } else { value }
     }
 
     fn write(&mut self, session: &str, model: &Model, now: u64) -> Value {
@@ -152,10 +157,10 @@ impl Generator {
     fn written(&mut self, session: &str, model: &Model, now: u64, key: &str) -> Map<String, Value> {
         let mut write = Map::new();
         write.insert("key".to_owned(), json!(key));
-        let held = model.entries.iter().find(|(it, _)| it.as_str() == key).map(|(_, it)| it);
-        let value = match held {
-            // What is there is written again: locks, fences, counters that others raised.
-            Some(held) if self.is(0.15) => held.value.clone(),
+        let stored = model.entries.iter().find(|(it, _)| it.as_str() == key).map(|(_, it)| it);
+        let value = match stored {
+            // Repeats the current value, as locks, fences and counters do.
+            Some(stored) if self.is(0.15) => stored.value.clone(),
             _ => self.value(session),
         };
         write.insert("value".to_owned(), json!(value));
@@ -188,7 +193,7 @@ impl Generator {
         Value::Object(delete)
     }
 
-    /// Writes and deletes of different keys.
+    /// Returns a batch of writes and deletes.
     fn batch(&mut self, session: &str, model: &Model, now: u64) -> Value {
         let mut keys: Vec<String> = KEYS.iter().map(|it| (*it).to_owned()).collect();
         keys.retain(|it| model.config().allows_prefixes || !it.contains(':'));
@@ -197,7 +202,7 @@ impl Generator {
         for _ in 0..self.rng.random_range(1..4) {
             let key = keys.remove(self.rng.random_range(0..keys.len()));
             let is_there = model.entries.keys().any(|it| it.as_str() == key);
-            // Most deletes are of what is there, or no batch with one would pass.
+            // Most deletes name existing keys; otherwise no batch with a delete would succeed.
             if self.is(0.3) && (is_there || self.is(0.1)) {
                 let mut delete = Map::new();
                 delete.insert("key".to_owned(), json!(key));
@@ -225,7 +230,7 @@ impl Generator {
         Value::Object(request)
     }
 
-    /// Returns what is the orchestrator's.
+    /// Returns a request that only the orchestrator may send.
     fn order(&mut self, model: &Model) -> Value {
         let label = self.label(model);
         match self.rng.random_range(0..15) {
@@ -234,7 +239,7 @@ impl Generator {
             5..9 => json!({"action": "restore_snapshot", "label": label}),
             9..12 => json!({"action": "delete_snapshot", "label": label}),
             _ => {
-                let kept = model.kept();
+                let kept = model.all_versions();
                 let mut request = json!({"action": "redact", "key": self.key(model),
                     "reason": "a \"secret\""});
                 if self.is(0.7) && !kept.is_empty() {
@@ -267,7 +272,7 @@ impl Generator {
                 return json!({"action": "diff_snapshots", "from": label, "to": to});
             }
             17 => {
-                // Now and then a place that the feed does not have.
+                // Sometimes a position beyond the feed.
                 let since = if self.is(0.2) { model.revision + 1 } else { since };
                 return json!({"action": "changes", "since": since, "limit": 2});
             }
@@ -280,7 +285,7 @@ impl Generator {
         request
     }
 
-    /// Returns what operators look at, and what is told of the session itself.
+    /// Returns a request for a session's metadata, audit trail, prompt or export.
     fn administration(&mut self, model: &Model) -> Value {
         match self.rng.random_range(0..6) {
             0 => json!({"action": "inspect"}),
@@ -312,12 +317,12 @@ impl Generator {
     fn lists(&mut self, likely: f64, request: &mut Map<String, Value>) {
         for name in ["readable_by", "writable_by"] {
             if self.is(likely) {
-                request.insert(name.to_owned(), json!(self.pick(&LISTS)));
+                request.insert(name.to_owned(), json!(self.pick(&PARTICIPANT_LISTS)));
             }
         }
     }
 
-    /// Some requests have a name, of which there are few.
+    /// Adds a request id to some requests, out of few ids.
     pub(super) fn identify(&mut self, request: &mut Map<String, Value>) {
         if self.is(0.25) {
             let id = format!("r{}", self.rng.random_range(0..40));

@@ -1,4 +1,4 @@
-//! Requests about rounds: what disagrees, what does not fit, and what is told of it.
+//! Requests about rounds: disagreements, deltas that do not fit, and reads.
 
 use rand::RngExt as _;
 use serde_json::{Map, Value, json};
@@ -12,14 +12,14 @@ const STRATEGIES: [&str; 5] =
 const TERMS: [&str; 3] = ["customer", "order", "item"];
 
 impl Generator {
-    /// Returns a request about rounds, and who sends it.
+    /// Returns a request about rounds and the index of its caller.
     pub(super) fn round(&mut self, model: &Model) -> (usize, Value) {
         let is_open = model.rounds.open().is_some();
         let chief = self.who(super::requests::ORCHESTRATOR);
         match self.rng.random_range(0..20) {
             0..6 if is_open => (chief, self.close()),
             0..10 if !is_open => (chief, self.open()),
-            10..14 => (self.anyone(), self.ask(model)),
+            10..14 => (self.anyone(), self.read_rounds(model)),
             15..17 if is_open || model.rounds.last() > 0 => {
                 let who = self.pick(&[super::requests::ORCHESTRATOR, super::requests::ADMIN]);
                 (self.who(who), self.redact_rounds())
@@ -56,7 +56,7 @@ impl Generator {
         if self.is(0.3) {
             request.insert("query".to_owned(), json!("why"));
         }
-        // Small enough to be full, where nothing is clipped; else never.
+        // A small limit rejects states; with clipping the limit stays large.
         let (clip, bytes_max) = self.pick(&[
             ("oldest-first", 90_000),
             ("largest-first", 200_000),
@@ -80,8 +80,8 @@ impl Generator {
         Value::Object(request)
     }
 
-    /// Of words that are in values, names, paths and provenances, and of some that are
-    /// nowhere.
+    /// Redacts words that occur in values, names, paths and provenances, and one that does not
+    /// occur.
     fn redact_rounds(&mut self) -> Value {
         let text =
             self.pick(&["customer", "name", "tags", "long ", "as s", "seen", "seen", "nowhere"]);
@@ -108,7 +108,7 @@ impl Generator {
         delta
     }
 
-    /// Returns a path, and a value that mostly fits it.
+    /// Returns a path and a value that usually fits it.
     fn place(&mut self) -> (String, Value) {
         let term = self.pick(&TERMS);
         let concept = json!(format!("c:{}", self.rng.random_range(0..3)));
@@ -126,7 +126,7 @@ impl Generator {
         }
     }
 
-    /// Returns what a term is to be bound to: mostly the concept, sometimes what none can be.
+    /// Returns the value for a term: usually the concept, sometimes an invalid value.
     fn bound(&mut self, concept: Value) -> Value {
         match self.rng.random_range(0..24) {
             0 => json!([concept, "c:9"]),
@@ -153,7 +153,7 @@ impl Generator {
         if self.is(0.2) { json!([entity, {}]) } else { entity }
     }
 
-    fn ask(&mut self, model: &Model) -> Value {
+    fn read_rounds(&mut self, model: &Model) -> Value {
         let last = model.rounds.last();
         let round = last.saturating_add_signed(self.rng.random_range(-2..2));
         match self.rng.random_range(0..6) {

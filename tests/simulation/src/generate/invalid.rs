@@ -1,16 +1,16 @@
-//! What is no request, and the code it is refused with.
+//! Invalid requests, and the code that each is rejected with.
 
 use rand::RngExt as _;
 use serde_json::Value;
 
 use super::Generator;
-use crate::{script::Request, world::World};
+use crate::{script::Payload, world::World};
 
 const MALFORMED: &str = "MALFORMED_REQUEST";
 const INVALID_KEY: &str = "INVALID_KEY";
 const INVALID_PATH: &str = "INVALID_PATH";
 
-/// Texts that are no requests.
+/// Invalid request bodies and their error codes.
 const TEXTS: &[(&str, &str)] = &[
     ("", MALFORMED),
     ("{", MALFORMED),
@@ -105,9 +105,9 @@ const TEXTS: &[(&str, &str)] = &[
 ];
 
 impl Generator {
-    /// Something that is no request.
-    pub(super) fn hostile(&mut self, world: &World) -> Request {
-        let raw = |text: String, refused: &str| Request::Raw { text, refused: refused.to_owned() };
+    /// Returns an invalid request.
+    pub(super) fn invalid(&mut self, world: &World) -> Payload {
+        let raw = |text: String, refused: &str| Payload::Raw { text, refused: refused.to_owned() };
         match self.rng.random_range(0..20) {
             0 => raw("[".repeat(5_000), MALFORMED),
             1 => {
@@ -139,7 +139,7 @@ impl Generator {
     }
 }
 
-/// Returns a request to import a document in which a value is another.
+/// Returns an import request with an altered value.
 fn altered(document: &Value) -> Option<String> {
     let mut document = document.clone();
     let values = document.get_mut("values")?.as_object_mut()?;

@@ -1,22 +1,21 @@
-//! What has been committed, as the model has it, and what was promised of it.
+//! Committed states according to the model, and acknowledged changes.
 
 use std::{collections::BTreeMap, rc::Rc};
 
 use shared_context_core::{Command, audit::AuditRecord};
 
-use crate::model::Place;
+use crate::model::BucketModel;
 
-/// How many earlier states of a bucket are kept.
+/// Number of earlier states stored per bucket.
 const PAST_MAX: usize = 48;
 
-/// A bucket, as it must be and was.
+/// Expected current and earlier states of a bucket.
 #[derive(Debug, Default)]
-pub(super) struct Truth {
-    pub(super) now: Rc<Place>,
-    /// The last states, by the revision of the session.
-    pub(super) past: BTreeMap<u64, Rc<Place>>,
-    /// Requests with ids that were committed: by incarnation, participant and id, what
-    /// was asked and the revision.
+pub(super) struct BucketHistory {
+    pub(super) now: Rc<BucketModel>,
+    /// The latest states, by session revision.
+    pub(super) past: BTreeMap<u64, Rc<BucketModel>>,
+    /// Commits with a request id: the command and revision by incarnation, participant and id.
     requests: BTreeMap<(u64, String, String), (Command, u64)>,
     /// Acknowledged changes: incarnation and revision.
     pub(super) acknowledged: Vec<(u64, u64)>,
@@ -24,22 +23,22 @@ pub(super) struct Truth {
 
 /// A commit.
 #[derive(Debug)]
-pub(super) struct Committed {
-    pub(super) expected: crate::model::Expected,
-    pub(super) next: Rc<Place>,
-    /// What is to be logged of it.
+pub(super) struct Commit {
+    pub(super) expected: crate::model::ExpectedAnswer,
+    pub(super) next: Rc<BucketModel>,
+    /// The audit records to be logged.
     pub(super) records: Vec<AuditRecord>,
-    /// Whether the instance was told so.
-    pub(super) is_told: bool,
+    /// Whether the instance received the answer.
+    pub(super) is_acknowledged: bool,
 }
 
-impl Truth {
-    /// Takes in a commit.
+impl BucketHistory {
+    /// Records a commit.
     ///
     /// # Errors
     ///
-    /// What no commit may do.
-    pub(super) fn commit(&mut self, next: &Rc<Place>) -> Result<(), String> {
+    /// The revision did not increase.
+    pub(super) fn commit(&mut self, next: &Rc<BucketModel>) -> Result<(), String> {
         if next.latest() <= self.now.latest() && self.now.revision > 0 {
             return Err(format!("revision {} after {}", next.latest(), self.now.latest()));
         }
@@ -51,11 +50,11 @@ impl Truth {
         Ok(())
     }
 
-    /// Notes that a request with an id was committed.
+    /// Records the commit of a request with an id.
     ///
     /// # Errors
     ///
-    /// It was before, and is to be remembered.
+    /// The request was committed before and must still be remembered.
     pub(super) fn once(&mut self, who: &str, id: &str, asked: &Command) -> Result<(), String> {
         let Some(model) = &self.now.session else { return Ok(()) };
         let (incarnation, revision) = (model.about.incarnation, model.revision);

@@ -1,5 +1,5 @@
-//! Carrying: whatever was made of a session, it can be exported, imported elsewhere, and
-//! exports to the same bytes there.
+//! Export round trip: every session can be exported and imported elsewhere, and its export there
+//! has the same bytes.
 
 use shared_context_codec::{self as codec, Caller};
 use shared_context_core::{
@@ -15,7 +15,7 @@ use shared_context_core::{
 
 use super::World;
 
-/// An instant, at which nobody listens.
+/// A fixed clock and a discarding log.
 struct Now(u64);
 
 impl Clock for Now {
@@ -29,9 +29,9 @@ impl Log for Now {
 }
 
 impl World {
-    /// Checks that the session, if there is one, can be carried.
-    pub(super) fn check_carried(&self, session: &str) {
-        if self.place(session).session.is_none() {
+    /// Checks that the session, if it exists, survives an export and import.
+    pub(super) fn check_round_trip(&self, session: &str) {
+        if self.bucket(session).session.is_none() {
             return;
         }
         self.check_stored(session);
@@ -63,11 +63,11 @@ impl World {
         }
     }
 
-    /// Returns the session as it is stored.
+    /// Exports the stored session.
     ///
     /// # Errors
     ///
-    /// Why it cannot be exported.
+    /// The reason why it cannot be exported.
     pub(super) fn exported(&self, session: &str) -> Result<Portable, String> {
         let (kv, now) = (self.kv.borrow(), Now(self.now()));
         let ports = Ports { kv: &*kv, clock: &now, log: &now, tokenizer: &NoTokenizer };
@@ -80,13 +80,12 @@ impl World {
         }
     }
 
-    /// Checks that the session is stored to take no less than it takes, unless something of
-    /// it has expired and was not swept, and that its rounds are those that changes of them
-    /// left.
+    /// Checks that the stored document size is not below the real one, except while expired entries
+    /// await cleanup, and that stored rounds match the model.
     fn check_stored(&self, session: &str) {
         let Ok(it) = self.exported(session) else { return };
         if self
-            .place(session)
+            .bucket(session)
             .session
             .as_ref()
             .is_some_and(|model| *model.rounds.history() != it.rounds)
@@ -100,7 +99,7 @@ impl World {
         }
         let meta = bucket.get("meta").unwrap().unwrap();
         let (stored, takes) = (weight::stored(&meta).unwrap(), weight::of(&it));
-        // More where a value could not be read that was removed.
+        // The stored size is larger if a removed value could not be read.
         if stored < Some(takes) {
             self.fail(
                 "weight",

@@ -1,5 +1,5 @@
-//! A bucket: a session, or none, and what is left of those that were there. What
-//! every command must answer there, and what it makes of it.
+//! A bucket: its session, if any, and the counters that outlive deleted sessions. Defines the
+//! expected answer and effect of every command.
 
 use std::rc::Rc;
 
@@ -21,71 +21,77 @@ use super::{
     state::{Answer, Model, participant},
 };
 
-/// For how many changes a request id is remembered.
+/// Number of changes for which a request id is remembered.
 const REQUESTS_REMEMBERED: u64 = 256;
-/// How far the clock of where a document comes from may be ahead: a day.
+/// Largest allowed clock difference for imported documents: one day, in milliseconds.
 const AHEAD_MS_MAX: u64 = 86_400_000;
 
-/// A bucket.
+/// Expected state of a bucket.
 #[derive(Debug, Clone, Default)]
-pub struct Place {
-    /// How often it was changed.
+pub struct BucketModel {
+    /// Number of commits.
     pub revision: u64,
-    /// How far the revisions of its sessions are ahead of that.
+    /// Offset of the session's revisions from the bucket's.
     pub offset: u64,
-    /// The session that is there.
+    /// The session, if one exists.
     pub session: Option<Rc<Model>>,
 }
 
-/// Who asks.
+/// The caller of a request.
 #[derive(Debug, Clone)]
-pub struct Asker {
-    /// The participant and, as in `subagent:a only inv_*,scope`, the keys that it is
+pub struct Requester {
+    /// The participant and, as in `subagent:a only inv_*,scope`, the keys that its credential is
     /// limited to.
     pub who: String,
-    /// The credential that is shown.
+    /// The credential, if any.
     pub credential: Option<Credential>,
 }
 
-/// What must be answered.
+/// Expected answer to a request.
 #[derive(Debug, Clone)]
-pub enum Expected {
-    /// The refusal of this code, or this reply.
+pub enum ExpectedAnswer {
+    /// Exactly this reply or error code.
     Exactly(Answer),
-    /// Of these changes at least those that are marked, and no others.
+    /// A page with at least the changes marked `true`, and no changes besides these.
     Changes(Revision, ChangesPage, Vec<bool>),
-    /// The refusal of one of these codes; or a commit, if there may be one.
-    Refused(Vec<Code>),
+    /// One of these error codes, or a commit if the command allows one.
+    Rejected(Vec<Code>),
 }
 
-/// What a command must answer, and the bucket after it if it changes.
-pub type Decided = (Expected, Option<Place>);
+/// The expected answer, and the new state if the command changes the bucket.
+pub type Decision = (ExpectedAnswer, Option<BucketModel>);
 
-impl Place {
-    /// Returns the last revision that its sessions had.
+impl BucketModel {
+    /// Returns the latest revision of any session in the bucket.
     pub fn latest(&self) -> u64 {
         self.revision + self.offset
     }
 
-    /// Returns what `command` must answer to `asker` at `clock`, and what it makes of the
-    /// bucket, in which sessions are called `name`.
-    pub fn decide(&self, clock: u64, name: &str, asker: &Asker, command: &Command) -> Decided {
+    /// Returns the expected answer and new state when `requester` sends `command` at `clock` to the
+    /// session `name`.
+    pub fn decide(
+        &self,
+        clock: u64,
+        name: &str,
+        requester: &Requester,
+        command: &Command,
+    ) -> Decision {
         match command {
-            Command::CreateSession(config) => return self.create(clock, name, asker, config),
-            Command::Import(document) => return self.import(clock, name, asker, document),
+            Command::CreateSession(config) => return self.create(clock, name, requester, config),
+            Command::Import(document) => return self.import(clock, name, requester, document),
             _ => {}
         }
-        let refused = |code| (Expected::Exactly(Err(code)), None);
+        let refused = |code| (ExpectedAnswer::Exactly(Err(code)), None);
         let Some(model) = &self.session else { return refused(Code::SessionNotFound) };
-        if self.is_void(asker) {
+        if self.is_void(requester) {
             return refused(Code::Unauthenticated);
         }
         if !model.config().allows_prefixes && has_prefixes(command) {
             return refused(Code::InvalidKey);
         }
-        let who = asker.who.as_str();
+        let who = requester.who.as_str();
         let changed = model.change(clock, who, command);
-        let changed = changed.map(|(answer, next)| (Expected::Exactly(answer), next));
+        let changed = changed.map(|(answer, next)| (ExpectedAnswer::Exactly(answer), next));
         if let Some((expected, next)) = changed.or_else(|| model.change_rounds(clock, who, command))
         {
             let next = next.map(|it| Self {
@@ -102,20 +108,20 @@ impl Place {
                 let since = since.map(|it| it.0);
                 let view = model.at(clock);
                 match view.changes(who, since, *limit, keys.as_ref()) {
-                    Ok((page, musts)) => {
-                        (Expected::Changes(Revision(model.revision), page, musts), None)
+                    Ok((page, required)) => {
+                        (ExpectedAnswer::Changes(Revision(model.revision), page, required), None)
                     }
                     Err(code) => refused(code),
                 }
             }
-            _ => (Expected::Exactly(self.read(clock, asker, command)), None),
+            _ => (ExpectedAnswer::Exactly(self.read(clock, requester, command)), None),
         }
     }
 
-    /// Returns what must be answered to a read that changes nothing.
-    pub fn read(&self, clock: u64, asker: &Asker, command: &Command) -> Answer {
+    /// Returns the expected answer to a read.
+    pub fn read(&self, clock: u64, requester: &Requester, command: &Command) -> Answer {
         let Some(model) = &self.session else { return Err(Code::SessionNotFound) };
-        let (view, who) = (model.at(clock), asker.who.as_str());
+        let (view, who) = (model.at(clock), requester.who.as_str());
         let revision = Revision(view.revision);
         let only_admin = || if who == "admin" { Ok(()) } else { Err(Code::Forbidden) };
         match command {
@@ -138,7 +144,7 @@ impl Place {
                 let namespace = view.config().namespace.clone();
                 let rendered = prompt::render(
                     participant.as_ref().unwrap_or(&own),
-                    caller(asker).keys(),
+                    caller(requester).keys(),
                     &namespace.unwrap_or_else(Namespace::template),
                     |text| Ok(approximate(text)),
                     max_tokens.unwrap_or(Tokens(1_000)),
@@ -147,21 +153,21 @@ impl Place {
                 Ok((revision, Reply::Prompt(rendered)))
             }
             Command::Audit { since, limit } => {
-                only_admin().map(|()| (revision, Reply::Audit(view.audited(since.0, *limit))))
+                only_admin().map(|()| (revision, Reply::Audit(view.audit_page(since.0, *limit))))
             }
-            Command::Rounds(asked) => view.read_rounds(who, asked),
+            Command::Rounds(request) => view.read_rounds(who, request),
             other => panic!("{other:?} is no read"),
         }
     }
 
-    /// Returns whether the credential that `asker` shows opens the session no more.
-    pub fn is_void(&self, asker: &Asker) -> bool {
+    /// Returns true if the requester's credential is void.
+    pub fn is_void(&self, requester: &Requester) -> bool {
         let Some(model) = &self.session else { return false };
         let now = (model.about.incarnation, model.about.credential_epoch);
-        asker.credential.is_some_and(|it| (it.incarnation, it.epoch) != now)
+        requester.credential.is_some_and(|it| (it.incarnation, it.epoch) != now)
     }
 
-    fn create(&self, clock: u64, name: &str, asker: &Asker, config: &Config) -> Decided {
+    fn create(&self, clock: u64, name: &str, requester: &Requester, config: &Config) -> Decision {
         let first = self.latest() + 1;
         let about = SessionInfo {
             session: SessionId::new(name).unwrap(),
@@ -175,20 +181,27 @@ impl Place {
             config: config.clone(),
         };
         let model = Model::new(about, first, AuditAction::CreateSession);
-        self.begin(asker, config, self.offset, model)
+        self.begin(requester, config, self.offset, model)
     }
 
-    fn import(&self, clock: u64, name: &str, asker: &Asker, document: &Portable) -> Decided {
+    fn import(
+        &self,
+        clock: u64,
+        name: &str,
+        requester: &Requester,
+        document: &Portable,
+    ) -> Decision {
         let (revision, time) = latest(document);
         if time > clock + AHEAD_MS_MAX {
-            return (Expected::Exactly(Err(Code::MalformedRequest)), None);
+            return (ExpectedAnswer::Exactly(Err(Code::MalformedRequest)), None);
         }
         let offset = revision.saturating_sub(self.revision).max(self.offset);
         let first = self.revision + offset + 1;
         let about = SessionInfo {
             session: SessionId::new(name).unwrap(),
             is_archived: document.is_archived,
-            // A document can be imported in many places under one revision.
+            // The time makes incarnations unique, since one document can be imported into several
+            // places at the same revision.
             incarnation: clock + first,
             credential_epoch: clock,
             created_at: document.created_at,
@@ -197,63 +210,63 @@ impl Place {
             total_tokens: Tokens(0),
             config: document.config.clone(),
         };
-        let model = Model { clock, ..Model::of(document.clone(), about, first) };
-        self.begin(asker, &document.config, offset, model)
+        let model = Model { clock, ..Model::from_document(document.clone(), about, first) };
+        self.begin(requester, &document.config, offset, model)
     }
 
-    /// Begins a session, if it can be.
-    fn begin(&self, asker: &Asker, config: &Config, offset: u64, model: Model) -> Decided {
+    /// Creates a session, or rejects its creation.
+    fn begin(&self, requester: &Requester, config: &Config, offset: u64, model: Model) -> Decision {
         let is_none = config.check().is_err() || config.estimator != Estimator::default();
         let refusal = match &self.session {
             _ if is_none => Some(Code::MalformedRequest),
-            _ if asker.who != "admin" => Some(Code::Forbidden),
+            _ if requester.who != "admin" => Some(Code::Forbidden),
             Some(_) => Some(Code::SessionExists),
             None => None,
         };
         if let Some(code) = refusal {
-            return (Expected::Exactly(Err(code)), None);
+            return (ExpectedAnswer::Exactly(Err(code)), None);
         }
         let reply = Reply::Session(Box::new(model.show()));
         let answer = Ok((Revision(model.revision), reply));
         let session = Some(Rc::new(pruned(model)));
         let next = Self { revision: self.revision + 1, offset, session };
-        (Expected::Exactly(answer), Some(next))
+        (ExpectedAnswer::Exactly(answer), Some(next))
     }
 
-    fn delete(&self, model: &Model) -> Decided {
+    fn delete(&self, model: &Model) -> Decision {
         let reply = Reply::SessionDeleted(model.about.session.clone());
         let next = Self { revision: self.revision + 1, session: None, ..*self };
-        (Expected::Exactly(Ok((Revision(next.latest()), reply))), Some(next))
+        (ExpectedAnswer::Exactly(Ok((Revision(next.latest()), reply))), Some(next))
     }
 
-    /// Returns what is to be logged of the commit that made this bucket of `before`.
-    pub fn made(&self, before: &Self, clock: u64) -> Vec<AuditRecord> {
+    /// Returns the audit records of the commit that led from `before` to this state.
+    pub fn commit_records(&self, before: &Self, clock: u64) -> Vec<AuditRecord> {
         match (&self.session, &before.session) {
-            (Some(model), _) => model.made(),
+            (Some(model), _) => model.last_records(),
             (None, Some(model)) => {
                 let mut end = Model::clone(model);
                 end.about.changed_at = Timestamp(model.now(clock));
                 end.revision += 1;
-                end.tell("admin", AuditAction::DeleteSession, None);
-                end.made()
+                end.record("admin", AuditAction::DeleteSession, None);
+                end.last_records()
             }
             (None, None) => Vec::new(),
         }
     }
 
-    /// Returns the first instant at which an entry that is stored expires.
+    /// Returns the earliest expiry of a stored entry, in milliseconds.
     pub fn first_expiry(&self) -> Option<u64> {
         let entries = self.session.iter().flat_map(|it| it.entries.values());
         entries.filter_map(|it| it.entry.expires_at).min().map(|it| it.0)
     }
 }
 
-impl Expected {
-    /// Returns the codes of the refusals that it may be.
+impl ExpectedAnswer {
+    /// Returns the acceptable error codes.
     pub fn codes(&self) -> &[Code] {
         match self {
             Self::Exactly(Err(code)) => std::slice::from_ref(code),
-            Self::Refused(codes) => codes,
+            Self::Rejected(codes) => codes,
             _ => &[],
         }
     }
@@ -261,30 +274,30 @@ impl Expected {
 
 impl Model {
     /// Returns a page of the audit trail.
-    fn audited(&self, since: u64, limit: u32) -> AuditPage {
+    fn audit_page(&self, since: u64, limit: u32) -> AuditPage {
         let first = since.max(self.first().0 - 1);
         let last = self.revision.min(first.saturating_add(limit.into()));
         let records = self.changes.iter().map(|it| &it.record);
-        let is_told = |it: &&AuditRecord| it.revision.0 > since && it.revision.0 <= last;
+        let in_page = |it: &&AuditRecord| it.revision.0 > since && it.revision.0 <= last;
         AuditPage {
-            records: records.filter(is_told).cloned().collect(),
+            records: records.filter(in_page).cloned().collect(),
             oldest: Some(self.first()),
             next_since: (last > since && last < self.revision).then_some(Revision(last)),
         }
     }
 }
 
-/// Returns the caller that `asker` is.
-fn caller(asker: &Asker) -> Caller {
-    let (name, keys) = asker.who.split_once(" only ").unwrap_or((&asker.who, ""));
+/// Returns `requester` as a caller of the core.
+fn caller(requester: &Requester) -> Caller {
+    let (name, keys) = requester.who.split_once(" only ").unwrap_or((&requester.who, ""));
     let keys: Vec<&str> = keys.split(',').filter(|it| !it.is_empty()).collect();
     let caller = Caller::trusted(participant(name).as_str()).unwrap();
     caller.limited_to(KeyPatterns::parse(&keys).unwrap()).unwrap()
 }
 
-/// Returns the session without what it forgets: versions over its budget, and old request ids.
+/// Drops old versions over the history budget, and old request ids.
 fn pruned(mut model: Model) -> Model {
-    model.keep_to_the_budget();
+    model.enforce_history_budget();
     let now = model.revision;
     let is_kept = |answer: &Answer| match answer {
         Ok((revision, _)) => revision.0 + REQUESTS_REMEMBERED > now,
@@ -294,7 +307,7 @@ fn pruned(mut model: Model) -> Model {
     model
 }
 
-/// Returns the last revision and the last instant that a document tells of.
+/// Returns the latest revision and timestamp in a document.
 fn latest(document: &Portable) -> (u64, u64) {
     let kept = document.snapshots.iter().flat_map(|it| &it.entries);
     let past = document.history.iter();
@@ -316,7 +329,7 @@ fn latest(document: &Portable) -> (u64, u64) {
     last
 }
 
-/// Returns whether a command names a key or keys with a prefix.
+/// Returns true if a command names a key with a prefix, or lists a prefix.
 fn has_prefixes(command: &Command) -> bool {
     let keys: Vec<&Key> = match command {
         Command::ListKeys { prefix, .. } => return prefix.is_some(),

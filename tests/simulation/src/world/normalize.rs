@@ -1,4 +1,4 @@
-//! Replies and records as far as the model knows of them, to be compared.
+//! Normalizes replies and records to the parts that the model predicts, for comparisons.
 
 use serde_json::Value;
 use shared_context_codec as codec;
@@ -10,36 +10,35 @@ use shared_context_core::{
     tokens::Tokens,
 };
 
-use crate::model::Expected;
+use crate::model::ExpectedAnswer;
 
-/// Returns what must be answered, as far as there is one right form of it.
-pub(super) fn promise(expected: &Expected) -> Result<Value, String> {
+/// Returns the part of the expected answer that has one correct form.
+pub(super) fn expected_answer(expected: &ExpectedAnswer) -> Result<Value, String> {
     let (revision, reply) = match expected {
-        Expected::Exactly(Err(code)) => return Err(code.as_str().to_owned()),
-        Expected::Refused(codes) => {
+        ExpectedAnswer::Exactly(Err(code)) => return Err(code.as_str().to_owned()),
+        ExpectedAnswer::Rejected(codes) => {
             return Err(codes.first().map_or("a commit", |it| it.as_str()).to_owned());
         }
-        Expected::Exactly(Ok((revision, reply))) => (*revision, reply.clone()),
-        Expected::Changes(revision, page, _) => (*revision, Reply::Changes(page.clone())),
+        ExpectedAnswer::Exactly(Ok((revision, reply))) => (*revision, reply.clone()),
+        ExpectedAnswer::Changes(revision, page, _) => (*revision, Reply::Changes(page.clone())),
     };
     let text = codec::to_json(&Outcome { revision, reply, next_expiry: None });
-    let mut told: Value = serde_json::from_str(&text).unwrap_or_default();
-    if let Some(members) = told.as_object_mut() {
+    let mut reply: Value = serde_json::from_str(&text).unwrap_or_default();
+    if let Some(members) = reply.as_object_mut() {
         for name in ["records", "changes", "digests"] {
             members.remove(name);
         }
     }
-    Ok(told)
+    Ok(reply)
 }
 
-/// Returns whether a reply says that nothing asked for changed.
+/// Returns true if the reply is `unchanged`.
 pub(super) fn is_unchanged(body: &Value) -> bool {
     body.get("unchanged") == Some(&Value::Bool(true))
 }
 
-/// Returns a reply as far as the model knows of it: without warnings, and what has no order
-/// of its own in one.
-pub(super) fn plain(body: &Value) -> Value {
+/// Removes warnings from a reply, and sorts parts without a defined order.
+pub(super) fn normalized(body: &Value) -> Value {
     let mut body = body.clone();
     let Some(members) = body.as_object_mut() else { return body };
     members.remove("warnings");
@@ -53,15 +52,15 @@ pub(super) fn plain(body: &Value) -> Value {
     }
     for list in ["records", "changes"] {
         if let Some(records) = members.get_mut(list).and_then(Value::as_array_mut) {
-            *records = plain_records(records);
+            *records = normalized_records(records);
         }
     }
     body
 }
 
-/// Returns what one commit did has no order of its own, and of a redaction it is told which
-/// key it was of, not of which of its versions.
-fn plain_records(records: &[Value]) -> Vec<Value> {
+/// Sorts the records of each commit, which have no defined order. Removes versions from redactions,
+/// which name the key only.
+fn normalized_records(records: &[Value]) -> Vec<Value> {
     let plain = |record: &Value| {
         let mut record = record.clone();
         if let Some(members) = record.as_object_mut()
@@ -77,11 +76,11 @@ fn plain_records(records: &[Value]) -> Vec<Value> {
     all
 }
 
-/// Returns whether what must be told is told, and nothing that may not be.
-pub(super) fn is_page(
+/// Returns true if a page has all required changes and no change that it must not have.
+pub(super) fn page_matches(
     revision: Revision,
     page: &ChangesPage,
-    musts: &[bool],
+    required: &[bool],
     body: &Value,
 ) -> bool {
     let json = |page: ChangesPage| {
@@ -89,9 +88,10 @@ pub(super) fn is_page(
         let text = codec::to_json(&Outcome { revision, reply, next_expiry: None });
         serde_json::from_str::<Value>(&text).unwrap_or_default()
     };
-    let told = plain(body);
-    let told_changes = told.get("changes").and_then(Value::as_array).cloned().unwrap_or_default();
-    let mut musts = musts.iter();
+    let actual = normalized(body);
+    let reply_changes =
+        actual.get("changes").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut required = required.iter();
     let mut page = page.clone();
     page.changes.retain(|it| {
         let one = json(ChangesPage {
@@ -99,15 +99,14 @@ pub(super) fn is_page(
             next_since: Revision(0),
             has_more: false,
         });
-        let one = plain(&one);
+        let one = normalized(&one);
         let one = one.get("changes").and_then(|it| it.get(0));
-        musts.next() == Some(&true) || one.is_some_and(|it| told_changes.contains(it))
+        required.next() == Some(&true) || one.is_some_and(|it| reply_changes.contains(it))
     });
-    plain(&json(page)) == told
+    normalized(&json(page)) == actual
 }
 
-/// Revisions never go back, and what expired stands before what its commit did
-/// besides.
+/// Returns true if revisions ascend, and expiries come before the other records of their commit.
 pub(super) fn is_in_order(body: &Value) -> bool {
     let lists = ["records", "changes"].into_iter().filter_map(|it| body.get(it)?.as_array());
     let place = |it: &Value| {
@@ -117,7 +116,7 @@ pub(super) fn is_in_order(body: &Value) -> bool {
     lists.into_iter().all(|it| it.is_sorted_by_key(place))
 }
 
-/// Records in an order of their own, as far as the model knows of them.
+/// Normalizes and sorts audit records.
 pub(super) fn sorted(records: &[AuditRecord]) -> Vec<AuditRecord> {
     let plain = |record: &AuditRecord| {
         let mut plain = record.clone();

@@ -1,5 +1,5 @@
-//! What snapshots, restores, redactions and the end of a session must answer, and
-//! what they make of it.
+//! Expected answers and effects of snapshots, restores, redactions, sweeps, archiving and
+//! revocation.
 
 use std::collections::BTreeSet;
 
@@ -17,23 +17,29 @@ use shared_context_core::{
 };
 
 use super::{
-    changes::Done,
-    state::{Held, Model, Shot},
+    changes::Transition,
+    state::{Model, StoredEntry, StoredSnapshot},
 };
 
 impl Model {
     /// Takes a snapshot.
-    pub fn take_snapshot(&self, clock: u64, who: &str, label: &Label, note: Option<&Line>) -> Done {
+    pub fn take_snapshot(
+        &self,
+        clock: u64,
+        who: &str,
+        label: &Label,
+        note: Option<&Line>,
+    ) -> Transition {
         if let Err(code) = self.check_orchestrator(who) {
             return (Err(code), None);
         }
-        if self.shot(label).is_ok() {
+        if self.snapshot(label).is_ok() {
             return (Err(Code::SnapshotExists), None);
         }
         if self.snapshots.len() >= self.config().retention.snapshots_max as usize {
             return (Err(Code::SnapshotLimit), None);
         }
-        let mut next = self.begun(clock);
+        let mut next = self.begin_change(clock);
         let info = SnapshotInfo {
             label: label.clone(),
             note: note.cloned(),
@@ -42,43 +48,43 @@ impl Model {
             totals: Totals { keys: next.entries.len() as u32, tokens: Tokens(next.tokens()) },
             revision: Revision(next.revision),
         };
-        next.snapshots.push(Shot { info: info.clone(), entries: next.entries.clone() });
-        next.tell(who, AuditAction::Snapshot, None);
-        next.tell_more(Some(label), None);
+        next.snapshots.push(StoredSnapshot { info: info.clone(), entries: next.entries.clone() });
+        next.record(who, AuditAction::Snapshot, None);
+        next.record_details(Some(label), None);
         (Ok((info.revision, Reply::Snapshot(info))), Some(next))
     }
 
     /// Removes a snapshot.
-    pub fn delete_snapshot(&self, clock: u64, who: &str, label: &Label) -> Done {
-        let checked = self.check_orchestrator(who).and_then(|()| self.shot(label));
+    pub fn delete_snapshot(&self, clock: u64, who: &str, label: &Label) -> Transition {
+        let checked = self.check_orchestrator(who).and_then(|()| self.snapshot(label));
         if let Err(code) = checked {
             return (Err(code), None);
         }
-        let mut next = self.begun(clock);
+        let mut next = self.begin_change(clock);
         next.snapshots.retain(|it| it.info.label != *label);
-        next.tell(who, AuditAction::DeleteSnapshot, None);
-        next.tell_more(Some(label), None);
+        next.record(who, AuditAction::DeleteSnapshot, None);
+        next.record_details(Some(label), None);
         (Ok((Revision(next.revision), Reply::SnapshotDeleted(label.clone()))), Some(next))
     }
 
-    /// Makes the store what a snapshot holds.
-    pub fn restore_snapshot(&self, clock: u64, who: &str, label: &Label) -> Done {
-        let shot = match self.check_orchestrator(who).and_then(|()| self.shot(label)) {
-            Ok(shot) => shot,
+    /// Restores a snapshot.
+    pub fn restore_snapshot(&self, clock: u64, who: &str, label: &Label) -> Transition {
+        let snapshot = match self.check_orchestrator(who).and_then(|()| self.snapshot(label)) {
+            Ok(snapshot) => snapshot,
             Err(code) => return (Err(code), None),
         };
-        let mut next = self.begun(clock);
+        let mut next = self.begin_change(clock);
         let (now, revision) = (next.about.changed_at, Revision(next.revision));
-        next.tell(who, AuditAction::RestoreSnapshot, None);
-        next.tell_more(Some(label), None);
+        next.record(who, AuditAction::RestoreSnapshot, None);
+        next.record_details(Some(label), None);
         let mut done = Restored {
             label: label.clone(),
             written: Vec::new(),
             deleted: Vec::new(),
             unchanged: 0,
         };
-        // What the snapshot holds and has expired since stays gone.
-        let mut wanted = shot.entries.clone();
+        // Entries that have expired since stay expired.
+        let mut wanted = snapshot.entries.clone();
         wanted.retain(|_, it| it.entry.expires_at.is_none_or(|at| at.0 > clock));
         for key in next.entries.keys().cloned().collect::<Vec<_>>() {
             if !wanted.contains_key(&key) {
@@ -97,7 +103,7 @@ impl Model {
                     if new != old {
                         new.entry.touched = revision;
                         if new.entry.access != old.entry.access {
-                            next.tell(who, AuditAction::SetAccess, Some((&old, &new)));
+                            next.record(who, AuditAction::SetAccess, Some((&old, &new)));
                         }
                         next.entries.insert(key, new);
                     }
@@ -114,7 +120,7 @@ impl Model {
                         ..kept.entry
                     };
                     done.written.push((key, entry.version));
-                    next.put(who, &Held { entry, ..kept });
+                    next.put(who, &StoredEntry { entry, ..kept });
                 }
             }
         }
@@ -129,16 +135,16 @@ impl Model {
         key: &Key,
         revision: Option<Revision>,
         reason: &Line,
-    ) -> Done {
+    ) -> Transition {
         if let Err(code) = self.check_redactor(who) {
             return (Err(code), None);
         }
-        let mut next = self.begun(clock);
+        let mut next = self.begin_change(clock);
         let made = Revision(next.revision);
-        let is_meant = |it: &Held| {
+        let is_meant = |it: &StoredEntry| {
             it.entry.key == *key && revision.is_none_or(|revision| revision == it.entry.revision)
         };
-        let meant: Vec<Held> = next.kept().into_iter().filter(is_meant).collect();
+        let meant: Vec<StoredEntry> = next.all_versions().into_iter().filter(is_meant).collect();
         if meant.is_empty() {
             return (Err(Code::KeyNotFound), None);
         }
@@ -150,7 +156,7 @@ impl Model {
         if digests.is_empty() {
             return (Ok((Revision(self.revision), reply(digests))), None);
         }
-        let blacken = |it: &mut Held| {
+        let blacken = |it: &mut StoredEntry| {
             let is_fresh = is_meant(it) && !it.entry.is_redacted;
             if is_fresh {
                 it.value = redaction::placeholder(&it.value, Some(reason));
@@ -160,7 +166,7 @@ impl Model {
             }
             is_fresh
         };
-        // The entry is no longer what was written then: it has a new revision.
+        // A redacted entry gets a new revision, because its value is not the written one.
         if let Some(it) = next.entries.get_mut(key)
             && blacken(it)
         {
@@ -168,62 +174,62 @@ impl Model {
             it.entry.touched = made;
         }
         for it in next.history.get_mut(key).into_iter().flatten() {
-            blacken(&mut it.held);
+            blacken(&mut it.stored);
         }
-        for shot in &mut next.snapshots {
-            if let Some(it) = shot.entries.get_mut(key) {
+        for snapshot in &mut next.snapshots {
+            if let Some(it) = snapshot.entries.get_mut(key) {
                 blacken(it);
             }
-            let tokens = shot.entries.values().map(|it| it.entry.value_tokens.0).sum();
-            shot.info.totals.tokens = Tokens(tokens);
+            let tokens = snapshot.entries.values().map(|it| it.entry.value_tokens.0).sum();
+            snapshot.info.totals.tokens = Tokens(tokens);
         }
         let (first, last) = (&meant[0], &meant[meant.len() - 1]);
-        next.tell(who, AuditAction::Redact, Some((last, first)));
-        next.tell_more(None, Some(reason));
+        next.record(who, AuditAction::Redact, Some((last, first)));
+        next.record_details(None, Some(reason));
         (Ok((made, reply(digests))), Some(next))
     }
 
-    /// Removes what expired, for a host whose timer rang.
-    pub fn sweep(&self, clock: u64) -> Done {
+    /// Removes expired entries, for the host's timer.
+    pub fn sweep(&self, clock: u64) -> Transition {
         if self.at(clock).entries.len() == self.entries.len() {
             return (Ok((Revision(self.revision), Reply::Swept)), None);
         }
-        let next = self.begun(clock);
+        let next = self.begin_change(clock);
         (Ok((Revision(next.revision), Reply::Swept)), Some(next))
     }
 
-    /// Archives the session, or makes its credentials void.
-    pub fn step(&self, clock: u64, who: &str, is_end: bool) -> Done {
+    /// Archives the session or revokes its credentials.
+    pub fn archive_or_revoke(&self, clock: u64, who: &str, is_end: bool) -> Transition {
         if who != "admin" {
             return (Err(Code::Forbidden), None);
         }
         let is_done = is_end && self.about.is_archived;
-        let mut next = if is_done { self.at(clock) } else { self.begun(clock) };
+        let mut next = if is_done { self.at(clock) } else { self.begin_change(clock) };
         if is_end && !is_done {
             next.about.is_archived = true;
-            next.tell(who, AuditAction::ArchiveSession, None);
+            next.record(who, AuditAction::ArchiveSession, None);
         } else if !is_end {
             next.about.credential_epoch = next.about.credential_epoch.wrapping_add(1);
-            next.tell(who, AuditAction::RevokeCredentials, None);
+            next.record(who, AuditAction::RevokeCredentials, None);
         }
         let answer = Ok((Revision(next.revision), Reply::Session(Box::new(next.show()))));
         (answer, (!is_done).then_some(next))
     }
 
-    /// Returns every version that is kept, where it is kept.
-    pub fn kept(&self) -> Vec<Held> {
-        let past = self.history.values().flatten().map(|it| &it.held);
-        let shots = self.snapshots.iter().flat_map(|it| it.entries.values());
-        self.entries.values().chain(past).chain(shots).cloned().collect()
+    /// Returns every stored version: entries, history, and snapshots.
+    pub fn all_versions(&self) -> Vec<StoredEntry> {
+        let past = self.history.values().flatten().map(|it| &it.stored);
+        let snapshots = self.snapshots.iter().flat_map(|it| it.entries.values());
+        self.entries.values().chain(past).chain(snapshots).cloned().collect()
     }
 
-    /// Returns the snapshot of this label.
-    pub fn shot(&self, label: &Label) -> Result<&Shot, Code> {
+    /// Returns the snapshot with this label.
+    pub fn snapshot(&self, label: &Label) -> Result<&StoredSnapshot, Code> {
         let found = self.snapshots.iter().find(|it| it.info.label == *label);
         found.ok_or(Code::SnapshotNotFound)
     }
 
-    /// Returns whether `who` may redact.
+    /// Rejects redaction by anyone but the admin and the orchestrator.
     pub(super) fn check_redactor(&self, who: &str) -> Result<(), Code> {
         if who == "admin" { Ok(()) } else { self.check_orchestrator(who) }
     }

@@ -1,5 +1,4 @@
-//! What canaries change of requests and answers, as a core or a codec would that
-//! makes these mistakes.
+//! Canaries that change requests and answers, as a buggy core or codec would.
 
 use serde_json::Value;
 use shared_context_codec::{self as codec, Caller, Effect, Failure, Reply};
@@ -8,24 +7,24 @@ use shared_context_core::{self as core, Key, Outcome, reply::Written};
 use super::World;
 use crate::{
     canary::Canary,
-    script::{Ask, Request},
+    script::{Payload, Request},
 };
 
 impl World {
-    /// Changes what goes in where something is broken on purpose.
-    pub(super) fn break_request(&self, ask: &Ask, caller: &mut Caller, sent: &mut Vec<u8>) {
+    /// Changes a request as the canary requires.
+    pub(super) fn break_request(&self, request: &Request, caller: &mut Caller, sent: &mut Vec<u8>) {
         match self.canary {
             Some(Canary::IgnoresLimits) => caller.keys.clear(),
             Some(Canary::IgnoresRevocation) => caller.credential = None,
             Some(Canary::ForgetsExpiry) => {
-                if let Request::Call(Value::Object(members)) = &ask.request {
+                if let Payload::Call(Value::Object(members)) = &request.payload {
                     let mut members = members.clone();
                     members.remove("ttl_seconds");
                     *sent = Value::Object(members).to_string().into_bytes();
                 }
             }
             Some(Canary::ReversesProposals) => {
-                if let Request::Call(call) = &ask.request {
+                if let Payload::Call(call) = &request.payload {
                     let mut call = call.clone();
                     if let Some(deltas) = call.get_mut("deltas").and_then(Value::as_array_mut) {
                         deltas.reverse();
@@ -37,22 +36,22 @@ impl World {
         }
     }
 
-    /// Returns the answer as it is told where something is broken on purpose.
-    pub(super) fn broken(
+    /// Changes an answer as the canary requires.
+    pub(super) fn break_answer(
         &self,
-        ask: &Ask,
+        request: &Request,
         bytes: &[u8],
         answer: Result<Reply, Failure>,
     ) -> Result<Reply, Failure> {
         match (self.canary, answer) {
-            (Some(Canary::KeepsVersion), Ok(mut reply)) if ask.action() == "write" => {
+            (Some(Canary::KeepsVersion), Ok(mut reply)) if request.action() == "write" => {
                 let body =
                     String::from_utf8_lossy(&reply.body).replace("\"version\":2", "\"version\":1");
                 reply.body = body.into_bytes();
                 Ok(reply)
             }
             (Some(Canary::HidesFromTheOrchestrator), Ok(mut reply))
-                if ask.action() == "list_keys" && !self.is_comparing.get() =>
+                if request.action() == "list_keys" && !self.is_comparing.get() =>
             {
                 if let Ok(mut body) = serde_json::from_slice::<Value>(&reply.body)
                     && let Some(keys) = body.get_mut("keys").and_then(Value::as_array_mut)
@@ -63,7 +62,7 @@ impl World {
                 Ok(reply)
             }
             (Some(Canary::ForgetsOthersVersions), Ok(mut reply))
-                if ask.action() == "read_history" =>
+                if request.action() == "read_history" =>
             {
                 if let Ok(mut body) = serde_json::from_slice::<Value>(&reply.body)
                     && let Some(all) = body.get_mut("versions").and_then(Value::as_array_mut)
@@ -74,7 +73,7 @@ impl World {
                 }
                 Ok(reply)
             }
-            (Some(Canary::ForgetsTheFirst), Ok(mut reply)) if ask.action() == "audit" => {
+            (Some(Canary::ForgetsTheFirst), Ok(mut reply)) if request.action() == "audit" => {
                 if let Ok(mut body) = serde_json::from_slice::<Value>(&reply.body)
                     && let Some(all) = body.get_mut("records").and_then(Value::as_array_mut)
                     && let Some(who) = all.first().and_then(|it| it.get("written_by")).cloned()
@@ -86,18 +85,20 @@ impl World {
                 Ok(reply)
             }
             (Some(Canary::SettlesConditions), Err(failure)) => {
-                self.settled(ask, &failure).ok_or(failure)
+                self.met_condition(request, &failure).ok_or(failure)
             }
             (Some(Canary::TellsValues), Err(mut failure)) => {
-                let value = match &ask.request {
-                    Request::Call(call) => call.get("value").and_then(Value::as_str),
-                    Request::Raw { .. } => None,
+                let value = match &request.payload {
+                    Payload::Call(call) => call.get("value").and_then(Value::as_str),
+                    Payload::Raw { .. } => None,
                 };
                 failure.message += value.unwrap_or_default();
                 Err(failure)
             }
-            (Some(Canary::LeavesProvenances), Ok(mut reply)) if ask.action() == "read_deltas" => {
-                // What the generator gives as the reason of every delta.
+            (Some(Canary::LeavesProvenances), Ok(mut reply))
+                if request.action() == "read_deltas" =>
+            {
+                // The provenance that the generator gives every delta.
                 let body = String::from_utf8_lossy(&reply.body);
                 let body = body.replace(
                     "\"provenance\":\"redacted:2dfb322f8dde50c5\"",
@@ -106,33 +107,33 @@ impl World {
                 reply.body = body.into_bytes();
                 Ok(reply)
             }
-            (Some(Canary::MixesSessions), Ok(reply)) if ask.action() == "read" => {
+            (Some(Canary::MixesSessions), Ok(reply)) if request.action() == "read" => {
                 let mut known = self.answers.borrow_mut();
-                let known = known.entry((ask.who(), bytes.to_vec()));
+                let known = known.entry((request.who(), bytes.to_vec()));
                 Ok(known.or_insert(reply).clone())
             }
             (_, answer) => answer,
         }
     }
 
-    /// Returns the answer of a core that finds a failed condition met by the value that is there.
-    fn settled(&self, ask: &Ask, failure: &Failure) -> Option<Reply> {
-        let Request::Call(call) = &ask.request else { return None };
-        let place = self.place(&ask.session);
+    /// Returns the answer of a core that accepts a failed condition if the value is already there.
+    fn met_condition(&self, request: &Request, failure: &Failure) -> Option<Reply> {
+        let Payload::Call(call) = &request.payload else { return None };
+        let bucket = self.bucket(&request.session);
         let key = Key::parse(call.get("key")?.as_str()?).ok()?;
-        let held = place.session.as_ref()?.entries.get(&key)?;
-        let is_conflict = failure.code == "VERSION_CONFLICT" && ask.action() == "write";
-        if !is_conflict || *call.get("value")? != *held.value {
+        let stored = bucket.session.as_ref()?.entries.get(&key)?;
+        let is_conflict = failure.code == "VERSION_CONFLICT" && request.action() == "write";
+        if !is_conflict || *call.get("value")? != *stored.value {
             return None;
         }
-        let (entry, revision) = (held.entry.clone(), held.entry.revision);
+        let (entry, revision) = (stored.entry.clone(), stored.entry.revision);
         let reply = core::Reply::Written(Written { entry, warnings: Vec::new() });
         let body = codec::to_json(&Outcome { revision, reply, next_expiry: None }).into_bytes();
         Some(Reply {
             revision: revision.0,
             body,
             effect: Effect::Done,
-            next_expiry_ms: place.first_expiry(),
+            next_expiry_ms: bucket.first_expiry(),
         })
     }
 }
