@@ -1,6 +1,5 @@
-//! `PostgreSQL` and Redis on the same disk, for comparison: started on loopback or
-//! a socket in the bench's own folder, and stopped again. Skipped where they are
-//! not installed.
+//! `PostgreSQL` and Redis on the same disk, for comparison. They listen on a socket in the
+//! benchmark's folder and stop at the end. Databases that are not installed are skipped.
 
 use std::{
     fs, io,
@@ -15,11 +14,11 @@ use anyhow::{Context, Result, bail};
 
 use crate::durable::{CLIENTS, PERIOD};
 
-/// The user that `PostgreSQL` runs as, since it refuses to run as root.
+/// The user that runs `PostgreSQL`, which refuses to run as root.
 const POSTGRES: &str = "postgres";
 const PORT: &str = "54329";
 
-/// Upserts a second by pgbench, for each number of clients; `None` where
+/// Measures upserts per second with pgbench for each number of clients. Returns `None` if
 /// `PostgreSQL` is not installed.
 pub(crate) fn postgres(folder: &Path) -> Result<Option<Vec<f64>>> {
     let Some(programs) = postgres_programs() else { return Ok(None) };
@@ -47,7 +46,7 @@ pub(crate) fn postgres(folder: &Path) -> Result<Option<Vec<f64>>> {
     };
     let data = folder.join("data");
     succeed(run("initdb").arg("-D").arg(&data).args(["--auth", "trust", "--username", "bench"]))?;
-    let mut server = Stopped(
+    let mut server = ServerGuard(
         run("postgres")
             .arg("-D")
             .arg(&data)
@@ -96,8 +95,8 @@ pub(crate) fn postgres(folder: &Path) -> Result<Option<Vec<f64>>> {
     rates.into_iter().collect::<Result<_>>().map(Some)
 }
 
-/// Writes a second by redis-benchmark with every write flushed, for each number
-/// of clients; `None` where Redis is not installed.
+/// Measures writes per second with redis-benchmark for each number of clients, with every write
+/// flushed. Returns `None` if Redis is not installed.
 pub(crate) fn redis(folder: &Path) -> Result<Option<Vec<f64>>> {
     fs::create_dir_all(folder)?;
     let socket = folder.join("redis.sock");
@@ -111,7 +110,7 @@ pub(crate) fn redis(folder: &Path) -> Result<Option<Vec<f64>>> {
         .stderr(Stdio::null())
         .spawn();
     let _server = match spawned {
-        Ok(child) => Stopped(child),
+        Ok(child) => ServerGuard(child),
         Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(err) => return Err(err.into()),
     };
@@ -138,7 +137,7 @@ pub(crate) fn redis(folder: &Path) -> Result<Option<Vec<f64>>> {
     rates.into_iter().collect::<Result<_>>().map(Some)
 }
 
-/// Returns the folder of the newest `PostgreSQL` that is installed with its server.
+/// Returns the program folder of the newest installed `PostgreSQL` server.
 fn postgres_programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
     let folders = versions.filter_map(|it| Some(it.ok()?.path().join("bin")));
@@ -159,11 +158,11 @@ fn succeed(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// A server that is stopped when this is dropped.
+/// A server process that is stopped on drop.
 #[derive(Debug)]
-struct Stopped(Child);
+struct ServerGuard(Child);
 
-impl Drop for Stopped {
+impl Drop for ServerGuard {
     fn drop(&mut self) {
         if let Some(pid) = rustix::process::Pid::from_raw(i32::try_from(self.0.id()).unwrap_or(0)) {
             let _asked = rustix::process::kill_process(pid, rustix::process::Signal::INT);

@@ -1,94 +1,101 @@
-//! What was measured, of all contestants, over all series.
+//! Results of all Workers, over all series.
 
 use std::time::Duration;
 
-use super::contestant::Who;
+use super::worker::WorkerKind;
 use crate::report::Report;
 
-/// The figures, a line each in the order they came.
+/// The figures, one line per measurement, in order of arrival.
 #[derive(Debug)]
-pub(super) struct Sheet {
-    all: Vec<Who>,
+pub(super) struct Results {
+    all: Vec<WorkerKind>,
     lines: Vec<Line>,
 }
 
 #[derive(Debug)]
 struct Line {
     what: String,
-    kind: Kind,
-    /// For each contestant.
+    unit: Unit,
+    /// The figures of each Worker.
     figures: Vec<Vec<f64>>,
 }
 
-/// What figures are.
+/// Unit of the figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Kind {
-    /// How long requests took; with a goal for ours, in times of plain.
+pub(super) enum Unit {
+    /// Microseconds per request, with an optional goal for our Worker, as a multiple of *plain*.
     Micros(Option<f64>),
-    /// Requests a second.
+    /// Requests per second.
     Rate,
 }
 
-impl Sheet {
-    pub(super) fn new(all: &[Who]) -> Self {
+impl Results {
+    pub(super) fn new(all: &[WorkerKind]) -> Self {
         Self { all: all.to_vec(), lines: Vec::new() }
     }
 
-    /// Notes that `who` took `spent`.
-    pub(super) fn spent(&mut self, what: &str, goal: Option<f64>, who: Who, spent: Duration) {
-        self.push(what, Kind::Micros(goal), who, spent.as_secs_f64() * 1e6);
+    /// Records that a request to `worker` took `spent`.
+    pub(super) fn spent(
+        &mut self,
+        what: &str,
+        goal: Option<f64>,
+        worker: WorkerKind,
+        spent: Duration,
+    ) {
+        self.push(what, Unit::Micros(goal), worker, spent.as_secs_f64() * 1e6);
     }
 
-    /// Notes what `who` answered a second.
-    pub(super) fn rate(&mut self, what: &str, who: Who, rate: f64) {
-        self.push(what, Kind::Rate, who, rate);
+    /// Records the requests per second that `worker` answered.
+    pub(super) fn rate(&mut self, what: &str, worker: WorkerKind, rate: f64) {
+        self.push(what, Unit::Rate, worker, rate);
     }
 
-    fn push(&mut self, what: &str, kind: Kind, who: Who, figure: f64) {
+    fn push(&mut self, what: &str, unit: Unit, worker: WorkerKind, figure: f64) {
         let at = self.lines.iter().position(|it| it.what == what).unwrap_or_else(|| {
             let figures = vec![Vec::new(); self.all.len()];
-            self.lines.push(Line { what: what.to_owned(), kind, figures });
+            self.lines.push(Line { what: what.to_owned(), unit, figures });
             self.lines.len() - 1
         });
-        let of = self.all.iter().position(|it| *it == who);
+        let of = self.all.iter().position(|it| *it == worker);
         let line = self.lines.get_mut(at);
         if let Some(figures) = line.zip(of).and_then(|(line, of)| line.figures.get_mut(of)) {
             figures.push(figure);
         }
     }
 
-    /// Tells all, the lines in order.
-    pub(super) fn tell(mut self, report: &mut Report) {
+    /// Adds all lines to `report`, in order.
+    pub(super) fn print(mut self, report: &mut Report) {
         for line in &mut self.lines {
             for figures in &mut line.figures {
                 figures.sort_by(f64::total_cmp);
             }
         }
         for line in &self.lines {
-            self.tell_line(report, line);
+            self.print_line(report, line);
         }
     }
 
-    fn tell_line(&self, report: &mut Report, line: &Line) {
-        let median = |who| {
-            let at = self.all.iter().position(|it| *it == who)?;
+    fn print_line(&self, report: &mut Report, line: &Line) {
+        let median = |worker| {
+            let at = self.all.iter().position(|it| *it == worker)?;
             percentile(line.figures.get(at)?, 50)
         };
-        let ratio = |who| Some(median(Who::Ours)? / median(who)?);
-        let ratios = [Who::Plain, Who::Agents].into_iter();
-        let ratios = ratios.filter_map(|who| Some(format!("{:.2} × {}", ratio(who)?, who.name())));
-        let figures = self.all.iter().zip(&line.figures).filter_map(|(who, figures)| {
+        let ratio = |worker| Some(median(WorkerKind::Ours)? / median(worker)?);
+        let ratios = [WorkerKind::Plain, WorkerKind::Agents].into_iter();
+        let ratios =
+            ratios.filter_map(|worker| Some(format!("{:.2} × {}", ratio(worker)?, worker.name())));
+        let figures = self.all.iter().zip(&line.figures).filter_map(|(worker, figures)| {
             let (p50, p99) = (percentile(figures, 50)?, percentile(figures, 99)?);
-            Some(match line.kind {
-                Kind::Micros(_) => format!("{} {p50:.0} ({p99:.0})", who.name()),
-                Kind::Rate => format!("{} {p50:.0}", who.name()),
+            Some(match line.unit {
+                Unit::Micros(_) => format!("{} {p50:.0} ({p99:.0})", worker.name()),
+                Unit::Rate => format!("{} {p50:.0}", worker.name()),
             })
         });
         let figures = figures.collect::<Vec<_>>().join("   ");
         let ratios = ratios.collect::<Vec<_>>().join(" = ");
         let figure = if ratios.is_empty() { figures } else { format!("{ratios}\n{figures}") };
-        match (line.kind, ratio(Who::Plain)) {
-            (Kind::Micros(Some(goal)), Some(ratio)) => {
+        match (line.unit, ratio(WorkerKind::Plain)) {
+            (Unit::Micros(Some(goal)), Some(ratio)) => {
                 let text = format!("at most {goal} × plain");
                 report.goal(&line.what, figure, &text, ratio <= goal);
             }
@@ -97,7 +104,7 @@ impl Sheet {
     }
 }
 
-/// Returns what of `sorted` so many percent do not exceed.
+/// Returns a percentile of `sorted`.
 fn percentile(sorted: &[f64], percent: usize) -> Option<f64> {
     sorted.get(sorted.len().saturating_sub(1) * percent / 100).copied()
 }

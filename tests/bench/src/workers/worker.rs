@@ -1,7 +1,7 @@
-//! Who is compared: Workers that keep sessions, each under a workerd of its own.
+//! The compared Workers, each under its own workerd.
 //!
-//! They are asked the same: bodies of the JSON tool, with a credential of the same
-//! length. Only ours looks at it.
+//! All receive the same requests: bodies of the JSON tool, with a credential of the same length.
+//! Only ours verifies it.
 
 use std::{
     env, fs,
@@ -19,27 +19,27 @@ use shared_context_workers::{Setup, Workerd};
 
 use crate::client::{Client, request, request_with};
 
-/// Signs ours' credentials.
+/// Signs the credentials of our Worker.
 const SECRET: &str = "bench: signs the credentials of the benchmark";
 const ADMIN_KEY: &str = "bench-admin-key-0123456789abcdef";
-/// The sources of the others.
+/// The sources of the other Workers.
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/workers");
 
-/// What a Worker is.
+/// The kinds of Workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Who {
+pub(super) enum WorkerKind {
     /// The production Worker of this repository.
     Ours,
     /// A Durable Object in JavaScript that reads and writes, without rules.
     Plain,
-    /// The state of an agent of Cloudflare's SDK.
+    /// The agent state of Cloudflare's SDK.
     Agents,
-    /// The component in a Worker, by jco.
+    /// The component in a Worker, transpiled by jco.
     Jco,
 }
 
-impl Who {
-    /// For people.
+impl WorkerKind {
+    /// Returns the name in the output.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Ours => "ours",
@@ -49,13 +49,13 @@ impl Who {
         }
     }
 
-    /// Returns whether a session has to be made before it is written to.
+    /// Returns true if a session must be created before writes.
     pub(super) fn creates(self) -> bool {
         matches!(self, Self::Ours | Self::Jco)
     }
 
-    /// Returns the folder of its Worker: `wrangler.jsonc`, and the modules in `build`. Those in
-    /// JavaScript are bundled into `folder`, as ours was.
+    /// Returns the folder of the Worker: `wrangler.jsonc`, and the modules in `build`. Bundles the
+    /// JavaScript Workers into `folder`, as our build does.
     fn worker(self, folder: &Path) -> Result<PathBuf> {
         match self {
             Self::Ours => path("WORKERD_WORKER"),
@@ -71,63 +71,63 @@ impl Who {
     }
 }
 
-/// A Worker that runs.
+/// A running Worker.
 #[derive(Debug)]
-pub(super) struct Contestant {
-    pub(super) who: Who,
+pub(super) struct RunningWorker {
+    pub(super) kind: WorkerKind,
     pub(super) address: SocketAddr,
-    /// What is deployed, gzipped.
+    /// Deployed size, gzipped, in bytes.
     pub(super) bytes: usize,
     workerd: Workerd,
 }
 
-/// A session of a contestant, and how to ask for it.
+/// A session of a Worker, and its address and credential.
 #[derive(Debug)]
 pub(super) struct Session {
-    who: Who,
+    kind: WorkerKind,
     path: String,
     credential: String,
 }
 
-impl Contestant {
-    /// Starts it with its data in `folder`.
-    pub(super) fn start(who: Who, folder: &Path) -> Result<Self> {
-        let folder = folder.join(who.name());
+impl RunningWorker {
+    /// Starts the Worker with its data in `folder`.
+    pub(super) fn start(kind: WorkerKind, folder: &Path) -> Result<Self> {
+        let folder = folder.join(kind.name());
         fs::create_dir_all(&folder)?;
-        let worker = who.worker(&folder)?;
+        let worker = kind.worker(&folder)?;
         let bytes = gzipped(&worker.join("build"))?;
-        let setup = match who {
-            Who::Ours => Setup::find(&folder).map(|it| it.keys(SECRET, ADMIN_KEY)),
+        let setup = match kind {
+            WorkerKind::Ours => Setup::find(&folder).map(|it| it.keys(SECRET, ADMIN_KEY)),
             _ => Setup::foreign(worker, &folder),
         };
         let setup = setup.map_err(|why| anyhow!(why))?.without_rate_limit();
-        Self::run(who, bytes, setup)
+        Self::run(kind, bytes, setup)
     }
 
-    fn run(who: Who, bytes: usize, setup: Setup) -> Result<Self> {
-        let workerd = setup.try_start().map_err(|why| anyhow!("{}: {why}", who.name()))?;
+    fn run(kind: WorkerKind, bytes: usize, setup: Setup) -> Result<Self> {
+        let workerd = setup.try_start().map_err(|why| anyhow!("{}: {why}", kind.name()))?;
         let address = workerd.address().parse()?;
-        Ok(Self { who, address, bytes, workerd })
+        Ok(Self { kind, address, bytes, workerd })
     }
 
-    /// Stops it and starts it anew; returns how long the start took.
+    /// Restarts the Worker. Returns the time of the start.
     pub(super) fn restart(self) -> Result<(Self, Duration)> {
-        let Self { who, bytes, workerd, .. } = self;
+        let Self { kind, bytes, workerd, .. } = self;
         let setup = workerd.stop();
         let start = Instant::now();
-        Ok((Self::run(who, bytes, setup)?, start.elapsed()))
+        Ok((Self::run(kind, bytes, setup)?, start.elapsed()))
     }
 
-    /// Makes the session `id`, where sessions are made.
+    /// Creates the session `id`, if this kind of Worker requires it.
     pub(super) async fn create(&self, client: &mut Client, id: &str) -> Result<Session> {
-        let path = match self.who {
-            Who::Ours | Who::Plain => format!("/v1/sessions/{id}/shared_context"),
-            Who::Agents => format!("/agents/session/{id}"),
-            Who::Jco => format!("/{id}"),
+        let path = match self.kind {
+            WorkerKind::Ours | WorkerKind::Plain => format!("/v1/sessions/{id}/shared_context"),
+            WorkerKind::Agents => format!("/agents/session/{id}"),
+            WorkerKind::Jco => format!("/{id}"),
         };
-        let mut session = Session { who: self.who, path, credential: "x".repeat(120) };
-        match self.who {
-            Who::Ours => {
+        let mut session = Session { kind: self.kind, path, credential: "x".repeat(120) };
+        match self.kind {
+            WorkerKind::Ours => {
                 let body = format!(r#"{{"session_id":"{id}"}}"#);
                 let create = request("POST", "/v1/sessions", Some(ADMIN_KEY), &body);
                 let answer: Value = serde_json::from_slice(client.ask(&create).await?)?;
@@ -136,38 +136,38 @@ impl Contestant {
                     .context("no credential in the answer")?
                     .clone_into(&mut session.credential);
             }
-            Who::Jco => {
+            WorkerKind::Jco => {
                 let create = r#"{"action":"create_session"}"#;
                 client.ask(&session.request_by("admin", create)).await?;
             }
-            Who::Plain | Who::Agents => {}
+            WorkerKind::Plain | WorkerKind::Agents => {}
         }
         Ok(session)
     }
 }
 
 impl Session {
-    /// Returns a request with `body`, ready to be sent.
+    /// Returns the bytes of a request with `body`.
     pub(super) fn request(&self, body: &str) -> Vec<u8> {
         self.request_by("orchestrator", body)
     }
 
-    fn request_by(&self, who: &str, body: &str) -> Vec<u8> {
-        let caller = format!(r#"{{"participant":"{who}"}}"#);
+    fn request_by(&self, participant: &str, body: &str) -> Vec<u8> {
+        let caller = format!(r#"{{"participant":"{participant}"}}"#);
         let caller = [("caller", &*caller)];
-        let headers = if self.who == Who::Jco { &caller[..] } else { &[] };
+        let headers = if self.kind == WorkerKind::Jco { &caller[..] } else { &[] };
         request_with("POST", &self.path, Some(&self.credential), headers, body)
     }
 }
 
-/// Returns the path that the variable `name` of the environment has.
+/// Returns the path in the environment variable `name`.
 pub(super) fn path(name: &str) -> Result<PathBuf> {
     let path = env::var_os(name).filter(|it| !it.is_empty());
     let path = path.with_context(|| format!("{name} is not set: `cargo xtask bench` sets it"))?;
     Ok(PathBuf::from(path).canonicalize()?)
 }
 
-/// Makes one module of `worker.mjs` in the folder `source`, and of what it imports.
+/// Bundles `worker.mjs` in the folder `source` and its imports into one module.
 fn bundle(source: &Path, module: &Path) -> Result<()> {
     let mut alias = std::ffi::OsString::from("--alias:cloudflare:email=");
     alias.push(source.join("email.mjs"));
@@ -185,7 +185,7 @@ fn bundle(source: &Path, module: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns how large the modules in `folder` are, gzipped together.
+/// Returns the size of the modules in `folder`, gzipped together.
 fn gzipped(folder: &Path) -> Result<usize> {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
     for file in fs::read_dir(folder)? {
