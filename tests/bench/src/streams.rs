@@ -191,8 +191,8 @@ impl Stream {
             rest = rest.get(at + EVENT.len()..).unwrap_or_default();
         }
         // The start of another event may be at the end.
-        let kept = rest.len().min(EVENT.len() - 1);
-        self.buffer = rest.get(rest.len() - kept..).unwrap_or_default().to_vec();
+        let rest_len = rest.len().min(EVENT.len() - 1);
+        self.buffer = rest.get(rest.len() - rest_len..).unwrap_or_default().to_vec();
     }
 
     async fn read_more(&mut self) -> Result<()> {

@@ -145,7 +145,7 @@ pub enum EventKind {
     ClockMs(i64),
     /// This and all later calls to the open bucket fail.
     Disconnect,
-    /// The next calls to storage fail, this many, whoever makes them.
+    /// This number of following storage calls fail, for any request.
     Away(u32),
     /// Another step runs from start to end.
     Meanwhile(Step),

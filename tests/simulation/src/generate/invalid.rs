@@ -107,7 +107,7 @@ const TEXTS: &[(&str, &str)] = &[
 impl Generator {
     /// Returns an invalid request.
     pub(super) fn invalid(&mut self, world: &World) -> Payload {
-        let raw = |text: String, refused: &str| Payload::Raw { text, refused: refused.to_owned() };
+        let raw = |text: String, code: &str| Payload::Raw { text, refused: code.to_owned() };
         match self.rng.random_range(0..20) {
             0 => raw("[".repeat(5_000), MALFORMED),
             1 => {

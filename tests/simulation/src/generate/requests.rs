@@ -239,11 +239,11 @@ impl Generator {
             5..9 => json!({"action": "restore_snapshot", "label": label}),
             9..12 => json!({"action": "delete_snapshot", "label": label}),
             _ => {
-                let kept = model.all_versions();
+                let versions = model.all_versions();
                 let mut request = json!({"action": "redact", "key": self.key(model),
                     "reason": "a \"secret\""});
-                if self.is(0.7) && !kept.is_empty() {
-                    let one = &kept[self.rng.random_range(0..kept.len())].entry;
+                if self.is(0.7) && !versions.is_empty() {
+                    let one = &versions[self.rng.random_range(0..versions.len())].entry;
                     request["key"] = json!(one.key.as_str());
                     if self.is(0.5) {
                         request["revision"] = json!(one.revision.0);

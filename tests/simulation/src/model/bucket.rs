@@ -81,13 +81,13 @@ impl BucketModel {
             Command::Import(document) => return self.import(clock, name, requester, document),
             _ => {}
         }
-        let refused = |code| (ExpectedAnswer::Exactly(Err(code)), None);
-        let Some(model) = &self.session else { return refused(Code::SessionNotFound) };
+        let reject = |code| (ExpectedAnswer::Exactly(Err(code)), None);
+        let Some(model) = &self.session else { return reject(Code::SessionNotFound) };
         if self.is_void(requester) {
-            return refused(Code::Unauthenticated);
+            return reject(Code::Unauthenticated);
         }
         if !model.config().allows_prefixes && has_prefixes(command) {
-            return refused(Code::InvalidKey);
+            return reject(Code::InvalidKey);
         }
         let who = requester.who.as_str();
         let changed = model.change(clock, who, command);
@@ -103,7 +103,7 @@ impl BucketModel {
         }
         match command {
             Command::DeleteSession if who == "admin" => self.delete(model),
-            Command::DeleteSession => refused(Code::Forbidden),
+            Command::DeleteSession => reject(Code::Forbidden),
             Command::Changes { since, limit, keys } => {
                 let since = since.map(|it| it.0);
                 let view = model.at(clock);
@@ -111,7 +111,7 @@ impl BucketModel {
                     Ok((page, required)) => {
                         (ExpectedAnswer::Changes(Revision(model.revision), page, required), None)
                     }
-                    Err(code) => refused(code),
+                    Err(code) => reject(code),
                 }
             }
             _ => (ExpectedAnswer::Exactly(self.read(clock, requester, command)), None),
@@ -217,13 +217,13 @@ impl BucketModel {
     /// Creates a session, or rejects its creation.
     fn begin(&self, requester: &Requester, config: &Config, offset: u64, model: Model) -> Decision {
         let is_none = config.check().is_err() || config.estimator != Estimator::default();
-        let refusal = match &self.session {
+        let rejection = match &self.session {
             _ if is_none => Some(Code::MalformedRequest),
             _ if requester.who != "admin" => Some(Code::Forbidden),
             Some(_) => Some(Code::SessionExists),
             None => None,
         };
-        if let Some(code) = refusal {
+        if let Some(code) = rejection {
             return (ExpectedAnswer::Exactly(Err(code)), None);
         }
         let reply = Reply::Session(Box::new(model.show()));
@@ -309,9 +309,10 @@ fn pruned(mut model: Model) -> Model {
 
 /// Returns the latest revision and timestamp in a document.
 fn latest(document: &Portable) -> (u64, u64) {
-    let kept = document.snapshots.iter().flat_map(|it| &it.entries);
+    let snapshot_entries = document.snapshots.iter().flat_map(|it| &it.entries);
     let past = document.history.iter();
-    let entries = document.entries.iter().chain(past.clone().map(|it| &it.entry)).chain(kept);
+    let entries =
+        document.entries.iter().chain(past.clone().map(|it| &it.entry)).chain(snapshot_entries);
     let mut last = (0, document.created_at.0);
     let mut see = |revision: Revision, at: Timestamp| {
         last = (last.0.max(revision.0), last.1.max(at.0));

@@ -103,10 +103,12 @@ impl Model {
         let plans: Vec<_> = writes.iter().map(plan).collect();
         let ends = request.deletes.iter().map(|it| view.check_delete(who, it, false));
         let ends: Vec<_> = ends.collect();
-        let refused = plans.iter().filter_map(|it| it.as_ref().err().copied());
-        let refused = refused.chain(ends.iter().filter_map(|it| it.err()));
-        let refused = refused.chain(is_reused.then_some(Code::RequestIdReused));
-        if let Some(first) = refused.min_by_key(|it| Code::ALL.iter().position(|code| code == it)) {
+        let rejections = plans.iter().filter_map(|it| it.as_ref().err().copied());
+        let rejections = rejections.chain(ends.iter().filter_map(|it| it.err()));
+        let rejections = rejections.chain(is_reused.then_some(Code::RequestIdReused));
+        if let Some(first) =
+            rejections.min_by_key(|it| Code::ALL.iter().position(|code| code == it))
+        {
             return (Err(first), None);
         }
         let mut next = self.begin_change(clock);

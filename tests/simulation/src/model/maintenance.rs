@@ -84,20 +84,20 @@ impl Model {
             unchanged: 0,
         };
         // Entries that have expired since stay expired.
-        let mut wanted = snapshot.entries.clone();
-        wanted.retain(|_, it| it.entry.expires_at.is_none_or(|at| at.0 > clock));
+        let mut restored = snapshot.entries.clone();
+        restored.retain(|_, it| it.entry.expires_at.is_none_or(|at| at.0 > clock));
         for key in next.entries.keys().cloned().collect::<Vec<_>>() {
-            if !wanted.contains_key(&key) {
+            if !restored.contains_key(&key) {
                 next.remove(who, &key);
                 done.deleted.push(key);
             }
         }
-        for (key, kept) in wanted {
+        for (key, old_entry) in restored {
             let old = next.entries.get(&key).cloned();
             match old {
-                Some(old) if old.value == kept.value => {
+                Some(old) if old.value == old_entry.value => {
                     done.unchanged += 1;
-                    let Entry { expires_at, access, keeps_history, .. } = kept.entry;
+                    let Entry { expires_at, access, keeps_history, .. } = old_entry.entry;
                     let mut new = old.clone();
                     new.entry = Entry { expires_at, access, keeps_history, ..new.entry };
                     if new != old {
@@ -117,10 +117,10 @@ impl Model {
                         revision,
                         created: old.map_or(revision, |it| it.created),
                         touched: revision,
-                        ..kept.entry
+                        ..old_entry.entry
                     };
                     done.written.push((key, entry.version));
-                    next.put(who, &StoredEntry { entry, ..kept });
+                    next.put(who, &StoredEntry { entry, ..old_entry });
                 }
             }
         }

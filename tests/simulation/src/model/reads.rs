@@ -106,8 +106,8 @@ impl Model {
         let entries = self.visible_of(who, &snapshot.entries);
         if let Some(key) = key {
             let is_there = snapshot.entries.contains_key(key);
-            let refusal = if is_there { hidden(who) } else { Code::KeyNotFound };
-            let stored = entries.get(key).ok_or(refusal)?;
+            let rejection = if is_there { hidden(who) } else { Code::KeyNotFound };
+            let stored = entries.get(key).ok_or(rejection)?;
             return Ok((stored.entry.revision, Reply::Entry(self.entry_read(who, stored))));
         }
         let entries = entries.values().map(|it| self.entry_read(who, it)).collect();
@@ -224,8 +224,8 @@ impl Model {
 
     /// Returns the oldest revision in the change feed.
     pub fn first_of_feed(&self) -> Revision {
-        let kept = u64::from(self.config().retention.changes_max);
-        Revision((self.revision + 1).saturating_sub(kept)).max(self.first())
+        let changes_max = u64::from(self.config().retention.changes_max);
+        Revision((self.revision + 1).saturating_sub(changes_max)).max(self.first())
     }
 
     /// Returns the entries that `who` may read.

@@ -233,14 +233,14 @@ impl World {
         &self,
         instance: &Instance<'_>,
         request: &Request,
-        refused: &str,
+        expected_code: &str,
         code: &str,
     ) -> String {
         let bucket = instance.opened.borrow().clone().unwrap_or_default();
         let is_void = bucket.is_void(&instance.requester);
-        let must = if is_void { Code::Unauthenticated.as_str() } else { refused };
+        let must = if is_void { Code::Unauthenticated.as_str() } else { expected_code };
         let is_disturbed = instance.has_failed.get() || instance.overtaken.get() >= ATTEMPTS_MAX;
-        if code != must && !(is_disturbed && code == refused) {
+        if code != must && !(is_disturbed && code == expected_code) {
             let what = format!("{} must be {must} but is {code}", call_of(request));
             self.fail("answer", what);
         }

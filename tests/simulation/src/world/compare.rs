@@ -76,10 +76,10 @@ impl World {
         let bucket = self.bucket(session);
         let Some(model) = &bucket.session else { return };
         let (incarnation, first) = (model.about.incarnation, model.first().0);
-        let kept: BTreeSet<u64> = self.audited(session);
+        let stored: BTreeSet<u64> = self.audited(session);
         let lost = self.history_mut(session, |history| {
             let mut its = history.acknowledged.iter().filter(|(of, _)| *of == incarnation);
-            its.find(|(_, it)| *it >= first && !kept.contains(it)).copied()
+            its.find(|(_, it)| *it >= first && !stored.contains(it)).copied()
         });
         if let Some((_, revision)) = lost {
             self.fail(

@@ -101,13 +101,13 @@ impl Pair {
         assert_eq!(
             sorted(&self.host.log.take()),
             sorted(&made.collect::<Vec<_>>()),
-            "what is logged"
+            "audit records"
         );
         let failure = self.host.failed.take();
         if let Err(Error::InDoubt(_)) = answer {
             // The caller cannot know the outcome; the test does.
             assert!(next.is_some() && failure.is_some(), "storage failed by itself: {answer:?}");
-            assert_ne!(failure, Some(Failure::Conflict), "a conflict is decided anew");
+            assert_ne!(failure, Some(Failure::Conflict), "a conflict is retried");
             if failure == Some(Failure::BeforeCommit) {
                 return;
             }

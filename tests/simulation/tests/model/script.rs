@@ -174,10 +174,10 @@ impl ChangeRequest {
             Self::RestoreSnapshot(pick) => Command::RestoreSnapshot(pick.label(model)),
             Self::DeleteSnapshot(pick) => Command::DeleteSnapshot(pick.label(model)),
             Self::Redact(pick, which) => {
-                let kept = model.all_versions();
-                let known: Vec<Key> = kept.iter().map(|it| it.entry.key.clone()).collect();
+                let versions = model.all_versions();
+                let known: Vec<Key> = versions.iter().map(|it| it.entry.key.clone()).collect();
                 let key = pick.of(&known, |nth| key(nth % KEYS.len()));
-                let mut its = kept.iter().filter(|it| it.entry.key == key);
+                let mut its = versions.iter().filter(|it| it.entry.key == key);
                 let one = which.map(|which| its.nth(which));
                 let revision = one.map(|it| it.map_or(Revision(0), |it| it.entry.revision));
                 let reason = Line::parse("reason", r#"a "secret""#).unwrap();

@@ -41,12 +41,12 @@ pub(super) fn may_be_large(state: &Json, open: &KeptRound) -> bool {
 /// The broken invariant.
 pub(super) fn check(
     old: &Json,
-    kept: &KeptRound,
+    stored: &KeptRound,
     request: &CloseRound,
     by: &Participant,
     at: Timestamp,
 ) -> Result<(), String> {
-    let KeptRound { round, deltas, fates, state } = kept;
+    let KeptRound { round, deltas, fates, state } = stored;
     let (Some(ended), Some(state)) = (&round.ended, state) else {
         return Err("the round is open".to_owned());
     };
