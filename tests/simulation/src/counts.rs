@@ -41,7 +41,7 @@ pub struct Counts {
 
 impl Counts {
     /// Increments the counter of `name`.
-    pub fn more(of: &mut BTreeMap<String, u64>, name: &str) {
+    pub fn increment(of: &mut BTreeMap<String, u64>, name: &str) {
         match of.get_mut(name) {
             Some(count) => *count += 1,
             None => drop(of.insert(name.to_owned(), 1)),

@@ -17,17 +17,17 @@ impl Generator {
     /// Returns the events during a request at nesting `depth`.
     pub(super) fn during(&mut self, world: &World, depth: usize) -> Vec<Event> {
         let mut events = Vec::new();
-        if self.is(self.profile.faults) {
-            if self.is(0.02) {
+        if self.chance(self.profile.faults) {
+            if self.chance(0.02) {
                 return self.storm();
             }
             events.push(self.fault());
-            if self.is(0.2) {
+            if self.chance(0.2) {
                 events.push(self.fault());
             }
         }
         let mut likely = self.profile.overlaps;
-        while depth < DEPTH_MAX && self.is(likely) {
+        while depth < DEPTH_MAX && self.chance(likely) {
             let at = self.at();
             events.push(Event { at, kind: EventKind::Meanwhile(self.request(world, depth + 1)) });
             likely /= 2.0;
@@ -37,7 +37,7 @@ impl Generator {
 
     /// Returns conflicts for every attempt, so that the request is given up.
     fn storm(&mut self) -> Vec<Event> {
-        let is_read = self.is(0.3);
+        let is_read = self.chance(0.3);
         let event = |nth| {
             if is_read {
                 Event { at: NthCall(Call::Read, nth), kind: EventKind::Move }
@@ -64,8 +64,8 @@ impl Generator {
 
     fn fault(&mut self) -> Event {
         let nth = self.rng.random_range(1..7);
-        if self.is(self.profile.kills) {
-            if self.is(0.3) {
+        if self.chance(self.profile.kills) {
+            if self.chance(0.3) {
                 return Event { at: NthCall(Call::Commit, 1), kind: EventKind::KillAfter };
             }
             return Event { at: self.at(), kind: EventKind::Kill };

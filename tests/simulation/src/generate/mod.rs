@@ -71,13 +71,13 @@ impl Generator {
 
     /// Returns the next step.
     pub fn step(&mut self, world: &World) -> Step {
-        if self.is(self.profile.clock) {
+        if self.chance(self.profile.clock) {
             return Step::ClockMs(self.clock_ms());
         }
-        if self.is(0.001) {
+        if self.chance(0.001) {
             return Step::Elsewhere(true);
         }
-        if self.is(0.004) {
+        if self.chance(0.004) {
             return Step::Compare(true);
         }
         self.request(world, 0)
@@ -86,25 +86,25 @@ impl Generator {
     /// Returns a request or a timer step.
     fn request(&mut self, world: &World, depth: usize) -> Step {
         let session = SESSIONS[self.rng.random_range(0..self.profile.sessions)];
-        if self.is(0.03) {
+        if self.chance(0.03) {
             let during = self.during(world, depth);
             return Step::Wake { session: session.to_owned(), during };
         }
-        if self.is(self.profile.retries)
+        if self.chance(self.profile.retries)
             && let Some(request) = self.retry()
         {
             let during = self.during(world, depth);
             return Step::Ask(Box::new(Request { during, ..request }));
         }
         let bucket = world.bucket(session);
-        let (nth, payload) = if self.is(self.profile.invalid) {
+        let (nth, payload) = if self.chance(self.profile.invalid) {
             (self.pick(&[0, 1, 1, 2, 3, 5]), self.invalid(world))
         } else {
             let (nth, call) = self.call(world, session, &bucket);
             (nth, Payload::Call(call))
         };
         let (participant, keys) = CALLERS[nth];
-        let credential = (nth > 0 && self.is(self.profile.credentials))
+        let credential = (nth > 0 && self.chance(self.profile.credentials))
             .then(|| self.credential(&bucket))
             .flatten();
         let request = Request {
@@ -123,13 +123,13 @@ impl Generator {
     /// Returns an earlier request, unchanged or with another body.
     fn retry(&mut self) -> Option<Request> {
         let mut request = self.sent.choose(&mut self.rng)?.clone();
-        if self.is(0.2)
+        if self.chance(0.2)
             && let Payload::Call(Value::Object(call)) = &mut request.payload
             && call.contains_key("value")
         {
             call.insert("value".to_owned(), Value::from("zq other"));
         }
-        if self.is(0.1) {
+        if self.chance(0.1) {
             // Another credential of the same participant, or another participant.
             let (participant, keys) = CALLERS[self.pick(&[1, 2, 5])];
             participant.clone_into(&mut request.participant);
@@ -171,7 +171,7 @@ impl Generator {
         }
     }
 
-    fn is(&mut self, likely: f64) -> bool {
+    fn chance(&mut self, likely: f64) -> bool {
         self.rng.random_bool(likely)
     }
 

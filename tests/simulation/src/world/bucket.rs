@@ -131,7 +131,7 @@ impl SimBucket<'_> {
                 let last = rows.ok().and_then(|it| it.into_iter().last());
                 changes.extend(last.map(|(row, bytes)| Change::Put(row, bytes)));
             }
-            Some(Canary::TiresOfDepth) if self.closes_what_is_deep() => {
+            Some(Canary::TiresOfDepth) if self.closes_deep_value() => {
                 return Err(CommitError::Failed(failed()));
             }
             Some(Canary::BindsLists) => changes.iter_mut().for_each(bind_lists),
@@ -147,7 +147,7 @@ impl SimBucket<'_> {
     }
 
     /// Returns true if the command closes a round with a deeply nested value.
-    fn closes_what_is_deep(&self) -> bool {
+    fn closes_deep_value(&self) -> bool {
         let closes = matches!(&self.instance.command, Some(Command::Rounds(RoundsCommand::Close(it))) if !it.discards);
         let deltas = self.opened.session.iter().filter_map(|it| it.rounds.open());
         let mut values = deltas.flat_map(|it| &it.deltas).filter_map(|it| it.value.as_ref());

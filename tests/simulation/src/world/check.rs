@@ -58,7 +58,7 @@ impl World {
             Err(failure) => &*failure.code,
         };
         if !self.is_comparing.get() {
-            Counts::more(&mut self.counts.borrow_mut().answers, code);
+            Counts::increment(&mut self.counts.borrow_mut().answers, code);
         }
         self.check_log(instance);
         self.check_secrecy(instance);

@@ -94,7 +94,7 @@ impl<'w> Instance<'w> {
             let world = self.world;
             let count = || {
                 let name = format!("{}: {}", call.as_str(), event.kind.name());
-                Counts::more(&mut world.counts.borrow_mut().faults, &name);
+                Counts::increment(&mut world.counts.borrow_mut().faults, &name);
             };
             match &event.kind {
                 EventKind::Meanwhile(step) => {

@@ -241,7 +241,7 @@ impl World {
         if self.is_comparing.get() {
             self.counts.borrow_mut().compared += 1;
         } else {
-            Counts::more(&mut self.counts.borrow_mut().requests, request.action());
+            Counts::increment(&mut self.counts.borrow_mut().requests, request.action());
         }
         let instance = Instance::new(self, &request.session, requester, command, &request.during);
         let mut caller = Caller {
@@ -279,7 +279,7 @@ impl World {
     fn wake(&self, session: &str, step: &Step) {
         self.note("wake", session.as_bytes());
         if !self.is_comparing.get() {
-            Counts::more(&mut self.counts.borrow_mut().requests, "(sweep timer)");
+            Counts::increment(&mut self.counts.borrow_mut().requests, "(sweep timer)");
         }
         let requester = Requester { who: "admin".to_owned(), credential: None };
         let instance = Instance::new(self, session, requester, Some(Command::Sweep), step.during());
