@@ -1,5 +1,5 @@
-//! A connection that is kept open, and asks one prepared request after another:
-//! as little as can be between the server and the clock.
+//! A client that keeps one connection open and sends prepared requests, with as little overhead as
+//! possible.
 
 use anyhow::{Context, Result, bail};
 use tokio::{
@@ -14,12 +14,12 @@ pub(crate) struct Client {
     buffer: Vec<u8>,
 }
 
-/// Returns a request, ready to be sent.
+/// Returns the bytes of a request.
 pub(crate) fn request(method: &str, path: &str, credential: Option<&str>, body: &str) -> Vec<u8> {
     request_with(method, path, credential, &[], body)
 }
 
-/// Returns a request with further headers, ready to be sent.
+/// Returns the bytes of a request with further headers.
 pub(crate) fn request_with(
     method: &str,
     path: &str,
@@ -47,8 +47,7 @@ impl Client {
         Ok(Self { stream, buffer: vec![0; 64 << 10] })
     }
 
-    /// Sends `request`, and returns the body of its answer, which must be a
-    /// success.
+    /// Sends `request` and returns the body of the response. Fails unless the status is 2xx.
     pub(crate) async fn ask(&mut self, request: &[u8]) -> Result<&[u8]> {
         self.stream.write_all(request).await?;
         let mut filled = 0;

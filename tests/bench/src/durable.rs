@@ -1,5 +1,5 @@
-//! Durable writes a second: through the engine and over HTTP, beside what the
-//! disk can flush and what other stores reach on it in the same run.
+//! Durable writes per second, through the engine and over HTTP, compared with the disk's flushes
+//! and with other databases in the same run.
 
 use std::{
     fs::File,
@@ -17,15 +17,15 @@ use tokio::runtime::Builder;
 
 use crate::{
     client::{Client, request},
-    http::{self, Started},
-    others,
+    databases,
+    http::{self, RunningServer},
     report::Report,
-    rules::Quiet,
+    rules::NoOp,
 };
 
-/// How many sessions are written to at once.
+/// Numbers of sessions written to at once.
 pub(crate) const CLIENTS: [usize; 4] = [1, 16, 64, 256];
-/// How long each figure is measured.
+/// Duration of each measurement.
 pub(crate) const PERIOD: Duration = Duration::from_secs(4);
 
 pub(crate) fn measure(report: &mut Report) -> Result<()> {
@@ -36,8 +36,8 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     report.note("over HTTP, about 20 s");
     let http = over_http(&folder.path().join("http"))?;
     report.note("PostgreSQL and Redis, about 40 s where they are installed");
-    let postgres = others::postgres(&folder.path().join("postgres"))?;
-    let redis = others::redis(&folder.path().join("redis"))?;
+    let postgres = databases::postgres(&folder.path().join("postgres"))?;
+    let redis = databases::redis(&folder.path().join("redis"))?;
 
     for (index, clients) in CLIENTS.into_iter().enumerate() {
         let [Some(engine), Some(http)] = [&engine, &http].map(|it| it.get(index)) else { continue };
@@ -79,15 +79,15 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Writes a second, and how often a second the disk flushed right before and
-/// after: it is not the same disk from minute to minute.
+/// Writes per second, and the disk's flushes per second right before and after, since a disk's
+/// speed varies from minute to minute.
 #[derive(Debug, Clone, Copy)]
-struct Measured {
+struct WriteRate {
     rate: f64,
     flushes: f64,
 }
 
-impl Measured {
+impl WriteRate {
     fn by(folder: &Path, measure: impl FnOnce() -> Result<f64>) -> Result<Self> {
         let before = flushes(folder)?;
         let rate = measure()?;
@@ -99,7 +99,7 @@ impl Measured {
     }
 }
 
-/// Returns how often a second the disk makes a small append durable.
+/// Returns how many small appends the disk flushes per second.
 fn flushes(folder: &Path) -> Result<f64> {
     let mut file = File::create(folder.join("flushes"))?;
     let (start, mut count) = (Instant::now(), 0_u32);
@@ -116,11 +116,11 @@ fn write(round: u32) -> String {
     format!(r#"{{"action":"write","key":"findings_summary","value":"{value}"}}"#)
 }
 
-/// Writes a second through the component and the storage, without HTTP.
-fn engine(folder: &Path) -> Result<Vec<Measured>> {
+/// Measures writes per second through the component and the storage, without HTTP.
+fn engine(folder: &Path) -> Result<Vec<WriteRate>> {
     let kv = SqliteKv::open(folder, &SqliteOptions::default())?;
     let component = Component::new(&ComponentOptions::default())?;
-    let engine = Engine::new(component, kv, Arc::new(Quiet), Arc::new(Quiet));
+    let engine = Engine::new(component, kv, Arc::new(NoOp), Arc::new(NoOp));
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let measure = |clients| {
         runtime.block_on(async {
@@ -145,14 +145,14 @@ fn engine(folder: &Path) -> Result<Vec<Measured>> {
             rate(tasks.into_iter().map(tokio::spawn).collect()).await
         })
     };
-    let results = CLIENTS.map(|clients| Measured::by(folder, || measure(clients)));
+    let results = CLIENTS.map(|clients| WriteRate::by(folder, || measure(clients)));
     runtime.block_on(engine.close());
     results.into_iter().collect()
 }
 
-/// Writes a second over HTTP, the clients on the same machine.
-fn over_http(folder: &Path) -> Result<Vec<Measured>> {
-    let started: Started = http::serve(folder)?;
+/// Measures writes per second over HTTP, with the clients on the same machine.
+fn over_http(folder: &Path) -> Result<Vec<WriteRate>> {
+    let started: RunningServer = http::serve(folder)?;
     let address = started.server.address();
     let clients_runtime = Builder::new_current_thread().enable_all().build()?;
     let measure = |clients| {
@@ -176,12 +176,12 @@ fn over_http(folder: &Path) -> Result<Vec<Measured>> {
             rate(tasks.into_iter().map(tokio::spawn).collect()).await
         })
     };
-    let results = CLIENTS.map(|clients| Measured::by(folder, || measure(clients)));
+    let results = CLIENTS.map(|clients| WriteRate::by(folder, || measure(clients)));
     started.runtime.block_on(started.server.stop());
     results.into_iter().collect()
 }
 
-/// Returns how much all `tasks` did a second.
+/// Returns the rate of all `tasks` together, per second.
 async fn rate(tasks: Vec<tokio::task::JoinHandle<Result<u32>>>) -> Result<f64> {
     let (start, mut count) = (Instant::now(), 0);
     for task in tasks {

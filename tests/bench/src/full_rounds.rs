@@ -1,8 +1,8 @@
-//! What it costs to close the worst round that is accepted, beside the limits of a request.
+//! Cost of closing the worst accepted rounds, compared with the limits of a request.
 //!
-//! Each shape fills a round with what four participants may propose. The time is CPU time
-//! of the thread, the least of a few tries; the memory is the least that an instance needs,
-//! found by halving.
+//! Each shape fills a round with all that four participants may propose. The time is the minimum
+//! CPU time of the thread over a few tries. The memory is the minimum that an instance needs, found
+//! by bisection.
 
 use anyhow::{Result, ensure};
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ use shared_context_wasmtime::{Component, ComponentOptions, Host};
 
 use crate::{
     report::Report,
-    rules::{Quiet, cpu_micros_of},
+    rules::{NoOp, cpu_micros_of},
 };
 
 const SCOPE: &str = "session/bench";
@@ -23,31 +23,31 @@ const CHIEF: &str = "orchestrator";
 const CLOSE: &str = r#"{"action":"close_round"}"#;
 const TIMES: u32 = 3;
 const PARTICIPANTS: usize = 4;
-/// More than a participant may propose to a round.
+/// More deltas than a participant may propose to a round.
 const DELTAS: usize = 501;
 /// The goal: a quarter of the time limit.
 const MILLIS_MAX: f64 = 250.0;
 const MIB: usize = 1 << 20;
 
-/// What a round is filled with.
+/// A kind of worst-case round.
 struct Shape {
     name: &'static str,
     strategy: &'static str,
-    /// What the other rules of the plan are for; none of them fits.
+    /// Path pattern of the plan's other rules; it matches no delta.
     pattern: Option<&'static str>,
-    place: Place,
+    target: Target,
     /// The value of a delta, by its number.
     value: fn(usize) -> Value,
 }
 
-/// Where the deltas of a round belong.
+/// The paths of the deltas in a round.
 #[derive(Clone, Copy)]
-enum Place {
-    /// All to one.
+enum Target {
+    /// One path for all deltas.
     One,
-    /// Each to its own.
+    /// One path for each delta.
     Own,
-    /// All to the end of a list.
+    /// The end of one list.
     List,
 }
 
@@ -56,56 +56,56 @@ const SHAPES: [Shape; 8] = [
         name: "long texts, 27 levels deep",
         strategy: "weighted-merge",
         pattern: None,
-        place: Place::List,
+        target: Target::List,
         value: |_| nested(27, json!("x".repeat(120_000))),
     },
     Shape {
         name: "small values, 27 levels deep",
         strategy: "weighted-merge",
         pattern: None,
-        place: Place::Own,
+        target: Target::Own,
         value: |nth| nested(27, json!(nth)),
     },
     Shape {
         name: "wide objects that agree",
         strategy: "weighted-merge",
         pattern: None,
-        place: Place::One,
+        target: Target::One,
         value: |_| wide(200, 0),
     },
     Shape {
         name: "wide objects that disagree",
         strategy: "weighted-merge",
         pattern: None,
-        place: Place::One,
+        target: Target::One,
         value: |nth| wide(200, nth),
     },
     Shape {
         name: "votes on wide objects",
         strategy: "majority-vote",
         pattern: None,
-        place: Place::One,
+        target: Target::One,
         value: |nth| wide(200, nth % 3),
     },
     Shape {
         name: "small items of a list",
         strategy: "union",
         pattern: None,
-        place: Place::List,
+        target: Target::List,
         value: |nth| json!(nth),
     },
     Shape {
         name: "places of their own",
         strategy: "highest-weight",
         pattern: None,
-        place: Place::Own,
+        target: Target::Own,
         value: |nth| json!(nth),
     },
     Shape {
         name: "patterns that nearly fit",
         strategy: "union",
         pattern: Some("$..k..k..k..k..k..k..k..k..k..k..k..k..z"),
-        place: Place::Own,
+        target: Target::Own,
         value: |nth| nested(20, json!(nth)),
     },
 ];
@@ -115,7 +115,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     let component = Component::new(&ComponentOptions::default())?;
     for shape in SHAPES {
         let (kv, deltas) = shape.filled(&component)?;
-        let rows = Untouched(kv);
+        let rows = DiscardingKv(kv);
         let mut least = f64::MAX;
         for _ in 0..TIMES {
             let mut is_closed = false;
@@ -130,8 +130,8 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Returns the least memory, in whole MiB, in which the open round of `rows` can be closed.
-fn memory_mib(rows: &Untouched) -> Result<usize> {
+/// Returns the minimum memory, in whole MiB, in which the open round of `rows` can be closed.
+fn memory_mib(rows: &DiscardingKv) -> Result<usize> {
     let (mut too_little, mut enough) = (1, ComponentOptions::default().memory_bytes_max / MIB);
     while enough - too_little > 1 {
         let mib = too_little.midpoint(enough);
@@ -148,7 +148,7 @@ fn memory_mib(rows: &Untouched) -> Result<usize> {
 }
 
 impl Shape {
-    /// Returns a session whose open round took all it could, and how many deltas that is.
+    /// Returns a session with a full open round, and its number of deltas.
     fn filled(&self, component: &Component) -> Result<(MemoryKv, usize)> {
         let kv = MemoryKv::default();
         let entity = json!({"operation": "add", "path": "$.entities", "value": {"id": "e"},
@@ -187,10 +187,10 @@ impl Shape {
     }
 
     fn proposal(&self, nth: usize) -> Value {
-        let path = match self.place {
-            Place::One => "$.entities[0].a".to_owned(),
-            Place::Own => format!("$.entities[0].own{nth}"),
-            Place::List => "$.rules".to_owned(),
+        let path = match self.target {
+            Target::One => "$.entities[0].a".to_owned(),
+            Target::Own => format!("$.entities[0].own{nth}"),
+            Target::List => "$.rules".to_owned(),
         };
         let delta = json!({"operation": "add", "path": path, "value": (self.value)(nth),
             "provenance": "seen"});
@@ -198,31 +198,31 @@ impl Shape {
     }
 }
 
-/// `value` below so many objects.
+/// Returns `value` nested in `depth` objects.
 fn nested(depth: usize, value: Value) -> Value {
     (0..depth).fold(value, |it, _| json!({"k": it}))
 }
 
-/// Returns an object of so many members, each of which is `nth`.
+/// Returns an object with this number of members, each with the value `nth`.
 fn wide(members: usize, nth: usize) -> Value {
     Value::Object((0..members).map(|it| (it.to_string(), json!(nth))).collect::<Map<_, _>>())
 }
 
-/// Storage that forgets every commit, so that a round can be closed again and again.
+/// Storage that discards every commit, so that a round can be closed repeatedly.
 #[derive(Clone)]
-struct Untouched(MemoryKv);
+struct DiscardingKv(MemoryKv);
 
-struct UntouchedBucket(MemoryBucket);
+struct DiscardingBucket(MemoryBucket);
 
-impl Kv for Untouched {
-    type Bucket = UntouchedBucket;
+impl Kv for DiscardingKv {
+    type Bucket = DiscardingBucket;
 
-    fn open(&self, name: &str) -> Result<UntouchedBucket, KvError> {
-        self.0.open(name).map(UntouchedBucket)
+    fn open(&self, name: &str) -> Result<DiscardingBucket, KvError> {
+        self.0.open(name).map(DiscardingBucket)
     }
 }
 
-impl Bucket for UntouchedBucket {
+impl Bucket for DiscardingBucket {
     fn revision(&self) -> Revision {
         self.0.revision()
     }
@@ -240,11 +240,11 @@ impl Bucket for UntouchedBucket {
     }
 }
 
-/// Returns whether `request` of `who` succeeds.
+/// Returns true if `request` by `who` succeeds.
 fn ask<K>(component: &Component, kv: &K, who: &str, request: &str) -> bool
 where
     K: Kv<Bucket: Send + 'static> + Clone + Send + Sync + 'static,
 {
-    let host = Host::new(kv.clone(), Quiet, Quiet);
+    let host = Host::new(kv.clone(), NoOp, NoOp);
     component.invoke(&host, SCOPE, &Caller::trusted(who), request.as_bytes()).is_ok()
 }

@@ -1,5 +1,5 @@
-//! Latency over HTTP: one client on a kept connection, the server's other side
-//! on the same machine; `/healthz` tells what HTTP alone costs.
+//! Latency over HTTP: one client on an open connection, with the server on the same machine.
+//! `/healthz` shows the cost of HTTP alone.
 
 use std::{path::Path, time::Instant};
 
@@ -14,23 +14,23 @@ use crate::{
 
 const ROUNDS: usize = 8_000;
 
-/// A started server and credentials for its sessions.
+/// A running server, which creates sessions and their credentials.
 #[derive(Debug)]
-pub(crate) struct Started {
+pub(crate) struct RunningServer {
     pub(crate) server: Server,
     pub(crate) runtime: Runtime,
 }
 
-/// Starts a server over `folder` that limits nobody's rate.
-pub(crate) fn serve(folder: &Path) -> Result<Started> {
+/// Starts a server over `folder` without a rate limit.
+pub(crate) fn serve(folder: &Path) -> Result<RunningServer> {
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let mut options = ServerOptions::new(folder, "127.0.0.1:0".parse()?);
     options.rate_limit = None;
     let server = runtime.block_on(Server::start(options))?;
-    Ok(Started { server, runtime })
+    Ok(RunningServer { server, runtime })
 }
 
-impl Started {
+impl RunningServer {
     /// Creates a session and returns the orchestrator's credential.
     pub(crate) async fn create(&self, session: &str) -> Result<String> {
         let mut client = Client::connect(self.server.address()).await?;
@@ -60,13 +60,13 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         mcp_read(&credential, false),
     ];
     let address = started.server.address();
-    // The client has a thread and runtime of its own, as another process would.
+    // The client has its own thread and runtime, as another process would.
     let client = Builder::new_current_thread().enable_all().build()?;
     let medians = client.block_on(async {
         let mut client = Client::connect(address).await?;
         client.ask(&tool(&write)).await?;
         let mut spent = vec![Vec::with_capacity(ROUNDS); requests.len()];
-        // In turn, so that whatever the machine does meets all of them alike.
+        // Alternates the requests, so that disturbances of the machine affect all of them alike.
         for _ in 0..ROUNDS {
             for (request, spent) in requests.iter().zip(&mut spent) {
                 let start = Instant::now();
@@ -112,7 +112,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
 const MODERN: &str = "2026-07-28";
 const LEGACY: &str = "2025-11-25";
 
-/// Returns the same read as a call of the tool by MCP, with all that its version asks for.
+/// Returns the same read as an MCP tool call, with everything its protocol version requires.
 fn mcp_read(credential: &str, is_modern: bool) -> Vec<u8> {
     let version = if is_modern { MODERN } else { LEGACY };
     let meta = format!(

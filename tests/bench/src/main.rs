@@ -1,15 +1,15 @@
-//! Benchmarks: what the promises of speed and size come to on this machine.
+//! Benchmarks of speed, size and memory on this machine.
 //!
-//! Every figure that is compared was measured in the same run as what it is
-//! compared with; the ratio is the result, the figures say where it comes from.
-//! A goal that is missed is shown, and does not fail the run: machines differ.
+//! Every compared figure and its baseline are measured in the same run. The ratio is the result;
+//! the figures show where it comes from. A missed goal is shown and does not fail the run, because
+//! machines differ.
 
 mod client;
+mod databases;
 mod durable;
 mod full_rounds;
 mod http;
 mod memory;
-mod others;
 mod report;
 mod rounds;
 mod rules;
@@ -46,7 +46,7 @@ struct Args {
     serve: Option<std::path::PathBuf>,
 }
 
-/// What can be measured.
+/// The groups of measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Section {
     /// Size of the component, and time from start to the first answer.

@@ -1,5 +1,4 @@
-//! Resident memory of a server process: idle, and after reading here and there
-//! in 20,000 sessions that lie on disk.
+//! Resident memory of a server process: idle, and after reads in 20,000 sessions on disk.
 
 use std::{
     env, fs,
@@ -24,12 +23,12 @@ use crate::{
     client::{Client, request},
     http,
     report::Report,
-    rules::Quiet,
+    rules::NoOp,
 };
 
 const SESSIONS: u32 = 20_000;
 const KEYS: u32 = 10;
-/// How many sessions are read before memory is looked at again.
+/// Number of sessions read before memory is measured again.
 const READ: u32 = 5_000;
 
 pub(crate) fn measure(report: &mut Report) -> Result<()> {
@@ -67,7 +66,7 @@ fn largest(folder: &Path) -> std::io::Result<fs::Metadata> {
 fn fill(folder: &Path, sessions: u32) -> Result<()> {
     let kv = SqliteKv::open(folder, &SqliteOptions::default())?;
     let component = Component::new(&ComponentOptions::default())?;
-    let engine = Engine::new(component, kv, Arc::new(Quiet), Arc::new(Quiet));
+    let engine = Engine::new(component, kv, Arc::new(NoOp), Arc::new(NoOp));
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let writers = 128;
     runtime.block_on(async {
@@ -98,10 +97,10 @@ fn fill(folder: &Path, sessions: u32) -> Result<()> {
     })
 }
 
-/// Starts a server process over `folder`, lists and reads `sessions`, and returns
-/// its resident memory in megabytes.
+/// Starts a server process over `folder`, lists and reads `sessions`, and returns its resident
+/// memory in megabytes.
 fn resident(folder: &Path, sessions: &[u32]) -> Result<f64> {
-    let server = Served::start(folder)?;
+    let server = ServerProcess::start(folder)?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut client = Client::connect(server.address).await?;
@@ -117,16 +116,16 @@ fn resident(folder: &Path, sessions: &[u32]) -> Result<f64> {
     server.resident()
 }
 
-/// A server in a process of its own, killed when this is dropped.
+/// A server in its own process, killed on drop.
 #[derive(Debug)]
-pub(crate) struct Served {
+pub(crate) struct ServerProcess {
     process: Child,
     pub(crate) address: SocketAddr,
     pub(crate) admin_key: String,
 }
 
-impl Served {
-    /// Starts it over `folder`, and waits until it answers.
+impl ServerProcess {
+    /// Starts the server over `folder` and waits until it answers.
     pub(crate) fn start(folder: &Path) -> Result<Self> {
         fs::create_dir_all(folder)?;
         let mut process = Command::new(env::current_exe()?)
@@ -162,7 +161,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         drop(self.process.kill());
         drop(self.process.wait());

@@ -1,4 +1,4 @@
-//! What is printed: a table a section, or one JSON document.
+//! Output: one table per section, or one JSON document.
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
@@ -30,7 +30,7 @@ impl Report {
         Self { is_json, title: String::new(), lines: Vec::new(), all: Vec::new() }
     }
 
-    /// Begins a section.
+    /// Starts a section.
     pub(crate) fn section(&mut self, title: &str) {
         self.print();
         title.clone_into(&mut self.title);
@@ -39,19 +39,19 @@ impl Report {
         }
     }
 
-    /// Says what is being done, for whoever waits.
+    /// Prints a progress message.
     pub(crate) fn note(&self, text: &str) {
         if !self.is_json {
             anstream::eprintln!("  … {text}");
         }
     }
 
-    /// A figure.
+    /// Adds a figure.
     pub(crate) fn line(&mut self, what: &str, figure: impl Into<String>) {
         self.push(what, figure.into(), None);
     }
 
-    /// A figure that has a goal.
+    /// Adds a figure with a goal.
     pub(crate) fn goal(&mut self, what: &str, figure: impl Into<String>, goal: &str, met: bool) {
         self.push(what, figure.into(), Some((goal.to_owned(), met)));
     }
@@ -64,7 +64,7 @@ impl Report {
         self.lines.push(Line { what: what.to_owned(), figure, goal });
     }
 
-    /// Prints the section that was begun last.
+    /// Prints the current section.
     fn print(&mut self) {
         let lines = std::mem::take(&mut self.lines);
         if self.is_json || lines.is_empty() {
@@ -82,7 +82,7 @@ impl Report {
         anstream::println!("{table}");
     }
 
-    /// Prints what is left.
+    /// Prints the last section, or the JSON document.
     pub(crate) fn end(mut self) -> Result<()> {
         self.print();
         if self.is_json {

@@ -1,8 +1,7 @@
-//! What it costs to close a round of a thousand deltas, under each strategy.
+//! Cost of closing a round of a thousand deltas, under each strategy.
 //!
-//! Times are CPU time of the thread, the least of many rounds: by the codec and the
-//! core in process, and through a fresh instance of the component, with JSON in and
-//! out, over storage in memory.
+//! Times are the minimum CPU time of the thread over many rounds: through the codec and core in
+//! process, and through a fresh instance of the component, with JSON and storage in memory.
 
 use anyhow::{Result, anyhow};
 use serde_json::json;
@@ -15,14 +14,14 @@ use shared_context_wasmtime::{Component, ComponentOptions, Host};
 
 use crate::{
     report::Report,
-    rules::{Quiet, cpu_micros_of},
+    rules::{NoOp, cpu_micros_of},
 };
 
 const SCOPE: &str = "session/bench";
-/// How many rounds are closed for a figure.
+/// Number of rounds closed per figure.
 const TIMES: u32 = 20;
 const PARTICIPANTS: usize = 10;
-/// Deltas of each, proposed at once.
+/// Deltas per participant, in one proposal.
 const DELTAS: usize = 100;
 
 pub(crate) fn measure(report: &mut Report) -> Result<()> {
@@ -33,7 +32,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     {
         let native = least(
             |kv, who, request| {
-                let ports = Ports { kv, clock: &Quiet, log: &Quiet, tokenizer: &NoTokenizer };
+                let ports = Ports { kv, clock: &NoOp, log: &NoOp, tokenizer: &NoTokenizer };
                 let reply = shared_context_codec::invoke(&ports, SCOPE, who, request.as_bytes());
                 reply.map(drop).map_err(|failure| anyhow!("{failure}"))
             },
@@ -41,7 +40,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         )?;
         let fresh = least(
             |kv, who, request| {
-                let host = Host::new(kv.clone(), Quiet, Quiet);
+                let host = Host::new(kv.clone(), NoOp, NoOp);
                 let reply = component.invoke(&host, SCOPE, who, request.as_bytes());
                 reply.map(drop).map_err(|failure| anyhow!("{failure}"))
             },
@@ -53,7 +52,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Returns the least time that closing takes, in milliseconds, asked by way of `ask`.
+/// Returns the minimum time of closing a round, in milliseconds, with requests sent by `ask`.
 fn least(ask: impl Fn(&MemoryKv, &Caller, &str) -> Result<()>, strategy: &str) -> Result<f64> {
     let mut least = f64::MAX;
     for _ in 0..TIMES {
@@ -87,7 +86,7 @@ fn opening(strategy: &str) -> String {
     open.to_string()
 }
 
-/// Bindings about which they agree in part, and entities of their own.
+/// Returns a proposal with bindings on which participants partly agree, and entities of its own.
 fn proposal(participant: usize) -> String {
     let delta = |nth: usize| {
         let (path, value) = if nth.is_multiple_of(2) {

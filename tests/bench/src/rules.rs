@@ -1,8 +1,8 @@
-//! One request through the core in process, through a component that stays, and
-//! through a fresh instance, over storage in memory.
+//! Cost of one request: through the core in process, a warm component, and a fresh instance, over
+//! storage in memory.
 //!
-//! Figures are CPU time of the thread, the least of many batches: what the work
-//! costs, not what else the machine was doing.
+//! Figures are the minimum CPU time of the thread over many batches. They measure the work and not
+//! the load of the machine.
 
 use std::{cell::Cell, hint::black_box};
 
@@ -23,21 +23,21 @@ const BATCHES: u32 = 60;
 const SCOPE: &str = "session/bench";
 const READ: &[u8] = br#"{"action":"read","key":"findings_summary"}"#;
 
-/// A clock that costs nothing, and a log that keeps nothing.
+/// A fixed clock and a discarding log.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Quiet;
+pub(crate) struct NoOp;
 
-impl Clock for Quiet {
+impl Clock for NoOp {
     fn now(&self) -> Timestamp {
         Timestamp(1_771_597_800_000)
     }
 }
 
-impl Log for Quiet {
+impl Log for NoOp {
     fn record(&self, _: &audit::AuditRecord) {}
 }
 
-impl AuditLog for Quiet {
+impl AuditLog for NoOp {
     fn record(&self, _: ScopeKind, _: &str, _: &AuditRecord) {}
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn cpu_micros_of(run: impl FnOnce()) -> f64 {
     f64::from(u32::try_from(spent).unwrap_or(u32::MAX)) / 1_000.0
 }
 
-/// Returns the least CPU time of `run`, in microseconds.
+/// Returns the minimum CPU time of `run`, in microseconds.
 fn cpu_micros(times: u32, mut run: impl FnMut()) -> f64 {
     let batch =
         |run: &mut dyn FnMut()| cpu_micros_of(|| (0..times).for_each(|_| run())) / f64::from(times);
@@ -70,7 +70,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     let create = br#"{"action":"create_session"}"#;
 
     let kv = MemoryKv::default();
-    let ports = Ports { kv: &kv, clock: &Quiet, log: &Quiet, tokenizer: &NoTokenizer };
+    let ports = Ports { kv: &kv, clock: &NoOp, log: &NoOp, tokenizer: &NoTokenizer };
     let native = |caller: &Caller, request: &[u8]| {
         shared_context_codec::invoke(&ports, SCOPE, caller, request)
     };
@@ -92,7 +92,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         cpu_micros(1_000, || check(black_box(native(&who, write.as_bytes())).is_ok()));
 
     let component = Component::new(&ComponentOptions::default())?;
-    let host = Host::new(kv.clone(), Quiet, Quiet);
+    let host = Host::new(kv.clone(), NoOp, NoOp);
     let typed_caller = (&who).into();
     let mut warm = component.instance(&host)?;
     let read_warm = cpu_micros(2_000, || {

@@ -1,5 +1,4 @@
-//! The component's size, and how long a process takes from its start to its
-//! first answered read.
+//! Size of the component, and time from process start to the first answered read.
 
 use std::{env, path::Path, process::Command, time::Instant};
 
@@ -8,7 +7,7 @@ use shared_context_codec::Caller;
 use shared_context_core::memory_kv::MemoryKv;
 use shared_context_wasmtime::{Cache, Component, ComponentOptions, Host};
 
-use crate::{report::Report, rules::Quiet};
+use crate::{report::Report, rules::NoOp};
 
 const STARTS: usize = 9;
 
@@ -37,7 +36,7 @@ fn millis(micros: u32) -> f64 {
     f64::from(micros) / 1_000.0
 }
 
-/// Runs this program once more, to answer one read; returns microseconds.
+/// Runs this program again to answer one read. Returns its time in microseconds.
 fn start(cache: &Path) -> Result<u32> {
     let output = Command::new(env::current_exe()?).arg("--start-once").arg(cache).output()?;
     if !output.status.success() {
@@ -46,13 +45,13 @@ fn start(cache: &Path) -> Result<u32> {
     Ok(String::from_utf8(output.stdout)?.trim().parse()?)
 }
 
-/// Loads the component, answers a read, prints the microseconds it took.
+/// Loads the component, answers a read, and prints the elapsed microseconds.
 pub(crate) fn once(cache: &Path) -> Result<()> {
     let start = Instant::now();
     let mut options = ComponentOptions::default();
     options.cache = Cache::Folder(cache.to_owned());
     let component = Component::new(&options)?;
-    let host = Host::new(MemoryKv::default(), Quiet, Quiet);
+    let host = Host::new(MemoryKv::default(), NoOp, NoOp);
     let ask = |who: &str, request: &str| {
         let caller = Caller::trusted(who);
         component.invoke(&host, "session/s", &caller, request.as_bytes())
@@ -61,7 +60,7 @@ pub(crate) fn once(cache: &Path) -> Result<()> {
     ask("orchestrator", r#"{"action":"write","key":"scope","value":"v"}"#)?;
     ask("orchestrator", r#"{"action":"read","key":"scope"}"#)?;
     anstream::println!("{}", start.elapsed().as_micros());
-    // The cache is written by a thread of its own, which ends with the process.
+    // A background thread writes the cache and would end with the process.
     std::thread::sleep(std::time::Duration::from_millis(300));
     Ok(())
 }

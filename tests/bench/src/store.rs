@@ -1,8 +1,8 @@
-//! What the store's larger operations cost on 200 keys, and what a session keeps
-//! of 10,000 writes.
+//! Cost of the store's larger operations on 200 keys, and the storage that a session uses after
+//! 10,000 writes.
 //!
-//! Times are CPU time of the thread, the least of many runs, through a fresh
-//! instance of the component with JSON in and out, over storage in memory.
+//! Times are the minimum CPU time of the thread over many runs, through a fresh instance of the
+//! component with JSON, over storage in memory.
 
 use anyhow::{Result, anyhow};
 use shared_context_codec::{Caller, Reply};
@@ -14,14 +14,14 @@ use shared_context_wasmtime::{Component, ComponentOptions, Host};
 
 use crate::{
     report::Report,
-    rules::{Quiet, cpu_micros_of},
+    rules::{NoOp, cpu_micros_of},
 };
 
 const KEYS: u32 = 200;
 const SCOPE: &str = "session/bench";
-/// How often each operation is measured.
+/// Number of measurements per operation.
 const TIMES: u32 = 40;
-/// After how many writes to look at what is stored.
+/// Numbers of writes after which the stored size is measured.
 const MARKS: [u32; 6] = [100, 1_000, 2_000, 4_000, 7_000, 10_000];
 
 /// A session in a component.
@@ -34,7 +34,7 @@ struct Session {
 impl Session {
     fn new(component: &Component, config: &str) -> Result<Self> {
         let kv = MemoryKv::default();
-        let host = Host::new(kv.clone(), Quiet, Quiet);
+        let host = Host::new(kv.clone(), NoOp, NoOp);
         let session = Self { component: component.clone(), host, kv };
         session.ask("admin", &format!(r#"{{"action":"create_session","config":{config}}}"#))?;
         Ok(session)
@@ -51,7 +51,7 @@ impl Session {
         self.ask("orchestrator", &request)
     }
 
-    /// Rows and bytes of all that is stored.
+    /// Returns the number of stored rows and bytes.
     fn stored(&self) -> Result<(usize, usize)> {
         let rows = self.kv.open(SCOPE)?.scan("", None, u32::MAX)?;
         let bytes = rows.iter().map(|(name, value)| name.len() + value.len()).sum();
@@ -67,7 +67,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     for key in 0..KEYS {
         session.write(key, &value(0))?;
     }
-    // Once each, so that the names of what is measured are in the session.
+    // Creates the snapshots that the measured operations name.
     session.ask("orchestrator", r#"{"action":"snapshot","label":"a"}"#)?;
     for key in 0..KEYS {
         session.write(key, &value(1))?;

@@ -1,5 +1,5 @@
-//! Live streams of changes: what a thousand of them take in memory, how soon one
-//! write reaches all of them, and how fast a reader catches up.
+//! Live streams of changes: the memory of a thousand streams, the delay until one write reaches all
+//! of them, and the time a reader needs to catch up.
 
 use std::time::{Duration, Instant};
 
@@ -13,43 +13,44 @@ use tokio::{
 
 use crate::{
     client::{Client, request},
-    memory::Served,
+    memory::ServerProcess,
     report::Report,
 };
 
 const STREAMS: usize = 1_000;
-/// How many writes are sent, one after the other, to streams that are all open.
+/// Number of writes, one after the other, to open streams.
 const WRITES: usize = 20;
-/// How many changes a reader catches up on.
+/// Number of changes that a reader catches up on.
 const MISSED: usize = 1_000;
 
 pub(crate) fn measure(report: &mut Report) -> Result<()> {
     report.section("Live streams of one session");
     let folder = tempfile::tempdir()?;
-    let server = Served::start(folder.path())?;
+    let server = ServerProcess::start(folder.path())?;
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let before = server.resident()?;
-    let told = runtime.block_on(tell(&server))?;
-    let with_streams = told.resident;
+    let figures = runtime.block_on(measure_writes(&server))?;
+    let with_streams = figures.resident;
     report.goal(
         "memory of the server with 1,000 open streams",
         format!("{with_streams:.1} MB  ({before:.1} MB before)"),
         "under 200 MB",
         with_streams < 200.0,
     );
-    report.line("a write, answered, nobody watching", format!("{:.1} ms", told.alone));
-    report.line("a write, answered, 1,000 watching", format!("{:.1} ms", told.answered));
+    report.line("a write, answered, nobody watching", format!("{:.1} ms", figures.alone));
+    report.line("a write, answered, 1,000 watching", format!("{:.1} ms", figures.answered));
     report.line(
         "from the write to the first, the median and the last of 1,000 streams",
-        format!("{:.1} / {:.1} / {:.1} ms", told.first, told.median, told.last),
+        format!("{:.1} / {:.1} / {:.1} ms", figures.first, figures.median, figures.last),
     );
     let caught_up = runtime.block_on(catch_up(&server))?;
     report.line("1,000 missed changes, from opening to the last", format!("{caught_up:.1} ms"));
     Ok(())
 }
 
-/// What 20 writes to 1,000 streams took, in milliseconds: the median of each.
-struct Told {
+/// Median times of 20 writes to 1,000 streams, in milliseconds, and the memory of the server in
+/// megabytes.
+struct StreamFigures {
     resident: f64,
     alone: f64,
     answered: f64,
@@ -58,7 +59,7 @@ struct Told {
     last: f64,
 }
 
-async fn tell(server: &Served) -> Result<Told> {
+async fn measure_writes(server: &ServerProcess) -> Result<StreamFigures> {
     let mut writer = Client::connect(server.address).await?;
     let credential = create(server, &mut writer, "watched").await?;
     let write = write("watched", &credential);
@@ -86,29 +87,29 @@ async fn tell(server: &Served) -> Result<Told> {
         let start = Instant::now();
         writer.ask(&write).await?;
         answered.push(start.elapsed());
-        let mut told = Vec::with_capacity(STREAMS);
+        let mut delays = Vec::with_capacity(STREAMS);
         while let Some(read) = reading.join_next().await {
             let (stream, at) = read??;
             streams.push(stream);
-            told.push(at.saturating_duration_since(start));
+            delays.push(at.saturating_duration_since(start));
         }
-        told.sort_unstable();
-        first.extend(told.first());
-        median.extend(told.get(STREAMS / 2));
-        last.extend(told.last());
+        delays.sort_unstable();
+        first.extend(delays.first());
+        median.extend(delays.get(STREAMS / 2));
+        last.extend(delays.last());
     }
-    Ok(Told {
+    Ok(StreamFigures {
         resident: server.resident()?.max(resident),
-        alone: middle(alone)?,
-        answered: middle(answered)?,
-        first: middle(first)?,
-        median: middle(median)?,
-        last: middle(last)?,
+        alone: median_millis(alone)?,
+        answered: median_millis(answered)?,
+        first: median_millis(first)?,
+        median: median_millis(median)?,
+        last: median_millis(last)?,
     })
 }
 
-/// Returns how many milliseconds a reader takes who missed 1,000 changes.
-async fn catch_up(server: &Served) -> Result<f64> {
+/// Returns the time a reader needs to catch up on 1,000 changes, in milliseconds.
+async fn catch_up(server: &ServerProcess) -> Result<f64> {
     let mut writer = Client::connect(server.address).await?;
     let credential = create(server, &mut writer, "missed").await?;
     let write = write("missed", &credential);
@@ -122,10 +123,10 @@ async fn catch_up(server: &Served) -> Result<f64> {
         stream.read(MISSED).await?;
         took.push(start.elapsed());
     }
-    middle(took)
+    median_millis(took)
 }
 
-async fn create(server: &Served, client: &mut Client, session: &str) -> Result<String> {
+async fn create(server: &ServerProcess, client: &mut Client, session: &str) -> Result<String> {
     let body = format!(r#"{{"session_id":"{session}"}}"#);
     let create = request("POST", "/v1/sessions", Some(&server.admin_key), &body);
     let answer: serde_json::Value = serde_json::from_slice(client.ask(&create).await?)?;
@@ -139,7 +140,7 @@ fn write(session: &str, credential: &str) -> Vec<u8> {
     request("POST", &path, Some(credential), body)
 }
 
-/// An open stream, of which only the events are counted.
+/// An open stream whose events are only counted.
 #[derive(Debug)]
 struct Stream {
     socket: TcpStream,
@@ -148,7 +149,12 @@ struct Stream {
 }
 
 impl Stream {
-    async fn open(server: &Served, session: &str, credential: &str, query: &str) -> Result<Self> {
+    async fn open(
+        server: &ServerProcess,
+        session: &str,
+        credential: &str,
+        query: &str,
+    ) -> Result<Self> {
         let mut socket = TcpStream::connect(server.address).await?;
         let head = format!(
             "GET /v1/sessions/{session}/changes{query} HTTP/1.1\r\nHost: localhost\r\n\
@@ -166,7 +172,7 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Reads until `count` more events have come.
+    /// Reads until `count` more events have arrived.
     async fn read(&mut self, count: usize) -> Result<()> {
         while self.events < count {
             self.read_more().await?;
@@ -176,7 +182,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Counts the events in what was read, and lets go of it.
+    /// Counts the events in the buffer, and discards it.
     fn count(&mut self) {
         const EVENT: &[u8] = b"event: change\n";
         let mut rest = self.buffer.as_slice();
@@ -184,9 +190,9 @@ impl Stream {
             self.events += 1;
             rest = rest.get(at + EVENT.len()..).unwrap_or_default();
         }
-        // The beginning of one may be at the end.
-        let kept = rest.len().min(EVENT.len() - 1);
-        self.buffer = rest.get(rest.len() - kept..).unwrap_or_default().to_vec();
+        // The start of another event may be at the end.
+        let rest_len = rest.len().min(EVENT.len() - 1);
+        self.buffer = rest.get(rest.len() - rest_len..).unwrap_or_default().to_vec();
     }
 
     async fn read_more(&mut self) -> Result<()> {
@@ -202,7 +208,7 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
 }
 
 /// Returns the median, in milliseconds.
-fn middle(mut took: Vec<Duration>) -> Result<f64> {
+fn median_millis(mut took: Vec<Duration>) -> Result<f64> {
     took.sort_unstable();
     let median = took.get(took.len() / 2).context("nothing was measured")?;
     Ok(median.as_secs_f64() * 1_000.0)

@@ -1,71 +1,70 @@
-//! Canaries: systems that are broken on purpose. Each must be found out within
-//! [`SEEDS_MAX`] seeds, or the simulation does not see what it is for.
+//! Canaries: systems that are broken on purpose. The simulation must detect each of them within
+//! [`SEEDS_MAX`] seeds.
 //!
-//! Most are a layer between the core and its host that does not keep the contract,
-//! some stand for mistakes of the core or the codec and change what goes in or
-//! comes out. The core itself is left alone.
+//! Most are a layer between the core and its host that breaks the host's contract. Others imitate a
+//! bug in the core or the codec by changing a request or a reply. The core itself stays unchanged.
 
-/// Within how many seeds every canary must be found out.
+/// Number of seeds within which every canary must be detected.
 pub const SEEDS_MAX: u64 = 20;
 
-/// What is broken.
+/// A defect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Canary {
-    /// A commit does not look at the revision it expects.
+    /// A commit ignores the expected revision.
     IgnoresExpected,
-    /// A commit leaves its first change out.
+    /// A commit drops its first change.
     DropsAChange,
-    /// A commit removes no rows.
+    /// A commit deletes no rows.
     LosesDeletes,
-    /// Removing all rows that begin alike leaves the last of them.
+    /// Deleting all rows with a prefix leaves the last of them.
     LeavesARow,
-    /// A commit of one change in eight is acknowledged and never happens.
+    /// One commit in eight is acknowledged but never happens.
     AcknowledgesEarly,
-    /// A commit that failed is told to have happened.
+    /// A failed commit is reported as successful.
     HidesAFailure,
-    /// A bucket is read as it was one commit before.
+    /// A bucket is read as of the previous commit.
     ReadsStale,
-    /// Reads of one request see different revisions.
+    /// Reads within one request see different revisions.
     TearsReads,
-    /// A scan leaves the last of more than four rows out.
+    /// A scan of more than four rows omits the last one.
     ShortScan,
-    /// Which requests were answered is forgotten.
+    /// Idempotency records are not stored.
     ForgetsRequests,
-    /// The time that the core is told is three seconds ago.
+    /// The core's clock is three seconds behind.
     ClockBehind,
-    /// The time that the core is told is never before the last change.
+    /// The core's clock never goes below the last change.
     ClockNeverBack,
-    /// An entry that is to expire does not.
+    /// Entries never expire.
     ForgetsExpiry,
-    /// An overwrite tells the version that was there before.
+    /// An overwrite returns the previous version number.
     KeepsVersion,
-    /// A condition that fails counts as met when the value is there already.
+    /// A failed condition counts as met if the value is already there.
     SettlesConditions,
-    /// The orchestrator's list leaves out what it may not read.
+    /// The orchestrator's list omits entries that it cannot read.
     HidesFromTheOrchestrator,
-    /// The history of an entry leaves out what others wrote before.
+    /// The history of an entry omits versions by other writers.
     ForgetsOthersVersions,
-    /// The audit trail leaves out the first record of who has a later one in it.
+    /// The audit trail omits the first record of a participant that has a later one in it.
     ForgetsTheFirst,
-    /// An audit record tells the value.
+    /// An audit record contains the value.
     LogsValues,
     /// Every change is logged twice.
     LogsTwice,
-    /// A refusal repeats the value.
+    /// An error message contains the value.
     TellsValues,
-    /// The answer is one that another session gave to the same request.
+    /// A read returns the reply that another session gave to the same request.
     MixesSessions,
-    /// A credential's limits are not looked at.
+    /// A credential's key limits are ignored.
     IgnoresLimits,
-    /// Whether a credential is void is not looked at.
+    /// A void credential is accepted.
     IgnoresRevocation,
-    /// The deltas of a proposal are taken the last first.
+    /// The deltas of a proposal are applied in reverse order.
     ReversesProposals,
-    /// A redaction of rounds leaves their provenances.
+    /// A redaction of rounds leaves provenances unredacted.
     LeavesProvenances,
-    /// A round that has a value which nests deep cannot be closed.
+    /// A round with a deeply nested value cannot be closed.
     TiresOfDepth,
-    /// A round that is closed leaves a list where a term is bound to a concept.
+    /// Closing a round binds a term to a list instead of a concept.
     BindsLists,
 }
 
@@ -102,7 +101,7 @@ impl Canary {
         Self::BindsLists,
     ];
 
-    /// Returns its name.
+    /// Returns the canary's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::IgnoresExpected => "ignores_expected",

@@ -1,4 +1,4 @@
-//! A script without faults as a conformance case, in the format of
+//! Renders a script without faults as a conformance case, in the format of
 //! `tests/conformance/README.md`.
 
 use std::fmt::Write as _;
@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use crate::{
     canary::Canary,
-    script::{Ask, Request, Script, Step},
+    script::{Payload, Request, Script, Step},
     world::World,
 };
 
-/// Returns the case that says what `script` does and what must be answered; `None` where a
-/// case cannot say it: faults, requests inside of others, timers, credentials by
-/// number, and answers of which there may be several.
+/// Returns `script` as a conformance case with the correct answers. Returns `None` if a case cannot
+/// express it: faults, nested requests, timers, credentials by number, and requests with more than
+/// one correct answer.
 pub fn conformance_case(script: &Script, title: &str) -> Option<String> {
-    // What must be answered is the model's, also where the system is broken.
+    // The answers come from the model, so they are correct even for a broken system.
     let canary = script.canary.as_deref().and_then(Canary::find);
     let world = World::new(script.storage, canary);
     let mut text = format!("title: {}\n", json!(title));
@@ -30,26 +30,26 @@ pub fn conformance_case(script: &Script, title: &str) -> Option<String> {
             Step::Elsewhere(_) => text += "- elsewhere: true\n",
             Step::Compare(_) => {}
             Step::Wake { .. } => return None,
-            Step::Ask(ask) => {
-                let told = world.told();
-                text += &step_of(ask, told.last()?.answer.as_ref()?)?;
+            Step::Ask(request) => {
+                let exchanges = world.exchanges();
+                text += &step_of(request, exchanges.last()?.answer.as_ref()?)?;
             }
         }
     }
     Some(text)
 }
 
-/// One request and its answer.
-fn step_of(ask: &Ask, answer: &Result<Value, String>) -> Option<String> {
-    let mut text = format!("- as: {}\n", json!(ask.participant));
-    if !ask.keys.is_empty() {
-        writeln!(text, "  keys: {}", json!(ask.keys)).ok()?;
+/// Returns the step of one request and its answer.
+fn step_of(request: &Request, answer: &Result<Value, String>) -> Option<String> {
+    let mut text = format!("- as: {}\n", json!(request.participant));
+    if !request.keys.is_empty() {
+        writeln!(text, "  keys: {}", json!(request.keys)).ok()?;
     }
-    writeln!(text, "  session: {}", json!(ask.session)).ok()?;
-    match &ask.request {
-        _ if ask.credential.is_some() => return None,
-        Request::Call(call) => writeln!(text, "  call: {call}").ok()?,
-        Request::Raw { text: raw, .. } => match raw.strip_prefix("hex:") {
+    writeln!(text, "  session: {}", json!(request.session)).ok()?;
+    match &request.payload {
+        _ if request.credential.is_some() => return None,
+        Payload::Call(call) => writeln!(text, "  call: {call}").ok()?,
+        Payload::Raw { text: raw, .. } => match raw.strip_prefix("hex:") {
             Some(digits) => writeln!(text, "  raw: [{{hex: {digits}}}]").ok()?,
             None => writeln!(text, "  raw: {}", json!(raw)).ok()?,
         },
@@ -58,6 +58,6 @@ fn step_of(ask: &Ask, answer: &Result<Value, String>) -> Option<String> {
         Ok(reply) => writeln!(text, "  expect_partial: {reply}").ok()?,
         Err(code) => writeln!(text, "  error: {{code: {code}}}").ok()?,
     }
-    // What begins so is a variable there.
+    // Cases read a word that begins with `$` as a variable.
     (!text.contains('$')).then_some(text)
 }

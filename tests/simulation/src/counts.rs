@@ -1,59 +1,59 @@
-//! What happened in worlds, counted.
+//! Statistics of a run.
 
 use std::{collections::BTreeMap, ops::AddAssign};
 
 use serde::Serialize;
 
-/// What happened.
+/// Counters of events in worlds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Steps, with those that happened during others.
+    /// Steps, including nested ones.
     pub steps: u64,
     /// Requests by action.
     pub requests: BTreeMap<String, u64>,
-    /// Answers: `ok`, or the code of a refusal.
+    /// Answers: `ok` or an error code.
     pub answers: BTreeMap<String, u64>,
-    /// Faults that had an effect, by kind and call.
+    /// Faults that took effect, by kind and call.
     pub faults: BTreeMap<String, u64>,
-    /// Requests that ran while another one was between two calls of its host.
+    /// Requests that ran while another request waited for its host.
     pub overlaps: u64,
-    /// The deepest that requests ran inside of others.
+    /// Deepest nesting of requests.
     pub depth_max: u64,
     /// Commits.
     pub commits: u64,
-    /// Commits whose answer was lost.
+    /// Commits with a lost answer.
     pub unknown: u64,
-    /// Commits that met another one that was faster.
+    /// Commits that lost a race.
     pub conflicts: u64,
-    /// Reads that were told that the bucket had changed.
+    /// Reads that reported a moved bucket.
     pub moved: u64,
     /// Instances that were killed.
     pub kills: u64,
-    /// Audit records that were lost with the instance that was to log them.
+    /// Audit records lost because their instance was killed before it logged them.
     pub unlogged: u64,
-    /// Retries that were answered as the first time.
+    /// Retries that returned the first answer.
     pub replays: u64,
-    /// Sessions that were exported, imported and exported again.
+    /// Round trips: export, import, export again.
     pub carried: u64,
-    /// Requests whose answers were compared with the model's besides.
+    /// Extra requests, sent only to compare answers with the model.
     pub compared: u64,
 }
 
 impl Counts {
-    /// Counts one more of `name`.
-    pub fn more(of: &mut BTreeMap<String, u64>, name: &str) {
+    /// Increments the counter of `name`.
+    pub fn increment(of: &mut BTreeMap<String, u64>, name: &str) {
         match of.get_mut(name) {
             Some(count) => *count += 1,
             None => drop(of.insert(name.to_owned(), 1)),
         }
     }
 
-    /// Returns how many requests there were.
+    /// Returns the number of requests.
     pub fn requests(&self) -> u64 {
         self.requests.values().sum()
     }
 
-    /// Returns how many faults there were.
+    /// Returns the number of faults.
     pub fn faults(&self) -> u64 {
         self.faults.values().sum()
     }

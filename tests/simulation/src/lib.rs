@@ -1,34 +1,33 @@
-//! Simulation: worlds in which everything happens that may happen to a session, in
-//! an order that one number decides, compared with a plain model after each step.
+//! Simulation: plays requests, faults and interleavings in an order that one seed decides, and
+//! compares each step with a plain model.
 //!
-//! A world ([`world`]) has sessions, storage, a clock, and participants whose
-//! requests run inside of each other's. What happens in it is a [`script`]; a seed
-//! makes one ([`generate`], [`run`]), which goes through the codec to the core and
-//! back. What must be answered and stored is the [`model`]'s to say. What fails is
-//! made small ([`shrink`]) and told as a conformance case where it can be ([`case`]).
-//! What must fail are the [`canary`]s.
+//! A world ([`world`]) has sessions, storage, a clock, and participants whose requests run inside
+//! each other. A [`script`] describes what happens in it. A seed makes a script ([`generate`],
+//! [`run`]). Requests go through the codec to the core and back. The [`model`] defines the correct
+//! answers and rows. A failing script is minimized ([`shrink`]) and, where possible, printed as a
+//! conformance case ([`case`]). [`canary`] lists systems that are broken on purpose and must fail.
 //!
-//! It leaves out hosts, HTTP and real storage: those are for `tests/system`,
-//! `tests/workers` and `tests/spin`.
+//! Hosts, HTTP and real storage are out of scope: `tests/system`, `tests/workers` and `tests/spin`
+//! cover them.
 //!
 //! # Invariants
 //!
-//! - The same seed is the same bytes: nothing is asked of the machine, and no map
-//!   without order is walked.
-//! - What it says is wrong can be played again from what it prints.
+//! - The same seed produces the same bytes: nothing depends on the machine, and no unordered map is
+//!   iterated.
+//! - Every reported failure can be replayed from the printed script.
 
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
-    reason = "used to test only: a model or a script that is none fails the run"
+    reason = "test code: an invalid model or script fails the run"
 )]
 
 pub mod canary;
 pub mod case;
-pub mod cast;
 pub mod counts;
+pub mod fixtures;
 pub mod generate;
 pub mod model;
 mod panics;

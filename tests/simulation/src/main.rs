@@ -1,5 +1,5 @@
-//! `shared-context-sim`: plays seeds, and tells what happened; of what fails, the
-//! shortest script and the command that repeats it.
+//! `shared-context-sim`: plays seeds and prints what happened. For a failing seed it prints the
+//! shortest script that fails and the command that repeats it.
 
 #![expect(clippy::cast_precision_loss, reason = "rates are rounded anyway")]
 
@@ -25,11 +25,11 @@ use shared_context_simulation::{
 
 use report::Report;
 
-/// How often progress is told.
+/// Interval between progress messages.
 const PROGRESS_EVERY: Duration = Duration::from_secs(10);
-/// One in so many seeds is played twice, and its bytes compared.
+/// One in this many seeds is played twice, to compare the bytes.
 const TWICE_EVERY: u64 = 16;
-/// How many seeds are played when nothing is asked for.
+/// Number of seeds by default.
 const SEEDS_DEFAULT: u64 = 200;
 
 /// Plays simulated worlds against a plain model.
@@ -85,7 +85,7 @@ fn main() -> ExitCode {
 }
 
 impl Options {
-    /// Returns whether all was as it should be.
+    /// Runs what the options select. Returns true if nothing failed.
     fn run(&self) -> Result<bool> {
         if let Some(path) = &self.script {
             return self.play_script(path);
@@ -106,7 +106,8 @@ impl Options {
         let default = if self.seed.is_some() { 1 } else { SEEDS_DEFAULT };
         let seeds = self.seeds.unwrap_or(default);
         let deadline = self.minutes.map(|it| Duration::from_secs(it * 60));
-        let (mut counts, mut digest, mut told) = (Counts::default(), Sha256::new(), Instant::now());
+        let (mut counts, mut digest, mut reported) =
+            (Counts::default(), Sha256::new(), Instant::now());
         let mut seed = first;
         let failed = loop {
             let outcome = run::seed(seed, self.steps(), None);
@@ -129,8 +130,8 @@ impl Options {
             if is_over {
                 break None;
             }
-            if told.elapsed() >= PROGRESS_EVERY {
-                told = Instant::now();
+            if reported.elapsed() >= PROGRESS_EVERY {
+                reported = Instant::now();
                 let (done, steps) = (seed - first, counts.steps);
                 let seconds = started.elapsed().as_secs();
                 anstream::eprintln!("{done} seeds, {steps} steps in {seconds} s; no flaw");
@@ -150,10 +151,10 @@ impl Options {
         is_good
     }
 
-    /// Returns what is told of a seed that failed.
-    fn flaw(&self, outcome: &Outcome, seed: u64) -> report::Found {
+    /// Returns the report of a failed seed.
+    fn flaw(&self, outcome: &Outcome, seed: u64) -> report::FlawReport {
         let repeat = format!("cargo xtask sim --seed {seed} --steps {}", self.steps);
-        report::Found::new(outcome, repeat)
+        report::FlawReport::new(outcome, repeat)
     }
 
     fn play_script(&self, path: &PathBuf) -> Result<bool> {
@@ -170,13 +171,13 @@ impl Options {
             seconds: started.elapsed().as_secs_f64(),
             digest: outcome.digest.clone(),
             counts: outcome.counts.clone(),
-            flaw: (!is_good).then(|| report::Found::new(&outcome, repeat)),
+            flaw: (!is_good).then(|| report::FlawReport::new(&outcome, repeat)),
         };
         report.print(self.json);
         Ok(is_good)
     }
 
-    /// Returns whether every canary was found out.
+    /// Returns true if the simulation detected every canary.
     fn play_canaries(&self) -> bool {
         let first = self.seed.unwrap_or(1);
         let mut all = Vec::new();
@@ -186,15 +187,15 @@ impl Options {
                 let flaw = outcome.flaw?;
                 Some((seed, shrink::shrink(&outcome.script, &flaw)))
             });
-            let told = report::Caught::new(canary, first, found);
+            let report = report::CanaryReport::new(canary, first, found);
             if !self.json {
-                told.print();
+                report.print();
             }
-            all.push(told);
+            all.push(report);
         }
         if self.json {
             report::print_json(&all);
         }
-        all.iter().all(report::Caught::is_caught)
+        all.iter().all(report::CanaryReport::is_caught)
     }
 }

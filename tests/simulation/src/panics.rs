@@ -1,4 +1,4 @@
-//! Panics that are looked for: caught, and not printed.
+//! Catches panics without printing them.
 
 use std::{
     any::Any,
@@ -11,8 +11,8 @@ thread_local! {
     static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Performs `perform`, and gives what it panicked with.
-pub(crate) fn caught<T>(perform: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
+/// Runs `perform` and returns its result, or the payload of its panic.
+pub(crate) fn catch<T>(perform: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let others = take_hook();
@@ -28,7 +28,7 @@ pub(crate) fn caught<T>(perform: impl FnOnce() -> T) -> Result<T, Box<dyn Any + 
     ended
 }
 
-/// Returns what a panic said.
+/// Returns the message of a panic.
 pub(crate) fn text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| payload.downcast_ref::<&str>().copied());

@@ -1,4 +1,4 @@
-//! What is printed: tables, or one JSON document.
+//! Output: tables, or one JSON document.
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
@@ -11,35 +11,35 @@ use shared_context_simulation::{
     shrink::{self, Shrunk},
 };
 
-/// What came of a run.
+/// Report of a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) first_seed: u64,
     pub(crate) seeds: u64,
     pub(crate) seconds: f64,
-    /// SHA-256 over those of the seeds, in order.
+    /// SHA-256 over the digests of the seeds, in order.
     pub(crate) digest: String,
     pub(crate) counts: Counts,
-    pub(crate) flaw: Option<Found>,
+    pub(crate) flaw: Option<FlawReport>,
 }
 
-/// A flaw, made small.
+/// Report of a failure, with the minimized script.
 #[derive(Debug, Serialize)]
-pub(crate) struct Found {
+pub(crate) struct FlawReport {
     check: &'static str,
     message: String,
-    /// The command that repeats it.
+    /// The command that reproduces it.
     repeat: String,
     script: Script,
-    /// The script as a conformance case, where it can be one.
+    /// The script as a conformance case, if it can be expressed as one.
     case: Option<String>,
 }
 
-/// A canary, and how it was found out.
+/// Report of a canary, and how it was detected.
 #[derive(Debug, Serialize)]
-pub(crate) struct Caught {
+pub(crate) struct CanaryReport {
     canary: &'static str,
-    /// How many seeds it took; `None` when it was not found out.
+    /// Number of seeds it took, or `None` if it was not detected.
     seeds: Option<u64>,
     check: Option<&'static str>,
     message: Option<String>,
@@ -94,8 +94,8 @@ impl Report {
     }
 }
 
-impl Found {
-    /// Creates the flaw of `outcome`, which `repeat` repeats.
+impl FlawReport {
+    /// Minimizes the failure of `outcome`, which the command `repeat` reproduces.
     pub(crate) fn new(outcome: &Outcome, repeat: String) -> Self {
         let Some(flaw) = &outcome.flaw else {
             let message = "the same seed made other bytes when it was played again".to_owned();
@@ -119,8 +119,8 @@ impl Found {
     }
 }
 
-impl Caught {
-    /// Returns what is told of `canary`.
+impl CanaryReport {
+    /// Creates the report of `canary`.
     pub(crate) fn new(canary: Canary, first: u64, found: Option<(u64, Shrunk)>) -> Self {
         let (seed, shrunk) = found.map_or((None, None), |(seed, it)| (Some(seed), Some(it)));
         let flaw = shrunk.as_ref().map(|it| &it.flaw);
@@ -133,7 +133,7 @@ impl Caught {
         }
     }
 
-    /// Returns whether it was found out.
+    /// Returns true if the canary was detected.
     pub(crate) fn is_caught(&self) -> bool {
         self.seeds.is_some()
     }
@@ -171,7 +171,7 @@ fn table() -> Table {
     table
 }
 
-/// Numbers stand below each other.
+/// Right-aligns the numbers.
 fn aligned(mut table: Table) -> Table {
     if let Some(column) = table.column_mut(1) {
         column.set_cell_alignment(CellAlignment::Right);
@@ -179,7 +179,7 @@ fn aligned(mut table: Table) -> Table {
     table
 }
 
-/// Returns a number with its thousands apart.
+/// Formats a number with thousands separators.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

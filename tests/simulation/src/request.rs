@@ -1,9 +1,9 @@
-//! What a command was asked with, and whether it was read of its request whole.
+//! Properties of commands that the checks need, and a check that the codec reads a whole request.
 
 use serde_json::Value;
 use shared_context_core::{Command, RequestId, RoundsCommand};
 
-/// Returns the revision after which a read was asked for what changed.
+/// Returns the `if_changed_since` of a read.
 pub fn since(command: &Command) -> Option<u64> {
     match command {
         Command::ListKeys { if_changed_since, .. }
@@ -26,12 +26,13 @@ pub fn request_id(command: &Command) -> Option<&RequestId> {
     }
 }
 
-/// Returns a text or a number of a request that the command has not which was read of it.
+/// Returns a string or number of the request `call` that is missing from `command`.
 pub fn missing(call: &Value, command: &Command) -> Option<String> {
     fn leaves(value: &Value, all: &mut Vec<String>) {
         match value {
             Value::Object(members) => {
-                // Names are read as values, times as numbers; documents are long, a secret is hidden.
+                // Action names and times are parsed into other types, documents are long, and a
+                // secret is hidden.
                 let others = ["action", "document", "expires_at", "text"];
                 let members = members.iter().filter(|(name, _)| !others.contains(&name.as_str()));
                 members.for_each(|(_, it)| leaves(it, all));

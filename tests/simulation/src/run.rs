@@ -1,4 +1,4 @@
-//! Seeds: a script for each, played while it is made.
+//! Plays a seed, generating its script on the way, or replays a script.
 
 use std::fmt::Write as _;
 
@@ -12,23 +12,23 @@ use crate::{
     world::{Flaw, World},
 };
 
-/// After so many steps everything is compared.
+/// Interval, in steps, between full comparisons.
 const COMPARED_EVERY: usize = 150;
 
-/// What came of a seed.
+/// Outcome of playing a seed or script.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What happened, step by step.
+    /// The steps.
     pub script: Script,
-    /// What is wrong.
+    /// The failure, if any.
     pub flaw: Option<Flaw>,
-    /// What happened, counted.
+    /// The statistics.
     pub counts: Counts,
-    /// SHA-256 of all bytes that passed.
+    /// SHA-256 over all requests, answers, rows and log records.
     pub digest: String,
 }
 
-/// Plays `seed` for so many steps.
+/// Plays `seed` for at most `steps` steps.
 pub fn seed(seed: u64, steps: usize, canary: Option<Canary>) -> Outcome {
     let mut generator = Generator::new(seed);
     let storage = generator.storage();
@@ -47,7 +47,7 @@ pub fn seed(seed: u64, steps: usize, canary: Option<Canary>) -> Outcome {
     Outcome { script, flaw: world.flaw(), counts: world.counts(), digest: world.digest() }
 }
 
-/// Plays a script again.
+/// Replays a script.
 pub fn script(script: &Script) -> Outcome {
     let canary = script.canary.as_deref().and_then(Canary::find);
     let world = World::new(script.storage, canary);

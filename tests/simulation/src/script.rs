@@ -1,182 +1,179 @@
-//! Scripts: what happens in a world, step by step, written out so that nothing is
-//! left to chance. A seed makes one, `--script` plays one, the shrinker makes it
-//! small.
+//! Scripts: the steps of a world, written out so that nothing depends on chance. A seed generates
+//! one, `--script` plays one, and the shrinker minimizes one.
 //!
-//! Invariant: any part of a script is a script; what a step says depends on no
-//! other step.
+//! Invariant: any part of a script is a script. The meaning of a step depends on no other step.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What happens in a world, from its beginning.
+/// The steps of a world, from its start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// How storage reads.
+    /// The storage mode.
     pub storage: Storage,
-    /// What is broken on purpose, by its name.
+    /// The name of the canary, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary: Option<String>,
-    /// What happens.
+    /// The steps.
     pub steps: Vec<Step>,
 }
 
-/// How storage reads.
+/// The storage mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Storage {
-    /// A bucket is read as it was when it was opened, as in `SQLite`.
+    /// Reads see the bucket as it was when it was opened, as in `SQLite`.
     Snapshots,
-    /// Who reads a bucket that changed is told so, as on Spin.
+    /// Reads of a changed bucket report that it moved, as on Spin.
     Moving,
 }
 
-/// One thing that happens.
+/// A step of a script.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Step {
-    /// Somebody asks.
-    Ask(Box<Ask>),
-    /// The timer of a session rings: what expired is to be removed.
+    /// A request.
+    Ask(Box<Request>),
+    /// The timer of a session fires, to remove expired entries.
     Wake {
-        /// Whose.
+        /// The session.
         session: String,
-        /// What happens meanwhile.
+        /// The events during it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         during: Vec<Event>,
     },
-    /// The clock is set forward or back by milliseconds.
+    /// The clock moves by milliseconds, forward or back.
     ClockMs(i64),
-    /// All goes on over other storage, with nothing in it.
+    /// The world continues over new, empty storage.
     Elsewhere(bool),
-    /// Everything is compared, for everyone.
+    /// Compares all sessions with the model, for every caller.
     Compare(bool),
 }
 
 /// A request of the JSON tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ask {
+pub struct Request {
     /// The participant.
     #[serde(rename = "as")]
     pub participant: String,
-    /// The keys that its credential is limited to; all keys when empty.
+    /// The keys that the credential is limited to; empty for all keys.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,
-    /// Incarnation and epoch of the credential that is shown.
+    /// Incarnation and epoch of the credential.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<(u64, u64)>,
-    /// On which session.
+    /// The session.
     pub session: String,
-    /// What is sent.
+    /// The body of a request.
     #[serde(flatten)]
-    pub request: Request,
-    /// What happens meanwhile.
+    pub payload: Payload,
+    /// The events during it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub during: Vec<Event>,
 }
 
-/// What is sent.
+/// The body of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Request {
-    /// A request.
+pub enum Payload {
+    /// A valid request.
     Call(Value),
-    /// Text that is no request, and the code that it is refused with.
+    /// Invalid text, and the code that it is rejected with.
     Raw {
-        /// The text; bytes that are no text are written in hexadecimal digits after
-        /// `hex:`.
+        /// The text. Bytes that are not UTF-8 are written as hexadecimal digits after `hex:`.
         text: String,
-        /// The code.
+        /// The error code.
         refused: String,
     },
 }
 
-/// Something that happens while a request is performed.
+/// An event during a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Event {
-    /// At which of the calls that the request makes of its host.
-    pub at: At,
-    /// What happens then.
+    /// The call of the host at which it happens.
+    pub at: NthCall,
+    /// The kind of event.
     #[serde(rename = "do")]
-    pub deed: Deed,
+    pub kind: EventKind,
 }
 
-/// A call of one request of its host: the nth of its kind, from 1.
+/// A request's nth call of one kind to its host, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct At(pub Call, pub u32);
+pub struct NthCall(pub Call, pub u32);
 
-/// What a request calls its host for.
+/// Kinds of calls that a request makes to its host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Call {
-    /// To open a bucket.
+    /// Opens a bucket.
     Open,
-    /// For the time.
+    /// Reads the clock.
     Clock,
-    /// To read a row, or some.
+    /// Reads one row or several.
     Read,
-    /// To commit.
+    /// Commits.
     Commit,
-    /// To take an audit record.
+    /// Logs an audit record.
     Log,
-    /// To take the answer.
+    /// Returns the answer.
     Answer,
 }
 
-/// What happens at a call.
+/// Kinds of events at a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Deed {
-    /// It fails, and nothing happens.
+pub enum EventKind {
+    /// The call fails without effect.
     Fail,
-    /// A commit happens, but its answer is lost.
+    /// The commit happens, but its answer is lost.
     LoseAnswer,
-    /// A commit meets another one that was faster; there need not have been one.
+    /// The commit reports a conflict, even without a competing commit.
     Conflict,
-    /// A read is told that the bucket has changed; it need not have.
+    /// The read reports that the bucket moved, even if it did not.
     Move,
-    /// The instance ends just before it.
+    /// The instance is killed before the call.
     Kill,
-    /// The instance ends just after the commit.
+    /// The instance is killed after the commit.
     KillAfter,
-    /// It takes this long.
+    /// The call takes this many milliseconds.
     SlowMs(u32),
-    /// The clock is set forward or back.
+    /// The clock moves by milliseconds, forward or back.
     ClockMs(i64),
-    /// This and all later calls of the bucket that is open fail.
+    /// This and all later calls to the open bucket fail.
     Disconnect,
-    /// Storage is away: so many calls of it fail, whoever makes them.
+    /// This number of following storage calls fail, for any request.
     Away(u32),
-    /// Something else happens, from its beginning to its end.
+    /// Another step runs from start to end.
     Meanwhile(Step),
 }
 
 impl Step {
-    /// Returns what happens during the step.
+    /// Returns the events during the step.
     pub fn during(&self) -> &[Event] {
         match self {
-            Self::Ask(ask) => &ask.during,
+            Self::Ask(request) => &request.during,
             Self::Wake { during, .. } => during,
             _ => &[],
         }
     }
 
-    /// Returns the same, to be changed.
+    /// Returns the events during the step, for changes.
     pub fn during_mut(&mut self) -> Option<&mut Vec<Event>> {
         match self {
-            Self::Ask(ask) => Some(&mut ask.during),
+            Self::Ask(request) => Some(&mut request.during),
             Self::Wake { during, .. } => Some(during),
             _ => None,
         }
     }
 
-    /// Returns how many steps it is, with those that happen during it.
+    /// Returns the number of steps, including nested ones.
     pub fn count(&self) -> usize {
-        let inner = self.during().iter().map(|it| match &it.deed {
-            Deed::Meanwhile(step) => step.count(),
+        let inner = self.during().iter().map(|it| match &it.kind {
+            EventKind::Meanwhile(step) => step.count(),
             _ => 0,
         });
         1 + inner.sum::<usize>()
@@ -184,16 +181,16 @@ impl Step {
 }
 
 impl Script {
-    /// Returns how many steps there are, with those that happen during others.
+    /// Returns the number of steps, including nested ones.
     pub fn count(&self) -> usize {
         self.steps.iter().map(Step::count).sum()
     }
 
-    /// Returns how many faults there are in it.
+    /// Returns the number of faults.
     pub fn faults(&self) -> usize {
         fn of(step: &Step) -> usize {
-            let faults = step.during().iter().map(|it| match &it.deed {
-                Deed::Meanwhile(step) => of(step),
+            let faults = step.during().iter().map(|it| match &it.kind {
+                EventKind::Meanwhile(step) => of(step),
                 _ => 1,
             });
             faults.sum()
@@ -202,8 +199,8 @@ impl Script {
     }
 }
 
-impl Ask {
-    /// Returns who asks, as the model knows it.
+impl Request {
+    /// Returns the caller in the model's form.
     pub fn who(&self) -> String {
         match self.keys.as_slice() {
             [] => self.participant.clone(),
@@ -211,22 +208,22 @@ impl Ask {
         }
     }
 
-    /// Returns the bytes that are sent.
+    /// Returns the body.
     pub fn bytes(&self) -> Vec<u8> {
-        match &self.request {
-            Request::Call(call) => call.to_string().into_bytes(),
-            Request::Raw { text, .. } => match text.strip_prefix("hex:") {
+        match &self.payload {
+            Payload::Call(call) => call.to_string().into_bytes(),
+            Payload::Raw { text, .. } => match text.strip_prefix("hex:") {
                 Some(digits) => bytes_of(digits).unwrap_or_default(),
                 None => text.clone().into_bytes(),
             },
         }
     }
 
-    /// Returns the action that is asked for, if it is one.
+    /// Returns the action's name, or a placeholder for an invalid request.
     pub fn action(&self) -> &str {
-        match &self.request {
-            Request::Call(call) => call.get("action").and_then(Value::as_str).unwrap_or_default(),
-            Request::Raw { .. } => "(no request)",
+        match &self.payload {
+            Payload::Call(call) => call.get("action").and_then(Value::as_str).unwrap_or_default(),
+            Payload::Raw { .. } => "(no request)",
         }
     }
 }
@@ -241,7 +238,7 @@ impl Call {
     pub const ALL: [Self; 6] =
         [Self::Open, Self::Clock, Self::Read, Self::Commit, Self::Log, Self::Answer];
 
-    /// Returns its name.
+    /// Returns the name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -254,19 +251,19 @@ impl Call {
     }
 }
 
-impl fmt::Display for At {
+impl fmt::Display for NthCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.0.as_str(), self.1)
     }
 }
 
-impl From<At> for String {
-    fn from(it: At) -> Self {
+impl From<NthCall> for String {
+    fn from(it: NthCall) -> Self {
         it.to_string()
     }
 }
 
-impl TryFrom<String> for At {
+impl TryFrom<String> for NthCall {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -279,8 +276,8 @@ impl TryFrom<String> for At {
     }
 }
 
-impl Deed {
-    /// Returns the name it is counted under.
+impl EventKind {
+    /// Returns the name for statistics.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Fail => "fails",

@@ -1,33 +1,33 @@
-//! Making a script that fails small: fewer steps, fewer faults, less nesting,
-//! shorter requests, as long as the same check still fails.
+//! Minimizes a failing script: fewer steps, fewer faults, less nesting and shorter requests, as
+//! long as the same check fails.
 //!
-//! Delta debugging (Zeller and Hildebrandt, 2002) over a list of parts, and then
-//! simpler forms of each part that is left, until nothing can be left out.
+//! Uses delta debugging (Zeller and Hildebrandt, 2002) over a list of parts. Then it simplifies
+//! each remaining part until nothing can be removed.
 
 use serde_json::Value;
 
 use crate::{
-    cast::MARK,
+    fixtures::VALUE_MARKER,
     run,
-    script::{Deed, Request, Script, Step, Storage},
+    script::{EventKind, Payload, Script, Step, Storage},
     world::Flaw,
 };
 
-/// How many scripts are tried.
+/// Maximum number of scripts to try.
 const TRIES_MAX: usize = 20_000;
 
-/// A script that was made small.
+/// A minimized script.
 #[derive(Debug)]
 pub struct Shrunk {
     /// The script.
     pub script: Script,
-    /// What is wrong in it.
+    /// The failure.
     pub flaw: Flaw,
-    /// How many scripts were tried.
+    /// Number of scripts tried.
     pub tries: usize,
 }
 
-/// Makes `script`, in which `flaw` is found, small.
+/// Minimizes `script`, which fails with `flaw`.
 pub fn shrink(script: &Script, flaw: &Flaw) -> Shrunk {
     let mut best = script.clone();
     best.steps.truncate(flaw.step + 1);
@@ -49,7 +49,7 @@ struct Shrinking {
 }
 
 impl Shrinking {
-    /// Takes `script` if it still fails, as far as it fails.
+    /// Adopts `script` up to the failing step if it fails the same check.
     fn try_script(&mut self, mut script: Script) -> bool {
         if self.best.tries >= TRIES_MAX {
             return false;
@@ -67,11 +67,11 @@ impl Shrinking {
         }
     }
 
-    /// Leaves out as many steps as it can, many at once first.
+    /// Removes as many steps as possible, in large chunks first.
     fn leave_steps_out(&mut self) {
         let mut size = (self.best.script.steps.len() / 2).max(1);
         loop {
-            // From the end: what comes later depends on what comes before.
+            // Starts at the end, because later steps depend on earlier ones.
             let mut end = self.best.script.steps.len();
             while end > 0 {
                 let from = end.saturating_sub(size);
@@ -87,7 +87,7 @@ impl Shrinking {
         }
     }
 
-    /// Leaves out what happens during steps, one by one.
+    /// Removes events one by one.
     fn leave_events_out(&mut self) {
         let mut nth = 0;
         while let Some(script) = edited(&self.best.script, &mut nth.clone(), &mut |step, at| {
@@ -100,7 +100,7 @@ impl Shrinking {
         }
     }
 
-    /// Lets what happens during a step happen before or after it.
+    /// Moves nested steps before or after their step.
     fn take_out_of_events(&mut self) {
         for is_after in [false, true] {
             let mut nth = 0;
@@ -110,9 +110,9 @@ impl Shrinking {
                 let events = step.during_mut().map(std::mem::take).unwrap_or_default();
                 let (inner, rest) = events
                     .into_iter()
-                    .partition::<Vec<_>, _>(|it| matches!(it.deed, Deed::Meanwhile(_)));
-                let inner = inner.into_iter().filter_map(|it| match it.deed {
-                    Deed::Meanwhile(step) => Some(step),
+                    .partition::<Vec<_>, _>(|it| matches!(it.kind, EventKind::Meanwhile(_)));
+                let inner = inner.into_iter().filter_map(|it| match it.kind {
+                    EventKind::Meanwhile(step) => Some(step),
                     _ => None,
                 });
                 let inner: Vec<Step> = inner.collect();
@@ -129,7 +129,7 @@ impl Shrinking {
         }
     }
 
-    /// Makes requests shorter and values plainer.
+    /// Shortens requests and simplifies values.
     fn simplify(&mut self) {
         if self.best.script.storage == Storage::Moving {
             let script = Script { storage: Storage::Snapshots, ..self.best.script.clone() };
@@ -143,7 +143,7 @@ impl Shrinking {
         }
     }
 
-    /// Returns whether a simpler form of a step fails as well; then it is taken.
+    /// Replaces a step by a simpler form that still fails. Returns true if there is one.
     fn simplify_step(&mut self, nth: usize) -> bool {
         simpler(&self.best.script.steps[nth]).into_iter().any(|simpler| {
             let mut script = self.best.script.clone();
@@ -153,7 +153,7 @@ impl Shrinking {
     }
 }
 
-/// Returns the script with the nth of all events changed; `None` when there are no more.
+/// Returns the script with `edit` applied to the nth event, or `None` if there is no such event.
 fn edited(
     script: &Script,
     nth: &mut usize,
@@ -171,7 +171,7 @@ fn edited(
             }
             *nth -= 1;
             let inner = step.during_mut().and_then(|it| it.get_mut(at));
-            if let Some(Deed::Meanwhile(inner)) = inner.map(|it| &mut it.deed)
+            if let Some(EventKind::Meanwhile(inner)) = inner.map(|it| &mut it.kind)
                 && walk(inner, nth, edit)
             {
                 return true;
@@ -183,7 +183,7 @@ fn edited(
     script.steps.iter_mut().any(|step| walk(step, nth, edit)).then_some(script)
 }
 
-/// Simpler forms of a step.
+/// Returns simpler forms of a step.
 fn simpler(step: &Step) -> Vec<Step> {
     let mut all = Vec::new();
     if let Step::ClockMs(by) = step {
@@ -191,36 +191,36 @@ fn simpler(step: &Step) -> Vec<Step> {
             [by / 2, by / 1_000 * 1_000].into_iter().filter(|it| it != by).map(Step::ClockMs),
         );
     }
-    let Step::Ask(ask) = step else { return all };
-    if ask.credential.is_some() {
-        let mut simpler = ask.clone();
+    let Step::Ask(request) = step else { return all };
+    if request.credential.is_some() {
+        let mut simpler = request.clone();
         simpler.credential = None;
         all.push(Step::Ask(simpler));
     }
-    if !ask.keys.is_empty() {
-        let mut simpler = ask.clone();
+    if !request.keys.is_empty() {
+        let mut simpler = request.clone();
         simpler.keys.clear();
         all.push(Step::Ask(simpler));
     }
-    for (nth, event) in ask.during.iter().enumerate() {
-        if let Deed::Meanwhile(inner) = &event.deed {
+    for (nth, event) in request.during.iter().enumerate() {
+        if let EventKind::Meanwhile(inner) = &event.kind {
             for it in self::simpler(inner) {
-                let mut simpler = ask.clone();
-                simpler.during[nth].deed = Deed::Meanwhile(it);
+                let mut simpler = request.clone();
+                simpler.during[nth].kind = EventKind::Meanwhile(it);
                 all.push(Step::Ask(simpler));
             }
         }
     }
-    let Request::Call(call) = &ask.request else { return all };
+    let Payload::Call(call) = &request.payload else { return all };
     for it in simpler_values(call) {
-        let mut simpler = ask.clone();
-        simpler.request = Request::Call(it);
+        let mut simpler = request.clone();
+        simpler.payload = Payload::Call(it);
         all.push(Step::Ask(simpler));
     }
     all
 }
 
-/// Simpler forms of a request: without one member, with less in one.
+/// Returns simpler forms of a request: without one member, or with a simpler member.
 fn simpler_values(value: &Value) -> Vec<Value> {
     let mut all = Vec::new();
     match value {
@@ -239,7 +239,7 @@ fn simpler_values(value: &Value) -> Vec<Value> {
             }
         }
         Value::Array(items) => {
-            // With nothing in it a list would be another request, mostly none at all.
+            // An empty list would change the request's meaning, and is usually rejected.
             for nth in 0..items.len() * usize::from(items.len() > 1) {
                 let mut simpler = items.clone();
                 simpler.remove(nth);
@@ -253,9 +253,9 @@ fn simpler_values(value: &Value) -> Vec<Value> {
                 }
             }
         }
-        Value::String(text) if text.starts_with(MARK) => {
+        Value::String(text) if text.starts_with(VALUE_MARKER) => {
             let chars = text.chars().count();
-            let shorter = [MARK.len() + 1, chars / 2].into_iter().filter(|it| *it < chars);
+            let shorter = [VALUE_MARKER.len() + 1, chars / 2].into_iter().filter(|it| *it < chars);
             all.extend(shorter.map(|it| Value::from(text.chars().take(it).collect::<String>())));
         }
         _ => {}

@@ -1,5 +1,4 @@
-//! Systems that are broken on purpose: each is found out within a few seeds, and
-//! what shows it is short.
+//! Canaries: the simulation detects each within a few seeds, with a short script.
 
 #![expect(clippy::panic, reason = "a test")]
 
@@ -9,29 +8,29 @@ use shared_context_simulation::{
 };
 
 const STEPS: usize = 300;
-/// How long what shows a canary may be, with what happens inside of it.
-const SHOWN_STEPS_MAX: usize = 12;
+/// Maximum number of steps in a minimized script, including nested ones.
+const STEPS_SHOWN_MAX: usize = 12;
 
-/// Returns the seed that finds `canary` out, and the shortest script.
-fn found(canary: Canary) -> (u64, shrink::Shrunk) {
-    let found = (1..=SEEDS_MAX).find_map(|seed| {
+/// Returns the first seed that detects `canary`, and the minimized script.
+fn detect(canary: Canary) -> (u64, shrink::Shrunk) {
+    let detected = (1..=SEEDS_MAX).find_map(|seed| {
         let outcome = run::seed(seed, STEPS, Some(canary));
         let flaw = outcome.flaw?;
         Some((seed, shrink::shrink(&outcome.script, &flaw)))
     });
-    found.unwrap_or_else(|| panic!("{} is not found out in {SEEDS_MAX} seeds", canary.as_str()))
+    detected.unwrap_or_else(|| panic!("{} is not detected in {SEEDS_MAX} seeds", canary.as_str()))
 }
 
 #[test]
-fn every_canary_is_found_out_and_shown_in_a_few_steps() {
+fn every_canary_is_detected_by_a_short_script() {
     for canary in Canary::ALL {
-        let (seed, shrunk) = found(canary);
+        let (seed, shrunk) = detect(canary);
         let (name, script) = (canary.as_str(), &shrunk.script);
-        assert!(script.count() <= SHOWN_STEPS_MAX, "{name}, seed {seed}: {script:#?}");
+        assert!(script.count() <= STEPS_SHOWN_MAX, "{name}, seed {seed}: {script:#?}");
         let again = run::script(script).flaw;
-        assert_eq!(again, Some(shrunk.flaw), "{name}: what is shown is what was found");
+        assert_eq!(again, Some(shrunk.flaw), "{name}: the minimized script fails in the same way");
         let mut healthy = script.clone();
         healthy.canary = None;
-        assert_eq!(run::script(&healthy).flaw, None, "{name}: it is the canary's fault alone");
+        assert_eq!(run::script(&healthy).flaw, None, "{name}: only the canary causes the failure");
     }
 }

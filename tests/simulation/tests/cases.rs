@@ -1,4 +1,4 @@
-//! What is printed as a conformance case is one: the suite's own parser takes it.
+//! The parser of the conformance suite accepts the cases that the simulation prints.
 
 #[path = "../../conformance/src/case/mod.rs"]
 #[expect(dead_code, unreachable_pub, reason = "the suite's, of which the parser is used here")]
@@ -8,32 +8,32 @@ use serde_json::json;
 use shared_context_simulation::{
     case::conformance_case,
     run,
-    script::{Ask, At, Call, Deed, Event, Request, Script, Step, Storage},
+    script::{Call, Event, EventKind, NthCall, Payload, Request, Script, Step, Storage},
 };
 
-fn ask(participant: &str, request: Request) -> Ask {
-    Ask {
+fn request(participant: &str, payload: Payload) -> Request {
+    Request {
         participant: participant.to_owned(),
         keys: Vec::new(),
         credential: None,
         session: "alpha".to_owned(),
-        request,
+        payload,
         during: Vec::new(),
     }
 }
 
-fn script(asks: Vec<Ask>) -> Script {
-    let steps = asks.into_iter().map(|it| Step::Ask(Box::new(it))).collect();
+fn script(requests: Vec<Request>) -> Script {
+    let steps = requests.into_iter().map(|it| Step::Ask(Box::new(it))).collect();
     Script { storage: Storage::Snapshots, canary: None, steps }
 }
 
-fn call(participant: &str, call: serde_json::Value) -> Ask {
-    ask(participant, Request::Call(call))
+fn call(participant: &str, call: serde_json::Value) -> Request {
+    request(participant, Payload::Call(call))
 }
 
 #[test]
-fn a_script_without_faults_is_a_case_of_the_suite() {
-    let raw = |text: &str| Request::Raw {
+fn a_script_without_faults_is_a_conformance_case() {
+    let raw = |text: &str| Payload::Raw {
         text: text.to_owned(),
         refused: "MALFORMED_REQUEST".to_owned(),
     };
@@ -45,8 +45,8 @@ fn a_script_without_faults_is_a_case_of_the_suite() {
         limited,
         call("orchestrator", json!({"action": "read", "key": "nothing"})),
         call("orchestrator", json!({"action": "redact", "key": "inv_1", "reason": "why: so"})),
-        ask("orchestrator", raw("{\"action\":")),
-        ask("orchestrator", raw("hex:ff fe 00")),
+        request("orchestrator", raw("{\"action\":")),
+        request("orchestrator", raw("hex:ff fe 00")),
     ]);
     script.steps.insert(2, Step::ClockMs(-1_500));
     script.steps.push(Step::Elsewhere(true));
@@ -59,9 +59,9 @@ fn a_script_without_faults_is_a_case_of_the_suite() {
     assert!(text.contains("error: {code: KEY_NOT_FOUND}"), "{text}");
 }
 
-/// A case holds a system to what is right: what it answers wrongly is not in it.
+/// A case states the correct answer, even if the script's system answers wrongly.
 #[test]
-fn a_case_of_what_is_broken_says_what_is_right() {
+fn a_case_states_the_correct_answer() {
     let write = || call("orchestrator", json!({"action": "write", "key": "k", "value": "zq"}));
     let mut script =
         script(vec![call("admin", json!({"action": "create_session"})), write(), write()]);
@@ -74,12 +74,12 @@ fn a_case_of_what_is_broken_says_what_is_right() {
 }
 
 #[test]
-fn what_a_case_cannot_say_is_none() {
+fn a_script_that_no_case_can_express_gives_none() {
     let create = || call("admin", json!({"action": "create_session"}));
     assert!(conformance_case(&script(vec![create()]), "fine").is_some());
-    let event = Event { at: At(Call::Commit, 1), deed: Deed::Fail };
-    let faulty = Ask { during: vec![event], ..create() };
-    let numbered = Ask { credential: Some((1, 0)), ..create() };
+    let event = Event { at: NthCall(Call::Commit, 1), kind: EventKind::Fail };
+    let faulty = Request { during: vec![event], ..create() };
+    let numbered = Request { credential: Some((1, 0)), ..create() };
     let variable = call("orchestrator", json!({"action": "write", "key": "k", "value": "$zq"}));
     for other in [faulty, numbered, variable] {
         assert_eq!(conformance_case(&script(vec![create(), other]), "none"), None);

@@ -1,5 +1,5 @@
-//! A fixed range of seeds: no flaw, the same bytes each time, and everything that can
-//! happen does.
+//! A fixed range of seeds has no failure, produces the same bytes each time, and covers every kind
+//! of event.
 
 #![expect(clippy::print_stdout, reason = "digests are compared from run to run")]
 
@@ -8,16 +8,16 @@ use shared_context_core::{Code, ScopeKind};
 use shared_context_simulation::{
     counts::Counts,
     run,
-    script::{Deed, Script, Step, Storage},
+    script::{EventKind, Script, Step, Storage},
 };
 
-/// How many seeds, and how many steps each.
+/// Number of seeds.
 const SEEDS: u64 = 100;
 const STEPS: usize = 300;
 
-/// All that happened is asserted here and not in tests of its own: it is played once.
+/// One test asserts everything, so that the seeds are played only once.
 #[test]
-fn seeds_have_no_flaw_and_leave_nothing_out() {
+fn seeds_have_no_failure_and_cover_every_event() {
     let mut counts = Counts::default();
     for seed in 1..=SEEDS {
         let outcome = run::seed(seed, STEPS, None);
@@ -25,51 +25,51 @@ fn seeds_have_no_flaw_and_leave_nothing_out() {
         if seed % 10 == 0 {
             println!("seed {seed}: {}", outcome.digest);
             let again = run::script(&outcome.script);
-            assert_eq!(again.digest, outcome.digest, "seed {seed} is the same bytes twice");
+            assert_eq!(again.digest, outcome.digest, "seed {seed} produces the same bytes twice");
             assert_eq!(again.counts, outcome.counts);
         }
         counts += outcome.counts;
     }
     // The simulated world has sessions and no projects.
     for action in actions().filter(|it| it.scope == ScopeKind::Session) {
-        assert!(counts.requests.contains_key(action.name), "nobody asks for {}", action.name);
+        assert!(counts.requests.contains_key(action.name), "no request for {}", action.name);
     }
-    // No session here counts with a tokenizer that might not be there, and no script is
-    // so long that a round is full.
+    // No session uses a tokenizer that may be missing, and no script is long enough to fill a
+    // round.
     let never =
         [Code::TokenizerUnavailable, Code::RoundFull, Code::ProjectNotFound, Code::ProjectExists];
     for code in Code::ALL.iter().filter(|it| !never.contains(it)) {
         let answers = &counts.answers;
-        assert!(answers.contains_key(code.as_str()), "nothing is refused as {code:?}: {answers:?}");
+        assert!(answers.contains_key(code.as_str()), "no rejection with {code:?}: {answers:?}");
     }
     let whole = Step::Compare(true);
-    let deeds = [
-        Deed::Fail,
-        Deed::LoseAnswer,
-        Deed::Conflict,
-        Deed::Move,
-        Deed::Kill,
-        Deed::KillAfter,
-        Deed::SlowMs(1),
-        Deed::ClockMs(1),
-        Deed::ClockMs(-1),
-        Deed::Disconnect,
-        Deed::Away(1),
+    let kinds = [
+        EventKind::Fail,
+        EventKind::LoseAnswer,
+        EventKind::Conflict,
+        EventKind::Move,
+        EventKind::Kill,
+        EventKind::KillAfter,
+        EventKind::SlowMs(1),
+        EventKind::ClockMs(1),
+        EventKind::ClockMs(-1),
+        EventKind::Disconnect,
+        EventKind::Away(1),
     ];
-    for deed in deeds {
-        let is_there = counts.faults.keys().any(|it| it.ends_with(deed.name()));
-        assert!(is_there, "no fault: {}", deed.name());
+    for kind in kinds {
+        let is_there = counts.faults.keys().any(|it| it.ends_with(kind.name()));
+        assert!(is_there, "no fault: {}", kind.name());
     }
-    assert!(counts.overlaps > 0 && Deed::Meanwhile(whole).name().contains("meanwhile"));
+    assert!(counts.overlaps > 0 && EventKind::Meanwhile(whole).name().contains("meanwhile"));
     let others = [counts.conflicts, counts.moved, counts.kills, counts.unknown, counts.unlogged];
     assert!(others.iter().all(|it| *it > 0) && counts.replays > 0, "{counts:?}");
-    assert!(counts.commits * 8 > counts.requests(), "too little is changed: {counts:?}");
+    assert!(counts.commits * 8 > counts.requests(), "too few commits: {counts:?}");
     assert!(counts.depth_max >= 3);
 }
 
-/// What is printed of a seed that failed can be played: it is read as it was written.
+/// A printed script replays exactly, after parsing.
 #[test]
-fn a_script_is_played_as_it_was_written() {
+fn a_printed_script_replays_exactly() {
     let outcome = run::seed(3, 150, None);
     let text = serde_json::to_string(&outcome.script).unwrap_or_default();
     let read = serde_json::from_str::<Script>(&text).map_err(|err| err.to_string());
@@ -78,7 +78,7 @@ fn a_script_is_played_as_it_was_written() {
 }
 
 #[test]
-fn another_seed_is_another_world() {
+fn different_seeds_make_different_worlds() {
     let (one, two) = (run::seed(1, 50, None), run::seed(2, 50, None));
     assert_ne!(one.digest, two.digest);
     let storages: Vec<Storage> = (1..20).map(|it| run::seed(it, 1, None).script.storage).collect();

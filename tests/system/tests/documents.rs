@@ -43,7 +43,11 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/contributing.md", "cargo xtask sim", "stages of `cargo xtask test`"),
     ("docs/delta-rounds.md", "{\"action\":\"redact_rounds\"", "conformance: rounds/8.5-*"),
     ("docs/decisions/0029-an-action-is-declared-once.md", "/// Read", "source of the codec"),
-    ("docs/decisions/0032-a-route-is-a-row.md", "snapshot: ORCH", "source of the codec"),
+    (
+        "docs/decisions/0032-routes-come-from-declarations.md",
+        "snapshot: ORCH",
+        "source of the codec",
+    ),
     ("docs/benchmarks.md", "read, core", "figures of `cargo xtask bench`"),
     ("docs/benchmarks.md", "read, p50", "figures of `cargo xtask bench --only workers`"),
     ("docs/benchmarks.md", "8 clients", "figures of `cargo xtask spin`"),

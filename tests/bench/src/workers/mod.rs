@@ -1,29 +1,28 @@
-//! The Worker under the real workerd, beside a plain Durable Object that reads and writes
-//! the same without any rules, the state of an agent of Cloudflare's SDK, and the
-//! component by jco: one client and sixteen, new sessions, starts.
+//! The Worker under workerd, compared with a plain Durable Object without rules, the agent state of
+//! Cloudflare's SDK, and the component transpiled by jco: one client, sixteen clients, new
+//! sessions, and starts.
 //!
-//! A write is answered when it is on the disk, at all of them; where the disk is slow,
-//! all are alike. So it is measured in memory, too, where what is left is the Worker's.
-//! Two processes of the same Worker differ by a tenth; so there are several series, each
-//! with processes that were just started.
+//! All of them answer a write when it is on the disk, so a slow disk hides their differences.
+//! Writes are therefore also measured on a file system in memory. Two processes of the same Worker
+//! differ by a tenth, so several series run, each with new processes.
 
-mod contestant;
+mod results;
 mod rounds;
-mod sheet;
+mod worker;
 
 use std::{fs, path::Path};
 
 use anyhow::Result;
-use contestant::{Contestant, Who, path};
-use rounds::{ENTRIES, Place, new_sessions, series};
-use sheet::Sheet;
+use results::Results;
+use rounds::{ENTRIES, Subject, new_sessions, series};
 use tokio::runtime::{Builder, Runtime};
+use worker::{RunningWorker, WorkerKind, path};
 
 use crate::report::Report;
 
-/// How often all is measured, by processes just started.
+/// Number of series, each with new processes.
 const SERIES: u32 = 5;
-/// A file system in memory, where there is one.
+/// A file system in memory, if the machine has one.
 const MEMORY: &str = "/dev/shm";
 
 pub(crate) fn measure(report: &mut Report) -> Result<()> {
@@ -37,9 +36,9 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
             return Ok(());
         }
     }
-    let mut all = vec![Who::Ours, Who::Plain, Who::Agents];
+    let mut all = vec![WorkerKind::Ours, WorkerKind::Plain, WorkerKind::Agents];
     match path("WORKERD_JCO") {
-        Ok(_) => all.push(Who::Jco),
+        Ok(_) => all.push(WorkerKind::Jco),
         Err(why) => report.line("jco", format!("skipped: {why:#}")),
     }
     let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -52,56 +51,60 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     let mut folders = vec![("disk", on_disk.path())];
     folders.extend(in_memory.as_ref().map(|it| ("memory", it.path())));
 
-    let mut sheet = Sheet::new(&all);
-    let mut kept = Vec::new();
+    let mut results = Results::new(&all);
+    let mut groups = Vec::new();
     for (name, folder) in folders {
-        let places = runtime.block_on(places(&all, folder))?;
-        if kept.is_empty() {
-            sizes(report, &places);
+        let subjects = runtime.block_on(prepare(&all, folder))?;
+        if groups.is_empty() {
+            sizes(report, &subjects);
         }
-        kept.push((format!("{name} ({})", file_system(folder)), places));
+        groups.push((format!("{name} ({})", file_system(folder)), subjects));
     }
     for number in 0..SERIES {
         report.note(&format!("series {} of {SERIES}, about 30 s", number + 1));
-        for (on, places) in &mut kept {
-            let begun = restarted(&mut sheet, std::mem::take(places), &runtime)?;
-            runtime.block_on(series(&mut sheet, &begun, on))?;
-            runtime.block_on(new_sessions(&mut sheet, &begun, on, number))?;
-            *places = begun;
+        for (on, subjects) in &mut groups {
+            let restarted = restart(&mut results, std::mem::take(subjects), &runtime)?;
+            runtime.block_on(series(&mut results, &restarted, on))?;
+            runtime.block_on(new_sessions(&mut results, &restarted, on, number))?;
+            *subjects = restarted;
         }
     }
-    sheet.tell(report);
+    results.print(report);
     Ok(())
 }
 
-async fn places(all: &[Who], folder: &Path) -> Result<Vec<Place>> {
-    let mut places = Vec::new();
-    for who in all {
-        places.push(Place::new(Contestant::start(*who, folder)?).await?);
+async fn prepare(all: &[WorkerKind], folder: &Path) -> Result<Vec<Subject>> {
+    let mut subjects = Vec::new();
+    for kind in all {
+        subjects.push(Subject::new(RunningWorker::start(*kind, folder)?).await?);
     }
-    Ok(places)
+    Ok(subjects)
 }
 
-/// Starts all of them anew, one after the other.
-fn restarted(sheet: &mut Sheet, places: Vec<Place>, runtime: &Runtime) -> Result<Vec<Place>> {
+/// Restarts all subjects, one after the other.
+fn restart(
+    results: &mut Results,
+    subjects: Vec<Subject>,
+    runtime: &Runtime,
+) -> Result<Vec<Subject>> {
     let mut restarted = Vec::new();
-    for place in places {
-        let place = place.restart(sheet)?;
-        runtime.block_on(place.first_reads(sheet))?;
-        restarted.push(place);
+    for subject in subjects {
+        let subject = subject.restart(results)?;
+        runtime.block_on(subject.first_reads(results))?;
+        restarted.push(subject);
     }
     Ok(restarted)
 }
 
-fn sizes(report: &mut Report, places: &[Place]) {
-    let sizes = places.iter().map(|it| {
-        let bytes = u32::try_from(it.contestant.bytes).unwrap_or(u32::MAX);
-        format!("{} {:.0}", it.contestant.who.name(), f64::from(bytes) / 1_000.0)
+fn sizes(report: &mut Report, subjects: &[Subject]) {
+    let sizes = subjects.iter().map(|it| {
+        let bytes = u32::try_from(it.worker.bytes).unwrap_or(u32::MAX);
+        format!("{} {:.0}", it.worker.kind.name(), f64::from(bytes) / 1_000.0)
     });
     report.line("deployed, gzipped, KB", sizes.collect::<Vec<_>>().join("   "));
 }
 
-/// Returns the name of the file system that `folder` is on.
+/// Returns the type of the file system that `folder` is on.
 fn file_system(folder: &Path) -> String {
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
     let all = mounts.lines().filter_map(|line| {
@@ -109,6 +112,6 @@ fn file_system(folder: &Path) -> String {
         Some((fields.next()?, fields.next()?))
     });
     let of =
-        all.filter(|(place, _)| folder.starts_with(place)).max_by_key(|(place, _)| place.len());
+        all.filter(|(mount, _)| folder.starts_with(mount)).max_by_key(|(mount, _)| mount.len());
     of.map_or("file system unknown", |(_, kind)| kind).to_owned()
 }

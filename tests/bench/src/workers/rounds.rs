@@ -1,35 +1,35 @@
-//! Measuring in turn: short rounds, of one contestant after the other, so that whatever
-//! the machine and the disk do meets all of them alike.
+//! Alternating measurements: short rounds of one Worker after the other, so that disturbances of
+//! the machine and disk affect all of them alike.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 
 use super::{
-    contestant::{Contestant, Session, Who},
-    sheet::Sheet,
+    results::Results,
+    worker::{RunningWorker, Session, WorkerKind},
 };
 use crate::client::Client;
 
-/// Rounds of one client, of each operation.
+/// Rounds per operation, with one client.
 const ROUNDS: u32 = 20;
-/// Requests in a round.
+/// Requests per round.
 const REQUESTS: u32 = 20;
-/// Requests before them, which find caches cold since another was measured.
+/// Unmeasured requests before a round, to warm caches that another Worker used.
 const WARMING: u32 = 2;
-/// How long many clients ask.
+/// Duration of a measurement with many clients.
 const PERIOD: Duration = Duration::from_millis(500);
-/// New sessions.
+/// Number of new sessions.
 const NEW: u32 = 16;
-/// What ours may take, in times of plain.
+/// Goal for our Worker, as a multiple of *plain*.
 const GOAL: f64 = 1.3;
 
-/// How many sessions are asked at once, or how many ask one.
+/// Number of concurrent clients, and of sessions.
 pub(super) const CLIENTS: usize = 16;
-/// How many entries each session has.
+/// Entries per session.
 pub(super) const ENTRIES: usize = 20;
 
-/// What is done.
+/// The measured operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Read,
@@ -37,8 +37,8 @@ enum Operation {
 }
 
 impl Operation {
-    /// Returns the body of its request, about entry `entry`. What is written is always another
-    /// value: some storage does nothing for the same.
+    /// Returns the request body for entry `entry`. Written values always differ, because some
+    /// storage skips equal values.
     fn body(self, entry: usize, round: u32) -> String {
         match self {
             Self::Read => format!(r#"{{"action":"read","key":"finding_{entry}"}}"#),
@@ -52,39 +52,39 @@ impl Operation {
     }
 }
 
-/// A contestant and the sessions that are there to be asked.
+/// A running Worker and its prepared sessions.
 #[derive(Debug)]
-pub(super) struct Place {
-    pub(super) contestant: Contestant,
+pub(super) struct Subject {
+    pub(super) worker: RunningWorker,
     sessions: Vec<Session>,
 }
 
-impl Place {
-    /// Makes the sessions of `contestant`, and fills them.
-    pub(super) async fn new(contestant: Contestant) -> Result<Self> {
-        let mut client = Client::connect(contestant.address).await?;
+impl Subject {
+    /// Creates and fills the sessions of `worker`.
+    pub(super) async fn new(worker: RunningWorker) -> Result<Self> {
+        let mut client = Client::connect(worker.address).await?;
         let mut sessions = Vec::new();
         for number in 0..CLIENTS {
-            let session = contestant.create(&mut client, &format!("bench-{number}")).await?;
+            let session = worker.create(&mut client, &format!("bench-{number}")).await?;
             for entry in 0..ENTRIES {
                 client.ask(&session.request(&Operation::Write.body(entry, 0))).await?;
             }
             sessions.push(session);
         }
-        Ok(Self { contestant, sessions })
+        Ok(Self { worker, sessions })
     }
 
-    /// Stops the contestant and starts it anew.
-    pub(super) fn restart(self, sheet: &mut Sheet) -> Result<Self> {
-        let Self { contestant, sessions } = self;
-        let (contestant, start) = contestant.restart()?;
-        sheet.spent("workerd started, µs", None, contestant.who, start);
-        Ok(Self { contestant, sessions })
+    /// Restarts the Worker.
+    pub(super) fn restart(self, results: &mut Results) -> Result<Self> {
+        let Self { worker, sessions } = self;
+        let (worker, start) = worker.restart()?;
+        results.spent("workerd started, µs", None, worker.kind, start);
+        Ok(Self { worker, sessions })
     }
 
-    /// The first reads after a start, each of a session.
-    pub(super) async fn first_reads(&self, sheet: &mut Sheet) -> Result<()> {
-        let mut client = Client::connect(self.contestant.address).await?;
+    /// Measures the first read of each session after a start.
+    pub(super) async fn first_reads(&self, results: &mut Results) -> Result<()> {
+        let mut client = Client::connect(self.worker.address).await?;
         for (number, session) in self.sessions.iter().enumerate() {
             let read = session.request(&Operation::Read.body(7, 0));
             let start = Instant::now();
@@ -94,74 +94,74 @@ impl Place {
             } else {
                 "first read of another session, µs"
             };
-            sheet.spent(what, None, self.contestant.who, start.elapsed());
+            results.spent(what, None, self.worker.kind, start.elapsed());
         }
         Ok(())
     }
 }
 
-/// Measures all `places`, which keep their data on a file system called `on`, in turn.
-/// Reads do not depend on it.
-pub(super) async fn series(sheet: &mut Sheet, places: &[Place], on: &str) -> Result<()> {
-    // Many first: thousands of requests, by which what is run often has been compiled well.
+/// Measures all `subjects` in turn. `on` names the file system of their data, which affects only
+/// writes.
+pub(super) async fn series(results: &mut Results, subjects: &[Subject], on: &str) -> Result<()> {
+    // Measures many clients first, because thousands of requests let the engine compile hot code.
     for operation in [Operation::Read, Operation::Write] {
         for (sessions, are_many) in [("one session", false), ("a session each", true)] {
             let what = match operation {
                 Operation::Read => format!("reads a second, {CLIENTS} clients, {sessions}"),
                 Operation::Write => format!("writes a second, {CLIENTS} clients, {sessions}, {on}"),
             };
-            for place in places {
-                let rate = many_clients(place, operation, are_many).await?;
-                sheet.rate(&what, place.contestant.who, rate);
+            for subject in subjects {
+                let rate = many_clients(subject, operation, are_many).await?;
+                results.rate(&what, subject.worker.kind, rate);
             }
         }
     }
     let write = format!("write, {on}, µs");
     for (what, operation) in [("read, µs", Operation::Read), (&*write, Operation::Write)] {
-        one_client(places, operation, |who, spent| sheet.spent(what, Some(GOAL), who, spent))
+        one_client(subjects, operation, |kind, spent| results.spent(what, Some(GOAL), kind, spent))
             .await?;
     }
     Ok(())
 }
 
-/// Tells how long each request took, one client on one session.
+/// Reports the time of each request, for one client on one session, to `spent`.
 async fn one_client(
-    places: &[Place],
+    subjects: &[Subject],
     operation: Operation,
-    mut spent: impl FnMut(Who, Duration),
+    mut spent: impl FnMut(WorkerKind, Duration),
 ) -> Result<()> {
     let mut clients = Vec::new();
-    for place in places {
-        let session = place.sessions.first().context("no session")?;
-        let client = Client::connect(place.contestant.address).await?;
-        clients.push((place.contestant.who, session, client));
+    for subject in subjects {
+        let session = subject.sessions.first().context("no session")?;
+        let client = Client::connect(subject.worker.address).await?;
+        clients.push((subject.worker.kind, session, client));
     }
     for round in 0..ROUNDS {
-        for (who, session, client) in &mut clients {
+        for (kind, session, client) in &mut clients {
             for number in 0..WARMING + REQUESTS {
                 let request = session.request(&operation.body(7, round * 100 + number));
                 let start = Instant::now();
                 client.ask(&request).await?;
                 let took = start.elapsed();
                 if number >= WARMING {
-                    spent(*who, took);
+                    spent(*kind, took);
                 }
             }
         }
-        // Who comes after whom differs.
+        // Changes the order, so that no Worker always follows the same one.
         clients.rotate_left(1);
     }
     Ok(())
 }
 
-/// Requests a second by [`CLIENTS`] clients, on one session or on as many.
-async fn many_clients(place: &Place, operation: Operation, are_many: bool) -> Result<f64> {
+/// Returns the requests per second of [`CLIENTS`] clients, on one session or one session each.
+async fn many_clients(subject: &Subject, operation: Operation, are_many: bool) -> Result<f64> {
     let mut clients = Vec::new();
-    for (number, own) in place.sessions.iter().enumerate() {
-        let first = place.sessions.first().context("no session")?;
+    for (number, own) in subject.sessions.iter().enumerate() {
+        let first = subject.sessions.first().context("no session")?;
         let session = if are_many { own } else { first };
-        let mut client = Client::connect(place.contestant.address).await?;
-        // Each writes two values by turns.
+        let mut client = Client::connect(subject.worker.address).await?;
+        // Each client alternates two values.
         let requests = [1, 2].map(|round| session.request(&operation.body(number, round)));
         for request in &requests {
             client.ask(request).await?;
@@ -189,37 +189,36 @@ async fn many_clients(place: &Place, operation: Operation, are_many: bool) -> Re
     Ok(f64::from(count) / start.elapsed().as_secs_f64())
 }
 
-/// Measures what a session costs that was not there. `series` makes names new.
+/// Measures creating sessions. `series` makes their names unique.
 pub(super) async fn new_sessions(
-    sheet: &mut Sheet,
-    places: &[Place],
+    results: &mut Results,
+    subjects: &[Subject],
     on: &str,
     series: u32,
 ) -> Result<()> {
     let mut clients = Vec::new();
-    for place in places {
-        clients.push(Client::connect(place.contestant.address).await?);
+    for subject in subjects {
+        clients.push(Client::connect(subject.worker.address).await?);
     }
     let [creation, write] = ["creating a session", "first write to a new session"];
     for number in 0..NEW {
-        for (place, client) in places.iter().zip(&mut clients) {
-            let who = place.contestant.who;
-            // One that is there already: what comes next finds caches warm.
-            let other = place.sessions.first().context("no session")?;
+        for (subject, client) in subjects.iter().zip(&mut clients) {
+            let kind = subject.worker.kind;
+            // Reads an existing session first, to warm caches.
+            let other = subject.sessions.first().context("no session")?;
             client.ask(&other.request(&Operation::Read.body(7, 0))).await?;
             let start = Instant::now();
-            let session =
-                place.contestant.create(client, &format!("new-{series}-{number}")).await?;
+            let session = subject.worker.create(client, &format!("new-{series}-{number}")).await?;
             let created = start.elapsed();
-            if who.creates() {
-                sheet.spent(&format!("{creation}, {on}, µs"), None, who, created);
+            if kind.creates() {
+                results.spent(&format!("{creation}, {on}, µs"), None, kind, created);
             }
             let request = session.request(&Operation::Write.body(0, 0));
             let start = Instant::now();
             client.ask(&request).await?;
             let took = start.elapsed();
-            sheet.spent(&format!("{write}, {on}, µs"), None, who, took);
-            sheet.spent(&format!("both, {on}, µs"), None, who, created + took);
+            results.spent(&format!("{write}, {on}, µs"), None, kind, took);
+            results.spent(&format!("both, {on}, µs"), None, kind, created + took);
         }
     }
     Ok(())

@@ -1,5 +1,5 @@
-// A session as the state of an agent of Cloudflare's SDK, which is kept as one JSON text.
-// It is reached as the SDK's documentation shows: `/agents/session/{session}`.
+// A session as the state of an agent of Cloudflare's SDK, which stores it as one JSON string. The
+// path follows the SDK's documentation: `/agents/session/{session}`.
 
 import { Agent, routeAgentRequest } from "agents";
 

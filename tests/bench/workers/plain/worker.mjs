@@ -1,5 +1,5 @@
-// A session in a Durable Object, without rules: what one writes who needs no more than
-// to share entries. Whoever comes may read and write.
+// A minimal Durable Object for shared entries, without rules or access checks: any client may read
+// and write.
 
 import { DurableObject } from "cloudflare:workers";
 

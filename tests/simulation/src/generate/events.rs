@@ -1,89 +1,89 @@
-//! What happens while a request is performed.
+//! Events during a request: faults and nested requests.
 
 use rand::RngExt as _;
 
 use super::Generator;
 use crate::{
-    script::{At, Call, Deed, Event},
+    script::{Call, Event, EventKind, NthCall},
     world::World,
 };
 
-/// How deep requests are nested.
+/// Deepest nesting of requests.
 const DEPTH_MAX: usize = 3;
-/// How often a request is decided anew before it is given up.
+/// Number of attempts before the core gives a request up.
 const ATTEMPTS_MAX: u32 = 16;
 
 impl Generator {
-    /// Returns what happens during one request, `depth` deep inside of others.
+    /// Returns the events during a request at nesting `depth`.
     pub(super) fn during(&mut self, world: &World, depth: usize) -> Vec<Event> {
         let mut events = Vec::new();
-        if self.is(self.mood.faults) {
-            if self.is(0.02) {
+        if self.chance(self.profile.faults) {
+            if self.chance(0.02) {
                 return self.storm();
             }
             events.push(self.fault());
-            if self.is(0.2) {
+            if self.chance(0.2) {
                 events.push(self.fault());
             }
         }
-        let mut likely = self.mood.overlaps;
-        while depth < DEPTH_MAX && self.is(likely) {
+        let mut likely = self.profile.overlaps;
+        while depth < DEPTH_MAX && self.chance(likely) {
             let at = self.at();
-            events.push(Event { at, deed: Deed::Meanwhile(self.request(world, depth + 1)) });
+            events.push(Event { at, kind: EventKind::Meanwhile(self.request(world, depth + 1)) });
             likely /= 2.0;
         }
         events
     }
 
-    /// Others always come first, until the request is given up.
+    /// Returns conflicts for every attempt, so that the request is given up.
     fn storm(&mut self) -> Vec<Event> {
-        let is_read = self.is(0.3);
+        let is_read = self.chance(0.3);
         let event = |nth| {
             if is_read {
-                Event { at: At(Call::Read, nth), deed: Deed::Move }
+                Event { at: NthCall(Call::Read, nth), kind: EventKind::Move }
             } else {
-                Event { at: At(Call::Commit, nth), deed: Deed::Conflict }
+                Event { at: NthCall(Call::Commit, nth), kind: EventKind::Conflict }
             }
         };
         (1..=ATTEMPTS_MAX).map(event).collect()
     }
 
-    /// At one of the calls of a request; most wait for its end.
-    fn at(&mut self) -> At {
+    /// Returns a host call of a request, most often its commit.
+    fn at(&mut self) -> NthCall {
         match self.rng.random_range(0..20) {
-            0 => At(Call::Open, 1),
-            1 => At(Call::Open, 2),
-            2..4 => At(Call::Clock, 1),
-            4..9 => At(Call::Read, self.rng.random_range(1..8)),
-            9..17 => At(Call::Commit, 1),
-            17 => At(Call::Commit, 2),
-            18 => At(Call::Log, self.rng.random_range(1..3)),
-            _ => At(Call::Answer, 1),
+            0 => NthCall(Call::Open, 1),
+            1 => NthCall(Call::Open, 2),
+            2..4 => NthCall(Call::Clock, 1),
+            4..9 => NthCall(Call::Read, self.rng.random_range(1..8)),
+            9..17 => NthCall(Call::Commit, 1),
+            17 => NthCall(Call::Commit, 2),
+            18 => NthCall(Call::Log, self.rng.random_range(1..3)),
+            _ => NthCall(Call::Answer, 1),
         }
     }
 
     fn fault(&mut self) -> Event {
         let nth = self.rng.random_range(1..7);
-        if self.is(self.mood.kills) {
-            if self.is(0.3) {
-                return Event { at: At(Call::Commit, 1), deed: Deed::KillAfter };
+        if self.chance(self.profile.kills) {
+            if self.chance(0.3) {
+                return Event { at: NthCall(Call::Commit, 1), kind: EventKind::KillAfter };
             }
-            return Event { at: self.at(), deed: Deed::Kill };
+            return Event { at: self.at(), kind: EventKind::Kill };
         }
-        let commit = At(Call::Commit, self.pick(&[1, 1, 1, 1, 2]));
-        let (at, deed) = match self.rng.random_range(0..22) {
-            0..3 => (commit, Deed::Fail),
-            3..7 => (commit, Deed::LoseAnswer),
-            7..10 => (commit, Deed::Conflict),
-            10 => (At(Call::Open, self.pick(&[1, 1, 2])), Deed::Fail),
-            11..13 => (At(Call::Read, nth), Deed::Fail),
-            13..15 => (At(Call::Read, nth), Deed::Move),
-            15 => (At(Call::Read, nth), Deed::Disconnect),
-            16 => (commit, Deed::Disconnect),
-            17 => (self.at(), Deed::Away(self.rng.random_range(1..30))),
-            18 | 19 => (self.at(), Deed::SlowMs(self.rng.random_range(1..6) * 500)),
-            _ => (self.at(), Deed::ClockMs(self.clock_ms())),
+        let commit = NthCall(Call::Commit, self.pick(&[1, 1, 1, 1, 2]));
+        let (at, kind) = match self.rng.random_range(0..22) {
+            0..3 => (commit, EventKind::Fail),
+            3..7 => (commit, EventKind::LoseAnswer),
+            7..10 => (commit, EventKind::Conflict),
+            10 => (NthCall(Call::Open, self.pick(&[1, 1, 2])), EventKind::Fail),
+            11..13 => (NthCall(Call::Read, nth), EventKind::Fail),
+            13..15 => (NthCall(Call::Read, nth), EventKind::Move),
+            15 => (NthCall(Call::Read, nth), EventKind::Disconnect),
+            16 => (commit, EventKind::Disconnect),
+            17 => (self.at(), EventKind::Away(self.rng.random_range(1..30))),
+            18 | 19 => (self.at(), EventKind::SlowMs(self.rng.random_range(1..6) * 500)),
+            _ => (self.at(), EventKind::ClockMs(self.clock_ms())),
         };
-        Event { at, deed }
+        Event { at, kind }
     }
 }

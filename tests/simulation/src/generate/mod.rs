@@ -1,11 +1,11 @@
-//! What a seed makes: a mood, and step after step, each as the world is when it
-//! begins.
+//! Generates scripts: a seed chooses probabilities, and then step after step for the current state
+//! of the world.
 //!
-//! The generator looks at the model to ask what is worth asking. What it makes says
-//! all of it: a script needs no seed.
+//! The generator reads the model to choose useful requests. Each step is self-contained, so a
+//! script needs no seed.
 
 mod events;
-mod hostile;
+mod invalid;
 mod requests;
 mod rounds;
 
@@ -13,46 +13,46 @@ use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng, seq::IndexedRandom a
 use serde_json::Value;
 
 use crate::{
-    cast::{ASKERS, SESSIONS},
-    script::{Ask, Request, Step, Storage},
+    fixtures::{CALLERS, SESSIONS},
+    script::{Payload, Request, Step, Storage},
     world::World,
 };
 
-/// How many requests with an id are remembered to be sent again.
-const RETRIES_KEPT: usize = 12;
+/// Number of recent requests with an id that may be retried.
+const RETRIES_MAX: usize = 12;
 
-/// Makes the steps of one seed.
+/// Generator of one seed's steps.
 #[derive(Debug)]
 pub struct Generator {
     rng: ChaCha8Rng,
-    mood: Mood,
-    /// Requests with an id that were sent.
-    sent: Vec<Ask>,
+    profile: Profile,
+    /// Recent requests with an id.
+    sent: Vec<Request>,
     values: u32,
 }
 
-/// What is likely in a world. Worlds differ: where everything is likely at once,
-/// little happens in peace.
+/// Probabilities in a world. They differ between worlds: if everything were likely at once, few
+/// requests would succeed undisturbed.
 #[derive(Debug)]
-struct Mood {
+struct Profile {
     storage: Storage,
-    /// How likely a request is disturbed.
+    /// A fault during a request.
     faults: f64,
-    /// How likely another one happens meanwhile.
+    /// A nested request.
     overlaps: f64,
-    /// How likely one is killed, of those that are disturbed.
+    /// A kill, given a fault.
     kills: f64,
-    /// How likely the clock moves before a step.
+    /// A clock change before a step.
     clock: f64,
-    /// How likely a session ends or is moved.
+    /// A session ends or moves.
     ends: f64,
-    /// How likely a request is sent again.
+    /// A retry.
     retries: f64,
-    /// How likely what is sent is no request.
-    hostile: f64,
-    /// How likely a credential is shown.
+    /// An invalid request.
+    invalid: f64,
+    /// A request with a credential.
     credentials: f64,
-    /// How many sessions there are.
+    /// Number of sessions.
     sessions: usize,
 }
 
@@ -60,97 +60,98 @@ impl Generator {
     /// Creates the generator of `seed`.
     pub fn new(seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mood = Mood::new(&mut rng);
-        Self { rng, mood, sent: Vec::new(), values: 0 }
+        let profile = Profile::new(&mut rng);
+        Self { rng, profile, sent: Vec::new(), values: 0 }
     }
 
-    /// Returns how storage reads in this world.
+    /// Returns the storage mode of this world.
     pub fn storage(&self) -> Storage {
-        self.mood.storage
+        self.profile.storage
     }
 
     /// Returns the next step.
     pub fn step(&mut self, world: &World) -> Step {
-        if self.is(self.mood.clock) {
+        if self.chance(self.profile.clock) {
             return Step::ClockMs(self.clock_ms());
         }
-        if self.is(0.001) {
+        if self.chance(0.001) {
             return Step::Elsewhere(true);
         }
-        if self.is(0.004) {
+        if self.chance(0.004) {
             return Step::Compare(true);
         }
         self.request(world, 0)
     }
 
-    /// Returns a request, or the ring of a timer.
+    /// Returns a request or a timer step.
     fn request(&mut self, world: &World, depth: usize) -> Step {
-        let session = SESSIONS[self.rng.random_range(0..self.mood.sessions)];
-        if self.is(0.03) {
+        let session = SESSIONS[self.rng.random_range(0..self.profile.sessions)];
+        if self.chance(0.03) {
             let during = self.during(world, depth);
             return Step::Wake { session: session.to_owned(), during };
         }
-        if self.is(self.mood.retries)
-            && let Some(ask) = self.again()
+        if self.chance(self.profile.retries)
+            && let Some(request) = self.retry()
         {
             let during = self.during(world, depth);
-            return Step::Ask(Box::new(Ask { during, ..ask }));
+            return Step::Ask(Box::new(Request { during, ..request }));
         }
-        let place = world.place(session);
-        let (nth, request) = if self.is(self.mood.hostile) {
-            (self.pick(&[0, 1, 1, 2, 3, 5]), self.hostile(world))
+        let bucket = world.bucket(session);
+        let (nth, payload) = if self.chance(self.profile.invalid) {
+            (self.pick(&[0, 1, 1, 2, 3, 5]), self.invalid(world))
         } else {
-            let (nth, call) = self.call(world, session, &place);
-            (nth, Request::Call(call))
+            let (nth, call) = self.call(world, session, &bucket);
+            (nth, Payload::Call(call))
         };
-        let (participant, keys) = ASKERS[nth];
-        let credential =
-            (nth > 0 && self.is(self.mood.credentials)).then(|| self.credential(&place)).flatten();
-        let ask = Ask {
+        let (participant, keys) = CALLERS[nth];
+        let credential = (nth > 0 && self.chance(self.profile.credentials))
+            .then(|| self.credential(&bucket))
+            .flatten();
+        let request = Request {
             participant: participant.to_owned(),
             keys: keys.iter().map(|it| (*it).to_owned()).collect(),
             credential,
             session: session.to_owned(),
-            request,
+            payload,
             during: Vec::new(),
         };
-        self.remember(&ask);
+        self.remember(&request);
         let during = self.during(world, depth);
-        Step::Ask(Box::new(Ask { during, ..ask }))
+        Step::Ask(Box::new(Request { during, ..request }))
     }
 
-    /// Returns a request that was sent before, to the letter or with another body.
-    fn again(&mut self) -> Option<Ask> {
-        let mut ask = self.sent.choose(&mut self.rng)?.clone();
-        if self.is(0.2)
-            && let Request::Call(Value::Object(call)) = &mut ask.request
+    /// Returns an earlier request, unchanged or with another body.
+    fn retry(&mut self) -> Option<Request> {
+        let mut request = self.sent.choose(&mut self.rng)?.clone();
+        if self.chance(0.2)
+            && let Payload::Call(Value::Object(call)) = &mut request.payload
             && call.contains_key("value")
         {
             call.insert("value".to_owned(), Value::from("zq other"));
         }
-        if self.is(0.1) {
+        if self.chance(0.1) {
             // Another credential of the same participant, or another participant.
-            let (participant, keys) = ASKERS[self.pick(&[1, 2, 5])];
-            participant.clone_into(&mut ask.participant);
-            ask.keys = keys.iter().map(|it| (*it).to_owned()).collect();
+            let (participant, keys) = CALLERS[self.pick(&[1, 2, 5])];
+            participant.clone_into(&mut request.participant);
+            request.keys = keys.iter().map(|it| (*it).to_owned()).collect();
         }
-        Some(ask)
+        Some(request)
     }
 
-    fn remember(&mut self, ask: &Ask) {
-        if let Request::Call(call) = &ask.request
+    fn remember(&mut self, request: &Request) {
+        if let Payload::Call(call) = &request.payload
             && call.get("request_id").is_some()
         {
-            self.sent.push(ask.clone());
-            if self.sent.len() > RETRIES_KEPT {
+            self.sent.push(request.clone());
+            if self.sent.len() > RETRIES_MAX {
                 self.sent.remove(0);
             }
         }
     }
 
-    /// Returns a credential of the session: the last, or one that is void.
-    fn credential(&mut self, place: &crate::model::Place) -> Option<(u64, u64)> {
-        let about = &place.session.as_ref()?.about;
+    /// Returns a credential of the session, valid or void.
+    fn credential(&mut self, bucket: &crate::model::BucketModel) -> Option<(u64, u64)> {
+        let about = &bucket.session.as_ref()?.about;
         let (incarnation, epoch) = (about.incarnation, about.credential_epoch);
         Some(match self.rng.random_range(0..8) {
             0 => (incarnation.saturating_sub(1), epoch),
@@ -170,7 +171,7 @@ impl Generator {
         }
     }
 
-    fn is(&mut self, likely: f64) -> bool {
+    fn chance(&mut self, likely: f64) -> bool {
         self.rng.random_bool(likely)
     }
 
@@ -179,7 +180,7 @@ impl Generator {
     }
 }
 
-impl Mood {
+impl Profile {
     fn new(rng: &mut ChaCha8Rng) -> Self {
         let is_moving = rng.random_bool(0.5);
         let storage = if is_moving { Storage::Moving } else { Storage::Snapshots };
@@ -193,7 +194,7 @@ impl Mood {
             clock: one(&[0.0, 0.1, 0.3]),
             ends: one(&[0.0, 0.005, 0.02, 0.06]),
             retries: one(&[0.02, 0.1, 0.25]),
-            hostile: one(&[0.0, 0.03, 0.08]),
+            invalid: one(&[0.0, 0.03, 0.08]),
             credentials: one(&[0.0, 0.1, 0.4]),
             sessions,
         }

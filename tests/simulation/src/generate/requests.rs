@@ -1,4 +1,4 @@
-//! Requests, as the session is when they are made.
+//! Requests that suit the current state of a session.
 
 use rand::RngExt as _;
 use serde_json::{Map, Value, json};
@@ -7,64 +7,69 @@ use shared_context_core::{Key, time::Timestamp};
 
 use super::Generator;
 use crate::{
-    cast::{ASKERS, KEYS, LABELS, LISTS, MARK, SESSIONS},
-    model::{Model, Place},
+    fixtures::{CALLERS, KEYS, LABELS, PARTICIPANT_LISTS, SESSIONS, VALUE_MARKER},
+    model::{BucketModel, Model},
     world::World,
 };
 
-/// The place of the admin in [`ASKERS`].
+/// Index of the admin in [`CALLERS`].
 pub(super) const ADMIN: usize = 0;
-/// The place of the orchestrator.
+/// Index of the orchestrator.
 pub(super) const ORCHESTRATOR: usize = 1;
 
 impl Generator {
-    /// Returns a request, and who sends it.
-    pub(super) fn call(&mut self, world: &World, session: &str, place: &Place) -> (usize, Value) {
-        let Some(model) = place.session.as_deref() else { return self.beginning(world) };
-        let ends = if model.about.is_archived { 0.3 } else { self.mood.ends };
-        if self.is(ends) {
-            let who = self.who(ADMIN);
+    /// Returns a request and the index of its caller.
+    pub(super) fn call(
+        &mut self,
+        world: &World,
+        session: &str,
+        bucket: &BucketModel,
+    ) -> (usize, Value) {
+        let Some(model) = bucket.session.as_deref() else { return self.creation(world) };
+        let ends = if model.about.is_archived { 0.3 } else { self.profile.ends };
+        if self.chance(ends) {
+            let who = self.mostly(ADMIN);
             return (who, self.ending(world, model));
         }
         let now = world.now();
         match self.rng.random_range(0..100) {
-            0..32 => (self.anyone(), self.write(session, model, now)),
-            32..38 => (self.anyone(), self.delete(model)),
-            38..46 => (self.anyone(), self.batch(session, model, now)),
-            46..50 => (self.anyone(), self.set_access(model)),
-            50..62 => (self.who(ORCHESTRATOR), self.order(model)),
+            0..32 => (self.any_caller(), self.write(session, model, now)),
+            32..38 => (self.any_caller(), self.delete(model)),
+            38..46 => (self.any_caller(), self.batch(session, model, now)),
+            46..50 => (self.any_caller(), self.set_access(model)),
+            50..62 => (self.mostly(ORCHESTRATOR), self.orchestrator_request(model)),
             62..80 => self.round(model),
-            80..96 => (self.anyone(), self.read(model)),
-            _ => (self.rng.random_range(0..ASKERS.len()), self.administration(model)),
+            80..96 => (self.any_caller(), self.read(model)),
+            _ => (self.rng.random_range(0..CALLERS.len()), self.administration(model)),
         }
     }
 
-    pub(super) fn anyone(&mut self) -> usize {
+    pub(super) fn any_caller(&mut self) -> usize {
         self.pick(&[1, 1, 1, 1, 1, 2, 2, 2, 3, 4, 5, 5, 6])
     }
 
-    /// Mostly who may.
-    pub(super) fn who(&mut self, who: usize) -> usize {
-        if self.is(0.92) { who } else { self.rng.random_range(0..ASKERS.len()) }
+    /// Returns `caller` in most cases, else a random one.
+    pub(super) fn mostly(&mut self, caller: usize) -> usize {
+        if self.chance(0.92) { caller } else { self.rng.random_range(0..CALLERS.len()) }
     }
 
-    /// Returns what is asked where there is no session.
-    fn beginning(&mut self, world: &World) -> (usize, Value) {
-        let who = self.who(ADMIN);
+    /// Returns a request for a session that does not exist.
+    fn creation(&mut self, world: &World) -> (usize, Value) {
+        let who = self.mostly(ADMIN);
         let documents = world.documents();
-        if self.is(0.25) && !documents.is_empty() {
+        if self.chance(0.25) && !documents.is_empty() {
             let document = &documents[self.rng.random_range(0..documents.len())];
             return (who, json!({"action": "import_session", "document": document}));
         }
-        if self.is(0.85) {
+        if self.chance(0.85) {
             return (who, json!({"action": "create_session", "config": self.config()}));
         }
         let actions = ["list_keys", "show_session", "export_session", "delete_session", "inspect"];
         let action = self.pick(&actions);
-        (self.anyone(), json!({"action": action}))
+        (self.any_caller(), json!({"action": action}))
     }
 
-    /// Returns what ends a session, or moves it.
+    /// Returns a request that ends or moves a session.
     fn ending(&mut self, world: &World, model: &Model) -> Value {
         let documents = world.documents();
         match self.rng.random_range(0..10) {
@@ -80,9 +85,9 @@ impl Generator {
         }
     }
 
-    /// Sessions that are soon full: of entries, of versions, of snapshots.
+    /// Returns a configuration with low limits on entries, versions and snapshots.
     fn config(&mut self) -> Value {
-        let allows_prefixes = self.is(0.9);
+        let allows_prefixes = self.chance(0.9);
         let mut config = json!({
             "value_tokens_max": 8,
             "store_tokens_max": self.pick(&[20, 20, 40]),
@@ -93,35 +98,39 @@ impl Generator {
             "changes_max": self.pick(&[256, 1000]),
             "allows_prefixes": allows_prefixes,
         });
-        if self.is(0.3) {
+        if self.chance(0.3) {
             config["ttl_seconds_default"] = json!(self.rng.random_range(1..4));
         }
-        if self.is(0.6) {
+        if self.chance(0.6) {
             config["access"] = json!([
-                {"keys": "plan_*", "readable_by": LISTS[0], "writable_by": LISTS[1]},
-                {"keys": "closed_*", "readable_by": LISTS[3], "writable_by": LISTS[0]},
+                {"keys": "plan_*", "readable_by": PARTICIPANT_LISTS[0], "writable_by": PARTICIPANT_LISTS[1]},
+                {"keys": "closed_*", "readable_by": PARTICIPANT_LISTS[3], "writable_by": PARTICIPANT_LISTS[0]},
             ]);
         }
-        if self.is(0.2) {
+        if self.chance(0.2) {
             let keys = json!([{"key": "key_0", "group": "Work", "purpose": "what is being done"}]);
-            config["namespace"] = json!({"keys": if self.is(0.5) { keys } else { json!([]) }});
+            config["namespace"] = json!({"keys": if self.chance(0.5) { keys } else { json!([]) }});
         }
         config
     }
 
     fn key(&mut self, model: &Model) -> String {
         let known: Vec<&Key> = model.entries.keys().collect();
-        let key = if self.is(0.5) && !known.is_empty() {
+        let key = if self.chance(0.5) && !known.is_empty() {
             known[self.rng.random_range(0..known.len())].to_string()
         } else {
-            // A few keys have much history.
+            // Few keys get most writes, so that they have a long history.
             KEYS[self.pick(&[0, 0, 0, 0, 1, 1, 2, 3, 4, 5])].to_owned()
         };
-        if model.config().allows_prefixes || self.is(0.05) { key } else { key.replace(':', "_") }
+        if model.config().allows_prefixes || self.chance(0.05) {
+            key
+        } else {
+            key.replace(':', "_")
+        }
     }
 
     fn label(&mut self, model: &Model) -> String {
-        if self.is(0.7) && !model.snapshots.is_empty() {
+        if self.chance(0.7) && !model.snapshots.is_empty() {
             let nth = self.rng.random_range(0..model.snapshots.len());
             return model.snapshots[nth].info.label.to_string();
         }
@@ -131,31 +140,37 @@ impl Generator {
     /// Returns a value that no other has, of up to 9 tokens where 8 are allowed.
     fn value(&mut self, session: &str) -> String {
         self.values += 1;
-        let mut value = format!("{MARK}{}{}", &session[..1], self.values);
+        let mut value = format!("{VALUE_MARKER}{}{}", &session[..1], self.values);
         let filling = self.pick(&["x", "é"]);
         let chars = self.rng.random_range(0..34_usize);
         if value.len() < chars {
             value += &filling.repeat(chars - value.len());
         }
-        if self.is(0.1) { format!("{MARK} same") } else { value }
+        if self.chance(0.1) { format!("{VALUE_MARKER} same") } else { value }
     }
 
     fn write(&mut self, session: &str, model: &Model, now: u64) -> Value {
         let key = self.key(model);
-        let mut write = self.written(session, model, now, &key);
+        let mut write = self.write_members(session, model, now, &key);
         write.insert("action".to_owned(), json!("write"));
-        self.identify(&mut write);
+        self.add_request_id(&mut write);
         Value::Object(write)
     }
 
     /// Returns a write without its action.
-    fn written(&mut self, session: &str, model: &Model, now: u64, key: &str) -> Map<String, Value> {
+    fn write_members(
+        &mut self,
+        session: &str,
+        model: &Model,
+        now: u64,
+        key: &str,
+    ) -> Map<String, Value> {
         let mut write = Map::new();
         write.insert("key".to_owned(), json!(key));
-        let held = model.entries.iter().find(|(it, _)| it.as_str() == key).map(|(_, it)| it);
-        let value = match held {
-            // What is there is written again: locks, fences, counters that others raised.
-            Some(held) if self.is(0.15) => held.value.clone(),
+        let stored = model.entries.iter().find(|(it, _)| it.as_str() == key).map(|(_, it)| it);
+        let value = match stored {
+            // Repeats the current value, as locks, fences and counters do.
+            Some(stored) if self.chance(0.15) => stored.value.clone(),
             _ => self.value(session),
         };
         write.insert("value".to_owned(), json!(value));
@@ -172,8 +187,8 @@ impl Generator {
             _ => {}
         }
         self.lists(0.1, &mut write);
-        if self.is(0.15) {
-            write.insert("history".to_owned(), json!(self.is(0.5)));
+        if self.chance(0.15) {
+            write.insert("history".to_owned(), json!(self.chance(0.5)));
         }
         write
     }
@@ -184,11 +199,11 @@ impl Generator {
         delete.insert("action".to_owned(), json!("delete"));
         delete.insert("key".to_owned(), json!(key));
         self.condition(model, &key, &mut delete);
-        self.identify(&mut delete);
+        self.add_request_id(&mut delete);
         Value::Object(delete)
     }
 
-    /// Writes and deletes of different keys.
+    /// Returns a batch of writes and deletes.
     fn batch(&mut self, session: &str, model: &Model, now: u64) -> Value {
         let mut keys: Vec<String> = KEYS.iter().map(|it| (*it).to_owned()).collect();
         keys.retain(|it| model.config().allows_prefixes || !it.contains(':'));
@@ -197,20 +212,20 @@ impl Generator {
         for _ in 0..self.rng.random_range(1..4) {
             let key = keys.remove(self.rng.random_range(0..keys.len()));
             let is_there = model.entries.keys().any(|it| it.as_str() == key);
-            // Most deletes are of what is there, or no batch with one would pass.
-            if self.is(0.3) && (is_there || self.is(0.1)) {
+            // Most deletes name existing keys; otherwise no batch with a delete would succeed.
+            if self.chance(0.3) && (is_there || self.chance(0.1)) {
                 let mut delete = Map::new();
                 delete.insert("key".to_owned(), json!(key));
                 self.condition(model, &key, &mut delete);
                 deletes.push(Value::Object(delete));
             } else {
-                writes.push(Value::Object(self.written(session, model, now, &key)));
+                writes.push(Value::Object(self.write_members(session, model, now, &key)));
             }
         }
         batch.insert("action".to_owned(), json!("write_batch"));
         batch.insert("writes".to_owned(), Value::Array(writes));
         batch.insert("deletes".to_owned(), Value::Array(deletes));
-        self.identify(&mut batch);
+        self.add_request_id(&mut batch);
         Value::Object(batch)
     }
 
@@ -225,8 +240,8 @@ impl Generator {
         Value::Object(request)
     }
 
-    /// Returns what is the orchestrator's.
-    fn order(&mut self, model: &Model) -> Value {
+    /// Returns a request that only the orchestrator may send.
+    fn orchestrator_request(&mut self, model: &Model) -> Value {
         let label = self.label(model);
         match self.rng.random_range(0..15) {
             0..4 => json!({"action": "snapshot", "label": self.pick(&LABELS)}),
@@ -234,13 +249,13 @@ impl Generator {
             5..9 => json!({"action": "restore_snapshot", "label": label}),
             9..12 => json!({"action": "delete_snapshot", "label": label}),
             _ => {
-                let kept = model.kept();
+                let versions = model.all_versions();
                 let mut request = json!({"action": "redact", "key": self.key(model),
                     "reason": "a \"secret\""});
-                if self.is(0.7) && !kept.is_empty() {
-                    let one = &kept[self.rng.random_range(0..kept.len())].entry;
+                if self.chance(0.7) && !versions.is_empty() {
+                    let one = &versions[self.rng.random_range(0..versions.len())].entry;
                     request["key"] = json!(one.key.as_str());
-                    if self.is(0.5) {
+                    if self.chance(0.5) {
                         request["revision"] = json!(one.revision.0);
                     }
                 }
@@ -267,20 +282,20 @@ impl Generator {
                 return json!({"action": "diff_snapshots", "from": label, "to": to});
             }
             17 => {
-                // Now and then a place that the feed does not have.
-                let since = if self.is(0.2) { model.revision + 1 } else { since };
+                // Sometimes a position beyond the feed.
+                let since = if self.chance(0.2) { model.revision + 1 } else { since };
                 return json!({"action": "changes", "since": since, "limit": 2});
             }
             18 => return json!({"action": "changes", "keys": "inv:*"}),
             _ => return json!({"action": "list_snapshots"}),
         };
-        if self.is(0.4) {
+        if self.chance(0.4) {
             request["if_changed_since"] = json!(since);
         }
         request
     }
 
-    /// Returns what operators look at, and what is told of the session itself.
+    /// Returns a request for a session's metadata, audit trail, prompt or export.
     fn administration(&mut self, model: &Model) -> Value {
         match self.rng.random_range(0..6) {
             0 => json!({"action": "inspect"}),
@@ -311,15 +326,15 @@ impl Generator {
 
     fn lists(&mut self, likely: f64, request: &mut Map<String, Value>) {
         for name in ["readable_by", "writable_by"] {
-            if self.is(likely) {
-                request.insert(name.to_owned(), json!(self.pick(&LISTS)));
+            if self.chance(likely) {
+                request.insert(name.to_owned(), json!(self.pick(&PARTICIPANT_LISTS)));
             }
         }
     }
 
-    /// Some requests have a name, of which there are few.
-    pub(super) fn identify(&mut self, request: &mut Map<String, Value>) {
-        if self.is(0.25) {
+    /// Adds a request id to some requests, out of few ids.
+    pub(super) fn add_request_id(&mut self, request: &mut Map<String, Value>) {
+        if self.chance(0.25) {
             let id = format!("r{}", self.rng.random_range(0..40));
             request.insert("request_id".to_owned(), json!(id));
         }

@@ -1,4 +1,4 @@
-//! Requests about rounds: what disagrees, what does not fit, and what is told of it.
+//! Requests about rounds: disagreements, deltas that do not fit, and reads.
 
 use rand::RngExt as _;
 use serde_json::{Map, Value, json};
@@ -12,20 +12,20 @@ const STRATEGIES: [&str; 5] =
 const TERMS: [&str; 3] = ["customer", "order", "item"];
 
 impl Generator {
-    /// Returns a request about rounds, and who sends it.
+    /// Returns a request about rounds and the index of its caller.
     pub(super) fn round(&mut self, model: &Model) -> (usize, Value) {
         let is_open = model.rounds.open().is_some();
-        let chief = self.who(super::requests::ORCHESTRATOR);
+        let orchestrator = self.mostly(super::requests::ORCHESTRATOR);
         match self.rng.random_range(0..20) {
-            0..6 if is_open => (chief, self.close()),
-            0..10 if !is_open => (chief, self.open()),
-            10..14 => (self.anyone(), self.ask(model)),
+            0..6 if is_open => (orchestrator, self.close()),
+            0..10 if !is_open => (orchestrator, self.open()),
+            10..14 => (self.any_caller(), self.read_rounds(model)),
             15..17 if is_open || model.rounds.last() > 0 => {
                 let who = self.pick(&[super::requests::ORCHESTRATOR, super::requests::ADMIN]);
-                (self.who(who), self.redact_rounds())
+                (self.mostly(who), self.redact_rounds())
             }
-            14 => (chief, if is_open { self.open() } else { self.close() }),
-            _ => (self.anyone(), self.propose()),
+            14 => (orchestrator, if is_open { self.open() } else { self.close() }),
+            _ => (self.any_caller(), self.propose()),
         }
     }
 
@@ -43,7 +43,7 @@ impl Generator {
         let experts = [self.pick(&who[..4]), self.pick(&who[..4])];
         let mut strategies = Vec::new();
         for member in MEMBERS {
-            if self.is(0.6) {
+            if self.chance(0.6) {
                 let strategy = self.pick(&STRATEGIES);
                 let mut rule = json!({"path": format!("$.{member}"), "strategy": strategy});
                 if strategy == "expert-override" {
@@ -53,10 +53,10 @@ impl Generator {
             }
         }
         request.insert("strategies".to_owned(), json!(strategies));
-        if self.is(0.3) {
+        if self.chance(0.3) {
             request.insert("query".to_owned(), json!("why"));
         }
-        // Small enough to be full, where nothing is clipped; else never.
+        // A small limit rejects states; with clipping the limit stays large.
         let (clip, bytes_max) = self.pick(&[
             ("oldest-first", 90_000),
             ("largest-first", 200_000),
@@ -66,22 +66,22 @@ impl Generator {
         ]);
         request.insert("clip".to_owned(), json!(clip));
         request.insert("bytes_max".to_owned(), json!(bytes_max));
-        self.identify(&mut request);
+        self.add_request_id(&mut request);
         Value::Object(request)
     }
 
     fn close(&mut self) -> Value {
         let mut request = Map::new();
         request.insert("action".to_owned(), json!("close_round"));
-        if self.is(0.15) {
+        if self.chance(0.15) {
             request.insert("discard".to_owned(), json!(true));
         }
-        self.identify(&mut request);
+        self.add_request_id(&mut request);
         Value::Object(request)
     }
 
-    /// Of words that are in values, names, paths and provenances, and of some that are
-    /// nowhere.
+    /// Redacts words that occur in values, names, paths and provenances, and one that does not
+    /// occur.
     fn redact_rounds(&mut self) -> Value {
         let text =
             self.pick(&["customer", "name", "tags", "long ", "as s", "seen", "seen", "nowhere"]);
@@ -94,12 +94,12 @@ impl Generator {
         let mut request = Map::new();
         request.insert("action".to_owned(), json!("propose_deltas"));
         request.insert("deltas".to_owned(), json!(deltas));
-        self.identify(&mut request);
+        self.add_request_id(&mut request);
         Value::Object(request)
     }
 
     fn delta_of_round(&mut self) -> Value {
-        let (path, value) = self.place();
+        let (path, value) = self.path_and_value();
         let operation = self.pick(&["add", "add", "add", "modify", "modify", "remove"]);
         let mut delta = json!({"operation": operation, "path": path, "provenance": "as seen"});
         if operation != "remove" {
@@ -108,15 +108,15 @@ impl Generator {
         delta
     }
 
-    /// Returns a path, and a value that mostly fits it.
-    fn place(&mut self) -> (String, Value) {
+    /// Returns a path and a value that usually fits it.
+    fn path_and_value(&mut self) -> (String, Value) {
         let term = self.pick(&TERMS);
         let concept = json!(format!("c:{}", self.rng.random_range(0..3)));
         let nth = self.rng.random_range(0..3);
         match self.rng.random_range(0..12) {
             0 | 1 | 10 | 11 => (format!("$.bindings.{term}"), self.bound(concept)),
             2 => ("$.bindings".to_owned(), json!({term: self.bound(concept)})),
-            3 if self.is(0.7) => ("$.query".to_owned(), json!("long ".repeat(200))),
+            3 if self.chance(0.7) => ("$.query".to_owned(), json!("long ".repeat(200))),
             3 => ("$.query".to_owned(), json!(self.pick(&["who", "what", "why"]))),
             4 | 5 => ("$.entities".to_owned(), self.entity()),
             6 => (format!("$.entities[{nth}]"), self.entity()),
@@ -126,7 +126,7 @@ impl Generator {
         }
     }
 
-    /// Returns what a term is to be bound to: mostly the concept, sometimes what none can be.
+    /// Returns the value for a term: usually the concept, sometimes an invalid value.
     fn bound(&mut self, concept: Value) -> Value {
         match self.rng.random_range(0..24) {
             0 => json!([concept, "c:9"]),
@@ -138,22 +138,22 @@ impl Generator {
 
     fn entity(&mut self) -> Value {
         let mut entity = json!({"name": self.pick(&["x", "y", "z"])});
-        if self.is(0.5) {
+        if self.chance(0.5) {
             entity["tags"] = self.pick(&[0, 1, 2]).into();
         }
-        if self.is(0.3) {
+        if self.chance(0.3) {
             entity["tags"] = json!([self.rng.random_range(0..3)]);
         }
-        if self.is(0.2) {
+        if self.chance(0.2) {
             entity["size"] = json!(self.pick(&[1e15, 0.5, 1e21, -1e-7]));
         }
-        if self.is(0.5) {
+        if self.chance(0.5) {
             entity["below"] = (0..25).fold(json!(0), |it, _| json!([it]));
         }
-        if self.is(0.2) { json!([entity, {}]) } else { entity }
+        if self.chance(0.2) { json!([entity, {}]) } else { entity }
     }
 
-    fn ask(&mut self, model: &Model) -> Value {
+    fn read_rounds(&mut self, model: &Model) -> Value {
         let last = model.rounds.last();
         let round = last.saturating_add_signed(self.rng.random_range(-2..2));
         match self.rng.random_range(0..6) {
@@ -161,7 +161,7 @@ impl Generator {
             1 => json!({"action": "read_state", "round": round}),
             2 => json!({"action": "read_deltas", "limit": 2, "after": format!("{round}.1")}),
             3 => json!({"action": "read_deltas", "round": round}),
-            4 => json!({"action": "read_deltas", "path": self.place().0}),
+            4 => json!({"action": "read_deltas", "path": self.path_and_value().0}),
             _ => json!({"action": "convergence"}),
         }
     }

@@ -1,5 +1,4 @@
-//! What a change of entries must answer, and what it makes of the session: who
-//! may, which conditions hold, what is full.
+//! Expected answers and effects of entry changes: permissions, conditions and limits.
 
 use shared_context_core::{
     Batch, Code, Command, Condition, Delete, Key, Reply, RequestId, Write,
@@ -15,18 +14,18 @@ use shared_context_core::{
     tokens::Tokens,
 };
 
-use super::state::{Answer, Held, Model, is_granted, name, participant};
+use super::state::{Answer, Model, StoredEntry, is_granted, name, participant};
 
-/// An answer, and the session after it if it changed.
-pub type Done = (Answer, Option<Model>);
+/// The answer to a command, and the new state if the command changes the session.
+pub type Transition = (Answer, Option<Model>);
 
-/// Ten years.
+/// Ten years in milliseconds.
 const EXPIRY_MS_MAX: u64 = 315_360_000_000;
 
 impl Model {
-    /// Returns what `command` must answer and what it makes of the session, if it is one that
-    /// changes what a session holds.
-    pub fn change(&self, clock: u64, who: &str, command: &Command) -> Option<Done> {
+    /// Returns the expected answer and new state for a command that changes entries, snapshots or
+    /// the session's status. Returns `None` for any other command.
+    pub fn change(&self, clock: u64, who: &str, command: &Command) -> Option<Transition> {
         Some(match command {
             Command::Write(it) => self.write(clock, who, it),
             Command::Delete(it) => self.delete(clock, who, it),
@@ -42,27 +41,27 @@ impl Model {
             }
             Command::Sweep => self.sweep(clock),
             Command::ArchiveSession | Command::RevokeCredentials => {
-                self.step(clock, who, *command == Command::ArchiveSession)
+                self.archive_or_revoke(clock, who, *command == Command::ArchiveSession)
             }
             _ => return None,
         })
     }
 
     /// Writes an entry.
-    pub fn write(&self, clock: u64, who: &str, asked: &Write) -> Done {
-        let (command, id) = (Command::Write(asked.clone()), asked.request_id.as_ref());
-        let is_reused = match self.opening(clock, who, id, &command, &[asked]) {
+    pub fn write(&self, clock: u64, who: &str, request: &Write) -> Transition {
+        let (command, id) = (Command::Write(request.clone()), request.request_id.as_ref());
+        let is_reused = match self.check_retry(clock, who, id, &command, &[request]) {
             Ok(is_reused) => is_reused,
             Err(answer) => return (*answer, None),
         };
         let view = self.at(clock);
-        let plan = view.check_write(who, asked).and_then(|()| {
-            if is_reused { Err(Code::RequestIdReused) } else { view.plan(clock, who, asked) }
+        let plan = view.check_write(who, request).and_then(|()| {
+            if is_reused { Err(Code::RequestIdReused) } else { view.plan(clock, who, request) }
         });
         match plan {
             Err(code) => (Err(code), None),
             Ok(new) => {
-                let mut next = self.begun(clock);
+                let mut next = self.begin_change(clock);
                 next.put(who, &new);
                 let written = Written { entry: new.entry, warnings: Vec::new() };
                 match view.check_totals(&next) {
@@ -74,45 +73,47 @@ impl Model {
     }
 
     /// Removes an entry.
-    pub fn delete(&self, clock: u64, who: &str, asked: &Delete) -> Done {
-        let (command, id) = (Command::Delete(asked.clone()), asked.request_id.as_ref());
-        let is_reused = match self.opening(clock, who, id, &command, &[]) {
+    pub fn delete(&self, clock: u64, who: &str, request: &Delete) -> Transition {
+        let (command, id) = (Command::Delete(request.clone()), request.request_id.as_ref());
+        let is_reused = match self.check_retry(clock, who, id, &command, &[]) {
             Ok(is_reused) => is_reused,
             Err(answer) => return (*answer, None),
         };
-        match self.at(clock).check_delete(who, asked, is_reused) {
+        match self.at(clock).check_delete(who, request, is_reused) {
             Err(code) => (Err(code), None),
             Ok(previous_version) => {
-                let mut next = self.begun(clock);
-                next.remove(who, &asked.key);
-                let reply = Reply::Deleted(Deleted { key: asked.key.clone(), previous_version });
+                let mut next = self.begin_change(clock);
+                next.remove(who, &request.key);
+                let reply = Reply::Deleted(Deleted { key: request.key.clone(), previous_version });
                 next.done(who, id, command, reply)
             }
         }
     }
 
     /// Writes and removes entries, all or none.
-    pub fn write_batch(&self, clock: u64, who: &str, asked: &Batch) -> Done {
-        let (command, id) = (Command::WriteBatch(asked.clone()), asked.request_id.as_ref());
-        let writes: Vec<&Write> = asked.writes.iter().collect();
-        let is_reused = match self.opening(clock, who, id, &command, &writes) {
+    pub fn write_batch(&self, clock: u64, who: &str, request: &Batch) -> Transition {
+        let (command, id) = (Command::WriteBatch(request.clone()), request.request_id.as_ref());
+        let writes: Vec<&Write> = request.writes.iter().collect();
+        let is_reused = match self.check_retry(clock, who, id, &command, &writes) {
             Ok(is_reused) => is_reused,
             Err(answer) => return (*answer, None),
         };
         let view = self.at(clock);
         let plan = |it: &&Write| view.check_write(who, it).and_then(|()| view.plan(clock, who, it));
         let plans: Vec<_> = writes.iter().map(plan).collect();
-        let ends = asked.deletes.iter().map(|it| view.check_delete(who, it, false));
+        let ends = request.deletes.iter().map(|it| view.check_delete(who, it, false));
         let ends: Vec<_> = ends.collect();
-        let refused = plans.iter().filter_map(|it| it.as_ref().err().copied());
-        let refused = refused.chain(ends.iter().filter_map(|it| it.err()));
-        let refused = refused.chain(is_reused.then_some(Code::RequestIdReused));
-        if let Some(first) = refused.min_by_key(|it| Code::ALL.iter().position(|code| code == it)) {
+        let rejections = plans.iter().filter_map(|it| it.as_ref().err().copied());
+        let rejections = rejections.chain(ends.iter().filter_map(|it| it.err()));
+        let rejections = rejections.chain(is_reused.then_some(Code::RequestIdReused));
+        if let Some(first) =
+            rejections.min_by_key(|it| Code::ALL.iter().position(|code| code == it))
+        {
             return (Err(first), None);
         }
-        let mut next = self.begun(clock);
+        let mut next = self.begin_change(clock);
         let mut done = BatchWritten { written: Vec::new(), deleted: Vec::new() };
-        for (it, previous_version) in asked.deletes.iter().zip(ends.into_iter().flatten()) {
+        for (it, previous_version) in request.deletes.iter().zip(ends.into_iter().flatten()) {
             next.remove(who, &it.key);
             done.deleted.push(Deleted { key: it.key.clone(), previous_version });
         }
@@ -126,8 +127,14 @@ impl Model {
         }
     }
 
-    /// Changes who may read and write an entry.
-    pub fn set_access(&self, clock: u64, who: &str, key: &Key, change: &AccessChange) -> Done {
+    /// Changes the access lists of an entry.
+    pub fn set_access(
+        &self,
+        clock: u64,
+        who: &str,
+        key: &Key,
+        change: &AccessChange,
+    ) -> Transition {
         if let Err(code) = self.check_participant(who) {
             return (Err(code), None);
         }
@@ -146,18 +153,18 @@ impl Model {
             let shown = Shown { entry: old.entry.clone(), is_readable, is_read_only };
             return (Ok((old.entry.revision, Reply::Access(shown))), None);
         }
-        let mut next = self.begun(clock);
+        let mut next = self.begin_change(clock);
         let touched = Revision(next.revision);
         let entry = Entry { access, touched, ..old.entry.clone() };
-        let new = Held { entry: entry.clone(), ..old.clone() };
-        next.tell(who, AuditAction::SetAccess, Some((old, &new)));
+        let new = StoredEntry { entry: entry.clone(), ..old.clone() };
+        next.record(who, AuditAction::SetAccess, Some((old, &new)));
         next.entries.insert(key.clone(), new);
         (Ok((touched, Reply::Access(Shown { entry, is_readable, is_read_only }))), Some(next))
     }
 
-    /// Returns what is told before any entry is looked at; else whether another request
-    /// was made under this request id.
-    fn opening(
+    /// Answers retries, and rejects requests that are invalid whatever the entries. Otherwise
+    /// returns true if another request already used this request id.
+    fn check_retry(
         &self,
         clock: u64,
         who: &str,
@@ -167,35 +174,35 @@ impl Model {
     ) -> Result<bool, Box<Answer>> {
         let name = id.map(|id| (name(who).to_owned(), id.as_str().to_owned()));
         let known = name.and_then(|it| self.answers.get(&it));
-        let again = known.filter(|(asked, _)| asked == command);
-        if again.is_none() && writes.iter().any(|it| Self::is_no_expiry(clock, it)) {
+        let again = known.filter(|(request, _)| request == command);
+        if again.is_none() && writes.iter().any(|it| Self::is_invalid_expiry(clock, it)) {
             return Err(Box::new(Err(Code::MalformedRequest)));
         }
         self.check_participant(who).map_err(|code| Box::new(Err(code)))?;
         let is_granted = keys(command).into_iter().all(|it| is_granted(who, it));
-        // Not even what another credential of the participant was told.
+        // A retry under a credential without these keys gets no stored answer.
         let first =
             |answer: &Answer| if is_granted { answer.clone() } else { Err(Code::Forbidden) };
         again.map_or(Ok(known.is_some()), |(_, answer)| Err(Box::new(first(answer))))
     }
 
-    /// Ends a change that was asked for under this request id.
+    /// Completes a change, and remembers its answer under its request id.
     pub(super) fn done(
         mut self,
         who: &str,
         id: Option<&RequestId>,
-        asked: Command,
+        request: Command,
         reply: Reply,
-    ) -> Done {
+    ) -> Transition {
         let answer = Ok((Revision(self.revision), reply));
         if let Some(id) = id {
             let name = (name(who).to_owned(), id.as_str().to_owned());
-            self.answers.insert(name, (asked, answer.clone()));
+            self.answers.insert(name, (request, answer.clone()));
         }
         (answer, Some(self))
     }
 
-    /// Returns who writes must be a participant of a session that is active.
+    /// Rejects a change by the admin or in an archived session.
     fn check_participant(&self, who: &str) -> Result<(), Code> {
         match who {
             _ if self.about.is_archived => Err(Code::SessionArchived),
@@ -204,78 +211,78 @@ impl Model {
         }
     }
 
-    fn check_write(&self, who: &str, asked: &Write) -> Result<(), Code> {
-        let current = self.entries.get(&asked.key).map(|it| &it.entry);
+    fn check_write(&self, who: &str, request: &Write) -> Result<(), Code> {
+        let current = self.entries.get(&request.key).map(|it| &it.entry);
         let own = current.map_or_else(Access::default, |it| it.access.clone());
-        let is_narrowed = current.is_some() && changed(&own, &asked.options.access) != own;
+        let is_narrowed = current.is_some() && changed(&own, &request.options.access) != own;
         let may_narrow = current.is_none_or(|it| may_set_access(who, it));
-        let may_write = self.may_write(who, &asked.key, &own);
+        let may_write = self.may_write(who, &request.key, &own);
         if may_write && (may_narrow || !is_narrowed) { Ok(()) } else { Err(Code::Forbidden) }
     }
 
     /// Returns the version that a delete would remove.
-    fn check_delete(&self, who: &str, asked: &Delete, is_reused: bool) -> Result<u64, Code> {
-        let current = self.entries.get(&asked.key);
+    fn check_delete(&self, who: &str, request: &Delete, is_reused: bool) -> Result<u64, Code> {
+        let current = self.entries.get(&request.key);
         let own = current.map_or_else(Access::default, |it| it.entry.access.clone());
         match current {
-            _ if !(self.may_write(who, &asked.key, &own)
+            _ if !(self.may_write(who, &request.key, &own)
                 || who == "orchestrator" && current.is_some()) =>
             {
                 Err(Code::Forbidden)
             }
             _ if is_reused => Err(Code::RequestIdReused),
             None => Err(Code::KeyNotFound),
-            Some(it) if holds(&asked.condition, Some(it)) => Ok(it.entry.version),
+            Some(it) if holds(&request.condition, Some(it)) => Ok(it.entry.version),
             Some(_) => Err(Code::VersionConflict),
         }
     }
 
-    fn is_no_expiry(clock: u64, asked: &Write) -> bool {
-        match asked.options.expiry {
+    fn is_invalid_expiry(clock: u64, request: &Write) -> bool {
+        match request.options.expiry {
             Some(Expiry::At(at)) => at.0 <= clock || at.0 > clock + EXPIRY_MS_MAX,
             _ => false,
         }
     }
 
-    fn plan(&self, clock: u64, who: &str, asked: &Write) -> Result<Held, Code> {
-        let tokens = asked.value.chars().count().div_ceil(4);
+    fn plan(&self, clock: u64, who: &str, request: &Write) -> Result<StoredEntry, Code> {
+        let tokens = request.value.chars().count().div_ceil(4);
         if tokens > self.config().limits.value_tokens_max.0 as usize {
             return Err(Code::ValueTooLarge);
         }
-        let current = self.entries.get(&asked.key);
-        if !holds(&asked.condition, current) {
+        let current = self.entries.get(&request.key);
+        if !holds(&request.condition, current) {
             return Err(Code::VersionConflict);
         }
         let old = current.map(|it| &it.entry);
         let (now, revision) = (self.now(clock), Revision(self.revision + 1));
-        let expiry = asked.options.expiry.or(self.config().ttl_default.map(Expiry::After));
+        let expiry = request.options.expiry.or(self.config().ttl_default.map(Expiry::After));
         let expires_at = expiry.map(|it| match it {
             Expiry::At(at) => at,
             Expiry::After(ttl) => Timestamp(clock + u64::from(ttl.seconds()) * 1_000),
         });
         let own = old.map_or_else(Access::default, |it| it.access.clone());
         let entry = Entry {
-            key: asked.key.clone(),
+            key: request.key.clone(),
             written_by: participant(who),
             written_at: Timestamp(now),
             version: old.map_or(1, |it| it.version + 1),
             value_tokens: Tokens(tokens as u32),
-            value_bytes: asked.value.len() as u32,
+            value_bytes: request.value.len() as u32,
             revision,
             created: old.map_or(revision, |it| it.created),
             touched: revision,
             expires_at,
-            access: changed(&own, &asked.options.access),
-            keeps_history: asked
+            access: changed(&own, &request.options.access),
+            keeps_history: request
                 .options
                 .keeps_history
                 .unwrap_or(old.is_none_or(|it| it.keeps_history)),
             is_redacted: false,
         };
-        Ok(Held { entry, value: asked.value.clone() })
+        Ok(StoredEntry { entry, value: request.value.clone() })
     }
 
-    /// Refuses what would be over a limit, unless it is no more than what there was.
+    /// Rejects a state that exceeds a limit, unless it exceeds it no more than before.
     fn check_totals(&self, next: &Self) -> Result<(), Code> {
         let limits = &self.config().limits;
         let is_over = |now: usize, before: usize, max: u32| now > max as usize && now > before;
@@ -287,7 +294,7 @@ impl Model {
     }
 }
 
-/// Returns the keys that a command is to change.
+/// Returns the keys that a command changes.
 fn keys(command: &Command) -> Vec<&Key> {
     match command {
         Command::Write(it) => vec![&it.key],
@@ -311,7 +318,7 @@ fn changed(own: &Access, change: &AccessChange) -> Access {
     }
 }
 
-fn holds(condition: &Condition, current: Option<&Held>) -> bool {
+fn holds(condition: &Condition, current: Option<&StoredEntry>) -> bool {
     let version = current.map_or(0, |it| it.entry.version);
     let revision = current.map(|it| it.entry.revision);
     condition.if_version.is_none_or(|it| it == version)

@@ -1,22 +1,22 @@
-//! What a session must show, in its plainest form: it holds every value where it
-//! is used, copies the whole of itself for each change and counts everything anew.
+//! A reference model of a session in its simplest form. It stores each value where it is used,
+//! copies itself for each change, and recounts everything.
 //!
-//! [`place`] is the way in: a bucket, and what a command must answer and make of
-//! it. Of rounds it has no model: what changes make of them is taken from storage and
-//! held to invariants. Leaves out the warnings of writes, exact token counts, and what the
-//! audit trail forgets after 4,096 commits, which tests of the core hold.
+//! [`bucket`] is the entry point: a bucket, and the correct answer and effect of a command. Rounds
+//! have no model: their state is read from storage after each change and checked against
+//! invariants. The model leaves out warnings, exact token counts, and the audit records dropped
+//! after 4,096 commits. Tests of the core cover these.
 //!
-//! Invariant: it shares no rule with the core, only the types of questions and
-//! answers, and the text of prompts.
+//! Invariant: the model shares no rule with the core. It shares only the types of requests and
+//! replies, and the text of prompts.
 
+pub mod bucket;
 mod changes;
-mod past;
-pub mod place;
+mod maintenance;
 mod reads;
 mod rounds;
 pub mod rows;
 pub mod state;
 
-pub use changes::Done;
-pub use place::{Asker, Expected, Place};
+pub use bucket::{BucketModel, ExpectedAnswer, Requester};
+pub use changes::Transition;
 pub use state::Model;

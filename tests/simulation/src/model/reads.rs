@@ -1,5 +1,4 @@
-//! What reads must answer: what is there for the caller, and no trace of what is
-//! not.
+//! Expected answers to reads. Hidden entries leave no trace in them.
 
 use std::collections::BTreeMap;
 
@@ -20,15 +19,15 @@ use shared_context_core::{
     tokens::Tokens,
 };
 
-use super::state::{Answer, Held, Model, Past, Told, is_like, sees_all};
+use super::state::{Answer, ChangeRecord, EndedEntry, Model, StoredEntry, is_like, sees_all};
 
-/// A view of a session at one time: nothing in it has expired.
+/// Reads of a session view at one time, without expired entries.
 impl Model {
     /// Returns the answer to `list_keys`.
     pub fn list_keys(&self, who: &str, prefix: Option<&str>) -> Answer {
         let is_asked_for =
-            |it: &&Held| prefix.is_none_or(|prefix| it.entry.key.prefix() == Some(prefix));
-        let seen = |it: &&Held| self.may_see(who, &it.entry.key, &it.entry.access);
+            |it: &&StoredEntry| prefix.is_none_or(|prefix| it.entry.key.prefix() == Some(prefix));
+        let seen = |it: &&StoredEntry| self.may_see(who, &it.entry.key, &it.entry.access);
         let entries = self.entries.values().filter(seen).filter(is_asked_for);
         let listing = Listing {
             entries: entries.map(|it| self.shown(who, it)).collect(),
@@ -40,11 +39,11 @@ impl Model {
 
     /// Returns the answer to `read`.
     pub fn read(&self, who: &str, key: &Key) -> Answer {
-        let held = self.entries.get(key).ok_or(Code::KeyNotFound)?;
+        let stored = self.entries.get(key).ok_or(Code::KeyNotFound)?;
         if self.is_hidden(who, key) {
             return Err(hidden(who));
         }
-        Ok((held.entry.revision, Reply::Entry(self.entry_read(who, held))))
+        Ok((stored.entry.revision, Reply::Entry(self.entry_read(who, stored))))
     }
 
     /// Returns the answer to `read_batch`.
@@ -63,27 +62,28 @@ impl Model {
             return Err(hidden(who));
         }
         let all = self.history.get(key).map_or(&[][..], |it| it);
-        // Whoever closed an entry closed its past: the lists it has, or ended with,
-        // hold for all its versions.
-        let last_lists = |it: &Past| {
-            let life = |other: &&Held| other.entry.created == it.held.entry.created;
+        // Closing an entry closes its past: the current or final access lists apply to all its
+        // versions.
+        let last_lists = |it: &EndedEntry| {
+            let life = |other: &&StoredEntry| other.entry.created == it.stored.entry.created;
             let last = current.filter(life);
-            let last = last.or(all.iter().map(|it| &it.held).rfind(life));
+            let last = last.or(all.iter().map(|it| &it.stored).rfind(life));
             last.map_or_else(Access::default, |it| it.entry.access.clone())
         };
-        let past: Vec<&Past> = all
+        let past: Vec<&EndedEntry> = all
             .iter()
-            .filter(|it| self.may_read(who, key, &it.held.entry.access))
+            .filter(|it| self.may_read(who, key, &it.stored.entry.access))
             .filter(|it| self.may_read(who, key, &last_lists(it)))
             .collect();
         if current.is_none() && past.is_empty() {
             return Err(Code::KeyNotFound);
         }
-        let is_asked_for = |it: &Held| versions.is_empty() || versions.contains(&it.entry.version);
-        let past = past.into_iter().filter(|it| is_asked_for(&it.held)).map(|it| PastVersion {
-            version: Version { entry: it.held.entry.clone(), ended: it.ended.clone() },
-            value: it.held.value.clone(),
-            is_deleted: current.is_none_or(|now| now.entry.created != it.held.entry.created),
+        let is_asked_for =
+            |it: &StoredEntry| versions.is_empty() || versions.contains(&it.entry.version);
+        let past = past.into_iter().filter(|it| is_asked_for(&it.stored)).map(|it| PastVersion {
+            version: Version { entry: it.stored.entry.clone(), ended: it.ended.clone() },
+            value: it.stored.value.clone(),
+            is_deleted: current.is_none_or(|now| now.entry.created != it.stored.entry.created),
         });
         let past = past.collect();
         let current = current.filter(|it| is_asked_for(it)).map(|it| self.entry_read(who, it));
@@ -102,28 +102,28 @@ impl Model {
 
     /// Returns the answer to `read_snapshot`.
     pub fn read_snapshot(&self, who: &str, label: &Label, key: Option<&Key>) -> Answer {
-        let shot = self.shot(label)?;
-        let entries = self.visible_of(who, &shot.entries);
+        let snapshot = self.snapshot(label)?;
+        let entries = self.visible_of(who, &snapshot.entries);
         if let Some(key) = key {
-            let is_there = shot.entries.contains_key(key);
-            let refusal = if is_there { hidden(who) } else { Code::KeyNotFound };
-            let held = entries.get(key).ok_or(refusal)?;
-            return Ok((held.entry.revision, Reply::Entry(self.entry_read(who, held))));
+            let is_there = snapshot.entries.contains_key(key);
+            let rejection = if is_there { hidden(who) } else { Code::KeyNotFound };
+            let stored = entries.get(key).ok_or(rejection)?;
+            return Ok((stored.entry.revision, Reply::Entry(self.entry_read(who, stored))));
         }
         let entries = entries.values().map(|it| self.entry_read(who, it)).collect();
-        let read = SnapshotRead { info: shot.info.clone(), entries };
+        let read = SnapshotRead { info: snapshot.info.clone(), entries };
         Ok((Revision(self.revision), Reply::SnapshotRead(read)))
     }
 
     /// Returns the answer to `diff_snapshots`.
     pub fn diff_snapshots(&self, who: &str, from: &Label, to: Option<&Label>) -> Answer {
         let seen = |entries| self.seen_of(who, entries);
-        let old = seen(&self.shot(from)?.entries);
+        let old = seen(&self.snapshot(from)?.entries);
         let new = seen(match to {
-            Some(to) => &self.shot(to)?.entries,
+            Some(to) => &self.snapshot(to)?.entries,
             None => &self.entries,
         });
-        let only = |these: &BTreeMap<Key, &Held>, those: &BTreeMap<Key, &Held>| {
+        let only = |these: &BTreeMap<Key, &StoredEntry>, those: &BTreeMap<Key, &StoredEntry>| {
             let lone = these.iter().filter(|(key, _)| !those.contains_key(key));
             lone.map(|(_, it)| it.entry.clone()).collect()
         };
@@ -139,7 +139,7 @@ impl Model {
         Ok((Revision(self.revision), Reply::Diff(read)))
     }
 
-    /// Returns what is known of the session, counted anew.
+    /// Returns the session's metadata with recounted totals.
     pub fn show(&self) -> SessionInfo {
         SessionInfo {
             key_count: self.entries.len() as u32,
@@ -148,7 +148,7 @@ impl Model {
         }
     }
 
-    /// Everything, with how much history is stored.
+    /// Returns the answer to `inspect`.
     pub fn inspect(&self, history: HistoryUse) -> Answer {
         let next_expiry = self.entries.values().filter_map(|it| it.entry.expires_at).min();
         let inspection = Inspection {
@@ -163,7 +163,8 @@ impl Model {
         Ok((Revision(self.revision), Reply::Inspection(Box::new(inspection))))
     }
 
-    /// Returns a page of changes: what must be told, and what may be.
+    /// Returns a page of changes, and for each change whether the page must contain it. A page may
+    /// omit the others.
     pub fn changes(
         &self,
         who: &str,
@@ -176,16 +177,16 @@ impl Model {
         if since < oldest || since > self.revision {
             return Err(Code::ChangesTruncated);
         }
-        // Every commit is counted, those that tell nothing included.
+        // The limit counts every commit, even if it has no visible change.
         let last = self.revision.min(since + u64::from(limit));
         let mut page = ChangesPage {
             changes: Vec::new(),
             next_since: Revision(last),
             has_more: last < self.revision,
         };
-        let mut musts = Vec::new();
-        for told in &self.changes {
-            let Told { record, lists } = &**told;
+        let mut required = Vec::new();
+        for change in &self.changes {
+            let ChangeRecord { record, lists } = &**change;
             if record.revision.0 <= since || record.revision.0 > last {
                 continue;
             }
@@ -199,19 +200,19 @@ impl Model {
             };
             if readable.contains(&true) {
                 page.changes.push(record.clone());
-                musts.push(!readable.contains(&false));
+                required.push(!readable.contains(&false));
             }
         }
-        Ok((page, musts))
+        Ok((page, required))
     }
 
-    /// Returns what the last commit did.
-    pub fn made(&self) -> Vec<AuditRecord> {
+    /// Returns the audit records of the last commit.
+    pub fn last_records(&self) -> Vec<AuditRecord> {
         let last = |it: &AuditRecord| it.revision.0 == self.revision;
         self.audit().into_iter().filter(last).collect()
     }
 
-    /// Returns all that was done.
+    /// Returns all audit records.
     pub fn audit(&self) -> Vec<AuditRecord> {
         self.changes.iter().map(|it| it.record.clone()).collect()
     }
@@ -221,62 +222,66 @@ impl Model {
         self.changes[0].record.revision
     }
 
-    /// Returns the first revision that the change feed goes back to.
+    /// Returns the oldest revision in the change feed.
     pub fn first_of_feed(&self) -> Revision {
-        let kept = u64::from(self.config().retention.changes_max);
-        Revision((self.revision + 1).saturating_sub(kept)).max(self.first())
+        let changes_max = u64::from(self.config().retention.changes_max);
+        Revision((self.revision + 1).saturating_sub(changes_max)).max(self.first())
     }
 
     /// Returns the entries that `who` may read.
-    fn visible(&self, who: &str) -> BTreeMap<Key, &Held> {
+    fn visible(&self, who: &str) -> BTreeMap<Key, &StoredEntry> {
         self.visible_of(who, &self.entries)
     }
 
-    /// Returns what `who` sees of `entries`, if not the values.
-    fn seen_of<'a>(&self, who: &str, entries: &'a BTreeMap<Key, Held>) -> BTreeMap<Key, &'a Held> {
+    /// Returns the entries whose metadata `who` may see.
+    fn seen_of<'a>(
+        &self,
+        who: &str,
+        entries: &'a BTreeMap<Key, StoredEntry>,
+    ) -> BTreeMap<Key, &'a StoredEntry> {
         if sees_all(who) {
-            return entries.iter().map(|(key, held)| (key.clone(), held)).collect();
+            return entries.iter().map(|(key, stored)| (key.clone(), stored)).collect();
         }
         self.visible_of(who, entries)
     }
 
-    /// Returns what `who` may read of `entries`: what was readable then, and is not hidden
-    /// now.
+    /// Returns the entries that `who` may read, both by their lists at the time and by the current
+    /// ones.
     fn visible_of<'a>(
         &self,
         who: &str,
-        entries: &'a BTreeMap<Key, Held>,
-    ) -> BTreeMap<Key, &'a Held> {
-        // Who closed an entry meant its past: what it ended with holds as well.
-        let is_closed = |key: &Key, held: &Held| {
-            let created = held.entry.created;
+        entries: &'a BTreeMap<Key, StoredEntry>,
+    ) -> BTreeMap<Key, &'a StoredEntry> {
+        // Closing an entry closes its past: its final access lists apply as well.
+        let is_closed = |key: &Key, stored: &StoredEntry| {
+            let created = stored.entry.created;
             let is_there = self.entries.get(key).is_some_and(|it| it.entry.created == created);
-            let mut past = self.history.get(key).into_iter().flatten().map(|it| &it.held.entry);
+            let mut past = self.history.get(key).into_iter().flatten().map(|it| &it.stored.entry);
             let last = past.rfind(|it| it.created == created);
             !is_there && last.is_some_and(|it| !self.may_read(who, key, &it.access))
         };
-        let is_visible = |key: &Key, held: &Held| {
-            self.may_read(who, key, &held.entry.access)
+        let is_visible = |key: &Key, stored: &StoredEntry| {
+            self.may_read(who, key, &stored.entry.access)
                 && !self.is_hidden(who, key)
-                && !is_closed(key, held)
+                && !is_closed(key, stored)
         };
-        let visible = entries.iter().filter(|(key, held)| is_visible(key, held));
-        visible.map(|(key, held)| (key.clone(), held)).collect()
+        let visible = entries.iter().filter(|(key, stored)| is_visible(key, stored));
+        visible.map(|(key, stored)| (key.clone(), stored)).collect()
     }
 
-    fn shown(&self, who: &str, held: &Held) -> Shown {
-        let entry = held.entry.clone();
+    fn shown(&self, who: &str, stored: &StoredEntry) -> Shown {
+        let entry = stored.entry.clone();
         let is_read_only = who != "admin" && !self.may_write(who, &entry.key, &entry.access);
         let is_readable = self.may_read(who, &entry.key, &entry.access);
         Shown { entry, is_readable, is_read_only }
     }
 
-    fn entry_read(&self, who: &str, held: &Held) -> EntryRead {
-        EntryRead { shown: self.shown(who, held), value: held.value.clone() }
+    fn entry_read(&self, who: &str, stored: &StoredEntry) -> EntryRead {
+        EntryRead { shown: self.shown(who, stored), value: stored.value.clone() }
     }
 }
 
-/// Returns how `who` is refused a value that is closed to it.
+/// Returns the error code for a value that `who` cannot read.
 fn hidden(who: &str) -> Code {
     if sees_all(who) { Code::Forbidden } else { Code::KeyNotFound }
 }

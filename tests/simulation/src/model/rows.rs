@@ -1,5 +1,4 @@
-//! What lies in the bucket: exactly the rows that what the session shows needs,
-//! none missing and none left over.
+//! Checks a bucket's rows: exactly those that the session needs, none missing and none left over.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +9,13 @@ use super::state::Model;
 /// The rows of a bucket.
 pub type Rows = BTreeMap<String, Vec<u8>>;
 
-/// Tells what is wrong with the rows of a bucket that holds `session`: with the
-/// names of all, and with what is in those of values.
+/// Checks the row names of a bucket that holds `session`, and the contents of its values.
 ///
 /// # Errors
 ///
-/// What is missing, left over or another.
+/// The rows that are missing, left over or different.
 pub fn check(rows: &Rows, session: Option<&Model>) -> Result<(), String> {
-    // How far revisions were ahead of the bucket's is all that is not forgotten.
+    // A deleted session leaves only the offset of its revisions.
     let Some(model) = session else {
         return same("no session", rows.keys().filter(|it| *it != "offset").cloned(), []);
     };
@@ -25,7 +23,7 @@ pub fn check(rows: &Rows, session: Option<&Model>) -> Result<(), String> {
         rows.keys().filter(|row| row.starts_with(kind)).cloned().collect()
     };
     let values: Rows = model
-        .kept()
+        .all_versions()
         .into_iter()
         .map(|it| {
             let row = format!("v/{}/{:016x}", it.entry.key, it.entry.revision.0);
@@ -46,7 +44,7 @@ pub fn check(rows: &Rows, session: Option<&Model>) -> Result<(), String> {
     same("changes", of("c/"), changes.map(|it| format!("c/{it:016x}")))?;
     let requests = model.answers.keys().map(|(who, id)| format!("q/{who}/{id}"));
     same("requests", of("q/"), requests)?;
-    // Deltas that were proposed together lie in one row, named by the first of them.
+    // Deltas of one proposal share a row, named by the first of them.
     let of_round = |row: String| match row.strip_prefix("r/d/") {
         Some(_) => row[.."r/d/".len() + 16].to_owned(),
         None => row,
@@ -63,7 +61,7 @@ pub fn check(rows: &Rows, session: Option<&Model>) -> Result<(), String> {
     same("others", rows.keys().filter(is_other).cloned(), others.map(|(row, _)| row.to_owned()))
 }
 
-/// Checks that there are just those rows that must be.
+/// Checks that the stored rows are the needed ones.
 fn same(
     what: &str,
     stored: impl IntoIterator<Item = String>,
@@ -79,12 +77,12 @@ fn same(
     Err(format!("rows of {what}: missing {missing:?}, left over {orphaned:?}"))
 }
 
-/// Returns how much history there is, counted anew.
+/// Recounts the stored history.
 pub fn history(model: &Model) -> HistoryUse {
     let all = || model.history.values().flatten();
     HistoryUse {
         versions: all().count() as u64,
-        bytes: all().map(|it| VERSION_BYTES + it.held.value.len() as u64).sum(),
+        bytes: all().map(|it| VERSION_BYTES + it.stored.value.len() as u64).sum(),
         bytes_max: model.config().retention.history_bytes_max.into(),
     }
 }

@@ -1,4 +1,4 @@
-//! Simulated storage: rows in memory, around which anything may happen.
+//! Simulated storage: rows in memory, with events at each call.
 
 use std::{cell::Cell, panic::resume_unwind, rc::Rc};
 
@@ -10,22 +10,22 @@ use shared_context_core::{
 
 use super::{
     World,
-    instance::{Fault, Instance, Killed},
-    truth::Committed,
+    history::Commit,
+    instance::{Fault, Instance, KillSignal},
 };
 use crate::{
     canary::Canary,
-    model::{Expected, Place},
+    model::{BucketModel, ExpectedAnswer},
     request,
     script::{Call, Storage},
 };
 
-/// A bucket that one instance has open.
+/// A bucket opened by one instance.
 #[derive(Debug)]
 pub(super) struct SimBucket<'i> {
     inner: MemoryBucket,
     instance: &'i Instance<'i>,
-    opened: Rc<Place>,
+    opened: Rc<BucketModel>,
     is_connected: Cell<bool>,
 }
 
@@ -46,7 +46,7 @@ impl<'i> Kv for &'i Instance<'i> {
         if name != format!("session/{}", self.session) {
             world.fail("another bucket", format!("{name} was opened for {}", self.session));
         }
-        let opened = world.place(self.session);
+        let opened = world.bucket(self.session);
         self.opened.replace(Some(opened.clone()));
         let mut inner = world.kv.borrow().open(name)?;
         if world.canary == Some(Canary::ReadsStale)
@@ -69,7 +69,7 @@ impl SimBucket<'_> {
         self.instance.world
     }
 
-    /// Returns what becomes of a call, if it is not to be answered as it should.
+    /// Returns the fault of a call, if any.
     fn fault(&self, call: Call) -> Option<Fault> {
         let fault = self.instance.call(call);
         if fault == Some(Fault::Disconnect) {
@@ -80,7 +80,7 @@ impl SimBucket<'_> {
 
     fn read(&self) -> Result<(), ReadError> {
         let fault = self.fault(Call::Read);
-        let is_now = self.world().place(self.instance.session).revision;
+        let is_now = self.world().bucket(self.instance.session).revision;
         let has_moved = self.world().storage == Storage::Moving
             && is_now != self.opened.revision
             && self.world().canary != Some(Canary::TearsReads);
@@ -101,21 +101,21 @@ impl SimBucket<'_> {
         ReadError::Moved
     }
 
-    /// Returns the rows that are read: where nothing tells that they moved, those of now.
+    /// Returns the current rows if the canary mixes revisions.
     fn rows(&self) -> Option<MemoryBucket> {
         let is_torn = self.world().canary == Some(Canary::TearsReads);
         let name = format!("session/{}", self.instance.session);
         is_torn.then(|| self.world().kv.borrow().open(&name).ok())?
     }
 
-    /// Commits, as far as nothing is broken on purpose.
+    /// Commits, with the defects of the canary.
     fn change(
         &mut self,
         expected: Revision,
         mut changes: Vec<Change>,
     ) -> Result<Revision, CommitError> {
         let world = self.instance.world;
-        let now = Revision(world.place(self.instance.session).revision);
+        let now = Revision(world.bucket(self.instance.session).revision);
         let name = format!("session/{}", self.instance.session);
         let mut expected = expected;
         match world.canary {
@@ -131,7 +131,7 @@ impl SimBucket<'_> {
                 let last = rows.ok().and_then(|it| it.into_iter().last());
                 changes.extend(last.map(|(row, bytes)| Change::Put(row, bytes)));
             }
-            Some(Canary::TiresOfDepth) if self.closes_what_is_deep() => {
+            Some(Canary::TiresOfDepth) if self.closes_deep_value() => {
                 return Err(CommitError::Failed(failed()));
             }
             Some(Canary::BindsLists) => changes.iter_mut().for_each(bind_lists),
@@ -146,18 +146,18 @@ impl SimBucket<'_> {
         self.inner.commit(expected, changes)
     }
 
-    /// Returns whether it closes a round in which something nests deep.
-    fn closes_what_is_deep(&self) -> bool {
+    /// Returns true if the command closes a round with a deeply nested value.
+    fn closes_deep_value(&self) -> bool {
         let closes = matches!(&self.instance.command, Some(Command::Rounds(RoundsCommand::Close(it))) if !it.discards);
         let deltas = self.opened.session.iter().filter_map(|it| it.rounds.open());
         let mut values = deltas.flat_map(|it| &it.deltas).filter_map(|it| it.value.as_ref());
         closes && values.any(|it| it.as_str().contains(&"[".repeat(20)))
     }
 
-    /// Takes the commit in that was made of what this instance read.
-    fn committed(&self, revision: Revision, is_told: bool) {
+    /// Checks a commit against the model, and records the new expected state.
+    fn record_commit(&self, revision: Revision, is_acknowledged: bool) {
         let (world, instance) = (self.world(), self.instance);
-        let is_now = world.place(instance.session).revision;
+        let is_now = world.bucket(instance.session).revision;
         if is_now != self.opened.revision {
             let what =
                 format!("decided upon revision {}, committed upon {is_now}", self.opened.revision);
@@ -167,16 +167,16 @@ impl SimBucket<'_> {
             return world.fail("commit", "what was no request was committed".to_owned());
         };
         let clock = instance.clock.get();
-        let decided = self.opened.decide(clock, instance.session, &instance.asker, command);
+        let decided = self.opened.decide(clock, instance.session, &instance.requester, command);
         let (mut expected, Some(mut next)) = decided else {
             let what = format!("{command:?} was committed, the model answers {:?}", decided.0);
             return world.fail("commit", what);
         };
-        if let (Expected::Refused(_), Some(model)) = (&expected, &mut next.session) {
+        if let (ExpectedAnswer::Rejected(_), Some(model)) = (&expected, &mut next.session) {
             let stored = world.exported(instance.session).map(|it| it.rounds);
-            let take = |it| Rc::make_mut(model).take_rounds(&instance.asker.who, command, it);
+            let take = |it| Rc::make_mut(model).take_rounds(&instance.requester.who, command, it);
             match stored.and_then(take) {
-                Ok(answer) => expected = Expected::Exactly(answer),
+                Ok(answer) => expected = ExpectedAnswer::Exactly(answer),
                 Err(what) => return world.fail("rounds", format!("{command:?}: {what}")),
             }
         }
@@ -185,25 +185,25 @@ impl SimBucket<'_> {
             return world
                 .fail("revision of storage", format!("a commit was told to be revision {what}"));
         }
-        let records = next.made(&self.opened, clock);
+        let records = next.commit_records(&self.opened, clock);
         let next = Rc::new(next);
-        let told = world.truth_mut(instance.session, |truth| {
-            truth.commit(&next)?;
+        let recorded = world.history_mut(instance.session, |history| {
+            history.commit(&next)?;
             match request::request_id(command) {
-                Some(id) => truth.once(instance.asker.name(), id.as_str(), command),
+                Some(id) => history.once(instance.requester.name(), id.as_str(), command),
                 None => Ok(()),
             }
         });
-        if let Err(what) = told {
+        if let Err(what) = recorded {
             world.fail("at most once", what);
         }
         world.counts.borrow_mut().commits += 1;
         world.touched.borrow_mut().insert(instance.session.to_owned());
-        instance.committed.replace(Some(Committed { expected, next, records, is_told }));
+        instance.committed.replace(Some(Commit { expected, next, records, is_acknowledged }));
     }
 }
 
-/// Makes the concept of each term a list, which has as many bytes: `"c:0"` is `["0"]`.
+/// Replaces each term's concept by a list of the same length: `"c:0"` becomes `["0"]`.
 fn bind_lists(change: &mut Change) {
     let Change::Put(row, bytes) = change else { return };
     if !row.starts_with("r/s/") {
@@ -273,9 +273,9 @@ impl Bucket for SimBucket<'_> {
             Err(CommitError::Conflict) => return conflict(),
             Err(other) => return Err(other),
         };
-        self.committed(revision, fault != Some(Fault::LoseAnswer));
+        self.record_commit(revision, fault != Some(Fault::LoseAnswer));
         match fault {
-            Some(Fault::KillAfter) => resume_unwind(Box::new(Killed)),
+            Some(Fault::KillAfter) => resume_unwind(Box::new(KillSignal)),
             Some(Fault::LoseAnswer) => {
                 self.world().counts.borrow_mut().unknown += 1;
                 fail()

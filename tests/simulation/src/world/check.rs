@@ -1,5 +1,5 @@
-//! Whether an answer is what the model says of the state and the time that the
-//! request was decided on, and the log what was committed.
+//! Checks answers against the model, for the state and time that the request was decided on, and
+//! audit records against commits.
 
 use std::rc::Rc;
 
@@ -10,24 +10,24 @@ use shared_context_core::{Code, Command, Outcome};
 use super::{
     World,
     instance::Instance,
-    plain::{is_in_order, is_page, is_unchanged, plain, promise, sorted},
+    normalize::{expected_answer, is_in_order, is_unchanged, normalized, page_matches, sorted},
     schema,
 };
 use crate::{
-    cast::MARK,
     counts::Counts,
-    model::{Asker, Expected, Place},
+    fixtures::VALUE_MARKER,
+    model::{BucketModel, ExpectedAnswer, Requester},
     request,
-    script::{Ask, Request},
+    script::{Payload, Request},
 };
 
-/// How often a request is decided anew before it is given up.
+/// Number of attempts before the core gives a request up.
 const ATTEMPTS_MAX: u32 = 16;
 
 impl World {
-    /// Checks what became of an instance that was killed: it may have committed, and
-    /// then it logged what it came to.
-    pub(super) fn settle_killed(&self, instance: &Instance<'_>) {
+    /// Checks a killed instance: it may have committed, and then may have logged some of its
+    /// records.
+    pub(super) fn check_killed(&self, instance: &Instance<'_>) {
         let mut made = match &*instance.committed.borrow() {
             Some(committed) => sorted(&committed.records),
             None => Vec::new(),
@@ -46,11 +46,11 @@ impl World {
         self.check_secrecy(instance);
     }
 
-    /// Checks the answer to a request; what it must be, if that is one thing.
-    pub(super) fn settle(
+    /// Checks the answer to a request. Returns the correct answer if there is exactly one.
+    pub(super) fn check_answer(
         &self,
         instance: &Instance<'_>,
-        ask: &Ask,
+        request: &Request,
         answer: &Result<Reply, Failure>,
     ) -> Option<Result<Value, String>> {
         let code = match answer {
@@ -58,29 +58,29 @@ impl World {
             Err(failure) => &*failure.code,
         };
         if !self.is_comparing.get() {
-            Counts::more(&mut self.counts.borrow_mut().answers, code);
+            Counts::increment(&mut self.counts.borrow_mut().answers, code);
         }
         self.check_log(instance);
         self.check_secrecy(instance);
         if let Err(failure) = answer {
-            let told = String::from_utf8_lossy(&failure.to_json()).into_owned();
-            if told.contains(MARK) {
-                self.fail("secrecy", format!("a refusal repeats a value: {told}"));
+            let text = String::from_utf8_lossy(&failure.to_json()).into_owned();
+            if text.contains(VALUE_MARKER) {
+                self.fail("secrecy", format!("a refusal repeats a value: {text}"));
             }
         }
-        if let Request::Raw { refused, .. } = &ask.request {
-            let must = self.settle_raw(instance, ask, refused, code);
+        if let Payload::Raw { refused, .. } = &request.payload {
+            let must = self.check_invalid(instance, request, refused, code);
             return Some(Err(must));
         }
         if code == Code::StorageUnavailable.as_str() {
-            self.check_unavailable(instance, ask, answer);
+            self.check_unavailable(instance, request, answer);
             return None;
         }
         let command = instance.command.as_ref()?;
-        let (place, expected) = self.expected(instance, command, code)?;
-        let about = || format!("{} on {}: {}", ask.who(), ask.session, call_of(ask));
-        let differs = |expected: String, told: String| {
-            self.fail("answer", format!("{}\n  must be {expected}\n  but is  {told}", about()));
+        let (bucket, expected) = self.expected(instance, command, code)?;
+        let about = || format!("{} on {}: {}", request.who(), request.session, call_of(request));
+        let differs = |expected: String, actual: String| {
+            self.fail("answer", format!("{}\n  must be {expected}\n  but is  {actual}", about()));
         };
         let codes = expected.codes();
         let reply = match answer {
@@ -89,57 +89,57 @@ impl World {
                 return Some(Err(code.to_owned()));
             }
             _ => {
-                differs(shown(&expected), told(answer));
-                return Some(promise(&expected));
+                differs(shown(&expected), shown_answer(answer));
+                return Some(expected_answer(&expected));
             }
         };
-        self.check_timer(instance, &place, reply.next_expiry_ms, &about);
+        self.check_timer(instance, &bucket, reply.next_expiry_ms, &about);
         let body: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
         if !self.is_comparing.get()
-            && let Err(what) = schema::check(ask.action(), &body)
+            && let Err(what) = schema::check(request.action(), &body)
         {
             self.fail("schema", format!("{}\n  {what}", about()));
         }
         if is_unchanged(&body) {
-            return match self.unchanged(instance, command, &place, &expected, &body) {
+            return match self.unchanged(instance, command, &bucket, &expected, &body) {
                 Ok(()) => Some(Ok(body)),
                 Err(what) => {
-                    differs(what, told(answer));
-                    Some(promise(&expected))
+                    differs(what, shown_answer(answer));
+                    Some(expected_answer(&expected))
                 }
             };
         }
-        if must_be_unchanged(instance, command, &place) {
-            differs("unchanged".to_owned(), told(answer));
+        if must_be_unchanged(instance, command, &bucket) {
+            differs("unchanged".to_owned(), shown_answer(answer));
             return Some(Ok(json!({"unchanged": true})));
         }
         let is_same = match &expected {
-            Expected::Exactly(Ok((revision, it))) => {
+            ExpectedAnswer::Exactly(Ok((revision, it))) => {
                 let outcome = Outcome { revision: *revision, reply: it.clone(), next_expiry: None };
                 let text = codec::to_json(&outcome);
                 let is_alike = || {
                     let must: Value = serde_json::from_str(&text).unwrap_or_default();
-                    plain(&must) == plain(&body) && is_in_order(&body)
+                    normalized(&must) == normalized(&body) && is_in_order(&body)
                 };
                 revision.0 == reply.revision && (text.as_bytes() == reply.body || is_alike())
             }
-            Expected::Changes(revision, page, musts) => {
+            ExpectedAnswer::Changes(revision, page, required) => {
                 revision.0 == reply.revision
                     && is_in_order(&body)
-                    && is_page(*revision, page, musts, &body)
+                    && page_matches(*revision, page, required, &body)
             }
-            Expected::Exactly(Err(_)) | Expected::Refused(_) => false,
+            ExpectedAnswer::Exactly(Err(_)) | ExpectedAnswer::Rejected(_) => false,
         };
         if !is_same {
-            differs(shown(&expected), told(answer));
+            differs(shown(&expected), shown_answer(answer));
         }
         self.note_acknowledged(instance);
         let is_kept = self.depth.get() == 0 && !self.is_comparing.get();
-        is_kept.then(|| promise(&expected))
+        is_kept.then(|| expected_answer(&expected))
     }
 
-    /// Checks what a timer was told.
-    pub(super) fn settle_wake(
+    /// Checks the answer to a timer.
+    pub(super) fn check_wake(
         &self,
         instance: &Instance<'_>,
         answer: &Result<Option<u64>, Failure>,
@@ -152,15 +152,15 @@ impl World {
                 }
             }
             Err(failure) => {
-                let place = instance.opened.borrow().clone().unwrap_or_default();
-                if place.session.is_some() || failure.code != Code::SessionNotFound.as_str() {
+                let bucket = instance.opened.borrow().clone().unwrap_or_default();
+                if bucket.session.is_some() || failure.code != Code::SessionNotFound.as_str() {
                     self.fail("answer", format!("a timer was refused: {failure}"));
                 }
             }
             Ok(rings) => {
-                if let Some((place, _)) = self.expected(instance, &Command::Sweep, "ok") {
-                    self.check_timer(instance, &place, *rings, &|| "timer".to_owned());
-                    if place.session.is_none() {
+                if let Some((bucket, _)) = self.expected(instance, &Command::Sweep, "ok") {
+                    self.check_timer(instance, &bucket, *rings, &|| "timer".to_owned());
+                    if bucket.session.is_none() {
                         self.fail("answer", "a timer of no session was answered".to_owned());
                     }
                 }
@@ -168,29 +168,31 @@ impl World {
         }
     }
 
-    /// Returns what the model says of the state and the time that an instance decided on, which
-    /// answered with `code`, and the state after it. `None` when something is wrong already.
+    /// Returns the expected answer for the state and time that an instance decided on, and the
+    /// state after it. `code` is the actual code. Returns `None` if a check failed already.
     fn expected(
         &self,
         instance: &Instance<'_>,
         command: &Command,
         code: &str,
-    ) -> Option<(Rc<Place>, Expected)> {
+    ) -> Option<(Rc<BucketModel>, ExpectedAnswer)> {
         if let Some(committed) = &*instance.committed.borrow() {
-            if !committed.is_told {
+            if !committed.is_acknowledged {
                 self.fail("answer", "answered although the commit's answer was lost".to_owned());
                 return None;
             }
             return Some((committed.next.clone(), committed.expected.clone()));
         }
-        let place = instance.opened.borrow().clone().unwrap_or_default();
+        let bucket = instance.opened.borrow().clone().unwrap_or_default();
         let clock = instance.clock.get();
-        match place.decide(clock, instance.session, &instance.asker, command) {
-            (expected, None) => Some((place, expected)),
-            (Expected::Refused(codes), Some(_)) if codes.iter().any(|it| it.as_str() == code) => {
-                Some((place, Expected::Refused(codes)))
+        match bucket.decide(clock, instance.session, &instance.requester, command) {
+            (expected, None) => Some((bucket, expected)),
+            (ExpectedAnswer::Rejected(codes), Some(_))
+                if codes.iter().any(|it| it.as_str() == code) =>
+            {
+                Some((bucket, ExpectedAnswer::Rejected(codes)))
             }
-            // A refusal, or a lost write: both are no acknowledgement of what happened.
+            // An error, or a lost write: neither acknowledges what happened.
             (expected, Some(next)) => {
                 let what = format!("{command:?} was not committed; must be {}", shown(&expected));
                 self.fail("not committed", what);
@@ -199,11 +201,12 @@ impl World {
         }
     }
 
-    /// Storage is unavailable only where it was, or where others came first.
+    /// Checks that `STORAGE_UNAVAILABLE` was returned only after a fault, or after losing every
+    /// race.
     fn check_unavailable(
         &self,
         instance: &Instance<'_>,
-        ask: &Ask,
+        request: &Request,
         answer: &Result<Reply, Failure>,
     ) {
         let Err(failure) = answer else { return };
@@ -216,31 +219,38 @@ impl World {
             "given up too early"
         } else if (is_unread || !is_unchanged) && !instance.has_failed.get() {
             "storage failed by itself"
-        } else if committed.as_ref().is_some_and(|it| it.is_told) {
+        } else if committed.as_ref().is_some_and(|it| it.is_acknowledged) {
             "told that it is not known, and it was"
         } else {
             return;
         };
-        self.fail("answer", format!("{what}: {} {}", ask.who(), call_of(ask)));
+        self.fail("answer", format!("{what}: {} {}", request.who(), call_of(request)));
     }
 
-    /// Returns what is no request is refused as what it is, unless the credential is void.
-    fn settle_raw(&self, instance: &Instance<'_>, ask: &Ask, refused: &str, code: &str) -> String {
-        let place = instance.opened.borrow().clone().unwrap_or_default();
-        let is_void = place.is_void(&instance.asker);
-        let must = if is_void { Code::Unauthenticated.as_str() } else { refused };
+    /// Checks the rejection of an invalid request, and returns the correct code: its own, or
+    /// `UNAUTHENTICATED` for a void credential.
+    fn check_invalid(
+        &self,
+        instance: &Instance<'_>,
+        request: &Request,
+        expected_code: &str,
+        code: &str,
+    ) -> String {
+        let bucket = instance.opened.borrow().clone().unwrap_or_default();
+        let is_void = bucket.is_void(&instance.requester);
+        let must = if is_void { Code::Unauthenticated.as_str() } else { expected_code };
         let is_disturbed = instance.has_failed.get() || instance.overtaken.get() >= ATTEMPTS_MAX;
-        if code != must && !(is_disturbed && code == refused) {
-            let what = format!("{} must be {must} but is {code}", call_of(ask));
+        if code != must && !(is_disturbed && code == expected_code) {
+            let what = format!("{} must be {must} but is {code}", call_of(request));
             self.fail("answer", what);
         }
         must.to_owned()
     }
 
-    /// Checks that what was committed was logged, each thing once, and nothing else.
+    /// Checks that each record of a commit was logged once, and nothing else.
     fn check_log(&self, instance: &Instance<'_>) {
         let made = match &*instance.committed.borrow() {
-            Some(committed) if committed.is_told => sorted(&committed.records),
+            Some(committed) if committed.is_acknowledged => sorted(&committed.records),
             _ => Vec::new(),
         };
         let logged = sorted(&instance.logged.borrow());
@@ -251,54 +261,55 @@ impl World {
 
     fn check_secrecy(&self, instance: &Instance<'_>) {
         let logged = format!("{:?}", instance.logged.borrow());
-        if logged.contains(MARK) {
+        if logged.contains(VALUE_MARKER) {
             self.fail("secrecy", format!("a value is logged: {logged}"));
         }
     }
 
-    /// Returns a timer that is set by an answer never rings too late.
+    /// Checks that an answer sets the timer no later than the first expiry.
     fn check_timer(
         &self,
         instance: &Instance<'_>,
-        place: &Place,
+        bucket: &BucketModel,
         rings: Option<u64>,
         about: &dyn Fn() -> String,
     ) {
         let is_late = |first: u64| rings.is_none_or(|it| it > first);
-        if place.first_expiry().is_some_and(is_late) {
-            let (first, now) = (place.first_expiry(), instance.clock.get());
+        if bucket.first_expiry().is_some_and(is_late) {
+            let (first, now) = (bucket.first_expiry(), instance.clock.get());
             let what = format!("{}: rings {rings:?}, first {first:?}, now {now}", about());
             self.fail("timer", what);
         }
     }
 
-    /// `unchanged` is told only to those who would see the same at both revisions.
+    /// Checks an `unchanged` reply: it was requested, and the caller would see the same at both
+    /// revisions.
     fn unchanged(
         &self,
         instance: &Instance<'_>,
         command: &Command,
-        place: &Place,
-        expected: &Expected,
+        bucket: &BucketModel,
+        expected: &ExpectedAnswer,
         body: &Value,
     ) -> Result<(), String> {
         let since = request::since(command).ok_or("no `unchanged`: it was not asked for")?;
-        let Expected::Exactly(Ok((revision, reply))) = expected else {
+        let ExpectedAnswer::Exactly(Ok((revision, reply))) = expected else {
             return Err(shown(expected));
         };
         if body.get("revision").and_then(Value::as_u64) != Some(revision.0) {
             return Err(format!("unchanged at revision {revision}"));
         }
-        let truths = self.truths.borrow();
-        let past = truths.get(instance.session).map(|it| &it.past);
+        let histories = self.histories.borrow();
+        let past = histories.get(instance.session).map(|it| &it.past);
         let Some(past) = past.filter(|it| it.keys().next().is_some_and(|first| *first <= since))
         else {
-            return Ok(()); // Forgotten: anything may have been there.
+            return Ok(()); // That state is no longer stored.
         };
-        let then = past.get(&since).filter(|_| since <= place.latest());
-        // What had expired and was not swept is there again when the clock has stepped back.
+        let then = past.get(&since).filter(|_| since <= bucket.latest());
+        // When the clock steps back, entries that had expired but were not swept exist again.
         let then = then.and_then(|it| {
             let clock = it.session.as_ref()?.clock.min(instance.clock.get());
-            it.read(clock, &instance.asker, command).ok()
+            it.read(clock, &instance.requester, command).ok()
         });
         match then {
             Some((_, then)) if then == *reply => Ok(()),
@@ -315,42 +326,42 @@ impl World {
         };
         if let Some(model) = &committed.next.session {
             let change = (model.about.incarnation, model.revision);
-            self.truth_mut(instance.session, |it| it.acknowledged.push(change));
+            self.history_mut(instance.session, |it| it.acknowledged.push(change));
         }
     }
 }
 
-impl Asker {
-    /// Returns the participant, without the keys it is limited to.
+impl Requester {
+    /// Returns the participant without its keys.
     pub(super) fn name(&self) -> &str {
         self.who.split_once(" only ").map_or(&self.who, |(name, _)| name)
     }
 }
 
-/// `unchanged` is always told to those who have seen the last.
-fn must_be_unchanged(instance: &Instance<'_>, command: &Command, place: &Place) -> bool {
-    let Some(model) = &place.session else { return false };
-    let is_swept = place.first_expiry().is_none_or(|it| it > instance.clock.get());
+/// Returns true if the reply must be `unchanged`, because the caller has seen the current revision.
+fn must_be_unchanged(instance: &Instance<'_>, command: &Command, bucket: &BucketModel) -> bool {
+    let Some(model) = &bucket.session else { return false };
+    let is_swept = bucket.first_expiry().is_none_or(|it| it > instance.clock.get());
     request::since(command) == Some(model.revision) && is_swept
 }
 
-fn call_of(ask: &Ask) -> String {
-    String::from_utf8_lossy(&ask.bytes()).chars().take(400).collect()
+fn call_of(request: &Request) -> String {
+    String::from_utf8_lossy(&request.bytes()).chars().take(400).collect()
 }
 
-fn told(answer: &Result<Reply, Failure>) -> String {
+fn shown_answer(answer: &Result<Reply, Failure>) -> String {
     match answer {
         Ok(reply) => format!("({}) {}", reply.revision, String::from_utf8_lossy(&reply.body)),
         Err(failure) => failure.to_string(),
     }
 }
 
-fn shown(expected: &Expected) -> String {
+fn shown(expected: &ExpectedAnswer) -> String {
     let (revision, reply) = match expected {
-        Expected::Exactly(Err(code)) => return code.as_str().to_owned(),
-        Expected::Refused(codes) => return format!("one of {codes:?}, or a commit"),
-        Expected::Exactly(Ok((revision, reply))) => (*revision, reply.clone()),
-        Expected::Changes(revision, page, _) => {
+        ExpectedAnswer::Exactly(Err(code)) => return code.as_str().to_owned(),
+        ExpectedAnswer::Rejected(codes) => return format!("one of {codes:?}, or a commit"),
+        ExpectedAnswer::Exactly(Ok((revision, reply))) => (*revision, reply.clone()),
+        ExpectedAnswer::Changes(revision, page, _) => {
             (*revision, shared_context_core::Reply::Changes(page.clone()))
         }
     };

@@ -1,5 +1,5 @@
-//! Comparing what is there: a glance at a session that a step changed, and all of
-//! it for everyone.
+//! Compares sessions with the model: a few reads of each changed session, or all reads for every
+//! caller.
 
 use std::collections::BTreeSet;
 
@@ -7,28 +7,32 @@ use serde_json::{Value, json};
 
 use super::World;
 use crate::{
-    cast::{ASKERS, KEYS, LABELS, SESSIONS},
-    script::{Ask, Request},
+    fixtures::{CALLERS, KEYS, LABELS, SESSIONS},
+    script::{Payload, Request},
 };
 
 impl World {
-    /// Compares what tells most of a session, for one after the other.
-    pub(super) fn glance(&self, session: &str) {
+    /// Compares the most telling reads of a session, for one caller at a time.
+    pub(super) fn compare_changed(&self, session: &str) {
         let nth = self.step.get();
-        self.comparing(|| {
-            self.look(session, nth, json!({"action": "list_keys"}));
-            self.look(session, nth, json!({"action": "read_batch", "keys": self.keys(session)}));
-            let since = self.place(session).latest().saturating_sub(1);
-            self.look(session, nth + 3, json!({"action": "changes", "since": since}));
+        self.while_comparing(|| {
+            self.compare_read(session, nth, json!({"action": "list_keys"}));
+            self.compare_read(
+                session,
+                nth,
+                json!({"action": "read_batch", "keys": self.keys(session)}),
+            );
+            let since = self.bucket(session).latest().saturating_sub(1);
+            self.compare_read(session, nth + 3, json!({"action": "changes", "since": since}));
         });
     }
 
-    /// Compares everything, for everyone.
+    /// Compares all reads of all sessions, for every caller.
     pub(super) fn compare_all(&self) {
-        self.comparing(|| {
+        self.while_comparing(|| {
             for session in SESSIONS {
                 self.check_rows(session);
-                for nth in 0..ASKERS.len() {
+                for nth in 0..CALLERS.len() {
                     self.compare_session(session, nth);
                 }
                 self.compare_acknowledged(session);
@@ -37,9 +41,9 @@ impl World {
     }
 
     fn compare_session(&self, session: &str, nth: usize) {
-        let look = |request: Value| self.look(session, nth, request);
+        let look = |request: Value| self.compare_read(session, nth, request);
         let keys = self.keys(session);
-        let now = self.place(session).latest();
+        let now = self.bucket(session).latest();
         for action in ["list_keys", "list_snapshots", "show_session", "inspect", "export_session"] {
             look(json!({"action": action}));
         }
@@ -67,15 +71,15 @@ impl World {
         }
     }
 
-    /// No acknowledged change is lost: what is kept of the audit trail has all of them.
+    /// Checks that the audit trail has every acknowledged change.
     fn compare_acknowledged(&self, session: &str) {
-        let place = self.place(session);
-        let Some(model) = &place.session else { return };
+        let bucket = self.bucket(session);
+        let Some(model) = &bucket.session else { return };
         let (incarnation, first) = (model.about.incarnation, model.first().0);
-        let kept: BTreeSet<u64> = self.audited(session);
-        let lost = self.truth_mut(session, |truth| {
-            let mut its = truth.acknowledged.iter().filter(|(of, _)| *of == incarnation);
-            its.find(|(_, it)| *it >= first && !kept.contains(it)).copied()
+        let stored: BTreeSet<u64> = self.audited(session);
+        let lost = self.history_mut(session, |history| {
+            let mut its = history.acknowledged.iter().filter(|(of, _)| *of == incarnation);
+            its.find(|(_, it)| *it >= first && !stored.contains(it)).copied()
         });
         if let Some((_, revision)) = lost {
             self.fail(
@@ -85,7 +89,7 @@ impl World {
         }
     }
 
-    /// Returns the revisions of the audit trail, as they are stored.
+    /// Returns the revisions in the stored audit trail.
     fn audited(&self, session: &str) -> BTreeSet<u64> {
         use shared_context_core::port::{Bucket as _, Kv as _};
         let bucket = self.kv.borrow().open(&format!("session/{session}"));
@@ -94,30 +98,30 @@ impl World {
         rows.filter_map(|(row, _)| u64::from_str_radix(row.get(2..)?, 16).ok()).collect()
     }
 
-    /// Returns the keys that requests on the session may name.
+    /// Returns the keys that the session allows.
     fn keys(&self, session: &str) -> Vec<&'static str> {
-        let place = self.place(session);
-        let allows = place.session.as_ref().is_none_or(|it| it.config().allows_prefixes);
+        let bucket = self.bucket(session);
+        let allows = bucket.session.as_ref().is_none_or(|it| it.config().allows_prefixes);
         KEYS.into_iter().filter(|it| allows || !it.contains(':')).collect()
     }
 
-    /// Asks as the nth of all, to compare.
-    fn look(&self, session: &str, nth: usize, request: Value) {
+    /// Sends a read as the nth caller and compares its answer.
+    fn compare_read(&self, session: &str, nth: usize, request: Value) {
         if self.flaw.borrow().is_some() {
             return;
         }
-        let (participant, keys) = ASKERS[nth % ASKERS.len()];
-        self.ask(&Ask {
+        let (participant, keys) = CALLERS[nth % CALLERS.len()];
+        self.send(&Request {
             participant: participant.to_owned(),
             keys: keys.iter().map(|it| (*it).to_owned()).collect(),
             credential: None,
             session: session.to_owned(),
-            request: Request::Call(request),
+            payload: Payload::Call(request),
             during: Vec::new(),
         });
     }
 
-    fn comparing(&self, compare: impl FnOnce()) {
+    fn while_comparing(&self, compare: impl FnOnce()) {
         self.is_comparing.set(true);
         compare();
         self.is_comparing.set(false);

@@ -1,4 +1,4 @@
-//! One request being performed: its calls of the host, and what happens at them.
+//! A request in progress: its calls to the host, and the events at them.
 
 use std::{
     cell::{Cell, RefCell},
@@ -13,20 +13,20 @@ use shared_context_core::{
     time::Timestamp,
 };
 
-use super::{World, truth::Committed};
+use super::{World, history::Commit};
 use crate::{
     canary::Canary,
-    cast::MARK,
     counts::Counts,
-    model::{Asker, Place},
-    script::{At, Call, Deed, Event},
+    fixtures::VALUE_MARKER,
+    model::{BucketModel, Requester},
+    script::{Call, Event, EventKind, NthCall},
 };
 
-/// With what an instance unwinds that was killed.
+/// Panic payload that unwinds a killed instance.
 #[derive(Debug)]
-pub(super) struct Killed;
+pub(super) struct KillSignal;
 
-/// What becomes of a call.
+/// A fault at a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     Fail,
@@ -37,25 +37,25 @@ pub(super) enum Fault {
     Disconnect,
 }
 
-/// One request being performed.
+/// A request in progress.
 #[derive(Debug)]
 pub(super) struct Instance<'w> {
     pub(super) world: &'w World,
     pub(super) session: &'w str,
-    pub(super) asker: Asker,
-    /// What is asked; `None` when it is no request.
+    pub(super) requester: Requester,
+    /// The command, or `None` for an invalid request.
     pub(super) command: Option<Command>,
     events: &'w [Event],
     calls: [Cell<u32>; Call::ALL.len()],
-    /// The bucket as it was opened last.
-    pub(super) opened: RefCell<Option<Rc<Place>>>,
-    /// The time that was told last.
+    /// The expected state of the bucket when it was last opened.
+    pub(super) opened: RefCell<Option<Rc<BucketModel>>>,
+    /// The last clock reading.
     pub(super) clock: Cell<u64>,
-    /// How often it was told that another one came first.
+    /// Number of conflicts and moves reported to it.
     pub(super) overtaken: Cell<u32>,
-    /// Whether it was told that storage failed.
+    /// Whether a storage failure was reported to it.
     pub(super) has_failed: Cell<bool>,
-    pub(super) committed: RefCell<Option<Committed>>,
+    pub(super) committed: RefCell<Option<Commit>>,
     pub(super) logged: RefCell<Vec<AuditRecord>>,
 }
 
@@ -63,14 +63,14 @@ impl<'w> Instance<'w> {
     pub(super) fn new(
         world: &'w World,
         session: &'w str,
-        asker: Asker,
+        requester: Requester,
         command: Option<Command>,
         events: &'w [Event],
     ) -> Self {
         Self {
             world,
             session,
-            asker,
+            requester,
             command,
             events,
             calls: Default::default(),
@@ -83,43 +83,43 @@ impl<'w> Instance<'w> {
         }
     }
 
-    /// Lets happen what is to happen at the next call of this kind.
+    /// Triggers the events at the next call of this kind. Returns the fault, if any.
     pub(super) fn call(&self, call: Call) -> Option<Fault> {
         let nth = self.calls[call as usize].get() + 1;
         self.calls[call as usize].set(nth);
         let is_storage = matches!(call, Call::Open | Call::Read | Call::Commit);
         let is_open = matches!(call, Call::Read | Call::Commit);
         let mut fault = None;
-        for event in self.events.iter().filter(|it| it.at == At(call, nth)) {
+        for event in self.events.iter().filter(|it| it.at == NthCall(call, nth)) {
             let world = self.world;
             let count = || {
-                let name = format!("{}: {}", call.as_str(), event.deed.name());
-                Counts::more(&mut world.counts.borrow_mut().faults, &name);
+                let name = format!("{}: {}", call.as_str(), event.kind.name());
+                Counts::increment(&mut world.counts.borrow_mut().faults, &name);
             };
-            match &event.deed {
-                Deed::Meanwhile(step) => {
+            match &event.kind {
+                EventKind::Meanwhile(step) => {
                     world.meanwhile(step);
                     continue;
                 }
-                Deed::SlowMs(ms) => {
-                    world.pass(i64::from(*ms));
+                EventKind::SlowMs(ms) => {
+                    world.advance_clock(i64::from(*ms));
                 }
-                Deed::ClockMs(by) => {
-                    world.pass(*by);
+                EventKind::ClockMs(by) => {
+                    world.advance_clock(*by);
                 }
-                Deed::Away(calls) => {
+                EventKind::Away(calls) => {
                     world.away.set(*calls);
                 }
-                Deed::Kill => {
+                EventKind::Kill => {
                     count();
-                    resume_unwind(Box::new(Killed));
+                    resume_unwind(Box::new(KillSignal));
                 }
-                Deed::Fail if is_storage => fault = Some(Fault::Fail),
-                Deed::Disconnect if is_open => fault = Some(Fault::Disconnect),
-                Deed::Move if call == Call::Read => fault = Some(Fault::Move),
-                Deed::Conflict if call == Call::Commit => fault = Some(Fault::Conflict),
-                Deed::LoseAnswer if call == Call::Commit => fault = Some(Fault::LoseAnswer),
-                Deed::KillAfter if call == Call::Commit => fault = Some(Fault::KillAfter),
+                EventKind::Fail if is_storage => fault = Some(Fault::Fail),
+                EventKind::Disconnect if is_open => fault = Some(Fault::Disconnect),
+                EventKind::Move if call == Call::Read => fault = Some(Fault::Move),
+                EventKind::Conflict if call == Call::Commit => fault = Some(Fault::Conflict),
+                EventKind::LoseAnswer if call == Call::Commit => fault = Some(Fault::LoseAnswer),
+                EventKind::KillAfter if call == Call::Commit => fault = Some(Fault::KillAfter),
                 _ => continue,
             }
             count();
@@ -131,10 +131,10 @@ impl<'w> Instance<'w> {
         fault
     }
 
-    /// Returns a value that the request tells, for who lets it slip.
+    /// Returns the value in the request, for the canary that logs it.
     fn value(&self) -> Option<Line> {
         let Some(Command::Write(write)) = &self.command else { return None };
-        write.value.contains(MARK).then(|| Line::parse("reason", &write.value).ok())?
+        write.value.contains(VALUE_MARKER).then(|| Line::parse("reason", &write.value).ok())?
     }
 }
 
@@ -146,8 +146,8 @@ impl Clock for Instance<'_> {
         match self.world.canary {
             Some(Canary::ClockBehind) => Timestamp(now - 3_000),
             Some(Canary::ClockNeverBack) => {
-                let place = self.world.place(self.session);
-                Timestamp(place.session.as_ref().map_or(now, |it| it.now(now)))
+                let bucket = self.world.bucket(self.session);
+                Timestamp(bucket.session.as_ref().map_or(now, |it| it.now(now)))
             }
             _ => Timestamp(now),
         }

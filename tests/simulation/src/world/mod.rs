@@ -1,25 +1,22 @@
-//! A world: sessions, storage, a clock, and requests that happen inside of each
-//! other's calls of their host. No threads, no time but its own, no chance: a
-//! script always plays the same.
+//! A world: sessions, storage, a clock, and requests that run inside each other's calls to their
+//! host. It uses no threads, no real time and no randomness, so a script always plays the same way.
 //!
-//! Storage schedules: at every call of its host an instance stands still, and
-//! whole other requests may run before it goes on. So instances overlap as on
-//! hosts that run many, one call at a time.
+//! Storage is the scheduler. At every call to its host an instance waits, and whole other requests
+//! may run before it continues. Instances overlap as on hosts that run many, one call at a time.
 //!
-//! Invariant: after every step storage is as the model says, and every answer was
-//! what the model says of the state and the time it was decided on; each session that the
-//! step changed can be exported and imported to the same bytes; and its rounds keep their
-//! invariants.
+//! Invariant: after every step, storage matches the model. Every answer is the model's answer for
+//! the state and time that the request was decided on. Each changed session can be exported and
+//! imported to the same bytes, and its rounds satisfy their invariants.
 
-mod broken;
 mod bucket;
-mod carry;
+mod canary;
 mod check;
 mod compare;
+mod history;
 mod instance;
-mod plain;
+mod normalize;
+mod round_trip;
 mod schema;
-mod truth;
 
 use std::{
     cell::{Cell, RefCell},
@@ -38,37 +35,37 @@ use shared_context_core::{
 
 use crate::{
     canary::Canary,
-    cast::BEGINNING_MS,
     counts::Counts,
-    model::{Asker, Place, rows},
+    fixtures::START_MS,
+    model::{BucketModel, Requester, rows},
     panics, request, run,
-    script::{Ask, Call, Request, Script, Step, Storage},
+    script::{Call, Payload, Request, Script, Step, Storage},
 };
-use instance::{Instance, Killed};
-use truth::Truth;
+use history::BucketHistory;
+use instance::{Instance, KillSignal};
 
-/// How deep requests may run inside of others.
+/// Deepest nesting of requests.
 const DEPTH_MAX: u64 = 8;
-/// How many of the documents that were exported last are kept for those who import.
+/// Number of recent exported documents, stored for imports.
 const DOCUMENTS_KEPT: usize = 4;
 
-/// What is wrong.
+/// A failed check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flaw {
-    /// Which check failed.
+    /// The name of the check.
     pub check: &'static str,
-    /// What is wrong.
+    /// A failed check.
     pub message: String,
-    /// At which step, from 0.
+    /// The step, counted from 0.
     pub step: usize,
 }
 
-/// A request and what it must answer, if that is one thing.
+/// A request and its correct answer.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct Exchange {
     /// The request.
-    pub ask: Ask,
-    /// The code of its refusal, or its reply; `None` when it may be one of several.
+    pub request: Request,
+    /// The reply or error code, or `None` if several answers are correct.
     pub answer: Option<Result<Value, String>>,
 }
 
@@ -78,37 +75,37 @@ pub struct World {
     storage: Storage,
     canary: Option<Canary>,
     kv: RefCell<MemoryKv>,
-    truths: RefCell<BTreeMap<String, Truth>>,
+    histories: RefCell<BTreeMap<String, BucketHistory>>,
     /// The time, in milliseconds.
     now: Cell<u64>,
-    /// How many calls of storage are still to fail.
+    /// Number of storage calls that are still to fail.
     away: Cell<u32>,
     depth: Cell<u64>,
     step: Cell<usize>,
-    /// The sessions that the step changed.
+    /// The sessions that the current step changed.
     touched: RefCell<BTreeSet<String>>,
-    /// All bytes that passed.
+    /// Digest of all requests, answers, rows and log records.
     digest: RefCell<Sha256>,
     counts: RefCell<Counts>,
     flaw: RefCell<Option<Flaw>>,
     documents: RefCell<Vec<Value>>,
-    told: RefCell<Vec<Told>>,
-    /// Whether what is asked is asked to compare it.
+    exchanges: RefCell<Vec<Exchange>>,
+    /// Whether the current request only compares answers with the model.
     is_comparing: Cell<bool>,
-    /// What canaries keep: buckets as they were, answers to requests.
+    /// State of canaries: earlier buckets, and answers to requests.
     stale: RefCell<BTreeMap<String, MemoryBucket>>,
     answers: RefCell<BTreeMap<(String, Vec<u8>), Reply>>,
 }
 
 impl World {
-    /// Creates a world in which nothing has happened.
+    /// Creates an empty world.
     pub fn new(storage: Storage, canary: Option<Canary>) -> Self {
         Self {
             storage,
             canary,
             kv: RefCell::default(),
-            truths: RefCell::default(),
-            now: Cell::new(BEGINNING_MS),
+            histories: RefCell::default(),
+            now: Cell::new(START_MS),
             away: Cell::new(0),
             depth: Cell::new(0),
             step: Cell::new(0),
@@ -117,14 +114,14 @@ impl World {
             counts: RefCell::default(),
             flaw: RefCell::default(),
             documents: RefCell::default(),
-            told: RefCell::default(),
+            exchanges: RefCell::default(),
             is_comparing: Cell::new(false),
             stale: RefCell::default(),
             answers: RefCell::default(),
         }
     }
 
-    /// Plays a script to its end, or to the first flaw, and compares everything.
+    /// Plays a script to its end or first failure, and then compares everything.
     pub fn play_all(script: &Script) -> Self {
         let canary = script.canary.as_deref().and_then(Canary::find);
         let world = Self::new(script.storage, canary);
@@ -135,19 +132,19 @@ impl World {
         world
     }
 
-    /// Plays one step. After a flaw nothing happens any more.
+    /// Plays one step. After a failure it does nothing.
     pub fn play(&self, step: &Step) {
         if self.flaw.borrow().is_some() {
             return;
         }
-        let played = panics::caught(|| {
+        let played = panics::catch(|| {
             self.perform(step);
-            // The rest is to compare: nothing fails any more.
+            // Comparisons run without faults.
             self.away.set(0);
             for session in self.touched.take() {
                 self.check_rows(&session);
-                self.check_carried(&session);
-                self.glance(&session);
+                self.check_round_trip(&session);
+                self.compare_changed(&session);
             }
         });
         if let Err(payload) = played {
@@ -156,24 +153,24 @@ impl World {
         self.step.set(self.step.get() + 1);
     }
 
-    /// Returns what is wrong.
+    /// Returns the first failed check.
     pub fn flaw(&self) -> Option<Flaw> {
         self.flaw.borrow().clone()
     }
 
-    /// Returns what happened.
+    /// Returns the statistics.
     pub fn counts(&self) -> Counts {
         self.counts.borrow().clone()
     }
 
-    /// SHA-256 of all bytes that passed, in hexadecimal digits.
+    /// Returns the SHA-256 of all requests, answers, rows and log records, in hexadecimal digits.
     pub fn digest(&self) -> String {
         run::hex(self.digest.borrow().clone())
     }
 
-    /// Returns a bucket as it must be.
-    pub fn place(&self, session: &str) -> Rc<Place> {
-        self.truths.borrow().get(session).map(|it| it.now.clone()).unwrap_or_default()
+    /// Returns the expected state of a session's bucket.
+    pub fn bucket(&self, session: &str) -> Rc<BucketModel> {
+        self.histories.borrow().get(session).map(|it| it.now.clone()).unwrap_or_default()
     }
 
     /// Returns the time, in milliseconds.
@@ -186,20 +183,20 @@ impl World {
         self.documents.borrow().clone()
     }
 
-    /// Returns what was asked, and must be answered.
-    pub fn told(&self) -> Vec<Told> {
-        self.told.borrow().clone()
+    /// Returns the requests and their correct answers.
+    pub fn exchanges(&self) -> Vec<Exchange> {
+        self.exchanges.borrow().clone()
     }
 
     fn perform(&self, step: &Step) {
         self.counts.borrow_mut().steps += 1;
         match step {
-            Step::Ask(ask) => self.ask(ask),
+            Step::Ask(request) => self.send(request),
             Step::Wake { session, .. } => self.wake(session, step),
-            Step::ClockMs(by) => self.pass(*by),
+            Step::ClockMs(by) => self.advance_clock(*by),
             Step::Elsewhere(_) if self.depth.get() == 0 => {
                 self.kv.replace(MemoryKv::default());
-                self.truths.take();
+                self.histories.take();
                 self.stale.take();
             }
             Step::Compare(_) if self.depth.get() == 0 => self.compare_all(),
@@ -207,7 +204,7 @@ impl World {
         }
     }
 
-    /// Performs a step while an instance stands still.
+    /// Performs a nested step.
     fn meanwhile(&self, step: &Step) {
         if self.flaw.borrow().is_some() || self.depth.get() >= DEPTH_MAX {
             return;
@@ -216,71 +213,76 @@ impl World {
         self.perform(step);
     }
 
-    /// Lets time pass, or go back.
-    fn pass(&self, by: i64) {
+    /// Moves the clock by milliseconds, forward or back.
+    fn advance_clock(&self, by: i64) {
         self.now.set(self.now.get().saturating_add_signed(by));
     }
 
-    fn ask(&self, ask: &Ask) {
+    fn send(&self, request: &Request) {
         let credential =
-            ask.credential.map(|(incarnation, epoch)| Credential { incarnation, epoch });
-        let bytes = ask.bytes();
-        let command = match &ask.request {
-            Request::Call(call) => match codec::command(ScopeKind::Session, &bytes) {
+            request.credential.map(|(incarnation, epoch)| Credential { incarnation, epoch });
+        let bytes = request.bytes();
+        let command = match &request.payload {
+            Payload::Call(call) => match codec::command(ScopeKind::Session, &bytes) {
                 Ok(command) => Some(command),
                 Err(error) => return self.fail("script", format!("{error}: {call}")),
             },
-            Request::Raw { .. } => None,
+            Payload::Raw { .. } => None,
         };
-        if let (Request::Call(call), Some(command), false) =
-            (&ask.request, &command, self.is_comparing.get())
+        if let (Payload::Call(call), Some(command), false) =
+            (&request.payload, &command, self.is_comparing.get())
             && let Some(what) = request::missing(call, command)
         {
             self.fail("reading", format!("{what} of {call} is not in {command:?}"));
         }
-        let asker = Asker { who: ask.who(), credential };
-        self.note("ask", ask.session.as_bytes());
-        self.note(&ask.who(), &bytes);
+        let requester = Requester { who: request.who(), credential };
+        self.note("ask", request.session.as_bytes());
+        self.note(&request.who(), &bytes);
         if self.is_comparing.get() {
             self.counts.borrow_mut().compared += 1;
         } else {
-            Counts::more(&mut self.counts.borrow_mut().requests, ask.action());
+            Counts::increment(&mut self.counts.borrow_mut().requests, request.action());
         }
-        let instance = Instance::new(self, &ask.session, asker, command, &ask.during);
-        let mut caller =
-            Caller { participant: ask.participant.clone(), credential, keys: ask.keys.clone() };
+        let instance = Instance::new(self, &request.session, requester, command, &request.during);
+        let mut caller = Caller {
+            participant: request.participant.clone(),
+            credential,
+            keys: request.keys.clone(),
+        };
         let mut sent = bytes.clone();
-        self.break_request(ask, &mut caller, &mut sent);
-        let scope = format!("session/{}", ask.session);
+        self.break_request(request, &mut caller, &mut sent);
+        let scope = format!("session/{}", request.session);
         let answer = self.run(&instance, || {
             let ports =
                 Ports { kv: &&instance, clock: &instance, log: &instance, tokenizer: &NoTokenizer };
             let answer = codec::invoke(&ports, &scope, &caller, &sent);
-            let answer = self.broken(ask, &bytes, answer);
+            let answer = self.break_answer(request, &bytes, answer);
             instance.call(Call::Answer);
             answer
         });
-        let Some(answer) = answer else { return self.settle_killed(&instance) };
+        let Some(answer) = answer else { return self.check_killed(&instance) };
         match &answer {
             Ok(reply) => self.note("reply", &reply.body),
             Err(failure) => self.note("refusal", &failure.to_json()),
         }
-        let told = self.settle(&instance, ask, &answer);
+        let expected = self.check_answer(&instance, request, &answer);
         if self.depth.get() == 0 && !self.is_comparing.get() {
-            self.told.borrow_mut().push(Told { ask: ask.clone(), answer: told });
+            self.exchanges
+                .borrow_mut()
+                .push(Exchange { request: request.clone(), answer: expected });
         }
-        if let (Ok(reply), "export_session") = (&answer, ask.action()) {
-            self.keep(&reply.body);
+        if let (Ok(reply), "export_session") = (&answer, request.action()) {
+            self.keep_document(&reply.body);
         }
     }
 
     fn wake(&self, session: &str, step: &Step) {
         self.note("wake", session.as_bytes());
         if !self.is_comparing.get() {
-            Counts::more(&mut self.counts.borrow_mut().requests, "(sweep timer)");
+            Counts::increment(&mut self.counts.borrow_mut().requests, "(sweep timer)");
         }
-        let asker = Asker { who: "admin".to_owned(), credential: None };
-        let instance = Instance::new(self, session, asker, Some(Command::Sweep), step.during());
+        let requester = Requester { who: "admin".to_owned(), credential: None };
+        let instance = Instance::new(self, session, requester, Some(Command::Sweep), step.during());
         let answer = self.run(&instance, || {
             let ports =
                 Ports { kv: &&instance, clock: &instance, log: &instance, tokenizer: &NoTokenizer };
@@ -289,25 +291,25 @@ impl World {
             answer
         });
         match answer {
-            None => self.settle_killed(&instance),
+            None => self.check_killed(&instance),
             Some(answer) => {
                 self.note("woken", format!("{answer:?}").as_bytes());
-                self.settle_wake(&instance, &answer);
+                self.check_wake(&instance, &answer);
             }
         }
     }
 
-    /// Runs an instance to its end; `None` when it was killed, or panicked.
+    /// Runs an instance to its end. Returns `None` if it was killed or panicked.
     fn run<T>(&self, instance: &Instance<'_>, perform: impl FnOnce() -> T) -> Option<T> {
         let depth = self.depth.get() + 1;
         self.depth.set(depth);
         let deepest = self.counts.borrow().depth_max;
         self.counts.borrow_mut().depth_max = depth.max(deepest);
-        let ended = panics::caught(perform);
+        let ended = panics::catch(perform);
         self.depth.set(depth - 1);
         match ended {
             Ok(it) => Some(it),
-            Err(payload) if payload.is::<Killed>() => {
+            Err(payload) if payload.is::<KillSignal>() => {
                 self.counts.borrow_mut().kills += 1;
                 self.note("killed", instance.session.as_bytes());
                 None
@@ -319,8 +321,8 @@ impl World {
         }
     }
 
-    /// Keeps a document for those who import.
-    fn keep(&self, body: &[u8]) {
+    /// Stores a document for later imports.
+    fn keep_document(&self, body: &[u8]) {
         let mut documents = self.documents.borrow_mut();
         documents.extend(serde_json::from_slice::<Value>(body).ok());
         if documents.len() > DOCUMENTS_KEPT {
@@ -328,28 +330,28 @@ impl World {
         }
     }
 
-    /// Checks that the rows of a bucket are those it takes.
+    /// Checks that a bucket has exactly the rows that the model needs.
     fn check_rows(&self, session: &str) {
         let bucket = self.kv.borrow().open(&format!("session/{session}"));
         let rows = bucket.map(|it| it.scan("", None, u32::MAX).unwrap_or_default());
         let rows: rows::Rows = rows.unwrap_or_default().into_iter().collect();
-        if let Err(what) = rows::check(&rows, self.place(session).session.as_deref()) {
+        if let Err(what) = rows::check(&rows, self.bucket(session).session.as_deref()) {
             self.fail("rows", format!("session {session}: {what}"));
         }
     }
 
-    fn truth_mut<T>(&self, session: &str, change: impl FnOnce(&mut Truth) -> T) -> T {
-        let mut truths = self.truths.borrow_mut();
-        change(truths.entry(session.to_owned()).or_default())
+    fn history_mut<T>(&self, session: &str, change: impl FnOnce(&mut BucketHistory) -> T) -> T {
+        let mut histories = self.histories.borrow_mut();
+        change(histories.entry(session.to_owned()).or_default())
     }
 
-    /// Notes what is wrong, if it is the first.
+    /// Records a failed check, unless one is recorded already.
     fn fail(&self, check: &'static str, message: String) {
         let step = self.step.get();
         self.flaw.borrow_mut().get_or_insert(Flaw { check, message, step });
     }
 
-    /// Adds bytes that pass to the digest.
+    /// Adds labelled bytes to the digest.
     fn note(&self, what: &str, bytes: &[u8]) {
         let mut digest = self.digest.borrow_mut();
         digest.update(what.as_bytes());

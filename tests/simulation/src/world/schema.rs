@@ -1,12 +1,12 @@
-//! Replies against the JSON Schemas that are published of them: as strict readers have
-//! them, who know no other members. Leaves out patterns and lengths.
+//! Checks replies against their published JSON Schemas, strictly: members outside the schema are
+//! errors. Patterns and lengths are not checked.
 
 use std::sync::LazyLock;
 
 use serde_json::Value;
 use shared_context_codec as codec;
 
-/// What is published of all actions.
+/// The published description of all actions.
 static DESCRIBED: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(codec::describe()).unwrap_or_default());
 
@@ -14,7 +14,7 @@ static DESCRIBED: LazyLock<Value> =
 ///
 /// # Errors
 ///
-/// What does not fit, and where.
+/// The mismatch and its path.
 pub(super) fn check(action: &str, reply: &Value) -> Result<(), String> {
     fits(&DESCRIBED["actions"][action]["reply"], reply).map_err(|what| format!("reply{what}"))
 }

@@ -1,13 +1,12 @@
-//! The session against the plain model, asked in commands and not in bytes, one
-//! caller after the other: whatever is asked, by whom, in whatever order, with a
-//! clock that jumps and storage that fails, both show the same, to everyone, and the
-//! rows beneath are exactly those it takes.
+//! Property test of the session against the model, with commands instead of bytes and one caller at
+//! a time. Whatever the order of commands, clock jumps and storage failures, both show the same to
+//! everyone, and the rows are exactly the needed ones.
 //!
-//! Beside the simulation it is asked relative to what there is, and so comes deeper
-//! with fewer steps.
+//! Commands here depend on the current state of the session, so this test reaches deep states in
+//! fewer steps than the simulation.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
-#![expect(clippy::indexing_slicing, reason = "what is not there fails the test")]
+#![expect(clippy::indexing_slicing, reason = "a missing item fails the test")]
 
 mod pair;
 mod records;
@@ -21,7 +20,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_session_shows_what_the_model_shows(
+    fn the_session_matches_the_model(
         config in script::config(),
         steps in prop::collection::vec(script::step(), 1..60),
     ) {

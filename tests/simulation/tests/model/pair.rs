@@ -1,4 +1,4 @@
-//! The session under test, beside the model of what it must show.
+//! The session under test, with its model.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use shared_context_core::{
 };
 
 use shared_context_simulation::{
-    cast::{KEYS, LABELS, key, label},
-    model::{Done, Model, rows, state::Answer},
+    fixtures::{KEYS, LABELS, key, label},
+    model::{Model, Transition, rows, state::Answer},
 };
 
 use crate::{
@@ -25,15 +25,15 @@ use crate::{
     support::{Failure, TestHost},
 };
 
-/// Both.
+/// A session and its model.
 pub(crate) struct Pair {
     host: TestHost,
     model: Model,
-    /// The session as it was at revisions that a caller may remember.
+    /// Earlier states, at revisions that a caller may remember.
     past: BTreeMap<u64, Model>,
-    /// What was asked for last.
+    /// The last command.
     last: Option<Command>,
-    /// A document that was taken earlier.
+    /// An earlier export.
     document: Option<Box<Portable>>,
     steps: usize,
 }
@@ -56,9 +56,9 @@ impl Pair {
                 self.host.now.set(self.host.now.get().saturating_add_signed(*by_ms));
             }
             Step::Fail(failure) => self.host.fail_next.set(Some(*failure)),
-            Step::Ask(who, ask) => {
+            Step::Change(who, request) => {
                 let now = self.host.now.get();
-                let command = ask.command(&self.model, now);
+                let command = request.command(&self.model, now);
                 self.change(who, &command);
                 self.last = Some(command);
             }
@@ -92,35 +92,35 @@ impl Pair {
         self.compare();
     }
 
-    /// Asks for a change.
+    /// Sends a change to both and compares the outcome.
     fn change(&mut self, who: &str, command: &Command) {
         let (expected, next) = self.expected(who, command);
         self.host.log.take();
         let answer = self.host.ask(who, command);
-        let made = next.iter().filter(|_| answer.is_ok()).flat_map(Model::made);
+        let made = next.iter().filter(|_| answer.is_ok()).flat_map(Model::last_records);
         assert_eq!(
             sorted(&self.host.log.take()),
             sorted(&made.collect::<Vec<_>>()),
-            "what is logged"
+            "audit records"
         );
         let failure = self.host.failed.take();
         if let Err(Error::InDoubt(_)) = answer {
-            // Whether it happened is not known to the caller; here it is.
+            // The caller cannot know the outcome; the test does.
             assert!(next.is_some() && failure.is_some(), "storage failed by itself: {answer:?}");
-            assert_ne!(failure, Some(Failure::Conflict), "a conflict is decided anew");
+            assert_ne!(failure, Some(Failure::Conflict), "a conflict is retried");
             if failure == Some(Failure::BeforeCommit) {
                 return;
             }
         } else {
-            assert_eq!(told(answer), expected, "{who}: {command:?}");
+            assert_eq!(comparable(answer), expected, "{who}: {command:?}");
         }
         if let Some(next) = next {
             self.model = next;
         }
     }
 
-    /// Returns what a change must answer, and what the session is after it.
-    fn expected(&self, who: &str, command: &Command) -> Done {
+    /// Returns the expected answer to a change, and the state after it.
+    fn expected(&self, who: &str, command: &Command) -> Transition {
         let expected = self.model.change(self.host.now.get(), who, command);
         expected.unwrap_or_else(|| panic!("{command:?} is no change"))
     }
@@ -133,24 +133,24 @@ impl Pair {
         document
     }
 
-    /// Deletes the session, with all its rows.
+    /// Deletes the session, and checks that its rows are gone.
     fn end(&mut self) {
         self.host.fail_next.set(None);
         let outcome = self.host.ask("admin", &Command::DeleteSession).unwrap();
         assert_eq!(outcome.revision.0, self.model.revision + 1);
-        // How far revisions were ahead of the bucket's is all that is not forgotten.
+        // Only the offset of the session's revisions remains.
         let rows = self.host.rows("");
         assert!(rows.iter().all(|(row, _)| row == "offset"), "rows are left: {rows:?}");
         let gone = self.host.ask("admin", &Command::Export).map_err(|err| err.code());
         assert_eq!(gone, Err(Code::SessionNotFound));
     }
 
-    /// Brings a session in from a document, in which it is as it was.
+    /// Imports a document, and checks the new session's metadata.
     fn import(&mut self, document: Box<Portable>, is_elsewhere: bool) {
         let outcome = self.host.ask("admin", &Command::Import(document.clone())).unwrap();
         let Reply::Session(about) = outcome.reply else { panic!() };
         if is_elsewhere {
-            // Revisions that no document tells of are not known there.
+            // Other storage does not know later revisions.
             self.past.retain(|it, _| *it < outcome.revision.0);
         }
         let last = self.past.last_key_value().map_or(0, |(revision, _)| *revision);
@@ -159,15 +159,15 @@ impl Pair {
         assert_eq!((&about.session, about.is_archived), (&document.session, document.is_archived));
         assert_eq!((about.created_at, &about.config), (document.created_at, &document.config));
         let clock = self.host.now.get();
-        self.model = Model { clock, ..Model::of(*document, *about, outcome.revision.0) };
+        self.model = Model { clock, ..Model::from_document(*document, *about, outcome.revision.0) };
     }
 
-    /// Both show the same to everyone, and the rows are those it takes.
+    /// Checks that both show the same to every caller, and that the rows are the needed ones.
     fn compare(&self) {
         let pending = self.host.fail_next.take();
         let view = self.model.at(self.host.now.get());
         for (nth, who) in CALLERS.into_iter().enumerate() {
-            // Everyone sees everything in turn, and the most telling every time.
+            // Each caller compares all reads in turn, and the most telling ones every time.
             let is_turn = (nth + self.steps).is_multiple_of(CALLERS.len());
             self.compare_reads(&view, who, is_turn);
             if is_turn {
@@ -183,7 +183,7 @@ impl Pair {
 
     fn compare_reads(&self, view: &Model, who: &str, is_turn: bool) {
         let same = |command: Command, expected: Answer| {
-            assert_eq!(told(self.host.ask(who, &command)), expected, "{who}: {command:?}");
+            assert_eq!(comparable(self.host.ask(who, &command)), expected, "{who}: {command:?}");
         };
         let keys: Vec<Key> = (0..KEYS.len()).map(key).collect();
         let if_changed_since = None;
@@ -227,7 +227,7 @@ impl Pair {
         }
     }
 
-    /// Compares the changes that are reported, in order.
+    /// Compares a page of changes and its order.
     fn compare_changes(
         &self,
         view: &Model,
@@ -239,7 +239,7 @@ impl Pair {
         let command = Command::Changes { since: since.map(Revision), limit, keys: keys.cloned() };
         let answer = self.host.ask(who, &command);
         let expected = view.changes(who, since, limit, keys);
-        let (outcome, (mut page, musts)) = match (answer, expected) {
+        let (outcome, (mut page, required)) = match (answer, expected) {
             (Ok(outcome), Ok(expected)) => (outcome, expected),
             (answer, expected) => {
                 let expected = expected.map(|_| ());
@@ -249,16 +249,17 @@ impl Pair {
         };
         let Reply::Changes(mut shown) = outcome.reply else { panic!() };
         check_order(&shown.changes);
-        let is_told: Vec<AuditRecord> = shown.changes.iter().map(plain).collect();
-        let mut musts = musts.into_iter();
-        page.changes.retain(|it| musts.next() == Some(true) || is_told.contains(&plain(it)));
+        let shown_records: Vec<AuditRecord> = shown.changes.iter().map(plain).collect();
+        let mut required = required.into_iter();
+        page.changes
+            .retain(|it| required.next() == Some(true) || shown_records.contains(&plain(it)));
         page.changes = sorted(&page.changes);
         shown.changes = sorted(&shown.changes);
         assert_eq!(shown, page, "{who}: {command:?}");
     }
 
-    /// `unchanged` is only told to those who would see the same at both revisions,
-    /// and always to those who have seen the last.
+    /// Checks that `unchanged` is returned only if the caller would see the same at both revisions,
+    /// and always if the caller has seen the latest one.
     fn compare_unchanged(&self, view: &Model, who: &str) {
         let keys: Vec<Key> = (0..KEYS.len()).map(key).collect();
         let revision = self.model.revision;
@@ -267,16 +268,16 @@ impl Pair {
         since.extend(self.past.keys().nth(self.steps * 7 % self.past.len()));
         since.extend([0, revision + 1]);
         for since in since {
-            // What had expired and was not swept is there again when the clock has stepped back.
+            // When the clock steps back, entries that had expired but were not swept exist again.
             let then = self.past.get(&since).map(|it| it.at(it.clock.min(self.host.now.get())));
             let if_changed_since = Some(Revision(since));
             let check = |command: Command, read: &dyn Fn(&Model) -> Answer| {
                 let expected = read(view);
-                match told(self.host.ask(who, &command)) {
-                    Ok((told, Reply::Unchanged)) => {
+                match comparable(self.host.ask(who, &command)) {
+                    Ok((revision, Reply::Unchanged)) => {
                         let then = then.as_ref().map(read).and_then(Result::ok);
                         let expected = expected.unwrap();
-                        assert_eq!(told, expected.0);
+                        assert_eq!(revision, expected.0);
                         assert_eq!(then.map(|it| it.1), Some(expected.1), "{who}: {command:?}");
                     }
                     other => {
@@ -298,10 +299,10 @@ impl Pair {
         }
     }
 
-    /// Compares what only operators see.
+    /// Compares the reads of the admin.
     fn compare_operators(&self, view: &Model) {
         assert_eq!(*self.export(), view.portable());
-        let answer = told(self.host.ask("admin", &Command::Inspect));
+        let answer = comparable(self.host.ask("admin", &Command::Inspect));
         assert_eq!(answer, view.inspect(rows::history(&self.model)));
         let audit = Command::Audit { since: Revision(0), limit: 1_000 };
         let outcome = self.host.ask("admin", &audit).unwrap();
@@ -311,14 +312,13 @@ impl Pair {
         assert_eq!((oldest, next_since), (Some(view.first()), None));
         check_order(&records);
         assert_eq!(sorted(&records), sorted(&view.audit()));
-        // A timer that is set by this never rings too late.
+        // The timer never fires later than the first expiry.
         let expiries = self.model.entries.values().filter_map(|it| it.entry.expires_at);
         let rings = outcome.next_expiry;
         assert!(expiries.min().is_none_or(|first| rings.is_some_and(|it| it <= first)));
     }
 
-    /// The credential issued last opens the session, those of its earlier lives and
-    /// epochs do not.
+    /// Checks that only credentials of the current incarnation and epoch are accepted.
     fn compare_credentials(&self) {
         let SessionInfo { incarnation, credential_epoch, .. } = self.model.about;
         let now = Credential { incarnation, epoch: credential_epoch };
@@ -341,7 +341,7 @@ impl Pair {
     }
 }
 
-/// Creates the session, and the model of it.
+/// Creates the session, and returns its model.
 fn created(host: &TestHost, config: &Config) -> Model {
     let outcome = host.ask("admin", &Command::CreateSession(Box::new(config.clone()))).unwrap();
     let Reply::Session(about) = outcome.reply else { panic!() };
@@ -350,8 +350,8 @@ fn created(host: &TestHost, config: &Config) -> Model {
     Model::new(*about, outcome.revision.0, AuditAction::CreateSession)
 }
 
-/// Returns what was answered, as far as the model knows of it.
-fn told(answer: Result<Outcome, Error>) -> Answer {
+/// Returns the parts of an answer that the model predicts.
+fn comparable(answer: Result<Outcome, Error>) -> Answer {
     let Outcome { revision, mut reply, .. } = answer.map_err(|err| err.code())?;
     match &mut reply {
         Reply::Written(it) => it.warnings.clear(),

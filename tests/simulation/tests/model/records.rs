@@ -1,12 +1,11 @@
-//! Audit records, to be compared with the model's.
+//! Comparison of audit records with the model's.
 
 use shared_context_core::{
     audit::{AuditAction, AuditRecord},
     tokens::Tokens,
 };
 
-/// Revisions never go back, and what expired stands before what its commit did
-/// besides.
+/// Checks that revisions ascend, and that expiries come before the other records of their commit.
 pub(crate) fn check_order(records: &[AuditRecord]) {
     let is_expiry = |it: &AuditRecord| it.action == AuditAction::Expire;
     let in_order = |a: &AuditRecord, b: &AuditRecord| {
@@ -15,15 +14,14 @@ pub(crate) fn check_order(records: &[AuditRecord]) {
     assert!(records.is_sorted_by(in_order), "{records:?}");
 }
 
-/// Returns what one commit did has no order of its own, and of a redaction it is told
-/// which key it was of, not of which of its versions.
+/// Normalizes and sorts records, since those of one commit have no defined order.
 pub(crate) fn sorted(records: &[AuditRecord]) -> Vec<AuditRecord> {
     let mut plain: Vec<_> = records.iter().map(plain).collect();
     plain.sort_by_key(|it| (it.revision, format!("{it:?}")));
     plain
 }
 
-/// Returns a record as far as the model knows of it.
+/// Removes the version from a redaction's record, which names the key only.
 pub(crate) fn plain(record: &AuditRecord) -> AuditRecord {
     let mut plain = record.clone();
     if let (AuditAction::Redact, Some(entry)) = (record.action, &mut plain.entry) {

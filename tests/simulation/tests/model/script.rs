@@ -1,5 +1,5 @@
-//! Scripts: what is asked of a session, by whom, and what happens around it. What
-//! a step means depends on what the session holds when it is played.
+//! Scripts: changes by callers, and events around them. The meaning of a step depends on the
+//! session when it is played.
 
 use proptest::prelude::*;
 use shared_context_core::{
@@ -17,13 +17,13 @@ use shared_context_core::{
 };
 
 use shared_context_simulation::{
-    cast::{KEYS, LABELS, LISTS, key, label},
+    fixtures::{KEYS, LABELS, PARTICIPANT_LISTS, key, label},
     model::Model,
 };
 
 use crate::support::Failure;
 
-/// Everyone who asks: two of them with credentials that are limited to some keys.
+/// The callers. Two have credentials that are limited to some keys.
 pub(crate) const CALLERS: [&str; 7] = [
     "admin",
     "orchestrator",
@@ -36,29 +36,28 @@ pub(crate) const CALLERS: [&str; 7] = [
 /// One step of a script.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
-    /// Somebody asks for a change.
-    Ask(&'static str, Ask),
-    /// Somebody asks for what was asked for last, to the letter.
+    /// A caller sends a change.
+    Change(&'static str, ChangeRequest),
+    /// A caller repeats the last change exactly.
     Again(&'static str),
-    /// Time passes, or the clock is set.
+    /// The clock moves, forward or back.
     Clock { by_ms: i64 },
     /// The next commit fails.
     Fail(Failure),
-    /// The session is deleted, and another one created.
+    /// The session is deleted and created again.
     Recreate,
-    /// The session is deleted, and comes back from a document: here or in other
-    /// storage.
+    /// The session is deleted, and imported again from its export: here or in other storage.
     Move { is_elsewhere: bool },
-    /// The same, but the document is an older one.
+    /// The same, with an older export.
     GoBack,
 }
 
-/// A change, relative to what the session holds.
+/// A change, relative to the state of the session.
 #[derive(Debug, Clone)]
-pub(crate) enum Ask {
-    Write(AskedWrite, Option<u8>),
-    Delete(Pick, Guess, Option<u8>),
-    Batch(Vec<AskedWrite>, Vec<(usize, Guess)>, Option<u8>),
+pub(crate) enum ChangeRequest {
+    Write(WriteRequest, Option<u8>),
+    Delete(Pick, Precondition, Option<u8>),
+    Batch(Vec<WriteRequest>, Vec<(usize, Precondition)>, Option<u8>),
     SetAccess(Pick, Lists),
     TakeSnapshot(usize, bool),
     RestoreSnapshot(Pick),
@@ -69,8 +68,7 @@ pub(crate) enum Ask {
     Revoke,
 }
 
-/// One of those there are, or, since much is refused for what is not there, of
-/// all there can be.
+/// An existing item, or any possible one. Most random ones do not exist and would be rejected.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Pick {
     Known(usize),
@@ -79,31 +77,31 @@ pub(crate) enum Pick {
 
 /// A write.
 #[derive(Debug, Clone)]
-pub(crate) struct AskedWrite {
+pub(crate) struct WriteRequest {
     key: usize,
     letter: char,
     chars: usize,
-    condition: Guess,
-    life: Life,
+    condition: Precondition,
+    lifetime: Lifetime,
     lists: Lists,
     keeps_history: Option<bool>,
 }
 
-/// How long an entry is to live: half seconds are counted from now.
+/// The lifetime of an entry. `Until` counts half seconds from now.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Life {
+pub(crate) enum Lifetime {
     AsConfigured,
     Seconds(u64),
     Until(i64),
 }
 
-/// Which of [`LISTS`] are to be readers and writers.
+/// Indexes into [`PARTICIPANT_LISTS`], for readers and writers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lists(Option<usize>, Option<usize>);
 
-/// A condition, relative to what the session holds.
+/// A write condition, relative to the state of the session.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Guess {
+pub(crate) enum Precondition {
     None,
     RightVersion,
     WrongVersion,
@@ -112,7 +110,7 @@ pub(crate) enum Guess {
 }
 
 fn list(nth: usize) -> Participants {
-    let patterns = LISTS[nth].iter().map(|it| ParticipantPattern::parse(it).unwrap());
+    let patterns = PARTICIPANT_LISTS[nth].iter().map(|it| ParticipantPattern::parse(it).unwrap());
     Participants::new(patterns.collect()).unwrap()
 }
 
@@ -141,27 +139,28 @@ impl Lists {
     }
 }
 
-impl Ask {
-    /// Returns the command it is, asked at `now` of a session that is as `model`.
+impl ChangeRequest {
+    /// Returns the command, for a session in the state `model` at `now`.
     pub(crate) fn command(&self, model: &Model, now: u64) -> Command {
         let request_id = |id: &Option<u8>| id.map(|id| RequestId::parse(&id.to_string()).unwrap());
         match self {
             Self::Write(write, id) => {
                 Command::Write(Write { request_id: request_id(id), ..write.write(model, now) })
             }
-            Self::Delete(pick, guess, id) => Command::Delete(Delete {
+            Self::Delete(pick, precondition, id) => Command::Delete(Delete {
                 request_id: request_id(id),
-                ..delete(model, pick.key(model), *guess)
+                ..delete(model, pick.key(model), *precondition)
             }),
             Self::Batch(writes, deletes, id) => {
                 let writes: Vec<Write> = writes.iter().map(|it| it.write(model, now)).collect();
-                // Most deletes are of what is there, or no batch with one would pass.
-                let is_kept = |(nth, guess): &&(usize, Guess)| {
-                    let is_plain = matches!(guess, Guess::None) && !writes.is_empty();
+                // Most deletes name existing keys; otherwise no batch with a delete would succeed.
+                let is_kept = |(nth, precondition): &&(usize, Precondition)| {
+                    let is_plain = matches!(precondition, Precondition::None) && !writes.is_empty();
                     !is_plain || model.entries.contains_key(&key(*nth))
                 };
                 let deletes = deletes.iter().filter(is_kept);
-                let deletes = deletes.map(|(nth, guess)| delete(model, key(*nth), *guess));
+                let deletes =
+                    deletes.map(|(nth, precondition)| delete(model, key(*nth), *precondition));
                 let deletes = deletes.collect();
                 Command::WriteBatch(Batch::new(writes, deletes, request_id(id)).unwrap())
             }
@@ -175,10 +174,10 @@ impl Ask {
             Self::RestoreSnapshot(pick) => Command::RestoreSnapshot(pick.label(model)),
             Self::DeleteSnapshot(pick) => Command::DeleteSnapshot(pick.label(model)),
             Self::Redact(pick, which) => {
-                let kept = model.kept();
-                let known: Vec<Key> = kept.iter().map(|it| it.entry.key.clone()).collect();
+                let versions = model.all_versions();
+                let known: Vec<Key> = versions.iter().map(|it| it.entry.key.clone()).collect();
                 let key = pick.of(&known, |nth| key(nth % KEYS.len()));
-                let mut its = kept.iter().filter(|it| it.entry.key == key);
+                let mut its = versions.iter().filter(|it| it.entry.key == key);
                 let one = which.map(|which| its.nth(which));
                 let revision = one.map(|it| it.map_or(Revision(0), |it| it.entry.revision));
                 let reason = Line::parse("reason", r#"a "secret""#).unwrap();
@@ -191,12 +190,12 @@ impl Ask {
     }
 }
 
-impl AskedWrite {
+impl WriteRequest {
     fn write(&self, model: &Model, now: u64) -> Write {
-        let expiry = match self.life {
-            Life::AsConfigured => None,
-            Life::Seconds(seconds) => Some(Expiry::After(Ttl::parse("ttl", seconds).unwrap())),
-            Life::Until(halves) => {
+        let expiry = match self.lifetime {
+            Lifetime::AsConfigured => None,
+            Lifetime::Seconds(seconds) => Some(Expiry::After(Ttl::parse("ttl", seconds).unwrap())),
+            Lifetime::Until(halves) => {
                 Some(Expiry::At(Timestamp(now.saturating_add_signed(halves * 500))))
             }
         };
@@ -211,26 +210,26 @@ impl AskedWrite {
     }
 }
 
-fn delete(model: &Model, key: Key, guess: Guess) -> Delete {
-    let condition = condition(model, &key, guess);
+fn delete(model: &Model, key: Key, precondition: Precondition) -> Delete {
+    let condition = condition(model, &key, precondition);
     Delete { key, condition, request_id: None }
 }
 
-fn condition(model: &Model, key: &Key, guess: Guess) -> Condition {
+fn condition(model: &Model, key: &Key, precondition: Precondition) -> Condition {
     let known = model.entries.get(key).map(|it| &it.entry);
     let (version, revision) = known.map_or((0, 0), |it| (it.version, it.revision.0));
     let if_version = |it| Condition { if_version: Some(it), if_revision: None };
     let if_revision = |it| Condition { if_version: None, if_revision: Some(Revision(it)) };
-    match guess {
-        Guess::None => Condition::default(),
-        Guess::RightVersion => if_version(version),
-        Guess::WrongVersion => if_version(version + 1),
-        Guess::RightRevision => if_revision(revision),
-        Guess::WrongRevision => if_revision(revision + 1),
+    match precondition {
+        Precondition::None => Condition::default(),
+        Precondition::RightVersion => if_version(version),
+        Precondition::WrongVersion => if_version(version + 1),
+        Precondition::RightRevision => if_revision(revision),
+        Precondition::WrongRevision => if_revision(revision + 1),
     }
 }
 
-/// Sessions that are soon full: of entries, of versions, of snapshots.
+/// Generates configurations with low limits on entries, versions and snapshots.
 pub(crate) fn config() -> impl Strategy<Value = Config> {
     let history = prop::sample::select(vec![0, 1, 3, 3, 3]);
     let ttl = prop::option::weighted(0.3, 1..4_u64);
@@ -259,51 +258,52 @@ pub(crate) fn config() -> impl Strategy<Value = Config> {
     })
 }
 
-fn guess() -> impl Strategy<Value = Guess> {
+fn precondition() -> impl Strategy<Value = Precondition> {
     prop_oneof![
-        12 => Just(Guess::None),
-        1 => Just(Guess::RightVersion),
-        1 => Just(Guess::WrongVersion),
-        1 => Just(Guess::RightRevision),
-        1 => Just(Guess::WrongRevision),
+        12 => Just(Precondition::None),
+        1 => Just(Precondition::RightVersion),
+        1 => Just(Precondition::WrongVersion),
+        1 => Just(Precondition::RightRevision),
+        1 => Just(Precondition::WrongRevision),
     ]
 }
 
 fn lists(weight: f64) -> impl Strategy<Value = Lists> {
-    let which = move || prop::option::weighted(weight, 0..LISTS.len());
+    let which = move || prop::option::weighted(weight, 0..PARTICIPANT_LISTS.len());
     (which(), which()).prop_map(|(readers, writers)| Lists(readers, writers))
 }
 
-fn write_to(key: usize) -> impl Strategy<Value = AskedWrite> {
-    let life = prop_oneof![
-        5 => Just(Life::AsConfigured),
-        2 => (1..4_u64).prop_map(Life::Seconds),
-        1 => (-1..7_i64).prop_map(Life::Until),
+fn write_to(key: usize) -> impl Strategy<Value = WriteRequest> {
+    let lifetime = prop_oneof![
+        5 => Just(Lifetime::AsConfigured),
+        2 => (1..4_u64).prop_map(Lifetime::Seconds),
+        1 => (-1..7_i64).prop_map(Lifetime::Until),
     ];
     let letter = prop::sample::select(vec!['x', 'é']);
     let keeps_history = prop::option::weighted(0.15, any::<bool>());
-    (letter, 0..36_usize, guess(), life, lists(0.1), keeps_history).prop_map(
-        move |(letter, chars, condition, life, lists, keeps_history)| AskedWrite {
+    (letter, 0..36_usize, precondition(), lifetime, lists(0.1), keeps_history).prop_map(
+        move |(letter, chars, condition, lifetime, lists, keeps_history)| WriteRequest {
             key,
             letter,
             chars,
             condition,
-            life,
+            lifetime,
             lists,
             keeps_history,
         },
     )
 }
 
-/// Writes and deletes of different keys.
-fn batch() -> impl Strategy<Value = Ask> {
+/// Generates batches of writes and deletes.
+fn batch() -> impl Strategy<Value = ChangeRequest> {
     let every: Vec<usize> = (0..KEYS.len()).collect();
     let keys = prop::sample::subsequence(every, 1..=4);
     (keys, 0..3_usize, request()).prop_flat_map(|(keys, deleted, id)| {
         let (ended, written) = keys.split_at(deleted.min(keys.len()));
-        let deletes: Vec<_> = ended.iter().map(|it| (Just(*it), guess())).collect();
+        let deletes: Vec<_> = ended.iter().map(|it| (Just(*it), precondition())).collect();
         let writes: Vec<_> = written.iter().map(|it| write_to(*it)).collect();
-        (writes, deletes).prop_map(move |(writes, deletes)| Ask::Batch(writes, deletes, id))
+        (writes, deletes)
+            .prop_map(move |(writes, deletes)| ChangeRequest::Batch(writes, deletes, id))
     })
 }
 
@@ -315,25 +315,25 @@ fn pick() -> impl Strategy<Value = Pick> {
     prop_oneof![4 => (0..24_usize).prop_map(Pick::Known), 1 => (0..24_usize).prop_map(Pick::Any)]
 }
 
-fn ask() -> impl Strategy<Value = Ask> {
-    // A few keys have much history.
+fn ask() -> impl Strategy<Value = ChangeRequest> {
+    // Few keys get most writes, so that they have a long history.
     let key = prop::sample::select(vec![0, 0, 0, 0, 1, 1, 2, 3, 4, 5]);
     prop_oneof![
-        24 => (key.prop_flat_map(write_to), request()).prop_map(|(it, id)| Ask::Write(it, id)),
-        6 => (pick(), guess(), request()).prop_map(|(it, guess, id)| Ask::Delete(it, guess, id)),
+        24 => (key.prop_flat_map(write_to), request()).prop_map(|(it, id)| ChangeRequest::Write(it, id)),
+        6 => (pick(), precondition(), request()).prop_map(|(it, precondition, id)| ChangeRequest::Delete(it, precondition, id)),
         6 => batch(),
-        4 => (pick(), lists(0.6)).prop_map(|(it, lists)| Ask::SetAccess(it, lists)),
-        1 => Just(Ask::Sweep),
+        4 => (pick(), lists(0.6)).prop_map(|(it, lists)| ChangeRequest::SetAccess(it, lists)),
+        1 => Just(ChangeRequest::Sweep),
     ]
 }
 
-/// Returns what is mostly the orchestrator's.
-fn order() -> impl Strategy<Value = Ask> {
+/// Generates changes that mostly the orchestrator may make.
+fn order() -> impl Strategy<Value = ChangeRequest> {
     prop_oneof![
-        5 => (0..LABELS.len(), any::<bool>()).prop_map(|(it, note)| Ask::TakeSnapshot(it, note)),
-        4 => pick().prop_map(Ask::RestoreSnapshot),
-        3 => pick().prop_map(Ask::DeleteSnapshot),
-        3 => (pick(), prop::option::of(0..4_usize)).prop_map(|(it, which)| Ask::Redact(it, which)),
+        5 => (0..LABELS.len(), any::<bool>()).prop_map(|(it, note)| ChangeRequest::TakeSnapshot(it, note)),
+        4 => pick().prop_map(ChangeRequest::RestoreSnapshot),
+        3 => pick().prop_map(ChangeRequest::DeleteSnapshot),
+        3 => (pick(), prop::option::of(0..4_usize)).prop_map(|(it, which)| ChangeRequest::Redact(it, which)),
     ]
 }
 
@@ -345,17 +345,17 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
     let failure =
         prop::sample::select(vec![Failure::BeforeCommit, Failure::AfterCommit, Failure::Conflict]);
     prop_oneof![
-        45 => (of(&[1, 1, 1, 1, 1, 2, 2, 2, 3, 4, 5, 5, 6]), ask()).prop_map(|(who, it)| Step::Ask(who, it)),
-        15 => (of(&[1, 1, 1, 1, 1, 1, 1, 0, 2]), order()).prop_map(|(who, it)| Step::Ask(who, it)),
+        45 => (of(&[1, 1, 1, 1, 1, 2, 2, 2, 3, 4, 5, 5, 6]), ask()).prop_map(|(who, it)| Step::Change(who, it)),
+        15 => (of(&[1, 1, 1, 1, 1, 1, 1, 0, 2]), order()).prop_map(|(who, it)| Step::Change(who, it)),
         6 => of(&[1, 2, 2, 3, 5, 5, 6]).prop_map(Step::Again),
         8 => (-3..8_i64).prop_map(|halves| Step::Clock { by_ms: halves * 500 }),
         4 => failure.prop_map(Step::Fail),
         1 => Just(Step::Recreate),
         2 => any::<bool>().prop_map(|is_elsewhere| Step::Move { is_elsewhere }),
         1 => Just(Step::GoBack),
-        1 => prop::sample::select(vec![Ask::Revoke, Ask::Revoke, Ask::Revoke, Ask::Archive])
-            .prop_map(|it| Step::Ask("admin", it)),
+        1 => prop::sample::select(vec![ChangeRequest::Revoke, ChangeRequest::Revoke, ChangeRequest::Revoke, ChangeRequest::Archive])
+            .prop_map(|it| Step::Change("admin", it)),
         1 => (of(&[0, 1, 2, 3, 4, 5, 6]), prop_oneof![ask(), order()])
-            .prop_map(|(who, it)| Step::Ask(who, it)),
+            .prop_map(|(who, it)| Step::Change(who, it)),
     ]
 }

@@ -1,5 +1,5 @@
-//! What a change may make of rounds: history has no gaps, only the last round changes, and
-//! deltas are kept as they were proposed.
+//! Invariants of a change of rounds: no gaps in the history, only the last round changes, and
+//! deltas stay as proposed.
 
 use shared_context_core::{
     RoundsCommand, RoundsReply,
@@ -9,19 +9,19 @@ use shared_context_core::{
 
 use super::{super::state::participant, Rounds, close, ensure, redaction, steps};
 
-/// Checks the rounds that `asked` of `who` made; returns what it must answer.
+/// Checks the rounds after `request` by `who`, and returns the expected reply.
 ///
 /// # Errors
 ///
-/// The invariant that is broken.
+/// The broken invariant.
 pub(super) fn check(
     before: &Rounds,
     after: &Rounds,
-    asked: &RoundsCommand,
+    request: &RoundsCommand,
     who: &str,
     at: Timestamp,
 ) -> Result<RoundsReply, String> {
-    if let RoundsCommand::Redact(it) = asked {
+    if let RoundsCommand::Redact(it) = request {
         return redaction::check(before.history(), after.history(), it.text.as_str());
     }
     let (old, new) = (before.history(), after.history());
@@ -38,7 +38,7 @@ pub(super) fn check(
     }
     let mut query = old.query.as_ref().filter(|_| first == 1);
     let by = participant(who);
-    let must = match asked {
+    let must = match request {
         RoundsCommand::Open(it) => {
             query = it.query.as_ref().or(query);
             let round = Round {
@@ -77,7 +77,7 @@ pub(super) fn check(
     };
     ensure(*last == must, || format!("must be {must:?}\n  but is  {last:?}"))?;
     ensure(new.query.as_ref() == query, || format!("the first query is {:?}", new.query))?;
-    Ok(match asked {
+    Ok(match request {
         RoundsCommand::Propose(it) => {
             let count = it.deltas.len() as u32;
             let first = last.round.deltas + 1 - count;

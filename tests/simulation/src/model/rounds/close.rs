@@ -1,8 +1,7 @@
-//! What a round may make of its deltas, checked place by place: the strategy's choice is
-//! there, every other delta lost to it and says why, what was applied stands in the state,
-//! and nothing else does.
+//! Invariants of closing a round, place by place. The strategy's choice is in the state. Every
+//! other delta lost to it, with a reason. Applied deltas are in the state, and nothing else is.
 //!
-//! The rules of nested places are left to the core's own tests.
+//! Tests of the core cover the rules for nested places.
 
 use std::{
     cmp::Reverse,
@@ -17,10 +16,10 @@ use shared_context_core::{
     time::Timestamp,
 };
 
-use super::{super::state::is_like, ensure, look, value, weight};
+use super::{super::state::is_like, ensure, value, value_at, weight};
 
-/// A round that was closed.
-struct Closed<'a> {
+/// A closed round.
+struct ClosedRound<'a> {
     plan: &'a Plan,
     deltas: &'a [Delta],
     fates: &'a [Fate],
@@ -28,57 +27,57 @@ struct Closed<'a> {
     new: Value,
 }
 
-/// Returns whether the state that a round makes may be over its limit.
+/// Returns true if the new state may exceed its size limit.
 pub(super) fn may_be_large(state: &Json, open: &KeptRound) -> bool {
-    let said = |it: &Delta| it.path.to_string().len() + it.value.as_ref().map_or(0, Json::bytes);
-    let most = state.bytes() + open.deltas.iter().map(said).sum::<usize>();
+    let bytes = |it: &Delta| it.path.to_string().len() + it.value.as_ref().map_or(0, Json::bytes);
+    let most = state.bytes() + open.deltas.iter().map(bytes).sum::<usize>();
     most > open.round.bytes_max as usize
 }
 
-/// Checks what closing made of a round that began with the state `old`.
+/// Checks the outcome of closing a round that began with the state `old`.
 ///
 /// # Errors
 ///
-/// The invariant that is broken.
+/// The broken invariant.
 pub(super) fn check(
     old: &Json,
-    kept: &KeptRound,
-    asked: &CloseRound,
+    stored: &KeptRound,
+    request: &CloseRound,
     by: &Participant,
     at: Timestamp,
 ) -> Result<(), String> {
-    let KeptRound { round, deltas, fates, state } = kept;
+    let KeptRound { round, deltas, fates, state } = stored;
     let (Some(ended), Some(state)) = (&round.ended, state) else {
         return Err("the round is open".to_owned());
     };
     let closed =
-        Closed { plan: &round.plan, deltas, fates, old: value(old), new: value(state.text()) };
+        ClosedRound { plan: &round.plan, deltas, fates, old: value(old), new: value(state.text()) };
     let is_whole = fates.iter().map(|it| it.sequence).eq(1..=round.deltas);
     ensure(is_whole, || format!("not every delta has one outcome: {fates:?}"))?;
     let count = |of: &[Status]| fates.iter().filter(|it| of.contains(&it.status)).count() as u32;
     let must = Ended {
         at,
         by: by.clone(),
-        is_discarded: asked.discards,
+        is_discarded: request.discards,
         bytes: state.text().bytes() as u32,
         applied: count(&[Status::Applied]),
         lost: count(&[Status::Lost]),
         refused: count(&[Status::Clipped, Status::Discarded]),
-        clip: asked.clip.unwrap_or(round.plan.clip),
+        clip: request.clip.unwrap_or(round.plan.clip),
         clipped: ended.clipped.clone(),
         convergence: ended.convergence,
     };
     ensure(*ended == must, || format!("must be {must:?}\n  but is  {ended:?}"))?;
     let is_same = ended.convergence.unchanged == ended.convergence.paths;
     ensure(is_same == (closed.old == closed.new), || format!("{:?}", ended.convergence))?;
-    if asked.discards {
+    if request.discards {
         let holds = is_same
             && fates.iter().all(|it| it.status == Status::Discarded && it.losses.is_empty());
         return ensure(holds, || format!("not discarded: {fates:?}"));
     }
     ensure(ended.bytes <= round.bytes_max, || format!("a state of {} bytes", ended.bytes))?;
     deltas.iter().zip(fates).try_for_each(|(it, fate)| closed.check_fate(it, fate))?;
-    // What went again may have been anything that was applied.
+    // Clipping may have removed any applied value.
     if ended.clipped.is_empty() {
         closed.check_single_values()?;
         closed.check_list("entities")?;
@@ -87,9 +86,9 @@ pub(super) fn check(
     Ok(())
 }
 
-impl Closed<'_> {
-    /// Checks that a delta is applied or lost, once at each place, to a delta that speaks of
-    /// that place too.
+impl ClosedRound<'_> {
+    /// Checks that a delta is applied or lost, at most once at each place, to a delta that concerns
+    /// the same place.
     fn check_fate(&self, own: &Delta, fate: &Fate) -> Result<(), String> {
         let wrong = |what: &str| format!("{what}: {own:?}\n  {fate:?}");
         let lost_whole = fate.losses.iter().any(|it| it.path == own.path);
@@ -113,7 +112,7 @@ impl Closed<'_> {
         Ok(())
     }
 
-    /// Returns whether `own` lost to `winner` for the reason that is reported.
+    /// Returns true if the reported reason explains why `own` lost to `winner`.
     fn holds(&self, own: &Delta, winner: &Delta, loss: &Loss) -> bool {
         let [mine, others] = [own, winner].map(|it| self.weight(it.participant.as_str()));
         let [my_place, place] = [own, winner].map(|it| self.expert(it.participant.as_str()));
@@ -140,43 +139,43 @@ impl Closed<'_> {
         terms.chain([vec![step("query")]]).try_for_each(|it| self.check_single_value(&it))
     }
 
-    /// Checks that of what was said last of a place the strategy's choice is there, and
-    /// that those have lost who said something else.
+    /// Checks that a place has the strategy's choice among each participant's last claim, and that
+    /// participants with another claim have lost.
     fn check_single_value(&self, steps: &[Step]) -> Result<(), String> {
         let place = Path::new(steps.to_vec()).unwrap();
-        let (old, new) = (look(&self.old, steps), look(&self.new, steps));
+        let (old, new) = (value_at(&self.old, steps), value_at(&self.new, steps));
         let mut last = BTreeMap::new();
         for (it, fate) in self.deltas.iter().zip(self.fates) {
-            if let Some(word) = word(it, steps) {
-                last.insert(it.participant.as_str(), (word, fate));
+            if let Some(claim) = claim(it, steps) {
+                last.insert(it.participant.as_str(), (claim, fate));
             }
         }
-        for (who, (word, fate)) in &last {
+        for (who, (claim, fate)) in &last {
             let is_lost = fate.losses.iter().any(|it| it.path == place);
-            ensure(is_lost == (word.as_ref() != new), || {
-                format!("{place} is {new:?}; {who} said {word:?} and has {fate:?}")
+            ensure(is_lost == (claim.as_ref() != new), || {
+                format!("{place} is {new:?}; {who} said {claim:?} and has {fate:?}")
             })?;
         }
         let order = |who: &str| (Reverse(self.weight(who)), who.to_owned());
-        let votes = |word: &Option<Value>| {
-            let same = last.iter().filter(|(_, (it, _))| it == word).map(|(who, _)| who);
+        let votes = |claim: &Option<Value>| {
+            let same = last.iter().filter(|(_, (it, _))| it == claim).map(|(who, _)| who);
             Reverse((same.clone().count(), same.map(|it| u64::from(self.weight(it))).sum::<u64>()))
         };
-        let text = |word: &Option<Value>| word.as_ref().map(Value::to_string);
+        let text = |claim: &Option<Value>| claim.as_ref().map(Value::to_string);
         let all = last.iter();
         let winner = match self.strategy(&place) {
-            "majority-vote" => all.min_by_key(|(_, (word, _))| (votes(word), text(word))),
+            "majority-vote" => all.min_by_key(|(_, (claim, _))| (votes(claim), text(claim))),
             "expert-override" => all.min_by_key(|(who, _)| (self.expert(who), order(who))),
             _ => all.min_by_key(|(who, _)| order(who)),
         };
-        let must = winner.map_or(old, |(_, (word, _))| word.as_ref());
+        let must = winner.map_or(old, |(_, (claim, _))| claim.as_ref());
         let is_rebound = steps.len() > 1 && old.is_some() && new.is_some() && old != new;
         ensure(!is_rebound, || format!("{place} is bound anew, to {new:?}"))?;
         ensure(must == new, || format!("{place} must be {must:?} but is {new:?}"))
     }
 
-    /// Checks that what was added to a list and did not lose is in it, and nothing else that
-    /// nobody speaks of.
+    /// Checks that a list contains every item that was added and did not lose, and no item that
+    /// nobody added.
     fn check_list(&self, member: &str) -> Result<(), String> {
         let items = |it: &Value| it.as_array().cloned().unwrap_or_else(|| vec![it.clone()]);
         let (old, new) = (items(&self.old[member]), items(&self.new[member]));
@@ -185,12 +184,12 @@ impl Closed<'_> {
         let its = self.deltas.iter().zip(self.fates).filter(|(it, _)| list.covers(&it.path));
         let (whole, below): (Vec<_>, Vec<_>) = its.partition(|(it, _)| it.path == list);
         let held = whole.iter().filter(|(_, fate)| fate.losses.is_empty());
-        let said = held.filter_map(|(it, _)| it.value.as_ref()).flat_map(|it| items(&value(it)));
-        let said: Vec<Value> = said.collect();
-        // A union leaves out what is there already, also if that goes.
+        let added = held.filter_map(|(it, _)| it.value.as_ref()).flat_map(|it| items(&value(it)));
+        let added: Vec<Value> = added.collect();
+        // A union skips existing items, even if they are removed.
         let is_there = |it: &Value| new.contains(it) || old.contains(it);
-        ensure(said.iter().all(is_there), wrong)?;
-        let is_still = |it: &Value| said.contains(it) || old.contains(it);
+        ensure(added.iter().all(is_there), wrong)?;
+        let is_still = |it: &Value| added.contains(it) || old.contains(it);
         ensure(!below.is_empty() || new.iter().all(is_still), wrong)?;
         let is_left = |it: &Value| new.contains(it);
         let is_untouched =
@@ -202,14 +201,14 @@ impl Closed<'_> {
         weight(self.plan, who).billionths()
     }
 
-    /// Returns the strategy of a place: the scripts have one for each member.
+    /// Returns the strategy of a place. Scripts have one rule per member.
     fn strategy(&self, place: &Path) -> &'static str {
         let is_its = |paths: &str| place.to_string().starts_with(&paths.replace("$.", "$['"));
         let rule = self.plan.strategies.iter().find(|it| is_its(it.paths.as_str()));
         rule.map_or("weighted-merge", |it| it.strategy.name())
     }
 
-    /// Returns the place of `who` among the experts: the scripts have them once.
+    /// Returns the rank of `who` among the experts. Scripts list each expert once.
     fn expert(&self, who: &str) -> usize {
         let experts = self.plan.strategies.iter().find_map(|it| it.strategy.experts());
         let mut experts = experts.into_iter().flat_map(Participants::patterns);
@@ -217,13 +216,12 @@ impl Closed<'_> {
     }
 }
 
-/// Returns what a delta says of a single value: that it goes, or what it is; `None` when
-/// nothing.
-#[expect(clippy::option_option, reason = "nothing is said, or that nothing is there")]
-fn word(delta: &Delta, place: &[Step]) -> Option<Option<Value>> {
+/// Returns a delta's claim about a single value: `Some(None)` removes it, and `None` is no claim.
+#[expect(clippy::option_option, reason = "no claim differs from a claim that removes")]
+fn claim(delta: &Delta, place: &[Step]) -> Option<Option<Value>> {
     let below = place.strip_prefix(delta.path.steps())?;
     match &delta.value {
         None => below.is_empty().then_some(None),
-        Some(it) => look(&value(it), below).cloned().map(Some),
+        Some(it) => value_at(&value(it), below).cloned().map(Some),
     }
 }

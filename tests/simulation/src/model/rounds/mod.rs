@@ -1,8 +1,8 @@
-//! The rounds of a session, as they were found in storage after the last change of them:
-//! what reads of them must answer, and which changes are rejected.
+//! Rounds of a session, as read from storage after their last change. Defines the expected answers
+//! to reads, and which changes are rejected.
 //!
-//! The rules of merging do not stand here a second time. What a change made of the rounds
-//! is taken from storage, and must keep the [`change`]'s invariants.
+//! The merge rules are not repeated here: a changed round is read from storage and must satisfy the
+//! invariants of [`change`].
 
 mod change;
 mod close;
@@ -23,21 +23,21 @@ use shared_context_core::{
 };
 
 use super::{
-    place::Expected,
+    bucket::ExpectedAnswer,
     state::{Answer, Model, is_like, name},
 };
 
-/// The rounds of a session, of which storage had these last.
+/// The rounds of a session, as last read from storage.
 #[derive(Debug, Clone, Default)]
 pub struct Rounds(Rc<RoundHistory>);
 
 impl Rounds {
-    /// Returns these rounds.
+    /// Wraps a round history.
     pub fn of(history: RoundHistory) -> Self {
         Self(Rc::new(history))
     }
 
-    /// Returns all that is kept.
+    /// Returns the stored history.
     pub fn history(&self) -> &RoundHistory {
         &self.0
     }
@@ -47,7 +47,7 @@ impl Rounds {
         self.0.rounds.last().filter(|it| it.state.is_none())
     }
 
-    /// Returns the number of the last round that ended; 0 when none did.
+    /// Returns the number of the last ended round, or 0 if there is none.
     pub fn last(&self) -> u64 {
         self.ended().last().map_or(0, |it| it.round.number)
     }
@@ -56,18 +56,17 @@ impl Rounds {
         self.0.rounds.iter().filter(|it| it.state.is_some())
     }
 
-    /// Returns the number of the earliest round whose state is kept: 0 is what the first
-    /// began with.
+    /// Returns the number of the oldest stored state. 0 is the initial state.
     fn oldest(&self) -> u64 {
         self.ended().next().map(|it| it.round.number).filter(|it| *it > 1).unwrap_or_default()
     }
 
-    /// Returns the limit of the state that the last round left.
+    /// Returns the size limit of the last state, in bytes.
     fn bytes_max(&self) -> u32 {
         self.ended().last().map_or(BYTES_MAX_DEFAULT, |it| it.round.bytes_max)
     }
 
-    /// Returns the state that a round made, if it is kept.
+    /// Returns the state after a round, if it is stored.
     fn state(&self, round: u64) -> Option<Json> {
         if round == 0 && self.oldest() == 0 {
             let query = self.0.query.as_deref().unwrap_or_default();
@@ -78,12 +77,13 @@ impl Rounds {
         Some(made.state.as_ref()?.text().clone())
     }
 
-    /// Returns the state that deltas are proposed against.
+    /// Returns the current state, which deltas are proposed against.
     fn now(&self) -> Json {
         self.state(self.last()).unwrap()
     }
 
-    /// Returns the rows they take, those of deltas as far as they have the round's number.
+    /// Returns the names of the rows that the rounds need. Names of delta rows are cut after the
+    /// round number.
     pub fn rows(&self) -> Vec<String> {
         let mut rows = Vec::new();
         rows.extend(self.0.query.iter().map(|_| format!("r/s/{:016x}", 0)));
@@ -96,7 +96,7 @@ impl Rounds {
             }
             rows.extend((!it.deltas.is_empty()).then(|| format!("r/d/{number:016x}")));
         }
-        // Nothing else is said there when nobody ever opened one.
+        // The row exists only after a round was opened.
         rows.extend((!self.0.is_empty()).then(|| "r/head".to_owned()));
         rows.extend((self.last() > 0).then(|| "r/sizes".to_owned()));
         rows
@@ -104,23 +104,23 @@ impl Rounds {
 }
 
 impl Model {
-    /// Returns what `command` must be answered, if it changes nothing, or else what it may be
-    /// rejected with, and the session after it but for its rounds, which storage has.
+    /// Returns the expected answer to a command that changes rounds. If it may succeed, also
+    /// returns the next session, whose rounds are then read from storage.
     pub fn change_rounds(
         &self,
         clock: u64,
         who: &str,
         command: &Command,
-    ) -> Option<(Expected, Option<Self>)> {
-        let Command::Rounds(asked) = command else { return None };
-        let (action, id) = match asked {
+    ) -> Option<(ExpectedAnswer, Option<Self>)> {
+        let Command::Rounds(request) = command else { return None };
+        let (action, id) = match request {
             RoundsCommand::Open(it) => (AuditAction::OpenRound, &it.request_id),
             RoundsCommand::Propose(it) => (AuditAction::ProposeDeltas, &it.request_id),
             RoundsCommand::Close(it) => (AuditAction::CloseRound, &it.request_id),
             RoundsCommand::Redact(_) => (AuditAction::RedactRounds, &None),
             _ => return None,
         };
-        let only = |answer| Some((Expected::Exactly(answer), None));
+        let only = |answer| Some((ExpectedAnswer::Exactly(answer), None));
         let is_chiefs = action != AuditAction::ProposeDeltas;
         let checked = match action {
             AuditAction::RedactRounds => self.check_redactor(who),
@@ -133,14 +133,14 @@ impl Model {
             return only(Err(code));
         }
         let known = id.as_ref().map(|id| (name(who).to_owned(), id.as_str().to_owned()));
-        if let Some((asked, answer)) = known.and_then(|it| self.answers.get(&it)) {
-            let is_again = asked == command;
+        if let Some((request, answer)) = known.and_then(|it| self.answers.get(&it)) {
+            let is_again = request == command;
             return only(if is_again { answer.clone() } else { Err(Code::RequestIdReused) });
         }
         let (open, last) = (self.rounds.open(), self.rounds.last());
         let number = open.map_or(last + 1, |it| it.round.number);
         let (mut may_be_made, mut codes) = (true, Vec::new());
-        match (asked, open) {
+        match (request, open) {
             (RoundsCommand::Open(it), _) if it.query.is_some() && last > 0 => {
                 return only(Err(Code::MalformedRequest));
             }
@@ -150,7 +150,7 @@ impl Model {
             }
             (RoundsCommand::Propose(it), _) => {
                 (codes, may_be_made) =
-                    propose::misfits(&value(&self.rounds.now()), who, &it.deltas);
+                    propose::rejections(&value(&self.rounds.now()), who, &it.deltas);
             }
             (RoundsCommand::Close(it), Some(open)) => {
                 let is_rejected = it.clip.unwrap_or(open.round.plan.clip) == Clip::Reject;
@@ -169,36 +169,36 @@ impl Model {
             _ => {}
         }
         let next = may_be_made.then(|| {
-            let mut next = self.begun(clock);
-            next.tell(who, action, None);
-            match asked {
-                RoundsCommand::Redact(it) => next.tell_more(None, Some(&it.reason)),
-                _ => next.tell_round(number),
+            let mut next = self.begin_change(clock);
+            next.record(who, action, None);
+            match request {
+                RoundsCommand::Redact(it) => next.record_details(None, Some(&it.reason)),
+                _ => next.record_round(number),
             }
             next
         });
-        Some((Expected::Refused(codes), next))
+        Some((ExpectedAnswer::Rejected(codes), next))
     }
 
-    /// Takes in the rounds that a change left in storage; returns what it must answer.
+    /// Adopts the rounds that a change left in storage, and returns the expected answer.
     ///
     /// # Errors
     ///
-    /// The invariant that they break.
+    /// The broken invariant.
     pub fn take_rounds(
         &mut self,
         who: &str,
         command: &Command,
         after: RoundHistory,
     ) -> Result<Answer, String> {
-        let Command::Rounds(asked) = command else { return Err("no rounds".to_owned()) };
+        let Command::Rounds(request) = command else { return Err("no rounds".to_owned()) };
         let after = Rounds::of(after);
-        let reply = change::check(&self.rounds, &after, asked, who, self.about.changed_at)?;
+        let reply = change::check(&self.rounds, &after, request, who, self.about.changed_at)?;
         self.rounds = after;
         let answer = Ok((Revision(self.revision), Reply::Rounds(reply)));
         if let Some(id) = crate::request::request_id(command) {
-            let asked = (name(who).to_owned(), id.as_str().to_owned());
-            self.answers.insert(asked, (command.clone(), answer.clone()));
+            let request = (name(who).to_owned(), id.as_str().to_owned());
+            self.answers.insert(request, (command.clone(), answer.clone()));
         }
         Ok(answer)
     }
@@ -217,7 +217,7 @@ impl Model {
                 let bytes_max = open.as_ref().map_or(rounds.bytes_max(), |it| it.bytes_max);
                 RoundsReply::State(Box::new(StateRead { round: number, document, bytes_max, open }))
             }
-            RoundsCommand::ReadDeltas(asked) => RoundsReply::Deltas(rounds.read_deltas(asked)?),
+            RoundsCommand::ReadDeltas(request) => RoundsReply::Deltas(rounds.read_deltas(request)?),
             RoundsCommand::ReadConvergence => {
                 RoundsReply::Convergence(rounds.ended().map(|it| it.round.clone()).collect())
             }
@@ -228,12 +228,12 @@ impl Model {
 }
 
 impl Rounds {
-    fn read_deltas(&self, asked: &ReadDeltas) -> Result<DeltasPage, Code> {
+    fn read_deltas(&self, request: &ReadDeltas) -> Result<DeltasPage, Code> {
         let newest = self.open().map_or(self.last(), |it| it.round.number);
-        if asked.round.is_some_and(|it| !(self.oldest()..=newest).contains(&it)) {
+        if request.round.is_some_and(|it| !(self.oldest()..=newest).contains(&it)) {
             return Err(Code::RoundNotFound);
         }
-        let path = asked.path.as_ref().map(|it| steps(it.as_str()));
+        let path = request.path.as_ref().map(|it| steps(it.as_str()));
         let all = self.0.rounds.iter().flat_map(|KeptRound { round, deltas, fates, .. }| {
             deltas.iter().enumerate().map(|(nth, delta)| DeltaRead {
                 round: round.number,
@@ -244,12 +244,12 @@ impl Rounds {
         });
         let place = |it: &DeltaRead| (it.round, it.delta.sequence);
         let mut deltas: Vec<DeltaRead> = all
-            .filter(|it| asked.round.is_none_or(|round| it.round == round))
-            .filter(|it| asked.after.is_none_or(|after| place(it) > after))
+            .filter(|it| request.round.is_none_or(|round| it.round == round))
+            .filter(|it| request.after.is_none_or(|after| place(it) > after))
             .filter(|it| path.as_ref().is_none_or(|path| touches(&it.delta, path)))
             .collect();
-        let has_more = deltas.len() > asked.limit as usize;
-        deltas.truncate(asked.limit as usize);
+        let has_more = deltas.len() > request.limit as usize;
+        deltas.truncate(request.limit as usize);
         let next_after = deltas.last().filter(|_| has_more).map(place);
         Ok(DeltasPage { deltas, next_after })
     }
@@ -259,28 +259,28 @@ fn is_limited(who: &str) -> bool {
     who.contains(" only ")
 }
 
-/// Returns whether a delta says something of `path` or of what is below it.
+/// Returns true if a delta concerns `path` or a path below it.
 fn touches(delta: &Delta, path: &[Step]) -> bool {
     let own = delta.path.steps();
-    let says = |it: &Json| look(&value(it), &path[own.len()..]).is_some();
-    own.starts_with(path) || path.starts_with(own) && delta.value.as_ref().is_none_or(says)
+    let has_value = |it: &Json| value_at(&value(it), &path[own.len()..]).is_some();
+    own.starts_with(path) || path.starts_with(own) && delta.value.as_ref().is_none_or(has_value)
 }
 
-/// Returns how much `who` weighs.
+/// Returns the weight of `who`.
 fn weight(plan: &Plan, who: &str) -> Weight {
     let rule = plan.weights.iter().find(|it| is_like(it.participants.as_str(), who));
     rule.map_or(Weight::DEFAULT, |it| it.weight)
 }
 
-/// Returns what is at the end of `path`.
-fn look<'v>(value: &'v Value, path: &[Step]) -> Option<&'v Value> {
+/// Returns the value at `path`.
+fn value_at<'v>(value: &'v Value, path: &[Step]) -> Option<&'v Value> {
     path.iter().try_fold(value, |at, step| match step {
         Step::Name(name) => at.get(name),
         Step::Index(nth) => at.get(*nth as usize),
     })
 }
 
-/// Returns the steps of a path as scripts write it: `$.entities[0].name`.
+/// Parses a path in the form that scripts use: `$.entities[0].name`.
 fn steps(path: &str) -> Vec<Step> {
     let step = |it: &str| match it.strip_suffix(']') {
         Some(nth) => Step::Index(nth.parse().unwrap()),
@@ -293,7 +293,7 @@ fn value(it: &Json) -> Value {
     serde_json::from_str(it.as_str()).unwrap()
 }
 
-/// Fails with `what` unless `holds`.
+/// Returns the error `what` unless `holds`.
 fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
 }

@@ -1,4 +1,4 @@
-//! Which proposals are rejected: what must be certain before a round is closed.
+//! Rejection of proposals: checks that need no other delta.
 
 use serde_json::Value;
 use shared_context_core::{
@@ -6,19 +6,19 @@ use shared_context_core::{
     rounds::{Operation, SentDelta, Step},
 };
 
-use super::{super::state::name, look, steps, value};
+use super::{super::state::name, steps, value, value_at};
 
-/// Returns what a proposal of `who` may be rejected with, and whether it may be accepted.
-pub(super) fn misfits(state: &Value, who: &str, deltas: &[SentDelta]) -> (Vec<Code>, bool) {
+/// Returns the codes that a proposal by `who` may be rejected with, and whether it may be accepted.
+pub(super) fn rejections(state: &Value, who: &str, deltas: &[SentDelta]) -> (Vec<Code>, bool) {
     let mut codes = Vec::new();
     for it in deltas {
         let path = steps(it.path.as_str());
         let (last, above) = path.split_last().unwrap();
-        let is_there = look(state, &path).is_some();
+        let is_there = value_at(state, &path).is_some();
         let is_added = it.operation == Operation::Add;
         let has_room = is_added
             && matches!(last, Step::Name(_))
-            && look(state, above).is_some_and(Value::is_object);
+            && value_at(state, above).is_some_and(Value::is_object);
         let is_bound = path[0] == Step::Name("bindings".to_owned());
         let is_removed = is_bound && it.value.is_none() && !above.is_empty();
         if is_removed && name(who) != "orchestrator" {
@@ -29,19 +29,19 @@ pub(super) fn misfits(state: &Value, who: &str, deltas: &[SentDelta]) -> (Vec<Co
             codes.push(Code::PathNotFound);
             return (codes, false);
         }
-        let says = it.value.as_ref().filter(|_| is_bound).map(value);
-        let bound = |says: &Value| match (says.as_object(), look(state, &path)) {
+        let proposed = it.value.as_ref().filter(|_| is_bound).map(value);
+        let is_rebound = |proposed: &Value| match (proposed.as_object(), value_at(state, &path)) {
             (Some(terms), Some(all)) if above.is_empty() => {
-                terms.iter().any(|(term, says)| all.get(term).is_some_and(|it| it != says))
+                terms.iter().any(|(term, concept)| all.get(term).is_some_and(|it| it != concept))
             }
-            (_, here) => !above.is_empty() && here.is_some_and(|it| it != says),
+            (_, here) => !above.is_empty() && here.is_some_and(|it| it != proposed),
         };
-        if says.is_some_and(|it| bound(&it)) {
-            // A concept, once bound, stays; what is no text is malformed besides.
+        if proposed.is_some_and(|it| is_rebound(&it)) {
+            // A bound concept is permanent. A value that is not a string is malformed as well.
             codes.extend([Code::IdentityConflict, Code::MalformedRequest]);
             return (codes, false);
         }
-        // What is added merges with what is there, or else nothing may be there.
+        // An `add` merges with an existing value, or is rejected because the path exists.
         codes.extend((is_there && is_added).then_some(Code::PathExists));
         codes.extend((is_bound || above.is_empty()).then_some(Code::MalformedRequest));
     }

@@ -1,5 +1,5 @@
-//! What a redaction leaves of rounds: each text that has the secret in it is a marker,
-//! all else is as it was.
+//! Effect of a redaction on rounds: every string that contains the secret becomes a marker, and
+//! nothing else changes.
 
 use shared_context_core::{
     RoundsReply,
@@ -9,11 +9,11 @@ use shared_context_core::{
 
 use super::ensure;
 
-/// Checks what is left without `secret`; returns what must be answered.
+/// Checks the rounds after the redaction of `secret`, and returns the expected reply.
 ///
 /// # Errors
 ///
-/// The invariant that is broken.
+/// The broken invariant.
 pub(super) fn check(
     before: &RoundHistory,
     after: &RoundHistory,
@@ -35,7 +35,7 @@ pub(super) fn check(
     Ok(RoundsReply::Redacted(RoundsRedacted { places, markers }))
 }
 
-/// Returns all texts in which a secret may be; the scripts have none with quotation marks.
+/// Returns all strings that may contain a secret. Strings in scripts have no quotation marks.
 pub(super) fn texts(history: &RoundHistory) -> Vec<String> {
     let mut all: Vec<String> = history.query.iter().cloned().collect();
     let mut quoted = |text: &str, mark: char| {
@@ -54,7 +54,7 @@ pub(super) fn texts(history: &RoundHistory) -> Vec<String> {
     all
 }
 
-/// Returns what no redaction changes.
+/// Returns the parts that a redaction must not change.
 fn rest(history: &RoundHistory) -> impl PartialEq {
     let round = |it: &KeptRound| {
         let mut round = it.round.clone();
