@@ -144,7 +144,7 @@ fn canonical(value: &Value) -> Value {
     kept.map(|it| serde_json::from_str(it.as_str()).unwrap()).unwrap_or_default()
 }
 
-/// Returns whether `document` is what every state is, whatever rules made it.
+/// Returns true if `document` is what every state is, whatever rules made it.
 fn is_a_state(document: &Value) -> bool {
     let is_bound = |it: &Value| it.as_str().is_some_and(|it| !it.is_empty());
     document.as_object().is_some_and(|it| it.len() == 4)

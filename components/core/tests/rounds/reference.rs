@@ -297,7 +297,7 @@ impl Reading<'_> {
         Outcome { path, what, ranks }
     }
 
-    /// Returns whether it leaves nothing of what is below it.
+    /// Returns true if it leaves nothing of what is below it.
     fn takes(&self, it: &Outcome) -> bool {
         let is_new = look(self.state, &it.path).is_none();
         match &it.what {

@@ -70,7 +70,7 @@ impl TestHost {
         bucket.and_then(|it| it.scan(prefix, None, u32::MAX)).unwrap_or_default()
     }
 
-    /// Returns whether the bucket still is as it was when it was opened, as far as a reader
+    /// Returns true if the bucket still is as it was when it was opened, as far as a reader
     /// is told.
     fn read(&self) -> Result<(), ReadError> {
         match self.moves_after.get() {
