@@ -19,8 +19,7 @@ pub use round::{RoundError, RoundLimit};
 
 /// The reason an operation was rejected.
 ///
-/// When several apply, the one whose code stands first in [`Code::ALL`] is
-/// returned.
+/// If several apply, the one whose code comes first in [`Code::ALL`] is returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -31,7 +30,7 @@ pub enum Error {
     },
     /// The request is invalid.
     Malformed {
-        /// What is wrong, and how to correct it.
+        /// The problem, and how to correct it.
         message: String,
     },
     /// The key is not 1 to 64 of `a-z`, `0-9`, `_`, or has a prefix in a session

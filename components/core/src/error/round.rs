@@ -39,7 +39,7 @@ pub enum RoundError {
     PathNotFound {
         /// The path.
         path: String,
-        /// What is missing, and what to do.
+        /// The missing part, and how to proceed.
         why: &'static str,
     },
     /// A delta adds a path that already exists with a different value.

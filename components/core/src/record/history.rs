@@ -56,12 +56,12 @@ pub(crate) fn add_to_history(
         }
         let decode = |it: &&[u8]| decode_version(&version.entry.key, it);
         let writers = frames.iter().map(|it| decode(it).map(|it| it.entry.written_by));
-        let nth = history::index_to_forget(writers, &version.ended.by)?;
+        let nth = history::index_to_remove(writers, &version.ended.by)?;
         let bytes = |it: &&[u8]| it.len().saturating_add(LENGTH_BYTES);
         let before = frames.iter().take(nth).map(bytes).sum::<usize>().saturating_add(1);
-        let Some(gone) = frames.get(nth) else { return Ok((row, removed)) };
-        let end = before.saturating_add(bytes(gone));
-        removed.push(decode(gone)?);
+        let Some(frame) = frames.get(nth) else { return Ok((row, removed)) };
+        let end = before.saturating_add(bytes(frame));
+        removed.push(decode(frame)?);
         drop(row.drain(before..end));
     }
 }

@@ -164,8 +164,8 @@ impl Meta {
     /// Returns the first revision in the change feed when the session is at revision
     /// `now`.
     pub(crate) fn first_of_feed(&self, now: Revision) -> Revision {
-        let kept = u64::from(self.retention.changes_max);
-        Revision(now.next().0.saturating_sub(kept)).max(self.first_revision)
+        let covered = u64::from(self.retention.changes_max);
+        Revision(now.next().0.saturating_sub(covered)).max(self.first_revision)
     }
 
     pub(crate) fn encode(&self) -> Result<Vec<u8>, Error> {

@@ -47,13 +47,13 @@ struct Candidate {
 }
 
 /// The number of parts left in each member of the state.
-struct Remaining {
+struct PartCounts {
     bindings: usize,
     entities: usize,
     rules: usize,
 }
 
-impl Remaining {
+impl PartCounts {
     fn new(Parts { bindings, entities, rules }: &Parts) -> Self {
         Self { bindings: bindings.len(), entities: entities.len(), rules: rules.len() }
     }
@@ -134,7 +134,7 @@ pub(super) fn clip(
         key(a).cmp(&key(b)).then_with(|| b.clipped.path.cmp(&a.clipped.path))
     });
     let mut removed = Vec::new();
-    let (mut bytes, mut remaining) = (bytes, Remaining::new(&builder.parts));
+    let (mut bytes, mut remaining) = (bytes, PartCounts::new(&builder.parts));
     for it in candidates {
         if bytes <= limit && remaining.count() <= PARTS_MAX {
             break;

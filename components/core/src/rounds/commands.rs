@@ -22,25 +22,25 @@ pub enum Command {
     ReadDeltas(ReadDeltas),
     /// Reads the convergence of the closed rounds, oldest first.
     ReadConvergence,
-    /// Replaces every string in rounds that contains the text with a marker, in every
+    /// Replaces every text in rounds that contains this with a marker, in every
     /// place it is stored.
     Redact(RedactRounds),
 }
 
-/// The reply to an operation on rounds.
+/// The reply to an operation on rounds. The doc of each variant names its operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// The reply to `Open` and `Close`.
+    /// To `Open` and `Close`.
     Round(Box<Round>),
-    /// The reply to `Propose`.
+    /// To `Propose`.
     Proposed(Proposed),
-    /// The reply to `ReadState`.
+    /// To `ReadState`.
     State(Box<StateRead>),
-    /// The reply to `ReadDeltas`.
+    /// To `ReadDeltas`.
     Deltas(DeltasPage),
-    /// The reply to `ReadConvergence`: the retained closed rounds.
+    /// To `ReadConvergence`: the retained closed rounds.
     Convergence(Vec<Round>),
-    /// The reply to `Redact`.
+    /// To `Redact`.
     Redacted(RoundsRedacted),
 }
 

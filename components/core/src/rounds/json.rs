@@ -260,9 +260,9 @@ mod tests {
             let whole = bits as f64;
             for number in [f64::from_bits(bits), whole, whole / 10_f64.powi(shift)] {
                 let sent = format!("{number:e}");
-                if let Ok(kept) = Json::parse(&sent) {
-                    prop_assert_eq!(&Json::parse(kept.as_str()).unwrap(), &kept, "{}", sent);
-                    prop_assert_eq!(&Json::restore(kept.as_str()).unwrap(), &kept, "{}", sent);
+                if let Ok(stored) = Json::parse(&sent) {
+                    prop_assert_eq!(&Json::parse(stored.as_str()).unwrap(), &stored, "{}", sent);
+                    prop_assert_eq!(&Json::restore(stored.as_str()).unwrap(), &stored, "{}", sent);
                 }
             }
         }
@@ -271,8 +271,8 @@ mod tests {
         #[test]
         fn any_number_that_was_stored_can_be_imported(bits: u64) {
             if let Some(it) = serde_json::Number::from_f64(f64::from_bits(bits)) {
-                let kept = Json::from_value(&Value::Number(it)).unwrap();
-                prop_assert_eq!(&Json::restore(kept.as_str()).unwrap(), &kept);
+                let stored = Json::from_value(&Value::Number(it)).unwrap();
+                prop_assert_eq!(&Json::restore(stored.as_str()).unwrap(), &stored);
             }
         }
     }

@@ -95,16 +95,16 @@ impl<B: Bucket> OpenSession<'_, B> {
         Ok((events, last))
     }
 
-    /// Returns true if `key` is now hidden from the caller; `known` caches the results.
-    fn is_hidden(&self, key: &Key, known: &mut BTreeMap<Key, bool>) -> Result<bool, Error> {
+    /// Returns true if `key` is now hidden from the caller; `cache` holds the results.
+    fn is_hidden(&self, key: &Key, cache: &mut BTreeMap<Key, bool>) -> Result<bool, Error> {
         if self.authorizer.sees_all() {
             return Ok(false);
         }
-        if let Some(is_hidden) = known.get(key) {
+        if let Some(is_hidden) = cache.get(key) {
             return Ok(*is_hidden);
         }
         let is_hidden = self.entry(key)?.is_some_and(|it| !self.may_read(&it));
-        known.insert(key.clone(), is_hidden);
+        cache.insert(key.clone(), is_hidden);
         Ok(is_hidden)
     }
 }

@@ -32,7 +32,7 @@ const AHEAD_MS_MAX: u64 = 86_400_000;
 pub(super) const NUMBER_MAX: u64 = 1 << 52;
 
 /// The identity of a version: its key and the revision that wrote it.
-type Address<'a> = (&'a Key, Revision);
+type VersionId<'a> = (&'a Key, Revision);
 
 /// Rejects a document that no session can have exported.
 ///
@@ -54,9 +54,9 @@ pub(super) fn check(it: &Portable, now: Timestamp, tokenizer: &dyn Tokenizer) ->
 }
 
 /// Validates the snapshots against each other and returns the versions that each holds.
-fn check_snapshots(it: &Portable) -> Result<Vec<BTreeSet<Address<'_>>>, Error> {
+fn check_snapshots(it: &Portable) -> Result<Vec<BTreeSet<VersionId<'_>>>, Error> {
     let mut labels = BTreeSet::new();
-    let (mut last, mut all) = (Revision(0), Vec::<BTreeSet<Address<'_>>>::new());
+    let (mut last, mut all) = (Revision(0), Vec::<BTreeSet<VersionId<'_>>>::new());
     for Snapshot { info, entries } in &it.snapshots {
         let SnapshotInfo { label, revision, totals, .. } = info;
         if !labels.insert(label) || *revision <= last {
@@ -67,12 +67,12 @@ fn check_snapshots(it: &Portable) -> Result<Vec<BTreeSet<Address<'_>>>, Error> {
         // Filled one by one: `collect` would instantiate a sort for each type.
         let (mut keys, mut held) = (BTreeSet::new(), BTreeSet::new());
         keys.extend(entries.iter().map(|it| &it.key));
-        held.extend(entries.iter().map(address));
+        held.extend(entries.iter().map(version_id));
         // A version older than the last snapshot must be in that one too.
-        let is_new = |(key, written): &Address<'_>| {
+        let is_new = |(key, written): &VersionId<'_>| {
             *written > last || all.last().is_some_and(|it| it.contains(&(*key, *written)))
         };
-        let was_there = |it: &Address<'_>| it.1 <= *revision && is_new(it);
+        let was_there = |it: &VersionId<'_>| it.1 <= *revision && is_new(it);
         if keys.len() < entries.len() || !held.iter().all(was_there) {
             return Err(Error::invalid_document(format!(
                 "snapshot {label} holds what was not there"
@@ -89,7 +89,7 @@ fn check_snapshots(it: &Portable) -> Result<Vec<BTreeSet<Address<'_>>>, Error> {
 
 /// Validates the versions: one after the other, and in the snapshots taken while they
 /// existed.
-fn check_versions(it: &Portable, held: &[BTreeSet<Address<'_>>]) -> Result<(), Error> {
+fn check_versions(it: &Portable, held: &[BTreeSet<VersionId<'_>>]) -> Result<(), Error> {
     for pair in it.history.windows(2) {
         if let [a, b] = pair
             && (&a.entry.key, a.ended.revision) > (&b.entry.key, b.entry.revision)
@@ -123,7 +123,7 @@ fn check_versions(it: &Portable, held: &[BTreeSet<Address<'_>>]) -> Result<(), E
             it.snapshots.iter().map(|it| &it.info).zip(held)
         {
             let was_there = revision <= taken && *taken < ended;
-            if was_there != held.contains(&address(entry)) {
+            if was_there != held.contains(&version_id(entry)) {
                 return Err(Error::invalid_document(format!(
                     "version {version} of {key} does not fit snapshot {label}"
                 )));
@@ -136,7 +136,7 @@ fn check_versions(it: &Portable, held: &[BTreeSet<Address<'_>>]) -> Result<(), E
 /// Validates that each version has a value of the right size, and that no value is left
 /// over.
 fn check_values(it: &Portable, tokenizer: &dyn Tokenizer) -> Result<(), Error> {
-    let mut known = BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for entry in all_entries(&it.entries, &it.history, &it.snapshots) {
         let Entry { key, version, revision, .. } = entry;
         if key.prefix().is_some() && !it.config.allows_prefixes {
@@ -164,9 +164,9 @@ fn check_values(it: &Portable, tokenizer: &dyn Tokenizer) -> Result<(), Error> {
                 "the size of version {version} of {key} is not its size"
             )));
         }
-        known.insert(address(entry));
+        seen.insert(version_id(entry));
     }
-    if known.len() < it.values.len() {
+    if seen.len() < it.values.len() {
         return Err(Error::invalid_document("it has values that no version of it has"));
     }
     Ok(())
@@ -189,7 +189,7 @@ fn check_limits(it: &Portable) -> Result<(), Error> {
     Ok(())
 }
 
-fn address(entry: &Entry) -> Address<'_> {
+fn version_id(entry: &Entry) -> VersionId<'_> {
     (&entry.key, entry.revision)
 }
 

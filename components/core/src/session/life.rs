@@ -46,9 +46,9 @@ impl<B: Bucket> Request<'_, B> {
             return Err(Error::SessionExists { session: self.session.to_string() });
         }
         let bucket = self.bucket.revision();
-        let known = self.bucket.get(record::OFFSET)?;
-        let known = known.map_or(Ok(0), |bytes| record::decode_offset(&bytes))?;
-        let offset = latest.saturating_sub(bucket.0).max(known);
+        let previous = self.bucket.get(record::OFFSET)?;
+        let previous = previous.map_or(Ok(0), |bytes| record::decode_offset(&bytes))?;
+        let offset = latest.saturating_sub(bucket.0).max(previous);
         Ok(Meta::new(bucket.next(), offset, self.now, config))
     }
 }

@@ -30,9 +30,9 @@ impl<B: Bucket> OpenSession<'_, B> {
             snapshots.push(Snapshot { info, entries });
         }
         let past = history.iter_mut().map(|it| &mut it.entry);
-        let kept = snapshots.iter_mut().flat_map(|it| &mut it.entries);
+        let held = snapshots.iter_mut().flat_map(|it| &mut it.entries);
         let mut values = BTreeMap::new();
-        for entry in entries.iter_mut().chain(past).chain(kept) {
+        for entry in entries.iter_mut().chain(past).chain(held) {
             let value = match values.entry((entry.key.clone(), entry.revision)) {
                 btree_map::Entry::Vacant(it) => it.insert(self.value(entry)?),
                 btree_map::Entry::Occupied(it) => it.into_mut(),

@@ -135,15 +135,15 @@ impl<B: Bucket> OpenSession<'_, B> {
     /// Returns true if no entry changed since `since`. A revision beyond the session's
     /// own belongs to another session.
     fn is_unchanged(&self, since: Option<Revision>) -> bool {
-        let known = self.meta.entries_revision..=self.revision();
-        !self.has_expired() && since.is_some_and(|it| known.contains(&it))
+        let valid = self.meta.entries_revision..=self.revision();
+        !self.has_expired() && since.is_some_and(|it| valid.contains(&it))
     }
 
     /// Returns true if `entry` has not changed since `since`, a revision of this session
     /// and not of an earlier one with its id.
     fn is_older(&self, entry: &Entry, since: Option<Revision>) -> bool {
-        let known = self.meta.first_revision.max(entry.touched)..=self.revision();
-        since.is_some_and(|it| known.contains(&it))
+        let valid = self.meta.first_revision.max(entry.touched)..=self.revision();
+        since.is_some_and(|it| valid.contains(&it))
     }
 }
 

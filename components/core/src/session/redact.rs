@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The values or placeholders of a key, by the revision that wrote each value.
-type Texts = BTreeMap<Revision, String>;
+type ValuesByRevision = BTreeMap<Revision, String>;
 
 impl<B: Bucket> OpenSession<'_, B> {
     pub(super) fn redact(
@@ -58,7 +58,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             all.filter(|it| revision.is_none_or(|only| only == it.revision)).collect();
         let Some(first) = selected.first().copied().cloned() else { return Err(not_found(key)) };
 
-        let (mut placeholders, mut replaced) = (Texts::new(), Texts::new());
+        let (mut placeholders, mut replaced) = (ValuesByRevision::new(), ValuesByRevision::new());
         let mut digests = Vec::new();
         for entry in selected.into_iter().filter(|it| !it.is_redacted) {
             if placeholders.contains_key(&entry.revision) {
@@ -131,7 +131,7 @@ impl<B: Bucket> OpenSession<'_, B> {
     }
 
     /// Returns `entry` with the size of its placeholder, if it has one.
-    fn redacted(&self, entry: &Entry, placeholders: &Texts) -> Entry {
+    fn redacted(&self, entry: &Entry, placeholders: &ValuesByRevision) -> Entry {
         let Some(text) = placeholders.get(&entry.revision) else { return entry.clone() };
         Entry {
             // The secret is removed even if the placeholder's tokens cannot be counted

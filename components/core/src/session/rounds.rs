@@ -185,7 +185,7 @@ impl<B: Bucket> OpenSession<'_, B> {
         let number = round.unwrap_or(rounds.last);
         check_retained(&rounds, number, rounds.last)?;
         let open = if round.is_none() { rounds.open } else { None };
-        Ok(self.answer_rounds(Reply::State(Box::new(StateRead {
+        Ok(self.told(Reply::State(Box::new(StateRead {
             round: number,
             document: self.stored().document(number)?,
             bytes_max: open.as_ref().map_or(rounds.bytes_max, |it| it.bytes_max),
@@ -221,20 +221,20 @@ impl<B: Bucket> OpenSession<'_, B> {
                 let last = page.deltas.last().map(|it| (it.round, it.delta.sequence));
                 if last.is_some() && (page.deltas.len() == limit || bytes > room) {
                     page.next_after = last;
-                    return Ok(self.answer_rounds(Reply::Deltas(page)));
+                    return Ok(self.told(Reply::Deltas(page)));
                 }
                 room = room.saturating_sub(bytes);
                 page.deltas.push(it);
             }
         }
-        Ok(self.answer_rounds(Reply::Deltas(page)))
+        Ok(self.told(Reply::Deltas(page)))
     }
 
     fn read_convergence(&self) -> Result<Decision, Error> {
         self.require_unlimited()?;
         let rounds = self.stored().rounds()?;
         let all = (rounds.oldest.max(1)..=rounds.last).map(|it| Ok(self.stored().ended(it)?.0));
-        Ok(self.answer_rounds(Reply::Convergence(all.collect::<Result<_, Error>>()?)))
+        Ok(self.told(Reply::Convergence(all.collect::<Result<_, Error>>()?)))
     }
 
     fn redact_rounds(
@@ -257,7 +257,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             markers: redaction.markers.into_iter().collect(),
         });
         if changes.is_empty() {
-            return Ok(self.answer_rounds(reply));
+            return Ok(self.told(reply));
         }
         let mut draft = Draft::new(self)?;
         draft.changes.extend(changes);
@@ -267,7 +267,7 @@ impl<B: Bucket> OpenSession<'_, B> {
     }
 
     /// Creates the decision of a read.
-    fn answer_rounds(&self, reply: Reply) -> Decision {
+    fn told(&self, reply: Reply) -> Decision {
         self.answer(reply::Reply::Rounds(reply))
     }
 

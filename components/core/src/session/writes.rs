@@ -176,7 +176,7 @@ impl<B: Bucket> OpenSession<'_, B> {
     ) -> Result<Entry, Error> {
         let (options, revision) = (&write.options, self.revision().next());
         let access = current.map_or_else(Access::default, |it| it.access.clone());
-        let kept = current.is_none_or(|it| it.keeps_history);
+        let keeps_history = current.is_none_or(|it| it.keeps_history);
         Ok(Entry {
             key: write.key.clone(),
             written_by: self.caller.participant.clone(),
@@ -189,7 +189,7 @@ impl<B: Bucket> OpenSession<'_, B> {
             touched: revision,
             expires_at: self.expires_at(write)?,
             access: access.changed(&options.access),
-            keeps_history: options.keeps_history.unwrap_or(kept),
+            keeps_history: options.keeps_history.unwrap_or(keeps_history),
             is_redacted: false,
         })
     }
@@ -260,10 +260,11 @@ impl<B: Bucket> OpenSession<'_, B> {
 
     /// Returns the data that new keys are compared with, if `deleted` are removed in the
     /// same commit.
-    fn others(&self, deleted: &[Delete]) -> Result<Others, Error> {
+    fn others(&self, deleted: &[Delete]) -> Result<NewKeyContext, Error> {
         let mut entries = self.entries(None)?;
-        entries.retain(|it| self.may_see(it) && deleted.iter().all(|gone| gone.key != it.key));
-        Ok(Others { entries, namespace: self.own_namespace()? })
+        entries
+            .retain(|it| self.may_see(it) && deleted.iter().all(|deleted| deleted.key != it.key));
+        Ok(NewKeyContext { entries, namespace: self.own_namespace()? })
     }
 
     /// Returns the warnings on a written `entry`; `others` is set for a new key.
@@ -272,10 +273,10 @@ impl<B: Bucket> OpenSession<'_, B> {
         value: &str,
         entry: &Entry,
         totals: Totals,
-        others: Option<&Others>,
+        others: Option<&NewKeyContext>,
     ) -> Vec<warning::Warning> {
         let mut warnings = warning::on_value(&self.meta.limits, totals, entry.value_tokens, value);
-        if let Some(Others { entries, namespace }) = others {
+        if let Some(NewKeyContext { entries, namespace }) = others {
             let is_convention = match namespace {
                 Some(own) => own.keys.is_empty() || own.has(&entry.key),
                 None => Namespace::template_has(&entry.key),
@@ -287,7 +288,7 @@ impl<B: Bucket> OpenSession<'_, B> {
 }
 
 /// The data that a new key is compared with.
-struct Others {
+struct NewKeyContext {
     /// The entries that the writer can see.
     entries: Vec<Entry>,
     /// The session's own key conventions.

@@ -87,7 +87,7 @@ pub struct HistoryUse {
 /// # Errors
 ///
 /// The errors among `writers`.
-pub fn index_to_forget<E>(
+pub fn index_to_remove<E>(
     writers: impl IntoIterator<Item = Result<Participant, E>>,
     ended_by: &Participant,
 ) -> Result<usize, E> {
