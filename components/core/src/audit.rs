@@ -1,5 +1,5 @@
-//! What is recorded of every committed change (spec 8.5.1): who did what to which
-//! entry when, and never a value.
+//! The audit records of committed changes (spec 8.5.1): who did what to which entry, and
+//! when. They never contain a value.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -12,46 +12,46 @@ use crate::{
     tokens::Tokens,
 };
 
-/// The record of one thing that a committed change did. Records of
-/// one commit have the same revision.
+/// The record of one effect of a commit. All records of one commit have the same
+/// revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditRecord {
-    /// What was changed.
+    /// The session or project.
     pub scope: Scope,
-    /// Its revision after the change.
+    /// The scope's revision after the change.
     pub revision: Revision,
-    /// What was done.
+    /// The action.
     pub action: AuditAction,
-    /// Who did it.
+    /// The participant that acted.
     pub participant: Participant,
-    /// When.
+    /// The time of the commit.
     pub at: Timestamp,
-    /// The entry it was done to; `None` for what concerns the whole scope.
+    /// The changed entry; `None` for an action on the whole scope.
     pub entry: Option<AuditEntry>,
-    /// The snapshot it was done to or with.
+    /// The snapshot of the action.
     pub label: Option<Label>,
-    /// Why it was done, for what asks for a reason.
+    /// The reason, for actions that require one.
     pub reason: Option<Line>,
-    /// The round it was done to.
+    /// The round of the action.
     pub round: Option<u64>,
 }
 
-/// The entry a change was made to, without its value.
+/// A changed entry, without its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// Its key.
+    /// The key.
     pub key: Key,
-    /// Its version: the one written, or the one deleted.
+    /// The version that was written or deleted.
     pub version: u64,
-    /// The size of its value: of the one written, or of the one deleted.
+    /// The size of the written or deleted value.
     pub value_tokens: Tokens,
 }
 
-/// Declares what a change can do: each with its name in logs and on the wire, its level,
-/// and what it touches.
+/// Declares the audit actions: each with its name in logs and on the wire, its level, and
+/// the reads it invalidates.
 macro_rules! audit_actions {
     ($($(#[$doc:meta])+ $action:ident $name:literal: $level:ident, $touches:ident;)+) => {
-        /// What a change did.
+        /// The action of a change.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum AuditAction {
             $($(#[$doc])+ $action,)+
@@ -61,21 +61,21 @@ macro_rules! audit_actions {
             /// Every action.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$action),+];
 
-            /// Returns the action's name, in logs and on the wire.
+            /// Returns the action's name in logs and on the wire.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$action => $name,)+
                 }
             }
 
-            /// Returns how much it should draw an operator's attention.
+            /// Returns the level at which to log the action.
             pub fn level(self) -> AuditLevel {
                 match self {
                     $(Self::$action => AuditLevel::$level,)+
                 }
             }
 
-            /// Returns what readers have to read again after it.
+            /// Returns which reads the action makes stale.
             pub fn touches(self) -> Touches {
                 match self {
                     $(Self::$action => Touches::$touches,)+
@@ -90,15 +90,15 @@ audit_actions! {
     Write "write": Info, Entry;
     /// Removed an entry.
     Delete "delete": Info, Keys;
-    /// Removed an entry whose time had come.
+    /// Removed an expired entry.
     Expire "expire": Info, Keys;
-    /// Replaced values of an entry by their digests.
+    /// Replaced values of an entry with their digests.
     Redact "redact": Notice, Entry;
-    /// Changed who may read and write an entry.
+    /// Changed the access lists of an entry.
     SetAccess "set_access": Info, Keys;
     /// Took a snapshot.
     Snapshot "snapshot": Info, Entry;
-    /// Made the store what a snapshot holds.
+    /// Restored the store from a snapshot.
     RestoreSnapshot "restore_snapshot": Notice, Keys;
     /// Removed a snapshot.
     DeleteSnapshot "delete_snapshot": Info, Entry;
@@ -108,7 +108,7 @@ audit_actions! {
     ProposeDeltas "propose_deltas": Info, Entry;
     /// Closed a round.
     CloseRound "close_round": Info, Entry;
-    /// Replaced texts in rounds by markers.
+    /// Replaced texts in rounds with markers.
     RedactRounds "redact_rounds": Notice, Entry;
     /// Created the session.
     CreateSession "create_session": Notice, Everything;
@@ -118,7 +118,7 @@ audit_actions! {
     ArchiveSession "archive_session": Notice, Entry;
     /// Removed the session.
     DeleteSession "delete_session": Notice, Everything;
-    /// Made every credential of the session issued before void.
+    /// Voided every credential issued for the session so far.
     RevokeCredentials "revoke_credentials": Notice, Entry;
     /// Created the project.
     CreateProject "create_project": Notice, Everything;
@@ -127,29 +127,29 @@ audit_actions! {
 }
 
 impl AuditAction {
-    /// Finds the action that is called `name`.
+    /// Returns the action with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == name)
     }
 }
 
-/// How much a change should draw an operator's attention.
+/// The log level of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditLevel {
-    /// Agents do it day by day.
+    /// Routine work of agents.
     Info,
-    /// It changes more than that.
+    /// An unusual or far-reaching change.
     Notice,
 }
 
-/// What readers have to read again after a change.
+/// The reads that a change makes stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Touches {
-    /// The entry it was done to, if any.
+    /// The changed entry, if any.
     Entry,
-    /// That entry, and the list of keys.
+    /// The changed entry and the list of keys.
     Keys,
-    /// All they know.
+    /// Every read of the scope.
     Everything,
 }
 
@@ -159,31 +159,34 @@ impl fmt::Display for AuditAction {
     }
 }
 
-/// How many commits the audit trail keeps beyond those of the change feed.
+/// The number of commits the audit trail retains beyond those of the change feed.
 pub const AUDIT_COMMITS_MAX: usize = 4_096;
-/// After how many commits the audit trail is brought back to that number: not each has to
-/// look at all.
+/// The interval, in commits, at which the audit trail is pruned. Pruning reads the whole
+/// trail, so it does not run on every commit.
 pub const AUDIT_PRUNED_EVERY: u64 = 256;
-/// How long a commit counts toward how busy its participant is, in milliseconds: a day.
+/// The time, in milliseconds, that a commit counts toward its participant's activity: a
+/// day.
 const BUSY_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// A commit that the audit trail keeps.
+/// A commit in the audit trail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
-    /// The revision it made.
+    /// The revision of the commit.
     pub revision: Revision,
-    /// Who asked for it.
+    /// The participant that made it.
     pub participant: Participant,
-    /// When.
+    /// The time of the commit.
     pub at: Timestamp,
 }
 
-/// Chooses the commits to forget so that `commits_max` are left of `commits`, which are
-/// oldest first: again and again the oldest of the participant that committed most in the
-/// last day before `now`, or most of all if nobody did. So nobody pushes out what others
-/// did but those who do more.
-pub fn to_forget(commits: &[Commit], commits_max: usize, now: Timestamp) -> Vec<Revision> {
-    /// What a participant did: how much of it in the last day, and all, newest first.
+/// Returns the commits to remove so that `commits_max` of `commits`, ordered oldest
+/// first, remain. Removes the oldest commit of the participant with the most commits in
+/// the day before `now`, and repeats. If nobody committed in that day, the participant
+/// with the most commits loses its oldest. So only a more active participant can displace
+/// the records of another.
+pub fn to_remove(commits: &[Commit], commits_max: usize, now: Timestamp) -> Vec<Revision> {
+    /// The commits of one participant: their number in the last day, and all of them,
+    /// newest first.
     #[derive(Default)]
     struct Share(usize, Vec<Revision>);
 
@@ -194,15 +197,15 @@ pub fn to_forget(commits: &[Commit], commits_max: usize, now: Timestamp) -> Vec<
         *busy = busy.saturating_add(usize::from(is_busy(commit)));
         own.push(commit.revision);
     }
-    let mut forgotten = Vec::new();
-    while commits.len().saturating_sub(forgotten.len()) > commits_max
+    let mut removed = Vec::new();
+    while commits.len().saturating_sub(removed.len()) > commits_max
         && let Some(Share(busy, own)) =
             shares.values_mut().filter(|it| !it.1.is_empty()).max_by_key(|it| (it.0, it.1.len()))
     {
-        forgotten.extend(own.pop());
+        removed.extend(own.pop());
         *busy = (*busy).min(own.len());
     }
-    forgotten
+    removed
 }
 
 #[cfg(test)]
@@ -211,7 +214,7 @@ mod tests {
 
     const DAY: u64 = BUSY_MS;
 
-    /// Returns the revisions that are left of commits, each by whom and when.
+    /// Returns the revisions that remain of `commits`, given as participant and time.
     fn left(commits: &[(&str, u64)], commits_max: usize) -> Vec<u64> {
         let commits = (1..).zip(commits).map(|(revision, (who, at))| Commit {
             revision: Revision(revision),
@@ -219,7 +222,7 @@ mod tests {
             at: Timestamp(*at),
         });
         let commits: Vec<Commit> = commits.collect();
-        let gone = to_forget(&commits, commits_max, Timestamp(DAY));
+        let gone = to_remove(&commits, commits_max, Timestamp(DAY));
         let left = commits.iter().map(|it| it.revision).filter(|it| !gone.contains(it));
         left.map(|it| it.0).collect()
     }
@@ -229,9 +232,10 @@ mod tests {
         let (a, b) = ("subagent:a", "subagent:b");
         assert_eq!(left(&[(a, 9), (b, 9)], 2), [1, 2], "nothing while there is room");
         assert_eq!(left(&[(a, 9), (b, 9), (b, 9), (b, 9)], 2), [1, 4]);
-        // Who was busy long ago is spared by who is busy now.
+        // A participant that was active long ago keeps its records; the active one loses
+        // some.
         assert_eq!(left(&[(a, 0), (a, 0), (a, 0), (b, 9), (b, 9)], 4), [1, 2, 3, 5]);
-        // If nobody was in the last day, who did most of all.
+        // If nobody was active in the last day, the one with the most commits in total.
         assert_eq!(left(&[(a, 0), (b, 0), (a, 0)], 2), [2, 3]);
         assert_eq!(left(&[(a, 0), (a, 9)], 0), Vec::<u64>::new());
     }

@@ -1,7 +1,7 @@
-//! JSON in its canonical form (RFC 8785): what is equal has the same text.
+//! Canonical JSON (RFC 8785): equal values have the same text.
 //!
-//! A library does the same for whatever can be serialized, in three times the time and
-//! twenty times the code; here are values only. A test holds both against each other.
+//! This module only writes values. A library that serializes any type takes three times
+//! the time and twenty times the code. A test compares the results of both.
 
 use std::fmt::Write as _;
 
@@ -9,11 +9,11 @@ use serde_json::{Error, Number, Value};
 
 use crate::order::sorted;
 
-/// Returns the canonical text of `value`.
+/// Returns `value` as canonical JSON text.
 ///
 /// # Errors
 ///
-/// As `serde_json` writes: none, for a value.
+/// The errors of `serde_json`; a value causes none.
 pub fn text(value: &Value) -> Result<String, Error> {
     let mut text = String::new();
     write(value, &mut text)?;
@@ -39,7 +39,8 @@ fn write(value: &Value, text: &mut String) -> Result<(), Error> {
         }
         Value::Object(members) => {
             let mut members: Vec<(&String, &Value)> = members.iter().collect();
-            // Sorted by UTF-16 units (§3.2.3), as a map sorts only what is ASCII.
+            // Sort by UTF-16 units (§3.2.3); the order of the map is the same only for
+            // ASCII.
             if !members.iter().all(|(name, _)| name.is_ascii()) {
                 members = sorted(members, |(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
             }
@@ -70,7 +71,7 @@ fn write_string(it: &str, text: &mut String) -> Result<(), Error> {
 }
 
 /// Writes a number as ECMAScript does (§3.2.2.3): the shortest digits of the closest
-/// double, laid out by `Number::toString`.
+/// double, formatted by `Number::toString`.
 fn write_number(it: &Number, text: &mut String) {
     let shortest = it.as_f64().and_then(Number::from_f64).unwrap_or_else(|| 0.into()).to_string();
     let (sign, shortest) = match shortest.strip_prefix('-') {
@@ -81,7 +82,7 @@ fn write_number(it: &Number, text: &mut String) {
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let all = [whole, fraction].concat();
     let digits = all.trim_start_matches('0');
-    // Where the point stands, counted from the first digit.
+    // The position of the decimal point, counted from the first digit.
     let leading = all.len() - digits.len();
     let exponent: isize = exponent.parse().unwrap_or_default();
     let point = exponent + whole.len().cast_signed() - leading.cast_signed();
@@ -108,7 +109,7 @@ fn write_number(it: &Number, text: &mut String) {
     };
 }
 
-/// Returns the bytes of `text` as a JSON string: as many, or more.
+/// Returns an upper bound of the bytes of `text` as a JSON string.
 pub(crate) fn string_bytes_max(text: &str) -> u64 {
     let bytes = text.bytes().map(|byte| match byte {
         b'"' | b'\\' | 8 | b'\t' | b'\n' | 12 | b'\r' => 2,
@@ -169,13 +170,13 @@ mod tests {
     }
 
     #[test]
-    fn texts_and_names_are_written_as_by_the_library() {
+    fn strings_and_names_are_written_as_by_the_library() {
         let all: String = (0..0x1_0fff).step_by(7).filter_map(char::from_u32).collect();
         let whole: String = (0..0x100_u32).filter_map(char::from_u32).collect();
         check(
             &json!({"b": [1, -2, null, true, false, [], {}], "c": {"": all, "\u{7f}\"\\": whole}}),
         );
-        // By UTF-16 units the last comes before the one in the middle.
+        // By UTF-16 units, the last sorts before the one in the middle.
         let sorted = text(&json!({"a": 1, "\u{fb33}": 2, "\u{1f600}": 3})).unwrap();
         assert_eq!(sorted, "{\"a\":1,\"\u{1f600}\":3,\"\u{fb33}\":2}");
         check(&json!({"é": 1, "z": 2, "\u{ffff}": 3, "\u{10000}": 4, "\r": 5, "1": 6}));

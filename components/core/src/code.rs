@@ -1,9 +1,9 @@
-//! The names of errors, in their order of precedence (spec 5.2).
+//! Error codes, in their order of precedence (spec 5.2).
 
 #[cfg(doc)]
 use crate::error::{Error, RoundError};
 
-/// The name of an error, as agents see it.
+/// An error code, as agents see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
     /// See [`Error::Unauthenticated`].
@@ -107,7 +107,7 @@ impl Code {
         Self::StorageUnavailable,
     ];
 
-    /// Returns the name on the wire.
+    /// Returns the code's name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Unauthenticated => "UNAUTHENTICATED",
@@ -144,7 +144,7 @@ impl Code {
         }
     }
 
-    /// Returns what it means, in one sentence.
+    /// Returns the meaning of the code, in one sentence.
     pub fn description(self) -> &'static str {
         match self {
             Self::Unauthenticated => "the credential is missing, void or not for this session",

@@ -1,8 +1,7 @@
-//! The closed list of operations: what can be asked of a session or a project.
+//! The closed list of operations on a session or a project.
 //!
-//! Every interface (typed WIT, JSON tool, HTTP, MCP) speaks this list and no
-//! other. What is in a command has been checked where it entered. What is
-//! answered is in [`crate::reply`].
+//! Every interface (typed WIT, JSON tool, HTTP, MCP) offers these operations and no
+//! others. Values in a command are already validated. [`crate::reply`] has the replies.
 
 use crate::{
     Error,
@@ -17,38 +16,38 @@ use crate::{
     tokens::Tokens,
 };
 
-/// What is asked.
+/// An operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Creates the session.
     CreateSession(Box<Config>),
-    /// Tells what is known of the session without its entries.
+    /// Returns the session's metadata, without its entries.
     ShowSession,
-    /// Makes the session read-only, for good.
+    /// Makes the session read-only, permanently.
     ArchiveSession,
-    /// Removes the session and every row of it.
+    /// Removes the session with all its rows.
     DeleteSession,
-    /// Makes every credential issued so far void.
+    /// Voids every credential issued so far.
     RevokeCredentials,
     /// Lists the entries, without values.
     ListKeys {
-        /// Only those with this prefix.
+        /// Return only keys with this prefix.
         prefix: Option<Prefix>,
-        /// Only if an entry changed after this revision.
+        /// Return them only if an entry changed after this revision.
         if_changed_since: Option<Revision>,
     },
     /// Reads one entry.
     Read {
         /// The key.
         key: Key,
-        /// Only if it was written after this revision.
+        /// Return it only if it was written after this revision.
         if_changed_since: Option<Revision>,
     },
-    /// Reads several entries as they are at one revision.
+    /// Reads several entries at one revision.
     ReadBatch {
-        /// The keys, none of them twice.
+        /// The keys, without duplicates.
         keys: Vec<Key>,
-        /// Only if one of them changed after this revision.
+        /// Return them only if one of them changed after this revision.
         if_changed_since: Option<Revision>,
     },
     /// Creates or overwrites one entry.
@@ -57,101 +56,101 @@ pub enum Command {
     Delete(Delete),
     /// Writes and removes several entries, all or none.
     WriteBatch(Batch),
-    /// Reads the versions of an entry that are kept.
+    /// Reads the retained versions of an entry.
     ReadHistory {
         /// The key.
         key: Key,
-        /// Only those of these numbers; all when empty.
+        /// The version numbers to return; all when empty.
         versions: Vec<u64>,
     },
-    /// Changes who may read and write an entry.
+    /// Changes the access lists of an entry.
     SetAccess {
         /// The key.
         key: Key,
-        /// What is to become of its lists.
+        /// The change of its access lists.
         change: AccessChange,
     },
     /// Takes a snapshot.
     TakeSnapshot {
-        /// Its label.
+        /// The label of the snapshot.
         label: Label,
-        /// Why.
+        /// An optional note.
         note: Option<Line>,
     },
     /// Lists the snapshots, without entries.
     ListSnapshots,
     /// Reads a snapshot.
     ReadSnapshot {
-        /// Its label.
+        /// The label of the snapshot.
         label: Label,
-        /// Only this entry of it.
+        /// Return only this entry.
         key: Option<Key>,
     },
-    /// Compares a snapshot with another one, or with what is there now.
+    /// Compares a snapshot with another one, or with the current state.
     DiffSnapshots {
         /// The earlier state.
         from: Label,
-        /// The later state; now when `None`.
+        /// The later state; the current one when `None`.
         to: Option<Label>,
     },
-    /// Makes the store what a snapshot holds.
+    /// Restores the store from a snapshot.
     RestoreSnapshot(Label),
     /// Removes a snapshot.
     DeleteSnapshot(Label),
     /// Reads the change feed, oldest first.
     Changes {
-        /// The revision after which to begin; the oldest that is kept when `None`.
+        /// The revision after which to begin; `None` for the oldest that is retained.
         since: Option<Revision>,
-        /// How many commits at most.
+        /// The most commits to return.
         limit: u32,
-        /// Only changes of these keys.
+        /// Return only changes of these keys.
         keys: Option<KeyPattern>,
     },
-    /// Does something with the rounds of the session.
+    /// An operation on the session's rounds.
     Rounds(rounds::Command),
-    /// Replaces the values of a key by their digests, everywhere they are kept.
+    /// Replaces the values of a key with their digests, in every place they are stored.
     Redact {
         /// The key.
         key: Key,
-        /// Only the value written at this revision.
+        /// Redact only the value written at this revision.
         revision: Option<Revision>,
-        /// Why.
+        /// The reason.
         reason: Line,
     },
-    /// Tells everything about the session, values included.
+    /// Returns everything about the session, including values.
     Inspect,
-    /// Takes the whole session out as a portable document.
+    /// Exports the whole session as a portable document.
     Export,
-    /// Creates the session from a portable document.
+    /// Imports the session from a portable document.
     Import(Box<Portable>),
-    /// Removes what has expired.
+    /// Removes expired entries.
     Sweep,
     /// Renders text for a participant's system prompt.
     Prompt {
-        /// Whose; the caller's own when `None`.
+        /// The participant; the caller when `None`.
         participant: Option<Participant>,
-        /// Its budget; [`crate::prompt::PROMPT_TOKENS_DEFAULT`] when `None`.
+        /// The budget of the text; [`crate::prompt::PROMPT_TOKENS_DEFAULT`] when `None`.
         max_tokens: Option<Tokens>,
     },
     /// Reads the audit records after a revision, oldest first.
     Audit {
         /// The revision after which to begin.
         since: Revision,
-        /// How many commits at most.
+        /// The most commits to return.
         limit: u32,
     },
-    /// Does something with a project; every other command is about a session.
+    /// An operation on a project. Every other command is for a session.
     Project(ProjectCommand),
 }
 
-/// What is asked of a project.
+/// An operation on a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProjectCommand {
     /// Creates the project.
     Create,
-    /// Returns what is known of the project.
+    /// Returns the project's metadata.
     Show,
-    /// Removes the project and every row of it.
+    /// Removes the project with all its rows.
     Delete,
 }
 
@@ -162,27 +161,27 @@ pub struct Write {
     pub key: Key,
     /// The value.
     pub value: String,
-    /// What must be true for it to happen.
+    /// The condition under which it is performed.
     pub condition: Condition,
-    /// What else is to be of the entry.
+    /// The other properties to set.
     pub options: WriteOptions,
     /// The caller's name for this request, which makes a retry safe.
     pub request_id: Option<RequestId>,
 }
 
-/// What a write sets besides the value.
+/// The properties that a write sets besides the value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// When the entry expires; when `None`, as the session's configuration says.
+    /// The expiry; `None` for the default of the session's configuration.
     pub expiry: Option<Expiry>,
-    /// Who may read and write it; what is `None` stays.
+    /// The access lists; a list that is `None` does not change.
     pub access: AccessChange,
-    /// Whether its versions are kept when they end; stays when `None`.
+    /// The new setting for retaining ended versions; `None` does not change it.
     pub keeps_history: Option<bool>,
 }
 
 impl Write {
-    /// Returns an unconditional write.
+    /// Creates an unconditional write.
     ///
     /// # Errors
     ///
@@ -203,14 +202,14 @@ impl Write {
 pub struct Delete {
     /// The key.
     pub key: Key,
-    /// What must be true for it to happen.
+    /// The condition under which it is performed.
     pub condition: Condition,
     /// The caller's name for this request, which makes a retry safe.
     pub request_id: Option<RequestId>,
 }
 
-/// Writes and deletes that happen together or not at all. Those in a batch have
-/// no request ids of their own.
+/// Writes and deletes that are performed atomically. The items of a batch have no request
+/// ids of their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
     /// The writes.
@@ -225,12 +224,12 @@ pub struct Batch {
 pub const BATCH_KEYS_MAX: usize = 100;
 
 impl Batch {
-    /// Returns a batch of these.
+    /// Creates a batch.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] when there is none or more than [`BATCH_KEYS_MAX`],
-    /// or one key twice.
+    /// [`Error::Malformed`] if the batch is empty, has more than [`BATCH_KEYS_MAX`] keys,
+    /// or repeats a key.
     pub fn new(
         writes: Vec<Write>,
         deletes: Vec<Delete>,
@@ -242,15 +241,14 @@ impl Batch {
     }
 }
 
-/// How much of a key is told that may be none.
+/// The most characters of an invalid key that an error shows.
 const KEY_SHOWN_CHARS_MAX: usize = 80;
 
-/// Checks the keys of a batch, as they were sent.
+/// Validates the keys of a batch, as they were sent.
 ///
 /// # Errors
 ///
-/// [`Error::Malformed`] when there is none or more than [`BATCH_KEYS_MAX`], or
-/// one twice.
+/// [`Error::Malformed`] if there are none, more than [`BATCH_KEYS_MAX`], or duplicates.
 pub fn check_keys<'a>(keys: impl Iterator<Item = &'a str>) -> Result<(), Error> {
     let keys: Vec<&str> = keys.collect();
     if !(1..=BATCH_KEYS_MAX).contains(&keys.len()) {
@@ -271,23 +269,23 @@ pub fn check_keys<'a>(keys: impl Iterator<Item = &'a str>) -> Result<(), Error> 
     }
 }
 
-/// What must be true of an entry for a change to happen; all that is given must
-/// hold.
+/// The condition on an entry under which a change is performed. All members that are
+/// given must hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Condition {
-    /// It has this version; 0: it does not exist.
+    /// The entry has this version; 0 if it must not exist.
     pub if_version: Option<u64>,
-    /// It was last written at this revision, which no delete and recreate can
-    /// fool.
+    /// The entry was last written at this revision. Unlike a version, a revision never
+    /// repeats after the entry is deleted and recreated.
     pub if_revision: Option<Revision>,
 }
 
 impl Condition {
-    /// Returns a condition of these.
+    /// Creates a condition.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] when they can never hold together.
+    /// [`Error::Malformed`] if both can never hold together.
     pub fn new(if_version: Option<u64>, if_revision: Option<Revision>) -> Result<Self, Error> {
         if if_version == Some(0) && if_revision.is_some() {
             return Err(Error::malformed(
@@ -298,7 +296,7 @@ impl Condition {
         Ok(Self { if_version, if_revision })
     }
 
-    /// Returns whether it holds for `current`, the entry as it is.
+    /// Returns true if `current`, the current entry, satisfies the condition.
     pub fn holds_for(&self, current: Option<&Entry>) -> bool {
         let version = current.map_or(0, |it| it.version);
         let revision = current.map(|it| it.revision);

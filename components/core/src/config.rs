@@ -1,4 +1,4 @@
-//! What a session is created with.
+//! The configuration of a session.
 
 use std::ops::RangeInclusive;
 
@@ -14,43 +14,43 @@ use crate::{
     tokens::{Estimator, Tokens},
 };
 
-/// The configuration of a session. Fixed at its creation.
+/// The configuration of a session. It is fixed at creation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Config {
-    /// How much it may hold.
+    /// The limits of the store.
     pub limits: Limits,
-    /// How it counts tokens.
+    /// The token counter.
     pub estimator: Estimator,
-    /// Its key conventions; `None` means the domain-neutral template.
+    /// The key conventions; `None` for the domain-neutral template.
     pub namespace: Option<Namespace>,
-    /// How much of the past it keeps.
+    /// The limits of history, snapshots and changes.
     pub retention: Retention,
-    /// How long an entry lives when its write does not say; `None`: until it is
-    /// deleted.
+    /// The default lifetime of an entry; `None` if entries do not expire by default.
     pub ttl_default: Option<Ttl>,
-    /// Whether keys may have a prefix (spec 7.1).
+    /// True if keys may have a prefix (spec 7.1).
     pub allows_prefixes: bool,
-    /// Who may read and write which keys; everyone every key when empty.
+    /// The access rules; empty if everyone may read and write every key.
     pub access: Vec<AccessRule>,
-    /// The project that it belongs to.
+    /// The project that the session belongs to.
     pub project: Option<ProjectId>,
 }
 
-/// How much of its past a session keeps.
+/// The amount of history, snapshots and changes that a session retains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// The most earlier versions of one key; 0: none.
+    /// The most earlier versions of one key; 0 disables history.
     pub history_versions_max: u32,
-    /// The most bytes of earlier versions in all.
+    /// The most bytes of all earlier versions together.
     pub history_bytes_max: u32,
     /// The most snapshots.
     pub snapshots_max: u32,
-    /// How many changes the feed and the audit trail go back.
+    /// The number of changes that the feed and the audit trail cover.
     pub changes_max: u32,
 }
 
 impl Default for Retention {
-    /// 10 versions of a key, 1 MiB of them, 32 snapshots, 1,000 changes.
+    /// Returns the defaults: 10 versions of a key, 1 MiB of them, 32 snapshots, 1,000
+    /// changes.
     fn default() -> Self {
         Self {
             history_versions_max: 10,
@@ -61,29 +61,30 @@ impl Default for Retention {
     }
 }
 
-/// For how many changes a session remembers a request id, and the fewest changes
-/// its feed may go back: the feed tells which request ids to forget.
+/// The number of changes for which a session remembers a request id. It is also the
+/// fewest changes that a feed may cover, since the feed determines which request ids
+/// expire.
 pub const REQUESTS_REMEMBERED: u32 = 256;
-/// The most earlier versions of a key that a session may keep.
+/// The highest `history_versions_max`.
 pub const HISTORY_VERSIONS_LIMIT_MAX: u32 = 100;
-/// The most bytes of earlier versions that a session may keep: 16 MiB.
+/// The highest `history_bytes_max`: 16 MiB.
 pub const HISTORY_BYTES_LIMIT_MAX: u32 = 16 << 20;
-/// The most snapshots a session may allow.
+/// The highest `snapshots_max`.
 pub const SNAPSHOTS_LIMIT_MAX: u32 = 100;
-/// The most changes a session's feed may go back.
+/// The highest `changes_max`.
 pub const CHANGES_LIMIT_MAX: u32 = 10_000;
 
-/// The largest value limit a session may have.
+/// The highest `value_tokens_max`.
 pub const VALUE_TOKENS_LIMIT_MAX: Tokens = Tokens(50_000);
-/// The largest store limit a session may have.
+/// The highest `store_tokens_max`.
 pub const STORE_TOKENS_LIMIT_MAX: Tokens = Tokens(1_000_000);
-/// The largest number of keys a session may allow.
+/// The highest `keys_max`.
 pub const KEYS_LIMIT_MAX: u32 = 10_000;
 
 const _: () = assert!(VALUE_TOKENS_LIMIT_MAX.0 <= STORE_TOKENS_LIMIT_MAX.0);
 
 impl Config {
-    /// Checks that the limits are in range and fit each other.
+    /// Validates that the limits are in range and consistent.
     ///
     /// # Errors
     ///

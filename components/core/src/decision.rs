@@ -1,4 +1,4 @@
-//! The outcome of deciding a command, and the checks that every scope makes first.
+//! The decision on a command, and the first checks of every scope.
 
 use crate::{
     Error,
@@ -9,16 +9,15 @@ use crate::{
     scope::ScopeKind,
 };
 
-/// What is to be done for a command.
+/// The result of deciding a command.
 pub(crate) enum Decision {
-    /// Nothing but to answer.
+    /// A read: return this outcome.
     Answer(Outcome),
-    /// To commit `changes`; then the answer is `outcome`, and `records` are what
-    /// happened.
+    /// A change: commit `changes`, then return `outcome` and log `records`.
     Change { changes: Vec<Change>, outcome: Outcome, records: Vec<AuditRecord> },
 }
 
-/// Rejects every caller but the admin.
+/// Rejects every caller except the admin.
 pub(crate) fn require_admin(caller: &Caller) -> Result<(), Error> {
     match caller.participant.role() {
         Role::Admin => Ok(()),

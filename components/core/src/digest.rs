@@ -1,18 +1,18 @@
-//! The digest by which a value is known without being told.
+//! The digest that identifies a value without revealing it.
 //!
-//! It lets anyone who has the value prove that it was this one; nobody gets the value
-//! back from it, unless it can be guessed.
+//! Anyone who has the value can prove that it matches the digest. Nobody can recover the
+//! value from the digest, unless the value can be guessed.
 
 use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
-/// Returns the SHA-256 of `value`: `sha256:` and 64 hexadecimal digits.
+/// Returns the SHA-256 of `value` as `sha256:` and 64 hexadecimal digits.
 pub fn sha256(value: impl AsRef<[u8]>) -> String {
-    told(&Sha256::digest(value))
+    hex_text(&Sha256::digest(value))
 }
 
-fn told(digest: &[u8]) -> String {
+fn hex_text(digest: &[u8]) -> String {
     let mut text = "sha256:".to_owned();
     for byte in digest {
         // Writing to a string does not fail.

@@ -1,8 +1,9 @@
-//! The entry to the core: opens the bucket of a scope, lets its façade decide, commits once.
+//! The entry point of the core: opens the bucket of a scope, decides the command, commits
+//! once.
 //!
-//! The only module that opens buckets and commits; `session` and `project` read. Invariants:
-//! a command commits at most once; an error means that nothing changed, except
-//! [`Error::InDoubt`]; what is logged has been committed.
+//! Only this module opens buckets and commits; `session` and `project` read. Invariants:
+//! a command commits at most once. After an error nothing has changed, except after
+//! [`Error::InDoubt`]. Only committed changes are logged.
 
 use crate::{
     Error,
@@ -17,15 +18,15 @@ use crate::{
     session,
 };
 
-/// How often a command is decided anew because another one committed meanwhile.
+/// The most attempts to decide a command when others commit concurrently.
 const ATTEMPTS_MAX: u32 = 16;
 
 /// Performs `command` on `scope` as `caller`.
 ///
 /// # Errors
 ///
-/// The first that applies, in the order of [`Code::ALL`](crate::Code::ALL).
-/// After any but [`Error::InDoubt`] nothing has changed.
+/// The first error that applies, in the order of [`Code::ALL`](crate::Code::ALL). After
+/// any error except [`Error::InDoubt`] nothing has changed.
 pub fn execute<K: Kv, C: Clock, L: Log, T: Tokenizer>(
     ports: &Ports<'_, K, C, L, T>,
     scope: &Scope,
@@ -71,8 +72,8 @@ pub fn execute<K: Kv, C: Clock, L: Log, T: Tokenizer>(
     Err(Error::Overtaken)
 }
 
-/// Returns what to answer to a request that makes no command because of `error`: that,
-/// unless the caller's credential is void, which comes first.
+/// Returns the error for a request that could not be parsed into a command. That is
+/// `error`, unless the caller's credential is void, which takes precedence.
 pub fn refuse(kv: &impl Kv, scope: &Scope, caller: &Caller, error: Error) -> Error {
     if caller.credential.is_none() {
         return error;

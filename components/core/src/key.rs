@@ -1,4 +1,5 @@
-//! Names that arrive from outside, each checked once, where it enters.
+//! Names from outside: keys, labels, notes and request ids, each validated once at
+//! parsing.
 
 use std::fmt;
 
@@ -8,28 +9,27 @@ use crate::Error;
 pub const KEY_BYTES_MAX: usize = 64;
 /// The longest label of a snapshot, in bytes.
 pub const LABEL_BYTES_MAX: usize = 64;
-/// The longest remark, in characters.
+/// The longest note or reason, in characters.
 pub const LINE_CHARS_MAX: usize = 200;
 /// The longest request id, in characters.
 pub const REQUEST_ID_CHARS_MAX: usize = 64;
 
-/// The name of an entry: 1 to 64 of `a-z`, `0-9` and `_`, in sessions that allow
-/// it behind a prefix of the same form, as in `inv:findings` (spec 4.3, 7.1).
+/// The name of an entry: 1 to 64 of `a-z`, `0-9` and `_`. Sessions can allow a prefix of
+/// the same form, as in `inv:findings` (spec 4.3, 7.1).
 ///
 /// # Invariant
 ///
-/// Every `Key` is valid: [`Key::parse`] is the only way to make one.
+/// Every `Key` is valid: only [`Key::parse`] creates one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key(String);
 
 impl Key {
-    /// Checks `text` and takes it as a key. Whether the session allows its prefix
-    /// is not known here.
+    /// Parses a key. The caller checks if the session allows its prefix.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidKey`] when `text`, or one of the parts around its colon, is
-    /// empty, longer than [`KEY_BYTES_MAX`], or has any other character.
+    /// [`Error::InvalidKey`] if `text`, or a part before or after its colon, is empty,
+    /// longer than [`KEY_BYTES_MAX`] or has another character.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let fits = match text.split_once(':') {
             Some((prefix, key)) => is_key_part(prefix) && is_key_part(key),
@@ -47,7 +47,7 @@ impl Key {
         &self.0
     }
 
-    /// Returns what stands before its colon.
+    /// Returns the prefix, the part before the colon.
     pub fn prefix(&self) -> Option<&str> {
         self.0.split_once(':').map(|(prefix, _)| prefix)
     }
@@ -59,12 +59,12 @@ impl fmt::Display for Key {
     }
 }
 
-/// What stands before the colon of some keys: 1 to 64 of `a-z`, `0-9`, `_`.
+/// The part of a key before its colon: 1 to 64 of `a-z`, `0-9`, `_`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prefix(String);
 
 impl Prefix {
-    /// Checks `text` and takes it as a prefix, with or without the colon.
+    /// Parses a prefix, with or without the colon.
     ///
     /// # Errors
     ///
@@ -89,13 +89,13 @@ fn is_key_part(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
 }
 
-/// The name of a snapshot: 1 to 64 of `A-Z`, `a-z`, `0-9`, `.`, `_` and `-`, the
-/// first a letter or digit.
+/// The name of a snapshot: 1 to 64 of `A-Z`, `a-z`, `0-9`, `.`, `_` and `-`, starting
+/// with a letter or digit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Label(String);
 
 impl Label {
-    /// Checks `text` and takes it as a label.
+    /// Parses a label.
     ///
     /// # Errors
     ///
@@ -123,12 +123,13 @@ impl fmt::Display for Label {
     }
 }
 
-/// A remark of one line: 1 to 200 characters, none of them a control character.
+/// A one-line text, such as a note or reason: 1 to 200 characters without control
+/// characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line(String);
 
 impl Line {
-    /// Checks `text`, the request's `member`, and takes it as a line.
+    /// Parses a line. Errors name it as `member` of the request.
     ///
     /// # Errors
     ///
@@ -150,21 +151,21 @@ impl Line {
     }
 }
 
-/// Returns whether `text` can stand in a URL path as it is: `A-Z`, `a-z`, `0-9`, `.`, `_`
-/// and `-`, the first a letter or digit, at most `bytes_max` of them.
+/// Returns true if `text` can be used in a URL path unescaped: at most `bytes_max` of
+/// `A-Z`, `a-z`, `0-9`, `.`, `_` and `-`, starting with a letter or digit.
 pub(crate) fn is_name(text: &str, bytes_max: usize) -> bool {
     text.len() <= bytes_max
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
 }
 
-/// A caller's name for one request, so that sending it again is safe: 1 to 64
-/// characters, none of them a control character.
+/// A caller's name for one request, which makes a retry safe: 1 to 64 characters without
+/// control characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestId(String);
 
 impl RequestId {
-    /// Checks `text` and takes it as a request id.
+    /// Parses a request id.
     ///
     /// # Errors
     ///
@@ -192,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_all_ascii_only_lowercase_digits_and_underscore_make_a_key() {
+    fn a_key_has_only_lowercase_letters_digits_and_underscores() {
         for c in (0..=127_u8).map(char::from) {
             let fits = matches!(c, 'a'..='z' | '0'..='9' | '_');
             assert_eq!(Key::parse(&c.to_string()).is_ok(), fits, "{c:?}");

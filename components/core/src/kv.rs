@@ -1,23 +1,23 @@
-//! Durable rows: the contract of the storage that a host brings.
+//! Durable rows: the storage contract that a host implements.
 //!
-//! Hosts implement these traits; the core has one implementation of its own, in
-//! memory ([`MemoryKv`](crate::memory_kv::MemoryKv)). The same contract stands in
-//! `wit/kv.wit`, word for word, for hosts that are reached through the component.
+//! Hosts implement these traits. The core has one implementation, in memory
+//! ([`MemoryKv`](crate::memory_kv::MemoryKv)). `wit/kv.wit` states the same contract for
+//! hosts that use the component.
 //!
 //! # Invariant
 //!
-//! [`Bucket::commit`] needs the bucket mutably and no other method does: code that
-//! is given `&impl Bucket` can read and cannot commit.
+//! Only [`Bucket::commit`] takes the bucket mutably. Code that receives `&impl Bucket`
+//! can read but not commit.
 
 use std::fmt;
 
-/// How often a bucket was changed: 0 before the first commit, one more after
-/// each. It never goes back, not even when every row is deleted.
+/// The number of commits to a bucket: 0 before the first. It never decreases, not even
+/// when every row is deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Revision(pub u64);
 
 impl Revision {
-    /// Creates the revision after this one.
+    /// Returns the next revision.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
@@ -35,35 +35,36 @@ pub trait Kv {
     /// One bucket, open for one request.
     type Bucket: Bucket;
 
-    /// Opens the bucket called `name`, as it is now. A bucket that was never
-    /// written to is empty and has revision 0.
+    /// Opens the bucket `name` at its current revision. A bucket that was never written
+    /// to is empty and has revision 0.
     fn open(&self, name: &str) -> Result<Self::Bucket, KvError>;
 }
 
 /// The rows of one bucket, ordered by name (bytewise).
 ///
-/// # Guarantees a host gives
+/// # Guarantees of a host
 ///
-/// - **Snapshot.** All reads through one `Bucket` that succeed see the rows of
-///   one revision, the one [`Bucket::revision`] names.
+/// - **Snapshot.** All reads through one `Bucket` that succeed see the rows of one
+///   revision, the one [`Bucket::revision`] returns.
 /// - **Atomic.** A commit happens whole or not at all.
 /// - **Durable.** When a commit's success becomes visible outside of the host,
 ///   no crash can undo it.
 /// - **Linear.** A commit succeeds only if the bucket still has the revision it
 ///   expects; of two commits that expect the same revision one gets a conflict.
 pub trait Bucket {
-    /// The revision these reads are of.
+    /// Returns the revision that these reads see.
     fn revision(&self) -> Revision;
 
     /// Returns the row called `row`, or `None`.
     fn get(&self, row: &str) -> Result<Option<Vec<u8>>, ReadError>;
 
-    /// At most `limit` rows whose names start with `prefix`, in order, those
-    /// after the row `after` when it is given.
+    /// Returns at most `limit` rows whose names start with `prefix`, in order. With
+    /// `after`, only rows after that one.
     fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, ReadError>;
 
-    /// Applies `changes` in order and raises the revision by 1, if it still is
-    /// `expected`. The bucket is spent: open it again to read what it holds now.
+    /// Applies `changes` in order and raises the revision by 1, if the revision still is
+    /// `expected`. The bucket cannot be used afterwards: open it again to read the new
+    /// rows.
     fn commit(&mut self, expected: Revision, changes: Vec<Change>)
     -> Result<Revision, CommitError>;
 }
@@ -89,7 +90,7 @@ impl Change {
     }
 }
 
-/// The host could not read. The text is for the log, not for agents.
+/// A storage failure of the host. The text is for the log, not for agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KvError(pub String);
 
@@ -101,13 +102,13 @@ impl fmt::Display for KvError {
 
 impl std::error::Error for KvError {}
 
-/// Why a read did not succeed.
+/// The error of a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadError {
-    /// The bucket has changed since it was opened, and the host cannot tell any
-    /// more how it was: open it again. Hosts whose reads are those of a transaction
-    /// never answer this; the others must, in time, read a bucket that changes all
-    /// the while.
+    /// The bucket has changed since it was opened, and the host can no longer show the
+    /// earlier revision: open it again. Hosts that read inside a transaction never return
+    /// this. The others must ensure that reads of a constantly changing bucket succeed
+    /// eventually.
     Moved,
     /// The host failed.
     Failed(KvError),
@@ -130,14 +131,14 @@ impl From<KvError> for ReadError {
     }
 }
 
-/// Why a commit did not succeed.
+/// The error of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommitError {
     /// The bucket has another revision than the expected one; nothing changed.
     Conflict,
     /// The host failed before it began to commit; nothing changed.
     Unchanged(KvError),
-    /// The host failed. Whether the changes happened is not known.
+    /// The host failed. It is unknown if the changes were made.
     Failed(KvError),
 }
 

@@ -1,10 +1,10 @@
-//! Working memory for multi-agent systems: the rules, and nothing else.
+//! Working memory for multi-agent systems: the rules of the specification, without any
+//! I/O.
 //!
-//! A *session* holds what its agents share; a *project* outlives its sessions. The core decides what an operation
-//! means; a host brings durable rows ([`port::Kv`]), the time ([`port::Clock`]),
-//! a place to tell operators what happened ([`port::Log`]) and, if it has one, a
-//! tokenizer ([`port::Tokenizer`]). The core knows no wasm and no HTTP, and no JSON but
-//! the state of rounds.
+//! A *session* holds what its agents share. A *project* outlives its sessions. A host
+//! provides durable rows ([`port::Kv`]), the time ([`port::Clock`]), an audit log
+//! ([`port::Log`]) and, optionally, a tokenizer ([`port::Tokenizer`]). The core does not
+//! depend on WebAssembly or HTTP. It handles JSON only as the state of rounds.
 //!
 //! ```
 //! use shared_context_core::{
@@ -40,8 +40,9 @@
 //!
 //! # Map, in reading order
 //!
-//! `store` and `rounds` are the systems: one folder each. `session` and `project` decide
-//! the commands of their scope, `execute` opens it and commits, the rest is shared. Which module may name which is a line in docs/ARCHITECTURE.md.
+//! `store` and `rounds` hold the rules, one folder each. `session` and `project` decide
+//! the commands of their scope. `execute` opens the scope and commits. The other modules
+//! are shared. docs/ARCHITECTURE.md lists which module may use which.
 
 pub mod code;
 pub mod error;

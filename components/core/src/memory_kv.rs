@@ -1,5 +1,5 @@
-//! The storage contract executed in memory: for tests, for embedders that need
-//! no durability, and as the plainest reading of [`crate::kv::Bucket`].
+//! An in-memory implementation of the storage contract: for tests, for embedders that
+//! need no durability, and as the simplest reading of [`crate::kv::Bucket`].
 
 use std::{
     collections::BTreeMap,
@@ -8,21 +8,21 @@ use std::{
 
 use crate::kv::{Bucket, Change, CommitError, Kv, KvError, ReadError, Revision, Row};
 
-/// Buckets in memory. Clones share them.
+/// Buckets in memory. Clones share the buckets.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryKv {
     buckets: Arc<Mutex<BTreeMap<String, Rows>>>,
 }
 
-/// The rows of a bucket at one revision. Shared between snapshots, copied when
-/// a commit finds a reader still holding them.
+/// The rows of a bucket at one revision. Snapshots share them; a commit copies them only
+/// while a reader still holds them.
 #[derive(Debug, Clone, Default)]
 struct Rows {
     revision: Revision,
     rows: Arc<BTreeMap<String, Vec<u8>>>,
 }
 
-/// One bucket of a [`MemoryKv`], as it was when opened.
+/// One bucket of a [`MemoryKv`] at the revision it was opened at.
 #[derive(Debug)]
 pub struct MemoryBucket {
     name: String,
@@ -31,8 +31,7 @@ pub struct MemoryBucket {
 }
 
 impl MemoryKv {
-    /// Returns the names of the buckets that hold rows, those after `after`, in order,
-    /// at most `limit`.
+    /// Returns the names of at most `limit` non-empty buckets after `after`, in order.
     pub fn names(&self, after: Option<&str>, limit: usize) -> Vec<String> {
         self.lock()
             .iter()
@@ -83,7 +82,8 @@ impl Bucket for MemoryBucket {
         expected: Revision,
         changes: Vec<Change>,
     ) -> Result<Revision, CommitError> {
-        self.snapshot = Rows::default(); // Spent: the map below is no longer shared with us.
+        // Drop our reference first, so that the map below need not be copied.
+        self.snapshot = Rows::default();
         let mut buckets = self.kv.lock();
         let current = buckets.entry(self.name.clone()).or_default();
         if current.revision != expected {

@@ -1,5 +1,5 @@
-//! Key conventions: what the keys of a session are called and meant for
-//! (spec 2.4, 6.1). A convention never forbids a key.
+//! Key conventions: the names and purposes of a session's keys (spec 2.4, 6.1). A
+//! convention never forbids a key.
 
 use crate::{Error, key::Key, tokens::Tokens};
 
@@ -11,22 +11,22 @@ pub const NAMESPACE_TEXT_CHARS_MAX: usize = 200;
 /// A list of key conventions, in the order they are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Namespace {
-    /// The conventions. Those of one group stand together.
+    /// The conventions. Those of one group are adjacent.
     pub keys: Vec<Convention>,
 }
 
-/// What one key is for.
+/// The convention for one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Convention {
     /// The key.
     pub key: Key,
     /// The heading it is shown under.
     pub group: String,
-    /// What it holds.
+    /// The purpose of the key.
     pub purpose: String,
-    /// What its value looks like.
+    /// The expected form of its value.
     pub shape: Option<String>,
-    /// How large its value should be at most.
+    /// The recommended maximum size of its value.
     pub recommended_tokens: Option<Tokens>,
 }
 
@@ -60,22 +60,22 @@ impl Namespace {
         Self { keys: keys.collect() }
     }
 
-    /// Returns whether the template names `key`.
+    /// Returns true if the template names `key`.
     pub fn template_has(key: &Key) -> bool {
         TEMPLATE.iter().any(|(_, it, _)| *it == key.as_str())
     }
 
-    /// Returns whether a convention names `key`.
+    /// Returns true if a convention names `key`.
     pub fn has(&self, key: &Key) -> bool {
         self.keys.iter().any(|it| it.key == *key)
     }
 
-    /// Checks that it can be shown in a prompt as it is: short texts of one
-    /// line each, no key twice.
+    /// Validates that the namespace can be shown in a prompt unchanged: short one-line
+    /// texts, no duplicate keys.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`], naming the key.
+    /// [`Error::Malformed`], which names the key.
     pub fn check(&self) -> Result<(), Error> {
         if self.keys.len() > NAMESPACE_KEYS_MAX {
             return Err(Error::malformed(format!(

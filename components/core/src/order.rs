@@ -1,12 +1,12 @@
-//! Sorting, and filling maps, once for all types: a sort of its own for each type of
-//! item would be a tenth of the component.
+//! Sorting and map building, compiled once for all types. A separate sort for each item
+//! type would be a tenth of the component's size.
 
 use std::{
     cmp::Ordering,
     collections::{BTreeMap, BTreeSet},
 };
 
-/// `items` in the order of `compare`; those that are equal stay as they are.
+/// Returns `items` in the order of `compare`. The sort is stable.
 pub(crate) fn sorted<T>(items: Vec<T>, compare: impl Fn(&T, &T) -> Ordering) -> Vec<T> {
     let mut places: Vec<usize> = (0..items.len()).collect();
     sort(&mut places, &|a, b| match (items.get(a), items.get(b)) {
@@ -21,14 +21,14 @@ fn sort(places: &mut [usize], compare: &dyn Fn(usize, usize) -> Ordering) {
     places.sort_by(|a, b| compare(*a, *b));
 }
 
-/// Returns a map of these, put in one by one: collecting would sort them.
+/// Returns a map of `items`, inserted one by one: `collect` would instantiate a sort.
 pub(crate) fn map<K: Ord, V>(items: impl Iterator<Item = (K, V)>) -> BTreeMap<K, V> {
     let mut map = BTreeMap::new();
     map.extend(items);
     map
 }
 
-/// Returns a set of these, put in one by one.
+/// Returns a set of `items`, inserted one by one.
 pub(crate) fn set<T: Ord>(items: impl Iterator<Item = T>) -> BTreeSet<T> {
     let mut set = BTreeSet::new();
     set.extend(items);
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_equal_stays_in_its_order() {
+    fn sorting_is_stable() {
         let words = vec!["bb", "a", "cc", "b", "aa"];
         let by_length = sorted(words, |a, b| a.len().cmp(&b.len()));
         assert_eq!(by_length, ["a", "b", "bb", "cc", "aa"]);

@@ -1,39 +1,37 @@
-//! Who calls: participants, their roles, and what a credential says of them
-//! (spec 8.3).
+//! Participants, their roles, and the claims of their credentials (spec 8.3).
 
 use std::fmt;
 
 use crate::{Error, pattern::KeyPatterns};
 
-/// The longest part between the colons of a participant, in bytes.
+/// The longest part of a participant between colons, in bytes.
 pub const PARTICIPANT_PART_BYTES_MAX: usize = 64;
 
-/// Who calls or wrote: `orchestrator`, `subagent:{task}`,
-/// `subagent:{task}:{id}`, or `admin`, the operator.
+/// A caller or author: `orchestrator`, `subagent:{task}`, `subagent:{task}:{id}`, or
+/// `admin`, the operator.
 ///
 /// Task and id are 1 to 64 of `A-Z`, `a-z`, `0-9`, `_`, `.` and `-`.
 ///
 /// # Invariant
 ///
-/// Every `Participant` is valid and was named by the host, never by an agent's
-/// request.
+/// Every `Participant` is valid. The host sets it, never an agent's request.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Participant(String);
 
-/// What a participant may do. It follows from who the participant is.
+/// The permissions of a participant, derived from its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// A subagent: reads and writes entries.
     Agent,
-    /// The orchestrator: as an agent, and lets subagents take part.
+    /// The orchestrator: an agent that can also issue credentials to subagents.
     Orchestrator,
-    /// The operator: creates, archives and deletes sessions; reads, but writes
-    /// no entries.
+    /// The operator: creates, archives and deletes sessions. It reads entries but writes
+    /// none.
     Admin,
 }
 
 impl Participant {
-    /// Checks `text` and takes it as a participant.
+    /// Parses a participant.
     ///
     /// # Errors
     ///
@@ -66,7 +64,7 @@ impl Participant {
         &self.0
     }
 
-    /// Returns what the participant may do.
+    /// Returns the role of the participant.
     pub fn role(&self) -> Role {
         match self.0.as_str() {
             "orchestrator" => Role::Orchestrator,
@@ -75,8 +73,8 @@ impl Participant {
         }
     }
 
-    /// Returns the role that a subagent is named like, in its task or its id, in whatever
-    /// case: such a name misleads who reads it.
+    /// Returns the role whose name a subagent uses as its task or id, ignoring case. Such
+    /// a name misleads readers.
     pub fn role_in_name(&self) -> Option<Role> {
         let parts = || self.0.strip_prefix("subagent:").unwrap_or_default().split(':');
         let is_named = |role: &Role| parts().any(|it| it.eq_ignore_ascii_case(role.as_str()));
@@ -101,46 +99,47 @@ impl Role {
     }
 }
 
-/// The caller of one request, as the host knows it.
+/// The authenticated caller of one request.
 ///
 /// # Invariant
 ///
-/// Only an agent is ever limited to some keys.
+/// Only agents are limited to some keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// Who calls.
+    /// The calling participant.
     pub participant: Participant,
-    /// The credential that was shown; `None` when the host vouches for the
-    /// caller by other means.
+    /// The credential of the request; `None` when the host authenticates the caller by
+    /// other means.
     pub credential: Option<Credential>,
     keys: KeyPatterns,
 }
 
-/// What a credential says of the session it was issued for.
+/// The claims of a credential about its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Credential {
-    /// Which of the sessions that ever had this id.
+    /// The incarnation of the session that it was issued for.
     pub incarnation: u64,
-    /// The session's credential epoch when it was issued.
+    /// The session's credential epoch at issue.
     pub epoch: u64,
 }
 
 impl Caller {
-    /// Returns a caller the host itself vouches for.
+    /// Creates a caller that the host itself authenticates.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] when `participant` is none.
+    /// [`Error::Malformed`] if `participant` is invalid.
     pub fn trusted(participant: &str) -> Result<Self, Error> {
         let participant = Participant::parse(participant)?;
         Ok(Self { participant, credential: None, keys: KeyPatterns::default() })
     }
 
-    /// Returns the same caller, for whom no keys but these are there.
+    /// Limits the caller to `keys`; all other keys are hidden from it.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] when it is not an agent and these are not all keys.
+    /// [`Error::Malformed`] if the caller is not an agent and `keys` does not match every
+    /// key.
     pub fn limited_to(self, keys: KeyPatterns) -> Result<Self, Error> {
         if self.participant.role() == Role::Agent || keys.is_every_key() {
             return Ok(Self { keys, ..self });
@@ -152,7 +151,7 @@ impl Caller {
         )))
     }
 
-    /// Returns the only keys that are there for the caller.
+    /// Returns the keys that the caller is limited to.
     pub fn keys(&self) -> &KeyPatterns {
         &self.keys
     }
@@ -163,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn participants_have_the_three_forms_of_the_spec_and_admin() {
+    fn participants_have_the_three_forms_of_the_spec_or_are_admin() {
         for good in ["orchestrator", "subagent:analysis", "subagent:analysis:3", "admin"] {
             assert!(Participant::parse(good).is_ok(), "{good}");
         }

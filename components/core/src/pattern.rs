@@ -1,9 +1,9 @@
-//! Patterns over names: `*` stands for any text, also for none (spec 7.2).
+//! Patterns for names, in which `*` matches any text, even none (spec 7.2).
 //!
 //! # Invariant
 //!
-//! Every pattern can match some name: what never could is refused where it
-//! enters, since it is a mistake of spelling.
+//! Every pattern can match some name. A pattern that cannot match any is rejected at
+//! parsing, since it is a typo.
 
 use std::fmt;
 
@@ -16,48 +16,47 @@ use crate::{
 /// The most patterns of one list.
 pub const PATTERNS_MAX: usize = 16;
 
-/// Which participants are meant: `*`, `orchestrator`, `admin`,
-/// `subagent:{task}` or `subagent:{task}:{id}`, where task and id may hold `*`.
+/// A pattern for participants: `*`, `orchestrator`, `admin`, `subagent:{task}` or
+/// `subagent:{task}:{id}`. Task and id may contain `*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParticipantPattern(String);
 
-/// Which keys are meant: a key, or a prefix and a key, that may hold `*`.
+/// A pattern for keys: a key with an optional prefix that may contain `*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyPattern(String);
 
-/// A list of participant patterns: who matches one of them is meant. By default
-/// everyone (spec 7.2).
+/// A list of participant patterns. It matches a participant that one of them matches. The
+/// default matches everyone (spec 7.2).
 ///
 /// # Invariant
 ///
-/// Everyone has one form, an empty list inside: most entries are everyone's, and
-/// cost nothing here.
+/// Everyone is stored as an empty list. Most entries are open to everyone, so they need
+/// no space here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Participants(Vec<ParticipantPattern>);
 
-/// A list of key patterns: a key that matches one of them is meant. By default
+/// A list of key patterns. It matches a key that one of them matches. The default matches
 /// every key.
 ///
 /// # Invariant
 ///
-/// Every key has one form, an empty list inside.
+/// Every key is stored as an empty list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyPatterns(Vec<KeyPattern>);
 
-/// The pattern that everyone matches, and every key.
+/// The pattern that matches everyone, or every key.
 const EVERYONE: &str = "*";
 
 impl ParticipantPattern {
-    /// Checks `text` and takes it as a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] when no participant could match it.
+    /// [`Error::Malformed`] if no participant could match it.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let part_fits = |part: &str| {
-            let is_of_alphabet = |b: u8| b.is_ascii_alphanumeric() || b"_.-*".contains(&b);
-            (1..=PARTICIPANT_PART_BYTES_MAX).contains(&part.len())
-                && part.bytes().all(is_of_alphabet)
+            let is_allowed = |b: u8| b.is_ascii_alphanumeric() || b"_.-*".contains(&b);
+            (1..=PARTICIPANT_PART_BYTES_MAX).contains(&part.len()) && part.bytes().all(is_allowed)
         };
         let fits = match text.strip_prefix("subagent:") {
             Some(rest) => match rest.split_once(':') {
@@ -77,7 +76,7 @@ impl ParticipantPattern {
         )))
     }
 
-    /// Returns whether `participant` is meant.
+    /// Returns true if `participant` matches.
     pub fn matches(&self, participant: &Participant) -> bool {
         matches(&self.0, participant.as_str())
     }
@@ -89,16 +88,16 @@ impl ParticipantPattern {
 }
 
 impl KeyPattern {
-    /// Checks `text` and takes it as a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] when no key could match it.
+    /// [`Error::Malformed`] if no key could match it.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let part_fits = |part: &str| {
-            let is_of_alphabet =
+            let is_allowed =
                 |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_*".contains(&b);
-            (1..=KEY_BYTES_MAX).contains(&part.len()) && part.bytes().all(is_of_alphabet)
+            (1..=KEY_BYTES_MAX).contains(&part.len()) && part.bytes().all(is_allowed)
         };
         let fits = match text.split_once(':') {
             Some((prefix, key)) => part_fits(prefix) && part_fits(key),
@@ -114,12 +113,12 @@ impl KeyPattern {
         )))
     }
 
-    /// Returns whether only keys with a prefix can match it.
+    /// Returns true if it matches only keys with a prefix.
     pub fn has_prefix(&self) -> bool {
         self.0.contains(':')
     }
 
-    /// Returns whether `key` is meant.
+    /// Returns true if `key` matches.
     pub fn matches(&self, key: &Key) -> bool {
         matches(&self.0, key.as_str())
     }
@@ -131,11 +130,11 @@ impl KeyPattern {
 }
 
 impl Participants {
-    /// Returns a list of these.
+    /// Creates a list of `patterns`.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] when there is none, or more than [`PATTERNS_MAX`].
+    /// [`Error::Malformed`] if `patterns` is empty or has more than [`PATTERNS_MAX`].
     pub fn new(patterns: Vec<ParticipantPattern>) -> Result<Self, Error> {
         if (1..=PATTERNS_MAX).contains(&patterns.len()) {
             let is_everyone = matches!(patterns.as_slice(), [only] if only.0 == EVERYONE);
@@ -148,12 +147,12 @@ impl Participants {
         )))
     }
 
-    /// Returns whether `participant` is meant.
+    /// Returns true if `participant` matches.
     pub fn has(&self, participant: &Participant) -> bool {
         self.position(participant).is_some()
     }
 
-    /// Returns the place in the list of the first pattern that means `participant`.
+    /// Returns the index of the first pattern that matches `participant`.
     pub fn position(&self, participant: &Participant) -> Option<usize> {
         if self.is_everyone() {
             return Some(0);
@@ -161,7 +160,7 @@ impl Participants {
         self.0.iter().position(|it| it.matches(participant))
     }
 
-    /// Returns whether it was not narrowed: `["*"]`.
+    /// Returns true if it matches everyone: `["*"]`.
     pub fn is_everyone(&self) -> bool {
         self.0.is_empty()
     }
@@ -174,12 +173,12 @@ impl Participants {
 }
 
 impl KeyPatterns {
-    /// Returns the list of these texts; an empty one is every key.
+    /// Parses a list of key patterns; an empty list matches every key.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] when there are more than [`PATTERNS_MAX`], or no key
-    /// could match one of them.
+    /// [`Error::Malformed`] if there are more than [`PATTERNS_MAX`], or one of them could
+    /// not match any key.
     pub fn parse(texts: &[impl AsRef<str>]) -> Result<Self, Error> {
         if texts.len() > PATTERNS_MAX {
             return Err(Error::malformed(format!(
@@ -194,18 +193,18 @@ impl KeyPatterns {
         Ok(Self(if is_every_key { Vec::new() } else { patterns }))
     }
 
-    /// Returns whether `key` is meant.
+    /// Returns true if `key` matches.
     pub fn has(&self, key: &Key) -> bool {
         self.is_every_key() || self.0.iter().any(|it| it.matches(key))
     }
 
-    /// Returns whether it was not narrowed.
+    /// Returns true if it matches every key.
     pub fn is_every_key(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// As agents read it: `inv_*, scope`.
+/// Writes the list as agents read it: `inv_*, scope`.
 impl fmt::Display for KeyPatterns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_every_key() {
@@ -225,13 +224,13 @@ impl fmt::Display for KeyPattern {
     }
 }
 
-/// Returns whether `pattern`, in which `*` stands for any text, is all of `text`.
+/// Returns true if `pattern` matches all of `text`; `*` matches any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut pieces = pattern.split('*');
     let Some(mut rest) = text.strip_prefix(pieces.next().unwrap_or_default()) else { return false };
     let Some(last) = pieces.next_back() else { return rest.is_empty() };
     for piece in pieces {
-        // The leftmost place leaves the most for what follows.
+        // The leftmost match leaves the most text for the remaining pieces.
         let Some((_, behind)) = rest.split_once(piece) else { return false };
         rest = behind;
     }
@@ -264,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_nobody_matches_is_refused() {
+    fn a_pattern_that_cannot_match_is_rejected() {
         for good in ["*", "admin", "subagent:a", "subagent:*", "subagent:a*:*", "subagent:*:3"] {
             assert!(ParticipantPattern::parse(good).is_ok(), "{good}");
         }
@@ -281,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_keys_means_what_one_of_its_patterns_means() {
+    fn a_list_of_keys_matches_if_one_of_its_patterns_does() {
         #[track_caller]
         fn check(texts: &[&str], has: &[&str], lacks: &[&str], shown: &str) {
             let list = KeyPatterns::parse(texts).unwrap();
@@ -298,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_keys_has_at_most_16_patterns_each_of_them_one() {
+    fn a_list_of_keys_has_at_most_16_valid_patterns() {
         assert!(KeyPatterns::parse(&["a_*"; PATTERNS_MAX]).is_ok());
         for bad in [&["a_*"; PATTERNS_MAX + 1][..], &["scope", "Scope"], &[""]] {
             let refused = KeyPatterns::parse(bad);

@@ -1,5 +1,5 @@
-//! All that the core asks of the world: durable rows ([`kv`](crate::kv)), the time, a
-//! log, and exact token counts for sessions that want them.
+//! The interfaces the core needs from its host: durable rows ([`kv`](crate::kv)), the
+//! time, a log, and exact token counts for sessions that use them.
 //!
 //! Hosts implement these traits.
 
@@ -7,30 +7,31 @@ use crate::{audit::AuditRecord, time::Timestamp};
 
 pub use crate::kv::{Bucket, Change, CommitError, Kv, KvError, ReadError, Revision, Row};
 
-/// The time, as the host tells it.
+/// The clock of the host.
 pub trait Clock {
-    /// Now. May repeat a value or step back; the core does not rely on it moving.
+    /// Returns the current time. It may repeat a value or go back; the core does not rely
+    /// on its progress.
     fn now(&self) -> Timestamp;
 }
 
-/// Where what happened is told to operators.
+/// The audit log of the host, for operators.
 pub trait Log {
-    /// Takes one record of a committed change. Called after the commit, once for
-    /// each thing it did. A record never holds a value.
+    /// Logs one record of a committed change. It is called after the commit, once for
+    /// each effect. A record never contains a value.
     fn record(&self, record: &AuditRecord);
 }
 
 /// Counts tokens exactly, for sessions that ask for it.
 pub trait Tokenizer {
-    /// Returns the names of the encodings there are, such as `o200k_base`.
+    /// Returns the names of the available encodings, such as `o200k_base`.
     fn encodings(&self) -> Vec<String>;
 
-    /// Returns the number of tokens of `text` in `encoding`; `None` when there is no such
-    /// encoding. Text that looks like a model's control tokens counts as text.
+    /// Returns the number of tokens of `text` in `encoding`, or `None` if the encoding is
+    /// not available. Text that looks like a model's control tokens counts as text.
     fn count(&self, encoding: &str, text: &str) -> Option<u32>;
 }
 
-/// The tokenizer of a host that has none: sessions count approximately.
+/// The tokenizer of a host without one: sessions count approximately.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoTokenizer;
 
@@ -44,14 +45,14 @@ impl Tokenizer for NoTokenizer {
     }
 }
 
-/// All that one request may use.
+/// The interfaces that one request uses.
 #[derive(Debug)]
 pub struct Ports<'a, K, C, L, T> {
     /// Durable storage.
     pub kv: &'a K,
     /// The time.
     pub clock: &'a C,
-    /// Where what happened is told.
+    /// The audit log.
     pub log: &'a L,
     /// Exact token counts.
     pub tokenizer: &'a T,

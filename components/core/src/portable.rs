@@ -1,7 +1,6 @@
-//! A whole session as one value that can be carried to another place (spec 8.5.3).
+//! A whole session as one value that can be moved to another host (spec 8.5.3).
 //!
-//! It holds what the session is, not what was done with it: no credentials, no
-//! audit trail, no request ids.
+//! It contains the state of the session, but no credentials, audit trail or request ids.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +14,16 @@ use crate::{
     time::Timestamp,
 };
 
-/// A session, outside of any storage.
+/// An exported session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Portable {
-    /// Its id where it came from.
+    /// The id of the exported session.
     pub session: SessionId,
-    /// Whether it is read-only.
+    /// True if the session is read-only.
     pub is_archived: bool,
-    /// When it was created.
+    /// The time of its creation.
     pub created_at: Timestamp,
-    /// What it was created with.
+    /// Its configuration.
     pub config: Config,
     /// Its entries, by key.
     pub entries: Vec<Entry>,
@@ -32,9 +31,8 @@ pub struct Portable {
     pub history: Vec<Version>,
     /// Its snapshots, oldest first.
     pub snapshots: Vec<Snapshot>,
-    /// What is kept of its rounds.
+    /// The retained history of its rounds.
     pub rounds: RoundHistory,
-    /// The value of every version in it, by its key and the revision it was
-    /// written at.
+    /// The values of all versions, by key and the revision that wrote them.
     pub values: BTreeMap<(Key, Revision), String>,
 }

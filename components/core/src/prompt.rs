@@ -1,8 +1,8 @@
-//! Text for a participant's system prompt (spec 6): who it is, key conventions,
-//! write discipline, read pattern.
+//! Text for a participant's system prompt (spec 6): its identity, the key conventions,
+//! the write discipline and the read pattern.
 //!
-//! Leaves out everything agents stored. Invariant: the text is never over its
-//! budget; what did not fit is named.
+//! The text contains nothing that agents stored. Invariant: the text never exceeds its
+//! budget, and the reply names the parts that did not fit.
 
 use crate::{
     Error,
@@ -24,7 +24,7 @@ pub struct Rendered {
     pub tokens: Tokens,
     /// The budget it was given.
     pub max_tokens: Tokens,
-    /// What did not fit, in the order it was left out.
+    /// The parts that did not fit, in the order they were left out.
     pub left_out: Vec<&'static str>,
 }
 
@@ -87,7 +87,7 @@ When reading from shared_context: call list_keys first, read only what your task
 What the user approved is authoritative; drafts are input. It is a cache, not the source of truth.
 ";
 
-/// How much of the key conventions is shown.
+/// The level of detail of the key conventions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Conventions {
     Full,
@@ -96,8 +96,8 @@ enum Conventions {
     None,
 }
 
-/// How much of everything is shown, from most to least, and what each step
-/// leaves out that the one before had.
+/// The forms of the prompt, from longest to shortest. Each starts with the name of the
+/// part it leaves out compared to the previous form.
 const FORMS: [(&str, Conventions, &str, &str); 6] = [
     ("", Conventions::Full, DISCIPLINE, READING),
     ("shapes and sizes of keys", Conventions::WithoutShapes, DISCIPLINE, READING),
@@ -107,13 +107,13 @@ const FORMS: [(&str, Conventions, &str, &str); 6] = [
     ("key conventions", Conventions::None, DISCIPLINE_BRIEF, READING_BRIEF),
 ];
 
-/// Renders the prompt for `participant`, for whom only `granted` keys are there,
-/// in the longest form that fits `max_tokens`, as `count` counts them.
+/// Renders the prompt for `participant`, which is limited to the `granted` keys. Uses the
+/// longest form that fits `max_tokens`, as counted by `count`.
 ///
 /// # Errors
 ///
-/// [`Error::Malformed`] when even the shortest form does not fit; it names that
-/// form's size. What `count` returns.
+/// [`Error::Malformed`] if even the shortest form does not fit; it names the size of that
+/// form. Errors of `count`.
 pub fn render(
     participant: &Participant,
     granted: &KeyPatterns,
@@ -148,8 +148,7 @@ pub fn render(
     )))
 }
 
-/// Returns who the participant is, and what only its role and its credential have it
-/// know.
+/// Returns the participant's identity and the instructions for its role and credential.
 fn opening(participant: &Participant, granted: &KeyPatterns) -> String {
     let who = match participant.role() {
         Role::Orchestrator => {
@@ -183,7 +182,7 @@ fn opening(participant: &Participant, granted: &KeyPatterns) -> String {
     format!("{name}{who}\n{limit}")
 }
 
-/// Returns the conventions for `granted` keys, as spec 6.1 shows them; empty when there
+/// Returns the conventions for `granted` keys as in spec 6.1, or an empty text if there
 /// are none.
 fn keys(namespace: &Namespace, granted: &KeyPatterns, conventions: Conventions) -> String {
     let keys = || namespace.keys.iter().filter(|it| granted.has(&it.key));
@@ -225,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_limited_to_some_keys_is_told_so_and_shown_no_others() {
+    fn a_limited_participant_sees_its_limit_and_no_other_keys() {
         let it = rendered_for("subagent:a", &["findings_*", "scope"], 1_000).unwrap();
         let limit = "only keys that match findings_*, scope; no others are there for you.\n";
         assert!(it.text.contains(limit), "{}", it.text);
@@ -240,7 +239,7 @@ mod tests {
         let everyone = rendered("subagent:a", 1_000).unwrap();
         assert!(!everyone.text.contains("only keys that match"), "{}", everyone.text);
         let shortest = rendered_for("subagent:a", &["inv_*"], 210).unwrap();
-        assert!(shortest.text.contains("inv_*"), "whatever else is left out");
+        assert!(shortest.text.contains("inv_*"), "the key limit is never left out");
     }
 
     #[test]
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_budget_the_text_fits_it_or_is_refused() {
+    fn a_prompt_fits_its_budget_or_is_rejected() {
         for max_tokens in 0..1_000 {
             match rendered("subagent:analysis", max_tokens) {
                 Ok(it) => assert!(it.tokens.0 <= max_tokens && !it.text.is_empty()),

@@ -1,4 +1,4 @@
-//! What is answered to a [`Command`](crate::Command).
+//! The replies to [`Command`](crate::Command)s.
 
 use crate::{
     audit::AuditRecord,
@@ -19,138 +19,138 @@ use crate::{
     tokens::Tokens,
 };
 
-/// What was answered.
+/// The outcome of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// The revision the answer is of: after the change, or as read. For one
-    /// entry it is the revision at which that entry was written.
+    /// The revision of the reply: after the change, or as read. For one entry it is the
+    /// revision that wrote the entry.
     pub revision: Revision,
-    /// The answer.
+    /// The reply.
     pub reply: Reply,
-    /// When the next of the session's entries expires, or earlier: a host with
-    /// a timer asks for [`Command::Sweep`](crate::Command::Sweep) then.
+    /// The time at which the session's next entry expires, or an earlier one. A host with
+    /// a timer sends [`Command::Sweep`](crate::Command::Sweep) then.
     pub next_expiry: Option<Timestamp>,
 }
 
-/// What is answered.
+/// The reply to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// To every command on the session's life but its removal.
+    /// The reply to every command on the session's life cycle except `DeleteSession`.
     Session(Box<SessionInfo>),
-    /// To `DeleteSession`.
+    /// The reply to `DeleteSession`.
     SessionDeleted(SessionId),
-    /// To a read under `if_changed_since`, when nothing changed.
+    /// The reply to a read with `if_changed_since` if nothing changed.
     Unchanged,
-    /// To `ListKeys`.
+    /// The reply to `ListKeys`.
     Listing(Listing),
-    /// To `Read`, and to `ReadSnapshot` of one key.
+    /// The reply to `Read`, and to `ReadSnapshot` with a key.
     Entry(EntryRead),
-    /// To `ReadBatch`.
+    /// The reply to `ReadBatch`.
     Entries(EntriesRead),
-    /// To `Write`.
+    /// The reply to `Write`.
     Written(Written),
-    /// To `Delete`.
+    /// The reply to `Delete`.
     Deleted(Deleted),
-    /// To `WriteBatch`.
+    /// The reply to `WriteBatch`.
     BatchWritten(BatchWritten),
-    /// To `ReadHistory`.
+    /// The reply to `ReadHistory`.
     History(History),
-    /// To `SetAccess`.
+    /// The reply to `SetAccess`.
     Access(Shown),
-    /// To `TakeSnapshot`.
+    /// The reply to `TakeSnapshot`.
     Snapshot(SnapshotInfo),
-    /// To `ListSnapshots`.
+    /// The reply to `ListSnapshots`.
     Snapshots(Snapshots),
-    /// To `ReadSnapshot`.
+    /// The reply to `ReadSnapshot`.
     SnapshotRead(SnapshotRead),
-    /// To `DiffSnapshots`.
+    /// The reply to `DiffSnapshots`.
     Diff(DiffRead),
-    /// To `RestoreSnapshot`.
+    /// The reply to `RestoreSnapshot`.
     Restored(Restored),
-    /// To `DeleteSnapshot`.
+    /// The reply to `DeleteSnapshot`.
     SnapshotDeleted(Label),
-    /// To `Changes`.
+    /// The reply to `Changes`.
     Changes(ChangesPage),
-    /// To a command on rounds.
+    /// The reply to a command on rounds.
     Rounds(rounds::Reply),
-    /// To `Redact`.
+    /// The reply to `Redact`.
     Redacted(Redacted),
-    /// To `Inspect`.
+    /// The reply to `Inspect`.
     Inspection(Box<Inspection>),
-    /// To `Export`.
+    /// The reply to `Export`.
     Portable(Box<Portable>),
-    /// To `Sweep`.
+    /// The reply to `Sweep`.
     Swept,
-    /// To `Prompt`.
+    /// The reply to `Prompt`.
     Prompt(Rendered),
-    /// To `Audit`.
+    /// The reply to `Audit`.
     Audit(AuditPage),
-    /// To `ProjectCommand::Create` and `ProjectCommand::Show`.
+    /// The reply to `ProjectCommand::Create` and `ProjectCommand::Show`.
     Project(ProjectInfo),
-    /// To `ProjectCommand::Delete`.
+    /// The reply to `ProjectCommand::Delete`.
     ProjectDeleted(ProjectId),
 }
 
-/// What is known of a project.
+/// The metadata of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectInfo {
-    /// Its id.
+    /// The id.
     pub project: ProjectId,
-    /// Differs for each project that ever had this id.
+    /// A number that differs for each project that ever had this id.
     pub incarnation: u64,
-    /// Credentials of another epoch are void. The first is the time of the creation in
-    /// milliseconds.
+    /// The credential epoch; credentials of another epoch are void. It starts as the
+    /// creation time in milliseconds.
     pub credential_epoch: u64,
-    /// When it was created.
+    /// The time of creation.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// The time of the last change.
     pub changed_at: Timestamp,
 }
 
-/// What is known of a session without its entries.
+/// The metadata of a session, without its entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionInfo {
-    /// Its id.
+    /// The id.
     pub session: SessionId,
-    /// Whether it is read-only.
+    /// True if the session is read-only.
     pub is_archived: bool,
-    /// Differs for each session that ever had this id.
+    /// A number that differs for each session that ever had this id.
     pub incarnation: u64,
-    /// Credentials of another epoch are void. The first is the time of the creation or
-    /// import in milliseconds; each revocation adds one.
+    /// The credential epoch; credentials of another epoch are void. It starts as the time
+    /// of creation or import in milliseconds; each revocation adds one.
     pub credential_epoch: u64,
-    /// When it was created.
+    /// The time of creation.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// The time of the last change.
     pub changed_at: Timestamp,
     /// Number of entries.
     pub key_count: u32,
     /// Sum of the sizes of all values.
     pub total_tokens: Tokens,
-    /// What it was created with.
+    /// The configuration.
     pub config: Config,
 }
 
-/// An entry, as it is shown to the caller.
+/// An entry with the caller's permissions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     /// The entry.
     pub entry: Entry,
-    /// Whether the caller may read its value.
+    /// True if the caller may read its value.
     pub is_readable: bool,
-    /// Whether the caller is a participant that may not write it.
+    /// True if the caller may read the entry but not write it.
     pub is_read_only: bool,
 }
 
-/// The entries that the caller sees, without their values.
+/// The entries that the caller can see, without their values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     /// The entries, by key.
     pub entries: Vec<Shown>,
-    /// Sum of the sizes of all values in the store, of hidden ones too: it is what
-    /// a write is measured against.
+    /// Sum of the sizes of all values in the store, including hidden ones. The store
+    /// limit applies to this sum.
     pub total_tokens: Tokens,
-    /// The most that sum may be.
+    /// The limit of that sum.
     pub tokens_max: Tokens,
 }
 
@@ -163,50 +163,50 @@ pub struct EntryRead {
     pub value: String,
 }
 
-/// What was found of the keys asked for.
+/// The result of reading several keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntriesRead {
-    /// The entries, in the order they were asked for.
+    /// The entries, in the requested order.
     pub entries: Vec<EntryRead>,
     /// The keys that do not exist.
     pub missing: Vec<Key>,
 }
 
-/// What a write did.
+/// The result of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// The entry as it is now.
+    /// The entry after the write.
     pub entry: Entry,
-    /// Remarks; they never altered what was stored.
+    /// The warnings. They do not affect the stored value.
     pub warnings: Vec<Warning>,
 }
 
-/// What a delete did.
+/// The result of a delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deleted {
-    /// The key that is gone.
+    /// The deleted key.
     pub key: Key,
-    /// The version it had.
+    /// The version that was deleted.
     pub previous_version: u64,
 }
 
-/// What a batch did, in the order it was asked for.
+/// The result of a batch, in the order of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BatchWritten {
-    /// What was written.
+    /// The results of its writes.
     pub written: Vec<Written>,
-    /// What was deleted.
+    /// The results of its deletes.
     pub deleted: Vec<Deleted>,
 }
 
-/// The versions of a key that are kept.
+/// The retained versions of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct History {
     /// The key.
     pub key: Key,
     /// Earlier versions, oldest first.
     pub past: Vec<PastVersion>,
-    /// The entry as it is.
+    /// The current entry.
     pub current: Option<EntryRead>,
 }
 
@@ -217,7 +217,7 @@ pub struct PastVersion {
     pub version: Version,
     /// Its value.
     pub value: String,
-    /// Whether the entry it was a version of has been removed since.
+    /// True if the entry was deleted after this version.
     pub is_deleted: bool,
 }
 
@@ -226,52 +226,52 @@ pub struct PastVersion {
 pub struct Snapshots {
     /// The snapshots, oldest first.
     pub snapshots: Vec<SnapshotInfo>,
-    /// The most there may be.
+    /// The maximum number of snapshots.
     pub snapshots_max: u32,
 }
 
-/// What a snapshot holds.
+/// The contents of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotRead {
-    /// What is known of it.
+    /// The snapshot's metadata.
     pub info: SnapshotInfo,
-    /// The entries that the caller may read, by key.
+    /// The entries that the caller may read, ordered by key.
     pub entries: Vec<EntryRead>,
 }
 
-/// What differs between a snapshot and another state.
+/// The difference between a snapshot and another state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffRead {
     /// The earlier state.
     pub from: Label,
-    /// The later state; now when `None`.
+    /// The later state; the current one when `None`.
     pub to: Option<Label>,
-    /// What differs, of what the caller may read.
+    /// The differences that the caller may read.
     pub diff: Diff,
 }
 
-/// How much a page of changes or of deltas takes, in bytes as they are stored: it ends
-/// after so many, though more were asked for. A first commit or delta that is larger is
-/// a page by itself.
+/// The maximum size of a page of changes or deltas, in stored bytes. A page ends at this
+/// size even if more items were requested. A larger first commit or delta is a page by
+/// itself.
 pub const PAGE_BYTES_MAX: usize = 128 << 10;
 
-/// Some of a session's changes.
+/// A page of a session's changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangesPage {
-    /// The changes, oldest first; those of one commit have one revision.
+    /// The changes, oldest first. Changes of one commit have the same revision.
     pub changes: Vec<AuditRecord>,
-    /// Ask again since this revision.
+    /// The `since` of the next page.
     pub next_since: Revision,
-    /// Whether there are more already.
+    /// True if there are more changes now.
     pub has_more: bool,
 }
 
-/// What a redaction did.
+/// The result of a redaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted {
     /// The key.
     pub key: Key,
-    /// The digests of the values that are gone, each once.
+    /// The digests of the removed values, without duplicates.
     pub digests: Vec<String>,
 }
 
@@ -280,27 +280,27 @@ pub struct Redacted {
 pub struct Inspection {
     /// The session.
     pub session: SessionInfo,
-    /// Its entries, by key.
+    /// The entries, ordered by key.
     pub entries: Vec<EntryRead>,
-    /// Its snapshots, oldest first.
+    /// The snapshots, oldest first.
     pub snapshots: Vec<SnapshotInfo>,
-    /// How much history is kept.
+    /// The amount of retained history.
     pub history: HistoryUse,
-    /// The oldest revision whose changes are kept.
+    /// The oldest revision whose changes are retained.
     pub oldest_change: Option<Revision>,
-    /// How many commits' changes are kept.
+    /// The number of commits in the change feed.
     pub changes: u64,
-    /// When the next entry expires.
+    /// The time at which the next entry expires.
     pub next_expiry: Option<Timestamp>,
 }
 
-/// Some of a session's audit records.
+/// A page of a session's audit records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditPage {
     /// The records, oldest first.
     pub records: Vec<AuditRecord>,
-    /// The revision of the oldest record still kept.
+    /// The revision of the oldest retained record.
     pub oldest: Option<Revision>,
-    /// Ask again since this revision for more; `None` when there is no more.
+    /// The `since` of the next page; `None` on the last page.
     pub next_since: Option<Revision>,
 }

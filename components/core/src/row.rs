@@ -1,13 +1,12 @@
-//! How a record becomes the bytes of a row: the encoding, its format number, and the
-//! values that records hold as text.
+//! The encoding of records as rows: the bytes, the format number, and values stored as
+//! text.
 //!
-//! It leaves out which rows there are and what is in them: that is `record`, and the
-//! `rows` of a system.
+//! The names and contents of rows are defined by `record` and by the `rows` of a system.
 //!
 //! # Invariant
 //!
-//! Every row starts with its format number. Rows of an unknown format are rejected;
-//! rows of older formats stay readable for ever.
+//! Every row starts with its format number. Rows of an unknown format are rejected. Rows
+//! of older formats stay readable forever.
 
 use serde::{Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
@@ -28,12 +27,12 @@ pub(crate) fn encode(record: &impl Serialize) -> Result<Vec<u8>, Error> {
     postcard::to_extend(record, vec![FORMAT]).map_err(damaged)
 }
 
-/// Decodes a record that every format wrote in the same way.
+/// Decodes a record whose encoding is the same in every format.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     decode_either::<T, T>(bytes)
 }
 
-/// Decodes a row that format 1 wrote in another way.
+/// Decodes a row whose encoding differs in format 1.
 pub(crate) fn decode_either<T, Old>(bytes: &[u8]) -> Result<T, Error>
 where
     T: DeserializeOwned,
@@ -47,7 +46,7 @@ where
     }
 }
 
-/// Decodes a record that has nothing behind it.
+/// Decodes a record and rejects trailing bytes.
 pub(crate) fn whole<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     match postcard::take_from_bytes(bytes).map_err(damaged)? {
         (record, []) => Ok(record),
@@ -55,33 +54,33 @@ pub(crate) fn whole<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     }
 }
 
-/// Returns a key as it was stored.
+/// Parses a stored key.
 pub(crate) fn stored_key(text: &str) -> Result<Key, Error> {
     Key::parse(text).map_err(damaged)
 }
 
-/// Returns a label as it was stored.
+/// Parses a stored label.
 pub(crate) fn stored_label(text: &str) -> Result<Label, Error> {
     Label::parse(text).map_err(damaged)
 }
 
-/// Returns a line as it was stored.
+/// Parses a stored line.
 pub(crate) fn stored_line(text: &str) -> Result<Line, Error> {
     Line::parse("a stored line", text).map_err(damaged)
 }
 
-/// Returns a participant as it was stored.
+/// Parses a stored participant.
 pub(crate) fn stored_participant(text: &str) -> Result<Participant, Error> {
     Participant::parse(text).map_err(damaged)
 }
 
-/// Returns a list of participants as it is stored. Empty stands for everyone, which no
-/// list can be.
+/// Returns a list of participants in its stored form. An empty list, otherwise invalid,
+/// stands for everyone.
 pub(crate) fn list_to_store(it: &Participants) -> Vec<String> {
     if it.is_everyone() { Vec::new() } else { it.patterns().map(str::to_owned).collect() }
 }
 
-/// Returns a list of participants as it was stored.
+/// Parses a stored list of participants.
 pub(crate) fn stored_list(texts: &[String]) -> Result<Participants, Error> {
     if texts.is_empty() {
         return Ok(Participants::default());
@@ -90,7 +89,7 @@ pub(crate) fn stored_list(texts: &[String]) -> Result<Participants, Error> {
     patterns.collect::<Result<_, _>>().and_then(Participants::new).map_err(damaged)
 }
 
-/// Returns the error for bytes that are not what was stored.
+/// Creates the error for a damaged row.
 pub(crate) fn damaged(why: impl std::fmt::Display) -> Error {
     Error::Unread(KvError(format!("stored record: {why}")))
 }

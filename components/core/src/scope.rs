@@ -1,7 +1,6 @@
-//! Scopes: what a request is about, and the bucket that holds it.
+//! Scopes: the session or project of a request, and the bucket that stores it.
 //!
-//! Every request is about one session or one project, and reads and changes that bucket
-//! and no other.
+//! Every request has one scope. It reads and changes only the bucket of that scope.
 
 use std::fmt;
 
@@ -10,20 +9,20 @@ use crate::{Error, key::is_name};
 /// The longest id of a session or project, in bytes.
 pub const ID_BYTES_MAX: usize = 128;
 
-/// Defines an id: 1 to 128 of `A-Z`, `a-z`, `0-9`, `.`, `_` and `-`, the first a letter or
-/// digit. It can stand in a URL path and in a bucket's name as it is.
+/// Defines an id type: 1 to 128 of `A-Z`, `a-z`, `0-9`, `.`, `_` and `-`, starting with a
+/// letter or digit. An id can be used unescaped in a URL path and in a bucket name.
 macro_rules! id {
     ($(#[$doc:meta])+ $name:ident) => {
         $(#[$doc])+
         ///
         /// # Invariant
         ///
-        /// Every value is valid: `new` is the only way to make one.
+        /// Every value is valid: only `new` creates one.
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(String);
 
         impl $name {
-            /// Checks `text`; returns `None` when it cannot be such an id.
+            /// Creates an id, or returns `None` if `text` is invalid.
             pub fn new(text: &str) -> Option<Self> {
                 is_name(text, ID_BYTES_MAX).then(|| Self(text.to_owned()))
             }
@@ -64,9 +63,9 @@ pub enum Scope {
 /// The kinds of scopes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ScopeKind {
-    /// A session: what a team of agents knows while it works.
+    /// A session: the working memory of a team of agents.
     Session,
-    /// A project: what outlives its sessions.
+    /// A project: it outlives its sessions.
     Project,
 }
 
@@ -74,7 +73,7 @@ impl ScopeKind {
     /// Every kind.
     pub const ALL: [Self; 2] = [Self::Session, Self::Project];
 
-    /// Returns the name, as in `session`.
+    /// Returns the kind's name, as in `session`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Session => "session",
@@ -90,19 +89,19 @@ impl ScopeKind {
         }
     }
 
-    /// Returns the name of the bucket of `id`, which need not be valid.
+    /// Returns the bucket name for `id`, which need not be valid.
     pub fn bucket_name(self, id: &str) -> String {
         [self.prefix(), id].concat()
     }
 
-    /// Splits the name of a bucket into kind and id, which need not be valid.
+    /// Splits a bucket name into kind and id, which need not be valid.
     pub fn split(bucket: &str) -> Option<(Self, &str)> {
         Self::ALL.into_iter().find_map(|it| Some((it, bucket.strip_prefix(it.prefix())?)))
     }
 }
 
 impl Scope {
-    /// Checks `id`; returns `None` when nothing of this kind can have it.
+    /// Creates a scope, or returns `None` if `id` is invalid.
     pub fn new(kind: ScopeKind, id: &str) -> Option<Self> {
         match kind {
             ScopeKind::Session => SessionId::new(id).map(Self::Session),
@@ -110,11 +109,11 @@ impl Scope {
         }
     }
 
-    /// Like [`Scope::new`], for what should exist.
+    /// Creates the scope of a request. An invalid id is reported as a missing scope.
     ///
     /// # Errors
     ///
-    /// [`Error::SessionNotFound`], [`Error::ProjectNotFound`]: nothing can have this id.
+    /// [`Error::SessionNotFound`] or [`Error::ProjectNotFound`] if `id` is invalid.
     pub fn parse(kind: ScopeKind, id: &str) -> Result<Self, Error> {
         Self::new(kind, id).ok_or_else(|| match kind {
             ScopeKind::Session => Error::SessionNotFound { session: id.to_owned() },
@@ -122,13 +121,14 @@ impl Scope {
         })
     }
 
-    /// Returns the scope that the bucket `name` holds; `None` when it holds none.
+    /// Returns the scope stored in the bucket `name`, or `None` if it is not a scope's
+    /// bucket.
     pub fn of_bucket(name: &str) -> Option<Self> {
         let (kind, id) = ScopeKind::split(name)?;
         Self::new(kind, id)
     }
 
-    /// Returns its kind.
+    /// Returns the scope's kind.
     pub fn kind(&self) -> ScopeKind {
         match self {
             Self::Session(_) => ScopeKind::Session,
@@ -136,7 +136,7 @@ impl Scope {
         }
     }
 
-    /// Returns its id.
+    /// Returns the scope's id.
     pub fn id(&self) -> &str {
         match self {
             Self::Session(id) => id.as_str(),
@@ -144,14 +144,14 @@ impl Scope {
         }
     }
 
-    /// Returns the name of the bucket that holds it; also its name in the JSON tool.
+    /// Returns the name of the scope's bucket, which is also its name in the JSON tool.
     pub fn bucket_name(&self) -> String {
         self.kind().bucket_name(self.id())
     }
 }
 
 impl fmt::Display for Scope {
-    /// Writes kind and id, as in `session ticket-7`.
+    /// Writes the kind and id, as in `session ticket-7`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind().as_str(), self.id())
     }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_name_leads_back_to_its_scope() {
+    fn a_scope_can_be_parsed_from_its_bucket_name() {
         for kind in ScopeKind::ALL {
             let scope = Scope::new(kind, "shop").unwrap();
             assert_eq!(scope.bucket_name(), format!("{}/shop", kind.as_str()));

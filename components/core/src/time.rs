@@ -1,4 +1,4 @@
-//! Instants, as the host's clock tells them.
+//! Timestamps of the host's clock.
 
 /// Milliseconds since the Unix epoch, UTC.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]

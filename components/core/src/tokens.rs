@@ -1,4 +1,4 @@
-//! Token counts, and the estimate every limit is measured by.
+//! Token counts, and the estimators that measure every limit.
 
 use std::fmt;
 
@@ -9,19 +9,19 @@ use crate::Error;
 pub struct Tokens(pub u32);
 
 impl Tokens {
-    /// `self + more`, at most [`u32::MAX`].
+    /// Returns `self + more`, at most [`u32::MAX`].
     #[must_use]
     pub fn plus(self, more: Self) -> Self {
         Self(self.0.saturating_add(more.0))
     }
 
-    /// `self - less`, at least 0.
+    /// Returns `self - less`, at least 0.
     #[must_use]
     pub fn minus(self, less: Self) -> Self {
         Self(self.0.saturating_sub(less.0))
     }
 
-    /// Returns whether this is `percent` or more of `whole`.
+    /// Returns true if this is `percent` or more of `whole`.
     pub fn is_share_of(self, percent: u8, whole: Self) -> bool {
         u64::from(self.0) * 100 >= u64::from(whole.0) * u64::from(percent)
     }
@@ -33,15 +33,15 @@ impl fmt::Display for Tokens {
     }
 }
 
-/// How a session counts tokens. It is chosen when the session is created and
-/// never changes, so that its totals stay comparable.
+/// The token counter of a session. It is fixed at creation so that totals stay
+/// comparable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Estimator {
     /// A quarter of the characters (Unicode scalar values), rounded up
     /// (spec 8.2).
     #[default]
     Approximate,
-    /// Exactly as the tokenizer of this name does, which the host brings.
+    /// The exact count by a tokenizer of the host.
     Encoding(Encoding),
 }
 
@@ -56,12 +56,11 @@ const APPROXIMATE: &str = "approximate";
 const ENCODING_BYTES_MAX: usize = 32;
 
 impl Estimator {
-    /// Returns the estimator called `name`. Whether the host has that encoding is not
-    /// known here.
+    /// Parses the name of an estimator. The caller checks if the host has the encoding.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`]: no estimator can be called so.
+    /// [`Error::Malformed`] if the name is invalid.
     pub fn parse(name: &str) -> Result<Self, Error> {
         let fits = (1..=ENCODING_BYTES_MAX).contains(&name.len())
             && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
@@ -75,7 +74,7 @@ impl Estimator {
         }
     }
 
-    /// Returns its name in a configuration.
+    /// Returns the estimator's name in a configuration.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Approximate => APPROXIMATE,

@@ -1,11 +1,10 @@
-//! How many bytes a session takes as a document, counted as it changes.
+//! The size of a session as a document, in bytes, updated with every change.
 //!
 //! # Invariant
 //!
-//! Counts are never below what the document has, whatever the numbers and times in it:
-//! each stored item counts as if the document repeated its value, with room for its
-//! longest numbers. What a redaction leaves without a reason fits into the count of
-//! any value.
+//! A count is an upper bound of the document's size. Each stored item counts as if the
+//! document repeated its value, with space for its longest numbers and times. A
+//! placeholder without a reason fits into the count of any value.
 
 use crate::{
     Error,
@@ -17,19 +16,18 @@ use crate::{
     store::{Entry, access::Access, history::Version, snapshot::SnapshotInfo},
 };
 
-/// The most bytes that entries, earlier versions and snapshots may take in the document
-/// of a session: 7.5 MiB. As much again is left to its rounds and its configuration, so
-/// that the document stays below what an import takes.
+/// The most bytes of entries, earlier versions and snapshots in the document of a
+/// session: 7.5 MiB. The same amount remains for its rounds and configuration, so that
+/// the document stays below the import limit.
 pub const CARRIED_BYTES_MAX: u64 = 15 << 19;
 
-/// What an entry takes besides its texts: the names of its members, digests, numbers,
-/// times.
+/// The bytes of an entry besides its texts: member names, digests, numbers, times.
 const ENTRY: u64 = 500;
-/// What an earlier version takes besides its entry and who ended it.
+/// The bytes of an earlier version besides its entry and the participant that ended it.
 const VERSION: u64 = 160;
-/// What a snapshot takes besides its texts and its entries.
+/// The bytes of a snapshot besides its texts and its entries.
 const SNAPSHOT: u64 = 320;
-/// What a value takes besides its text: its digest. There is room for a placeholder.
+/// The bytes of a value besides its text: its digest. A placeholder fits into them.
 const VALUE: u64 = 192;
 
 fn list(access: &Access) -> u64 {
@@ -47,12 +45,12 @@ pub fn of(it: &Portable) -> u64 {
     entries.chain(history).chain(snapshots).chain(values).fold(0, u64::saturating_add)
 }
 
-/// Returns the bytes that `meta`, the row of a session, tells; `None` where an earlier
-/// version stored it.
+/// Returns the byte count recorded in `meta`, the meta row of a session; `None` if an
+/// earlier version stored the row.
 ///
 /// # Errors
 ///
-/// [`Error::Unread`]: the row is damaged.
+/// [`Error::Unread`] if the row is damaged.
 pub fn stored(meta: &[u8]) -> Result<Option<u64>, Error> {
     Meta::decode(meta).map(|it| it.weight)
 }
@@ -82,7 +80,7 @@ pub(crate) fn of_value(text: &str) -> u64 {
     VALUE.saturating_add(string(text))
 }
 
-/// Returns the bytes of a value of which only the length is known: as many, or fewer.
+/// Returns a lower bound of the bytes of a value of which only the length is known.
 pub(crate) fn of_unread_value(it: &Entry) -> u64 {
     VALUE.saturating_add(2).saturating_add(it.value_bytes.into())
 }

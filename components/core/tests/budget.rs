@@ -1,6 +1,6 @@
-//! The bytes that history may take: never more, the newest versions are kept, and
-//! what is forgotten leaves no row. And what the session takes as a document is counted
-//! as it changes.
+//! Tests of the history budget: it is never exceeded, the newest versions are retained,
+//! and removed versions leave no rows. Also checks that the recorded size of the session
+//! as a document is correct after every step.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -22,7 +22,7 @@ use shared_context_core::{
 
 use support::TestHost;
 
-/// A part of what history may take is freed at once.
+/// The share of the history budget that is freed at once.
 const PART_FREED: u64 = 8;
 
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ enum Step {
     Redact {
         key: usize,
     },
-    /// Time passes, and then what expired is swept.
+    /// Advances the clock, then sweeps expired entries.
     Wait {
         seconds: u64,
     },
@@ -57,7 +57,7 @@ impl Step {
     fn command(&self) -> Command {
         let key = |nth: &usize| Key::parse(&format!("key_{nth}")).unwrap();
         let label = |nth: &usize| Label::parse(&nth.to_string()).unwrap();
-        // Of one length here, and of three in a document.
+        // The characters have equal lengths here and three different ones in a document.
         let text = |bytes| "x\"\u{1}".chars().cycle().take(bytes).collect::<String>();
         let write = |nth, bytes| Write::new(key(&nth).as_str(), text(bytes)).unwrap();
         match self {
@@ -110,7 +110,7 @@ fn export(host: &TestHost) -> Portable {
     *it
 }
 
-/// Returns the earlier versions of all keys, each key asked for by itself.
+/// Returns the earlier versions of all keys, read key by key.
 fn histories(host: &TestHost) -> Vec<Version> {
     let read = |nth: usize| {
         let key = Key::parse(&format!("key_{nth}")).unwrap();
@@ -127,56 +127,59 @@ fn bytes<'a>(versions: impl IntoIterator<Item = &'a Version>) -> u64 {
     versions.into_iter().map(Version::bytes).sum()
 }
 
-/// Checks what a step made of history.
+/// Checks the effect of a step on history.
 fn check(step: &Step, before: &Portable, after: &Portable, bytes_max: u64) {
     let has = |versions: &[Version], key: &Key, revision: Revision| {
         versions.iter().any(|it| it.entry.key == *key && it.entry.revision == revision)
     };
-    let is_kept = |key: &Key, revision| has(&after.history, key, revision);
+    let is_retained = |key: &Key, revision| has(&after.history, key, revision);
     let is_new = |it: &&Version| !has(&before.history, &it.entry.key, it.entry.revision);
-    let kept_bytes = bytes(&after.history);
-    assert!(kept_bytes <= bytes_max, "{kept_bytes} of {bytes_max}");
+    let retained_bytes = bytes(&after.history);
+    assert!(retained_bytes <= bytes_max, "{retained_bytes} of {bytes_max}");
 
-    let forgotten: Vec<&Version> =
-        before.history.iter().filter(|it| !is_kept(&it.entry.key, it.entry.revision)).collect();
-    // Of the versions that ended in this step, those which are not even kept once.
+    let removed: Vec<&Version> =
+        before.history.iter().filter(|it| !is_retained(&it.entry.key, it.entry.revision)).collect();
+    // The versions that ended in this step and were not added to history.
     let ended = before.entries.iter().filter(|old| {
         let is_there = |new: &Entry| {
             new.key == old.key && new.created == old.created && new.version == old.version
         };
         !after.entries.iter().any(is_there)
     });
-    let lost: Vec<_> = ended.filter(|it| !is_kept(&it.key, it.revision)).collect();
+    let lost: Vec<_> = ended.filter(|it| !is_retained(&it.key, it.revision)).collect();
 
-    let oldest_kept = after.history.iter().map(|it| it.ended.revision).min();
-    let newest_forgotten = forgotten.iter().map(|it| it.ended.revision).max();
-    assert!(newest_forgotten.zip(oldest_kept).is_none_or(|(gone, kept)| gone <= kept));
+    let oldest_retained = after.history.iter().map(|it| it.ended.revision).min();
+    let newest_removed = removed.iter().map(|it| it.ended.revision).max();
+    assert!(
+        newest_removed.zip(oldest_retained).is_none_or(|(removed, retained)| removed <= retained)
+    );
     if !lost.is_empty() {
-        // They all ended in this step, and what ended before goes first.
-        assert!(after.history.iter().all(|it| is_new(&it)), "the newest was forgotten");
+        // They all ended in this step, so all versions that ended before are removed
+        // first.
+        assert!(after.history.iter().all(|it| is_new(&it)), "the newest was removed");
     }
     if matches!(step, Step::Redact { .. }) {
-        // What was redacted has another size now.
+        // A redacted version has another size now.
         return;
     }
     let lost_bytes = |it: &&Entry| VERSION_BYTES + u64::from(it.value_bytes);
     let lost_each = lost.iter().map(lost_bytes);
-    let gone: u64 = bytes(forgotten.iter().copied()) + lost_each.clone().sum::<u64>();
-    if gone == 0 {
+    let removed_bytes: u64 = bytes(removed.iter().copied()) + lost_each.clone().sum::<u64>();
+    if removed_bytes == 0 {
         return;
     }
-    assert!(kept_bytes + gone > bytes_max, "forgotten without need");
-    // The last one that went had to go, for the part that is freed at once.
-    let last = forgotten.iter().filter(|it| Some(it.ended.revision) == newest_forgotten);
+    assert!(retained_bytes + removed_bytes > bytes_max, "removed without need");
+    // The last removed version was necessary to free the share.
+    let last = removed.iter().filter(|it| Some(it.ended.revision) == newest_removed);
     let last = lost_each.max().or(last.map(|it| it.bytes()).max()).unwrap_or_default();
-    assert!(kept_bytes + last > bytes_max - bytes_max / PART_FREED, "too much was forgotten");
+    assert!(retained_bytes + last > bytes_max - bytes_max / PART_FREED, "too much was removed");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
     #[test]
-    fn history_keeps_to_its_bytes_and_forgets_the_oldest_first(
+    fn history_stays_in_its_budget_and_loses_the_oldest_first(
         bytes_max in prop::sample::select(vec![0, 100, 1_000, 3_000]),
         steps in prop::collection::vec(step(), 1..80),
     ) {
@@ -195,9 +198,9 @@ proptest! {
                 let expired = export(&host);
                 prop_assert_eq!(&histories(&host), &expired.history);
                 host.ask("admin", &Command::Sweep).unwrap();
-                prop_assert_eq!(&export(&host), &expired, "swept or not, it is the same");
+                prop_assert_eq!(&export(&host), &expired, "a sweep does not change the export");
             }
-            // What is not there is refused, and then nothing changes.
+            // A step on a missing item is rejected and changes nothing.
             let _ = host.ask("orchestrator", &step.command());
             let after = export(&host);
             check(step, &before, &after, bytes_max.into());

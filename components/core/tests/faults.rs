@@ -1,5 +1,4 @@
-//! What storage may do to a session, case by case, and what is logged and kept
-//! of its changes.
+//! Tests of storage failures, of the audit log, and of retention.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -31,17 +30,17 @@ fn write(host: &TestHost, key: &str, value: &str) -> Result<u64, Code> {
     }
 }
 
-/// Puts `bytes` in the place of what is stored in `row`.
+/// Overwrites `row` with `bytes`.
 fn damage(host: &TestHost, row: &str, bytes: &[u8]) {
     let mut bucket = host.kv.open("session/s").unwrap();
     let change = Change::Put(row.to_owned(), bytes.to_vec());
     bucket.commit(bucket.revision(), vec![change]).unwrap();
 }
 
-/// Whether or not the lost commit happened, what a read then shows is what the
-/// next write builds on.
+/// The next write builds on the state that a read shows, whether the unknown commit
+/// happened or not.
 #[test]
-fn versions_stay_true_after_a_failed_commit() {
+fn versions_are_correct_after_a_failed_commit() {
     for (failure, next) in [(Failure::BeforeCommit, 2), (Failure::AfterCommit, 3)] {
         let host = created();
         assert_eq!(write(&host, "scope", "a"), Ok(1));
@@ -51,16 +50,16 @@ fn versions_stay_true_after_a_failed_commit() {
     }
 }
 
-/// Both are `STORAGE_UNAVAILABLE`, and an agent must do different things: a reader
-/// was once told that its change may have been made.
+/// Both are `STORAGE_UNAVAILABLE`, but an agent must react differently: the error of a
+/// read once said that the change may have been made.
 #[test]
-fn only_a_failed_commit_leaves_in_doubt_whether_the_change_was_made() {
+fn only_a_failed_commit_has_an_unknown_result() {
     let host = created();
     let command = Command::Write(Write::new("scope", "a").unwrap());
     host.fail_next.set(Some(Failure::BeforeCommit));
     let in_doubt = host.ask("orchestrator", &command).unwrap_err();
     assert!(in_doubt.to_string().contains("is not known; read before"), "{in_doubt}");
-    // A full disk took nothing, and was answered as one that may have.
+    // A full disk stores nothing, but was once reported as an unknown result.
     host.fail_next.set(Some(Failure::Unchanged));
     let unstored = host.ask("orchestrator", &command).unwrap_err();
     assert!(unstored.to_string().contains("nothing was changed, try again"), "{unstored}");
@@ -71,10 +70,10 @@ fn only_a_failed_commit_leaves_in_doubt_whether_the_change_was_made() {
     assert_eq!(unread.code(), in_doubt.code());
 }
 
-/// Where reads are none of a transaction, a bucket may change between two of them.
-/// Whichever read is told so, the command is decided anew and answers as ever.
+/// Without a read transaction, a bucket may change between two reads. Whichever read
+/// returns `Moved`, the command is retried and has its usual result.
 #[test]
-fn a_bucket_that_moves_between_two_reads_is_read_anew() {
+fn a_command_is_retried_when_the_bucket_moves() {
     let key = || Key::parse("scope").unwrap();
     let commands = [
         Command::Read { key: key(), if_changed_since: None },
@@ -112,12 +111,11 @@ fn a_bucket_that_moves_between_two_reads_is_read_anew() {
     }
 }
 
-/// Where reads are none of a transaction, the read that tells whether a request was
-/// answered before could be overtaken as any other. It was passed over then, and
-/// the retry refused for what the first had made of the session: that its instant
-/// has passed, or that the key is closed to the one who closed it.
+/// Without a read transaction, the read that looks for a stored reply can return `Moved`
+/// too. Its result was once ignored. The retry was then rejected because of the first
+/// request's effects: its expiry had passed, or the key was closed to its writer.
 #[test]
-fn a_retry_is_answered_as_the_first_time_whichever_read_moves() {
+fn a_retry_gets_the_first_reply_whichever_read_moves() {
     let mut write = Write::new("scope", "a").unwrap();
     write.options.expiry = Some(Expiry::At(Timestamp(1_000)));
     write.options.access = AccessChange {
@@ -151,9 +149,9 @@ fn a_retry_is_answered_as_the_first_time_whichever_read_moves() {
     }
 }
 
-/// A reader is not kept for ever; nothing has changed then.
+/// Retries are limited; nothing has changed when they end.
 #[test]
-fn a_bucket_that_moves_all_the_while_is_given_up() {
+fn a_bucket_that_always_moves_is_an_error() {
     let host = created();
     host.moves_on.set(true);
     host.moves_after.set(Some(0));
@@ -165,7 +163,7 @@ fn a_bucket_that_moves_all_the_while_is_given_up() {
 }
 
 #[test]
-fn only_what_was_committed_is_logged() {
+fn only_committed_changes_are_logged() {
     let host = created();
     host.fail_next.set(Some(Failure::BeforeCommit));
     assert_eq!(write(&host, "scope", "secret"), Err(Code::StorageUnavailable));
@@ -176,10 +174,9 @@ fn only_what_was_committed_is_logged() {
     assert!(log.contains("scope") && !log.contains("secret"), "{log}");
 }
 
-/// A row that is not what was stored is an error of storage, never a panic and
-/// never an empty answer.
+/// A damaged row is a storage error, never a panic or an empty reply.
 #[test]
-fn damaged_rows_are_refused() {
+fn damaged_rows_are_rejected() {
     let long = "x".repeat(300);
     for row in ["meta", "k/scope", "v/scope/0000000000000002"] {
         for bytes in [&b""[..], b"\x01", b"\x02", b"\x63rest", b"\xff\xfe", long.as_bytes()] {
@@ -188,7 +185,7 @@ fn damaged_rows_are_refused() {
             damage(&host, row, bytes);
             let key = Key::parse("scope").unwrap();
             let answer = host.ask("orchestrator", &Command::Read { key, if_changed_since: None });
-            // A value has no format: any text is one.
+            // A value has no format: any text is valid.
             let is_text = row.starts_with('v') && str::from_utf8(bytes).is_ok();
             match answer {
                 Ok(_) => assert!(is_text, "{row} {bytes:?}"),
@@ -198,10 +195,9 @@ fn damaged_rows_are_refused() {
     }
 }
 
-/// Whatever one row of a session has become, nothing panics, and what fails says
-/// that it is storage.
+/// With any one row damaged, nothing panics, and failures are reported as storage errors.
 #[test]
-fn any_row_may_be_damaged_and_nothing_panics() {
+fn no_damaged_row_causes_a_panic() {
     let label = || Label::parse("before").unwrap();
     let key = || Key::parse("scope").unwrap();
     let commands = [
@@ -217,12 +213,12 @@ fn any_row_may_be_damaged_and_nothing_panics() {
         Command::Sweep,
         Command::Write(Write::new("scope", "new").unwrap()),
     ];
-    let whole = golden::opened("format-2", golden::FORMAT_2_REVISION);
+    let whole = golden::host_with("format-2", golden::FORMAT_2_REVISION);
     for (row, good) in whole.rows("") {
         let half = good.get(..good.len() / 2).unwrap();
         for bytes in [&b""[..], b"\x02", b"\x03\x01", half, b"\xff\xfe"] {
             for command in &commands {
-                let host = golden::opened("format-2", golden::FORMAT_2_REVISION - 1);
+                let host = golden::host_with("format-2", golden::FORMAT_2_REVISION - 1);
                 damage(&host, &row, bytes);
                 for who in ["admin", "orchestrator", "subagent:a"] {
                     let answer = host.ask(who, command).map_err(|err| err.code());
@@ -238,7 +234,7 @@ fn any_row_may_be_damaged_and_nothing_panics() {
 }
 
 #[test]
-fn request_ids_and_versions_are_kept_for_a_bounded_time() {
+fn request_ids_and_versions_are_retained_for_a_bounded_time() {
     let host = created();
     let with_id = |n: u32| {
         let mut write = Write::new("counter", n.to_string()).unwrap();
@@ -261,7 +257,7 @@ fn request_ids_and_versions_are_kept_for_a_bounded_time() {
 }
 
 #[test]
-fn each_participant_has_request_ids_of_its_own() {
+fn each_participant_has_its_own_request_ids() {
     let host = created();
     for who in ["orchestrator", "subagent:a", "subagent:a:1"] {
         let mut write = Write::new("scope", who).unwrap();
@@ -270,11 +266,11 @@ fn each_participant_has_request_ids_of_its_own() {
     }
 }
 
-/// postcard reads a record and leaves what stands behind it: a row with something at
-/// its end, as when one record was laid over a longer one, was answered from as if it
-/// were whole. The fuzz target `records` found it.
+/// postcard ignores bytes after a record. A row with trailing bytes, as when one record
+/// partly overwrites a longer one, was once read as if it were valid. The fuzz target
+/// `records` found it.
 #[test]
-fn a_record_with_something_behind_it_is_damaged() {
+fn a_record_with_trailing_bytes_is_damaged() {
     let scope = || Key::parse("scope").unwrap();
     for (row, command) in [
         ("meta", Command::ShowSession),
@@ -283,19 +279,18 @@ fn a_record_with_something_behind_it_is_damaged() {
         ("s/000000000000000d", Command::ListSnapshots),
         ("c/0000000000000010", Command::Audit { since: Revision(0), limit: 1_000 }),
     ] {
-        let host = golden::opened("format-2", golden::FORMAT_2_REVISION);
+        let host = golden::host_with("format-2", golden::FORMAT_2_REVISION);
         assert!(host.ask("admin", &command).is_ok(), "{row}");
         let rows = host.rows(row);
         damage(&host, row, &[&rows[0].1[..], b"\0"].concat());
-        let refused = host.ask("admin", &command).unwrap_err();
-        assert_eq!(refused.code(), Code::StorageUnavailable, "{row}");
+        let rejected = host.ask("admin", &command).unwrap_err();
+        assert_eq!(rejected.code(), Code::StorageUnavailable, "{row}");
     }
 }
 
-/// The caller's condition is decided on the state the commit finds, not on the
-/// one it was first read from.
+/// The condition is checked against the state the commit finds, not the one first read.
 #[test]
-fn a_condition_is_decided_anew_after_a_conflict() {
+fn a_condition_is_checked_again_after_a_conflict() {
     let host = created();
     write(&host, "scope", "a").unwrap();
     host.fail_next.set(Some(Failure::Conflict));
@@ -303,6 +298,6 @@ fn a_condition_is_decided_anew_after_a_conflict() {
     conditional.condition = Condition { if_version: Some(1), if_revision: None };
     assert!(host.ask("orchestrator", &Command::Write(conditional.clone())).is_ok());
     conditional.value = "c".to_owned();
-    let refused = host.ask("orchestrator", &Command::Write(conditional)).unwrap_err();
-    assert_eq!(refused.code(), Code::VersionConflict);
+    let rejected = host.ask("orchestrator", &Command::Write(conditional)).unwrap_err();
+    assert_eq!(rejected.code(), Code::VersionConflict);
 }

@@ -1,9 +1,9 @@
-//! The stored form: every format that was ever released still opens, and the
-//! same changes give the same bytes.
+//! Tests of the stored format: every released format can still be opened, and the same
+//! changes produce the same bytes.
 //!
-//! `golden/format-*.txt` hold the rows of one session each. A new format gets a
-//! new file; an old file never changes. `SHARED_CONTEXT_BLESS=1` writes the file
-//! of a format that has none.
+//! Each `golden/format-*.txt` holds the rows of one session. A new format gets a new
+//! file; an old file never changes. `SHARED_CONTEXT_BLESS=1` writes the file of a format
+//! that has none.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -78,8 +78,7 @@ fn config() -> Config {
     }
 }
 
-/// Returns a session that has a row of every kind, imported from another place on the
-/// way.
+/// Returns a session that has a row of every kind and was imported once.
 fn scripted() -> TestHost {
     let mut host = TestHost::default();
     host.now.set(1_771_597_800_000);
@@ -100,8 +99,8 @@ fn scripted() -> TestHost {
     host
 }
 
-/// Returns a write, a batch and a delete of the orchestrator that are remembered, in the
-/// order they are made.
+/// Returns a write, a batch and a delete of the orchestrator with request ids, in the
+/// order they are executed.
 fn remembered() -> [Command; 3] {
     let options = WriteOptions {
         expiry: Some(Expiry::After(Ttl::parse("ttl", 1).unwrap())),
@@ -118,7 +117,7 @@ fn remembered() -> [Command; 3] {
     [Command::Write(first), Command::WriteBatch(batch), Command::Delete(end)]
 }
 
-/// Every kind of change of entries, snapshots and history.
+/// Makes every kind of change of entries, snapshots and history.
 fn changed(host: &TestHost) {
     let [first, batch, end] = remembered();
     ask(host, "orchestrator", &first);
@@ -150,7 +149,7 @@ fn dump(host: &TestHost) -> String {
     })
 }
 
-/// Returns all that a session shows, as text.
+/// Returns everything that can be read of a session, as text.
 fn shown(host: &TestHost) -> Vec<String> {
     let mut commands = vec![
         Command::Export,
@@ -178,7 +177,7 @@ fn the_same_changes_give_the_same_bytes() {
 
 #[test]
 fn the_golden_session_has_a_row_of_every_kind() {
-    let host = golden::opened("format-3", golden::FORMAT_2_REVISION);
+    let host = golden::host_with("format-3", golden::FORMAT_2_REVISION);
     let mut kinds: Vec<String> = host
         .rows("")
         .iter()
@@ -188,12 +187,12 @@ fn the_golden_session_has_a_row_of_every_kind() {
     assert_eq!(kinds, ["access", "c/", "e/", "h/", "k/", "meta", "namespace", "q/", "s/", "v/"]);
 }
 
-/// What was stored is read as what it was before it was stored: after each kind
-/// of change, from the rows alone.
+/// After each kind of change, a session read from its rows equals the one before it was
+/// stored.
 #[test]
 fn formats_2_and_3_open_as_they_were_written() {
     for format in ["format-2", "format-3"] {
-        let (host, opened) = (scripted(), golden::opened(format, golden::FORMAT_2_REVISION));
+        let (host, opened) = (scripted(), golden::host_with(format, golden::FORMAT_2_REVISION));
         opened.now.set(host.now.get());
         assert_eq!(shown(&opened), shown(&host));
         for (command, revision) in remembered().iter().zip([8, 10, 11]) {
@@ -204,24 +203,24 @@ fn formats_2_and_3_open_as_they_were_written() {
     }
 }
 
-/// Earlier formats do not tell what a session takes as a document: it is counted when
-/// the session is changed.
+/// Earlier formats do not record the size of the session as a document: it is counted
+/// when the session changes.
 #[test]
-fn what_an_older_session_takes_is_counted() {
+fn the_size_of_an_older_session_is_counted() {
     let formats = [("format-1", 5), ("format-2", golden::FORMAT_2_REVISION)];
     for (format, revision) in formats {
-        let host = golden::opened(format, revision);
+        let host = golden::host_with(format, revision);
         ask(&host, "orchestrator", &Command::Write(write("scope", "new")));
         let Reply::Portable(it) = ask(&host, "admin", &Command::Export).reply else { panic!() };
         assert_eq!(host.weight(), Some(weight::of(&it)), "{format}");
     }
 }
 
-/// A session of the first format: it shows what it had, remembers what it
-/// answered, and is changed as any other.
+/// A session of format 1 has its entries and stored replies, and can be changed like any
+/// other.
 #[test]
 fn format_1_still_opens() {
-    let host = golden::opened("format-1", 5);
+    let host = golden::host_with("format-1", 5);
     let Reply::Session(info) = ask(&host, "admin", &Command::ShowSession).reply else { panic!() };
     assert_eq!((info.key_count, info.total_tokens.0, info.credential_epoch), (1, 1, 1));
     assert_eq!(info.created_at.0, 1_771_597_800_000);
@@ -240,8 +239,8 @@ fn format_1_still_opens() {
 }
 
 #[test]
-fn what_format_1_answered_is_remembered() {
-    let host = golden::opened("format-1", 5);
+fn replies_stored_in_format_1_are_remembered() {
+    let host = golden::host_with("format-1", 5);
     let first = Write { request_id: Some(request_id("r1")), ..write("scope", "é") };
     let done = ask(&host, "subagent:analysis:3", &Command::Write(first));
     assert_eq!(done.revision, Revision(2));
@@ -257,11 +256,11 @@ fn what_format_1_answered_is_remembered() {
 }
 
 #[test]
-fn a_session_of_format_1_is_changed_as_any_other() {
-    let host = golden::opened("format-1", 5);
+fn a_session_of_format_1_can_be_changed() {
+    let host = golden::host_with("format-1", 5);
     let since = Some(Revision(5));
     let listed = ask(&host, "admin", &Command::ListKeys { prefix: None, if_changed_since: since });
-    assert!(matches!(listed.reply, Reply::Listing(_)), "when an entry changed last is not known");
+    assert!(matches!(listed.reply, Reply::Listing(_)), "the last change of an entry is unknown");
     ask(&host, "orchestrator", &Command::TakeSnapshot { label: label("old"), note: None });
     ask(&host, "orchestrator", &Command::Write(write("scope", "new")));
     let history = Command::ReadHistory { key: key("scope"), versions: Vec::new() };

@@ -1,8 +1,8 @@
-//! How much work a round is to close: whatever was accepted is closed by visiting each
-//! of its bytes a few times, however deep it nests and whatever its plan says.
+//! Tests of the work to close a round: each byte of an accepted round is visited only a
+//! few times, at any nesting depth and for any plan.
 //!
-//! Work is counted, not timed: every visit of a value copies it, so the bytes that are
-//! allocated, divided by those of parsing all of it once, tell how often it was visited.
+//! Work is counted, not timed. Every visit of a value copies it. So the allocated bytes,
+//! divided by those of parsing everything once, give the number of visits.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -21,10 +21,9 @@ use shared_context_core::{
 };
 use support::TestHost;
 
-/// How often all that a round took, and the state it began with, may be visited when it is
-/// closed.
+/// The most visits of a round's deltas and its initial state when it is closed.
 const VISITS_MAX: usize = 8;
-/// How many bytes a round takes, and its state.
+/// The most bytes of a round's deltas and its state together.
 const ROUND_BYTES: usize = (1 << 20) + 262_144;
 
 thread_local! {
@@ -51,7 +50,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Returns what `act` makes, and how many bytes it allocates.
+/// Returns the result of `act` and the bytes it allocates.
 fn counted<T>(act: impl FnOnce() -> T) -> (T, usize) {
     let before = ALLOCATED.get();
     let made = act();
@@ -92,14 +91,14 @@ fn close(host: &TestHost) {
         .unwrap();
 }
 
-/// `value` below so many objects.
+/// Returns `value` nested in `depth` objects.
 fn nested(depth: usize, value: Value) -> Value {
     (0..depth).fold(value, |it, _| json!({ "k": it }))
 }
 
-/// Closing a round wrote everything below anew at each level: four proposals of 120 KB,
-/// 27 levels deep, took longer than a request may, and only discarding everybody's
-/// deltas helped. What is deep is now visited as often as what is flat.
+/// Closing a round once copied everything below each level: four proposals of 120 KB, 27
+/// levels deep, took longer than the request timeout. Only discarding everyone's deltas
+/// helped. Deep values are now visited as often as flat ones.
 #[test]
 fn a_deep_round_is_closed_with_the_work_of_a_flat_one() {
     let appended = |depth: usize| {
@@ -131,11 +130,11 @@ fn a_deep_round_is_closed_with_the_work_of_a_flat_one() {
     }
 }
 
-/// Each delta was compared with a copy of what is at its place: two hundred small ones
-/// wrote a large state two hundred times, and an open round of two thousand could not
-/// be imported.
+/// Each delta was once compared with a copy of the value at its path: two hundred small
+/// deltas copied a large state two hundred times, and an open round of two thousand could
+/// not be imported.
 #[test]
-fn what_is_there_is_not_written_anew_for_each_delta() {
+fn the_current_value_is_not_copied_for_each_delta() {
     let host = session();
     open(&host, Plan::default());
     let large = delta("add", "$.rules", &json!(["x".repeat(200_000)]));
@@ -155,20 +154,21 @@ fn what_is_there_is_not_written_anew_for_each_delta() {
     assert!(imported < 10_000_000, "{imported} bytes");
 }
 
-/// What a round is filled with.
+/// The form of a round's deltas.
 #[derive(Debug, Clone)]
 struct Shape {
     participants: usize,
-    /// How deep, how many members at the bottom, and how long their names are.
+    /// The nesting depth; `width` is the number of members of the innermost object,
+    /// `name` the length of their names.
     depth: usize,
     width: usize,
     name: usize,
-    /// What is at the bottom: a list, or a text so long.
+    /// The innermost value: a list, or a string of this length.
     leaf: Option<usize>,
-    /// Whether the deltas are of one place, of a place each, or of a list.
+    /// The paths of the deltas: one path, a path each, or a list.
     place: &'static str,
     strategy: &'static str,
-    /// What the rules before that strategy are, of which none fits.
+    /// The pattern of the rules before that strategy, none of which matches.
     pattern: &'static str,
 }
 
@@ -226,14 +226,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_a_round_takes_is_closed_with_bounded_work(shape in shapes()) {
+    fn any_accepted_round_is_closed_with_bounded_work(shape in shapes()) {
         let host = session();
         open(&host, Plan::default());
         propose(&host, "subagent:a", &[delta("add", "$.entities", &"[{}]")]).unwrap();
         close(&host);
         open(&host, shape.plan());
-        let (mut once, mut refused) = (ROUND_BYTES, 0);
-        // A proposal of more than its proposer's share would be rejected whole.
+        let (mut once, mut rejected) = (ROUND_BYTES, 0);
+        // A proposal over its proposer's share would be rejected as a whole.
         let together = if shape.width > 2 { 1 } else { 10 };
         for nth in 0..2_000 / together {
             let who = format!("subagent:{}", nth % shape.participants);
@@ -246,10 +246,10 @@ proptest! {
                 Ok(()) => once += parsed,
                 Err(code) => {
                     prop_assert_eq!(code, Code::RoundFull);
-                    refused += 1;
+                    rejected += 1;
                 }
             }
-            if refused > shape.participants {
+            if rejected > shape.participants {
                 break;
             }
         }

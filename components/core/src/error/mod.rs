@@ -1,7 +1,7 @@
-//! What can go wrong, in the words of the specification (spec 5).
+//! The errors of the specification (spec 5).
 //!
-//! The text of an error is for agents: what is wrong, and what to do next. What
-//! only operators should read (why storage failed) is not in it.
+//! Error texts are for agents: they say what is wrong and what to do next. Details for
+//! operators, such as why storage failed, are not included.
 
 mod round;
 
@@ -17,178 +17,174 @@ use crate::{
 
 pub use round::{RoundError, RoundLimit};
 
-/// Why an operation was refused.
+/// The reason an operation was rejected.
 ///
-/// When several apply, the one whose code stands first in [`Code::ALL`] is
-/// returned.
+/// If several apply, the one whose code comes first in [`Code::ALL`] is returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The credential was issued for an earlier session of this name, or was
-    /// revoked.
+    /// The credential was revoked, or was issued for an earlier session of this name.
     Unauthenticated {
-        /// Which of the two.
+        /// The text for the caller.
         reason: &'static str,
     },
-    /// The request says something no request may say.
+    /// The request is invalid.
     Malformed {
-        /// What, and what would be right.
+        /// The problem, and how to correct it.
         message: String,
     },
     /// The key is not 1 to 64 of `a-z`, `0-9`, `_`, or has a prefix in a session
     /// that allows none.
     InvalidKey {
-        /// What was sent.
+        /// The key as it was sent.
         key: String,
-        /// Whether only its prefix is not allowed.
+        /// True if only the prefix is not allowed.
         has_prefix: bool,
     },
-    /// The document to be imported is of a later format.
+    /// The imported document has a later format than this version reads.
     FormatTooNew {
-        /// The format it names.
+        /// The format of the document.
         format: String,
         /// The format this version writes.
         known: &'static str,
     },
-    /// The document to be imported is not as it was exported.
+    /// The imported document was altered after its export.
     DocumentAltered {
-        /// Where.
+        /// The part whose digest does not match.
         place: String,
     },
-    /// There is no such session, or no longer.
+    /// The session does not exist, or was deleted.
     SessionNotFound {
-        /// The id asked for.
+        /// The requested id.
         session: String,
     },
-    /// There is no such project, or no longer.
+    /// The project does not exist, or was deleted.
     ProjectNotFound {
-        /// The id asked for.
+        /// The requested id.
         project: String,
     },
     /// The session is read-only.
     SessionArchived {
-        /// Its id.
+        /// The session's id.
         session: String,
     },
-    /// The caller may not do this.
+    /// The caller's role does not allow this operation.
     Forbidden {
-        /// Who may, and what to do instead.
+        /// The role that is required, and what to do instead.
         message: &'static str,
     },
-    /// The caller's credential is not for the key that was to be changed. Whether
-    /// there is an entry of it is not said.
+    /// The caller's credential does not cover the key of the change. The error does not
+    /// reveal if the entry exists.
     KeyNotGranted {
-        /// The keys it is for.
+        /// The keys that the credential covers.
         keys: KeyPatterns,
     },
     /// A session of this name exists already.
     SessionExists {
-        /// The id asked for.
+        /// The requested id.
         session: String,
     },
     /// A project of this name exists already.
     ProjectExists {
-        /// The id asked for.
+        /// The requested id.
         project: String,
     },
-    /// Another request was made under this request id before.
+    /// The request id was already used for a different request.
     RequestIdReused,
-    /// The changes asked for are no longer kept, or not yet made.
+    /// The requested changes are no longer retained, or have not been made yet.
     ChangesTruncated {
         /// The earliest revision after which changes can be read.
         oldest: Revision,
         /// The session's revision.
         revision: Revision,
     },
-    /// There is no such snapshot, or no longer.
+    /// The snapshot does not exist, or was deleted.
     SnapshotNotFound {
-        /// The label asked for.
+        /// The requested label.
         label: Label,
     },
-    /// There is a snapshot of this label already.
+    /// A snapshot with this label already exists.
     SnapshotExists {
-        /// The label asked for.
+        /// The requested label.
         label: Label,
     },
-    /// The session has as many snapshots as it may.
+    /// The session has the maximum number of snapshots.
     SnapshotLimit {
-        /// How many.
+        /// The maximum.
         snapshots_max: u32,
     },
-    /// The session counts tokens in a way this host cannot.
+    /// The session's tokenizer is not available on this host.
     TokenizerUnavailable {
         /// The encoding it needs.
         encoding: String,
     },
     /// The entry does not exist.
     KeyNotFound {
-        /// The key asked for.
+        /// The requested key.
         key: Key,
     },
-    /// The value alone is over the limit of one entry.
+    /// The value exceeds the limit of one entry.
     ValueTooLarge {
         /// Size of the value sent.
         tokens: Tokens,
         /// The limit.
         tokens_max: Tokens,
     },
-    /// The entry is not as the condition says.
+    /// The entry does not satisfy the condition of the request.
     VersionConflict {
         /// The key.
         key: Key,
-        /// Its version; 0 when the entry does not exist.
+        /// The version of the entry; 0 when it does not exist.
         current_version: u64,
-        /// The revision it was written at; 0 when the entry does not exist.
+        /// The revision that wrote the entry; 0 when it does not exist.
         current_revision: u64,
     },
-    /// The write would take the whole store over a limit.
+    /// The write would exceed a limit of the whole store.
     StoreFull {
-        /// The limit that would be passed.
+        /// The limit that would be exceeded.
         over: StoreLimit,
-        /// The largest entries, largest first: where room can be made.
+        /// The largest entries, largest first: candidates to delete.
         largest: Vec<(Key, Tokens)>,
     },
-    /// It does not fit the session's rounds.
+    /// An error of the session's rounds.
     Round(RoundError),
-    /// One change of a batch was refused, and so the whole batch.
+    /// One change of a batch was rejected, which rejects the whole batch.
     InBatch {
-        /// The key of that change.
+        /// The key of the rejected change.
         key: Key,
-        /// Why.
+        /// The error of that change.
         error: Box<Self>,
     },
-    /// The host could not read, or what it read is not what was stored. Nothing has
-    /// changed.
+    /// The host could not read, or the data it read is damaged. Nothing has changed.
     Unread(KvError),
     /// The host could not begin to commit. Nothing has changed.
     Unstored(KvError),
-    /// The host failed to commit. Whether the change happened is not known.
+    /// The host failed during a commit. It is unknown if the change was made.
     InDoubt(KvError),
-    /// Other commands committed while this one was being decided, again and again.
-    /// Nothing has changed.
+    /// Concurrent commits caused a conflict on every attempt. Nothing has changed.
     Overtaken,
 }
 
-/// A limit of a whole store, and what the write would have made of it.
+/// A limit of a whole store, and the size the write would have reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreLimit {
     /// The sum of all values.
     Tokens {
-        /// What the sum would have been.
+        /// The sum after the write.
         tokens: Tokens,
         /// The limit.
         tokens_max: Tokens,
     },
     /// The number of keys.
     Keys {
-        /// What the number would have been.
+        /// The number of keys after the write.
         keys: u32,
         /// The limit.
         keys_max: u32,
     },
-    /// What the session takes as a document.
+    /// The size of the session as a document.
     Document {
-        /// How many bytes that would have been.
+        /// The bytes after the write.
         bytes: u64,
         /// The limit.
         bytes_max: u64,
@@ -196,17 +192,17 @@ pub enum StoreLimit {
 }
 
 impl Error {
-    /// Creates a request that says something no request may say.
+    /// Creates an [`Error::Malformed`] with this message.
     pub fn malformed(message: impl Into<String>) -> Self {
         Self::Malformed { message: message.into() }
     }
 
-    /// Returns the error for a session document that no export can have written.
+    /// Creates the error for an invalid session document.
     pub(crate) fn invalid_document(what: impl AsRef<str>) -> Self {
         Self::malformed(format!("the document is none: {}", what.as_ref()))
     }
 
-    /// Returns the name of this error.
+    /// Returns the code of this error.
     pub fn code(&self) -> Code {
         match self {
             Self::Unauthenticated { .. } => Code::Unauthenticated,
@@ -248,7 +244,7 @@ const UNSTORED: &str = "storage took no change; nothing was changed, try again i
 const IN_DOUBT: &str = "storage is unavailable, and whether the change was made is not known; \
      read before you try again, or retry with the same request_id";
 
-/// Writes that there is no `kind` called `id`.
+/// Writes that no `kind` with this `id` exists.
 fn absent(f: &mut fmt::Formatter<'_>, kind: &str, id: &str) -> fmt::Result {
     let shown: String = id.chars().take(140).collect();
     write!(f, "there is no {kind} {shown:?}; ask the operator to create it")
@@ -359,7 +355,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Tells that a store would be over its limit, and where room can be made.
+/// Writes which limit the store would exceed, and which entries are the largest.
 fn full(f: &mut fmt::Formatter<'_>, over: &StoreLimit, largest: &[(Key, Tokens)]) -> fmt::Result {
     match over {
         StoreLimit::Tokens { tokens, tokens_max } => {

@@ -1,24 +1,24 @@
-//! What can be wrong with a delta, a round or a question about them.
+//! The errors of rounds: of deltas, plans, and requests that read them.
 
 use std::fmt;
 
 use super::Error;
 use crate::code::Code;
 
-/// Why what was asked does not fit the rounds of the session.
+/// The reason a request on rounds was rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RoundError {
-    /// The path is none that a delta, a pattern or a question can name.
+    /// The path is invalid for a delta, a pattern or a query.
     InvalidPath {
-        /// What was sent.
+        /// The path as it was sent.
         path: String,
-        /// What is wrong with it.
+        /// The reason it is invalid.
         why: &'static str,
     },
     /// A round is open already.
     Open {
-        /// Its number.
+        /// The number of the open round.
         round: u64,
     },
     /// No round is open.
@@ -26,102 +26,102 @@ pub enum RoundError {
         /// The number of the last round; 0 when there was none.
         last: u64,
     },
-    /// Nothing is known of this round: it is yet to come, or no longer kept.
+    /// The round does not exist yet, or is no longer retained.
     NotFound {
-        /// The round asked for.
+        /// The requested round.
         round: u64,
-        /// The earliest that is kept.
+        /// The oldest retained round.
         oldest: u64,
-        /// The latest.
+        /// The newest round.
         newest: u64,
     },
-    /// There is no such place in the state.
+    /// The path does not exist in the state.
     PathNotFound {
-        /// The place.
+        /// The path.
         path: String,
-        /// What is missing, and what to do.
+        /// The missing part, and how to proceed.
         why: &'static str,
     },
-    /// A delta adds what is there already, as something else.
+    /// A delta adds a path that already exists with a different value.
     PathExists {
-        /// The place.
+        /// The path.
         path: String,
     },
-    /// A delta binds a term to another concept than the one it is bound to.
+    /// A delta binds a term that is already bound to another concept.
     IdentityConflict {
-        /// The term's place.
+        /// The path of the term.
         path: String,
         /// The concept it is bound to.
         bound_to: String,
     },
-    /// The round would have more deltas than it may, or larger ones.
+    /// The round would exceed a limit on its deltas.
     Full {
-        /// What it would be.
+        /// The limit that would be exceeded.
         over: RoundLimit,
     },
-    /// The state would be larger than it may, and nothing more can be clipped.
+    /// The state would exceed its size limit, and nothing more can be clipped.
     StateTooLarge {
-        /// What its size would be.
+        /// The size of the new state.
         bytes: u32,
         /// The limit.
         bytes_max: u32,
-        /// Its largest parts, largest first: where room can be made.
+        /// Its largest parts, largest first: candidates to remove.
         largest: Vec<String>,
     },
-    /// The state would have more parts than it may, and nothing more can be clipped.
+    /// The state would have too many parts, and nothing more can be clipped.
     TooManyParts {
-        /// How many it would have.
+        /// The number of parts of the new state.
         parts: u32,
         /// The limit.
         parts_max: u32,
     },
-    /// One delta of a proposal was refused, and so the whole proposal.
+    /// One delta of a proposal was rejected, which rejects the whole proposal.
     InProposal {
-        /// Its place in the list, from 1.
+        /// The position of that delta in the list, from 1.
         nth: usize,
-        /// Why.
+        /// The error of that delta.
         error: Box<Error>,
     },
 }
 
-/// A limit of a round, and what a proposal would have made of it.
+/// A limit of a round, and the value the proposal would have reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoundLimit {
     /// The number of its deltas.
     Deltas {
-        /// What it would have been.
+        /// The number after the proposal.
         deltas: u32,
         /// The limit.
         deltas_max: u32,
     },
-    /// The bytes of their values and provenances, and of the places they speak of.
+    /// The bytes of the values, provenances and paths of all deltas.
     Bytes {
-        /// What they would have been.
+        /// The bytes after the proposal.
         bytes: u32,
         /// The limit.
         bytes_max: u32,
     },
-    /// The number of the deltas of who proposes.
+    /// The number of deltas by the proposer.
     OwnDeltas {
-        /// What it would have been.
+        /// The number after the proposal.
         deltas: u32,
         /// The limit.
         deltas_max: u32,
     },
-    /// The bytes of the deltas of who proposes, counted as those of all.
+    /// The bytes of the proposer's deltas, counted like [`RoundLimit::Bytes`].
     OwnBytes {
-        /// What they would have been.
+        /// The bytes after the proposal.
         bytes: u32,
         /// The limit.
         bytes_max: u32,
     },
 }
 
-/// How much of a path is told that may be none.
+/// The most characters of an invalid path that an error shows.
 const PATH_SHOWN_CHARS_MAX: usize = 120;
 
 impl RoundError {
-    /// Returns the name of this error.
+    /// Returns the code of this error.
     pub fn code(&self) -> Code {
         match self {
             Self::InvalidPath { .. } => Code::InvalidPath,

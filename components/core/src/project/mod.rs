@@ -1,7 +1,7 @@
-//! The façade of a project: decides its commands on the rows of its bucket.
+//! Commands on a project, decided from the rows of its bucket.
 //!
-//! A project outlives the sessions that name it. So far it has a life and nothing in it:
-//! memories, outline and ownership come into the same bucket.
+//! A project outlives its sessions. So far it can only be created, read and deleted.
+//! Memories, outline and ownership will be stored in the same bucket.
 
 mod record;
 
@@ -18,7 +18,7 @@ use crate::{
 };
 use record::Meta;
 
-/// One attempt at one command, on the rows of one revision.
+/// One attempt at a command, on the rows of one revision.
 pub(crate) struct Request<'a, B> {
     pub(crate) bucket: &'a B,
     pub(crate) now: Timestamp,
@@ -48,7 +48,7 @@ impl<B: Bucket> Request<'_, B> {
             return Err(Error::ProjectExists { project: self.project.to_string() });
         }
         let meta = Meta {
-            // The revisions of a bucket never go back, so no earlier project had this one.
+            // Revisions of a bucket never go back, so no earlier project had this one.
             incarnation: self.bucket.revision().next().0,
             credential_epoch: self.now.0,
             created_at: self.now,
@@ -67,7 +67,8 @@ impl<B: Bucket> Request<'_, B> {
         Ok(self.change(AuditAction::DeleteProject, at, changes, reply))
     }
 
-    /// Decides for the commit of `changes` at `at`, by which the caller does `action`.
+    /// Returns the decision to commit `changes` at `at`, recorded as `action` by the
+    /// caller.
     fn change(
         &self,
         action: AuditAction,
@@ -101,7 +102,7 @@ impl<B: Bucket> Request<'_, B> {
     }
 }
 
-/// Loads what is known of the project and checks the caller's credential against it.
+/// Loads the project's metadata and checks the caller's credential against it.
 pub(crate) fn load(
     bucket: &impl Bucket,
     project: &ProjectId,
@@ -115,7 +116,7 @@ pub(crate) fn load(
     Ok(meta)
 }
 
-/// Returns the outcome of a command on a project, where nothing expires.
+/// Returns the outcome of a project command, without an expiry.
 fn outcome(revision: Revision, reply: Reply) -> Outcome {
     Outcome { revision, reply, next_expiry: None }
 }

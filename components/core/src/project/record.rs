@@ -1,4 +1,4 @@
-//! How a project lies in its bucket. Rows: `meta`.
+//! The rows of a project: `meta`.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,15 +8,15 @@ use crate::{
     time::Timestamp,
 };
 
-/// The row of [`Meta`].
+/// The name of the row of [`Meta`].
 pub(crate) const META: &str = "meta";
 
-/// What every request on a project needs to know of it.
+/// The metadata of a project, which every request loads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Meta {
-    /// Which of the projects that ever had this id: the revision of its creation.
+    /// The incarnation of the project: the revision of its creation.
     pub(crate) incarnation: u64,
-    /// Which of its credentials are good: the time of its creation in milliseconds.
+    /// The credential epoch: the time of its creation in milliseconds.
     pub(crate) credential_epoch: u64,
     pub(crate) created_at: Timestamp,
     pub(crate) changed_at: Timestamp,

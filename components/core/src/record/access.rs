@@ -1,4 +1,4 @@
-//! The row `access`: the rules a session brought along.
+//! The row `access`: a session's access rules.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ struct RuleRecord {
     writable_by: Vec<String>,
 }
 
-/// Encodes a session's rules of access.
+/// Encodes a session's access rules.
 pub(crate) fn encode_rules(rules: &[AccessRule]) -> Result<Vec<u8>, Error> {
     let rules = rules.iter().map(|it| RuleRecord {
         keys: it.keys.as_str().to_owned(),
@@ -26,7 +26,7 @@ pub(crate) fn encode_rules(rules: &[AccessRule]) -> Result<Vec<u8>, Error> {
     encode(&rules.collect::<Vec<_>>())
 }
 
-/// Decodes a session's rules of access.
+/// Decodes a session's access rules.
 pub(crate) fn decode_rules(bytes: &[u8]) -> Result<Vec<AccessRule>, Error> {
     let rules: Vec<RuleRecord> = decode(bytes)?;
     let rules = rules.into_iter().map(|it| {

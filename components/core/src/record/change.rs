@@ -1,4 +1,4 @@
-//! The rows `c/`: what a commit did, who asked for it, and which request.
+//! The rows `c/`: the events of each commit, its participant and its request.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +17,7 @@ use crate::{
     tokens::Tokens,
 };
 
-/// What is stored as a label and begins with this, which no label does, is the
-/// number of a round.
+/// The prefix of a round number stored in place of a label. No label begins with it.
 const ROUND: &str = "#";
 
 #[derive(Serialize, Deserialize)]
@@ -38,16 +37,16 @@ pub(super) struct EventRecord {
     pub(super) reason: Option<String>,
 }
 
-/// What a commit did, with the row of the request it answered, so that the
-/// answer can be forgotten in time.
+/// The events of a commit. The row of its request is stored with them so that the reply
+/// can be removed later.
 #[derive(Debug)]
 pub(crate) struct StoredChange {
     pub(crate) request_row: Option<String>,
     pub(crate) events: Vec<StoredEvent>,
 }
 
-/// One thing a commit did, with who could read the entry it was done to then:
-/// others are not told.
+/// One event of a commit, with the participants that could read its entry then. It is
+/// hidden from all others.
 #[derive(Debug)]
 pub(crate) struct StoredEvent {
     pub(crate) record: AuditRecord,
@@ -60,7 +59,7 @@ fn label_to_store(record: &AuditRecord) -> Option<String> {
 }
 
 impl StoredChange {
-    /// Encodes what a commit did at `at`; its revision is in the row's name, its
+    /// Encodes the events of a commit at `at`. Its revision is in the row's name, its
     /// session in the bucket's.
     pub(crate) fn encode(&self, at: Timestamp) -> Result<Vec<u8>, Error> {
         let events = self.events.iter().map(|StoredEvent { record, readable_by }| EventRecord {
@@ -81,7 +80,7 @@ impl StoredChange {
         })
     }
 
-    /// Decodes what the commit did that made `revision`.
+    /// Decodes the events of the commit that made `revision`.
     pub(crate) fn decode(
         session: &SessionId,
         revision: Revision,
@@ -120,7 +119,7 @@ impl StoredChange {
         Ok(Self { request_row: it.request_row, events })
     }
 
-    /// Returns the row of the request that the commit in `bytes` answered.
+    /// Decodes only the request row of the commit in `bytes`.
     pub(crate) fn decode_request_row(bytes: &[u8]) -> Result<Option<String>, Error> {
         let it: ChangeRecord = decode_either::<_, format_1::AuditRecord>(bytes)?;
         Ok(it.request_row)

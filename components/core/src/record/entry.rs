@@ -1,4 +1,4 @@
-//! The rows `k/` and `v/`: what is known of an entry, and its value.
+//! The rows `k/` and `v/`: entries and their values.
 
 use serde::{Deserialize, Serialize};
 
@@ -73,23 +73,23 @@ impl EntryRecord {
     }
 }
 
-/// Encodes what is known of an entry; its key is in the row's name.
+/// Encodes an entry, without its value. Its key is in the row's name.
 pub(crate) fn encode_entry(entry: &Entry) -> Result<Vec<u8>, Error> {
     encode(&EntryRecord::new(entry))
 }
 
-/// Decodes what is known of the entry `key`.
+/// Decodes the entry `key`.
 pub(crate) fn decode_entry(key: Key, bytes: &[u8]) -> Result<Entry, Error> {
     decode_either::<EntryRecord, format_1::EntryRecord>(bytes)?.into_entry(key)
 }
 
-/// Decodes the entry that lies in `row`.
+/// Decodes the entry in `row`.
 pub(crate) fn decode_entry_row(row: &str, bytes: &[u8]) -> Result<Entry, Error> {
     let key = row.strip_prefix(ENTRIES).unwrap_or(row);
     decode_entry(stored_key(key)?, bytes)
 }
 
-/// Decodes a value. Values are stored as they are, without a format number.
+/// Decodes a value. Values are stored verbatim, without a format number.
 pub(crate) fn decode_value(bytes: Vec<u8>) -> Result<String, Error> {
     String::from_utf8(bytes).map_err(damaged)
 }

@@ -1,5 +1,5 @@
-//! What format 1 wrote in another way: sessions without history, snapshots,
-//! access lists and expiry.
+//! The records of format 1 that differ from format 2: sessions without history,
+//! snapshots, access lists and expiry.
 
 use serde::Deserialize;
 
@@ -10,7 +10,7 @@ use super::{
     request::{self, DeletedRecord, WrittenRecord},
 };
 
-/// What was known of an entry.
+/// An entry.
 #[derive(Deserialize)]
 pub(super) struct EntryRecord {
     written_by: String,
@@ -27,10 +27,11 @@ impl From<EntryRecord> for entry::EntryRecord {
             written_at_ms: it.written_at_ms,
             version: it.version,
             value_tokens: it.value_tokens,
-            // Only the budget of history uses it: a guess does.
+            // Only the history budget uses it, so an estimate is enough.
             value_bytes: it.value_tokens.saturating_mul(4),
             revision: it.revision,
-            // Nothing earlier under this key is kept that could be taken for it.
+            // No earlier version is stored under this key, so none can be confused with
+            // it.
             created: 0,
             touched: it.revision,
             expires_at_ms: None,
@@ -42,7 +43,7 @@ impl From<EntryRecord> for entry::EntryRecord {
     }
 }
 
-/// What was known of a session.
+/// The metadata of a session.
 #[derive(Deserialize)]
 pub(super) struct MetaRecord {
     is_archived: bool,
@@ -80,7 +81,7 @@ impl From<MetaRecord> for meta::MetaRecord {
             allows_prefixes: false,
             has_rules: false,
             revision_offset: 0,
-            // Not known: as if an entry had changed last.
+            // It is unknown. This value means that an entry changed last.
             entries_revision: u64::MAX,
             next_expiry_ms: None,
             history_versions: 0,
@@ -90,7 +91,7 @@ impl From<MetaRecord> for meta::MetaRecord {
     }
 }
 
-/// What a commit did: one thing.
+/// The one event of a commit.
 #[derive(Deserialize)]
 pub(super) struct AuditRecord {
     action: String,
@@ -114,7 +115,7 @@ impl From<AuditRecord> for ChangeRecord {
     }
 }
 
-/// The first answer to a request.
+/// The reply to the first execution of a request.
 #[derive(Deserialize)]
 pub(super) struct RequestRecord {
     digest: [u8; 16],

@@ -1,7 +1,7 @@
 //! The rows `h/`: the earlier versions of a key, in the order they were written.
 //!
-//! Each version is framed by its length, so that a write adds one and drops
-//! another without reading those between.
+//! Each version is framed with its length, so that a write can append one version and
+//! remove another without decoding those between.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ struct VersionRecord {
     revision: u64,
 }
 
-/// The bytes of a frame's length.
+/// The number of bytes of a frame's length.
 const LENGTH_BYTES: usize = 4;
 
 /// Encodes the earlier versions of a key; the key is in the row's name.
@@ -39,8 +39,8 @@ pub(crate) fn decode_history(key: &Key, row: &[u8]) -> Result<Vec<Version>, Erro
     frames(row)?.into_iter().map(|frame| decode_version(key, frame)).collect()
 }
 
-/// Adds `version` to those in `row`, if there is one, and takes out those beyond
-/// `versions_max` that go first.
+/// Appends `version` to `row`, or to a new row, and removes versions beyond
+/// `versions_max`. Returns the row and the removed versions.
 pub(crate) fn add_to_history(
     row: Option<Vec<u8>>,
     version: &Version,
@@ -48,20 +48,20 @@ pub(crate) fn add_to_history(
 ) -> Result<(Vec<u8>, Vec<Version>), Error> {
     let mut row = row.unwrap_or_else(|| vec![FORMAT]);
     push(&mut row, version)?;
-    let mut forgotten = Vec::new();
+    let mut removed = Vec::new();
     loop {
         let frames = frames(&row)?;
         if frames.len() <= versions_max {
-            return Ok((row, forgotten));
+            return Ok((row, removed));
         }
         let decode = |it: &&[u8]| decode_version(&version.entry.key, it);
         let writers = frames.iter().map(|it| decode(it).map(|it| it.entry.written_by));
-        let nth = history::first_to_go(writers, &version.ended.by)?;
+        let nth = history::index_to_remove(writers, &version.ended.by)?;
         let bytes = |it: &&[u8]| it.len().saturating_add(LENGTH_BYTES);
         let before = frames.iter().take(nth).map(bytes).sum::<usize>().saturating_add(1);
-        let Some(gone) = frames.get(nth) else { return Ok((row, forgotten)) };
-        let end = before.saturating_add(bytes(gone));
-        forgotten.push(decode(gone)?);
+        let Some(frame) = frames.get(nth) else { return Ok((row, removed)) };
+        let end = before.saturating_add(bytes(frame));
+        removed.push(decode(frame)?);
         drop(row.drain(before..end));
     }
 }
@@ -110,7 +110,7 @@ fn decode_version(key: &Key, frame: &[u8]) -> Result<Version, Error> {
     })
 }
 
-/// Decodes the earlier versions that lie in `row`, with their key.
+/// Decodes the key and the earlier versions in `row`.
 pub(crate) fn decode_history_row(row: &str, bytes: &[u8]) -> Result<(Key, Vec<Version>), Error> {
     let key = stored_key(row.strip_prefix(HISTORY).unwrap_or(row))?;
     let versions = decode_history(&key, bytes)?;

@@ -1,4 +1,4 @@
-//! The row `meta`.
+//! The row `meta`: a session's metadata.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,23 +14,23 @@ use crate::{
     tokens::{Estimator, Tokens},
 };
 
-/// The format of `meta` that holds what the session takes as a document.
+/// The format of `meta` that also has the size of the session as a document.
 const FORMAT: u8 = 3;
-/// The format of `meta` that also holds the session's project, written only where it has
-/// one: earlier versions read the others.
+/// The format of `meta` that also has the session's project. It is only written for
+/// sessions with a project, so that earlier versions can read all others.
 const FORMAT_WITH_PROJECT: u8 = 4;
 
-/// What every request on a session needs to know of it.
+/// The metadata of a session, which every request loads.
 #[expect(clippy::struct_excessive_bools, reason = "each says another thing of the session")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Meta {
     pub(crate) is_archived: bool,
-    /// Which of the sessions that ever had this name.
+    /// The incarnation: it differs for each session that ever had this id.
     pub(crate) incarnation: u64,
-    /// The revision at which it was created or imported.
+    /// The revision of its creation or import.
     pub(crate) first_revision: Revision,
-    /// Which of its credentials are good: the time of its creation in milliseconds, and
-    /// one more at each revocation.
+    /// The credential epoch: the time of its creation in milliseconds, plus one for each
+    /// revocation.
     pub(crate) credential_epoch: u64,
     pub(crate) created_at: Timestamp,
     pub(crate) changed_at: Timestamp,
@@ -41,20 +41,21 @@ pub(crate) struct Meta {
     pub(crate) allows_prefixes: bool,
     pub(crate) has_own_namespace: bool,
     pub(crate) has_rules: bool,
-    /// How far the session's revisions are ahead of its bucket's, since it, or an
-    /// earlier one of its name, was imported from where it had more.
+    /// The difference between the session's revisions and its bucket's. It is positive if
+    /// this session, or an earlier one of its id, was imported from a bucket with higher
+    /// revisions.
     pub(crate) revision_offset: u64,
     /// The revision at which an entry last changed.
     pub(crate) entries_revision: Revision,
-    /// The instant at which the next entry expires, or earlier.
+    /// The instant at which the next entry expires, or an earlier one.
     pub(crate) next_expiry: Option<Timestamp>,
     pub(crate) history_versions: u64,
     pub(crate) history_bytes: u64,
     /// The revisions at which the snapshots were taken, oldest first.
     pub(crate) snapshots: Vec<Revision>,
     pub(crate) totals: Totals,
-    /// How many bytes the session takes as a document, without its rounds; `None` where
-    /// an earlier version stored it.
+    /// The size of the session as a document, in bytes, without its rounds; `None` if an
+    /// earlier version stored the row.
     pub(crate) weight: Option<u64>,
     pub(crate) project: Option<ProjectId>,
 }
@@ -118,8 +119,8 @@ impl Default for RetentionRecord {
 }
 
 impl Meta {
-    /// Creates the record of a session that is created at `now` with `config`, in a bucket
-    /// that will have the revision `bucket` then.
+    /// Creates the metadata of a session created at `now` with `config`. `bucket` is the
+    /// bucket's revision after the creation.
     pub(crate) fn new(
         bucket: Revision,
         revision_offset: u64,
@@ -131,8 +132,8 @@ impl Meta {
             is_archived: false,
             incarnation: first_revision.0,
             first_revision,
-            // Another place can have a session of this name and revision: the time tells
-            // their credentials apart.
+            // Another host can have a session with this id and revision; the time
+            // distinguishes their credentials.
             credential_epoch: now.0,
             created_at: now,
             changed_at: now,
@@ -160,10 +161,11 @@ impl Meta {
         Revision(bucket.0.saturating_add(self.revision_offset))
     }
 
-    /// Returns the first revision that the change feed goes back to when the session has `now`.
+    /// Returns the first revision in the change feed when the session is at revision
+    /// `now`.
     pub(crate) fn first_of_feed(&self, now: Revision) -> Revision {
-        let kept = u64::from(self.retention.changes_max);
-        Revision(now.next().0.saturating_sub(kept)).max(self.first_revision)
+        let covered = u64::from(self.retention.changes_max);
+        Revision(now.next().0.saturating_sub(covered)).max(self.first_revision)
     }
 
     pub(crate) fn encode(&self) -> Result<Vec<u8>, Error> {

@@ -1,17 +1,16 @@
-//! How a session lies in its bucket: what is in its rows, but for those of rounds.
+//! The rows of a session in its bucket, except those of rounds.
 //!
-//! Rows: `meta` · `namespace` and `access` (only when the session brought its
-//! own) · `k/<key>` (what is known of an entry) · `v/<key>/<revision>` (a value,
-//! immutable but for redaction) · `h/<key>` (its earlier versions) ·
-//! `s/<revision>` and `e/<revision>` (a snapshot, and its entries) ·
-//! `c/<revision>` (what a commit did) · `q/<participant>/<request id>` (the first
-//! answer to a request) · `offset` (only where a session was imported; all that is
-//! left when it is deleted, so that the revisions of a name never go back). The rows
-//! `r/` are in [`rounds::rows`](crate::rounds::rows).
+//! Rows: `meta` · `namespace` and `access` (only if the session has its own) · `k/<key>`
+//! (an entry without its value) · `v/<key>/<revision>` (a value; only redaction changes
+//! it) · `h/<key>` (the entry's earlier versions) · `s/<revision>` and `e/<revision>` (a
+//! snapshot, and its entries) · `c/<revision>` (the events of a commit) ·
+//! `q/<participant>/<request id>` (the first reply to a request) · `offset` (only if a
+//! session was imported; it remains when the session is deleted, so that the revisions of
+//! an id never go back). The rows `r/` are in [`rounds::rows`](crate::rounds::rows).
 //! Numbers in names are 16 hexadecimal digits, so that they sort.
 //!
-//! Types of the systems are not serializable: what is stored changes only here and in
-//! a system's `rows`, and on purpose.
+//! Types of the systems are not serializable. So the stored format changes only by an
+//! edit here or in a system's `rows`.
 
 mod access;
 mod change;
@@ -44,81 +43,81 @@ pub(crate) use snapshot::{
     decode_snapshot_entries, decode_snapshot_info, encode_snapshot_entries, encode_snapshot_info,
 };
 
-/// The row of [`Meta`].
+/// The name of the row of [`Meta`].
 pub(crate) const META: &str = "meta";
-/// The row of how far the revisions of a name are ahead of its bucket's.
+/// The name of the row of an id's revision offset.
 pub(crate) const OFFSET: &str = "offset";
-/// The row of a session's own [`Namespace`](crate::namespace::Namespace).
+/// The name of the row of a session's own [`Namespace`](crate::namespace::Namespace).
 pub(crate) const NAMESPACE: &str = "namespace";
-/// The row of a session's rules of access.
+/// The name of the row of a session's access rules.
 pub(crate) const RULES: &str = "access";
-/// The rows of entries.
+/// The prefix of the rows of entries.
 pub(crate) const ENTRIES: &str = "k/";
-/// The rows of values.
+/// The prefix of the rows of values.
 pub(crate) const VALUES: &str = "v/";
-/// The rows of earlier versions.
+/// The prefix of the rows of earlier versions.
 pub(crate) const HISTORY: &str = "h/";
-/// The rows of snapshots.
+/// The prefix of the rows of snapshots.
 pub(crate) const SNAPSHOTS: &str = "s/";
-/// The rows of what commits did.
+/// The prefix of the rows of commits.
 pub(crate) const CHANGES: &str = "c/";
 
-/// The rows of first answers to requests.
+/// The prefix of the rows of replies to requests.
 pub(crate) const REQUESTS: &str = "q/";
 
-/// Returns the row of what is known of the entry `key`.
+/// Returns the name of the row of the entry `key`.
 pub(crate) fn entry_row(key: &Key) -> String {
     format!("{ENTRIES}{key}")
 }
 
-/// Returns the beginning of the rows of entries with this prefix.
+/// Returns the prefix of the rows of entries with this key prefix.
 pub(crate) fn entry_rows(prefix: Option<&Prefix>) -> String {
     prefix.map_or_else(|| ENTRIES.to_owned(), |it| format!("{ENTRIES}{}:", it.as_str()))
 }
 
-/// Returns the row of the value that was written to `key` at `revision`.
+/// Returns the name of the row of the value written to `key` at `revision`.
 pub(crate) fn value_row(key: &Key, revision: Revision) -> String {
     format!("{VALUES}{key}/{:016x}", revision.0)
 }
 
-/// Returns the row of the earlier versions of `key`.
+/// Returns the name of the row of the earlier versions of `key`.
 pub(crate) fn history_row(key: &Key) -> String {
     format!("{HISTORY}{key}")
 }
 
-/// Returns the row of the snapshot taken at `revision`.
+/// Returns the name of the row of the snapshot taken at `revision`.
 pub(crate) fn snapshot_row(revision: Revision) -> String {
     format!("{SNAPSHOTS}{:016x}", revision.0)
 }
 
-/// Returns the row of the entries of the snapshot taken at `revision`.
+/// Returns the name of the row of the entries of the snapshot taken at `revision`.
 pub(crate) fn snapshot_entries_row(revision: Revision) -> String {
     format!("e/{:016x}", revision.0)
 }
 
-/// Returns the row of what the commit did that made `revision`.
+/// Returns the name of the row of the commit that made `revision`.
 pub(crate) fn change_row(revision: Revision) -> String {
     format!("{CHANGES}{:016x}", revision.0)
 }
 
-/// Returns the revision in the name of a row of [`CHANGES`].
+/// Parses the revision in the name of a row of [`CHANGES`].
 pub(crate) fn revision_of_change(row: &str) -> Result<Revision, Error> {
     let number = row.strip_prefix(CHANGES).unwrap_or(row);
     u64::from_str_radix(number, 16).map(Revision).map_err(damaged)
 }
 
-/// Returns the row of the first answer to `participant`'s request `id`. Each participant
-/// has request ids of its own.
+/// Returns the name of the row of the first reply to `participant`'s request `id`. Each
+/// participant has its own request ids.
 pub(crate) fn request_row(participant: &Participant, id: &RequestId) -> String {
     format!("{REQUESTS}{participant}/{}", id.as_str())
 }
 
-/// Encodes how far the revisions of a name are ahead of its bucket's.
+/// Encodes the revision offset of an id.
 pub(crate) fn encode_offset(offset: u64) -> Result<Vec<u8>, Error> {
     encode(&offset)
 }
 
-/// Decodes how far the revisions of a name are ahead of its bucket's.
+/// Decodes the revision offset of an id.
 pub(crate) fn decode_offset(bytes: &[u8]) -> Result<u64, Error> {
     decode(bytes)
 }

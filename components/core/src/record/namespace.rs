@@ -1,4 +1,4 @@
-//! The row `namespace`: the key conventions a session brought along.
+//! The row `namespace`: a session's own key conventions.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! The rows `q/`: what was answered first to a request, and a digest of what was
-//! asked, by which the same request is known again.
+//! The rows `q/`: the first reply to a request, and a digest of the request to recognize
+//! a retry.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// The first answer to a request, and a digest of what was asked.
+/// The first reply to a request, and the request's digest.
 #[derive(Serialize, Deserialize)]
 pub(super) struct RequestRecord {
     pub(super) digest: [u8; 16],
@@ -84,7 +84,7 @@ impl DeletedRecord {
     }
 }
 
-/// Encodes what was answered at `revision` to a request of this digest.
+/// Encodes the reply at `revision` to a request with this digest.
 pub(crate) fn encode_answer(
     digest: [u8; 16],
     revision: Revision,
@@ -106,8 +106,8 @@ pub(crate) fn encode_answer(
     encode(&RequestRecord { digest, revision: revision.0, answer })
 }
 
-/// Returns what was answered first to a request that opened or closed a round, as `change`
-/// leaves the round; `None` for other requests.
+/// Applies `change` to the round in the stored reply of a request that opened or closed
+/// one. Returns the new bytes; `None` for other requests.
 pub(crate) fn change_round_of_answer(
     bytes: &[u8],
     change: impl FnOnce(&mut Round) -> Result<(), Error>,
@@ -120,11 +120,11 @@ pub(crate) fn change_round_of_answer(
     encode(&it).map(Some)
 }
 
-/// Returns what was answered first to a request, if `digest` is of the same request.
+/// Returns the first reply to a request if its digest is `digest`.
 ///
 /// # Errors
 ///
-/// [`Error::RequestIdReused`] when it is of another one.
+/// [`Error::RequestIdReused`] if the digest is of another request.
 pub(crate) fn decode_answer(bytes: &[u8], digest: [u8; 16]) -> Result<(Revision, Reply), Error> {
     let it: RequestRecord = decode_either::<_, format_1::RequestRecord>(bytes)?;
     if it.digest != digest {
@@ -149,22 +149,22 @@ pub(crate) fn decode_answer(bytes: &[u8], digest: [u8; 16]) -> Result<(Revision,
     Ok((Revision(it.revision), reply))
 }
 
-/// Returns a digest of all that makes a write the same write.
+/// Returns the digest that identifies a write.
 pub(crate) fn write_digest(it: &Write) -> Result<[u8; 16], Error> {
     let plain = ("write", it.key.as_str(), &it.value, condition(&it.condition));
     if it.options == WriteOptions::default() {
-        // As format 1 had it.
+        // The same digest as in format 1.
         return digest(&plain);
     }
     digest(&(plain, options(&it.options)))
 }
 
-/// Returns a digest of all that makes a delete the same delete.
+/// Returns the digest that identifies a delete.
 pub(crate) fn delete_digest(it: &Delete) -> Result<[u8; 16], Error> {
     digest(&("delete", it.key.as_str(), condition(&it.condition)))
 }
 
-/// Returns a digest of all that makes a batch the same batch.
+/// Returns the digest that identifies a batch.
 pub(crate) fn batch_digest(it: &Batch) -> Result<[u8; 16], Error> {
     let writes = it.writes.iter().map(write_digest).collect::<Result<Vec<_>, _>>()?;
     let deletes = it.deletes.iter().map(delete_digest).collect::<Result<Vec<_>, _>>()?;

@@ -1,4 +1,4 @@
-//! The rows `s/` and `e/`: a snapshot, and the entries it holds.
+//! The rows `s/` and `e/`: snapshots and their entries.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ struct InfoRecord {
     revision: u64,
 }
 
-/// Encodes what is known of a snapshot.
+/// Encodes a snapshot's metadata.
 pub(crate) fn encode_snapshot_info(it: &SnapshotInfo) -> Result<Vec<u8>, Error> {
     encode(&InfoRecord {
         label: it.label.as_str().to_owned(),
@@ -36,7 +36,7 @@ pub(crate) fn encode_snapshot_info(it: &SnapshotInfo) -> Result<Vec<u8>, Error> 
     })
 }
 
-/// Decodes what is known of a snapshot.
+/// Decodes a snapshot's metadata.
 pub(crate) fn decode_snapshot_info(bytes: &[u8]) -> Result<SnapshotInfo, Error> {
     let it: InfoRecord = decode(bytes)?;
     Ok(SnapshotInfo {

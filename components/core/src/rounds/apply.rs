@@ -1,8 +1,8 @@
-//! The next state, made of what was settled.
+//! Builds the next state from the resolved claims.
 //!
-//! Every path is one of the state that the round began with; so values are set
-//! first, then lists grow, and at last lists shrink, those below others first, so that no
-//! index moves before its turn.
+//! Every path refers to the state at the opening of the round. So values are set first,
+//! then lists grow. Lists shrink last, nested ones first, so that no index moves before
+//! it is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,21 +10,21 @@ use serde_json::{Map, Value};
 
 use super::{
     BINDINGS, ENTITIES, Mark, RULES, State, Weight,
-    merge::{Becomes, Settled, Weighed},
+    merge::{Outcome, Resolution, WeightedDelta},
     path::{Path, Step},
     state::Marks,
 };
 use crate::order::{map, set};
 
-/// A part of the state in the making: a binding, an entity or a rule.
+/// A part of the state under construction: a binding, an entity or a rule.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) mark: Mark,
-    /// The deltas that contributed to it in this round, one as often as it did.
+    /// The deltas that contributed to it in this round, once per contribution.
     pub(super) by: Vec<usize>,
 }
 
-/// The parts of the state in the making.
+/// The parts of the state under construction.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) bindings: BTreeMap<String, Part>,
@@ -46,7 +46,7 @@ impl Parts {
         self.bindings.len().saturating_add(self.entities.len()).saturating_add(self.rules.len())
     }
 
-    /// Returns the parts of the list `member`; `None` where it is none.
+    /// Returns the parts of the list `member`, or `None` if it is not a list.
     pub(super) fn list(&mut self, member: &str) -> Option<&mut Vec<Part>> {
         match member {
             ENTITIES => Some(&mut self.entities),
@@ -55,7 +55,7 @@ impl Parts {
         }
     }
 
-    /// Returns what is to be known of them after the round.
+    /// Returns the marks of the parts after the round.
     pub(super) fn marks(&self) -> Marks {
         let marks = |parts: &[Part]| parts.iter().map(|it| it.mark).collect();
         Marks {
@@ -66,76 +66,77 @@ impl Parts {
     }
 }
 
-/// The state in the making.
-pub(super) struct Making<'a> {
+/// The state under construction.
+pub(super) struct StateBuilder<'a> {
     pub(super) document: Value,
     pub(super) parts: Parts,
-    /// Of how many of the places and items in it each delta is a maker.
-    pub(super) held: Vec<usize>,
+    /// The number of paths and items that each delta contributed to.
+    pub(super) contributions: Vec<usize>,
     round: u64,
-    order: &'a [Weighed<'a>],
+    order: &'a [WeightedDelta<'a>],
 }
 
-impl<'a> Making<'a> {
-    /// `state` with all of `settled`, which is in the order of its paths.
+impl<'a> StateBuilder<'a> {
+    /// Applies `resolutions`, ordered by path, to `state`.
     pub(super) fn new(
         state: &State,
-        settled: Vec<Settled>,
-        order: &'a [Weighed<'a>],
+        resolutions: Vec<Resolution>,
+        order: &'a [WeightedDelta<'a>],
         round: u64,
     ) -> Self {
         let (document, parts) = (state.document.clone(), Parts::new(&state.marks));
-        let mut making = Self { document, parts, held: vec![0; order.len()], round, order };
-        let mut longer = Vec::new();
-        let mut gone = Vec::new();
-        for Settled { path, now, by } in settled {
-            match &now {
-                Becomes::This(_) | Becomes::Gone => making.hold(&by),
-                Becomes::Longer(items) => {
+        let mut builder =
+            Self { document, parts, contributions: vec![0; order.len()], round, order };
+        let mut appended = Vec::new();
+        let mut removed = Vec::new();
+        for Resolution { path, outcome, by } in resolutions {
+            match &outcome {
+                Outcome::Set(_) | Outcome::Remove => builder.count_contributions(&by),
+                Outcome::Append(items) => {
                     for item in items {
-                        making.hold(&item.by);
+                        builder.count_contributions(&item.by);
                     }
-                    // Who said what is there already has its place too.
+                    // A delta whose items already exist has contributed too.
                     let makers = set(items.iter().flat_map(|it| it.by.iter()));
                     let others = by.iter().filter(|it| !makers.contains(*it)).copied();
-                    making.hold(&others.collect::<Vec<_>>());
+                    builder.count_contributions(&others.collect::<Vec<_>>());
                 }
             }
-            match now {
-                Becomes::This(value) => making.set(&path, value.value(), &by),
-                Becomes::Longer(items) => longer.push((path, items)),
-                Becomes::Gone => gone.push((path, by)),
+            match outcome {
+                Outcome::Set(value) => builder.set(&path, value.value(), &by),
+                Outcome::Append(items) => appended.push((path, items)),
+                Outcome::Remove => removed.push((path, by)),
             }
         }
-        for (path, items) in longer {
-            // Of no items too: it may be that nothing was there.
-            making.list_at(&path);
+        for (path, items) in appended {
+            // Also without items: the list may not exist yet.
+            builder.list_at(&path);
             for item in items {
-                making.append(&path, item.value.value(), &item.by);
+                builder.append(&path, item.value.value(), &item.by);
             }
         }
-        let mut shorter: BTreeMap<Vec<Step>, BTreeSet<u32>> = BTreeMap::new();
-        for (path, by) in gone {
+        let mut shrunk: BTreeMap<Vec<Step>, BTreeSet<u32>> = BTreeMap::new();
+        for (path, by) in removed {
             match path.split() {
                 Some((list, Step::Index(nth))) => {
-                    shorter.entry(list.to_vec()).or_default().insert(*nth);
+                    shrunk.entry(list.to_vec()).or_default().insert(*nth);
                     if list.len() > 1 {
-                        making.touch(&path, &by);
+                        builder.touch(&path, &by);
                     }
                 }
-                _ => making.remove(&path, &by),
+                _ => builder.remove(&path, &by),
             }
         }
-        for (list, gone) in shorter.into_iter().rev() {
-            making.shrink(&list, &gone);
+        for (list, removed) in shrunk.into_iter().rev() {
+            builder.shrink(&list, &removed);
         }
-        making
+        builder
     }
 
-    fn hold(&mut self, by: &[usize]) {
+    fn count_contributions(&mut self, by: &[usize]) {
         for delta in by {
-            if let Some(held) = self.held.get_mut(*delta) {
-                *held = held.saturating_add(1);
+            if let Some(contributions) = self.contributions.get_mut(*delta) {
+                *contributions = contributions.saturating_add(1);
             }
         }
     }
@@ -149,7 +150,7 @@ impl<'a> Making<'a> {
         Part { mark: Mark { round: self.round, weight: self.weight(by) }, by: by.to_vec() }
     }
 
-    /// Notes that the part in which `path` lies was changed.
+    /// Updates the mark of the part that contains `path`.
     fn touch(&mut self, path: &Path, by: &[usize]) {
         let new = self.part(by);
         let part = match path.steps() {
@@ -176,7 +177,7 @@ impl<'a> Making<'a> {
             let length = value.as_array().map_or(0, Vec::len);
             let part = self.part(by);
             if let Some(parts) = self.parts.list(member) {
-                // The whole list is one place, whichever of its items go.
+                // The whole list is one path, even if some of its items are removed.
                 *parts = vec![Part { by: Vec::new(), ..part }; length];
             }
         }
@@ -209,7 +210,7 @@ impl<'a> Making<'a> {
         }
     }
 
-    /// Returns the list at `path`, made where nothing is.
+    /// Returns the list at `path`, and creates it if it is missing.
     fn list_at(&mut self, path: &Path) -> Option<&mut Vec<Value>> {
         let (above, last) = path.split()?;
         let list = match last {
@@ -221,7 +222,7 @@ impl<'a> Making<'a> {
         list.as_array_mut()
     }
 
-    /// Takes a member of an object out.
+    /// Removes a member of an object.
     fn remove(&mut self, path: &Path, by: &[usize]) {
         match path.steps() {
             [Step::Name(member), Step::Name(term)] if member == BINDINGS => {
@@ -236,24 +237,24 @@ impl<'a> Making<'a> {
         }
     }
 
-    /// Takes the items at these places out of the list at the end of `steps`, all at once:
-    /// one by one each would move all that follow it.
-    pub(super) fn shrink(&mut self, steps: &[Step], gone: &BTreeSet<u32>) {
+    /// Removes the items at these indexes from the list at `steps`, all at once. Removing
+    /// them one by one would move all later items each time.
+    pub(super) fn shrink(&mut self, steps: &[Step], removed: &BTreeSet<u32>) {
         if let [Step::Name(member)] = steps
             && let Some(parts) = self.parts.list(member)
         {
-            drop_items(parts, gone);
+            drop_items(parts, removed);
         }
         if let Some(Value::Array(items)) = find(&mut self.document, steps) {
-            drop_items(items, gone);
+            drop_items(items, removed);
         }
     }
 }
 
-/// Drops the items at these places.
-fn drop_items<T>(items: &mut Vec<T>, gone: &BTreeSet<u32>) {
+/// Removes the items at these indexes.
+fn drop_items<T>(items: &mut Vec<T>, removed: &BTreeSet<u32>) {
     let mut places = 0_u32..;
-    items.retain(|_| places.next().is_none_or(|it| !gone.contains(&it)));
+    items.retain(|_| places.next().is_none_or(|it| !removed.contains(&it)));
 }
 
 fn find<'a>(document: &'a mut Value, steps: &[Step]) -> Option<&'a mut Value> {
@@ -263,8 +264,8 @@ fn find<'a>(document: &'a mut Value, steps: &[Step]) -> Option<&'a mut Value> {
     })
 }
 
-/// Returns the object at `steps`, made where nothing is: members of an object that was
-/// added are set one by one.
+/// Returns the object at `steps`, and creates it if it is missing: members of an added
+/// object are set one by one.
 fn object_at<'a>(document: &'a mut Value, steps: &[Step]) -> Option<&'a mut Map<String, Value>> {
     let mut here = document;
     for step in steps {

@@ -1,4 +1,4 @@
-//! Whether a delta fits the state that its round began with.
+//! Validates a delta against the state at the opening of its round.
 
 use serde_json::Value;
 
@@ -10,13 +10,13 @@ use super::{
 };
 use crate::{Error, participant::Role};
 
-/// Refuses `delta` if it does not fit `state`; tells what it counts for among
+/// Rejects `delta` if it does not fit `state`. Returns the bytes it counts toward
 /// [`DELTAS_BYTES_MAX`](super::DELTAS_BYTES_MAX).
 ///
 /// # Errors
 ///
-/// [`Error::Malformed`] when the value is none for this place,
-/// [`Error::Forbidden`], [`RoundError::PathNotFound`], [`RoundError::PathExists`],
+/// [`Error::Malformed`] if the value is invalid at this path, [`Error::Forbidden`],
+/// [`RoundError::PathNotFound`], [`RoundError::PathExists`],
 /// [`RoundError::IdentityConflict`].
 pub(crate) fn check(delta: &Delta, state: &State, plan: &Plan) -> Result<u32, Error> {
     let path = &delta.path;
@@ -38,18 +38,19 @@ pub(crate) fn check(delta: &Delta, state: &State, plan: &Plan) -> Result<u32, Er
             check_set(delta.operation, &claim.path, value, state)?;
         }
     }
-    let said = delta.value.as_ref().map_or(0, Json::bytes) + delta.provenance.as_str().len();
-    let said = said.saturating_add(comparisons / COMPARISONS_PER_BYTE);
-    let bytes = claims.iter().map(bytes_of_places).fold(said, usize::saturating_add);
+    let bytes = delta.value.as_ref().map_or(0, Json::bytes) + delta.provenance.as_str().len();
+    let bytes = bytes.saturating_add(comparisons / COMPARISONS_PER_BYTE);
+    let bytes = claims.iter().map(bytes_of_paths).fold(bytes, usize::saturating_add);
     Ok(u32::try_from(bytes).unwrap_or(u32::MAX))
 }
 
-/// Returns what the places of a claim count for.
-fn bytes_of_places(claim: &Claim<'_>) -> usize {
+/// Returns the bytes that the paths of a claim count.
+fn bytes_of_paths(claim: &Claim<'_>) -> usize {
     claim.places.saturating_mul(claim.path.to_string().len() + PLACE_BYTES)
 }
 
-/// Rejects removals of what stays, and those the caller may not make.
+/// Rejects the removal of a member of the state, and of a binding by anyone but the
+/// orchestrator.
 fn check_removal(Delta { path, participant, .. }: &Delta) -> Result<(), Error> {
     if MEMBERS.iter().any(|it| path.is_member(it)) {
         return Err(Error::malformed(format!(
@@ -65,7 +66,7 @@ fn check_removal(Delta { path, participant, .. }: &Delta) -> Result<(), Error> {
     Ok(())
 }
 
-/// Rejects an operation whose place is not as it needs it.
+/// Rejects an operation on a path that does not exist or cannot be added.
 fn check_place(delta: &Delta, state: &State) -> Result<(), Error> {
     let path = &delta.path;
     let missing = |why| Err(RoundError::PathNotFound { path: path.to_string(), why }.into());
@@ -87,7 +88,7 @@ fn check_place(delta: &Delta, state: &State) -> Result<(), Error> {
     }
 }
 
-/// Rejects values that the member of the state cannot hold.
+/// Rejects values that are invalid for their member of the state.
 fn check_value(path: &Path, value: &Json) -> Result<(), Error> {
     let expected = if path.is_member(QUERY) && !value.is_string() {
         "the query is a text"
@@ -105,10 +106,10 @@ fn check_value(path: &Path, value: &Json) -> Result<(), Error> {
     Err(Error::malformed(format!("{path} cannot hold this value: {expected}")))
 }
 
-/// Rejects a claim that does not fit what is there.
+/// Rejects a claim that conflicts with the current value.
 fn check_set(operation: Operation, path: &Path, value: &Json, state: &State) -> Result<(), Error> {
     let Some(here) = path.find(&state.document) else { return Ok(()) };
-    // Both are read from canonical text: what is equal has equal numbers.
+    // Both come from canonical text, so equal values have equal numbers.
     if *here == value.value() {
         return Ok(());
     }

@@ -1,14 +1,13 @@
-//! Deltas, taken apart into what they claim of single places.
+//! Splits deltas into claims on single paths.
 //!
-//! Where a strategy merges, an object is not one claim but one for each of its
-//! members: two participants that say different things of one entity do not
-//! disagree. `$.bindings` is taken apart whatever the strategy, and no further: a term
-//! is bound by itself, to a single value.
+//! Where a strategy merges, an object becomes one claim for each of its members: two
+//! participants that set different members of one entity do not disagree. `$.bindings` is
+//! always split into its terms, and no further: a term is bound to a single value.
 //!
 //! # Invariant
 //!
-//! A delta is walked once: each of its bytes is parsed once and written once, however
-//! deep it nests.
+//! A delta is walked once: each of its bytes is parsed once and written once, at any
+//! depth.
 
 use serde_json::Value;
 
@@ -18,32 +17,32 @@ use super::{
 };
 use crate::Error;
 
-/// What a delta claims of one place.
+/// The claim of a delta on one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Claim<'a> {
-    /// Which delta, by its place in the order of application.
+    /// The index of the delta in the order of application.
     pub(super) delta: usize,
     pub(super) path: Path,
     pub(super) change: Change,
-    /// How disagreements about the place are settled.
+    /// The strategy for this path.
     pub(super) strategy: &'a Strategy,
-    /// How many places it speaks of: each item of a list has one of its own.
+    /// The number of paths it counts for: each item of a list has its own.
     pub(super) places: usize,
 }
 
-/// What is to become of a place.
+/// The claimed change of a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Change {
-    /// Nothing is to be there any more.
+    /// Removes the value.
     Remove,
-    /// This is to be there.
+    /// Sets this value.
     Set(Json),
-    /// These items are to be appended to what is there.
+    /// Appends these items to the list.
     Append(Vec<Json>),
 }
 
 impl Change {
-    /// Returns the canonical JSON by which even votes are settled; of a removal there is none.
+    /// Returns the canonical JSON that breaks ties between votes; empty for a removal.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Remove => String::new(),
@@ -56,60 +55,60 @@ impl Change {
     }
 }
 
-/// What a delta claims, and what it took to find out.
+/// The claims of a delta, and the work of computing them.
 #[derive(Debug)]
 pub(super) struct Claims<'a> {
     pub(super) claims: Vec<Claim<'a>>,
-    /// How often a step of a path was compared with a pattern of the plan.
+    /// The number of comparisons of a path's step with a pattern of the plan.
     pub(super) comparisons: usize,
 }
 
-/// Takes `delta`, the `nth` in the order of application, apart.
+/// Splits `delta`, the `nth` in the order of application, into claims.
 pub(super) fn claims<'a>(
     nth: usize,
     delta: &Delta,
     state: &State,
     plan: &'a Plan,
 ) -> Result<Claims<'a>, Error> {
-    let mut apart = Apart {
+    let mut builder = ClaimBuilder {
         delta: nth,
         operation: delta.operation,
         plan,
         path: delta.path.clone(),
-        made: Claims { claims: Vec::new(), comparisons: 0 },
+        result: Claims { claims: Vec::new(), comparisons: 0 },
     };
     match &delta.value {
         None => {
-            let strategy = apart.strategy();
-            apart.claim(Change::Remove, strategy, 1);
+            let strategy = builder.strategy();
+            builder.claim(Change::Remove, strategy, 1);
         }
-        Some(value) => apart.take(&value.value(), delta.path.find(&state.document))?,
+        Some(value) => builder.add(&value.value(), delta.path.find(&state.document))?,
     }
-    Ok(apart.made)
+    Ok(builder.result)
 }
 
-struct Apart<'a> {
+struct ClaimBuilder<'a> {
     delta: usize,
     operation: Operation,
     plan: &'a Plan,
-    /// Where it is.
+    /// The current path.
     path: Path,
-    made: Claims<'a>,
+    result: Claims<'a>,
 }
 
-impl<'a> Apart<'a> {
+impl<'a> ClaimBuilder<'a> {
     fn strategy(&mut self) -> &'a Strategy {
-        self.plan.strategy(&self.path, &mut self.made.comparisons)
+        self.plan.strategy(&self.path, &mut self.result.comparisons)
     }
 
     fn claim(&mut self, change: Change, strategy: &'a Strategy, places: usize) {
         let path = self.path.clone();
         let claim = Claim { delta: self.delta, path, change, strategy, places: places.max(1) };
-        self.made.claims.push(claim);
+        self.result.claims.push(claim);
     }
 
-    /// Claims `value` of the place it is at, where `here` is now.
-    fn take(&mut self, value: &Value, here: Option<&Value>) -> Result<(), Error> {
+    /// Adds the claims of `value` at the current path; `here` is the current value there.
+    fn add(&mut self, value: &Value, here: Option<&Value>) -> Result<(), Error> {
         let strategy = self.strategy();
         let is_term = self.path.is_in(BINDINGS);
         let merges = strategy.merges() && !is_term;
@@ -122,7 +121,7 @@ impl<'a> Apart<'a> {
             {
                 for (name, member) in members {
                     self.path.push(Step::Name(name.clone()));
-                    self.take(member, here.and_then(|it| it.get(name)))?;
+                    self.add(member, here.and_then(|it| it.get(name)))?;
                     self.path.pop();
                 }
             }

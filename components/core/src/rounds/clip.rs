@@ -1,4 +1,4 @@
-//! What goes when a state would be over its limit (spec 11.8).
+//! Clipping: removes parts of a state over its limit (spec 11.8).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,26 +6,26 @@ use serde_json::Value;
 
 use super::{
     BINDINGS, Clip, ENTITIES, Json, Mark, RULES, RoundError, State,
-    apply::{Making, Part, Parts},
+    apply::{Part, Parts, StateBuilder},
     path::{Path, Step},
 };
 use crate::{Error, order::sorted};
 
-/// A part of the state that went because the whole was too large.
+/// A part that was removed because the state exceeded its limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clipped {
-    /// Where it was, in the state that the round would have made.
+    /// Its path in the state before clipping.
     pub path: Path,
-    /// When it had last changed, with what weight.
+    /// The round and weight of its last change.
     pub mark: Mark,
-    /// Its size.
+    /// Its size, in bytes.
     pub bytes: u32,
 }
 
-/// The most parts of a state: of its bindings, entities and rules.
+/// The most parts of a state: bindings, entities and rules together.
 pub const PARTS_MAX: usize = 10_000;
 
-/// Refuses a state that is larger than `bytes_max`.
+/// Rejects a state larger than `bytes_max`.
 ///
 /// # Errors
 ///
@@ -38,22 +38,22 @@ pub(crate) fn check_size(state: &State, bytes_max: u32) -> Result<(), Error> {
     Err(RoundError::StateTooLarge { bytes, bytes_max, largest: Vec::new() }.into())
 }
 
-/// A part that may go.
+/// A part that may be removed.
 struct Candidate {
     clipped: Clipped,
-    /// What the state is smaller without it, but for the comma between it and another.
+    /// The bytes saved by removing it, without the comma next to it.
     saves: usize,
     by: Vec<usize>,
 }
 
-/// How many parts are left in each member of the state.
-struct Left {
+/// The number of parts left in each member of the state.
+struct PartCounts {
     bindings: usize,
     entities: usize,
     rules: usize,
 }
 
-impl Left {
+impl PartCounts {
     fn new(Parts { bindings, entities, rules }: &Parts) -> Self {
         Self { bindings: bindings.len(), entities: entities.len(), rules: rules.len() }
     }
@@ -62,44 +62,45 @@ impl Left {
         self.bindings.saturating_add(self.entities).saturating_add(self.rules)
     }
 
-    /// Takes one out of the member that `path` is in; returns the commas that go with it.
+    /// Subtracts one from the member that contains `path`. Returns the number of commas
+    /// removed with it.
     fn take(&mut self, path: &Path) -> usize {
-        let left = if path.is_in(BINDINGS) {
+        let remaining = if path.is_in(BINDINGS) {
             &mut self.bindings
         } else if path.is_in(ENTITIES) {
             &mut self.entities
         } else {
             &mut self.rules
         };
-        *left = left.saturating_sub(1);
-        usize::from(*left > 0)
+        *remaining = remaining.saturating_sub(1);
+        usize::from(*remaining > 0)
     }
 }
 
-/// Parts that went, and the deltas of the round that made each.
-type Gone = Vec<(Clipped, Vec<usize>)>;
+/// The removed parts, each with the deltas of the round that contributed to it.
+type ClippedParts = Vec<(Clipped, Vec<usize>)>;
 
-/// Takes parts out of `making` until its document is no larger than `bytes_max` and has
-/// at most [`PARTS_MAX`]; tells the document's text, and the parts with the deltas of
-/// this round that made each.
+/// Removes parts from `builder` until its document fits `bytes_max` and has at most
+/// [`PARTS_MAX`] parts. Returns the document's text, and the removed parts with the
+/// deltas of this round that contributed to them.
 ///
-/// The query stays, and so does what was bound before `round`: a concept, once
-/// bound, is stable.
+/// The query and bindings from before `round` are never removed: a bound concept is
+/// stable.
 ///
 /// # Errors
 ///
-/// [`RoundError::StateTooLarge`], [`RoundError::TooManyParts`] when nothing may go, or
-/// not enough.
+/// [`RoundError::StateTooLarge`] or [`RoundError::TooManyParts`] if nothing, or not
+/// enough, may be removed.
 pub(super) fn clip(
-    making: &mut Making<'_>,
+    builder: &mut StateBuilder<'_>,
     how: Clip,
     bytes_max: u32,
     round: u64,
-) -> Result<(Json, Gone), Error> {
+) -> Result<(Json, ClippedParts), Error> {
     let limit = usize::try_from(bytes_max).unwrap_or(usize::MAX);
-    let text = Json::from_value(&making.document)?;
+    let text = Json::from_value(&builder.document)?;
     let bytes = text.bytes();
-    let parts = making.parts.count();
+    let parts = builder.parts.count();
     if bytes <= limit && parts <= PARTS_MAX {
         return Ok((text, Vec::new()));
     }
@@ -111,7 +112,7 @@ pub(super) fn clip(
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         Error::from(RoundError::StateTooLarge { bytes, bytes_max, largest })
     };
-    let candidates = candidates(making, round)?;
+    let candidates = candidates(builder, round)?;
     if how == Clip::Reject {
         if bytes <= limit {
             return Err(too_many(parts));
@@ -122,7 +123,7 @@ pub(super) fn clip(
     }
     let key = |it: &Candidate| {
         let Clipped { mark: Mark { round, weight }, bytes, .. } = &it.clipped;
-        // Of those alike that which was there longest, then that which came last.
+        // Among equals, the oldest first, then the one with the last path.
         match how {
             Clip::LowestWeightFirst => (u64::from(weight.billionths()), *round),
             Clip::OldestFirst => (*round, u64::from(weight.billionths())),
@@ -132,29 +133,29 @@ pub(super) fn clip(
     let candidates = sorted(candidates, |a, b| {
         key(a).cmp(&key(b)).then_with(|| b.clipped.path.cmp(&a.clipped.path))
     });
-    let mut gone = Vec::new();
-    let (mut bytes, mut left) = (bytes, Left::new(&making.parts));
+    let mut removed = Vec::new();
+    let (mut bytes, mut remaining) = (bytes, PartCounts::new(&builder.parts));
     for it in candidates {
-        if bytes <= limit && left.count() <= PARTS_MAX {
+        if bytes <= limit && remaining.count() <= PARTS_MAX {
             break;
         }
-        let commas = left.take(&it.clipped.path);
+        let commas = remaining.take(&it.clipped.path);
         bytes = bytes.saturating_sub(it.saves).saturating_sub(commas);
-        gone.push(it);
+        removed.push(it);
     }
-    let gone = sorted(gone, |a, b| a.clipped.path.cmp(&b.clipped.path));
-    take_out(making, &gone);
-    let text = Json::from_value(&making.document)?;
+    let removed = sorted(removed, |a, b| a.clipped.path.cmp(&b.clipped.path));
+    remove_parts(builder, &removed);
+    let text = Json::from_value(&builder.document)?;
     if text.bytes() > limit {
         return Err(too_large(text.bytes(), Vec::new()));
     }
-    if making.parts.count() > PARTS_MAX {
-        return Err(too_many(making.parts.count()));
+    if builder.parts.count() > PARTS_MAX {
+        return Err(too_many(builder.parts.count()));
     }
-    Ok((text, gone.into_iter().map(|it| (it.clipped, it.by)).collect()))
+    Ok((text, removed.into_iter().map(|it| (it.clipped, it.by)).collect()))
 }
 
-fn candidates(making: &Making<'_>, round: u64) -> Result<Vec<Candidate>, Error> {
+fn candidates(builder: &StateBuilder<'_>, round: u64) -> Result<Vec<Candidate>, Error> {
     let mut all = Vec::new();
     let mut add = |steps: Vec<Step>, value: &Value, part: &Part, name: usize| {
         let Some(path) = Path::new(steps) else { return Ok(()) };
@@ -165,8 +166,8 @@ fn candidates(making: &Making<'_>, round: u64) -> Result<Vec<Candidate>, Error> 
         Ok::<_, Error>(())
     };
     let name = |it: &str| Step::Name(it.to_owned());
-    let member = |it: &str| making.document.get(it);
-    for (list, parts) in [(ENTITIES, &making.parts.entities), (RULES, &making.parts.rules)] {
+    let member = |it: &str| builder.document.get(it);
+    for (list, parts) in [(ENTITIES, &builder.parts.entities), (RULES, &builder.parts.rules)] {
         let items = member(list).and_then(Value::as_array).into_iter().flatten();
         for (nth, (item, part)) in (0_u32..).zip(items.zip(parts)) {
             add(vec![name(list), Step::Index(nth)], item, part, 0)?;
@@ -174,8 +175,8 @@ fn candidates(making: &Making<'_>, round: u64) -> Result<Vec<Candidate>, Error> 
     }
     let bindings = member(BINDINGS).and_then(Value::as_object).into_iter().flatten();
     for (term, concept) in bindings {
-        if let Some(part) = making.parts.bindings.get(term).filter(|it| it.mark.round == round) {
-            // With its colon.
+        if let Some(part) = builder.parts.bindings.get(term).filter(|it| it.mark.round == round) {
+            // Including its colon.
             let bytes = Json::from_value(&Value::String(term.clone()))?.bytes() + 1;
             add(vec![name(BINDINGS), name(term)], concept, part, bytes)?;
         }
@@ -183,21 +184,21 @@ fn candidates(making: &Making<'_>, round: u64) -> Result<Vec<Candidate>, Error> 
     Ok(all)
 }
 
-/// Takes these parts out.
-fn take_out(making: &mut Making<'_>, gone: &[Candidate]) {
-    let mut shorter: BTreeMap<&[Step], BTreeSet<u32>> = BTreeMap::new();
-    for it in gone {
+/// Removes these parts.
+fn remove_parts(builder: &mut StateBuilder<'_>, removed: &[Candidate]) {
+    let mut shrunk: BTreeMap<&[Step], BTreeSet<u32>> = BTreeMap::new();
+    for it in removed {
         match it.clipped.path.split() {
-            Some((list, Step::Index(nth))) => drop(shorter.entry(list).or_default().insert(*nth)),
+            Some((list, Step::Index(nth))) => drop(shrunk.entry(list).or_default().insert(*nth)),
             Some((_, Step::Name(term))) => {
-                let bindings = making.document.get_mut(BINDINGS).and_then(Value::as_object_mut);
+                let bindings = builder.document.get_mut(BINDINGS).and_then(Value::as_object_mut);
                 bindings.and_then(|it| it.remove(term));
-                making.parts.bindings.remove(term);
+                builder.parts.bindings.remove(term);
             }
             None => {}
         }
     }
-    for (list, gone) in shorter {
-        making.shrink(list, &gone);
+    for (list, removed) in shrunk {
+        builder.shrink(list, &removed);
     }
 }

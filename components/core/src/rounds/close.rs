@@ -1,55 +1,55 @@
-//! Closing a round: from its deltas to the next state, and what became of each.
+//! Closes a round: computes the next state and the outcome of each delta.
 
 use super::{
-    Clip, Clipped, Convergence, Delta, Round, State, Why, apply::Making, claim::claims, clip::clip,
-    merge, path::Path,
+    Clip, Clipped, Convergence, Delta, Round, State, Why, apply::StateBuilder, claim::claims,
+    clip::clip, merge, path::Path,
 };
 use crate::{Error, order::sorted, participant::Participant};
 
-/// What a round made.
+/// The result of closing a round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Closing {
     /// The next state.
     pub state: State,
-    /// What became of each delta, by sequence.
+    /// The outcome of each delta, by sequence.
     pub fates: Vec<Fate>,
-    /// What went because the state would have been too large, by path.
+    /// The parts removed because the state exceeded its limit, by path.
     pub clipped: Vec<Clipped>,
-    /// How much of the state is as it was.
+    /// The share of the state that did not change.
     pub convergence: Convergence,
 }
 
-/// What became of a delta.
+/// The outcome of a delta.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fate {
-    /// Its number in its round.
+    /// The delta's number in its round.
     pub sequence: u32,
-    /// In a word.
+    /// The kind of outcome.
     pub status: Status,
-    /// Where it lost, by path: everywhere, or at some places of many.
+    /// The paths at which it lost, in order: all of its paths, or some.
     pub losses: Vec<Loss>,
-    /// What of it went again because the state would have been too large.
+    /// The contributed paths that were clipped because the state exceeded its limit.
     pub clipped: Vec<Path>,
 }
 
-/// What became of a delta, in a word.
+/// The kinds of outcome of a delta.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// The state has it, or something of it.
+    /// The state contains it, fully or in part.
     Applied,
-    /// Others won.
+    /// Other deltas won.
     Lost,
-    /// Refused: the state would have been too large.
+    /// Rejected: the state would have exceeded its limit.
     Clipped,
-    /// Refused with the whole round.
+    /// Rejected with the whole round.
     Discarded,
 }
 
 impl Status {
-    /// Every one.
+    /// Every kind.
     pub const ALL: [Self; 4] = [Self::Applied, Self::Lost, Self::Clipped, Self::Discarded];
 
-    /// Returns how many of `fates` were applied, lost and refused.
+    /// Returns the numbers of deltas in `fates` that were applied, lost and rejected.
     pub fn counts(fates: &[Fate]) -> (u32, u32, u32) {
         let count = |of: &[Self]| {
             let count = fates.iter().filter(|it| of.contains(&it.status)).count();
@@ -58,7 +58,7 @@ impl Status {
         (count(&[Self::Applied]), count(&[Self::Lost]), count(&[Self::Clipped, Self::Discarded]))
     }
 
-    /// Returns its name.
+    /// Returns the kind's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Applied => "applied",
@@ -69,20 +69,20 @@ impl Status {
     }
 }
 
-/// A place at which a delta lost.
+/// A path at which a delta lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// Where, in the state that the round began with.
+    /// The path in the state at the opening of the round.
     pub path: Path,
-    /// The sequence of the delta it lost to.
+    /// The sequence of the winning delta.
     pub to: u32,
-    /// Who proposed that.
+    /// The participant that proposed the winning delta.
     pub by: Participant,
-    /// Why.
+    /// The reason.
     pub why: Why,
 }
 
-/// Closes `round` with these deltas, which fit `state` each.
+/// Closes `round` with `deltas`, each of which was validated against `state`.
 ///
 /// # Errors
 ///
@@ -99,9 +99,9 @@ pub(crate) fn close(
     for (nth, it) in order.iter().enumerate() {
         claimed.extend(claims(nth, it.delta, state, plan)?.claims);
     }
-    let (settled, lost) = merge::settle(claimed, &order, state)?;
-    let mut making = Making::new(state, settled, &order, round.number);
-    let (text, clipped) = clip(&mut making, how, round.bytes_max, round.number)?;
+    let (resolutions, lost) = merge::resolve(claimed, &order, state)?;
+    let mut builder = StateBuilder::new(state, resolutions, &order, round.number);
+    let (text, clipped) = clip(&mut builder, how, round.bytes_max, round.number)?;
 
     let mut fates: Vec<Fate> = Vec::new();
     let mut losses: Vec<Vec<Loss>> = order.iter().map(|_| Vec::new()).collect();
@@ -112,20 +112,20 @@ pub(crate) fn close(
             losses.push(Loss { path: it.path, to, by, why: it.why });
         }
     }
-    let mut gone: Vec<Vec<Path>> = order.iter().map(|_| Vec::new()).collect();
+    let mut clipped_paths: Vec<Vec<Path>> = order.iter().map(|_| Vec::new()).collect();
     for (part, by) in &clipped {
         for delta in by {
-            if let Some(paths) = gone.get_mut(*delta) {
+            if let Some(paths) = clipped_paths.get_mut(*delta) {
                 paths.push(part.path.clone());
             }
         }
     }
-    let became = losses.into_iter().zip(gone).zip(&making.held);
-    for (it, ((losses, mut clipped), &held)) in order.iter().zip(became) {
+    let results = losses.into_iter().zip(clipped_paths).zip(&builder.contributions);
+    for (it, ((losses, mut clipped), &contributions)) in order.iter().zip(results) {
         let losses = sorted(losses, |a, b| a.path.cmp(&b.path));
-        let status = if held == 0 && !losses.is_empty() {
+        let status = if contributions == 0 && !losses.is_empty() {
             Status::Lost
-        } else if held > 0 && clipped.len() >= held {
+        } else if contributions > 0 && clipped.len() >= contributions {
             Status::Clipped
         } else {
             Status::Applied
@@ -135,13 +135,13 @@ pub(crate) fn close(
     }
     let fates = sorted(fates, |a, b| a.sequence.cmp(&b.sequence));
 
-    let after = State { marks: making.parts.marks(), document: making.document, text };
+    let after = State { marks: builder.parts.marks(), document: builder.document, text };
     let convergence = after.convergence(state);
     let clipped = clipped.into_iter().map(|(it, _)| it).collect();
     Ok(Closing { state: after, fates, clipped, convergence })
 }
 
-/// Closes a round without any of its deltas.
+/// Closes a round and discards its deltas.
 pub(crate) fn discard(state: &State, deltas: &[Delta]) -> Closing {
     let fate = |it: &Delta| Fate {
         sequence: it.sequence,

@@ -1,33 +1,33 @@
-//! What can be asked of rounds, and what is answered.
+//! The operations on rounds, and their replies.
 
 use super::{
     CloseRound, Delta, Fate, Json, OpenRound, Proposal, ReadDeltas, RedactRounds, Round, Weight,
 };
 
-/// What is asked of the rounds of a session.
+/// An operation on a session's rounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Opens a round.
     Open(Box<OpenRound>),
-    /// Proposes deltas to the open round, all or none.
+    /// Proposes deltas to the open round, atomically.
     Propose(Proposal),
     /// Closes the open round.
     Close(CloseRound),
     /// Reads the round state.
     ReadState {
-        /// As it was after this round; as it is when `None`.
+        /// Read the state after this round; the current state when `None`.
         round: Option<u64>,
     },
-    /// Reads deltas and what became of them, oldest first.
+    /// Reads deltas and their outcomes, oldest first.
     ReadDeltas(ReadDeltas),
-    /// Tells of the rounds that ended how much each changed, oldest first.
+    /// Reads the convergence of the closed rounds, oldest first.
     ReadConvergence,
-    /// Replaces every text in rounds that has this in it by a marker, everywhere it is
-    /// kept.
+    /// Replaces every text in rounds that contains this with a marker, in every
+    /// place it is stored.
     Redact(RedactRounds),
 }
 
-/// What is answered.
+/// The reply to an operation on rounds. The doc of each variant names its operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     /// To `Open` and `Close`.
@@ -38,72 +38,71 @@ pub enum Reply {
     State(Box<StateRead>),
     /// To `ReadDeltas`.
     Deltas(DeltasPage),
-    /// To `ReadConvergence`: the rounds that ended and are kept.
+    /// To `ReadConvergence`: the retained closed rounds.
     Convergence(Vec<Round>),
     /// To `Redact`.
     Redacted(RoundsRedacted),
 }
 
-/// Where proposed deltas stand.
+/// The sequence numbers of proposed deltas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Proposed {
     /// The round.
     pub round: u64,
-    /// The sequence of the first of them; the others follow.
+    /// The sequence of the first delta; the others follow.
     pub first: u32,
-    /// How many they are.
+    /// The number of deltas.
     pub count: u32,
 }
 
 impl Proposed {
-    /// Returns the sequence of the last of them.
+    /// Returns the sequence of the last delta.
     pub fn last(self) -> u32 {
         self.first.saturating_add(self.count).saturating_sub(1)
     }
 }
 
-/// The round state, as it is or was.
+/// The current or an earlier round state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateRead {
-    /// The round that made it; 0 before the first.
+    /// The round that produced it; 0 before the first.
     pub round: u64,
     /// The document: `query`, `bindings`, `entities` and `rules`.
     pub document: Json,
     /// The limit of its size, in bytes.
     pub bytes_max: u32,
-    /// The round that is open, if the state is that as it is.
+    /// The open round, if this is the current state.
     pub open: Option<Round>,
 }
 
-/// A delta and what became of it.
+/// A delta and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeltaRead {
-    /// Its round.
+    /// The delta's round.
     pub round: u64,
     /// The delta.
     pub delta: Delta,
-    /// How much it counts.
+    /// The weight of its participant.
     pub weight: Weight,
-    /// What became of it; `None` while its round is open.
+    /// The outcome; `None` while its round is open.
     pub fate: Option<Fate>,
 }
 
-/// Some of a session's deltas.
+/// A page of a session's deltas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeltasPage {
     /// The deltas, oldest first.
     pub deltas: Vec<DeltaRead>,
-    /// Ask again after this one for more, by round and sequence; `None` when there
-    /// is no more.
+    /// The `after` of the next page, by round and sequence; `None` on the last page.
     pub next_after: Option<(u64, u32)>,
 }
 
-/// What a redaction in rounds did.
+/// The result of a redaction in rounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoundsRedacted {
-    /// How many texts are gone.
+    /// The number of replaced strings.
     pub places: u32,
-    /// What stands in their place, each once: `redacted:` and the first 16 hexadecimal
-    /// digits of the SHA-256 of the text that was there.
+    /// The markers that replaced them, without duplicates: `redacted:` and the first 16
+    /// hexadecimal digits of the SHA-256 of the replaced text.
     pub markers: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! JSON as a round state holds it: checked where it enters, kept in one form.
+//! JSON values of rounds, validated when received and stored in canonical form.
 
 use std::fmt;
 
@@ -7,32 +7,32 @@ use serde_json::Value;
 use super::path::Step;
 use crate::{Error, canonical};
 
-/// How deep JSON may nest; the steps of the path it is put at count too.
+/// The maximum nesting depth of JSON, including the steps of its path.
 pub const DEPTH_MAX: usize = 32;
-/// The largest integer that every reader of JSON knows exactly (RFC 7493 §2.2): 2^53 - 1.
+/// The largest integer that is exact in every JSON reader (RFC 7493 §2.2): 2^53 - 1.
 const INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
-/// From here on canonical JSON writes numbers with an exponent (RFC 8785 §3.2.2.3).
+/// The smallest number that canonical JSON writes with an exponent (RFC 8785 §3.2.2.3).
 const EXPONENT_MIN: f64 = 1e21;
 
-/// A JSON value in canonical form (RFC 8785): what is equal has the same text.
+/// A JSON value in canonical form (RFC 8785): equal values have the same text.
 ///
 /// # Invariant
 ///
-/// Its text is canonical, nests at most [`DEPTH_MAX`] deep, and every number that it writes
-/// as an integer is exact in every reader. So its own text is always taken again.
+/// The text is canonical and nests at most [`DEPTH_MAX`] deep. Every number written as an
+/// integer is exact in every reader. So the text can always be parsed again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Json(String);
 
 impl Json {
-    /// Checks `text` and takes it as a JSON value.
+    /// Parses a JSON value.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] when it is no JSON, nests too deep, names a member of an
-    /// object twice, or has an integer beyond 2^53 - 1, also where it is written as `1e16`.
+    /// [`Error::Malformed`] if it is not JSON, nests too deep, repeats a member of an
+    /// object, or has an integer beyond 2^53 - 1, even if written as `1e16`.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let (value, members) = read(DEPTH_MAX, text)?;
-        // A map keeps the last of two.
+        // A map keeps only the last of two members with one name.
         if members != count_members(&value) {
             return Err(Error::malformed(
                 "the value has an object that names a member twice, of which readers keep another \
@@ -48,59 +48,60 @@ impl Json {
         Self::from_value(&value)
     }
 
-    /// Takes `text`, which was exported, as a JSON value.
+    /// Parses an exported JSON value.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] when it is not the canonical text of a value, or nests too deep.
+    /// [`Error::Malformed`] if it is not canonical, or nests too deep.
     pub fn restore(text: &str) -> Result<Self, Error> {
         Self::restore_to(DEPTH_MAX, text)
     }
 
-    /// As [`Json::restore`], for what nests at most so deep.
+    /// Parses an exported JSON value that nests at most `depth_max` deep.
     pub(super) fn restore_to(depth_max: usize, text: &str) -> Result<Self, Error> {
         let it = Self::from_value(&read(depth_max, text)?.0)?;
-        // Earlier versions took integers beyond 2^53 - 1 that were written as `1e16`.
+        // Earlier versions accepted integers beyond 2^53 - 1 if they were written as
+        // `1e16`.
         if it.as_str() == text {
             return Ok(it);
         }
         Err(Error::malformed("the value is not in canonical form (RFC 8785)"))
     }
 
-    /// `value`, which is part of one that was checked.
+    /// Creates the canonical form of `value`, part of a validated value.
     pub(crate) fn from_value(value: &Value) -> Result<Self, Error> {
         canonical::text(value)
             .map(Self)
             .map_err(|err| Error::malformed(format!("the value has no canonical form: {err}")))
     }
 
-    /// Takes `text`, which was stored as canonical.
+    /// Creates a value from stored canonical text.
     pub(crate) fn stored(text: String) -> Self {
         Self(text)
     }
 
-    /// Returns its canonical text.
+    /// Returns the canonical text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns its size: bytes of its canonical text.
+    /// Returns the size of the canonical text in bytes.
     pub fn bytes(&self) -> usize {
         self.0.len()
     }
 
-    /// Returns the value itself.
+    /// Parses the value.
     pub(crate) fn value(&self) -> Value {
         // Canonical text is JSON.
         serde_json::from_slice(self.0.as_bytes()).unwrap_or_default()
     }
 
-    /// Returns whether it has something at the end of `steps`, and builds nothing of it.
+    /// Returns true if there is a value at `steps`, without building the value.
     pub(crate) fn has(&self, steps: &[Step]) -> bool {
         reaches(self.0.as_bytes(), steps)
     }
 
-    /// Returns how deep it nests.
+    /// Returns the nesting depth.
     pub(crate) fn depth(&self) -> usize {
         Outline::of(&self.0).depth
     }
@@ -120,23 +121,24 @@ impl fmt::Display for Json {
     }
 }
 
-/// Returns the value of `text`, which nests at most so deep, and how many members the text names.
+/// Parses `text`, which may nest at most `depth_max` deep. Returns the value and the
+/// number of members in the text.
 fn read(depth_max: usize, text: &str) -> Result<(Value, usize), Error> {
-    // Before it is read: reading what nests deep takes a stack as deep.
+    // This check precedes parsing, which needs stack in proportion to the depth.
     let Outline { depth, members } = Outline::of(text);
     if depth > depth_max {
         return Err(Error::malformed(format!(
             "the value nests deeper than {depth_max}; state what follows from it instead"
         )));
     }
-    // From bytes, as all JSON is read: a reader of text would be a second one.
+    // Parse from bytes, like all other JSON: a parser of `&str` would be compiled as a
+    // second instance.
     let value = serde_json::from_slice(text.as_bytes())
         .map_err(|err| Error::malformed(format!("the value is no JSON: {err}")))?;
     Ok((value, members))
 }
 
-/// Returns whether the value with which the canonical `text` begins has something at
-/// the end of `steps`.
+/// Returns true if the value at the start of the canonical `text` has a value at `steps`.
 fn reaches(text: &[u8], steps: &[Step]) -> bool {
     let Some((step, below)) = steps.split_first() else { return true };
     let (opens, name) = match step {
@@ -164,7 +166,7 @@ fn reaches(text: &[u8], steps: &[Step]) -> bool {
     false
 }
 
-/// Returns how long the value is with which canonical text begins.
+/// Returns the length of the value at the start of canonical text.
 fn length(text: &[u8]) -> usize {
     let mut depth = 0_usize;
     let (mut is_text, mut is_escaped) = (false, false);
@@ -183,11 +185,11 @@ fn length(text: &[u8]) -> usize {
     text.len()
 }
 
-/// What can be told of a text before it is read, whether or not it is JSON.
+/// Properties of a text before it is parsed, valid JSON or not.
 struct Outline {
-    /// How deep its brackets nest.
+    /// The nesting depth of its brackets.
     depth: usize,
-    /// How many members its objects have in all: each has a colon.
+    /// The number of members of all its objects, counted by their colons.
     members: usize,
 }
 
@@ -215,7 +217,7 @@ impl Outline {
     }
 }
 
-/// Returns how many members the objects in `value` have in all.
+/// Returns the number of members of all objects in `value`.
 fn count_members(value: &Value) -> usize {
     match value {
         Value::Object(members) => {
@@ -228,11 +230,12 @@ fn count_members(value: &Value) -> usize {
     }
 }
 
-/// Returns whether canonical JSON writes no integer for it that some reader would not know.
+/// Returns true if every number written as an integer in canonical JSON is exact in every
+/// reader.
 fn is_exact(value: &Value) -> bool {
     match value {
         Value::Number(it) => it.as_f64().is_none_or(|it| {
-            // Every number between the two is whole, however it is written.
+            // Every number between the two limits is an integer, however it is written.
             it.abs() <= INTEGER_MAX || it.abs() >= EXPONENT_MIN
         }),
         Value::Array(items) => items.iter().all(is_exact),
@@ -248,27 +251,28 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// `1e16` was taken and kept as the integer that it is, which nobody could send or
-        /// import. What is taken is now taken again as it is kept.
+        /// `1e16` was accepted and stored as an integer that could then neither be sent
+        /// nor imported. A value that is accepted can now be parsed again from its stored
+        /// form.
         #[test]
-        fn what_is_kept_can_be_sent_and_imported_again(bits: u64, shift in 0..25_i32) {
+        fn a_stored_value_can_be_sent_and_imported_again(bits: u64, shift in 0..25_i32) {
             #[expect(clippy::cast_precision_loss, reason = "any number will do")]
             let whole = bits as f64;
             for number in [f64::from_bits(bits), whole, whole / 10_f64.powi(shift)] {
                 let sent = format!("{number:e}");
-                if let Ok(kept) = Json::parse(&sent) {
-                    prop_assert_eq!(&Json::parse(kept.as_str()).unwrap(), &kept, "{}", sent);
-                    prop_assert_eq!(&Json::restore(kept.as_str()).unwrap(), &kept, "{}", sent);
+                if let Ok(stored) = Json::parse(&sent) {
+                    prop_assert_eq!(&Json::parse(stored.as_str()).unwrap(), &stored, "{}", sent);
+                    prop_assert_eq!(&Json::restore(stored.as_str()).unwrap(), &stored, "{}", sent);
                 }
             }
         }
 
-        /// What earlier versions kept is exported too.
+        /// Values stored by earlier versions are exported too.
         #[test]
-        fn any_number_that_was_kept_can_be_imported(bits: u64) {
+        fn any_number_that_was_stored_can_be_imported(bits: u64) {
             if let Some(it) = serde_json::Number::from_f64(f64::from_bits(bits)) {
-                let kept = Json::from_value(&Value::Number(it)).unwrap();
-                prop_assert_eq!(&Json::restore(kept.as_str()).unwrap(), &kept);
+                let stored = Json::from_value(&Value::Number(it)).unwrap();
+                prop_assert_eq!(&Json::restore(stored.as_str()).unwrap(), &stored);
             }
         }
     }
@@ -282,16 +286,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_equal_has_one_text() {
+    fn equal_values_have_the_same_text() {
         let text = |it: &str| Json::parse(it).unwrap().as_str().to_owned();
         assert_eq!(text(r#"{"b":1.0,"a":[ 1e2 , -0.0 ]}"#), r#"{"a":[100,0],"b":1}"#);
         assert_eq!(text("\"\\u0041\""), "\"A\"");
     }
 
-    /// Each value above the path was built whole to find out: sixteen readers of one
+    /// Each value above the path was built whole for this check: sixteen readers of one
     /// round's history used up the server's processors for a second.
     #[test]
-    fn whether_a_place_is_there_is_found_without_building_it() {
+    fn a_path_is_looked_up_without_building_the_value() {
         use super::super::path::find;
         let names = ["a", "b", "\u{e9}\"", "", "0"].map(|it| Step::Name(it.to_owned()));
         let all: Vec<_> = names.into_iter().chain([Step::Index(0), Step::Index(1)]).collect();
@@ -317,14 +321,14 @@ mod tests {
     }
 
     #[test]
-    fn what_readers_would_not_agree_on_is_refused() {
+    fn json_that_readers_interpret_differently_is_rejected() {
         let twice = r#"[{"a":{"b":1,"c":":","b":1}}]"#;
         for bad in ["", "{", "nul", "1 2", "9007199254740992", "[-9007199254740992]", "NaN", twice]
         {
             assert!(Json::parse(bad).is_err(), "{bad}");
         }
         assert!(Json::parse("9007199254740991").is_ok());
-        // An integer is one however it is written.
+        // An integer is an integer however it is written.
         for bad in ["9007199254740992.0", "1e16", "-1.5e17", "99999999999999999999", "1e20"] {
             assert!(Json::parse(bad).is_err(), "{bad}");
         }

@@ -1,11 +1,10 @@
-//! What is claimed of the same places, settled by the plan's strategies.
+//! Resolves the claims on each path with the plan's strategies.
 //!
 //! # Invariant
 //!
-//! Deltas are counted in the order of application: weight descending, then
-//! participant, then sequence. Of two claims that cannot both hold the earlier one
-//! holds, unless a strategy says otherwise. Nothing here depends on when a delta
-//! arrived, but for deltas of one participant among themselves.
+//! The order of application is: weight descending, then participant, then sequence. Of
+//! two claims that cannot both hold the earlier one wins, unless a strategy decides
+//! otherwise. The order of arrival only matters among deltas of one participant.
 
 use std::{
     cmp::Ordering,
@@ -17,7 +16,7 @@ use serde_json::Value;
 use super::{
     Delta, Json, Plan, State, Strategy, Weight,
     claim::{Change, Claim},
-    nesting::apart,
+    nesting::resolve_nesting,
     path::Path,
 };
 use crate::{
@@ -25,23 +24,23 @@ use crate::{
     order::{set, sorted},
 };
 
-/// Why a claim lost to another one.
+/// The reason a claim lost to another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// The same participant said something else of the place later.
+    /// The same participant proposed another value for the path later.
     Superseded,
-    /// The other one weighs more.
+    /// The winner has a higher weight.
     Outweighed,
-    /// More participants, or heavier ones, proposed another value.
+    /// More participants, or a higher total weight, proposed another value.
     Outvoted,
-    /// An expert, or one named before, proposed another value.
+    /// An expert, or one earlier in the list, proposed another value.
     Overridden,
-    /// Both count the same: the participant first in the alphabet wins, or among even
-    /// votes the smaller canonical JSON.
+    /// Both are equal: the participant first in the alphabet wins, or among tied votes
+    /// the smaller canonical JSON.
     Tie,
-    /// What is above the place was removed or replaced.
+    /// A path above was removed or replaced.
     ReplacedAbove,
-    /// What is below the place was changed, and would have gone.
+    /// A path below was changed, and would have been removed.
     ChangedBelow,
 }
 
@@ -57,7 +56,7 @@ impl Why {
         Self::ChangedBelow,
     ];
 
-    /// Returns its name.
+    /// Returns the reason's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Superseded => "superseded",
@@ -71,53 +70,54 @@ impl Why {
     }
 }
 
-/// A delta of the round, with how much it counts.
+/// A delta of the round with its weight.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Weighed<'a> {
+pub(super) struct WeightedDelta<'a> {
     pub(super) delta: &'a Delta,
     pub(super) weight: Weight,
 }
 
-/// What becomes of a place.
+/// The resolution of the claims on one path.
 #[derive(Debug)]
-pub(super) struct Settled {
+pub(super) struct Resolution {
     pub(super) path: Path,
-    pub(super) now: Becomes,
-    /// The deltas that claimed this, in the order of application.
+    pub(super) outcome: Outcome,
+    /// The deltas that claimed this outcome, in the order of application.
     pub(super) by: Vec<usize>,
 }
 
-/// What is to be at a place.
+/// The outcome at a path.
 #[derive(Debug)]
-pub(super) enum Becomes {
-    Gone,
-    This(Json),
-    /// With these appended.
-    Longer(Vec<Item>),
+pub(super) enum Outcome {
+    Remove,
+    Set(Json),
+    /// Appends these items.
+    Append(Vec<Item>),
 }
 
-/// An item to be appended.
+/// An item to append.
 #[derive(Debug, Clone)]
 pub(super) struct Item {
     pub(super) value: Json,
-    /// The deltas that claimed it.
+    /// The deltas that claimed the item.
     pub(super) by: Vec<usize>,
 }
 
 /// A claim that lost.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Lost {
+pub(super) struct LostClaim {
     pub(super) delta: usize,
     pub(super) path: Path,
-    /// The delta it lost to.
+    /// The winning delta.
     pub(super) to: usize,
     pub(super) why: Why,
 }
 
-/// Sorts `deltas` in the order of application.
-pub(super) fn in_order<'a>(deltas: &'a [Delta], plan: &Plan) -> Vec<Weighed<'a>> {
-    let weighed = |delta: &'a Delta| Weighed { delta, weight: plan.weight(&delta.participant) };
-    sorted(deltas.iter().map(weighed).collect(), |a, b| {
+/// Sorts `deltas` into the order of application.
+pub(super) fn in_order<'a>(deltas: &'a [Delta], plan: &Plan) -> Vec<WeightedDelta<'a>> {
+    let weighted =
+        |delta: &'a Delta| WeightedDelta { delta, weight: plan.weight(&delta.participant) };
+    sorted(deltas.iter().map(weighted).collect(), |a, b| {
         let by_weight = b.weight.cmp(&a.weight);
         let by_participant = || a.delta.participant.cmp(&b.delta.participant);
         let by_sequence = || a.delta.sequence.cmp(&b.delta.sequence);
@@ -125,204 +125,218 @@ pub(super) fn in_order<'a>(deltas: &'a [Delta], plan: &Plan) -> Vec<Weighed<'a>>
     })
 }
 
-/// Settles `claims`: what becomes of which place, and what lost to what.
-pub(super) fn settle(
+/// Resolves `claims`. Returns the resolution of each path, and the lost claims.
+pub(super) fn resolve(
     claims: Vec<Claim<'_>>,
-    order: &[Weighed<'_>],
+    order: &[WeightedDelta<'_>],
     state: &State,
-) -> Result<(Vec<Settled>, Vec<Lost>), Error> {
-    let mut places: BTreeMap<Path, Claimed<'_>> = BTreeMap::new();
+) -> Result<(Vec<Resolution>, Vec<LostClaim>), Error> {
+    let mut paths: BTreeMap<Path, PathClaims<'_>> = BTreeMap::new();
     for Claim { delta, path, change, strategy, .. } in claims {
-        let (_, claims) = places.entry(path).or_insert_with(|| (strategy, Vec::new()));
+        let (_, claims) = paths.entry(path).or_insert_with(|| (strategy, Vec::new()));
         claims.push((delta, change));
     }
-    let (mut settled, mut lost) = (Vec::new(), Vec::new());
-    for (path, (strategy, claims)) in places {
-        let mut place = Place { path: &path, order, lost: &mut lost };
-        let voices = place.voices(claims);
-        if let Some((now, by)) = place.settle(voices, strategy, state)? {
-            settled.push(Settled { path, now, by });
+    let (mut resolutions, mut lost) = (Vec::new(), Vec::new());
+    for (path, (strategy, claims)) in paths {
+        let mut merge = PathMerge { path: &path, order, lost: &mut lost };
+        let proposals = merge.proposals(claims);
+        if let Some((outcome, by)) = merge.resolve(proposals, strategy, state)? {
+            resolutions.push(Resolution { path, outcome, by });
         }
     }
-    Ok((apart(settled, state, &mut lost), lost))
+    Ok((resolve_nesting(resolutions, state, &mut lost), lost))
 }
 
-/// How disagreements about a place are settled, and what deltas claim of it.
-type Claimed<'a> = (&'a Strategy, Vec<(usize, Change)>);
+/// The strategy for a path, and the claims on it.
+type PathClaims<'a> = (&'a Strategy, Vec<(usize, Change)>);
 
-/// What one participant says of one place.
-struct Voice {
+/// The combined claim of one participant on one path.
+struct ParticipantProposal {
     change: Change,
-    /// Its deltas that say so, and where they append, what.
+    /// The deltas that claim it, and the items if it appends.
     deltas: Vec<usize>,
     items: Vec<Item>,
 }
 
-impl Voice {
+impl ParticipantProposal {
     fn first(&self) -> usize {
         self.deltas.first().copied().unwrap_or_default()
     }
 }
 
-/// How much a voice counts at a place.
-struct Standing {
-    /// Its place among the experts, whose first is 0.
+/// A proposal with its rank at a path.
+struct RankedProposal {
+    /// The index among the experts, from 0.
     expert: usize,
-    /// How many participants say the same, and what they weigh together.
+    /// The number of participants with the same claim, and their total weight.
     votes: (u32, u64),
-    voice: Voice,
+    proposal: ParticipantProposal,
 }
 
-/// One place of which something is claimed.
-struct Place<'a> {
+/// The merge of the claims on one path.
+struct PathMerge<'a> {
     path: &'a Path,
-    order: &'a [Weighed<'a>],
-    lost: &'a mut Vec<Lost>,
+    order: &'a [WeightedDelta<'a>],
+    lost: &'a mut Vec<LostClaim>,
 }
 
-impl Place<'_> {
-    fn lose(&mut self, deltas: &[usize], to: usize, why: Why) {
+impl PathMerge<'_> {
+    fn add_losses(&mut self, deltas: &[usize], to: usize, why: Why) {
         let path = self.path;
-        self.lost.extend(deltas.iter().map(|&delta| Lost { delta, path: path.clone(), to, why }));
+        self.lost.extend(deltas.iter().map(|&delta| LostClaim {
+            delta,
+            path: path.clone(),
+            to,
+            why,
+        }));
     }
 
-    fn of(&self, delta: usize) -> Option<&Weighed<'_>> {
+    fn weighted(&self, delta: usize) -> Option<&WeightedDelta<'_>> {
         self.order.get(delta)
     }
 
-    /// One voice for each participant: what it said last. Items add up.
-    fn voices(&mut self, claims: Vec<(usize, Change)>) -> Vec<Voice> {
-        let mut voices: Vec<Voice> = Vec::new();
-        // In the order of application those of one participant follow each other.
+    /// Returns one proposal for each participant: its last claim. Items accumulate.
+    fn proposals(&mut self, claims: Vec<(usize, Change)>) -> Vec<ParticipantProposal> {
+        let mut proposals: Vec<ParticipantProposal> = Vec::new();
+        // In the order of application, the claims of one participant are adjacent.
         for (delta, change) in claims {
-            let participant = |nth: usize| self.of(nth).map(|it| &it.delta.participant);
-            let is_same = |voice: &Voice| participant(voice.first()) == participant(delta);
-            let earlier = voices.pop_if(|it| is_same(it));
+            let participant = |nth: usize| self.weighted(nth).map(|it| &it.delta.participant);
+            let is_same = |proposal: &ParticipantProposal| {
+                participant(proposal.first()) == participant(delta)
+            };
+            let earlier = proposals.pop_if(|it| is_same(it));
             let item = |value: &Json| Item { value: value.clone(), by: vec![delta] };
             let items = match &change {
                 Change::Append(items) => items.iter().map(item).collect(),
                 Change::Set(_) | Change::Remove => Vec::new(),
             };
-            let mut voice = Voice { change, deltas: vec![delta], items: Vec::new() };
-            match (earlier, &mut voice.change) {
+            let mut proposal =
+                ParticipantProposal { change, deltas: vec![delta], items: Vec::new() };
+            match (earlier, &mut proposal.change) {
                 (
-                    Some(Voice { change: Change::Append(mut all), deltas, items: before }),
+                    Some(ParticipantProposal {
+                        change: Change::Append(mut all),
+                        deltas,
+                        items: before,
+                    }),
                     Change::Append(more),
                 ) => {
                     all.append(more);
-                    let deltas = [deltas, voice.deltas].concat();
-                    voice = Voice { change: Change::Append(all), deltas, items: before };
+                    let deltas = [deltas, proposal.deltas].concat();
+                    proposal =
+                        ParticipantProposal { change: Change::Append(all), deltas, items: before };
                 }
                 (Some(earlier), change) if earlier.change == *change => {
-                    voice.deltas.splice(..0, earlier.deltas);
+                    proposal.deltas.splice(..0, earlier.deltas);
                 }
-                (Some(earlier), _) => self.lose(&earlier.deltas, delta, Why::Superseded),
+                (Some(earlier), _) => self.add_losses(&earlier.deltas, delta, Why::Superseded),
                 (None, _) => {}
             }
-            voice.items.extend(items);
-            voices.push(voice);
+            proposal.items.extend(items);
+            proposals.push(proposal);
         }
-        voices
+        proposals
     }
 
-    /// Returns what becomes of the place, and by which deltas.
-    fn settle(
+    /// Returns the outcome at the path and the deltas that claimed it.
+    fn resolve(
         &mut self,
-        voices: Vec<Voice>,
+        proposals: Vec<ParticipantProposal>,
         strategy: &Strategy,
         state: &State,
-    ) -> Result<Option<(Becomes, Vec<usize>)>, Error> {
+    ) -> Result<Option<(Outcome, Vec<usize>)>, Error> {
         let merges = matches!(strategy, Strategy::WeightedMerge | Strategy::Union);
-        if merges && matches!(voices.first().map(|it| &it.change), Some(Change::Append(_))) {
-            return self.append(voices, strategy, state).map(Some);
+        if merges && matches!(proposals.first().map(|it| &it.change), Some(Change::Append(_))) {
+            return self.append(proposals, strategy, state).map(Some);
         }
         let votes = match strategy {
-            Strategy::MajorityVote => self.votes(&voices),
-            _ => vec![(0, 0); voices.len()],
+            Strategy::MajorityVote => self.votes(&proposals),
+            _ => vec![(0, 0); proposals.len()],
         };
-        let expert = |it: &Voice| {
-            let participant = self.of(it.first()).map(|it| &it.delta.participant);
+        let expert = |it: &ParticipantProposal| {
+            let participant = self.weighted(it.first()).map(|it| &it.delta.participant);
             strategy.experts().zip(participant).and_then(|(experts, it)| experts.position(it))
         };
-        let standing = |(it, votes): (Voice, (u32, u64))| Standing {
+        let rank = |(it, votes): (ParticipantProposal, (u32, u64))| RankedProposal {
             expert: expert(&it).unwrap_or(usize::MAX),
             votes,
-            voice: it,
+            proposal: it,
         };
-        let standings = voices.into_iter().zip(votes).map(standing).collect();
-        // Stable: among voices that count the same the order of application stays.
-        let mut standings = sorted(standings, |a, b| {
+        let ranked = proposals.into_iter().zip(votes).map(rank).collect();
+        // The sort is stable: equal proposals stay in the order of application.
+        let mut ranked = sorted(ranked, |a, b| {
             let by_text = || match strategy {
-                Strategy::MajorityVote => a.voice.change.text().cmp(&b.voice.change.text()),
+                Strategy::MajorityVote => a.proposal.change.text().cmp(&b.proposal.change.text()),
                 _ => Ordering::Equal,
             };
             let by_votes = || b.votes.cmp(&a.votes);
             a.expert.cmp(&b.expert).then_with(by_votes).then_with(by_text)
         })
         .into_iter();
-        let Some(best) = standings.next() else { return Ok(None) };
-        let Voice { change, mut deltas, mut items } = best.voice;
+        let Some(best) = ranked.next() else { return Ok(None) };
+        let ParticipantProposal { change, mut deltas, mut items } = best.proposal;
         let to = deltas.first().copied().unwrap_or_default();
-        for Standing { expert, votes, voice } in standings {
-            if voice.change == change {
-                for (item, same) in items.iter_mut().zip(voice.items) {
+        for RankedProposal { expert, votes, proposal } in ranked {
+            if proposal.change == change {
+                for (item, same) in items.iter_mut().zip(proposal.items) {
                     item.by.extend(same.by);
                 }
-                deltas.extend(voice.deltas);
+                deltas.extend(proposal.deltas);
                 continue;
             }
             let why = match strategy {
                 Strategy::MajorityVote if votes == best.votes => Why::Tie,
                 Strategy::MajorityVote => Why::Outvoted,
                 _ if expert > best.expert => Why::Overridden,
-                _ => self.why_lighter(voice.first(), to),
+                _ => self.reason_by_weight(proposal.first(), to),
             };
-            self.lose(&voice.deltas, to, why);
+            self.add_losses(&proposal.deltas, to, why);
         }
         let deltas = sorted(deltas, Ord::cmp);
-        let now = match change {
-            Change::Remove => Becomes::Gone,
-            Change::Set(value) => Becomes::This(value),
-            Change::Append(_) => Becomes::Longer(items),
+        let outcome = match change {
+            Change::Remove => Outcome::Remove,
+            Change::Set(value) => Outcome::Set(value),
+            Change::Append(_) => Outcome::Append(items),
         };
-        Ok(Some((now, deltas)))
+        Ok(Some((outcome, deltas)))
     }
 
-    /// Returns why the delta `lost` lost to `won`, which stands before it in the order of
-    /// application.
-    fn why_lighter(&self, lost: usize, won: usize) -> Why {
-        let weight = |it: usize| self.of(it).map(|it| it.weight);
+    /// Returns the reason the delta `lost` lost to `won`, which precedes it in the order
+    /// of application.
+    fn reason_by_weight(&self, lost: usize, won: usize) -> Why {
+        let weight = |it: usize| self.weighted(it).map(|it| it.weight);
         if weight(lost) == weight(won) { Why::Tie } else { Why::Outweighed }
     }
 
-    /// Of each voice how many participants say the same, and what they weigh together.
-    fn votes(&self, voices: &[Voice]) -> Vec<(u32, u64)> {
+    /// Returns for each proposal the number of participants with the same claim, and
+    /// their total weight.
+    fn votes(&self, proposals: &[ParticipantProposal]) -> Vec<(u32, u64)> {
         let mut votes = BTreeMap::new();
-        for voice in voices {
-            let weight = self.of(voice.first()).map_or(0, |it| it.weight.billionths());
-            let (count, sum): &mut (u32, u64) = votes.entry(&voice.change).or_default();
+        for proposal in proposals {
+            let weight = self.weighted(proposal.first()).map_or(0, |it| it.weight.billionths());
+            let (count, sum): &mut (u32, u64) = votes.entry(&proposal.change).or_default();
             *count = count.saturating_add(1);
             *sum = sum.saturating_add(weight.into());
         }
-        let of = |it: &Voice| votes.get(&it.change).copied().unwrap_or_default();
-        voices.iter().map(of).collect()
+        let of = |it: &ParticipantProposal| votes.get(&it.change).copied().unwrap_or_default();
+        proposals.iter().map(of).collect()
     }
 
-    /// Returns the items of all who append, in order.
+    /// Returns the items of all proposals that append, in order.
     fn append(
         &mut self,
-        voices: Vec<Voice>,
+        proposals: Vec<ParticipantProposal>,
         strategy: &Strategy,
         state: &State,
-    ) -> Result<(Becomes, Vec<usize>), Error> {
+    ) -> Result<(Outcome, Vec<usize>), Error> {
         let (mut items, mut deltas) = (Vec::<Item>::new(), Vec::new());
-        for voice in voices {
-            if matches!(voice.change, Change::Append(_)) {
-                items.extend(voice.items);
-                deltas.extend(voice.deltas);
+        for proposal in proposals {
+            if matches!(proposal.change, Change::Append(_)) {
+                items.extend(proposal.items);
+                deltas.extend(proposal.deltas);
             } else {
                 let to = deltas.first().copied().unwrap_or_default();
-                self.lose(&voice.deltas, to, self.why_lighter(voice.first(), to));
+                self.add_losses(&proposal.deltas, to, self.reason_by_weight(proposal.first(), to));
             }
         }
         if *strategy == Strategy::Union {
@@ -346,6 +360,6 @@ impl Place<'_> {
             }
             items = once;
         }
-        Ok((Becomes::Longer(items), deltas))
+        Ok((Outcome::Append(items), deltas))
     }
 }

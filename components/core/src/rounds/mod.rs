@@ -1,28 +1,29 @@
 //! Delta rounds (spec 11): several specialists, one agreed state.
 //!
-//! A session's *round state* changes only by *deltas*. The orchestrator opens a
-//! round with a *plan*: how much each participant weighs, and how disagreements
-//! about which paths are settled. Participants propose deltas against the state as
-//! it was when the round was opened; closing the round merges them into the next
-//! state, and says of every delta what became of it.
+//! A session's *round state* changes only by *deltas*. The orchestrator opens a round
+//! with a *plan*: the weight of each participant, and the strategy that resolves
+//! disagreements about each path. Participants propose deltas against the state at the
+//! opening of the round. Closing the round merges them into the next state and reports
+//! the outcome of every delta.
 //!
 //! # Invariants
 //!
-//! - While a round is open its state stands still: whether a delta fits it is known
-//!   when it is proposed.
-//! - What a round makes of its deltas depends on them, on the plan and on the state,
-//!   not on when they arrived; among deltas of one participant on their order.
+//! - While a round is open its state does not change. So a delta is validated when it is
+//!   proposed.
+//! - The result of a round depends on its deltas, the plan and the state, not on the
+//!   order of arrival. Only the deltas of one participant depend on their order.
 //! - A concept that a term is bound to is never replaced by another one.
 //!
 //! # Map, in reading order
 //!
-//! `json`, `path` and `path_pattern` are what deltas and plans are made of, `plan` what a round is opened
-//! with, `state` what it begins with. `check` tells whether a delta fits; `claim`
-//! takes deltas apart, `merge` settles what they claim, `nesting` keeps of that what can
-//! hold together, `apply` makes the next state of it, and `clip` makes that fit its limit. `close` puts these in a row. `redaction` takes
-//! a text out of all of them. `commands` is what can be asked of rounds
-//! and what is answered, `request` what is sent with it. `rows` is what
-//! is stored of rounds, `stored` reads it, and carries and redacts it; `weight` counts what a round takes in a document.
+//! `json`, `path` and `path_pattern` are the parts of deltas and plans. `plan` is the
+//! plan of a round, `state` its state. `check` validates a delta. `claim` splits deltas
+//! into claims on single paths, and `merge` resolves these claims. `nesting` drops those
+//! that cannot hold together. `apply` builds the next state, and `clip` makes it fit its
+//! limit. `close` runs these steps in order. `redaction` removes a text from all of them.
+//! `commands` has the operations on rounds and their replies, `request` their parameters.
+//! `rows` defines the stored rows; `stored` reads, exports and redacts them. `weight`
+//! counts the size of a round in a document.
 
 mod apply;
 mod check;
@@ -71,51 +72,52 @@ pub use state::{Convergence, Mark, Marks, State};
 
 /// The members of every round state (spec 11.1).
 pub(crate) const MEMBERS: [&str; 4] = [QUERY, BINDINGS, ENTITIES, RULES];
-/// What the session is about: a text.
+/// The subject of the session: a string.
 pub(crate) const QUERY: &str = "query";
 /// Terms, each bound to the id of a concept.
 pub(crate) const BINDINGS: &str = "bindings";
-/// What was found: a list.
+/// The findings: a list.
 pub(crate) const ENTITIES: &str = "entities";
-/// Which rules were evaluated, to what: a list.
+/// The evaluated rules and their results: a list.
 pub(crate) const RULES: &str = "rules";
 
 /// The most deltas of one round.
 pub const DELTAS_MAX: u32 = 2_000;
-/// The most bytes of all deltas of one round: of their values and provenances, and of
-/// each place they speak of its path and 96 bytes; 32 comparisons with the patterns of
-/// the plan count for one. The work of closing is bounded by them.
+/// The most bytes of all deltas of one round. They count values and provenances, and for
+/// each claimed path its length and 96 bytes. Each 16 comparisons with the plan's
+/// patterns count one byte more. The limit bounds the work of closing a round.
 pub const DELTAS_BYTES_MAX: u32 = 1 << 20;
-/// The most deltas of one participant, also the orchestrator, in one round: a quarter, so
-/// that nobody fills it alone.
+/// The most deltas of one participant, including the orchestrator, in one round: a
+/// quarter, so that nobody can fill the round alone.
 pub const SHARE_DELTAS_MAX: u32 = DELTAS_MAX / 4;
-/// The most bytes of one participant's deltas in one round, counted as those of all.
+/// The most bytes of one participant's deltas in one round, counted like
+/// [`DELTAS_BYTES_MAX`].
 pub const SHARE_BYTES_MAX: u32 = DELTAS_BYTES_MAX / 4;
-/// What a place that a delta speaks of counts for besides its path: if the delta loses
-/// there, to whom and why is kept.
+/// The bytes a claimed path counts besides its length: for a lost claim, the winner and
+/// the reason are stored.
 const PLACE_BYTES: usize = 96;
-/// How many comparisons of a path's steps with the patterns of a plan count for a byte: a
-/// plan of many long patterns takes more time for each place than the place itself.
+/// The number of comparisons of a step with a plan's patterns that count as one byte.
+/// Matching many long patterns can take more time than the claim itself.
 const COMPARISONS_PER_BYTE: usize = 16;
-/// The most deltas that are proposed at once.
+/// The most deltas of one proposal.
 pub const PROPOSAL_DELTAS_MAX: usize = 200;
 /// The longest provenance, in characters.
 pub const PROVENANCE_CHARS_MAX: usize = 1_000;
-/// How many rounds back states and deltas are kept; fewer where they take more than
-/// [`KEPT_BYTES_MAX`].
+/// The number of rounds whose states and deltas are retained; fewer if they take more
+/// than [`KEPT_BYTES_MAX`].
 pub const ROUNDS_KEPT: u64 = 64;
-/// The most bytes that rounds that ended take in the document of a session. The last one
-/// is kept, whatever it takes.
+/// The most bytes of closed rounds in the document of a session. The last one is retained
+/// at any size.
 pub const KEPT_BYTES_MAX: u64 = 4 << 20;
 
-/// What a delta does at its path.
+/// The operation of a delta at its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// There is something more: a new member, more members, more items.
+    /// Adds a new member, several members, or list items.
     Add,
-    /// What is there becomes something else.
+    /// Replaces the current value.
     Modify,
-    /// What is there goes.
+    /// Removes the current value.
     Remove,
 }
 
@@ -123,7 +125,7 @@ impl Operation {
     /// Every operation.
     pub const ALL: [Self; 3] = [Self::Add, Self::Modify, Self::Remove];
 
-    /// Returns its name.
+    /// Returns the operation's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Add => "add",
@@ -133,21 +135,23 @@ impl Operation {
     }
 }
 
-/// Why a change is proposed: 1 to 1,000 characters, not only spaces, no control
-/// characters but line breaks and tabs.
+/// The reason for a proposed change: 1 to 1,000 characters, not only spaces. Line breaks
+/// and tabs are the only control characters allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provenance(String);
 
 impl Provenance {
-    /// Checks `text` and takes it as a provenance.
+    /// Parses a provenance.
     ///
     /// # Errors
     ///
     /// [`Error::Malformed`].
     pub fn parse(text: &str) -> Result<Self, Error> {
         let length_fits = text.chars().count() <= PROVENANCE_CHARS_MAX;
-        let is_told = !text.trim().is_empty();
-        if length_fits && is_told && !text.contains(|c: char| c.is_control() && !"\n\t".contains(c))
+        let has_text = !text.trim().is_empty();
+        if length_fits
+            && has_text
+            && !text.contains(|c: char| c.is_control() && !"\n\t".contains(c))
         {
             return Ok(Self(text.to_owned()));
         }
@@ -166,18 +170,18 @@ impl Provenance {
 /// A delta as it was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentDelta {
-    /// What it does.
+    /// The operation.
     pub operation: Operation,
-    /// Where.
+    /// The path.
     pub path: SentPath,
-    /// With what; `None` for `Remove`, and for nothing else.
+    /// The value; `None` only for `Remove`.
     pub value: Option<Json>,
-    /// Why.
+    /// The reason.
     pub provenance: Provenance,
 }
 
 impl SentDelta {
-    /// Returns a delta of these, as they were sent.
+    /// Parses a delta.
     ///
     /// # Errors
     ///
@@ -212,18 +216,18 @@ impl SentDelta {
 /// A delta of a round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delta {
-    /// Its number in its round, from 1.
+    /// The delta's number in its round, from 1.
     pub sequence: u32,
-    /// Who proposed it.
+    /// The participant that proposed it.
     pub participant: Participant,
-    /// When.
+    /// The time of the proposal.
     pub proposed_at: Timestamp,
-    /// What it does.
+    /// The operation.
     pub operation: Operation,
-    /// Where, in the state that its round began with.
+    /// The path in the state at the opening of the round.
     pub path: Path,
-    /// With what; `None` for `Remove`, and for nothing else.
+    /// The value; `None` only for `Remove`.
     pub value: Option<Json>,
-    /// Why.
+    /// The reason.
     pub provenance: Provenance,
 }

@@ -1,49 +1,53 @@
-//! What cannot hold together: a removal or replacement beside a change of what is below
-//! it.
+//! Resolves conflicts between nested paths: a removal or replacement conflicts with a
+//! change below it.
 //!
 //! # Invariant
 //!
-//! Of each place only those above and below it are looked at, which are found by walking
-//! all paths once.
+//! Each path is compared only with those above and below it, which a single walk over all
+//! paths finds.
 
 use super::{
     State,
-    merge::{Becomes, Lost, Settled, Why},
+    merge::{LostClaim, Outcome, Resolution, Why},
 };
 use crate::order::sorted;
 
-/// A settled place among the others, which are in the order of their paths.
+/// A resolution among the others, which are ordered by path.
 struct Node {
-    settled: Settled,
-    /// Whether it leaves nothing of what is below it.
+    resolution: Resolution,
+    /// True if it removes everything below it.
     replaces: bool,
-    /// The nearest of the others above it.
+    /// The index of the nearest other node above it.
     above: Option<usize>,
-    /// How many of the others follow it that are below it.
+    /// The number of following nodes that are below it.
     below: usize,
     is_kept: bool,
 }
 
 impl Node {
-    /// Returns the first of its deltas in the order of application.
+    /// Returns its first delta in the order of application.
     fn first(&self) -> usize {
-        self.settled.by.first().copied().unwrap_or_default()
+        self.resolution.by.first().copied().unwrap_or_default()
     }
 
-    /// Returns whether it cannot hold beside `other`, which is below it.
+    /// Returns true if it conflicts with `other`, which is below it.
     fn excludes(&self, other: &Self) -> bool {
-        self.replaces && !(self.is_gone() && other.is_gone())
+        self.replaces && !(self.is_removal() && other.is_removal())
     }
 
-    fn is_gone(&self) -> bool {
-        matches!(self.settled.now, Becomes::Gone)
+    fn is_removal(&self) -> bool {
+        matches!(self.resolution.outcome, Outcome::Remove)
     }
 }
 
-/// Keeps those of `settled`, which is in the order of its paths, that can hold together:
-/// what removes or replaces a place cannot hold beside a change of what is below it.
-pub(super) fn apart(settled: Vec<Settled>, state: &State, lost: &mut Vec<Lost>) -> Vec<Settled> {
-    let mut nodes = nodes(settled, state);
+/// Returns the `resolutions`, ordered by path, that can hold together. Adds the others to
+/// `lost`: a removal or replacement conflicts with a change below it.
+pub(super) fn resolve_nesting(
+    resolutions: Vec<Resolution>,
+    state: &State,
+    lost: &mut Vec<LostClaim>,
+) -> Vec<Resolution> {
+    let mut nodes = nodes(resolutions, state);
     let first = |nth: &usize| nodes.get(*nth).map(Node::first);
     for nth in sorted((0..nodes.len()).collect(), |a, b| first(a).cmp(&first(b))) {
         let Some(it) = nodes.get(nth) else { continue };
@@ -58,8 +62,8 @@ pub(super) fn apart(settled: Vec<Settled>, state: &State, lost: &mut Vec<Lost>) 
             None => below.map(Node::first).min().map(|to| (to, Why::ChangedBelow)),
         };
         if let Some((to, why)) = loss {
-            let path = &it.settled.path;
-            lost.extend(it.settled.by.iter().map(|&delta| Lost {
+            let path = &it.resolution.path;
+            lost.extend(it.resolution.by.iter().map(|&delta| LostClaim {
                 delta,
                 path: path.clone(),
                 to,
@@ -69,17 +73,17 @@ pub(super) fn apart(settled: Vec<Settled>, state: &State, lost: &mut Vec<Lost>) 
             it.is_kept = true;
         }
     }
-    nodes.into_iter().filter(|it| it.is_kept).map(|it| it.settled).collect()
+    nodes.into_iter().filter(|it| it.is_kept).map(|it| it.resolution).collect()
 }
 
-/// Finds of each of `settled` which are above and below it.
-fn nodes(settled: Vec<Settled>, state: &State) -> Vec<Node> {
+/// Returns a node for each of `resolutions`, with the nodes above and below it.
+fn nodes(resolutions: Vec<Resolution>, state: &State) -> Vec<Node> {
     let mut nodes: Vec<Node> = Vec::new();
-    // Those above the next one, the nearest last.
+    // The nodes above the next one, nearest last.
     let mut above: Vec<usize> = Vec::new();
-    for it in settled {
+    for it in resolutions {
         let covers =
-            |nth: &usize| nodes.get(*nth).is_some_and(|of| of.settled.path.covers(&it.path));
+            |nth: &usize| nodes.get(*nth).is_some_and(|of| of.resolution.path.covers(&it.path));
         while above.last().is_some_and(|nth| !covers(nth)) {
             above.pop();
         }
@@ -89,15 +93,15 @@ fn nodes(settled: Vec<Settled>, state: &State) -> Vec<Node> {
             }
         }
         let is_new = it.path.find(&state.document).is_none();
-        let replaces = match &it.now {
-            Becomes::Gone => true,
-            // Where nothing was, an object has room for what others put into it.
-            Becomes::This(value) => !(is_new && value.as_str() == "{}"),
-            Becomes::Longer(_) => is_new,
+        let replaces = match &it.outcome {
+            Outcome::Remove => true,
+            // A new empty object leaves room for members from other deltas.
+            Outcome::Set(value) => !(is_new && value.as_str() == "{}"),
+            Outcome::Append(_) => is_new,
         };
         let nearest = above.last().copied();
         above.push(nodes.len());
-        nodes.push(Node { settled: it, replaces, above: nearest, below: 0, is_kept: false });
+        nodes.push(Node { resolution: it, replaces, above: nearest, below: 0, is_kept: false });
     }
     nodes
 }

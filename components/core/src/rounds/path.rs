@@ -1,4 +1,4 @@
-//! Where in a round state: singular paths of RFC 9535.
+//! Paths in a round state: singular queries of RFC 9535.
 
 use std::fmt;
 
@@ -14,24 +14,24 @@ pub const PATH_BYTES_MAX: usize = 512;
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
-    /// The member of this name.
+    /// The member with this name.
     Name(String),
     /// The item at this index.
     Index(u32),
 }
 
-/// A place in a round state: a singular query (RFC 9535 §2.3.5.1), shown as its
+/// A path in a round state: a singular query (RFC 9535 §2.3.5.1), displayed as its
 /// normalized path (§2.7), for example `$['bindings']['customer']`.
 ///
 /// # Invariant
 ///
-/// It begins with one of the state's members. Paths are ordered so that what is
-/// below a path follows it at once.
+/// It begins with a member of the state. Paths are ordered so that all paths below a path
+/// follow it directly.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Path(Vec<Step>);
 
-/// A path as it was sent: indexes may count from the end, as long as nobody has
-/// looked how long the array is.
+/// A path as it was sent. Indexes may count from the end until the path is resolved in a
+/// state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentPath {
     text: String,
@@ -46,11 +46,11 @@ enum SentStep {
 }
 
 impl SentPath {
-    /// Checks `text` and takes it as a path.
+    /// Parses a path.
     ///
     /// # Errors
     ///
-    /// [`RoundError::InvalidPath`] when it is no singular query, or does not begin with
+    /// [`RoundError::InvalidPath`] if it is not a singular query, or does not begin with
     /// a member of the state.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let steps = singular(&parse(text, PATH_BYTES_MAX)?, text)?;
@@ -60,8 +60,8 @@ impl SentPath {
         Ok(Self { text: text.to_owned(), steps })
     }
 
-    /// Returns the place that is meant in `document`: indexes from the end are counted
-    /// there. An index that is not there stays as it is, beyond the end.
+    /// Resolves the path in `document`: indexes from the end are counted there. An index
+    /// beyond the end is not changed.
     pub(crate) fn resolve(&self, document: &Value) -> Result<Path, Error> {
         let mut here = Some(document);
         let mut steps = Vec::with_capacity(self.steps.len());
@@ -91,14 +91,15 @@ impl SentPath {
 }
 
 impl Path {
-    /// Returns the path of these steps; `None` when the first is no member of the state.
+    /// Creates a path from `steps`, or returns `None` if the first is not a member of the
+    /// state.
     pub fn new(steps: Vec<Step>) -> Option<Self> {
         let is_member = |it: &Step| matches!(it, Step::Name(it) if MEMBERS.contains(&it.as_str()));
         steps.first().is_some_and(is_member).then_some(Self(steps))
     }
 
-    /// Returns the path of this text, which was kept: a delta may have spoken of places whose
-    /// paths are longer than any that can be sent.
+    /// Parses an exported path. It may be longer than a path that can be sent, since a
+    /// delta's value extends its path.
     ///
     /// # Errors
     ///
@@ -112,66 +113,66 @@ impl Path {
         steps.collect::<Result<_, _>>().map(Self)
     }
 
-    /// Returns whether it is the member `name` of the state.
+    /// Returns true if the path is the member `name` of the state.
     pub(crate) fn is_member(&self, name: &str) -> bool {
         matches!(self.0.as_slice(), [Step::Name(it)] if it == name)
     }
 
-    /// Returns whether it is below the member `name` of the state.
+    /// Returns true if the path is below the member `name` of the state.
     pub(crate) fn is_in(&self, name: &str) -> bool {
         matches!(self.0.as_slice(), [Step::Name(it), _, ..] if it == name)
     }
 
-    /// Returns its steps, one or more.
+    /// Returns the steps; there is at least one.
     pub fn steps(&self) -> &[Step] {
         &self.0
     }
 
-    /// Returns its steps behind the first, which is a member of the state.
+    /// Returns the steps after the first, which is a member of the state.
     pub(super) fn steps_below(&mut self) -> impl Iterator<Item = &mut Step> {
         self.0.iter_mut().skip(1)
     }
 
-    /// Goes one step down.
+    /// Appends a step.
     pub(super) fn push(&mut self, step: Step) {
         self.0.push(step);
     }
 
-    /// Goes one step up, but never above the member of the state.
+    /// Removes the last step, but never the member of the state.
     pub(super) fn pop(&mut self) {
         if self.0.len() > 1 {
             self.0.pop();
         }
     }
 
-    /// Returns whether it is `other` or above it.
+    /// Returns true if the path is `other` or above it.
     pub fn covers(&self, other: &Self) -> bool {
         other.0.starts_with(&self.0)
     }
 
-    /// Returns the steps from it to `other`, which is below it.
+    /// Returns the steps from this path to `other`, if that is below it.
     pub(crate) fn below<'a>(&self, other: &'a Self) -> Option<&'a [Step]> {
         other.0.strip_prefix(self.0.as_slice())
     }
 
-    /// Returns what is there in `document`.
+    /// Returns the value at this path in `document`.
     pub(crate) fn find<'a>(&self, document: &'a Value) -> Option<&'a Value> {
         find(document, &self.0)
     }
 
-    /// Returns the steps to what it is in, and the last one.
+    /// Returns the steps of its parent, and the last step.
     pub(crate) fn split(&self) -> Option<(&[Step], &Step)> {
         let (last, above) = self.0.split_last()?;
         Some((above, last))
     }
 }
 
-/// Returns what is at the end of `steps`.
+/// Returns the value at `steps`.
 pub(super) fn find<'a>(document: &'a Value, steps: &[Step]) -> Option<&'a Value> {
     steps.iter().try_fold(document, child)
 }
 
-/// Returns what is one step below `value`.
+/// Returns the child of `value` at `step`.
 fn child<'a>(value: &'a Value, step: &Step) -> Option<&'a Value> {
     match step {
         Step::Name(name) => value.as_object()?.get(name),
@@ -179,7 +180,7 @@ fn child<'a>(value: &'a Value, step: &Step) -> Option<&'a Value> {
     }
 }
 
-/// Its normalized form (RFC 9535 §2.7).
+/// Writes the normalized form (RFC 9535 §2.7).
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("$")?;
@@ -197,7 +198,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// Writes a name as a normalized path has it.
+/// Writes a name as in a normalized path.
 pub(super) fn write_name(f: &mut impl fmt::Write, name: &str) -> fmt::Result {
     f.write_str("'")?;
     for c in name.chars() {
@@ -215,28 +216,28 @@ pub(super) fn write_name(f: &mut impl fmt::Write, name: &str) -> fmt::Result {
     f.write_str("'")
 }
 
-/// Returns the steps of a query that selects one place below a member of the state.
+/// Returns the steps of a singular query below a member of the state.
 fn singular(query: &JsonPathQuery, text: &str) -> Result<Vec<SentStep>, Error> {
-    let refuse = |why| invalid(text, why);
+    let reject = |why| invalid(text, why);
     let mut steps = Vec::new();
     for segment in query.segments() {
         let Segment::Child(selectors) = segment else {
-            return Err(refuse("it can select many places (..)"));
+            return Err(reject("it can select many places (..)"));
         };
         steps.push(match selectors.as_slice() {
             [Selector::Name(name)] => SentStep::Name(name.unquoted().to_owned()),
             [Selector::Index(Index::FromStart(nth))] => SentStep::Index(
-                small(nth.as_u64()).ok_or_else(|| refuse("its index is too large"))?,
+                small(nth.as_u64()).ok_or_else(|| reject("its index is too large"))?,
             ),
             [Selector::Index(Index::FromEnd(nth))] => SentStep::FromEnd(
-                small(nth.as_u64()).ok_or_else(|| refuse("its index is too large"))?,
+                small(nth.as_u64()).ok_or_else(|| reject("its index is too large"))?,
             ),
-            _ => return Err(refuse("it can select many places, or none")),
+            _ => return Err(reject("it can select many places, or none")),
         });
     }
     match steps.first() {
         Some(SentStep::Name(name)) if MEMBERS.contains(&name.as_str()) => Ok(steps),
-        _ => Err(refuse("the state has no such member")),
+        _ => Err(reject("the state has no such member")),
     }
 }
 
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_write_a_place_has_one_normal_form() {
+    fn every_spelling_of_a_path_has_one_normal_form() {
         for (sent, normal) in [
             ("$.bindings.customer", "$['bindings']['customer']"),
             ("$['bindings'][\"customer\"]", "$['bindings']['customer']"),
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_singular_path_into_the_state_is_refused() {
+    fn a_path_that_is_not_singular_is_rejected() {
         let long = format!("$.bindings.{}", "x".repeat(PATH_BYTES_MAX));
         let deep = format!("$.entities{}", "[0]".repeat(DEPTH_MAX));
         for bad in [
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_from_the_end_is_counted_in_the_state_it_is_sent_for() {
+    fn an_index_from_the_end_is_resolved_in_the_state() {
         let state = serde_json::json!({"entities": [1, 2, 3]});
         let last = SentPath::parse("$.entities[-1]").unwrap();
         assert_eq!(last.resolve(&state).unwrap().to_string(), "$['entities'][2]");

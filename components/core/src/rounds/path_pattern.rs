@@ -1,4 +1,4 @@
-//! Which places of a round state are meant: patterns over paths.
+//! Patterns that match paths in a round state.
 
 use std::fmt::Write as _;
 
@@ -11,8 +11,8 @@ use super::{
 };
 use crate::Error;
 
-/// Which paths are meant: names, indexes, `*` and `..`. What is below a path that
-/// it selects is meant too.
+/// A pattern of names, indexes, `*` and `..`. It also matches every path below a path
+/// that it selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathPattern {
     text: String,
@@ -20,7 +20,7 @@ pub struct PathPattern {
 }
 
 impl PathPattern {
-    /// Checks `text` and takes it as a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
     ///
@@ -29,8 +29,8 @@ impl PathPattern {
         Self::parse_to(PATH_BYTES_MAX, text)
     }
 
-    /// Returns the pattern of this text, which was kept: a redaction may have made it longer
-    /// than any that can be sent.
+    /// Parses a stored pattern. A redaction may have made it longer than a pattern that
+    /// can be sent.
     ///
     /// # Errors
     ///
@@ -61,8 +61,8 @@ impl PathPattern {
         &self.text
     }
 
-    /// Returns the pattern as text, with what `rename` makes of its names; members of the state
-    /// keep theirs.
+    /// Returns the pattern as text, with its names replaced by `rename`. Members of the
+    /// state are not renamed.
     pub(super) fn renamed(&self, mut rename: impl FnMut(&str) -> Option<String>) -> String {
         let mut text = "$".to_owned();
         for segment in self.query.segments() {
@@ -79,7 +79,7 @@ impl PathPattern {
                         write_name(&mut text, new.as_deref().unwrap_or(name))
                     }
                     Selector::Index(Index::FromStart(nth)) => write!(text, "{}", nth.as_u64()),
-                    // A pattern has no others.
+                    // A pattern has no other selectors.
                     _ => text.write_str("*"),
                 };
             }
@@ -88,7 +88,8 @@ impl PathPattern {
         text
     }
 
-    /// Returns whether `path` is meant; adds to `comparisons` how many it took to find out.
+    /// Returns true if the pattern matches `path`, and adds the number of comparisons to
+    /// `comparisons`.
     pub(super) fn matches(&self, path: &Path, comparisons: &mut usize) -> bool {
         // Bit n: the first n steps of the path, which has at most 33, are selected by the
         // segments so far.
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_of_a_pattern_can_be_others_and_the_rest_stays() {
+    fn renaming_changes_only_the_names_of_a_pattern() {
         let pattern = PathPattern::parse("$.entities[*]..['it\\'s', 'b'][3,*]").unwrap();
         let as_is = pattern.renamed(|_| None);
         assert_eq!(as_is, "$['entities'][*]..['it\\'s','b'][3,*]");
@@ -148,8 +149,8 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_means_what_it_selects_and_what_is_below() {
-        for (pattern, meant, not_meant) in [
+    fn a_pattern_matches_what_it_selects_and_all_below() {
+        for (pattern, matching, others) in [
             ("$", &["$.query", "$.entities[0].id"][..], &[][..]),
             ("$.bindings", &["$.bindings", "$.bindings.a"], &["$.entities"]),
             ("$.bindings.*", &["$.bindings.a"], &["$.bindings"]),
@@ -164,10 +165,10 @@ mod tests {
             ("$['query','rules']", &["$.query", "$.rules[1]"], &["$.bindings"]),
         ] {
             let it = PathPattern::parse(pattern).unwrap();
-            for path_text in meant {
+            for path_text in matching {
                 assert!(it.matches(&path(path_text), &mut 0), "{pattern} {path_text}");
             }
-            for path_text in not_meant {
+            for path_text in others {
                 assert!(!it.matches(&path(path_text), &mut 0), "{pattern} {path_text}");
             }
         }

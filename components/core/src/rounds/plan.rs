@@ -1,4 +1,4 @@
-//! What a round is opened with: weights, strategies, how large the state may be.
+//! The plan of a round: weights, strategies and the limit of the state.
 
 use std::fmt;
 
@@ -9,29 +9,29 @@ use crate::{
     pattern::{ParticipantPattern, Participants},
 };
 
-/// The most rules of weight, and the most of strategy.
+/// The most weight rules, and the most strategy rules.
 pub const RULES_MAX: usize = 64;
-/// The smallest and the largest limit of a state, in bytes.
+/// The range of a state's limit, in bytes.
 pub const BYTES_MAX: std::ops::RangeInclusive<u32> = 1_000..=262_144;
-/// The limit of a state when nobody said another one (spec 11.8).
+/// The default limit of a state (spec 11.8).
 pub const BYTES_MAX_DEFAULT: u32 = 50_000;
 
-/// How much a participant's deltas count in a round: 0 to 1 in steps of a
-/// billionth, so that sums are exact whatever their order.
+/// The weight of a participant's deltas: 0 to 1 in steps of a billionth, so that sums are
+/// exact in any order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Weight(u32);
 
 impl Weight {
-    /// The whole.
+    /// The weight 1, in billionths.
     const ONE: u32 = 1_000_000_000;
-    /// That of a participant nobody gave a weight.
+    /// The weight of a participant without a rule.
     pub const DEFAULT: Self = Self(Self::ONE);
 
-    /// Checks `number` and takes it as a weight.
+    /// Creates a weight from a number.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] when it is not in 0..=1.
+    /// [`Error::Malformed`] if it is not in 0..=1.
     pub fn parse(number: f64) -> Result<Self, Error> {
         if !(0.0..=1.0).contains(&number) {
             return Err(Error::malformed("a weight is a number from 0 to 1, for example 0.35"));
@@ -45,17 +45,17 @@ impl Weight {
         Ok(Self(billionths))
     }
 
-    /// As a number from 0 to 1.
+    /// Returns the weight as a number from 0 to 1.
     pub fn as_f64(self) -> f64 {
         f64::from(self.0) / f64::from(Self::ONE)
     }
 
-    /// In billionths.
+    /// Returns the weight in billionths.
     pub fn billionths(self) -> u32 {
         self.0
     }
 
-    /// Creates that of so many billionths, at most a whole.
+    /// Creates a weight from stored billionths, at most 1.
     pub(crate) fn stored(billionths: u32) -> Self {
         Self(billionths.min(Self::ONE))
     }
@@ -67,40 +67,40 @@ impl fmt::Display for Weight {
     }
 }
 
-/// How much some participants weigh.
+/// A rule that sets the weight of some participants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WeightRule {
-    /// Whose deltas.
+    /// The participants.
     pub participants: ParticipantPattern,
-    /// How much they count.
+    /// Their weight.
     pub weight: Weight,
 }
 
-/// How a disagreement is settled (spec 11.7).
+/// The strategy that resolves a disagreement (spec 11.7).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Strategy {
-    /// Objects are merged member by member, items appended; of other values that of
-    /// the highest weight wins.
+    /// Objects are merged member by member, and items are appended. For other values the
+    /// highest weight wins.
     WeightedMerge,
-    /// The value that most participants propose wins; then that of the higher total
-    /// weight, then the lexically smaller one.
+    /// The value that most participants propose wins. Ties go to the higher total weight,
+    /// then to the lexically smaller value.
     MajorityVote,
-    /// What the participant of the highest weight proposes wins, whole.
+    /// The value of the participant with the highest weight wins as a whole.
     HighestWeight,
-    /// As `WeightedMerge`, and no item is appended twice.
+    /// Like `WeightedMerge`, but no item is appended twice.
     Union,
-    /// What an expert proposes wins, those named first before the others; where no
-    /// expert spoke, the highest weight.
+    /// The value of an expert wins, in the order of the list. Without an expert, the
+    /// highest weight wins.
     ExpertOverride(Participants),
 }
 
 impl Strategy {
-    /// Every name.
+    /// The names of all strategies.
     pub const NAMES: [&str; 5] =
         ["weighted-merge", "majority-vote", "highest-weight", "union", "expert-override"];
 
-    /// Returns the strategy of this name; `experts` are for `expert-override` only, which
-    /// needs them.
+    /// Parses a strategy. `experts` are required for `expert-override` and invalid for
+    /// others.
     ///
     /// # Errors
     ///
@@ -123,7 +123,7 @@ impl Strategy {
         }
     }
 
-    /// Returns its name.
+    /// Returns the strategy's name.
     pub fn name(&self) -> &'static str {
         match self {
             Self::WeightedMerge => "weighted-merge",
@@ -134,7 +134,7 @@ impl Strategy {
         }
     }
 
-    /// Returns the experts it names.
+    /// Returns the experts of `ExpertOverride`.
     pub fn experts(&self) -> Option<&Participants> {
         match self {
             Self::ExpertOverride(experts) => Some(experts),
@@ -142,41 +142,41 @@ impl Strategy {
         }
     }
 
-    /// Returns whether it looks into values, and takes from several of them.
+    /// Returns true if it can combine several values.
     pub(super) fn merges(&self) -> bool {
         matches!(self, Self::WeightedMerge | Self::Union)
     }
 }
 
-/// How disagreements about some paths are settled.
+/// A rule that sets the strategy for some paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StrategyRule {
-    /// Which paths, and what is below them.
+    /// The paths; they include all paths below.
     pub paths: PathPattern,
-    /// How.
+    /// The strategy.
     pub strategy: Strategy,
 }
 
-/// What goes when the state would be over its limit (spec 11.8).
+/// The policy for removing parts of a state over its limit (spec 11.8).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Clip {
-    /// What was contributed with the lowest weight.
+    /// Removes parts with the lowest weight first.
     #[default]
     LowestWeightFirst,
-    /// What was not touched for the longest time.
+    /// Removes parts unchanged for the longest time first.
     OldestFirst,
-    /// What takes the most bytes.
+    /// Removes the largest parts first.
     LargestFirst,
-    /// Nothing: the round is not closed.
+    /// Removes nothing: the round is not closed.
     Reject,
 }
 
 impl Clip {
-    /// Every one.
+    /// Every policy.
     pub const ALL: [Self; 4] =
         [Self::LowestWeightFirst, Self::OldestFirst, Self::LargestFirst, Self::Reject];
 
-    /// Returns the one of this name.
+    /// Parses the name of a policy.
     ///
     /// # Errors
     ///
@@ -188,7 +188,7 @@ impl Clip {
         })
     }
 
-    /// Returns its name.
+    /// Returns the policy's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::LowestWeightFirst => "lowest-weight-first",
@@ -199,23 +199,23 @@ impl Clip {
     }
 }
 
-/// What a round is opened with.
+/// The plan of a round.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// How much participants weigh: for each the first rule that means it,
-    /// [`Weight::DEFAULT`] where none does.
+    /// The weights of participants: the first matching rule applies, otherwise
+    /// [`Weight::DEFAULT`].
     pub weights: Vec<WeightRule>,
-    /// How disagreements are settled: for each path the first rule that means it,
-    /// [`Strategy::WeightedMerge`] where none does.
+    /// The strategies for paths: the first matching rule applies, otherwise
+    /// [`Strategy::WeightedMerge`].
     pub strategies: Vec<StrategyRule>,
-    /// What goes when the state would be over its limit.
+    /// The policy for a state over its limit.
     pub clip: Clip,
-    /// The limit of the state, in bytes; that of the round before when `None`.
+    /// The limit of the state, in bytes; the previous round's when `None`.
     pub bytes_max: Option<u32>,
 }
 
 impl Plan {
-    /// Refuses what no round can be opened with.
+    /// Rejects a plan over its limits.
     ///
     /// # Errors
     ///
@@ -235,14 +235,14 @@ impl Plan {
         }
     }
 
-    /// Returns how much `participant` weighs.
+    /// Returns the weight of `participant`.
     pub fn weight(&self, participant: &Participant) -> Weight {
         let rule = self.weights.iter().find(|it| it.participants.matches(participant));
         rule.map_or(Weight::DEFAULT, |it| it.weight)
     }
 
-    /// Returns how disagreements about `path` are settled; adds to `comparisons` how many it took
-    /// to find out.
+    /// Returns the strategy for `path` and adds the number of comparisons to
+    /// `comparisons`.
     pub(super) fn strategy(&self, path: &Path, comparisons: &mut usize) -> &Strategy {
         const DEFAULT: &Strategy = &Strategy::WeightedMerge;
         let rule = self.strategies.iter().find(|it| it.paths.matches(path, comparisons));

@@ -1,13 +1,14 @@
-//! Redaction in rounds: a text that slipped in goes from all that is kept of them.
+//! Redaction in rounds: removes a text from everything stored of them.
 //!
-//! Every text that has it in it, whole, becomes a marker: the values of states and
-//! deltas, provenances, and the names in values, paths and patterns.
+//! A marker replaces every whole string that contains the text: in the values of states
+//! and deltas, in provenances, and in the names in values, paths and patterns.
 //!
 //! # Invariant
 //!
-//! What was equal stays equal, and what was not does not become so (but for a number and
-//! a text of its digits): a marker is a digest. So paths lead where they led, and a round that is open settles what it
-//! would have settled, except where an even vote is settled by the text itself.
+//! Equal strings stay equal, and different strings stay different (except a number and a
+//! string of its digits): a marker is a digest. So paths still refer to the same values.
+//! An open round has the same result, except for a tied vote that the text itself
+//! decides.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -23,19 +24,19 @@ use crate::{
     order::{map, sorted},
 };
 
-/// What a marker begins with.
+/// The prefix of a marker.
 const MARKER: &str = "redacted:";
-/// How much of the digest it has, in hexadecimal digits.
+/// The number of hexadecimal digits of the digest in a marker.
 const MARKER_DIGITS: usize = 16;
-/// The shortest and the longest secret, in characters.
+/// The range of a secret's length, in characters.
 pub const SECRET_CHARS: std::ops::RangeInclusive<usize> = 4..=1_000;
 
-/// A text that is to be redacted. It is not shown where commands are.
+/// A text to redact. Its `Debug` output hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Checks `text` and takes it as what is to be redacted.
+    /// Parses a text to redact.
     ///
     /// # Errors
     ///
@@ -69,12 +70,12 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A redaction in the making.
+/// A redaction in progress.
 pub(crate) struct Redaction<'a> {
     secret: &'a str,
-    /// How many texts it replaced.
+    /// The number of strings it replaced.
     pub(crate) places: u32,
-    /// What they were replaced by.
+    /// The markers it used.
     pub(crate) markers: BTreeSet<String>,
 }
 
@@ -83,7 +84,7 @@ impl<'a> Redaction<'a> {
         Self { secret, places: 0, markers: BTreeSet::new() }
     }
 
-    /// Returns the marker in the place of `text`, if that has the secret in it.
+    /// Returns the marker for `text` if it contains the secret.
     fn marker(&mut self, text: &str) -> Option<String> {
         if !text.contains(self.secret) {
             return None;
@@ -132,7 +133,7 @@ impl<'a> Redaction<'a> {
     }
 
     fn path(&mut self, path: &mut Path) {
-        // Its first step is a member of the state.
+        // The first step is a member of the state.
         for step in path.steps_below() {
             if let Step::Name(name) = step {
                 self.text(name);
@@ -140,7 +141,7 @@ impl<'a> Redaction<'a> {
         }
     }
 
-    /// `items`, which have a path each and are in the order of those.
+    /// Redacts the paths of `items` and restores the order by path.
     fn by_path<T>(&mut self, items: &mut Vec<T>, path: impl Fn(&mut T) -> &mut Path) {
         let before = self.places;
         for it in items.iter_mut() {
@@ -148,9 +149,9 @@ impl<'a> Redaction<'a> {
         }
         if self.places > before {
             let with_path = |mut it: T| (path(&mut it).clone(), it);
-            let items_now = std::mem::take(items).into_iter().map(with_path).collect();
-            let items_now = sorted(items_now, |(a, _), (b, _)| a.cmp(b));
-            items.extend(items_now.into_iter().map(|(_, it)| it));
+            let sorted_items = std::mem::take(items).into_iter().map(with_path).collect();
+            let sorted_items = sorted(sorted_items, |(a, _), (b, _)| a.cmp(b));
+            items.extend(sorted_items.into_iter().map(|(_, it)| it));
         }
     }
 
@@ -169,7 +170,7 @@ impl<'a> Redaction<'a> {
         *bindings = map(std::mem::take(bindings).into_iter().map(|(mut term, mark)| {
             let places = self.places;
             self.text(&mut term);
-            // The term was counted where it is bound.
+            // The term was already counted in the document.
             self.places = places;
             (term, mark)
         }));
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_has_the_secret_in_it_becomes_a_marker_and_nothing_else_changes() {
+    fn only_strings_that_contain_the_secret_become_markers() {
         let before =
             json!({"a": ["key is s3cr3t", "s3cr3t", "other"], "s3cr3t": 1, "n": 7_331_342});
         let (after, places) = redacted(before.clone(), "s3cr3t");
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_in_everything_is_no_secret() {
+    fn a_text_that_occurs_everywhere_is_no_valid_secret() {
         for bad in ["", "abc", "    ", "redacted:", "acted", &"x".repeat(1_001)] {
             assert!(Secret::parse(bad).is_err(), "{bad:?}");
         }

@@ -1,4 +1,4 @@
-//! What can be asked of rounds (spec 11).
+//! The parameters of operations on rounds (spec 11).
 
 use super::{Clip, PROPOSAL_DELTAS_MAX, Plan, Secret, SentDelta, SentPath};
 use crate::{
@@ -6,19 +6,19 @@ use crate::{
     key::{Line, RequestId},
 };
 
-/// How a round is opened.
+/// A request to open a round.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpenRound {
-    /// With what.
+    /// The plan of the round.
     pub plan: Plan,
-    /// What the session is about, for its first round: later ones change it by a
-    /// delta.
+    /// The subject of the session, for its first round only. Later rounds change it with
+    /// a delta.
     pub query: Option<String>,
     /// The caller's name for this request, which makes a retry safe.
     pub request_id: Option<RequestId>,
 }
 
-/// Deltas that are proposed together or not at all.
+/// Deltas that are proposed atomically.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
     /// The deltas, 1 to [`PROPOSAL_DELTAS_MAX`].
@@ -28,23 +28,22 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// Returns a proposal of these.
+    /// Creates a proposal.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] when there is none, or more than
-    /// [`PROPOSAL_DELTAS_MAX`].
+    /// [`Error::Malformed`] if there are none, or more than [`PROPOSAL_DELTAS_MAX`].
     pub fn new(deltas: Vec<SentDelta>, request_id: Option<RequestId>) -> Result<Self, Error> {
         check_deltas(deltas.len())?;
         Ok(Self { deltas, request_id })
     }
 }
 
-/// Checks the number of deltas of a proposal, as they were sent.
+/// Validates the number of deltas of a proposal.
 ///
 /// # Errors
 ///
-/// [`Error::Malformed`] when there is none or more than [`PROPOSAL_DELTAS_MAX`].
+/// [`Error::Malformed`] if there are none, or more than [`PROPOSAL_DELTAS_MAX`].
 pub fn check_deltas(count: usize) -> Result<(), Error> {
     if (1..=PROPOSAL_DELTAS_MAX).contains(&count) {
         return Ok(());
@@ -54,13 +53,12 @@ pub fn check_deltas(count: usize) -> Result<(), Error> {
     )))
 }
 
-/// How a round is closed.
+/// A request to close a round.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CloseRound {
-    /// What goes when the state would be over its limit; as the plan says when
-    /// `None`.
+    /// The parts to remove if the state exceeds its limit; as in the plan when `None`.
     pub clip: Option<Clip>,
-    /// Whether none of the deltas is to be applied.
+    /// True if the deltas are discarded.
     pub discards: bool,
     /// The caller's name for this request, which makes a retry safe.
     pub request_id: Option<RequestId>,
@@ -69,19 +67,19 @@ pub struct CloseRound {
 /// A redaction of rounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedactRounds {
-    /// What is to go.
+    /// The text to redact.
     pub text: Secret,
-    /// Why.
+    /// The reason.
     pub reason: Line,
 }
 
 impl RedactRounds {
-    /// Returns a redaction of `text`.
+    /// Creates a redaction of `text`.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`], also when the reason, which everyone is told, has the text
-    /// in it.
+    /// [`Error::Malformed`], also if the reason, which is visible to everyone, contains
+    /// the text.
     pub fn new(text: &str, reason: Line) -> Result<Self, Error> {
         let secret = Secret::parse(text)?;
         if reason.as_str().contains(text) {
@@ -94,15 +92,15 @@ impl RedactRounds {
     }
 }
 
-/// Which deltas are asked for.
+/// A request to read deltas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadDeltas {
-    /// Only those that touch this place, or what is below it.
+    /// Return only deltas on this path or below it.
     pub path: Option<SentPath>,
-    /// Only those of this round.
+    /// Return only deltas of this round.
     pub round: Option<u64>,
-    /// Only those after this one, by round and sequence.
+    /// Return only deltas after this one, by round and sequence.
     pub after: Option<(u64, u32)>,
-    /// How many at most.
+    /// The most deltas to return.
     pub limit: u32,
 }

@@ -1,4 +1,4 @@
-//! What is known of a round besides its deltas.
+//! The metadata of rounds, without their deltas.
 
 use super::{
     Clip, Clipped, Convergence, DELTAS_BYTES_MAX, DELTAS_MAX, Plan, RoundError, RoundLimit,
@@ -9,59 +9,60 @@ use crate::{Error, participant::Participant, time::Timestamp};
 /// A round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Round {
-    /// Its number, from 1.
+    /// The round's number, from 1.
     pub number: u64,
-    /// When it was opened.
+    /// The time it was opened.
     pub opened_at: Timestamp,
-    /// By whom.
+    /// The participant that opened it.
     pub opened_by: Participant,
-    /// With what.
+    /// Its plan.
     pub plan: Plan,
     /// The limit of the state, in bytes.
     pub bytes_max: u32,
-    /// How many deltas it has.
+    /// The number of its deltas.
     pub deltas: u32,
-    /// How it ended; `None` while it is open.
+    /// Its end; `None` while it is open.
     pub ended: Option<Ended>,
 }
 
-/// How a round ended.
+/// The end of a round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// When.
+    /// The time it was closed.
     pub at: Timestamp,
-    /// By whom it was closed.
+    /// The participant that closed it.
     pub by: Participant,
-    /// Whether none of its deltas was to be applied.
+    /// True if its deltas were discarded.
     pub is_discarded: bool,
-    /// The size of the state it made, in bytes.
+    /// The size of the resulting state, in bytes.
     pub bytes: u32,
-    /// How many deltas were applied, as a whole or in part.
+    /// The number of deltas applied, fully or in part.
     pub applied: u32,
-    /// How many lost.
+    /// The number of deltas that lost.
     pub lost: u32,
-    /// How many were refused.
+    /// The number of deltas that were clipped or discarded.
     pub refused: u32,
-    /// What went because the state would have been too large.
+    /// The parts removed because the state exceeded its limit.
     pub clipped: Vec<Clipped>,
-    /// How it was chosen.
+    /// The policy that chose those parts.
     pub clip: Clip,
-    /// How much of the state is as it was.
+    /// The share of the state that did not change.
     pub convergence: Convergence,
 }
 
 /// The rounds of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rounds {
-    /// The number of the last round that ended; 0 when none did.
+    /// The number of the last closed round; 0 if there is none.
     pub(crate) last: u64,
-    /// The earliest whose state is kept.
+    /// The oldest round whose state is retained.
     pub(crate) oldest: u64,
     /// The limit of the state, in bytes.
     pub(crate) bytes_max: u32,
-    /// The round that is open.
+    /// The open round.
     pub(crate) open: Option<Round>,
-    /// What its deltas come to among [`DELTAS_BYTES_MAX`](super::DELTAS_BYTES_MAX).
+    /// The bytes of its deltas that count toward
+    /// [`DELTAS_BYTES_MAX`](super::DELTAS_BYTES_MAX).
     pub(crate) open_bytes: u32,
 }
 
@@ -71,7 +72,7 @@ impl Default for Rounds {
     }
 }
 
-/// How many deltas there are in a round, and what they come to among
+/// The number of deltas in a round, and their bytes that count toward
 /// [`DELTAS_BYTES_MAX`](super::DELTAS_BYTES_MAX): of one participant, or of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Share {
@@ -80,13 +81,13 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Adds a delta that counts for so many bytes.
+    /// Adds a delta that counts `bytes`.
     pub(crate) fn add(&mut self, bytes: u32) {
         self.deltas = self.deltas.saturating_add(1);
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Rejects more than a participant may propose to one round.
+    /// Rejects a share over the limits of one participant in one round.
     ///
     /// # Errors
     ///
@@ -103,7 +104,7 @@ impl Share {
         Err(RoundError::Full { over }.into())
     }
 
-    /// Rejects more than a round takes.
+    /// Rejects a share over the limits of a round.
     ///
     /// # Errors
     ///

@@ -1,5 +1,4 @@
-//! The round state: the document, and which parts of it were contributed when,
-//! with what weight.
+//! The round state: the document, and the round and weight of each of its parts.
 
 use std::collections::BTreeMap;
 
@@ -18,66 +17,66 @@ pub struct State {
     /// The document: an object of `query`, `bindings`, `entities` and `rules`.
     pub(crate) document: Value,
     pub(crate) text: Json,
-    /// Of its parts (a binding, an entity, a rule) when they last changed.
+    /// The marks of its parts (bindings, entities, rules).
     pub(crate) marks: Marks,
 }
 
-/// What is known of the parts of a state.
+/// The marks of a state's parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// Of each term that is bound.
+    /// The marks of bindings, by term.
     pub bindings: BTreeMap<String, Mark>,
-    /// Of the entities, in their order.
+    /// The marks of entities, in order.
     pub entities: Vec<Mark>,
-    /// Of the rules, in their order.
+    /// The marks of rules, in order.
     pub rules: Vec<Mark>,
 }
 
-/// What is known of a part of a state.
+/// The mark of a part: its latest change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
-    /// The round in which it last changed.
+    /// The round of the last change.
     pub round: u64,
-    /// The highest weight of those who made it.
+    /// The highest weight among its contributors.
     pub weight: Weight,
 }
 
-/// How much of a state is as it was a round before.
+/// The convergence of a state: the share that did not change in a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Convergence {
-    /// Paths of single values that have the same value in both states.
+    /// The number of paths of single values that are equal in both states.
     pub unchanged: u32,
-    /// Paths of single values in either.
+    /// The number of paths of single values in either state.
     pub paths: u32,
 }
 
 impl Convergence {
-    /// Returns the share of paths that are unchanged, 0 to 1; 1 where there is none.
+    /// Returns the share of unchanged paths, from 0 to 1; 1 if there are no paths.
     pub fn share(self) -> f64 {
         if self.paths == 0 { 1.0 } else { f64::from(self.unchanged) / f64::from(self.paths) }
     }
 }
 
 impl State {
-    /// Returns the state of round 0: the query and nothing else.
+    /// Creates the state of round 0, which has only the query.
     pub(crate) fn new(query: &str) -> Result<Self, Error> {
         let document = json!({ QUERY: query, BINDINGS: {}, ENTITIES: [], RULES: [] });
         Ok(Self { text: Json::from_value(&document)?, document, marks: Marks::default() })
     }
 
-    /// Returns the state of this document, and what is known of its bindings (in the order of
-    /// their terms), its entities and its rules.
+    /// Creates a state from an exported document and the marks of its bindings (in the
+    /// order of their terms), entities and rules.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] when it is no document of a state, or has other parts.
+    /// [`Error::Malformed`] if the document is not a state, or has other parts.
     pub fn restore(
         document: &str,
         bindings: Vec<Mark>,
         entities: Vec<Mark>,
         rules: Vec<Mark>,
     ) -> Result<Self, Error> {
-        // An item that was appended is one deeper than the list it was sent for.
+        // An appended item is one level deeper than the list it was sent for.
         let text = Json::restore_to(DEPTH_MAX + 1, document)?;
         let document = text.value();
         let list = |member: &str, marks: &[Mark]| {
@@ -104,18 +103,18 @@ impl State {
         Ok(Self { document, text, marks: Marks { bindings, entities, rules } })
     }
 
-    /// Returns whether none of its parts is of a round after this.
+    /// Returns true if no part has a mark of a round after `round`.
     pub(crate) fn is_made_until(&self, round: u64) -> bool {
         let Marks { bindings, entities, rules } = &self.marks;
         bindings.values().chain(entities).chain(rules).all(|it| it.round <= round)
     }
 
-    /// Returns what is known of its parts.
+    /// Returns the marks of its parts.
     pub fn marks(&self) -> &Marks {
         &self.marks
     }
 
-    /// Returns what the session is about.
+    /// Returns the subject of the session.
     pub(crate) fn query(&self) -> String {
         let query = self.document.get(QUERY).and_then(Value::as_str);
         query.unwrap_or_default().to_owned()
@@ -126,21 +125,22 @@ impl State {
         &self.text
     }
 
-    /// Returns its size: bytes of the document in canonical form.
+    /// Returns its size: the bytes of the document in canonical form.
     pub fn bytes(&self) -> u32 {
         u32::try_from(self.text.bytes()).unwrap_or(u32::MAX)
     }
 
-    /// Returns the place in it that `path` means.
+    /// Resolves `path` in the document.
     ///
     /// # Errors
     ///
-    /// [`RoundError::PathNotFound`](super::RoundError::PathNotFound) when an index counts from beyond a list's beginning.
+    /// [`RoundError::PathNotFound`](super::RoundError::PathNotFound) if an index from the
+    /// end lies before the start of its list.
     pub(crate) fn place(&self, path: &SentPath) -> Result<Path, Error> {
         path.resolve(&self.document)
     }
 
-    /// Returns how much of it is as it was in `before`.
+    /// Returns the convergence from `before` to this state.
     pub(crate) fn convergence(&self, before: &Self) -> Convergence {
         let mut convergence = Convergence::default();
         convergence.compare(&before.document, &self.document);
@@ -149,8 +149,8 @@ impl State {
 }
 
 impl Convergence {
-    /// Counts the single values in `old` and `new`, which are at one path. A list or an
-    /// object that is empty is a single value too.
+    /// Counts the single values in `old` and `new`, which have the same path. An empty
+    /// list or object is a single value too.
     fn compare(&mut self, old: &Value, new: &Value) {
         match (old, new) {
             (Value::Object(old), Value::Object(new)) if !old.is_empty() && !new.is_empty() => {
@@ -182,7 +182,7 @@ impl Convergence {
         }
     }
 
-    /// Counts the single values in `value`, which is in one of the states only.
+    /// Counts the single values in `value`, which exists in only one of the states.
     fn count(&mut self, value: &Value) {
         match value {
             Value::Object(members) if !members.is_empty() => {
@@ -194,7 +194,7 @@ impl Convergence {
     }
 }
 
-/// Returns whether nothing is below it.
+/// Returns true if `value` has no children.
 fn is_single(value: &Value) -> bool {
     match value {
         Value::Object(members) => members.is_empty(),

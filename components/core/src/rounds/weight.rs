@@ -1,24 +1,24 @@
-//! How many bytes a round takes in a session's document.
+//! The size of a round in a session's document, in bytes.
 //!
 //! # Invariant
 //!
-//! Counts are never below what the document has, whatever the numbers and times in it.
+//! A count is an upper bound of the size in the document, whatever its numbers and times.
 
 use super::{Delta, Fate, KeptRound, Marks, Path, Plan, StrategyRule};
 use crate::{canonical::string_bytes_max as string, pattern::Participants};
 
-/// What a round takes besides its texts.
+/// The bytes of a round besides its texts.
 const ROUND: u64 = 960;
-/// What a rule of a plan takes besides its texts.
+/// The bytes of a rule of a plan besides its texts.
 const RULE: u64 = 96;
-/// What a delta takes besides its texts, with the digest of its value, twice.
+/// The bytes of a delta besides its texts, with the digest of its value, twice.
 const DELTA: u64 = 400;
-/// What a place takes besides its path at which a delta lost, or of a part that went.
+/// The bytes of a lost or clipped path besides its text.
 const PLACE: u64 = 128;
-/// What is known of a part of a state.
+/// The bytes of the mark of a part.
 const MARK: u64 = 48;
 
-/// Returns the bytes of a round that ended, with the state that it made.
+/// Returns the bytes of a closed round, with the resulting state.
 pub(crate) fn of_round(it: &KeptRound) -> u64 {
     let KeptRound { round, deltas, fates, state } = it;
     let clipped = round.ended.iter().flat_map(|it| &it.clipped).map(|it| of_place(&it.path));

@@ -1,13 +1,13 @@
-//! The change feed and the audit trail: what commits did, from the same rows
-//! (spec 7.7, 8.5.1). The audit trail goes back further: of what is older than the feed
-//! it keeps what [`to_forget`](crate::audit::to_forget) leaves.
+//! The change feed and the audit trail, which share their rows (spec 7.7, 8.5.1). The
+//! audit trail goes back further: of older commits it retains those that
+//! [`to_remove`](crate::audit::to_remove) leaves.
 //!
-//! Invariant: the feed tells a participant nothing of a key that was hidden from
-//! it then, or is now.
+//! Invariant: the feed never reveals a key to a participant that it was hidden from then,
+//! or is hidden from now.
 
 use std::collections::BTreeMap;
 
-use super::{Decision, Opened, require_admin};
+use super::{Decision, OpenSession, require_admin};
 use crate::{
     Error,
     key::Key,
@@ -18,10 +18,10 @@ use crate::{
     store::access::Access,
 };
 
-/// How many commits are read at once.
+/// The number of commits read at once.
 const ROWS_READ: u32 = 100;
 
-impl<B: Bucket> Opened<'_, B> {
+impl<B: Bucket> OpenSession<'_, B> {
     pub(super) fn changes(
         &self,
         since: Option<Revision>,
@@ -40,14 +40,15 @@ impl<B: Bucket> Opened<'_, B> {
         let mut changes = Vec::new();
         for StoredEvent { record, readable_by } in stored {
             let access = Access { readable_by, ..Access::default() };
-            let is_told = match &record.entry {
+            let is_visible = match &record.entry {
                 Some(it) if keys.is_some_and(|keys| !keys.matches(&it.key)) => false,
                 Some(it) => {
-                    self.gate.may_see(&it.key, &access) && !self.is_hidden(&it.key, &mut hidden)?
+                    self.authorizer.may_see(&it.key, &access)
+                        && !self.is_hidden(&it.key, &mut hidden)?
                 }
                 None => keys.is_none(),
             };
-            if is_told {
+            if is_visible {
                 changes.push(record);
             }
         }
@@ -65,8 +66,8 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(self.answer(Reply::Audit(AuditPage { records, oldest, next_since })))
     }
 
-    /// Returns what at most `limit` commits after `since` did, as much as a page takes, and the
-    /// revision of the last of them.
+    /// Returns the events of at most `limit` commits after `since`, up to one page, and
+    /// the revision of the last commit.
     fn stored_changes(
         &self,
         since: Revision,
@@ -94,17 +95,16 @@ impl<B: Bucket> Opened<'_, B> {
         Ok((events, last))
     }
 
-    /// Returns whether `key` is hidden from the caller as it is now; `known` keeps what
-    /// was found out.
-    fn is_hidden(&self, key: &Key, known: &mut BTreeMap<Key, bool>) -> Result<bool, Error> {
-        if self.gate.sees_all() {
+    /// Returns true if `key` is now hidden from the caller; `cache` holds the results.
+    fn is_hidden(&self, key: &Key, cache: &mut BTreeMap<Key, bool>) -> Result<bool, Error> {
+        if self.authorizer.sees_all() {
             return Ok(false);
         }
-        if let Some(is_hidden) = known.get(key) {
+        if let Some(is_hidden) = cache.get(key) {
             return Ok(*is_hidden);
         }
         let is_hidden = self.entry(key)?.is_some_and(|it| !self.may_read(&it));
-        known.insert(key.clone(), is_hidden);
+        cache.insert(key.clone(), is_hidden);
         Ok(is_hidden)
     }
 }

@@ -1,13 +1,12 @@
-//! Which documents no session can have left (spec 8.5.3), whatever their digests
-//! say.
+//! Validation of imported documents (spec 8.5.3): rejects documents that no session can
+//! have exported, even with correct digests.
 //!
-//! Invariant: what passes can be stored as it is, and then no value is missing or
-//! left over, and a version is in each snapshot taken while it was there, in no
-//! other.
+//! Invariant: a valid document can be stored unchanged. No value is missing or left over,
+//! and a version is in exactly those snapshots taken while it existed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::opened;
+use super::open_session;
 use crate::{
     Error,
     key::Key,
@@ -24,23 +23,22 @@ use crate::{
     tokens::approximate,
 };
 
-/// How far the clock of where a document comes from may be ahead, in
-/// milliseconds: a day.
+/// The most by which the clock of the exporting host may be ahead, in milliseconds: a
+/// day.
 const AHEAD_MS_MAX: u64 = 86_400_000;
 
-/// The highest revision, and the highest round, that a document may name: numbers up
-/// to this are exact in every reader of JSON (RFC 8259 §6), with room for what comes
-/// after.
+/// The highest revision or round that a document may name. Numbers up to this are exact
+/// in every JSON reader (RFC 8259 §6), with room for later ones.
 pub(super) const NUMBER_MAX: u64 = 1 << 52;
 
-/// A version by its key and the revision it was written at.
-type Address<'a> = (&'a Key, Revision);
+/// The identity of a version: its key and the revision that wrote it.
+type VersionId<'a> = (&'a Key, Revision);
 
-/// Refuses a document that no session can have left.
+/// Rejects a document that no session can have exported.
 ///
 /// # Errors
 ///
-/// [`Error::Malformed`], saying what is wrong with it.
+/// [`Error::Malformed`] with the reason.
 pub(super) fn check(it: &Portable, now: Timestamp, tokenizer: &dyn Tokenizer) -> Result<(), Error> {
     it.config.check()?;
     check_versions(it, &check_snapshots(it)?)?;
@@ -55,10 +53,10 @@ pub(super) fn check(it: &Portable, now: Timestamp, tokenizer: &dyn Tokenizer) ->
     check_limits(it)
 }
 
-/// Returns the snapshots among themselves; what each of them holds.
-fn check_snapshots(it: &Portable) -> Result<Vec<BTreeSet<Address<'_>>>, Error> {
+/// Validates the snapshots against each other and returns the versions that each holds.
+fn check_snapshots(it: &Portable) -> Result<Vec<BTreeSet<VersionId<'_>>>, Error> {
     let mut labels = BTreeSet::new();
-    let (mut last, mut all) = (Revision(0), Vec::<BTreeSet<Address<'_>>>::new());
+    let (mut last, mut all) = (Revision(0), Vec::<BTreeSet<VersionId<'_>>>::new());
     for Snapshot { info, entries } in &it.snapshots {
         let SnapshotInfo { label, revision, totals, .. } = info;
         if !labels.insert(label) || *revision <= last {
@@ -66,15 +64,15 @@ fn check_snapshots(it: &Portable) -> Result<Vec<BTreeSet<Address<'_>>>, Error> {
                 "snapshot {label} is there twice, or not in its place"
             )));
         }
-        // Filled one by one: collecting would bring a sort of its own for each type.
+        // Filled one by one: `collect` would instantiate a sort for each type.
         let (mut keys, mut held) = (BTreeSet::new(), BTreeSet::new());
         keys.extend(entries.iter().map(|it| &it.key));
-        held.extend(entries.iter().map(address));
-        // What was there before the last snapshot is in that as well.
-        let is_new = |(key, written): &Address<'_>| {
+        held.extend(entries.iter().map(version_id));
+        // A version older than the last snapshot must be in that one too.
+        let is_new = |(key, written): &VersionId<'_>| {
             *written > last || all.last().is_some_and(|it| it.contains(&(*key, *written)))
         };
-        let was_there = |it: &Address<'_>| it.1 <= *revision && is_new(it);
+        let was_there = |it: &VersionId<'_>| it.1 <= *revision && is_new(it);
         if keys.len() < entries.len() || !held.iter().all(was_there) {
             return Err(Error::invalid_document(format!(
                 "snapshot {label} holds what was not there"
@@ -89,9 +87,9 @@ fn check_snapshots(it: &Portable) -> Result<Vec<BTreeSet<Address<'_>>>, Error> {
     Ok(all)
 }
 
-/// The lives of the versions: one after the other, and in the snapshots that were
-/// taken meanwhile.
-fn check_versions(it: &Portable, held: &[BTreeSet<Address<'_>>]) -> Result<(), Error> {
+/// Validates the versions: one after the other, and in the snapshots taken while they
+/// existed.
+fn check_versions(it: &Portable, held: &[BTreeSet<VersionId<'_>>]) -> Result<(), Error> {
     for pair in it.history.windows(2) {
         if let [a, b] = pair
             && (&a.entry.key, a.ended.revision) > (&b.entry.key, b.entry.revision)
@@ -125,7 +123,7 @@ fn check_versions(it: &Portable, held: &[BTreeSet<Address<'_>>]) -> Result<(), E
             it.snapshots.iter().map(|it| &it.info).zip(held)
         {
             let was_there = revision <= taken && *taken < ended;
-            if was_there != held.contains(&address(entry)) {
+            if was_there != held.contains(&version_id(entry)) {
                 return Err(Error::invalid_document(format!(
                     "version {version} of {key} does not fit snapshot {label}"
                 )));
@@ -135,9 +133,10 @@ fn check_versions(it: &Portable, held: &[BTreeSet<Address<'_>>]) -> Result<(), E
     Ok(())
 }
 
-/// Each version with its value, and no value besides.
+/// Validates that each version has a value of the right size, and that no value is left
+/// over.
 fn check_values(it: &Portable, tokenizer: &dyn Tokenizer) -> Result<(), Error> {
-    let mut known = BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for entry in all_entries(&it.entries, &it.history, &it.snapshots) {
         let Entry { key, version, revision, .. } = entry;
         if key.prefix().is_some() && !it.config.allows_prefixes {
@@ -155,9 +154,9 @@ fn check_values(it: &Portable, tokenizer: &dyn Tokenizer) -> Result<(), Error> {
                 "the value of version {version} of {key} is missing"
             )));
         };
-        // A host without the tokenizer says so where the session begins, and counts
-        // what it redacts as well as it can.
-        let tokens = opened::count(tokenizer, &it.config.estimator, value);
+        // A host without the tokenizer rejects the session when it is created, and counts
+        // placeholders approximately.
+        let tokens = open_session::count(tokenizer, &it.config.estimator, value);
         let is_other = tokens.is_ok_and(|it| it != entry.value_tokens)
             && !(entry.is_redacted && approximate(value) == entry.value_tokens);
         if is_other || u32::try_from(value.len()) != Ok(entry.value_bytes) {
@@ -165,24 +164,24 @@ fn check_values(it: &Portable, tokenizer: &dyn Tokenizer) -> Result<(), Error> {
                 "the size of version {version} of {key} is not its size"
             )));
         }
-        known.insert(address(entry));
+        seen.insert(version_id(entry));
     }
-    if known.len() < it.values.len() {
+    if seen.len() < it.values.len() {
         return Err(Error::invalid_document("it has values that no version of it has"));
     }
     Ok(())
 }
 
-/// Rejects what no session lets in. The sum of all sizes is not of that kind: what a
-/// redaction leaves may be longer than what was there.
+/// Rejects documents over their own limits, except the sum of all sizes: a placeholder
+/// may be longer than the value it replaced.
 fn check_limits(it: &Portable) -> Result<(), Error> {
-    let (limits, kept) = (&it.config.limits, &it.config.retention);
+    let (limits, retention) = (&it.config.limits, &it.config.retention);
     let is_over = |count: usize, max: u32| u32::try_from(count).is_ok_and(|it| it > max);
     let is_too_large = |it: &Entry| it.value_tokens > limits.value_tokens_max && !it.is_redacted;
     let mut histories = it.history.chunk_by(|a, b| a.entry.key == b.entry.key);
     if is_over(it.entries.len(), limits.keys_max)
-        || is_over(it.snapshots.len(), kept.snapshots_max)
-        || histories.any(|it| is_over(it.len(), kept.history_versions_max))
+        || is_over(it.snapshots.len(), retention.snapshots_max)
+        || histories.any(|it| is_over(it.len(), retention.history_versions_max))
         || it.entries.iter().any(is_too_large)
     {
         return Err(Error::invalid_document("it is over its own limits"));
@@ -190,18 +189,18 @@ fn check_limits(it: &Portable) -> Result<(), Error> {
     Ok(())
 }
 
-fn address(entry: &Entry) -> Address<'_> {
+fn version_id(entry: &Entry) -> VersionId<'_> {
     (&entry.key, entry.revision)
 }
 
-/// Returns every version that a session keeps, some more than once.
+/// Returns every version in a session, some more than once.
 fn all_entries<'a>(
     entries: &'a [Entry],
     history: &'a [Version],
     snapshots: &'a [Snapshot],
 ) -> impl Iterator<Item = &'a Entry> {
-    let kept = snapshots.iter().flat_map(|it| &it.entries);
-    entries.iter().chain(history.iter().map(|it| &it.entry)).chain(kept)
+    let held = snapshots.iter().flat_map(|it| &it.entries);
+    entries.iter().chain(history.iter().map(|it| &it.entry)).chain(held)
 }
 
 /// Returns the highest revision that a document names.
@@ -213,7 +212,7 @@ pub(super) fn latest_revision(it: &Portable) -> Revision {
     touched.chain(ended).chain(taken).max().unwrap_or_default()
 }
 
-/// Returns the last instant at which a document says that something was done.
+/// Returns the latest time in a document.
 pub(super) fn latest_time(it: &Portable) -> Timestamp {
     let written = all_entries(&it.entries, &it.history, &it.snapshots).map(|it| it.written_at);
     let ended = it.history.iter().map(|it| it.ended.at);

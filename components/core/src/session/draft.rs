@@ -1,15 +1,16 @@
-//! A commit in the making: what every change of a session goes through.
+//! A commit under construction, which every change of a session uses.
 //!
-//! It keeps totals, history, expiry, weight and the change feed in step with the
-//! entries, and begins by sweeping what has expired; [`retention`] forgets what is no
-//! longer kept. Invariant: a value row that it leaves is pointed to by an entry, a kept version or a snapshot.
+//! A draft updates totals, history, expiry, weight and the change feed with the entries.
+//! It begins by sweeping expired entries. [`retention`] removes data that is no longer
+//! retained. Invariant: each remaining value row belongs to an entry, a retained version
+//! or a snapshot.
 
 mod retention;
 mod values;
 
 use std::{collections::BTreeMap, mem};
 
-use super::{Opened, put};
+use super::{OpenSession, put};
 use crate::{
     Error,
     audit::{AuditAction, AuditEntry, AuditRecord},
@@ -30,36 +31,36 @@ use crate::{
     weight,
 };
 
-/// A commit in the making.
+/// A commit under construction.
 pub(super) struct Draft<'a, B> {
     bucket: &'a B,
     session: &'a SessionId,
     participant: &'a Participant,
-    /// What will be known of the session.
+    /// The session's metadata after the commit.
     pub(super) meta: Meta,
-    /// Its revision after the commit.
+    /// The session's revision after the commit.
     pub(super) revision: Revision,
-    /// The instant that is recorded of it.
+    /// The recorded time of the commit.
     pub(super) at: Timestamp,
-    /// What the session took as a document before it.
+    /// The size of the session as a document before the commit, in bytes.
     pub(super) weight_before: u64,
     pub(super) changes: Vec<Change>,
     events: Vec<StoredEvent>,
-    /// What the values take that it stores, by their rows.
+    /// The sizes of the values it stores, by their rows.
     values: BTreeMap<String, u64>,
-    /// Earlier versions that were loaded.
-    histories: BTreeMap<Key, Past>,
+    /// The earlier versions that were loaded.
+    histories: BTreeMap<Key, LoadedHistory>,
 }
 
-/// The earlier versions of a key, as far as they had to be looked at.
-enum Past {
-    /// As they will be stored: a write adds one and needs to know no other.
+/// The loaded earlier versions of a key, decoded only if needed.
+enum LoadedHistory {
+    /// The encoded row: a write appends to it without decoding it.
     Row(Vec<u8>),
-    /// One by one, and whether they are to be stored.
+    /// The decoded versions, and true if they are to be stored.
     Versions(Vec<Version>, bool),
 }
 
-impl Past {
+impl LoadedHistory {
     fn versions(&self, key: &Key) -> Result<Vec<Version>, Error> {
         match self {
             Self::Row(row) => record::decode_history(key, row),
@@ -68,7 +69,7 @@ impl Past {
     }
 }
 
-/// Returns the earlier versions of `key` that are stored.
+/// Returns the stored earlier versions of `key`.
 pub(super) fn load_history(bucket: &impl Bucket, key: &Key) -> Result<Vec<Version>, Error> {
     match bucket.get(&record::history_row(key))? {
         Some(row) => record::decode_history(key, &row),
@@ -76,9 +77,9 @@ pub(super) fn load_history(bucket: &impl Bucket, key: &Key) -> Result<Vec<Versio
     }
 }
 
-/// What an event tells besides what was done by whom.
+/// The details of an event besides its action and participant.
 #[derive(Default, Clone, Copy)]
-pub(super) struct About<'a> {
+pub(super) struct EventDetails<'a> {
     pub(super) entry: Option<&'a Entry>,
     pub(super) label: Option<&'a Label>,
     pub(super) reason: Option<&'a Line>,
@@ -86,8 +87,8 @@ pub(super) struct About<'a> {
 }
 
 impl<'a, B: Bucket> Draft<'a, B> {
-    /// Returns a change of the session `open`, which begins by sweeping what has expired.
-    pub(super) fn new(open: &'a Opened<'_, B>) -> Result<Self, Error> {
+    /// Creates a draft for the session `open` and sweeps expired entries.
+    pub(super) fn new(open: &'a OpenSession<'_, B>) -> Result<Self, Error> {
         let (bucket, session) = (open.bucket, open.session);
         let mut meta = open.meta.clone();
         meta.changed_at = open.at;
@@ -99,8 +100,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
         Ok(draft)
     }
 
-    /// Creates a change that leaves the session as `meta`, and then as what is added to
-    /// this.
+    /// Creates a draft for a session with the metadata `meta`, without a sweep.
     pub(super) fn fresh(
         bucket: &'a B,
         session: &'a SessionId,
@@ -122,7 +122,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
         }
     }
 
-    fn sweep(&mut self, open: &Opened<'_, B>) -> Result<(), Error> {
+    fn sweep(&mut self, open: &OpenSession<'_, B>) -> Result<(), Error> {
         self.meta.next_expiry = None;
         for entry in open.stored_entries(None)? {
             match entry.expires_at {
@@ -138,12 +138,12 @@ impl<'a, B: Bucket> Draft<'a, B> {
         Ok(())
     }
 
-    /// Notes that an entry expires at `at`.
+    /// Updates the next expiry with an entry that expires at `at`.
     pub(super) fn expect_expiry(&mut self, at: Timestamp) {
         self.meta.next_expiry = Some(self.meta.next_expiry.map_or(at, |it| it.min(at)));
     }
 
-    /// Writes `new` in the place of `old`.
+    /// Writes `new` and its value, replacing `old`.
     pub(super) fn write(
         &mut self,
         old: Option<&Entry>,
@@ -153,15 +153,18 @@ impl<'a, B: Bucket> Draft<'a, B> {
         if let Some(old) = old {
             let (by, revision) = (new.written_by.clone(), self.revision);
             let ended = Ended { how: EndedHow::Superseded, at: self.at, by, revision };
-            self.keep(old, ended)?;
+            self.add_to_history(old, ended)?;
         }
-        self.tell(AuditAction::Write, About { entry: Some(new), ..About::default() });
+        self.add_event(
+            AuditAction::Write,
+            EventDetails { entry: Some(new), ..EventDetails::default() },
+        );
         self.store(old, new)?;
         self.put_value(&new.key, new.revision, value);
         Ok(())
     }
 
-    /// Stores what is known of an entry, `old` until now; its value stays.
+    /// Stores the entry `new`, replacing `old`. The value is not changed.
     pub(super) fn store(&mut self, old: Option<&Entry>, new: &Entry) -> Result<(), Error> {
         self.changes.push(put(record::entry_row(&new.key), record::encode_entry(new)?));
         self.count(old, Some(new));
@@ -181,7 +184,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
         self.store_snapshot(info, entries)
     }
 
-    /// Removes a snapshot; the values that it holds stay.
+    /// Removes a snapshot, but not the values it holds.
     pub(super) fn remove_snapshot(&mut self, info: &SnapshotInfo, entries: &[Entry]) {
         self.weigh(weight::of_snapshot(info, entries), 0);
         self.meta.snapshots.retain(|it| *it != info.revision);
@@ -191,7 +194,7 @@ impl<'a, B: Bucket> Draft<'a, B> {
         ]);
     }
 
-    /// Stores a snapshot in the place of what was there of it, which took as much.
+    /// Stores a snapshot over a previous form of it with the same weight.
     pub(super) fn store_snapshot(
         &mut self,
         info: &SnapshotInfo,
@@ -212,11 +215,11 @@ impl<'a, B: Bucket> Draft<'a, B> {
     }
 
     fn end(&mut self, entry: &Entry, action: AuditAction, ended: Ended) -> Result<(), Error> {
-        let about = About { entry: Some(entry), ..About::default() };
-        self.tell_of(action, ended.by.clone(), about);
+        let details = EventDetails { entry: Some(entry), ..EventDetails::default() };
+        self.add_event_by(action, ended.by.clone(), details);
         self.changes.push(Change::Delete(record::entry_row(&entry.key)));
         self.count(Some(entry), None);
-        self.keep(entry, ended)
+        self.add_to_history(entry, ended)
     }
 
     fn count(&mut self, old: Option<&Entry>, new: Option<&Entry>) {
@@ -225,8 +228,8 @@ impl<'a, B: Bucket> Draft<'a, B> {
         self.meta.entries_revision = self.revision;
     }
 
-    /// Keeps a version that ended, as far as the session does.
-    fn keep(&mut self, entry: &Entry, ended: Ended) -> Result<(), Error> {
+    /// Adds an ended version to the history, if the session and entry retain one.
+    fn add_to_history(&mut self, entry: &Entry, ended: Ended) -> Result<(), Error> {
         let versions_max = self.meta.retention.history_versions_max;
         if !entry.keeps_history || versions_max == 0 {
             self.drop_value(entry, ended.revision)?;
@@ -238,17 +241,17 @@ impl<'a, B: Bucket> Draft<'a, B> {
         self.meta.history_bytes = self.meta.history_bytes.saturating_add(version.bytes());
         let versions_max = usize::try_from(versions_max).unwrap_or(usize::MAX);
         let past = self.histories.get_mut(&entry.key);
-        let row = match past.map(|it| mem::replace(it, Past::Row(Vec::new()))) {
-            Some(Past::Row(row)) => Some(row),
-            Some(Past::Versions(versions, _)) => Some(record::encode_history(&versions)?),
+        let row = match past.map(|it| mem::replace(it, LoadedHistory::Row(Vec::new()))) {
+            Some(LoadedHistory::Row(row)) => Some(row),
+            Some(LoadedHistory::Versions(versions, _)) => Some(record::encode_history(&versions)?),
             None => self.bucket.get(&record::history_row(&entry.key))?,
         };
-        let (row, forgotten) = record::add_to_history(row, &version, versions_max)?;
-        self.histories.insert(entry.key.clone(), Past::Row(row));
-        forgotten.iter().try_for_each(|it| self.forget(it))
+        let (row, removed) = record::add_to_history(row, &version, versions_max)?;
+        self.histories.insert(entry.key.clone(), LoadedHistory::Row(row));
+        removed.iter().try_for_each(|it| self.remove_version(it))
     }
 
-    /// Returns the earlier versions of `key`, as the commit will leave them.
+    /// Returns the earlier versions of `key` so far in this draft.
     pub(super) fn history(&self, key: &Key) -> Result<Vec<Version>, Error> {
         match self.histories.get(key) {
             Some(past) => past.versions(key),
@@ -256,44 +259,52 @@ impl<'a, B: Bucket> Draft<'a, B> {
         }
     }
 
-    /// Keeps `new` in the place of `old`, the earlier versions of `key` until now.
+    /// Replaces `old`, the earlier versions of `key`, with `new`.
     pub(super) fn replace_history(&mut self, key: &Key, old: &[Version], new: Vec<Version>) {
-        let books = |versions: &[Version]| {
+        let usage = |versions: &[Version]| {
             let bytes = versions.iter().fold(0_u64, |sum, it| sum.saturating_add(it.bytes()));
             let weight = versions.iter().map(weight::of_version).fold(0, u64::saturating_add);
             (u64::try_from(versions.len()).unwrap_or(u64::MAX), bytes, weight)
         };
-        let ((less, less_bytes, lighter), (more, more_bytes, heavier)) = (books(old), books(&new));
+        let ((less, less_bytes, lighter), (more, more_bytes, heavier)) = (usage(old), usage(&new));
         self.weigh(lighter, heavier);
         let meta = &mut self.meta;
         meta.history_versions = meta.history_versions.saturating_sub(less).saturating_add(more);
         meta.history_bytes =
             meta.history_bytes.saturating_sub(less_bytes).saturating_add(more_bytes);
-        self.histories.insert(key.clone(), Past::Versions(new, true));
+        self.histories.insert(key.clone(), LoadedHistory::Versions(new, true));
     }
 
-    /// Takes a version that is no longer kept out of the books.
-    fn forget(&mut self, version: &Version) -> Result<(), Error> {
+    /// Subtracts a removed version from the totals and removes its value.
+    fn remove_version(&mut self, version: &Version) -> Result<(), Error> {
         self.weigh(weight::of_version(version), 0);
         self.meta.history_versions = self.meta.history_versions.saturating_sub(1);
         self.meta.history_bytes = self.meta.history_bytes.saturating_sub(version.bytes());
         self.drop_value(&version.entry, version.ended.revision)
     }
 
-    /// Notes what the caller did.
-    pub(super) fn tell(&mut self, action: AuditAction, about: About<'_>) {
-        self.tell_of(action, self.participant.clone(), about);
+    /// Adds an event by the caller.
+    pub(super) fn add_event(&mut self, action: AuditAction, details: EventDetails<'_>) {
+        self.add_event_by(action, self.participant.clone(), details);
     }
 
-    /// Notes that the caller changed who may read and write an entry; whoever may
-    /// read it before or after is told.
-    pub(super) fn tell_access(&mut self, old: &Entry, new: &Entry) {
-        let told = if old.access.readable_by.is_everyone() { old } else { new };
-        self.tell(AuditAction::SetAccess, About { entry: Some(told), ..About::default() });
+    /// Adds an event for a change of access lists. It is visible to anyone who may read
+    /// the entry before or after.
+    pub(super) fn add_access_event(&mut self, old: &Entry, new: &Entry) {
+        let visible = if old.access.readable_by.is_everyone() { old } else { new };
+        self.add_event(
+            AuditAction::SetAccess,
+            EventDetails { entry: Some(visible), ..EventDetails::default() },
+        );
     }
 
-    fn tell_of(&mut self, action: AuditAction, participant: Participant, about: About<'_>) {
-        let entry = about.entry.map(|it| AuditEntry {
+    fn add_event_by(
+        &mut self,
+        action: AuditAction,
+        participant: Participant,
+        details: EventDetails<'_>,
+    ) {
+        let entry = details.entry.map(|it| AuditEntry {
             key: it.key.clone(),
             version: it.version,
             value_tokens: it.value_tokens,
@@ -305,49 +316,53 @@ impl<'a, B: Bucket> Draft<'a, B> {
             participant,
             at: self.at,
             entry,
-            label: about.label.cloned(),
-            reason: about.reason.cloned(),
-            round: about.round,
+            label: details.label.cloned(),
+            reason: details.reason.cloned(),
+            round: details.round,
         };
         let readable_by =
-            about.entry.map_or_else(Participants::default, |it| it.access.readable_by.clone());
+            details.entry.map_or_else(Participants::default, |it| it.access.readable_by.clone());
         self.events.push(StoredEvent { record, readable_by });
     }
 
-    /// Returns what happened.
+    /// Returns the audit records of the draft.
     pub(super) fn records(self) -> Vec<AuditRecord> {
         self.events.into_iter().map(|it| it.record).collect()
     }
 
-    /// Returns the earlier versions of `key` that the commit would leave.
-    pub(super) fn past_of(mut self, key: &Key) -> Result<Vec<Version>, Error> {
-        self.keep_to_the_budget()?;
+    /// Returns the earlier versions of `key` after the commit.
+    pub(super) fn pruned_history(mut self, key: &Key) -> Result<Vec<Version>, Error> {
+        self.prune_history()?;
         self.history(key)
     }
 
-    /// Returns the earlier versions that the commit would leave of the keys it loaded.
-    pub(super) fn past(mut self) -> Result<Vec<(Key, Vec<Version>)>, Error> {
-        self.keep_to_the_budget()?;
+    /// Returns the earlier versions after the commit, of the keys that were loaded.
+    pub(super) fn pruned_histories(mut self) -> Result<Vec<(Key, Vec<Version>)>, Error> {
+        self.prune_history()?;
         let histories = self.histories.into_iter();
         histories.map(|(key, past)| past.versions(&key).map(|it| (key, it))).collect()
     }
 
-    /// Decides for the commit; then the answer is `reply`. `request` is the row in
-    /// which that answer is remembered, and what is written there.
+    /// Returns the decision to commit and reply with `reply`. `request` is the row that
+    /// stores the reply for retries, with its bytes.
     pub(super) fn commit(
         mut self,
         reply: Reply,
         request: Option<(String, Vec<u8>)>,
     ) -> Result<Decision, Error> {
-        self.keep_to_the_budget()?;
+        self.prune_history()?;
         self.check_weight()?;
         for (key, past) in mem::take(&mut self.histories) {
             let row = record::history_row(&key);
             self.changes.push(match past {
-                Past::Versions(_, false) => continue,
-                Past::Versions(versions, true) if versions.is_empty() => Change::Delete(row),
-                Past::Versions(versions, true) => put(row, record::encode_history(&versions)?),
-                Past::Row(bytes) => put(row, bytes),
+                LoadedHistory::Versions(_, false) => continue,
+                LoadedHistory::Versions(versions, true) if versions.is_empty() => {
+                    Change::Delete(row)
+                }
+                LoadedHistory::Versions(versions, true) => {
+                    put(row, record::encode_history(&versions)?)
+                }
+                LoadedHistory::Row(bytes) => put(row, bytes),
             });
         }
         self.changes.push(put(record::META, self.meta.encode()?));
@@ -359,8 +374,8 @@ impl<'a, B: Bucket> Draft<'a, B> {
         let row = record::change_row(self.revision);
         self.changes.push(put(row, change.encode(self.at)?));
 
-        self.forget_commits()?;
-        self.forget_request()?;
+        self.prune_commits()?;
+        self.prune_request()?;
         let (revision, next_expiry) = (self.revision, self.meta.next_expiry);
         Ok(Decision::Change {
             changes: self.changes,

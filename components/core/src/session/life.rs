@@ -1,7 +1,9 @@
-//! The life of a session (spec 8.4): create, show, archive, revoke, delete; and
-//! the end of what has expired.
+//! The life cycle of a session (spec 8.4): create, show, archive, revoke, delete. Also
+//! sweeps expired entries.
 
-use super::{Decision, Draft, Opened, Request, draft::About, opened, put, require_admin};
+use super::{
+    Decision, Draft, OpenSession, Request, draft::EventDetails, open_session, put, require_admin,
+};
 use crate::{
     Error,
     audit::AuditAction,
@@ -17,21 +19,20 @@ use crate::{
 
 impl<B: Bucket> Request<'_, B> {
     pub(super) fn create(&self, config: &Config) -> Result<Decision, Error> {
-        let meta = self.begin(config, 0)?;
+        let meta = self.new_meta(config, 0)?;
         let mut draft = Draft::fresh(self.bucket, self.session, &self.caller.participant, meta);
-        draft.changes = brought_along(config)?;
-        draft.tell(AuditAction::CreateSession, About::default());
+        draft.changes = config_rows(config)?;
+        draft.add_event(AuditAction::CreateSession, EventDetails::default());
         let info = info(self.session, &draft.meta, draft.meta.totals, config.clone());
         draft.commit(Reply::Session(Box::new(info)), None)
     }
 
-    /// Checks that the session can be created with `config`, and what will be
-    /// known of it then. Its revisions come after `latest`, and after those of
-    /// every earlier session of its name.
-    pub(super) fn begin(&self, config: &Config, latest: u64) -> Result<Meta, Error> {
+    /// Validates the creation of a session with `config` and returns its metadata. Its
+    /// revisions follow `latest`, and those of every earlier session of its id.
+    pub(super) fn new_meta(&self, config: &Config, latest: u64) -> Result<Meta, Error> {
         config.check()?;
-        // A tokenizer that is not there now would be missed at every write.
-        opened::count(self.tokenizer, &config.estimator, "").map_err(|_| {
+        // Without its tokenizer every write would fail.
+        open_session::count(self.tokenizer, &config.estimator, "").map_err(|_| {
             let mut known = vec!["approximate".to_owned()];
             known.extend(self.tokenizer.encodings());
             Error::malformed(format!(
@@ -45,14 +46,14 @@ impl<B: Bucket> Request<'_, B> {
             return Err(Error::SessionExists { session: self.session.to_string() });
         }
         let bucket = self.bucket.revision();
-        let known = self.bucket.get(record::OFFSET)?;
-        let known = known.map_or(Ok(0), |bytes| record::decode_offset(&bytes))?;
-        let offset = latest.saturating_sub(bucket.0).max(known);
+        let previous = self.bucket.get(record::OFFSET)?;
+        let previous = previous.map_or(Ok(0), |bytes| record::decode_offset(&bytes))?;
+        let offset = latest.saturating_sub(bucket.0).max(previous);
         Ok(Meta::new(bucket.next(), offset, self.now, config))
     }
 }
 
-impl<B: Bucket> Opened<'_, B> {
+impl<B: Bucket> OpenSession<'_, B> {
     pub(super) fn show(&self) -> Result<Decision, Error> {
         Ok(self.answer(Reply::Session(Box::new(self.info()?))))
     }
@@ -62,13 +63,13 @@ impl<B: Bucket> Opened<'_, B> {
         if self.meta.is_archived {
             return self.show();
         }
-        self.step(AuditAction::ArchiveSession, |meta| meta.is_archived = true)
+        self.change_meta(AuditAction::ArchiveSession, |meta| meta.is_archived = true)
     }
 
     pub(super) fn revoke_credentials(&self) -> Result<Decision, Error> {
         require_admin(self.caller)?;
-        self.step(AuditAction::RevokeCredentials, |meta| {
-            // Another number, also at the end of all clocks.
+        self.change_meta(AuditAction::RevokeCredentials, |meta| {
+            // The number always changes, even at the maximum.
             meta.credential_epoch = meta.credential_epoch.wrapping_add(1);
         })
     }
@@ -81,7 +82,7 @@ impl<B: Bucket> Opened<'_, B> {
             &self.caller.participant,
             Meta { changed_at: self.at, ..self.meta.clone() },
         );
-        draft.tell(AuditAction::DeleteSession, About::default());
+        draft.add_event(AuditAction::DeleteSession, EventDetails::default());
         let reply = Reply::SessionDeleted(self.session.clone());
         let outcome = Outcome { revision: draft.revision, reply, next_expiry: None };
         let mut changes = vec![Change::DeletePrefix(String::new())];
@@ -92,7 +93,7 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(Decision::Change { changes, outcome, records: draft.records() })
     }
 
-    /// Removes what has expired, on nobody's behalf.
+    /// Removes expired entries.
     pub(super) fn sweep(&self) -> Result<Decision, Error> {
         if !self.has_expired() {
             return Ok(self.answer(Reply::Swept));
@@ -101,10 +102,14 @@ impl<B: Bucket> Opened<'_, B> {
         draft.commit(Reply::Swept, None)
     }
 
-    /// Decides for a step in the session's life.
-    fn step(&self, action: AuditAction, change: impl FnOnce(&mut Meta)) -> Result<Decision, Error> {
+    /// Decides a change of the session's metadata, recorded as `action`.
+    fn change_meta(
+        &self,
+        action: AuditAction,
+        change: impl FnOnce(&mut Meta),
+    ) -> Result<Decision, Error> {
         let mut draft = Draft::new(self)?;
-        draft.tell(action, About::default());
+        draft.add_event(action, EventDetails::default());
         change(&mut draft.meta);
         let config = self.config()?;
         let info = info(self.session, &draft.meta, draft.meta.totals, config);
@@ -115,7 +120,7 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(info(self.session, &self.meta, self.totals()?, self.config()?))
     }
 
-    /// Returns what the session was created with.
+    /// Returns the session's configuration.
     pub(super) fn config(&self) -> Result<Config, Error> {
         Ok(Config {
             limits: self.meta.limits,
@@ -124,12 +129,12 @@ impl<B: Bucket> Opened<'_, B> {
             retention: self.meta.retention,
             ttl_default: self.meta.ttl_default,
             allows_prefixes: self.meta.allows_prefixes,
-            access: self.gate.rules().to_vec(),
+            access: self.authorizer.rules().to_vec(),
             project: self.meta.project.clone(),
         })
     }
 
-    /// Returns the namespace the session brought along; `None` when it uses the template.
+    /// Returns the session's own namespace; `None` if it uses the template.
     pub(super) fn own_namespace(&self) -> Result<Option<Namespace>, Error> {
         if !self.meta.has_own_namespace {
             return Ok(None);
@@ -140,8 +145,8 @@ impl<B: Bucket> Opened<'_, B> {
     }
 }
 
-/// Returns the rows for what a session brought along.
-pub(super) fn brought_along(config: &Config) -> Result<Vec<Change>, Error> {
+/// Returns the rows of a session's own namespace and access rules.
+pub(super) fn config_rows(config: &Config) -> Result<Vec<Change>, Error> {
     let mut changes = Vec::new();
     if let Some(namespace) = &config.namespace {
         changes.push(put(record::NAMESPACE, record::encode_namespace(namespace)?));

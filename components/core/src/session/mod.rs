@@ -1,7 +1,7 @@
-//! The façade of a session: loads what a command needs and lets a system decide.
+//! Commands on a session: loads the rows a command needs and lets a system decide.
 //!
-//! Its files hold the commands by what they are about. Order of refusals: [`Code::ALL`];
-//! the code below checks in that order.
+//! Each file has the commands of one subject. The code checks for errors in the order of
+//! [`Code::ALL`].
 //!
 //! [`Code::ALL`]: crate::Code::ALL
 
@@ -9,7 +9,7 @@ mod changes;
 mod document;
 mod draft;
 mod life;
-mod opened;
+mod open_session;
 mod portable;
 mod reads;
 mod redact;
@@ -32,13 +32,13 @@ use crate::{
     reply::{Outcome, Reply},
     row,
     scope::{ScopeKind, SessionId},
-    store::access::Gate,
+    store::access::Authorizer,
     time::Timestamp,
 };
 use draft::Draft;
-use opened::Opened;
+use open_session::OpenSession;
 
-/// One attempt at one command, on the rows of one revision.
+/// One attempt at a command, on the rows of one revision.
 pub(crate) struct Request<'a, B> {
     pub(crate) bucket: &'a B,
     pub(crate) tokenizer: &'a dyn Tokenizer,
@@ -57,7 +57,8 @@ impl<B: Bucket> Request<'_, B> {
         }
         let mut it = self.open()?;
         it.check_prefixes(command)?;
-        // Neither needs to know, and reading one entry should read no others.
+        // These two do not need the next expiry, and reading one entry should not read
+        // others.
         if !matches!(command, Command::Read { .. } | Command::DeleteSession) {
             it.find_next_expiry()?;
         }
@@ -99,7 +100,7 @@ impl<B: Bucket> Request<'_, B> {
     }
 
     /// Loads the session and checks the caller's credential against it.
-    fn open(&self) -> Result<Opened<'_, B>, Error> {
+    fn open(&self) -> Result<OpenSession<'_, B>, Error> {
         let meta = load(self.bucket, self.session, self.caller)?;
         let rules = if meta.has_rules {
             let bytes = self.bucket.get(record::RULES)?;
@@ -107,21 +108,20 @@ impl<B: Bucket> Request<'_, B> {
         } else {
             Vec::new()
         };
-        Ok(Opened {
+        Ok(OpenSession {
             bucket: self.bucket,
             tokenizer: self.tokenizer,
             session: self.session,
             caller: self.caller,
             now: self.now,
             at: self.now.max(meta.changed_at),
-            gate: Gate::new(self.caller, rules),
+            authorizer: Authorizer::new(self.caller, rules),
             meta,
         })
     }
 }
 
-/// Loads what is known of the session and checks the caller's credential
-/// against it.
+/// Loads the session's metadata and checks the caller's credential against it.
 pub(crate) fn load(
     bucket: &impl Bucket,
     session: &SessionId,
@@ -139,12 +139,12 @@ fn put(row: impl Into<String>, value: Vec<u8>) -> Change {
     Change::Put(row.into(), value)
 }
 
-/// A key was asked for that does not exist, or not for the caller.
+/// Creates the error for a key that does not exist or is hidden from the caller.
 fn not_found(key: &Key) -> Error {
     Error::KeyNotFound { key: key.clone() }
 }
 
-/// `revision` as the revision of an answer that reads it.
+/// Creates the decision of a read at `revision`.
 fn answer(revision: Revision, reply: Reply, meta: &Meta) -> Decision {
     Decision::Answer(Outcome { revision, reply, next_expiry: meta.next_expiry })
 }

@@ -1,23 +1,25 @@
-//! Taking a session out as a document, and bringing it in again (spec 8.5.3).
+//! Export of a session as a document, and import (spec 8.5.3).
 //!
-//! Invariant: what is brought in is shown as it was taken out: versions, writers,
-//! times and revisions are the same. What comes after has higher revisions; the
-//! credentials of the session it came from do not open it.
+//! Invariant: an imported session has the same versions, writers, times and revisions.
+//! Later changes have higher revisions. Credentials of the original session are not valid
+//! for it.
 
 use std::collections::{BTreeMap, btree_map};
 
-use super::{Decision, Draft, Opened, Request, document, draft::About, life, require_admin};
+use super::{
+    Decision, Draft, OpenSession, Request, document, draft::EventDetails, life, require_admin,
+};
 use crate::{
     Error,
     audit::AuditAction,
     kv::Bucket,
     portable::Portable,
     reply::Reply,
-    rounds::stored::{self, Stored},
+    rounds::stored::{self, StoredRounds},
     store::{history::Version, snapshot::Snapshot},
 };
 
-impl<B: Bucket> Opened<'_, B> {
+impl<B: Bucket> OpenSession<'_, B> {
     pub(super) fn export(&self) -> Result<Decision, Error> {
         require_admin(self.caller)?;
         let mut entries = self.entries(None)?;
@@ -28,14 +30,14 @@ impl<B: Bucket> Opened<'_, B> {
             snapshots.push(Snapshot { info, entries });
         }
         let past = history.iter_mut().map(|it| &mut it.entry);
-        let kept = snapshots.iter_mut().flat_map(|it| &mut it.entries);
+        let held = snapshots.iter_mut().flat_map(|it| &mut it.entries);
         let mut values = BTreeMap::new();
-        for entry in entries.iter_mut().chain(past).chain(kept) {
+        for entry in entries.iter_mut().chain(past).chain(held) {
             let value = match values.entry((entry.key.clone(), entry.revision)) {
                 btree_map::Entry::Vacant(it) => it.insert(self.value(entry)?),
                 btree_map::Entry::Occupied(it) => it.into_mut(),
             };
-            // Format 1 knew no size in bytes.
+            // Format 1 did not store the size in bytes.
             entry.value_bytes = u32::try_from(value.len()).unwrap_or(u32::MAX);
         }
         Ok(self.answer(Reply::Portable(Box::new(Portable {
@@ -46,7 +48,7 @@ impl<B: Bucket> Opened<'_, B> {
             entries,
             history,
             snapshots,
-            rounds: Stored(self.bucket).history()?,
+            rounds: StoredRounds(self.bucket).history()?,
             values,
         }))))
     }
@@ -55,9 +57,9 @@ impl<B: Bucket> Opened<'_, B> {
 impl<B: Bucket> Request<'_, B> {
     pub(super) fn import(&self, it: &Portable) -> Result<Decision, Error> {
         document::check(it, self.now, self.tokenizer)?;
-        let mut meta = self.begin(&it.config, document::latest_revision(it).0)?;
-        // The same document can be imported in many places under one revision: the
-        // time tells them apart, and for one place the revision.
+        let mut meta = self.new_meta(&it.config, document::latest_revision(it).0)?;
+        // Many hosts can import the same document at one revision; the time distinguishes
+        // them. On one host the revision does.
         meta.incarnation = self.now.0.saturating_add(meta.first_revision.0);
         meta.is_archived = it.is_archived;
         meta.created_at = it.created_at;
@@ -65,8 +67,8 @@ impl<B: Bucket> Request<'_, B> {
         meta.snapshots = it.snapshots.iter().map(|it| it.info.revision).collect();
         let participant = &self.caller.participant;
         let mut draft = Draft::fresh(self.bucket, self.session, participant, meta);
-        draft.changes = life::brought_along(&it.config)?;
-        draft.tell(AuditAction::ImportSession, About::default());
+        draft.changes = life::config_rows(&it.config)?;
+        draft.add_event(AuditAction::ImportSession, EventDetails::default());
         for entry in &it.entries {
             draft.store(None, entry)?;
         }
@@ -81,7 +83,7 @@ impl<B: Bucket> Request<'_, B> {
             draft.put_value(key, *revision, value.clone());
         }
         stored::portable::store(&it.rounds, &mut draft.changes)?;
-        // A document of an earlier version comes in, however much it takes.
+        // A document of an earlier version is imported at any size.
         draft.weight_before = u64::MAX;
         let totals = draft.meta.totals;
         let info = life::info(self.session, &draft.meta, totals, it.config.clone());

@@ -1,9 +1,9 @@
 //! Reading entries and their history (spec 3.1, 3.2, 7.3, 7.4).
 //!
-//! Invariant: what is hidden from the caller is answered as what does not exist. The
-//! orchestrator sees what it may not read, without values.
+//! Invariant: a hidden entry is reported as one that does not exist. The orchestrator
+//! sees the metadata of entries it may not read.
 
-use super::{Decision, Opened, answer, not_found};
+use super::{Decision, OpenSession, answer, not_found};
 use crate::{
     Error,
     key::{Key, Prefix},
@@ -13,7 +13,7 @@ use crate::{
     store::{Entry, history::Version},
 };
 
-impl<B: Bucket> Opened<'_, B> {
+impl<B: Bucket> OpenSession<'_, B> {
     pub(super) fn list_keys(
         &self,
         prefix: Option<&Prefix>,
@@ -65,7 +65,7 @@ impl<B: Bucket> Opened<'_, B> {
                 _ => missing.push(key.clone()),
             }
         }
-        // Of what is missing nothing tells whether it was there before.
+        // It is unknown if a missing key existed before.
         if missing.is_empty() && found.iter().all(|it| self.is_older(it, if_changed_since)) {
             return Ok(self.answer(Reply::Unchanged));
         }
@@ -88,21 +88,21 @@ impl<B: Bucket> Opened<'_, B> {
             return Err(not_found(key));
         }
         let created = current.as_ref().map(|it| it.created);
-        let is_asked_for = |entry: &Entry| versions.is_empty() || versions.contains(&entry.version);
-        past.retain(|it| is_asked_for(&it.entry));
+        let is_requested = |entry: &Entry| versions.is_empty() || versions.contains(&entry.version);
+        past.retain(|it| is_requested(&it.entry));
         let past = past.into_iter().map(|version| {
             let value = self.value(&version.entry)?;
             let is_deleted = created != Some(version.entry.created);
             Ok::<_, Error>(PastVersion { version, value, is_deleted })
         });
         let past = past.collect::<Result<_, _>>()?;
-        let current = current.filter(is_asked_for).map(|it| self.with_value(it)).transpose()?;
+        let current = current.filter(is_requested).map(|it| self.with_value(it)).transpose()?;
         Ok(self.answer(Reply::History(History { key: key.clone(), past, current })))
     }
 
-    /// Returns the refusal to read a value under `key` that is closed to the caller.
+    /// Creates the error for reading a value of `key` that is closed to the caller.
     pub(super) fn hidden(&self, key: &Key) -> Error {
-        if self.gate.sees_all() {
+        if self.authorizer.sees_all() {
             return Error::Forbidden {
                 message: "you see this entry and may not read its value; open it to yourself \
                           with set_access, or ask its writer",
@@ -111,7 +111,8 @@ impl<B: Bucket> Opened<'_, B> {
         not_found(key)
     }
 
-    /// Returns what the caller may read of `entries`, which are of a snapshot or of now.
+    /// Returns the entries that the caller may read, of a snapshot's or the current
+    /// `entries`.
     pub(super) fn without_hidden(&self, entries: Vec<Entry>) -> Result<Vec<Entry>, Error> {
         if self.caller.participant.role() == Role::Admin {
             return Ok(entries);
@@ -131,24 +132,24 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(shown)
     }
 
-    /// Returns whether no entry changed since `since`. A revision that the session has
-    /// not reached is of another one.
+    /// Returns true if no entry changed since `since`. A revision beyond the session's
+    /// own belongs to another session.
     fn is_unchanged(&self, since: Option<Revision>) -> bool {
-        let known = self.meta.entries_revision..=self.revision();
-        !self.has_expired() && since.is_some_and(|it| known.contains(&it))
+        let valid = self.meta.entries_revision..=self.revision();
+        !self.has_expired() && since.is_some_and(|it| valid.contains(&it))
     }
 
-    /// Returns whether `entry` is as it was at `since`, a revision of this session and not
-    /// of one that had its name before.
+    /// Returns true if `entry` has not changed since `since`, a revision of this session
+    /// and not of an earlier one with its id.
     fn is_older(&self, entry: &Entry, since: Option<Revision>) -> bool {
-        let known = self.meta.first_revision.max(entry.touched)..=self.revision();
-        since.is_some_and(|it| known.contains(&it))
+        let valid = self.meta.first_revision.max(entry.touched)..=self.revision();
+        since.is_some_and(|it| valid.contains(&it))
     }
 }
 
-/// Returns the entry that was `created` then, as it is or as it ended, as far as that is
-/// kept. Who closed an entry meant its past as well: these lists hold for all its
-/// versions, beside those they had then.
+/// Returns the latest retained version of the entry created at `created`. Closing an
+/// entry also closes its past: the lists of its latest version apply to all its versions,
+/// in addition to their own.
 fn last_of<'e>(
     current: Option<&'e Entry>,
     past: &'e [Version],

@@ -1,9 +1,9 @@
-//! Redaction (spec 8.5.4): the answer to a secret that slipped in. A value is replaced by its
-//! digest and a reason everywhere it is kept, in one commit.
+//! Redaction (spec 8.5.4), for a secret that was stored by mistake. One commit replaces a
+//! value with its digest and a reason, in every place it is stored.
 
 use std::collections::BTreeMap;
 
-use super::{Decision, Draft, Opened, draft::About, not_found};
+use super::{Decision, Draft, OpenSession, draft::EventDetails, not_found};
 use crate::{
     Error,
     audit::AuditAction,
@@ -16,26 +16,25 @@ use crate::{
     tokens::approximate,
 };
 
-/// The values of a key, or what stands in their place, by the revision each was
-/// written at.
-type Texts = BTreeMap<Revision, String>;
+/// The values or placeholders of a key, by the revision that wrote each value.
+type ValuesByRevision = BTreeMap<Revision, String>;
 
-impl<B: Bucket> Opened<'_, B> {
+impl<B: Bucket> OpenSession<'_, B> {
     pub(super) fn redact(
         &self,
         key: &Key,
         revision: Option<Revision>,
         reason: &Line,
     ) -> Result<Decision, Error> {
-        match self.redact_showing(key, revision, reason, Some(reason)) {
-            // A secret goes, whether or not there is room for why.
-            Err(Error::StoreFull { .. }) => self.redact_showing(key, revision, reason, None),
+        match self.redact_with(key, revision, reason, Some(reason)) {
+            // The secret is removed even if there is no room for the reason.
+            Err(Error::StoreFull { .. }) => self.redact_with(key, revision, reason, None),
             decision => decision,
         }
     }
 
-    /// Redacts for `reason`; `shown` is what placeholders tell of it.
-    fn redact_showing(
+    /// Redacts for `reason`; placeholders contain `shown`.
+    fn redact_with(
         &self,
         key: &Key,
         revision: Option<Revision>,
@@ -53,15 +52,15 @@ impl<B: Bucket> Opened<'_, B> {
             }
         }
         let past = draft.history(key)?;
-        let kept = snapshots.iter().flat_map(|(_, entries)| entries).filter(|it| it.key == *key);
-        let all = current.iter().chain(past.iter().map(|it| &it.entry)).chain(kept);
-        let meant: Vec<&Entry> =
-            all.filter(|it| revision.is_none_or(|meant| meant == it.revision)).collect();
-        let Some(first) = meant.first().copied().cloned() else { return Err(not_found(key)) };
+        let held = snapshots.iter().flat_map(|(_, entries)| entries).filter(|it| it.key == *key);
+        let all = current.iter().chain(past.iter().map(|it| &it.entry)).chain(held);
+        let selected: Vec<&Entry> =
+            all.filter(|it| revision.is_none_or(|only| only == it.revision)).collect();
+        let Some(first) = selected.first().copied().cloned() else { return Err(not_found(key)) };
 
-        let (mut placeholders, mut replaced) = (Texts::new(), Texts::new());
+        let (mut placeholders, mut replaced) = (ValuesByRevision::new(), ValuesByRevision::new());
         let mut digests = Vec::new();
-        for entry in meant.into_iter().filter(|it| !it.is_redacted) {
+        for entry in selected.into_iter().filter(|it| !it.is_redacted) {
             if placeholders.contains_key(&entry.revision) {
                 continue;
             }
@@ -97,7 +96,8 @@ impl<B: Bucket> Opened<'_, B> {
         if let Some(old) = &current
             && let Some(text) = placeholders.get(&old.revision)
         {
-            // What it was read as is no longer what it is: it gets a new revision.
+            // The value read before is no longer current, so the entry gets a new
+            // revision.
             let revision = draft.revision;
             let redacted = self.redacted(old, &placeholders);
             let new = Entry { revision, touched: revision, ..redacted };
@@ -108,16 +108,16 @@ impl<B: Bucket> Opened<'_, B> {
         if shown.is_none() {
             draft.weight_before = u64::MAX;
         }
-        let told = Some(&first);
-        let about = About { entry: told, reason: Some(reason), ..About::default() };
-        draft.tell(AuditAction::Redact, about);
+        let details =
+            EventDetails { entry: Some(&first), reason: Some(reason), ..EventDetails::default() };
+        draft.add_event(AuditAction::Redact, details);
         draft.commit(reply, None)
     }
 
-    /// Refuses a redaction by whom it is none of the business.
+    /// Rejects redactions by agents, and by the orchestrator in an archived session.
     pub(super) fn require_redactor(&self) -> Result<(), Error> {
         match self.caller.participant.role() {
-            // A secret can turn up when the session is over.
+            // A secret can be discovered after the session has ended.
             Role::Admin => Ok(()),
             Role::Orchestrator => self.require_active(),
             Role::Agent => {
@@ -130,11 +130,12 @@ impl<B: Bucket> Opened<'_, B> {
         }
     }
 
-    /// `entry` with the placeholder of its value, if there is one.
-    fn redacted(&self, entry: &Entry, placeholders: &Texts) -> Entry {
+    /// Returns `entry` with the size of its placeholder, if it has one.
+    fn redacted(&self, entry: &Entry, placeholders: &ValuesByRevision) -> Entry {
         let Some(text) = placeholders.get(&entry.revision) else { return entry.clone() };
         Entry {
-            // A secret goes, whether or not its successor can be counted exactly.
+            // The secret is removed even if the placeholder's tokens cannot be counted
+            // exactly.
             value_tokens: self.count(text).unwrap_or_else(|_| approximate(text)),
             value_bytes: u32::try_from(text.len()).unwrap_or(u32::MAX),
             is_redacted: true,

@@ -1,7 +1,6 @@
-//! What is told of a session besides its entries: prompts, and to the operator
-//! everything.
+//! Reports on a session besides its entries: prompts, and the operator's inspection.
 
-use super::{Decision, Opened, require_admin};
+use super::{Decision, OpenSession, require_admin};
 use crate::{
     Error,
     kv::Bucket,
@@ -13,7 +12,7 @@ use crate::{
     tokens::Tokens,
 };
 
-impl<B: Bucket> Opened<'_, B> {
+impl<B: Bucket> OpenSession<'_, B> {
     pub(super) fn prompt(
         &self,
         participant: Option<&Participant>,

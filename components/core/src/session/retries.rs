@@ -1,7 +1,7 @@
-//! Safe retries (spec 3.6): a request that its caller named is answered as the first time
-//! while the session remembers it.
+//! Safe retries (spec 3.6): a request with a request id gets its first reply again, as
+//! long as the session remembers it.
 
-use super::{Decision, Opened, answer};
+use super::{Decision, OpenSession, answer};
 use crate::{
     Error,
     key::RequestId,
@@ -10,25 +10,26 @@ use crate::{
     reply::Reply,
 };
 
-impl<B: Bucket> Opened<'_, B> {
-    /// Returns what a request is known by again, if its caller named it.
-    pub(super) fn asked(
+impl<B: Bucket> OpenSession<'_, B> {
+    /// Returns the idempotency key of a request that has a request id.
+    pub(super) fn idempotency_key(
         &self,
         request_id: Option<&RequestId>,
         digest: impl FnOnce() -> Result<[u8; 16], Error>,
-    ) -> Result<Option<Asked>, Error> {
+    ) -> Result<Option<IdempotencyKey>, Error> {
         let Some(id) = request_id else { return Ok(None) };
         let row = record::request_row(&self.caller.participant, id);
-        Ok(Some(Asked { row, digest: digest()? }))
+        Ok(Some(IdempotencyKey { row, digest: digest()? }))
     }
 
-    /// Returns what was answered when the same request was made before.
+    /// Returns the stored reply if the same request was executed before.
     ///
     /// # Errors
     ///
-    /// What kept it from being looked up: nothing is refused before that is known.
-    pub(super) fn first_answer(&self, asked: Option<&Asked>) -> Result<Replay, Error> {
-        let Some(Asked { row, digest }) = asked else { return Ok(Ok(None)) };
+    /// The errors of reading the stored reply; nothing else is rejected before it is
+    /// known.
+    pub(super) fn replay(&self, idempotency_key: Option<&IdempotencyKey>) -> Result<Replay, Error> {
+        let Some(IdempotencyKey { row, digest }) = idempotency_key else { return Ok(Ok(None)) };
         let Some(bytes) = self.bucket.get(row)? else { return Ok(Ok(None)) };
         match record::decode_answer(&bytes, *digest) {
             Ok((revision, reply)) => Ok(Ok(Some(answer(revision, reply, &self.meta)))),
@@ -38,24 +39,24 @@ impl<B: Bucket> Opened<'_, B> {
     }
 }
 
-/// What was answered to the same request, if it was made before; or the refusal of
-/// another one under its id.
+/// The stored reply to the same request, if any; or the error for another request under
+/// its id.
 pub(super) type Replay = Result<Option<Decision>, Error>;
 
-/// What a request is known by again.
-pub(super) struct Asked {
-    /// The row that remembers its answer.
+/// The idempotency record's row and digest.
+pub(super) struct IdempotencyKey {
+    /// The row that stores the reply.
     row: String,
-    /// What it asks for.
+    /// The digest of the request.
     digest: [u8; 16],
 }
 
-/// Returns the row that remembers `reply` as the answer to a request, and its bytes.
+/// Returns the row that stores `reply` for retries, with its bytes.
 pub(super) fn answer_row(
-    asked: Option<Asked>,
+    idempotency_key: Option<IdempotencyKey>,
     revision: Revision,
     reply: &Reply,
 ) -> Result<Option<(String, Vec<u8>)>, Error> {
-    let Some(Asked { row, digest }) = asked else { return Ok(None) };
+    let Some(IdempotencyKey { row, digest }) = idempotency_key else { return Ok(None) };
     Ok(Some((row, record::encode_answer(digest, revision, reply)?)))
 }

@@ -1,10 +1,10 @@
 //! Delta rounds (spec 11): open, propose, close; the state, the deltas, convergence.
 
 use super::{
-    Decision, Draft, Opened,
-    draft::About,
+    Decision, Draft, OpenSession,
+    draft::EventDetails,
     put,
-    retries::{Asked, answer_row},
+    retries::{IdempotencyKey, answer_row},
 };
 use crate::{
     Error,
@@ -16,12 +16,12 @@ use crate::{
         self, CloseRound, Closing, Command, Delta, DeltaRead, DeltasPage, Ended, Json, KeptRound,
         OpenRound, Path, Proposal, Proposed, ReadDeltas, RedactRounds, Redaction, Reply, Round,
         RoundError, Rounds, RoundsRedacted, SentDelta, Share, State, StateRead, Status, rows,
-        stored::Stored,
+        stored::StoredRounds,
     },
 };
 
-impl<B: Bucket> Opened<'_, B> {
-    /// Does what `command` asks of the rounds.
+impl<B: Bucket> OpenSession<'_, B> {
+    /// Decides `command`.
     pub(super) fn rounds(&self, command: &Command) -> Result<Decision, Error> {
         match command {
             Command::Open(open) => self.open_round(open),
@@ -35,8 +35,11 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     fn open_round(&self, open: &OpenRound) -> Result<Decision, Error> {
-        let asked = self.asked(open.request_id.as_ref(), || rows::open_digest(open))?;
-        if let Some(first) = self.first_of_rounds(asked.as_ref(), self.require_orchestrator())? {
+        let idempotency_key =
+            self.idempotency_key(open.request_id.as_ref(), || rows::open_digest(open))?;
+        if let Some(first) =
+            self.authorized_replay(idempotency_key.as_ref(), self.require_orchestrator())?
+        {
             return Ok(first);
         }
         let mut rounds = self.stored().rounds()?;
@@ -67,12 +70,15 @@ impl<B: Bucket> Opened<'_, B> {
         };
         (rounds.open, rounds.open_bytes) = (Some(round.clone()), 0);
         let reply = Reply::Round(Box::new(round.clone()));
-        finish(draft, &rounds, AuditAction::OpenRound, round.number, asked, reply)
+        finish(draft, &rounds, AuditAction::OpenRound, round.number, idempotency_key, reply)
     }
 
     fn propose_deltas(&self, proposal: &Proposal) -> Result<Decision, Error> {
-        let asked = self.asked(proposal.request_id.as_ref(), || rows::proposal_digest(proposal))?;
-        if let Some(first) = self.first_of_rounds(asked.as_ref(), self.require_participant())? {
+        let idempotency_key =
+            self.idempotency_key(proposal.request_id.as_ref(), || rows::proposal_digest(proposal))?;
+        if let Some(first) =
+            self.authorized_replay(idempotency_key.as_ref(), self.require_participant())?
+        {
             return Ok(first);
         }
         let mut rounds = self.stored().rounds()?;
@@ -83,7 +89,7 @@ impl<B: Bucket> Opened<'_, B> {
         (all.deltas, all.bytes) = (round.deltas, rounds.open_bytes);
         let (mut deltas, first) = (Vec::new(), round.deltas.saturating_add(1));
         for ((nth, sent), sequence) in (1..).zip(&proposal.deltas).zip(first..) {
-            let delta = self.fitting(sent, sequence, &state, round);
+            let delta = self.check_delta(sent, sequence, &state, round);
             let (delta, bytes) =
                 delta.map_err(|error| RoundError::InProposal { nth, error: Box::new(error) })?;
             deltas.push(delta);
@@ -101,12 +107,12 @@ impl<B: Bucket> Opened<'_, B> {
         let row = rows::share_row(&self.caller.participant);
         draft.changes.push(put(row, rows::encode_share(own)?));
         let reply = Reply::Proposed(Proposed { round: number, first, count });
-        finish(draft, &rounds, AuditAction::ProposeDeltas, number, asked, reply)
+        finish(draft, &rounds, AuditAction::ProposeDeltas, number, idempotency_key, reply)
     }
 
-    /// Returns the delta that `sent` makes, if it fits, and what it counts for among the bytes
-    /// of the round.
-    fn fitting(
+    /// Validates `sent` against the state. Returns the delta, and the bytes it counts
+    /// toward the round's limit.
+    fn check_delta(
         &self,
         sent: &SentDelta,
         sequence: u32,
@@ -127,8 +133,11 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     fn close_round(&self, close: &CloseRound) -> Result<Decision, Error> {
-        let asked = self.asked(close.request_id.as_ref(), || rows::close_digest(close))?;
-        if let Some(first) = self.first_of_rounds(asked.as_ref(), self.require_orchestrator())? {
+        let idempotency_key =
+            self.idempotency_key(close.request_id.as_ref(), || rows::close_digest(close))?;
+        if let Some(first) =
+            self.authorized_replay(idempotency_key.as_ref(), self.require_orchestrator())?
+        {
             return Ok(first);
         }
         let mut rounds = self.stored().rounds()?;
@@ -164,17 +173,17 @@ impl<B: Bucket> Opened<'_, B> {
             draft.changes.push(Change::DeletePrefix(rows::SHARES.to_owned()));
         }
         let kept = KeptRound { round, deltas, fates, state: Some(state) };
-        self.stored().forget(&mut draft.changes, &mut rounds, rounds::weight::of_round(&kept))?;
+        self.stored().prune(&mut draft.changes, &mut rounds, rounds::weight::of_round(&kept))?;
         let round = kept.round;
         let reply = Reply::Round(Box::new(round));
-        finish(draft, &rounds, AuditAction::CloseRound, number, asked, reply)
+        finish(draft, &rounds, AuditAction::CloseRound, number, idempotency_key, reply)
     }
 
     fn read_state(&self, round: Option<u64>) -> Result<Decision, Error> {
-        self.require_whole()?;
+        self.require_unlimited()?;
         let rounds = self.stored().rounds()?;
         let number = round.unwrap_or(rounds.last);
-        check_kept(&rounds, number, rounds.last)?;
+        check_retained(&rounds, number, rounds.last)?;
         let open = if round.is_none() { rounds.open } else { None };
         Ok(self.told(Reply::State(Box::new(StateRead {
             round: number,
@@ -185,11 +194,11 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     fn read_deltas(&self, read: &ReadDeltas) -> Result<Decision, Error> {
-        self.require_whole()?;
+        self.require_unlimited()?;
         let rounds = self.stored().rounds()?;
         let newest = rounds.open.as_ref().map_or(rounds.last, |it| it.number);
         if let Some(round) = read.round {
-            check_kept(&rounds, round, newest)?;
+            check_retained(&rounds, round, newest)?;
         }
         let path =
             read.path.as_ref().map(|it| self.stored().state(rounds.last)?.place(it)).transpose()?;
@@ -202,8 +211,9 @@ impl<B: Bucket> Opened<'_, B> {
                 continue;
             }
             for it in self.round_deltas(&rounds, number)? {
-                let is_asked = path.as_ref().is_none_or(|path| touches(&it.delta, path));
-                if !is_asked || read.after.is_some_and(|after| (number, it.delta.sequence) <= after)
+                let is_requested = path.as_ref().is_none_or(|path| touches(&it.delta, path));
+                if !is_requested
+                    || read.after.is_some_and(|after| (number, it.delta.sequence) <= after)
                 {
                     continue;
                 }
@@ -221,7 +231,7 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     fn read_convergence(&self) -> Result<Decision, Error> {
-        self.require_whole()?;
+        self.require_unlimited()?;
         let rounds = self.stored().rounds()?;
         let all = (rounds.oldest.max(1)..=rounds.last).map(|it| Ok(self.stored().ended(it)?.0));
         Ok(self.told(Reply::Convergence(all.collect::<Result<_, Error>>()?)))
@@ -251,22 +261,22 @@ impl<B: Bucket> Opened<'_, B> {
         }
         let mut draft = Draft::new(self)?;
         draft.changes.extend(changes);
-        let about = About { reason: Some(reason), ..About::default() };
-        draft.tell(AuditAction::RedactRounds, about);
+        let details = EventDetails { reason: Some(reason), ..EventDetails::default() };
+        draft.add_event(AuditAction::RedactRounds, details);
         draft.commit(reply::Reply::Rounds(reply), None)
     }
 
-    /// Answers a read.
+    /// Creates the decision of a read.
     fn told(&self, reply: Reply) -> Decision {
         self.answer(reply::Reply::Rounds(reply))
     }
 
     /// Returns the stored rounds of the session.
-    fn stored(&self) -> Stored<'_, B> {
-        Stored(self.bucket)
+    fn stored(&self) -> StoredRounds<'_, B> {
+        StoredRounds(self.bucket)
     }
 
-    /// Returns the deltas of a round, with what became of them.
+    /// Returns the deltas of a round with their outcomes.
     fn round_deltas(&self, rounds: &Rounds, number: u64) -> Result<Vec<DeltaRead>, Error> {
         let (round, mut fates) = match &rounds.open {
             Some(open) if open.number == number => (open.clone(), Vec::new()),
@@ -284,21 +294,21 @@ impl<B: Bucket> Opened<'_, B> {
             .collect())
     }
 
-    /// Returns what was answered when the same request was made before, if the caller `may`
-    /// make it.
-    fn first_of_rounds(
+    /// Returns the stored reply if the same request was executed before, and the caller
+    /// is authorized to make it.
+    fn authorized_replay(
         &self,
-        asked: Option<&Asked>,
-        may: Result<(), Error>,
+        idempotency_key: Option<&IdempotencyKey>,
+        authorization: Result<(), Error>,
     ) -> Result<Option<Decision>, Error> {
-        let replay = self.first_answer(asked)?;
-        may?;
-        self.require_whole()?;
+        let replay = self.replay(idempotency_key)?;
+        authorization?;
+        self.require_unlimited()?;
         replay
     }
 
-    /// Refuses a credential that is limited to some keys: a state has none.
-    fn require_whole(&self) -> Result<(), Error> {
+    /// Rejects credentials limited to some keys: a round state has no keys.
+    fn require_unlimited(&self) -> Result<(), Error> {
         if self.caller.keys().is_every_key() {
             return Ok(());
         }
@@ -309,24 +319,24 @@ impl<B: Bucket> Opened<'_, B> {
     }
 }
 
-/// Commits what was done to `round`.
+/// Commits the change of `round`.
 fn finish<B: Bucket>(
     mut draft: Draft<'_, B>,
     rounds: &Rounds,
     action: AuditAction,
     round: u64,
-    asked: Option<Asked>,
+    idempotency_key: Option<IdempotencyKey>,
     reply: Reply,
 ) -> Result<Decision, Error> {
     draft.changes.push(put(rows::ROUNDS, rows::encode_rounds(rounds)?));
-    draft.tell(action, About { round: Some(round), ..About::default() });
+    draft.add_event(action, EventDetails { round: Some(round), ..EventDetails::default() });
     let reply = reply::Reply::Rounds(reply);
-    let request = answer_row(asked, draft.revision, &reply)?;
+    let request = answer_row(idempotency_key, draft.revision, &reply)?;
     draft.commit(reply, request)
 }
 
-/// Refuses a round of which nothing is known.
-fn check_kept(rounds: &Rounds, round: u64, newest: u64) -> Result<(), Error> {
+/// Rejects a round that is not retained.
+fn check_retained(rounds: &Rounds, round: u64, newest: u64) -> Result<(), Error> {
     let oldest = rounds.oldest;
     if (oldest..=newest).contains(&round) {
         return Ok(());
@@ -334,7 +344,7 @@ fn check_kept(rounds: &Rounds, round: u64, newest: u64) -> Result<(), Error> {
     Err(RoundError::NotFound { round, oldest, newest }.into())
 }
 
-/// Returns whether `delta` says something of `path` or of what is below it.
+/// Returns true if `delta` concerns `path` or anything below it.
 fn touches(delta: &Delta, path: &Path) -> bool {
     if path.covers(&delta.path) {
         return true;

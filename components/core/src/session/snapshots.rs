@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Decision, Draft, Opened, answer, draft::About, not_found};
+use super::{Decision, Draft, OpenSession, answer, draft::EventDetails, not_found};
 use crate::{
     Error,
     audit::AuditAction,
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-impl<B: Bucket> Opened<'_, B> {
+impl<B: Bucket> OpenSession<'_, B> {
     pub(super) fn take_snapshot(
         &self,
         label: &Label,
@@ -44,7 +44,10 @@ impl<B: Bucket> Opened<'_, B> {
         };
         draft.meta.snapshots.push(revision);
         draft.add_snapshot(&info, &self.entries(None)?)?;
-        draft.tell(AuditAction::Snapshot, About { label: Some(label), ..About::default() });
+        draft.add_event(
+            AuditAction::Snapshot,
+            EventDetails { label: Some(label), ..EventDetails::default() },
+        );
         draft.commit(Reply::Snapshot(info), None)
     }
 
@@ -65,8 +68,8 @@ impl<B: Bucket> Opened<'_, B> {
         let is_there = !entries.is_empty();
         let mut entries = self.without_hidden(entries)?;
         if let Some(key) = key {
-            let refusal = || if is_there { self.hidden(key) } else { not_found(key) };
-            let entry = entries.pop().ok_or_else(refusal)?;
+            let error = || if is_there { self.hidden(key) } else { not_found(key) };
+            let entry = entries.pop().ok_or_else(error)?;
             let revision = entry.revision;
             return Ok(answer(revision, Reply::Entry(self.with_value(entry)?), &self.meta));
         }
@@ -87,7 +90,7 @@ impl<B: Bucket> Opened<'_, B> {
             Some(later) => self.snapshot_entries(later.revision)?,
             None => self.entries(None)?,
         };
-        let (earlier, later) = if self.gate.sees_all() {
+        let (earlier, later) = if self.authorizer.sees_all() {
             (earlier, later)
         } else {
             (self.without_hidden(earlier)?, self.without_hidden(later)?)
@@ -102,17 +105,20 @@ impl<B: Bucket> Opened<'_, B> {
         let info = self.snapshot(label)?;
         let mut draft = Draft::new(self)?;
         let (revision, at) = (draft.revision, draft.at);
-        let mut wanted = self.snapshot_entries(info.revision)?;
-        wanted.retain(|it| !it.is_expired(self.now));
+        let mut target = self.snapshot_entries(info.revision)?;
+        target.retain(|it| !it.is_expired(self.now));
         let mut same = Vec::new();
-        let diff = Diff::of(self.entries(None)?, wanted, |old, new| {
+        let diff = Diff::of(self.entries(None)?, target, |old, new| {
             let is_same = self.has_same_value(old, new)?;
             if is_same {
                 same.push((old.clone(), new.clone()));
             }
             Ok::<_, Error>(is_same)
         })?;
-        draft.tell(AuditAction::RestoreSnapshot, About { label: Some(label), ..About::default() });
+        draft.add_event(
+            AuditAction::RestoreSnapshot,
+            EventDetails { label: Some(label), ..EventDetails::default() },
+        );
         let mut restored = Restored {
             label: label.clone(),
             written: Vec::new(),
@@ -123,26 +129,27 @@ impl<B: Bucket> Opened<'_, B> {
             draft.delete(&old)?;
             restored.deleted.push(old.key);
         }
-        for (old, kept) in same {
-            // The value is as it was; who may see it, and how long, may not be.
+        for (old, target) in same {
+            // The value is the same, but its access lists, expiry or history setting may
+            // differ.
             let new = Entry {
-                expires_at: kept.expires_at,
-                access: kept.access,
-                keeps_history: kept.keeps_history,
+                expires_at: target.expires_at,
+                access: target.access,
+                keeps_history: target.keeps_history,
                 ..old.clone()
             };
             if new != old {
                 let new = Entry { touched: revision, ..new };
                 draft.store(Some(&old), &new)?;
                 if new.access != old.access {
-                    draft.tell_access(&old, &new);
+                    draft.add_access_event(&old, &new);
                 }
             }
         }
         let added = diff.added.into_iter().map(|new| (None, new));
         let changed = diff.changed.into_iter().map(|(old, new)| (Some(old), new));
-        for (old, kept) in added.chain(changed) {
-            let value = self.value(&kept)?;
+        for (old, target) in added.chain(changed) {
+            let value = self.value(&target)?;
             let version = old.as_ref().map_or(0, |it| it.version).saturating_add(1);
             let new = Entry {
                 written_by: self.caller.participant.clone(),
@@ -151,7 +158,7 @@ impl<B: Bucket> Opened<'_, B> {
                 revision,
                 created: old.as_ref().map_or(revision, |it| it.created),
                 touched: revision,
-                ..kept
+                ..target
             };
             draft.write(old.as_ref(), &new, value)?;
             let place = restored.written.partition_point(|(key, _)| *key < new.key);
@@ -178,13 +185,16 @@ impl<B: Bucket> Opened<'_, B> {
                 draft.delete_value(&entry)?;
             }
         }
-        draft.tell(AuditAction::DeleteSnapshot, About { label: Some(label), ..About::default() });
+        draft.add_event(
+            AuditAction::DeleteSnapshot,
+            EventDetails { label: Some(label), ..EventDetails::default() },
+        );
         draft.commit(Reply::SnapshotDeleted(label.clone()), None)
     }
 
     /// Returns the versions that the snapshots before and after the one taken at
-    /// `revision` hold. A version is alive without interruption, so if any other
-    /// snapshot holds one of its versions, one of these two does.
+    /// `revision` hold. A version exists without interruption. So if any other snapshot
+    /// holds one of its versions, one of these two does.
     fn held_elsewhere(&self, revision: Revision) -> Result<BTreeSet<(Key, Revision)>, Error> {
         let all = &self.meta.snapshots;
         let before = all.iter().rev().find(|it| **it < revision);

@@ -1,7 +1,7 @@
-//! What a session takes as a document: rejects what would make it too large to carry,
-//! and counts what earlier versions stored.
+//! The size of a session as a document: rejects changes beyond the limit, and counts
+//! sessions stored by earlier versions.
 
-use super::{Draft, Opened};
+use super::{Draft, OpenSession};
 use crate::{
     Error,
     error::StoreLimit,
@@ -10,12 +10,12 @@ use crate::{
     weight::{self, CARRIED_BYTES_MAX},
 };
 
-/// How many values are looked at together where all are counted.
+/// The number of values that are read at once to count them all.
 const VALUES_AT_ONCE: u32 = 16;
 
-impl<B: Bucket> Opened<'_, B> {
-    /// Returns what the session takes, counted now where an earlier version stored it.
-    /// While some of that cannot be read it is unknown, and nothing is rejected for it.
+impl<B: Bucket> OpenSession<'_, B> {
+    /// Returns the session's size, counted now if an earlier version stored the session.
+    /// If part of it cannot be read, the size is unknown and no limit applies.
     pub(super) fn weight(&self) -> Result<Option<u64>, Error> {
         match self.meta.weight.map_or_else(|| self.weigh(), Ok) {
             Err(Error::Unread(_)) => Ok(None),
@@ -47,19 +47,19 @@ impl<B: Bucket> Opened<'_, B> {
 }
 
 impl<B> Draft<'_, B> {
-    /// Counts `more` where there was `less`.
+    /// Subtracts `less` from the weight and adds `more`.
     pub(super) fn weigh(&mut self, less: u64, more: u64) {
         let weight = &mut self.meta.weight;
         *weight = weight.map(|it| it.saturating_sub(less).saturating_add(more));
     }
 
-    /// Returns by how much the session is larger than what can be carried.
+    /// Returns the bytes by which the session exceeds the document limit.
     pub(super) fn overweight(&self) -> u64 {
         self.meta.weight.map_or(0, |it| it.saturating_sub(CARRIED_BYTES_MAX))
     }
 
-    /// Rejects what would make the session too large to carry, unless it was no smaller
-    /// before.
+    /// Rejects a commit that exceeds the document limit, unless the session was at least
+    /// as large before.
     pub(super) fn check_weight(&self) -> Result<(), Error> {
         let Some(bytes) = self.meta.weight else { return Ok(()) };
         if bytes <= CARRIED_BYTES_MAX || bytes <= self.weight_before {

@@ -1,10 +1,10 @@
-//! Changing entries (spec 3.3, 3.4, 7.2, 7.4): decides on what was loaded,
-//! and drafts the changes that follow.
+//! Changes of entries (spec 3.3, 3.4, 7.2, 7.4): decides from the loaded rows and drafts
+//! the resulting changes.
 
 use std::slice;
 
 use super::{
-    Decision, Draft, Opened, answer, not_found,
+    Decision, Draft, OpenSession, answer, not_found,
     retries::{Replay, answer_row},
 };
 use crate::{
@@ -26,18 +26,19 @@ use crate::{
     tokens::Tokens,
 };
 
-/// How many entries [`Error::StoreFull`] names.
+/// The number of entries that [`Error::StoreFull`] names.
 const LARGEST_NAMED: usize = 5;
 
-impl<B: Bucket> Opened<'_, B> {
+impl<B: Bucket> OpenSession<'_, B> {
     pub(super) fn write(&self, write: &Write) -> Result<Decision, Error> {
-        let asked = self.asked(write.request_id.as_ref(), || record::write_digest(write))?;
-        let replay = self.first_answer(asked.as_ref())?;
+        let idempotency_key =
+            self.idempotency_key(write.request_id.as_ref(), || record::write_digest(write))?;
+        let replay = self.replay(idempotency_key.as_ref())?;
         self.check_expiry(slice::from_ref(write), &replay)?;
         self.require_participant()?;
         if let Ok(Some(first)) = replay {
-            // It may have been told to another credential of the participant.
-            self.gate.check_granted(&write.key)?;
+            // The reply may have gone to another credential of the participant.
+            self.authorizer.check_granted(&write.key)?;
             return Ok(first);
         }
         let current = self.entry(&write.key)?;
@@ -53,16 +54,17 @@ impl<B: Bucket> Opened<'_, B> {
         let warnings = self.warnings(&write.value, &new, totals, others.as_ref());
         let revision = draft.revision;
         let reply = Reply::Written(Written { entry: new, warnings });
-        let request = answer_row(asked, revision, &reply)?;
+        let request = answer_row(idempotency_key, revision, &reply)?;
         draft.commit(reply, request)
     }
 
     pub(super) fn delete(&self, delete: &Delete) -> Result<Decision, Error> {
-        let asked = self.asked(delete.request_id.as_ref(), || record::delete_digest(delete))?;
-        let replay = self.first_answer(asked.as_ref())?;
+        let idempotency_key =
+            self.idempotency_key(delete.request_id.as_ref(), || record::delete_digest(delete))?;
+        let replay = self.replay(idempotency_key.as_ref())?;
         self.require_participant()?;
         if let Ok(Some(first)) = replay {
-            self.gate.check_granted(&delete.key)?;
+            self.authorizer.check_granted(&delete.key)?;
             return Ok(first);
         }
         let current = self.entry(&delete.key)?;
@@ -74,22 +76,23 @@ impl<B: Bucket> Opened<'_, B> {
         let (key, previous_version) = (delete.key.clone(), current.version);
         let reply = Reply::Deleted(Deleted { key, previous_version });
         let revision = draft.revision;
-        let request = answer_row(asked, revision, &reply)?;
+        let request = answer_row(idempotency_key, revision, &reply)?;
         draft.commit(reply, request)
     }
 
     pub(super) fn write_batch(&self, batch: &Batch) -> Result<Decision, Error> {
-        let asked = self.asked(batch.request_id.as_ref(), || record::batch_digest(batch))?;
-        let replay = self.first_answer(asked.as_ref())?;
+        let idempotency_key =
+            self.idempotency_key(batch.request_id.as_ref(), || record::batch_digest(batch))?;
+        let replay = self.replay(idempotency_key.as_ref())?;
         self.check_expiry(&batch.writes, &replay)?;
         self.require_participant()?;
-        let mut refused = Refused::default();
+        let mut first_error = FirstError::default();
         if let Ok(Some(first)) = replay {
             let written = batch.writes.iter().map(|it| &it.key);
             for key in written.chain(batch.deletes.iter().map(|it| &it.key)) {
-                refused.or(key, self.gate.check_granted(key));
+                first_error.check(key, self.authorizer.check_granted(key));
             }
-            refused.settle(None)?;
+            first_error.into_result(None)?;
             return Ok(first);
         }
         let mut planned = Vec::new();
@@ -98,7 +101,7 @@ impl<B: Bucket> Opened<'_, B> {
             let plan = self
                 .check_write_access(write, current.as_ref())
                 .and_then(|()| self.plan_write(write, current.as_ref()));
-            let new = refused.or(&write.key, plan);
+            let new = first_error.check(&write.key, plan);
             planned.extend(new.map(|new| (write, new, current)));
         }
         let mut ended = Vec::new();
@@ -107,9 +110,9 @@ impl<B: Bucket> Opened<'_, B> {
             let plan = self
                 .check_may_delete(&delete.key, current.as_ref())
                 .and_then(|()| plan_delete(delete, current));
-            ended.extend(refused.or(&delete.key, plan));
+            ended.extend(first_error.check(&delete.key, plan));
         }
-        refused.settle(replay.err())?;
+        first_error.into_result(replay.err())?;
 
         let before = self.totals()?;
         let mut totals = ended.iter().fold(before, |it, old| it.replace(Some(old), None));
@@ -117,7 +120,7 @@ impl<B: Bucket> Opened<'_, B> {
             totals = totals.replace(old.as_ref(), Some(new));
         }
         self.check_totals(before, totals)?;
-        // Of all new keys the same is asked.
+        // All new keys are compared with the same entries.
         let others = planned.iter().any(|(_, _, old)| old.is_none());
         let others = others.then(|| self.others(&batch.deletes)).transpose()?;
         let mut draft = Draft::new(self)?;
@@ -133,13 +136,13 @@ impl<B: Bucket> Opened<'_, B> {
             done.written.push(Written { entry, warnings });
         }
         let (revision, reply) = (draft.revision, Reply::BatchWritten(done));
-        let request = answer_row(asked, revision, &reply)?;
+        let request = answer_row(idempotency_key, revision, &reply)?;
         draft.commit(reply, request)
     }
 
     pub(super) fn set_access(&self, key: &Key, change: &AccessChange) -> Result<Decision, Error> {
         self.require_participant()?;
-        self.gate.check_granted(key)?;
+        self.authorizer.check_granted(key)?;
         let old = self.entry(key)?.ok_or_else(|| not_found(key))?;
         self.check_may_set_access(&old)?;
         let access = old.access.changed(change);
@@ -149,12 +152,12 @@ impl<B: Bucket> Opened<'_, B> {
         let mut draft = Draft::new(self)?;
         let new = Entry { access, touched: draft.revision, ..old.clone() };
         draft.store(Some(&old), &new)?;
-        draft.tell_access(&old, &new);
+        draft.add_access_event(&old, &new);
         draft.commit(Reply::Access(self.shown(new)), None)
     }
 
-    /// Returns the entry that `write` makes in the place of `current`, if its
-    /// condition holds. The caller has checked who may write.
+    /// Returns the entry that replaces `current`, if the condition of `write` holds. The
+    /// caller has checked write access.
     fn plan_write(&self, write: &Write, current: Option<&Entry>) -> Result<Entry, Error> {
         let value_tokens = self.count(&write.value)?;
         store::check_value(&self.meta.limits, value_tokens)?;
@@ -164,7 +167,7 @@ impl<B: Bucket> Opened<'_, B> {
         self.entry_of(write, current, value_tokens)
     }
 
-    /// Returns the entry that `write` makes in the place of `current`.
+    /// Returns the entry that replaces `current`.
     fn entry_of(
         &self,
         write: &Write,
@@ -173,7 +176,7 @@ impl<B: Bucket> Opened<'_, B> {
     ) -> Result<Entry, Error> {
         let (options, revision) = (&write.options, self.revision().next());
         let access = current.map_or_else(Access::default, |it| it.access.clone());
-        let kept = current.is_none_or(|it| it.keeps_history);
+        let keeps_history = current.is_none_or(|it| it.keeps_history);
         Ok(Entry {
             key: write.key.clone(),
             written_by: self.caller.participant.clone(),
@@ -186,7 +189,7 @@ impl<B: Bucket> Opened<'_, B> {
             touched: revision,
             expires_at: self.expires_at(write)?,
             access: access.changed(&options.access),
-            keeps_history: options.keeps_history.unwrap_or(kept),
+            keeps_history: options.keeps_history.unwrap_or(keeps_history),
             is_redacted: false,
         })
     }
@@ -196,8 +199,7 @@ impl<B: Bucket> Opened<'_, B> {
         write.options.expiry.or(default).map(|it| it.instant(self.now)).transpose()
     }
 
-    /// Refuses an expiry that is not one now. A request that was answered before
-    /// had one.
+    /// Rejects an expiry in the past. A retry is exempt: its expiry was valid at first.
     fn check_expiry(&self, writes: &[Write], replay: &Replay) -> Result<(), Error> {
         if matches!(replay, Ok(Some(_))) {
             return Ok(());
@@ -216,9 +218,9 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     fn check_may_write(&self, key: &Key, current: Option<&Entry>) -> Result<(), Error> {
-        self.gate.check_granted(key)?;
+        self.authorizer.check_granted(key)?;
         let default = Access::default();
-        if self.gate.may_write(key, current.map_or(&default, |it| &it.access)) {
+        if self.authorizer.may_write(key, current.map_or(&default, |it| &it.access)) {
             return Ok(());
         }
         Err(Error::Forbidden {
@@ -229,7 +231,7 @@ impl<B: Bucket> Opened<'_, B> {
 
     fn check_may_delete(&self, key: &Key, current: Option<&Entry>) -> Result<(), Error> {
         match current {
-            Some(it) if self.gate.may_delete(key, &it.access) => Ok(()),
+            Some(it) if self.authorizer.may_delete(key, &it.access) => Ok(()),
             _ => self.check_may_write(key, current),
         }
     }
@@ -256,23 +258,25 @@ impl<B: Bucket> Opened<'_, B> {
         })
     }
 
-    /// Returns what new keys are compared with, when `deleted` go in the same commit.
-    fn others(&self, deleted: &[Delete]) -> Result<Others, Error> {
+    /// Returns the data that new keys are compared with, if `deleted` are removed in the
+    /// same commit.
+    fn others(&self, deleted: &[Delete]) -> Result<NewKeyContext, Error> {
         let mut entries = self.entries(None)?;
-        entries.retain(|it| self.may_see(it) && deleted.iter().all(|gone| gone.key != it.key));
-        Ok(Others { entries, namespace: self.own_namespace()? })
+        entries
+            .retain(|it| self.may_see(it) && deleted.iter().all(|deleted| deleted.key != it.key));
+        Ok(NewKeyContext { entries, namespace: self.own_namespace()? })
     }
 
-    /// Remarks on what was written as `entry`; `others` when its key is new.
+    /// Returns the warnings on a written `entry`; `others` is set for a new key.
     fn warnings(
         &self,
         value: &str,
         entry: &Entry,
         totals: Totals,
-        others: Option<&Others>,
+        others: Option<&NewKeyContext>,
     ) -> Vec<warning::Warning> {
         let mut warnings = warning::on_value(&self.meta.limits, totals, entry.value_tokens, value);
-        if let Some(Others { entries, namespace }) = others {
+        if let Some(NewKeyContext { entries, namespace }) = others {
             let is_convention = match namespace {
                 Some(own) => own.keys.is_empty() || own.has(&entry.key),
                 None => Namespace::template_has(&entry.key),
@@ -283,43 +287,43 @@ impl<B: Bucket> Opened<'_, B> {
     }
 }
 
-/// What a new key is compared with.
-struct Others {
-    /// The entries that its writer sees.
+/// The data that a new key is compared with.
+struct NewKeyContext {
+    /// The entries that the writer can see.
     entries: Vec<Entry>,
     /// The session's own key conventions.
     namespace: Option<Namespace>,
 }
 
-/// The first refusal, in the order of codes and then of the batch.
+/// The first error of a batch, by order of codes and then of the batch.
 #[derive(Default)]
-struct Refused(Option<Error>);
+struct FirstError(Option<Error>);
 
-impl Refused {
-    /// Takes the value out of `outcome`, or notes why there is none.
-    fn or<T>(&mut self, key: &Key, outcome: Result<T, Error>) -> Option<T> {
-        outcome
+impl FirstError {
+    /// Returns the value of `result`, or records its error.
+    fn check<T>(&mut self, key: &Key, result: Result<T, Error>) -> Option<T> {
+        result
             .map_err(|error| {
                 let error = match error {
                     Error::Unread(_) | Error::Overtaken => error,
                     error => Error::InBatch { key: key.clone(), error: Box::new(error) },
                 };
-                self.note(error);
+                self.record(error);
             })
             .ok()
     }
 
-    fn note(&mut self, error: Error) {
+    fn record(&mut self, error: Error) {
         let place = |it: &Error| Code::ALL.iter().position(|code| *code == it.code());
         if self.0.as_ref().is_none_or(|first| place(&error) < place(first)) {
             self.0 = Some(error);
         }
     }
 
-    /// The refusal, if there was one; `other` is one of the whole batch.
-    fn settle(mut self, other: Option<Error>) -> Result<(), Error> {
+    /// Returns the first error, if any; `other` is an error of the whole batch.
+    fn into_result(mut self, other: Option<Error>) -> Result<(), Error> {
         if let Some(other) = other {
-            self.note(other);
+            self.record(other);
         }
         self.0.map_or(Ok(()), Err)
     }

@@ -1,12 +1,11 @@
-//! Who may read and write which entry (spec 7.2).
+//! Access control for entries (spec 7.2).
 //!
 //! # Invariant
 //!
-//! An entry's own lists narrow what the session's rules allow, and the keys of a
-//! credential what both allow; nothing widens it. Who may not read an entry may
-//! not write it either. The orchestrator sees the metadata of every entry, never a
-//! value that is closed to it, and may delete every entry: nobody can fill the store
-//! unseen.
+//! An entry's own lists narrow the session's rules. The keys of a credential narrow both.
+//! Nothing widens access. A participant that may not read an entry may not write it
+//! either. The orchestrator sees the metadata of every entry and may delete every entry,
+//! so nobody can fill the store unseen. It cannot read a value that is closed to it.
 
 use crate::{
     Error,
@@ -18,21 +17,21 @@ use crate::{
 /// The most rules of a session.
 pub const RULES_MAX: usize = 32;
 
-/// Who may read and write an entry.
+/// The access lists of an entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Access {
-    /// Who may read it.
+    /// The participants that may read the entry.
     pub readable_by: Participants,
-    /// Who may write it, of those who may read it.
+    /// The participants that may write the entry, if they may also read it.
     pub writable_by: Participants,
 }
 
-/// What is to become of an entry's lists; what is `None` stays.
+/// A change of an entry's access lists; a list that is `None` does not change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccessChange {
-    /// Who may read it from now on.
+    /// The new readers.
     pub readable_by: Option<Participants>,
-    /// Who may write it from now on.
+    /// The new writers.
     pub writable_by: Option<Participants>,
 }
 
@@ -41,19 +40,19 @@ pub struct AccessChange {
 pub struct AccessRule {
     /// The keys.
     pub keys: KeyPattern,
-    /// Who may read and write them.
+    /// The access lists for these keys.
     pub access: Access,
 }
 
-/// What a caller may do, by its credential and the rules of its session.
+/// The authorizer of a caller, from its credential and the session's rules.
 #[derive(Debug)]
-pub struct Gate<'a> {
+pub struct Authorizer<'a> {
     caller: &'a Caller,
     rules: Vec<AccessRule>,
 }
 
 impl Access {
-    /// Creates the lists after `change`.
+    /// Returns the lists with `change` applied.
     #[must_use]
     pub fn changed(&self, change: &AccessChange) -> Self {
         let new =
@@ -65,8 +64,8 @@ impl Access {
     }
 }
 
-impl<'a> Gate<'a> {
-    /// Creates the gate for `caller` in a session of these rules.
+impl<'a> Authorizer<'a> {
+    /// Creates the authorizer for `caller` in a session with these rules.
     pub fn new(caller: &'a Caller, rules: Vec<AccessRule>) -> Self {
         Self { caller, rules }
     }
@@ -76,41 +75,41 @@ impl<'a> Gate<'a> {
         &self.rules
     }
 
-    /// Returns whether the caller may read what is stored under `key` with the lists
+    /// Returns true if the caller may read the value of `key` with the access lists
     /// `access`. The admin may read everything.
     pub fn may_read(&self, key: &Key, access: &Access) -> bool {
         let who = &self.caller.participant;
         who.role() == Role::Admin || self.all(key, access, |it| it.readable_by.has(who))
     }
 
-    /// Returns whether the caller may write what is stored under `key` with the lists
-    /// `access`. The admin writes no entries.
+    /// Returns true if the caller may write `key` with the access lists `access`. The
+    /// admin writes no entries.
     pub fn may_write(&self, key: &Key, access: &Access) -> bool {
         let who = &self.caller.participant;
         let both = |it: &Access| it.readable_by.has(who) && it.writable_by.has(who);
         who.role() != Role::Admin && self.all(key, access, both)
     }
 
-    /// Returns whether the caller sees the metadata of every entry: who may read it
-    /// is about its value.
+    /// Returns true if the caller sees the metadata of every entry. Read permission only
+    /// concerns values.
     pub fn sees_all(&self) -> bool {
         self.caller.participant.role() != Role::Agent
     }
 
-    /// Returns whether the caller sees the metadata of what is stored under `key` with
-    /// the lists `access`.
+    /// Returns true if the caller sees the metadata of `key` with the access lists
+    /// `access`.
     pub fn may_see(&self, key: &Key, access: &Access) -> bool {
         self.sees_all() || self.may_read(key, access)
     }
 
-    /// Returns whether the caller may delete what is stored under `key` with the lists
-    /// `access`. The orchestrator may delete every entry.
+    /// Returns true if the caller may delete `key` with the access lists `access`. The
+    /// orchestrator may delete every entry.
     pub fn may_delete(&self, key: &Key, access: &Access) -> bool {
         self.caller.participant.role() == Role::Orchestrator || self.may_write(key, access)
     }
 
-    /// Refuses to change what the caller's credential is not for, whether it is
-    /// there or not.
+    /// Rejects a change of a key that the caller's credential does not cover, even if the
+    /// key does not exist.
     ///
     /// # Errors
     ///
@@ -137,32 +136,32 @@ mod tests {
     }
 
     #[test]
-    fn an_entrys_lists_narrow_the_sessions_rules_and_never_widen_them() {
+    fn lists_of_an_entry_only_narrow_the_rules_of_its_session() {
         let rule = AccessRule {
             keys: KeyPattern::parse("plan_*").unwrap(),
             access: Access { readable_by: list(&["*"]), writable_by: list(&["orchestrator"]) },
         };
         let (key, own) = (Key::parse("plan_a").unwrap(), Access::default());
         let agent = Caller::trusted("subagent:a").unwrap();
-        let gate = Gate::new(&agent, vec![rule.clone()]);
-        assert!(gate.may_read(&key, &own) && !gate.may_write(&key, &own));
-        assert!(gate.may_write(&Key::parse("other").unwrap(), &own));
+        let authorizer = Authorizer::new(&agent, vec![rule.clone()]);
+        assert!(authorizer.may_read(&key, &own) && !authorizer.may_write(&key, &own));
+        assert!(authorizer.may_write(&Key::parse("other").unwrap(), &own));
         let narrow = Access { readable_by: list(&["subagent:b"]), ..Access::default() };
-        assert!(!gate.may_read(&key, &narrow));
+        assert!(!authorizer.may_read(&key, &narrow));
         let admin = Caller::trusted("admin").unwrap();
-        let gate = Gate::new(&admin, vec![rule]);
-        assert!(gate.may_read(&key, &narrow) && !gate.may_write(&key, &own));
+        let authorizer = Authorizer::new(&admin, vec![rule]);
+        assert!(authorizer.may_read(&key, &narrow) && !authorizer.may_write(&key, &own));
     }
 
     #[test]
-    fn a_credentials_keys_narrow_what_lists_and_rules_allow_and_never_widen_it() {
+    fn keys_of_a_credential_only_narrow_lists_and_rules() {
         let rule = AccessRule {
             keys: KeyPattern::parse("inv_secret*").unwrap(),
             access: Access { readable_by: list(&["orchestrator"]), ..Access::default() },
         };
         let keys = KeyPatterns::parse(&["inv_*", "scope"]).unwrap();
         let agent = Caller::trusted("subagent:a").unwrap().limited_to(keys).unwrap();
-        let gate = Gate::new(&agent, vec![rule]);
+        let authorizer = Authorizer::new(&agent, vec![rule]);
         let closed = Access { readable_by: list(&["subagent:b"]), ..Access::default() };
         let read_only = Access { writable_by: list(&["subagent:b"]), ..Access::default() };
         let named = Access { readable_by: list(&["subagent:a"]), ..Access::default() };
@@ -177,8 +176,12 @@ mod tests {
             ("inv:1", &Access::default(), false, (false, false)),
         ] {
             let key = Key::parse(key).unwrap();
-            assert_eq!((gate.may_read(&key, access), gate.may_write(&key, access)), may, "{key}");
-            assert_eq!(gate.check_granted(&key).is_ok(), is_granted, "{key}");
+            assert_eq!(
+                (authorizer.may_read(&key, access), authorizer.may_write(&key, access)),
+                may,
+                "{key}"
+            );
+            assert_eq!(authorizer.check_granted(&key).is_ok(), is_granted, "{key}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! When an entry expires (spec 7.5): from that instant on it does not exist.
+//! Expiry of entries (spec 7.5): from that instant on, an entry does not exist.
 
 use crate::{Error, time::Timestamp};
 
-/// The longest life of an entry that expires, in seconds: ten years.
+/// The longest lifetime of an entry that expires, in seconds: ten years.
 pub const TTL_SECONDS_MAX: u32 = 10 * 365 * 86_400;
 
-/// When a write wants its entry to expire.
+/// The expiry requested by a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expiry {
     /// This long after the write.
@@ -14,12 +14,12 @@ pub enum Expiry {
     At(Timestamp),
 }
 
-/// The life of an entry: 1 to [`TTL_SECONDS_MAX`] seconds.
+/// The lifetime of an entry: 1 to [`TTL_SECONDS_MAX`] seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ttl(u32);
 
 impl Ttl {
-    /// Returns a life of `seconds`, the request's `member`.
+    /// Parses a lifetime of `seconds`. Errors name it as `member` of the request.
     ///
     /// # Errors
     ///
@@ -34,7 +34,7 @@ impl Ttl {
         })
     }
 
-    /// In seconds.
+    /// Returns the lifetime in seconds.
     pub fn seconds(self) -> u32 {
         self.0
     }
@@ -45,11 +45,11 @@ impl Ttl {
 }
 
 impl Expiry {
-    /// Returns the instant, for a write at `now`.
+    /// Returns the instant of expiry for a write at `now`.
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] when it is not in the future, or further away than
+    /// [`Error::Malformed`] if it is not in the future, or further away than
     /// [`TTL_SECONDS_MAX`].
     pub fn instant(self, now: Timestamp) -> Result<Timestamp, Error> {
         match self {

@@ -1,18 +1,18 @@
-//! The earlier versions of an entry, and how long they are kept (spec 7.3).
+//! The earlier versions of an entry, and how long they are retained (spec 7.3).
 //!
 //! # Invariant
 //!
-//! Versions stand in the order they were written. Who fills the history pays for it:
-//! its own oldest versions are forgotten first, and the last version by another
-//! participant than the one who wrote over it, or removed it, goes last.
+//! Versions are in the order they were written. A participant that fills the history
+//! loses its own oldest versions first. The last version by someone other than the
+//! participant that overwrote or deleted it is removed last.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Entry;
 use crate::{key::Key, kv::Revision, participant::Participant, time::Timestamp};
 
-/// What a kept version takes besides its value, in bytes, so that many versions
-/// of no length are limited as well.
+/// The bytes a retained version counts besides its value, so that the number of empty
+/// versions is limited as well.
 pub const VERSION_BYTES: u64 = 128;
 
 /// An earlier version of an entry.
@@ -20,27 +20,27 @@ pub const VERSION_BYTES: u64 = 128;
 pub struct Version {
     /// The entry as it was.
     pub entry: Entry,
-    /// How that ended.
+    /// The end of the version.
     pub ended: Ended,
 }
 
-/// How a version ended.
+/// The end of a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// What happened to it.
+    /// The kind of end.
     pub how: EndedHow,
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// Who did it; for what expired, who had written it.
+    /// The participant that ended it; for an expired version, its writer.
     pub by: Participant,
-    /// At which revision of the session.
+    /// The session's revision at its end.
     pub revision: Revision,
 }
 
-/// What happened to a version.
+/// The kinds of end of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndedHow {
-    /// The next version took its place.
+    /// A new version replaced it.
     Superseded,
     /// The entry was deleted.
     Deleted,
@@ -49,10 +49,10 @@ pub enum EndedHow {
 }
 
 impl EndedHow {
-    /// Every way.
+    /// Every kind.
     pub const ALL: [Self; 3] = [Self::Superseded, Self::Deleted, Self::Expired];
 
-    /// Returns its name on the wire.
+    /// Returns the name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Superseded => "superseded",
@@ -63,63 +63,63 @@ impl EndedHow {
 }
 
 impl Version {
-    /// Returns what it counts toward the session's budget for history.
+    /// Returns the bytes it counts toward the session's history budget.
     pub fn bytes(&self) -> u64 {
         VERSION_BYTES.saturating_add(u64::from(self.entry.value_bytes))
     }
 }
 
-/// How much history is kept, of how much.
+/// The use of the history budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryUse {
-    /// The versions that are kept.
+    /// The number of retained versions.
     pub versions: u64,
-    /// Their bytes, [`VERSION_BYTES`] for each included.
+    /// Their bytes, including [`VERSION_BYTES`] for each.
     pub bytes: u64,
-    /// The most bytes that are kept.
+    /// The budget, in bytes.
     pub bytes_max: u64,
 }
 
-/// Returns the place of the version to forget when a key has one too many, given who
-/// wrote each, oldest first, and `hand`, who ended the newest. That is the first, unless
-/// it is the last by another participant than `hand`.
+/// Returns the index of the version to remove when a key has one too many. `writers` are
+/// the writers of its versions, oldest first; `ended_by` ended the newest. The index is
+/// 0, unless the first version is the only one by another participant than `ended_by`.
 ///
 /// # Errors
 ///
-/// What an item of `writers` is.
-pub fn first_to_go<E>(
+/// The errors among `writers`.
+pub fn index_to_remove<E>(
     writers: impl IntoIterator<Item = Result<Participant, E>>,
-    hand: &Participant,
+    ended_by: &Participant,
 ) -> Result<usize, E> {
     let mut writers = writers.into_iter();
     match writers.next().transpose()? {
-        Some(first) if first != *hand => {}
+        Some(first) if first != *ended_by => {}
         _ => return Ok(0),
     }
     for writer in writers {
-        if writer? != *hand {
+        if writer? != *ended_by {
             return Ok(0);
         }
     }
     Ok(1)
 }
 
-/// Chooses versions of at least `bytes` to forget: again and again the oldest of the
-/// participant whose versions take the most. `histories` are those of all keys, each
-/// oldest first.
-pub fn to_forget<'v>(
+/// Returns versions of at least `bytes` to remove: repeatedly the oldest of the
+/// participant whose versions take the most bytes. `histories` are the versions of each
+/// key, oldest first.
+pub fn to_remove<'v>(
     histories: impl IntoIterator<Item = &'v [Version]>,
     bytes: u64,
 ) -> BTreeSet<(Key, Revision)> {
-    /// What a participant has: bytes, and versions with those to forget first at the
-    /// end.
+    /// The versions of one participant: their bytes, and the versions, those to remove
+    /// first at the end.
     #[derive(Default)]
     struct Share<'v>(u64, Vec<(bool, &'v Version)>);
 
     let mut shares = BTreeMap::<&str, Share<'_>>::new();
     for versions in histories {
-        let Some(hand) = versions.last().map(|it| &it.ended.by) else { continue };
-        let last_of_another = versions.iter().rposition(|it| it.entry.written_by != *hand);
+        let Some(ended_by) = versions.last().map(|it| &it.ended.by) else { continue };
+        let last_of_another = versions.iter().rposition(|it| it.entry.written_by != *ended_by);
         for (nth, version) in versions.iter().enumerate() {
             let Share(bytes, own) = shares.entry(version.entry.written_by.as_str()).or_default();
             *bytes = bytes.saturating_add(version.bytes());
@@ -130,14 +130,14 @@ pub fn to_forget<'v>(
         own.sort_by_key(|(goes_last, it)| (*goes_last, it.ended.revision));
         own.reverse();
     }
-    let (mut forgotten, mut freed) = (BTreeSet::new(), 0_u64);
+    let (mut removed, mut freed) = (BTreeSet::new(), 0_u64);
     while freed < bytes
         && let Some(Share(held, own)) = shares.values_mut().max_by_key(|it| it.0)
         && let Some((_, version)) = own.pop()
     {
         *held = held.saturating_sub(version.bytes());
         freed = freed.saturating_add(version.bytes());
-        forgotten.insert((version.entry.key.clone(), version.entry.revision));
+        removed.insert((version.entry.key.clone(), version.entry.revision));
     }
-    forgotten
+    removed
 }

@@ -1,7 +1,7 @@
-//! Entries of one session (spec 2 to 5): what a write or delete makes of them.
+//! Entries of a session (spec 2 to 5): the effects of writes and deletes.
 //!
-//! Pure decisions on what was loaded; loading and saving is `session`'s. What
-//! extends an entry (spec 7) has files of its own here.
+//! Pure decisions on loaded entries; `session` loads and saves. Extensions of entries
+//! (spec 7) are in files of their own.
 
 pub mod access;
 pub mod expiry;
@@ -17,16 +17,16 @@ use crate::{
 };
 use access::Access;
 
-/// What is known of an entry without its value.
+/// An entry, without its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its key.
+    /// The key.
     pub key: Key,
-    /// Who wrote this version.
+    /// The participant that wrote this version.
     pub written_by: Participant,
-    /// When. Never before an earlier change of the session.
+    /// The time of the write, never before an earlier change of the session.
     pub written_at: Timestamp,
-    /// 1 for a new key, one more at each write.
+    /// The version: 1 for a new key, incremented by each write.
     pub version: u64,
     /// Size of the value.
     pub value_tokens: Tokens,
@@ -34,48 +34,46 @@ pub struct Entry {
     pub value_bytes: u32,
     /// The session's revision at which this version was written.
     pub revision: Revision,
-    /// The revision at which version 1 was written: it tells apart entries that
-    /// had the same key.
+    /// The revision that wrote version 1. It distinguishes entries that had the same key.
     pub created: Revision,
-    /// The revision at which anything of it last changed, its access lists
-    /// included.
+    /// The revision of the last change to the entry, including its access lists.
     pub touched: Revision,
-    /// The instant from which on it does not exist.
+    /// The instant of expiry.
     pub expires_at: Option<Timestamp>,
-    /// Who may read and write it.
+    /// The access lists.
     pub access: Access,
-    /// Whether its versions are kept when they end.
+    /// True if its versions are retained when they end.
     pub keeps_history: bool,
-    /// Whether its value was replaced by what a redaction leaves.
+    /// True if a redaction replaced its value with a placeholder.
     pub is_redacted: bool,
 }
 
 impl Entry {
-    /// Returns whether it does not exist any more at `now`.
+    /// Returns true if the entry has expired at `now`.
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|at| at <= now)
     }
 }
 
-/// How much a store may hold.
+/// The limits of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The largest value of one entry (spec 4.1).
     pub value_tokens_max: Tokens,
     /// The largest sum of all values (spec 4.2).
     pub store_tokens_max: Tokens,
-    /// The most keys, so that the listing fits a prompt as well.
+    /// The most keys. The limit also keeps a listing small enough for a prompt.
     pub keys_max: u32,
 }
 
 impl Default for Limits {
-    /// Creates the limits of spec 4; 1,000 keys.
+    /// Returns the limits of spec 4, and 1,000 keys.
     fn default() -> Self {
         Self { value_tokens_max: Tokens(1_000), store_tokens_max: Tokens(10_000), keys_max: 1_000 }
     }
 }
 
-/// How much a store holds.
+/// The totals of a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Number of entries.
@@ -85,13 +83,13 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Creates the totals of a store of `entries`.
+    /// Returns the totals of `entries`.
     pub fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
         entries.into_iter().fold(Self::default(), |it, new| it.replace(None, Some(new)))
     }
 
-    /// The totals after `old` was replaced by `new`; `None` stands for no entry.
-    /// An overwrite counts only its difference.
+    /// Returns the totals after `new` replaced `old`; `None` stands for no entry. An
+    /// overwrite counts only the difference.
     #[must_use]
     pub fn replace(self, old: Option<&Entry>, new: Option<&Entry>) -> Self {
         let count = |it: Option<&Entry>| u32::from(it.is_some());
@@ -103,7 +101,7 @@ impl Totals {
     }
 }
 
-/// Refuses a value that no entry of the store may have.
+/// Rejects a value that exceeds the limit of one entry.
 ///
 /// # Errors
 ///
@@ -113,13 +111,13 @@ pub fn check_value(limits: &Limits, tokens: Tokens) -> Result<(), Error> {
     if tokens > tokens_max { Err(Error::ValueTooLarge { tokens, tokens_max }) } else { Ok(()) }
 }
 
-/// Refuses `totals` that are over a limit, unless they are no more than `before`:
-/// what a redaction leaves may be longer than what was there, and a store that
-/// is over its limit for that reason can still be worked with.
+/// Rejects `totals` that exceed a limit and are larger than `before`. A placeholder can
+/// be longer than the redacted value, so a redaction can push a store over its limit.
+/// Such a store remains usable.
 ///
 /// # Errors
 ///
-/// [`Error::StoreFull`], without the largest entries, which are not known here.
+/// [`Error::StoreFull`], without the largest entries; the caller adds them.
 pub fn check_totals(limits: &Limits, before: Totals, totals: Totals) -> Result<(), Error> {
     let full = |over| Err(Error::StoreFull { over, largest: Vec::new() });
     let (tokens, tokens_max) = (totals.tokens, limits.store_tokens_max);
@@ -133,7 +131,7 @@ pub fn check_totals(limits: &Limits, before: Totals, totals: Totals) -> Result<(
     Ok(())
 }
 
-/// Returns the at most `count` largest of `entries`, largest first, then by key.
+/// Returns at most `count` of the largest `entries`, by size, then by key.
 pub fn largest(mut entries: Vec<Entry>, count: usize) -> Vec<(Key, Tokens)> {
     let mut largest = Vec::new();
     while largest.len() < count

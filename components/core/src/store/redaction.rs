@@ -1,13 +1,14 @@
-//! What stands in the place of a redacted value: that it was, its digest, why.
+//! Placeholders, which replace redacted values: a note of the redaction, the digest, the
+//! reason.
 
 use crate::{Error, digest, key::Line};
 
-/// The shortest text that a reason may not repeat, in characters, as in rounds: shorter
-/// ones are in many reasons by chance.
+/// The shortest text that a reason may not repeat, in characters, as in rounds. Shorter
+/// texts occur in many reasons by chance.
 const REPEATED_CHARS_MIN: usize = 4;
 
-/// Rejects a `reason` that has `text`, which it is for, in it. White space around the
-/// text does not matter.
+/// Rejects a `reason` that contains `text`, the text to redact. Surrounding white space
+/// of the text is ignored.
 ///
 /// # Errors
 ///
@@ -23,8 +24,8 @@ pub fn check_reason(reason: &Line, text: &str) -> Result<(), Error> {
     ))
 }
 
-/// Returns what is stored instead of `value`: a JSON object, without a reason where
-/// there is no room for it.
+/// Returns the placeholder for `value`: a JSON object. It has no reason if there is no
+/// room for one.
 pub fn placeholder(value: &str, reason: Option<&Line>) -> String {
     let digest = digest::sha256(value);
     let Some(reason) = reason else {
@@ -56,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_placeholder_keeps_the_digest_and_the_reason_and_nothing_else() {
+    fn a_placeholder_has_only_the_digest_and_the_reason() {
         let reason = Line::parse("reason", r#"a "key" in C:\x"#).unwrap();
         let of_abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(

@@ -1,9 +1,9 @@
-//! Telling text that probably holds a credential or personal data (spec 9.6).
+//! Detection of probable credentials and personal data in text (spec 9.6).
 //!
-//! A hint for agents, not a guard: it sees the common shapes of secrets and
-//! knows nothing of names. It tells the kind, never the text.
+//! This is a hint for agents, not a guard. It recognizes common shapes of secrets, but no
+//! names. It returns the kind, never the text.
 
-/// Returns what kind of sensitive data `value` probably holds, if any.
+/// Returns the kind of sensitive data that `value` probably contains, if any.
 pub(super) fn kind(value: &str) -> Option<&'static str> {
     if value.contains("PRIVATE KEY-----") {
         return Some("a private key");
@@ -29,7 +29,7 @@ pub(super) fn kind(value: &str) -> Option<&'static str> {
     has_card_number(value).then_some("a payment card number")
 }
 
-/// Returns whether `word` has the shape of a well-known access key, or of a JWT.
+/// Returns true if `word` has the shape of a well-known access key, or of a JWT.
 fn is_access_key(word: &[u8]) -> bool {
     const PREFIXES: [(&[u8], usize); 9] = [
         (b"AKIA", 20),
@@ -52,8 +52,8 @@ fn is_access_key(word: &[u8]) -> bool {
         && (is_jwt() || is_key())
 }
 
-/// Returns whether a name such as `password` is followed by `:` or `=` and a word that
-/// looks like a secret: six or more characters, one of them no letter.
+/// Returns true if a name such as `password` is followed by `:` or `=` and a word that
+/// looks like a secret: at least six characters, one of them not a letter.
 fn has_assigned_secret(value: &str) -> bool {
     const NAMES: [&str; 8] =
         ["password", "passwd", "passphrase", "secret", "api_key", "api-key", "apikey", "token"];
@@ -76,12 +76,12 @@ fn has_assigned_secret(value: &str) -> bool {
     })
 }
 
-/// Returns whether `byte` is of a letter or digit, or of a script beyond ASCII.
+/// Returns true if `byte` is an ASCII letter or digit, or not ASCII.
 fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || !byte.is_ascii()
 }
 
-/// Returns whether `word` is an e-mail address.
+/// Returns true if `word` is an e-mail address.
 fn is_email(word: &[u8]) -> bool {
     let mut parts = word.splitn(2, |it| *it == b'@');
     let (Some(name), Some(domain)) = (parts.next(), parts.next()) else { return false };
@@ -93,7 +93,7 @@ fn is_email(word: &[u8]) -> bool {
     is_part(name, b"._%+-") && is_part(host, b".-") && top.len() >= 2 && is_part(top, b"")
 }
 
-/// Returns whether `word` is written like a US social security number.
+/// Returns true if `word` has the form of a US social security number.
 fn is_us_social_security_number(word: &[u8]) -> bool {
     let mut pairs = word.iter().zip(b"999-99-9999");
     let is_alike =
@@ -101,8 +101,8 @@ fn is_us_social_security_number(word: &[u8]) -> bool {
     word.len() == 11 && pairs.all(|(it, shape)| is_alike(it, shape))
 }
 
-/// Returns whether 13 to 19 digits, in groups or not, have a valid check digit (Luhn,
-/// ISO/IEC 7812-1) and more than one digit among them.
+/// Returns true if `value` contains 13 to 19 digits, optionally in groups, that start
+/// with 3 to 6 and have a valid check digit (Luhn, ISO/IEC 7812-1).
 fn has_card_number(value: &str) -> bool {
     if value.bytes().filter(u8::is_ascii_digit).count() < 13 {
         return false;
@@ -133,7 +133,7 @@ mod tests {
     use super::kind;
 
     #[test]
-    fn secrets_and_personal_data_are_seen() {
+    fn secrets_and_personal_data_are_detected() {
         for (text, what) in [
             ("-----BEGIN RSA PRIVATE KEY-----\nMIIE", "a private key"),
             ("db password: hunter2!", "a password or key"),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_conclusions_are_not() {
+    fn plain_conclusions_are_not_reported_as_sensitive() {
         for text in [
             "",
             "Connection pool size reduced from 200 to 20 in Feb 18 config change.",

@@ -1,9 +1,9 @@
-//! Snapshots: the store as it was at a labelled moment (spec 7.6).
+//! Snapshots: the store at a labelled moment (spec 7.6).
 //!
-//! A snapshot copies no value: it points to the version of each entry, and a
-//! version lives on while a snapshot points to it. Since a version is alive from
-//! the revision that wrote it until the one that ended it, the revisions of the
-//! snapshots alone tell which versions they hold.
+//! A snapshot does not copy values. It refers to the version of each entry, and a version
+//! is stored as long as a snapshot refers to it. A version exists from the revision that
+//! wrote it until the one that ended it. So the revisions of the snapshots alone
+//! determine which versions they hold.
 
 use super::{Entry, Totals};
 use crate::{
@@ -13,18 +13,18 @@ use crate::{
     time::Timestamp,
 };
 
-/// What is known of a snapshot without its entries.
+/// The metadata of a snapshot, without its entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotInfo {
-    /// Its label.
+    /// The label.
     pub label: Label,
-    /// Why it was taken.
+    /// The note given when it was taken.
     pub note: Option<Line>,
-    /// Who took it.
+    /// The participant that took it.
     pub taken_by: Participant,
-    /// When.
+    /// The time it was taken.
     pub taken_at: Timestamp,
-    /// How much it holds.
+    /// The totals of its entries.
     pub totals: Totals,
     /// The revision it was taken at.
     pub revision: Revision,
@@ -33,32 +33,32 @@ pub struct SnapshotInfo {
 /// A snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// What is known of it.
+    /// The metadata.
     pub info: SnapshotInfo,
     /// The entries, by key.
     pub entries: Vec<Entry>,
 }
 
-/// What differs between two states of a store.
+/// The difference between two states of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diff {
     /// Entries that only the later state has.
     pub added: Vec<Entry>,
     /// Entries that only the earlier state has.
     pub removed: Vec<Entry>,
-    /// Entries whose value is another one: earlier, later.
+    /// Entries whose values differ: earlier, later.
     pub changed: Vec<(Entry, Entry)>,
-    /// How many entries have the same value in both.
+    /// The number of entries with the same value in both.
     pub unchanged: u32,
 }
 
 impl Diff {
-    /// Compares two states, each ordered by key. `is_same` tells whether two
-    /// versions of one key have the same value.
+    /// Compares two states, each ordered by key. `is_same` returns true if two versions
+    /// of one key have the same value.
     ///
     /// # Errors
     ///
-    /// What `is_same` returns.
+    /// The errors of `is_same`.
     pub fn of<E>(
         from: Vec<Entry>,
         to: Vec<Entry>,
@@ -81,21 +81,21 @@ impl Diff {
     }
 }
 
-/// Returns whether one of the snapshots taken at `revisions` holds a version that was
+/// Returns true if a snapshot taken at one of `revisions` holds a version that was
 /// written at `written` and ended at `ended`.
 pub fn is_held(revisions: &[Revision], written: Revision, ended: Revision) -> bool {
     revisions.iter().any(|it| written <= *it && *it < ended)
 }
 
-/// What a restore did.
+/// The result of a restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
     /// The snapshot.
     pub label: Label,
-    /// What was written, with its version now.
+    /// The written keys, with their new versions.
     pub written: Vec<(Key, u64)>,
-    /// What was deleted, since the snapshot does not have it.
+    /// The deleted keys, which the snapshot does not have.
     pub deleted: Vec<Key>,
-    /// How many entries had the value of the snapshot.
+    /// The number of entries that already had the value of the snapshot.
     pub unchanged: u32,
 }

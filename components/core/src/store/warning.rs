@@ -1,34 +1,34 @@
-//! Remarks on a write: the anti-patterns of spec 9 that can be seen
-//! mechanically. They come back with the reply and never alter what is stored.
+//! Warnings on a write: the anti-patterns of spec 9 that can be detected mechanically.
+//! They are part of the reply and do not affect the stored value.
 
 use super::{Entry, Limits, Totals, sensitive};
 use crate::{key::Key, time::Timestamp, tokens::Tokens};
 
-/// A remark.
+/// A warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// Its kind, for programs.
+    /// The kind, for programs.
     pub code: WarningCode,
-    /// What to consider, for agents. Never repeats the value.
+    /// The text, for agents. It never repeats the value.
     pub message: String,
 }
 
-/// The kinds of remarks.
+/// The kinds of warnings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WarningCode {
     /// The value or the store is at 80 % or more of its limit (spec 9.1).
     NearLimit,
-    /// The value is at 50 % or more of its limit: is it raw data (spec 9.1)?
+    /// The value is at 50 % or more of its limit and may be raw data (spec 9.1).
     Distill,
-    /// The key is new and no convention names it (spec 9.5).
+    /// The key is new and not in the key conventions (spec 9.5).
     OutsideNamespace,
     /// The value looks like raw data (spec 9.2).
     LooksRaw,
-    /// The value looks as if it held a credential or personal data (spec 9.6).
+    /// The value looks like a credential or personal data (spec 9.6).
     LooksSensitive,
-    /// A key was added while others have not been written for long (spec 9.3).
+    /// A key was added while other entries are stale (spec 9.3).
     StaleKeys,
-    /// The key is new and another is named much like it (spec 9.5).
+    /// The key is new and similar to an existing one (spec 9.5).
     SimilarKey,
 }
 
@@ -58,54 +58,54 @@ impl WarningCode {
     }
 }
 
-/// The share of a limit, in percent, from which it is near.
+/// The share of a limit, in percent, that counts as near.
 pub const NEAR_LIMIT_PERCENT: u8 = 80;
-/// The share of the value limit, in percent, from which to distill further.
+/// The share of the value limit, in percent, from which a value should be distilled.
 pub const DISTILL_PERCENT: u8 = 50;
-/// An entry not written for this long, in milliseconds, is stale: 7 days.
+/// The time without a write, in milliseconds, after which an entry is stale: 7 days.
 pub const STALE_AFTER_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
-/// How many stale keys one remark names.
+/// The most stale keys that one warning names.
 const STALE_KEYS_NAMED_MAX: usize = 5;
-/// Names this alike, from 0 to 1 by normalized edit distance, are similar.
+/// The normalized edit distance, from 0 to 1, from which names are similar.
 const SIMILAR_NAMES_MIN: f64 = 0.8;
-/// A text of more lines than this is not distilled.
+/// The most lines of a distilled text.
 const LINES_MAX: usize = 40;
-/// A run of characters without a space longer than this is no prose.
+/// The longest word of prose, in characters.
 const WORD_CHARS_MAX: usize = 200;
-/// This many lines of a log or transcript make one.
+/// The fewest lines that make a log or a transcript.
 const LOG_LINES_MIN: usize = 5;
 
-/// Remarks on the value that was written, and on what it made of the store.
+/// Returns the warnings about a written value and the store's new totals.
 pub fn on_value(limits: &Limits, totals: Totals, tokens: Tokens, value: &str) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    let mut advise = |code, message| warnings.push(Warning { code, message });
+    let mut warn = |code, message| warnings.push(Warning { code, message });
     if tokens.is_share_of(NEAR_LIMIT_PERCENT, limits.value_tokens_max) {
         let max = limits.value_tokens_max.0;
-        advise(
+        warn(
             WarningCode::NearLimit,
             format!("value has {tokens} of at most {max}; distill it before it grows further"),
         );
     } else if tokens.is_share_of(DISTILL_PERCENT, limits.value_tokens_max) {
-        advise(
+        warn(
             WarningCode::Distill,
             format!("value has {tokens}; if it is raw data, store its conclusions instead"),
         );
     }
     if totals.tokens.is_share_of(NEAR_LIMIT_PERCENT, limits.store_tokens_max) {
         let (tokens, max) = (totals.tokens, limits.store_tokens_max.0);
-        advise(
+        warn(
             WarningCode::NearLimit,
             format!("the store holds {tokens} of at most {max}; delete what is settled"),
         );
     }
     if let Some(what) = raw_kind(value) {
-        advise(
+        warn(
             WarningCode::LooksRaw,
             format!("value looks like {what}; store what follows from it, and where to find it"),
         );
     }
     if let Some(what) = sensitive::kind(value) {
-        advise(
+        warn(
             WarningCode::LooksSensitive,
             format!(
                 "value looks as if it held {what}; every participant can read it: \
@@ -116,8 +116,8 @@ pub fn on_value(limits: &Limits, totals: Totals, tokens: Tokens, value: &str) ->
     warnings
 }
 
-/// Remarks on a key that was added beside `others`. `is_convention` tells
-/// whether the session's namespace names it.
+/// Returns the warnings about a key added to `others`. `is_convention` is true if the
+/// session's namespace names the key.
 pub fn on_new_key(
     key: &Key,
     is_convention: bool,
@@ -125,9 +125,9 @@ pub fn on_new_key(
     now: Timestamp,
 ) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    let mut advise = |code, message| warnings.push(Warning { code, message });
+    let mut warn = |code, message| warnings.push(Warning { code, message });
     if !is_convention {
-        advise(
+        warn(
             WarningCode::OutsideNamespace,
             format!("{key} is not among the session's key conventions; others may not look for it"),
         );
@@ -140,7 +140,7 @@ pub fn on_new_key(
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        advise(
+        warn(
             WarningCode::StaleKeys,
             format!(
                 "not written for 7 days: {}{more}; delete those that are no longer relevant",
@@ -149,7 +149,7 @@ pub fn on_new_key(
         );
     }
     if let Some(other) = others.iter().find(|it| are_similar(key, &it.key)) {
-        advise(
+        warn(
             WarningCode::SimilarKey,
             format!("there is {} already; update it if it means the same", other.key),
         );
@@ -157,9 +157,9 @@ pub fn on_new_key(
     warnings
 }
 
-/// Returns whether two different keys probably name one concept: the same words in
-/// another order or number, or nearly the same letters. Keys that differ only
-/// in digits are a numbered series, not similar.
+/// Returns true if two different keys probably name one concept: the same words in
+/// another order or number, or nearly the same letters. Keys that differ only in digits
+/// are a numbered series, not similar.
 fn are_similar(a: &Key, b: &Key) -> bool {
     fn words(key: &Key) -> impl Iterator<Item = &str> {
         let words = key.as_str().split('_').filter(|word| !word.is_empty());
@@ -176,7 +176,7 @@ fn are_similar(a: &Key, b: &Key) -> bool {
         || strsim::normalized_levenshtein(a.as_str(), b.as_str()) >= SIMILAR_NAMES_MIN
 }
 
-/// Returns what kind of raw data `value` looks like, if any.
+/// Returns the kind of raw data that `value` looks like, if any.
 fn raw_kind(value: &str) -> Option<&'static str> {
     let count = |is_one: fn(&str) -> bool| value.lines().filter(|line| is_one(line)).count();
     if count(is_turn) >= LOG_LINES_MIN {
@@ -194,7 +194,7 @@ fn raw_kind(value: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns whether a line opens a turn of a conversation.
+/// Returns true if a line starts a turn of a conversation.
 fn is_turn(line: &str) -> bool {
     const SPEAKERS: [&str; 6] = ["user:", "assistant:", "human:", "ai:", "system:", "tool:"];
     let line = line.trim_start_matches(['*', '#', ' ', '<', '[']);
@@ -203,8 +203,8 @@ fn is_turn(line: &str) -> bool {
     })
 }
 
-/// Returns whether a line begins like a line of a log: with a date and a time, or a
-/// time of day.
+/// Returns true if a line starts like a log line: with a date and a time, or a time of
+/// day.
 fn is_log_line(line: &str) -> bool {
     let line = line.trim_start_matches(['[', ' ']);
     let shape: String =
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn one_concept_under_two_names_is_seen() {
+    fn similar_keys_are_detected() {
         assert!(similar("problem_summary", "summary_problem"));
         assert!(similar("open_question", "open_questions"));
         assert!(similar("finding_summary", "findings_sumary"));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_data_is_told_from_conclusions() {
+    fn raw_data_is_distinguished_from_conclusions() {
         let transcript = "User: it broke\nAssistant: when?\n".repeat(3);
         let log = "2026-02-18T09:00:01Z pool exhausted\n".repeat(5);
         let times = "[12:00:01] GET /\n".repeat(5);

@@ -1,4 +1,4 @@
-//! What is refused: with which code, and that nothing has changed.
+//! Tests of rejected requests: the error code, and that nothing has changed.
 
 use shared_context_core::{
     CloseRound, Code, Command, Error, OpenRound, Proposal, ReadDeltas, Reply, RoundsCommand,
@@ -7,14 +7,14 @@ use shared_context_core::{
 };
 
 use crate::{
-    CHIEF, at, clipping, close, code, deltas, open, plan, play, propose, propose_all, read,
+    ORCHESTRATOR, at, clipping, close, code, deltas, open, plan, play, propose, propose_all, read,
     request_id, round, sent, session, state, support::TestHost,
 };
 
 const A: &str = "subagent:a";
 
-/// Returns a session with a state, and a round that is open.
-fn begun() -> TestHost {
+/// Returns a session with a state and an open round.
+fn session_in_round() -> TestHost {
     let host = session();
     play(
         &host,
@@ -29,11 +29,11 @@ fn begun() -> TestHost {
 }
 
 #[test]
-fn what_does_not_fit_the_state_is_refused_when_it_is_proposed() {
+fn a_delta_that_does_not_fit_is_rejected_when_proposed() {
     use Code::{
         Forbidden, IdentityConflict, InvalidPath, MalformedRequest, PathExists, PathNotFound,
     };
-    let host = begun();
+    let host = session_in_round();
     let before = host.rows("");
     let deep = format!("add $.entities {}1{}", "[".repeat(32), "]".repeat(32));
     for (delta, expected) in [
@@ -82,19 +82,19 @@ fn what_does_not_fit_the_state_is_refused_when_it_is_proposed() {
     assert_eq!(host.rows(""), before, "nothing has changed");
 }
 
-/// What is malformed was rejected as a round that is open: who mended that found the
-/// next error, against the order of `Code::ALL`.
+/// A malformed request was once rejected with `ROUND_OPEN`: fixing that revealed the next
+/// error, against the order of `Code::ALL`.
 #[test]
-fn a_query_for_a_later_round_is_malformed_before_all() {
-    let host = begun();
+fn a_query_for_a_later_round_is_malformed_first() {
+    let host = session_in_round();
     let open = OpenRound { query: Some("again".to_owned()), ..OpenRound::default() };
     let open = Command::Rounds(RoundsCommand::Open(Box::new(open)));
-    assert_eq!(code(host.ask(CHIEF, &open)), Code::MalformedRequest);
+    assert_eq!(code(host.ask(ORCHESTRATOR, &open)), Code::MalformedRequest);
 }
 
 #[test]
-fn what_is_there_already_may_be_said_again() {
-    let host = begun();
+fn an_existing_value_may_be_proposed_again() {
+    let host = session_in_round();
     for delta in [
         r#"add $.bindings.customer "c:1""#,
         r#"modify $.bindings {"customer":"c:1"}"#,
@@ -109,8 +109,8 @@ fn what_is_there_already_may_be_said_again() {
 }
 
 #[test]
-fn a_proposal_happens_whole_or_not_at_all_and_names_the_delta_that_is_wrong() {
-    let host = begun();
+fn a_proposal_is_atomic_and_its_error_names_the_delta() {
+    let host = session_in_round();
     let before = host.rows("");
     let good = r#"add $.bindings.order "o:1""#;
     let error = propose_all(&host, A, &[good, "remove $.entities[9]", good]).unwrap_err();
@@ -123,7 +123,7 @@ fn a_proposal_happens_whole_or_not_at_all_and_names_the_delta_that_is_wrong() {
 }
 
 #[test]
-fn a_change_without_a_reason_is_none() {
+fn a_delta_without_a_provenance_is_rejected() {
     for provenance in ["", " \n ", "\u{7}", &"x".repeat(1_001)] {
         let delta = SentDelta::new("remove", "$.entities[0]", None, provenance);
         assert_eq!(code(delta), Code::MalformedRequest, "{provenance:?}");
@@ -132,7 +132,7 @@ fn a_change_without_a_reason_is_none() {
 }
 
 #[test]
-fn weights_are_shares_and_strategies_known() {
+fn invalid_weights_and_strategies_are_rejected() {
     for weight in [-0.1, 1.000_000_1, f64::NAN, f64::INFINITY, -f64::MIN_POSITIVE] {
         assert_eq!(code(Weight::parse(weight)), Code::MalformedRequest, "{weight}");
     }
@@ -150,16 +150,16 @@ fn weights_are_shares_and_strategies_known() {
 }
 
 #[test]
-fn one_round_is_open_at_a_time_and_numbers_only_rise() {
+fn only_one_round_is_open_and_numbers_only_rise() {
     let host = session();
     assert_eq!(code(propose(&host, A, "add $.rules [1]")), Code::RoundNotOpen);
     let close_it = Command::Rounds(RoundsCommand::Close(CloseRound::default()));
-    assert_eq!(code(host.ask(CHIEF, &close_it)), Code::RoundNotOpen);
+    assert_eq!(code(host.ask(ORCHESTRATOR, &close_it)), Code::RoundNotOpen);
     let open_it = Command::Rounds(RoundsCommand::Open(Box::default()));
     assert_eq!(code(host.ask(A, &open_it)), Code::Forbidden);
     assert_eq!(code(host.ask("admin", &open_it)), Code::Forbidden);
     assert_eq!(open(&host, Plan::default()), 1);
-    assert_eq!(code(host.ask(CHIEF, &open_it)), Code::RoundOpen);
+    assert_eq!(code(host.ask(ORCHESTRATOR, &open_it)), Code::RoundOpen);
     assert_eq!(code(host.ask(A, &close_it)), Code::Forbidden);
     assert_eq!(code(propose(&host, "admin", "add $.rules [1]")), Code::Forbidden);
     close(&host);
@@ -171,13 +171,17 @@ fn one_round_is_open_at_a_time_and_numbers_only_rise() {
 }
 
 #[test]
-fn the_query_is_given_once_and_changed_by_deltas() {
+fn the_query_is_set_once_and_changed_by_deltas() {
     let host = session();
     let ask = |query: &str| {
         let open = OpenRound { query: Some(query.to_owned()), ..OpenRound::default() };
-        host.ask(CHIEF, &Command::Rounds(RoundsCommand::Open(Box::new(open))))
+        host.ask(ORCHESTRATOR, &Command::Rounds(RoundsCommand::Open(Box::new(open))))
     };
-    assert_eq!(code(ask(&"why ".repeat(15_000))), Code::StateTooLarge, "more than a state holds");
+    assert_eq!(
+        code(ask(&"why ".repeat(15_000))),
+        Code::StateTooLarge,
+        "larger than a state may be"
+    );
     ask("Which customers churned?").unwrap();
     assert_eq!(at(&host, "/query"), "Which customers churned?");
     propose(&host, A, r#"modify $.query "Which customers churned in May?""#).unwrap();
@@ -186,13 +190,13 @@ fn the_query_is_given_once_and_changed_by_deltas() {
     assert_eq!(code(ask("Another?")), Code::MalformedRequest);
 }
 
-/// One that is alone in a round.
+/// Returns the name of a participant.
 fn one_of(nth: usize) -> String {
     format!("subagent:{nth}")
 }
 
 #[test]
-fn a_round_takes_two_thousand_deltas_and_a_megabyte() {
+fn a_round_is_limited_in_deltas_and_bytes() {
     let host = session();
     open(&host, Plan::default());
     let hundred = ["add $.rules [1]"; 100];
@@ -212,11 +216,12 @@ fn a_round_takes_two_thousand_deltas_and_a_megabyte() {
     assert_eq!(code(propose(&host, A, &large)), Code::RoundFull);
 }
 
-/// Ten requests of one subagent filled a round, and nobody else could say anything until
-/// it was closed. Each has a quarter of it now, the orchestrator too.
+/// Ten requests of one subagent once filled a round, and nobody else could propose
+/// anything until it was closed. Now each participant has a quarter of it, including the
+/// orchestrator.
 #[test]
 fn nobody_fills_a_round_alone() {
-    for (who, nth) in [(A, 0), (CHIEF, 1)] {
+    for (who, nth) in [(A, 0), (ORCHESTRATOR, 1)] {
         let host = session();
         open(&host, Plan::default());
         let many = ["add $.rules [1]"; 100];
@@ -231,7 +236,7 @@ fn nobody_fills_a_round_alone() {
         propose_all(&host, &one_of(nth), &many).unwrap();
         close(&host);
         assert_eq!(host.rows("r/p/"), []);
-        // The next round is another one.
+        // The next round has its own shares.
         open(&host, Plan::default());
         let large = format!("add $.rules [{:?}]", "x".repeat(130_000));
         for _ in 0..2 {
@@ -244,12 +249,12 @@ fn nobody_fills_a_round_alone() {
     }
 }
 
-/// A few bytes could speak of thousands of places; wherever they lost, to whom and why
-/// was kept. Half a megabyte of objects that ten participants disagree about, with long
-/// names, left fifty. So places count, and the worst that a round takes leaves less
-/// than twice as much.
+/// A few bytes could claim thousands of paths, and for each lost claim the winner and
+/// reason are stored. Half a megabyte of objects with long names, on which ten
+/// participants disagreed, once left fifty megabytes. Now paths count, so the worst round
+/// stores less than twice its size.
 #[test]
-fn what_is_kept_of_a_round_is_little_more_than_it_took_whatever_its_deltas_say() {
+fn a_round_stores_little_more_than_its_deltas() {
     let host = session();
     let members = |from: usize, name: &str, value: usize| {
         let members = (from..from + 400).map(|nth| format!(r#""{name}{nth}":{value}"#));
@@ -275,15 +280,15 @@ fn what_is_kept_of_a_round_is_little_more_than_it_took_whatever_its_deltas_say()
         worst = worst.max(largest);
         let discard = CloseRound { discards: true, ..CloseRound::default() };
         open(&host, Plan::default());
-        host.ask(CHIEF, &Command::Rounds(RoundsCommand::Close(discard))).unwrap();
+        host.ask(ORCHESTRATOR, &Command::Rounds(RoundsCommand::Close(discard))).unwrap();
     }
     assert!((200_000..2_000_000).contains(&worst), "{worst} bytes");
 }
 
-/// Ten thousand, two hundred at a time: what does not fit is refused, what was
-/// taken stays.
+/// Ten thousand deltas, two hundred at a time: those that do not fit are rejected, those
+/// accepted stay.
 #[test]
-fn of_ten_thousand_deltas_the_first_two_thousand_are_taken() {
+fn the_first_two_thousand_of_many_deltas_are_accepted() {
     let host = session();
     open(&host, Plan::default());
     let all = ["add $.rules [1]"; 200];
@@ -294,15 +299,15 @@ fn of_ten_thousand_deltas_the_first_two_thousand_are_taken() {
 }
 
 #[test]
-fn a_retry_is_answered_as_the_first_time_and_another_request_refused() {
+fn a_retry_gets_the_first_reply_and_a_reused_id_fails() {
     let host = session();
     let open_it = Command::Rounds(RoundsCommand::Open(Box::new(OpenRound {
         plan: plan(&[("*", 0.5)], &[("$.bindings", "expert-override:subagent:a")]),
         query: Some("q".to_owned()),
         request_id: Some(request_id("open")),
     })));
-    let first = host.ask(CHIEF, &open_it).unwrap();
-    assert_eq!(host.ask(CHIEF, &open_it).unwrap(), first);
+    let first = host.ask(ORCHESTRATOR, &open_it).unwrap();
+    assert_eq!(host.ask(ORCHESTRATOR, &open_it).unwrap(), first);
     let proposal = |delta| {
         let deltas = vec![sent(delta).unwrap()];
         Command::Rounds(RoundsCommand::Propose(Proposal {
@@ -318,9 +323,9 @@ fn a_retry_is_answered_as_the_first_time_and_another_request_refused() {
         request_id: Some(request_id("close")),
         ..CloseRound::default()
     }));
-    let first = host.ask(CHIEF, &close_it).unwrap();
-    assert_eq!(host.ask(CHIEF, &close_it).unwrap(), first);
-    // The answer to a proposal stays what it was, though its round has ended.
+    let first = host.ask(ORCHESTRATOR, &close_it).unwrap();
+    assert_eq!(host.ask(ORCHESTRATOR, &close_it).unwrap(), first);
+    // The reply to a proposal stays the same after its round is closed.
     let Reply::Rounds(RoundsReply::Proposed(again)) =
         host.ask(A, &proposal("add $.rules [1]")).unwrap().reply
     else {
@@ -330,12 +335,14 @@ fn a_retry_is_answered_as_the_first_time_and_another_request_refused() {
 }
 
 #[test]
-fn a_round_can_be_discarded_and_says_so_of_every_delta() {
-    let host = begun();
+fn discarding_a_round_is_reported_for_every_delta() {
+    let host = session_in_round();
     propose(&host, A, r#"add $.bindings.order "o:1""#).unwrap();
     let before = state(&host);
     let discard = CloseRound { discards: true, ..CloseRound::default() };
-    let it = round(host.ask(CHIEF, &Command::Rounds(RoundsCommand::Close(discard))).unwrap().reply);
+    let it = round(
+        host.ask(ORCHESTRATOR, &Command::Rounds(RoundsCommand::Close(discard))).unwrap().reply,
+    );
     let ended = it.ended.unwrap();
     assert!(ended.is_discarded && ended.refused == 1 && ended.applied == 0);
     assert_eq!(state(&host), before);
@@ -344,28 +351,29 @@ fn a_round_can_be_discarded_and_says_so_of_every_delta() {
 }
 
 #[test]
-fn a_round_whose_state_would_be_too_large_stays_open_where_nothing_may_be_clipped() {
+fn a_round_that_may_not_be_clipped_stays_open() {
     let host = session();
     open(&host, clipping(Clip::Reject, 1_000));
     propose(&host, A, &format!("add $.entities [{:?},1]", "x".repeat(2_000))).unwrap();
     let before = host.rows("");
-    let refused = host.ask(CHIEF, &Command::Rounds(RoundsCommand::Close(CloseRound::default())));
-    let Err(Error::Round(error)) = refused else { panic!("{refused:?}") };
+    let result =
+        host.ask(ORCHESTRATOR, &Command::Rounds(RoundsCommand::Close(CloseRound::default())));
+    let Err(Error::Round(error)) = result else { panic!("{result:?}") };
     assert_eq!(error.code(), Code::StateTooLarge);
     assert!(error.to_string().contains("$['entities'][0]"), "{error}");
     assert_eq!(host.rows(""), before);
     let clip = Some(Clip::LargestFirst);
     let close_it =
         Command::Rounds(RoundsCommand::Close(CloseRound { clip, ..CloseRound::default() }));
-    let ended = round(host.ask(CHIEF, &close_it).unwrap().reply).ended.unwrap();
+    let ended = round(host.ask(ORCHESTRATOR, &close_it).unwrap().reply).ended.unwrap();
     assert_eq!(ended.clipped.len(), 1);
     assert_eq!(at(&host, "/entities"), serde_json::json!([1]));
 }
 
-/// A credential that is limited to some keys opens nothing besides them.
+/// A credential limited to some keys gives no access to rounds.
 #[test]
-fn who_is_limited_to_some_keys_takes_no_part_and_sees_nothing() {
-    let host = begun();
+fn a_limited_participant_has_no_access_to_rounds() {
+    let host = session_in_round();
     let limited = "subagent:a only inv_*";
     assert_eq!(code(propose(&host, limited, "add $.rules [1]")), Code::Forbidden);
     for read in [

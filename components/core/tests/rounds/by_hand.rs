@@ -1,8 +1,8 @@
-//! What each strategy makes of a disagreement, and what is told of it.
+//! Tests of each strategy: its result, and the reported outcomes.
 
 use serde_json::json;
 
-use crate::{CHIEF, at, fates, plan, play, session, state};
+use crate::{ORCHESTRATOR, at, fates, plan, play, session, state};
 
 const A: &str = "subagent:a";
 const B: &str = "subagent:b";
@@ -27,7 +27,7 @@ fn the_first_example_binds_a_term() {
 }
 
 #[test]
-fn of_single_values_that_of_the_highest_weight_wins_and_the_others_say_to_whom_they_lost() {
+fn the_highest_weight_wins_and_losses_name_the_winner() {
     let host = session();
     let weights = plan(&[(A, 0.2), (B, 0.5), (C, 0.2)], &[]);
     play(
@@ -44,7 +44,7 @@ fn of_single_values_that_of_the_highest_weight_wins_and_the_others_say_to_whom_t
 }
 
 #[test]
-fn of_equal_weights_the_participant_first_in_the_alphabet_wins_whoever_came_first() {
+fn at_equal_weights_the_first_in_the_alphabet_wins() {
     for order in [[A, B], [B, A]] {
         let host = session();
         let value = |who: &str| format!("add $.bindings.order {who:?}");
@@ -56,12 +56,13 @@ fn of_equal_weights_the_participant_first_in_the_alphabet_wins_whoever_came_firs
     }
 }
 
-/// Who lost to one of the same weight was told that it was outweighed, and looked for a
-/// weight that was not there. It is told that they tied, wherever nothing but the order
-/// of the alphabet or of the texts decides.
+/// A delta that lost to one of the same weight was reported as outweighed, and its
+/// proposer looked for a weight that did not exist. It is now reported as a tie if only
+/// the order of the alphabet or of the texts decided.
 #[test]
-fn who_counts_the_same_as_the_winner_ties() {
-    let said = |place: &str| [A, B, C].map(|who| (who, format!("add $.rules[0].{place} {who:?}")));
+fn a_loss_at_equal_rank_is_a_tie() {
+    let deltas_at =
+        |place: &str| [A, B, C].map(|who| (who, format!("add $.rules[0].{place} {who:?}")));
     let strategies = [
         ("$.rules[0].merged", "weighted-merge"),
         ("$.rules[0].highest", "highest-weight"),
@@ -75,13 +76,13 @@ fn who_counts_the_same_as_the_winner_ties() {
         ("expert", ["lost to 2: overridden", "applied", "lost to 2: overridden"]),
     ] {
         let host = session();
-        play(&host, plan(&[], &[]), &[(CHIEF, "add $.rules [{}]")]);
-        let deltas = said(place);
+        play(&host, plan(&[], &[]), &[(ORCHESTRATOR, "add $.rules [{}]")]);
+        let deltas = deltas_at(place);
         let deltas: Vec<_> = deltas.iter().map(|(who, it)| (*who, it.as_str())).collect();
         play(&host, plan(&[(A, 0.5), (B, 0.5), (C, 0.1)], &strategies), &deltas);
         assert_eq!(fates(&host), expected, "{place}");
     }
-    // Of experts of one place the heavier one wins, and of those alike the first.
+    // Among experts of one rank the higher weight wins, and among equals the first.
     let host = session();
     let alike = [("$.query", "expert-override:subagent:*")];
     let deltas = [A, B, C].map(|who| (who, format!("modify $.query {who:?}")));
@@ -91,7 +92,7 @@ fn who_counts_the_same_as_the_winner_ties() {
 }
 
 #[test]
-fn objects_are_merged_member_by_member_and_items_appended_heaviest_first() {
+fn members_are_merged_and_items_appended_by_weight() {
     let host = session();
     let weights = plan(&[(A, 0.1), (B, 0.9)], &[]);
     play(
@@ -124,7 +125,7 @@ fn objects_are_merged_member_by_member_and_items_appended_heaviest_first() {
 }
 
 #[test]
-fn most_participants_decide_then_what_they_weigh_then_the_text() {
+fn votes_decide_then_weight_then_text() {
     let majority = |weights: &[(&str, f64)]| plan(weights, &[("$.rules", "majority-vote")]);
     let host = session();
     play(&host, plan(&[], &[]), &[(A, "add $.rules [[0,0,0]]")]);
@@ -146,16 +147,16 @@ fn most_participants_decide_then_what_they_weigh_then_the_text() {
         (A, "modify $.rules[0][1] 3"),
         (B, "modify $.rules[0][1] 3"),
         (C, "modify $.rules[0][1] 4"),
-        (CHIEF, "modify $.rules[0][1] 4"),
+        (ORCHESTRATOR, "modify $.rules[0][1] 4"),
     ];
-    play(&host, majority(&[(A, 0.3), (B, 0.3), (C, 0.1), (CHIEF, 0.4)]), &four);
+    play(&host, majority(&[(A, 0.3), (B, 0.3), (C, 0.1), (ORCHESTRATOR, 0.4)]), &four);
     assert_eq!(at(&host, "/rules/0/1"), 3, "together they weigh 0.6");
     let tie = [(A, "modify $.rules[0][2] 20"), (B, "modify $.rules[0][2] 100")];
     play(&host, majority(&[]), &tie);
     assert_eq!(at(&host, "/rules/0/2"), 100, "\"100\" comes before \"20\"");
 }
 
-/// One participant that says the same thing three times is still one.
+/// One participant that proposes the same value three times counts once.
 #[test]
 fn nobody_votes_twice() {
     let host = session();
@@ -185,7 +186,7 @@ fn nobody_votes_twice() {
 }
 
 #[test]
-fn the_heaviest_wins_whole_where_nothing_is_merged() {
+fn without_merging_the_highest_weight_wins_as_a_whole() {
     let host = session();
     let weights = plan(&[(A, 0.9), (B, 0.1)], &[("$.entities", "highest-weight")]);
     play(
@@ -202,7 +203,7 @@ fn the_heaviest_wins_whole_where_nothing_is_merged() {
 }
 
 #[test]
-fn a_union_has_each_item_once_and_all_who_named_it_are_applied() {
+fn a_union_has_no_duplicates_and_applies_all_proposers() {
     let host = session();
     play(&host, plan(&[], &[]), &[(A, r#"add $.entities ["x"]"#)]);
     play(
@@ -219,7 +220,7 @@ fn a_union_has_each_item_once_and_all_who_named_it_are_applied() {
 }
 
 #[test]
-fn experts_come_before_the_others_in_the_order_they_are_named() {
+fn experts_win_in_the_order_of_the_list() {
     let experts = "expert-override:subagent:c,subagent:b";
     let host = session();
     let experts = plan(&[(A, 1.0), (B, 0.3), (C, 0.1)], &[("$.bindings", experts)]);
@@ -240,8 +241,8 @@ fn experts_come_before_the_others_in_the_order_they_are_named() {
 }
 
 #[test]
-fn what_a_removal_and_a_change_cannot_both_have_the_heavier_has() {
-    let begun = || {
+fn the_higher_weight_wins_between_removal_and_change() {
+    let session_with_entities = || {
         let host = session();
         play(
             &host,
@@ -255,19 +256,19 @@ fn what_a_removal_and_a_change_cannot_both_have_the_heavier_has() {
         (B, r#"modify $.entities[1].name "Y""#),
         (C, r#"add $.entities {"name":"new"}"#),
     ];
-    let host = begun();
+    let host = session_with_entities();
     play(&host, plan(&[(A, 0.9), (B, 0.1)], &[]), &disagreement);
     assert_eq!(at(&host, "/entities"), json!([{"name":"x"}, {"name":"z"}, {"name":"new"}]));
     assert_eq!(fates(&host), ["applied", "lost to 1: replaced-above", "applied"]);
-    let host = begun();
+    let host = session_with_entities();
     play(&host, plan(&[(A, 0.1), (B, 0.9)], &[]), &disagreement);
     assert_eq!(at(&host, "/entities/1"), json!({"name":"Y"}));
     assert_eq!(fates(&host), ["lost to 2: changed-below", "applied", "applied"]);
 }
 
-/// Indexes are those of the state that everyone saw, however many items go.
+/// Indexes refer to the state everyone saw, no matter how many items are removed.
 #[test]
-fn what_goes_moves_nothing_that_others_named() {
+fn removals_do_not_shift_the_indexes_of_other_deltas() {
     let host = session();
     play(&host, plan(&[], &[]), &[(A, r#"add $.entities [{"n":0},{"n":1},{"n":2},{"n":3}]"#)]);
     play(
@@ -285,9 +286,10 @@ fn what_goes_moves_nothing_that_others_named() {
     assert_eq!(fates(&host), ["applied"; 5]);
 }
 
-/// The first rule that means a path or a participant counts, not the best.
+/// The first rule that matches a path or a participant applies, not the most specific
+/// one.
 #[test]
-fn of_several_rules_the_first_counts() {
+fn the_first_matching_rule_applies() {
     let host = session();
     let strategies =
         [("$.bindings.a", "expert-override:subagent:b"), ("$.bindings", "highest-weight")];
@@ -308,12 +310,12 @@ fn of_several_rules_the_first_counts() {
     );
 }
 
-/// A list begun by one and an object by another, where nothing was: of what is below
-/// the object nothing could be kept in the list, though its path is another one.
+/// One participant adds a list and another an object at the same new path: members of the
+/// object cannot be stored in the list, although their paths differ.
 #[test]
-fn what_is_begun_as_a_list_is_not_an_object_too() {
+fn a_new_path_is_either_a_list_or_an_object() {
     let deltas = [(A, "add $.entities[0].tags []"), (B, r#"add $.entities[0].tags {"a":1}"#)];
-    for (weight, expected, told) in [
+    for (weight, expected, outcomes) in [
         (0.9, json!([]), ["applied", "lost to 1: replaced-above"]),
         (0.1, json!({"a":1}), ["lost to 2: changed-below", "applied"]),
     ] {
@@ -321,6 +323,6 @@ fn what_is_begun_as_a_list_is_not_an_object_too() {
         play(&host, plan(&[], &[]), &[(A, "add $.entities {}")]);
         play(&host, plan(&[(A, weight), (B, 0.5)], &[]), &deltas);
         assert_eq!(at(&host, "/entities/0/tags"), expected);
-        assert_eq!(fates(&host), told);
+        assert_eq!(fates(&host), outcomes);
     }
 }

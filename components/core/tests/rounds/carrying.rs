@@ -1,5 +1,5 @@
-//! Rounds in an exported document: brought in elsewhere they are told as they were,
-//! and go on as they would have; what no session can have left is refused.
+//! Tests of rounds in exported documents: an imported session has the same rounds and can
+//! continue them; impossible ones are rejected.
 
 use proptest::prelude::*;
 use shared_context_core::{
@@ -10,8 +10,8 @@ use shared_context_core::{
 };
 
 use crate::{
-    CHIEF, clipping, close, code, deltas, golden, open, plan, play,
-    properties::{Agreed, PARTICIPANTS, agreed, begun, proposed, written},
+    ORCHESTRATOR, clipping, close, code, deltas, golden, open, plan, play,
+    properties::{PARTICIPANTS, Settings, proposed, session_with_state, settings, written},
     propose, read, redacting, session, state,
     support::TestHost,
 };
@@ -36,8 +36,8 @@ fn restored(document: &str, marks: Marks) -> State {
     State::restore(document, bindings.into_values().collect(), entities, rules).unwrap()
 }
 
-/// Returns all that can be read of rounds.
-fn told(host: &TestHost) -> impl PartialEq + std::fmt::Debug + use<> {
+/// Returns everything that can be read of rounds.
+fn all_rounds(host: &TestHost) -> impl PartialEq + std::fmt::Debug + use<> {
     let convergence = host.ask(A, &Command::Rounds(RoundsCommand::ReadConvergence)).unwrap().reply;
     let last = read(host, None);
     let states: Vec<_> = (0..=last.round)
@@ -50,17 +50,17 @@ fn told(host: &TestHost) -> impl PartialEq + std::fmt::Debug + use<> {
     (last, deltas(host, None), convergence, states)
 }
 
-/// Two rounds that ended, in which something lost and something was clipped, and one
-/// that is open.
-fn played() -> TestHost {
+/// Returns a session with two closed rounds, with a loss and a clipped part, and an open
+/// one.
+fn session_with_rounds() -> TestHost {
     let host = session();
     let weights = || plan(&[(A, 0.9), (B, 0.2)], &[("$.rules", "expert-override:subagent:b")]);
     let light = format!("add $.entities {:?}", "x".repeat(900));
-    let agreed = weights();
-    let agreed = Plan { bytes_max: Some(1_000), ..agreed };
+    let settings = weights();
+    let settings = Plan { bytes_max: Some(1_000), ..settings };
     play(
         &host,
-        agreed,
+        settings,
         &[
             (A, r#"add $.bindings {"customer":"c:1"}"#),
             (B, r#"add $.bindings {"customer":"c:2","order":"o:1"}"#),
@@ -71,48 +71,48 @@ fn played() -> TestHost {
     play(&host, weights(), &[(A, r#"modify $.query "q""#), (B, "add $.rules [1,2]")]);
     open(&host, weights());
     propose(&host, A, r#"add $.entities[0].seen ["a"]"#).unwrap();
-    propose(&host, CHIEF, "remove $.bindings.order").unwrap();
+    propose(&host, ORCHESTRATOR, "remove $.bindings.order").unwrap();
     host
 }
 
 #[test]
-fn rounds_are_told_elsewhere_as_they_were_and_go_on() {
-    let here = played();
+fn imported_rounds_are_the_same_and_can_continue() {
+    let here = session_with_rounds();
     let document = export(&here);
     assert_eq!(document.rounds.rounds.len(), 3);
     let there = import(document.clone()).unwrap();
-    assert_eq!(told(&there), told(&here));
+    assert_eq!(all_rounds(&there), all_rounds(&here));
     assert_eq!(export(&there), document);
     for host in [&here, &there] {
         host.now.set(2_000_000);
         propose(host, B, "add $.rules [3]").unwrap();
         close(host);
     }
-    assert_eq!(told(&there), told(&here));
-    // A session without rounds has none of their rows.
+    assert_eq!(all_rounds(&there), all_rounds(&here));
+    // A session without rounds has no rows of rounds.
     let none = import(export(&session())).unwrap();
     assert_eq!(none.rows("r/"), []);
 }
 
-/// `golden/rounds-2.txt` has the rows of the same rounds as the first version that had
-/// rounds stored them. It noted nowhere how much they take.
+/// `golden/rounds-2.txt` has the rows of the same rounds as stored by the first version
+/// with rounds. It did not record their sizes.
 #[test]
-fn rounds_that_the_first_version_stored_are_told_and_go_on() {
-    let (old, new) = (golden::opened("rounds-2", 14), played());
+fn rounds_stored_by_the_first_version_can_continue() {
+    let (old, new) = (golden::host_with("rounds-2", 14), session_with_rounds());
     old.now.set(1_000_000);
-    assert_eq!(told(&old), told(&new));
+    assert_eq!(all_rounds(&old), all_rounds(&new));
     assert_eq!(export(&old).rounds, export(&new).rounds);
     assert_eq!(close(&old), close(&new));
-    redacting::redact(&old, CHIEF);
+    redacting::redact(&old, ORCHESTRATOR);
     for _ in 0..70 {
         play(&old, Plan::default(), &[(A, "add $.rules [1]")]);
     }
     assert_eq!(old.rows("r/s/").len(), 64);
 }
 
-/// The oldest that are kept have nothing before them.
+/// The oldest retained rounds have no predecessors.
 #[test]
-fn what_is_no_longer_kept_is_not_missed() {
+fn rounds_without_their_predecessors_can_be_imported() {
     let here = session();
     for _ in 0..70 {
         play(&here, Plan::default(), &[(A, "add $.rules [1]")]);
@@ -120,66 +120,66 @@ fn what_is_no_longer_kept_is_not_missed() {
     open(&here, Plan::default());
     propose(&here, A, "remove $.rules[0]").unwrap();
     let there = import(export(&here)).unwrap();
-    assert_eq!(told(&there), told(&here));
+    assert_eq!(all_rounds(&there), all_rounds(&here));
     let rows = |host: &TestHost| host.rows("r/").len();
     for host in [&here, &there] {
         close(host);
         play(host, Plan::default(), &[]);
     }
-    assert_eq!((told(&there), rows(&there)), (told(&here), rows(&here)));
+    assert_eq!((all_rounds(&there), rows(&there)), (all_rounds(&here), rows(&here)));
 }
 
-/// 65 rounds were kept where 64 are promised.
+/// 65 rounds were once retained instead of 64.
 #[test]
-fn the_last_64_rounds_are_kept_and_no_more() {
+fn only_the_last_64_rounds_are_retained() {
     let here = session();
     for number in 1..=70_usize {
         play(&here, Plan::default(), &[(A, "add $.rules [1]")]);
         assert_eq!(here.rows("r/c/").len(), number.min(64));
-        // What the first began with is one more.
+        // The state before the first round is an additional row.
         assert_eq!(deltas(&here, None).len(), number.min(64));
     }
 }
 
-/// A number of four digits becomes a marker of 27 bytes, and what a redaction left was
-/// larger than an import takes.
+/// A number of four digits becomes a marker of 27 bytes, and a redacted round was once
+/// larger than the import limit.
 #[test]
-fn what_a_redaction_of_numbers_left_can_be_carried_too() {
+fn rounds_with_redacted_numbers_can_be_imported() {
     let here = session();
     let numbers = format!("add $.rules [[{}1]]", "1234,".repeat(50_000));
     open(&here, clipping(Clip::Reject, 262_144));
     propose(&here, A, &numbers).unwrap();
     close(&here);
     let text = RedactRounds::new("1234", Line::parse("reason", "a PIN").unwrap()).unwrap();
-    here.ask(CHIEF, &Command::Rounds(RoundsCommand::Redact(text))).unwrap();
+    here.ask(ORCHESTRATOR, &Command::Rounds(RoundsCommand::Redact(text))).unwrap();
     let there = import(export(&here)).unwrap();
-    assert_eq!(told(&there), told(&here));
+    assert_eq!(all_rounds(&there), all_rounds(&here));
 }
 
 #[test]
-fn what_a_redaction_left_can_be_carried_too() {
-    let here = redacting::leaking();
-    redacting::redact(&here, CHIEF);
+fn redacted_rounds_can_be_imported() {
+    let here = redacting::session_with_secret();
+    redacting::redact(&here, ORCHESTRATOR);
     let there = import(export(&here)).unwrap();
-    assert_eq!(told(&there), told(&here));
+    assert_eq!(all_rounds(&there), all_rounds(&here));
     assert_eq!(close(&there), close(&here));
 }
 
-/// What a forger may make of a document, each told from the whole.
+/// The forged documents; each differs from a valid one in one defect.
 #[test]
-fn rounds_that_no_session_can_have_left_are_refused() {
+fn impossible_rounds_are_rejected() {
     type Forged = fn(&mut Vec<KeptRound>);
     let forgeries: &[(&str, Forged)] = &[
         ("a number twice", |it| it[1].round.number = 1),
         ("a number left out", |it| it[2].round.number = 4),
         ("a first round of no number", |it| {
-            for kept in it {
-                kept.round.number -= 1;
+            for round in it {
+                round.round.number -= 1;
             }
         }),
         ("numbers after which none comes", |it| {
-            for kept in it {
-                kept.round.number += u64::MAX - 3;
+            for round in it {
+                round.round.number += u64::MAX - 3;
             }
         }),
         ("a round without its state", |it| it[0].state = None),
@@ -238,7 +238,7 @@ fn rounds_that_no_session_can_have_left_are_refused() {
             it[2].deltas[1].participant = Participant::parse(B).unwrap();
         }),
     ];
-    let document = export(&played());
+    let document = export(&session_with_rounds());
     assert_eq!(document.rounds.rounds[0].fates[1].losses[0].by.as_str(), A);
     for (forgery, forge) in forgeries {
         let mut forged = document.clone();
@@ -261,15 +261,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn whatever_rounds_there_were_they_are_told_and_go_on_elsewhere(
-        agreed in agreed(),
+    fn any_rounds_can_be_imported_and_continued(
+        settings in settings(),
         rounds in proptest::collection::vec(proptest::collection::vec(proposed(), 0..8), 1..4),
         is_open in any::<bool>(),
     ) {
-        let here = begun();
+        let here = session_with_state();
         let (last, before) = rounds.split_last().unwrap();
-        let propose_all = |host: &TestHost, agreed: &Agreed| {
-            open(host, agreed.plan());
+        let propose_all = |host: &TestHost, settings: &Settings| {
+            open(host, settings.plan());
             for it in last {
                 let _ = propose(host, PARTICIPANTS[it.0], &written(it));
             }
@@ -282,19 +282,19 @@ proptest! {
             close(&here);
         }
         if is_open {
-            propose_all(&here, &agreed);
+            propose_all(&here, &settings);
         }
         let document = export(&here);
         let there = import(document.clone()).unwrap();
-        prop_assert_eq!(told(&there), told(&here));
+        prop_assert_eq!(all_rounds(&there), all_rounds(&here));
         prop_assert_eq!(&export(&there), &document);
         for host in [&here, &there] {
             if !is_open {
-                propose_all(host, &agreed);
+                propose_all(host, &settings);
             }
             close(host);
         }
         prop_assert_eq!(state(&there), state(&here));
-        prop_assert_eq!(told(&there), told(&here));
+        prop_assert_eq!(all_rounds(&there), all_rounds(&here));
     }
 }

@@ -1,4 +1,4 @@
-//! What goes when a state would be too large, and what is told of it.
+//! Tests of clipping: the parts it removes, and how they are reported.
 
 use serde_json::{Value, json};
 use shared_context_core::{
@@ -7,7 +7,8 @@ use shared_context_core::{
 };
 
 use crate::{
-    CHIEF, at, clipping, close, code, deltas, fates, open, plan, play, propose, session, state,
+    ORCHESTRATOR, at, clipping, close, code, deltas, fates, open, plan, play, propose, session,
+    state,
 };
 
 const HEAVY: &str = "subagent:heavy";
@@ -22,8 +23,8 @@ fn ids(host: &crate::support::TestHost) -> Vec<Value> {
     entities.as_array().unwrap().iter().map(|it| it["id"].clone()).collect()
 }
 
-/// Two rounds: old entities of both, then new ones of both; the first that goes
-/// shows the strategy.
+/// Runs two rounds: old entities of both participants, then new ones. The first part
+/// removed shows the policy.
 fn after(clip: Clip, bytes_max: u32) -> (Vec<Value>, Vec<String>, Vec<String>) {
     let weights = plan(&[(HEAVY, 0.9), (LIGHT, 0.1)], &[]);
     let host = session();
@@ -39,14 +40,14 @@ fn after(clip: Clip, bytes_max: u32) -> (Vec<Value>, Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn each_strategy_lets_another_part_go_first() {
+fn each_policy_removes_another_part_first() {
     let (left, clipped, fates) = after(Clip::LowestWeightFirst, 1_050);
     assert_eq!(left, ["old-heavy", "heavy", "light"]);
     assert_eq!(clipped, ["$['entities'][1]"]);
     assert_eq!(fates, ["applied", "applied"]);
 
     let (left, ..) = after(Clip::OldestFirst, 1_000);
-    assert_eq!(left, ["old-heavy", "heavy", "light"], "the lighter of the old ones");
+    assert_eq!(left, ["old-heavy", "heavy", "light"], "the old one with the lower weight");
 
     let (left, clipped, fates) = after(Clip::LargestFirst, 1_000);
     assert_eq!(left, ["old-heavy", "old-light", "light"]);
@@ -54,11 +55,11 @@ fn each_strategy_lets_another_part_go_first() {
     assert_eq!(fates, ["applied", "clipped"]);
 
     let (left, ..) = after(Clip::LowestWeightFirst, 262_144);
-    assert_eq!(left.len(), 4, "nothing goes that need not");
+    assert_eq!(left.len(), 4, "nothing is removed without need");
 }
 
 #[test]
-fn the_state_fits_whatever_it_takes() {
+fn the_state_always_fits_its_limit() {
     for (bytes_max, clip) in
         [(1_000, Clip::LowestWeightFirst), (1_001, Clip::OldestFirst), (1_500, Clip::LargestFirst)]
     {
@@ -75,9 +76,9 @@ fn the_state_fits_whatever_it_takes() {
     }
 }
 
-/// A binding of an earlier round is stable; one of this round is not yet.
+/// A binding from an earlier round is stable; one from this round may be clipped.
 #[test]
-fn what_was_bound_before_is_never_clipped() {
+fn bindings_of_earlier_rounds_are_never_clipped() {
     let host = session();
     let bound = |from: u32| {
         let terms = (from..from + 20).map(|nth| (format!("term{nth}"), json!("c".repeat(30))));
@@ -88,20 +89,19 @@ fn what_was_bound_before_is_never_clipped() {
     assert!(!round.ended.unwrap().clipped.is_empty());
     let bindings = at(&host, "/bindings");
     assert!((0..20).all(|nth| bindings.get(format!("term{nth}")).is_some()));
-    // What stays for certain is too large by itself.
+    // The parts that cannot be removed are too large by themselves.
     open(&host, Plan::default());
     propose(&host, HEAVY, &format!("modify $.query {:?}", "x".repeat(2_000))).unwrap();
     let close_it = Command::Rounds(RoundsCommand::Close(CloseRound::default()));
-    assert_eq!(code(host.ask(CHIEF, &close_it)), Code::StateTooLarge);
+    assert_eq!(code(host.ask(ORCHESTRATOR, &close_it)), Code::StateTooLarge);
     propose(&host, HEAVY, r#"modify $.query "shorter""#).unwrap();
     close(&host);
     assert_eq!(at(&host, "/query"), "shorter");
 }
 
-/// The limit belongs to the state: who opens a round without saying one finds the
-/// limit of the round before.
+/// The limit belongs to the state: a round opened without one uses the previous round's.
 #[test]
-fn a_limit_stays_until_another_one_is_said() {
+fn a_limit_stays_until_another_one_is_set() {
     let host = session();
     play(&host, clipping(Clip::LargestFirst, 100_000), &[(HEAVY, &item("large", 60_000))]);
     let round = play(&host, Plan::default(), &[(HEAVY, "add $.rules [1]")]);
@@ -111,17 +111,17 @@ fn a_limit_stays_until_another_one_is_said() {
     assert_eq!(clipped.len(), 1);
     assert_eq!((clipped[0].mark.round, clipped[0].bytes > 60_000), (1, true));
     let history = deltas(&host, Some("$.entities"));
-    assert_eq!(history.len(), 1, "and what was said of it is still told");
+    assert_eq!(history.len(), 1, "its deltas are still in the history");
 }
 
-/// Small parts fit a state by the hundred thousand, and of each it is known when it
-/// changed and how much it weighs: lists of megabytes were told of what was clipped.
+/// Hundreds of thousands of small parts fit a state, and each has a stored mark. Reports
+/// of clipped parts once were lists of megabytes.
 #[test]
-fn a_state_has_so_many_parts_however_small() {
+fn the_number_of_parts_is_limited_at_any_size() {
     let host = session();
     let items = |count: usize| format!("add $.entities [{}]", vec!["1"; count].join(","));
     let reject = || clipping(Clip::Reject, 262_144);
-    // Each may add so many at once.
+    // Each participant may add this many at once.
     for _ in 0..2 {
         let four = ["subagent:1", "subagent:2", "subagent:3", "subagent:4"];
         let items = items(1_125);
@@ -130,16 +130,16 @@ fn a_state_has_so_many_parts_however_small() {
     open(&host, reject());
     propose(&host, LIGHT, &items(1_001)).unwrap();
     let close_it = Command::Rounds(RoundsCommand::Close(CloseRound::default()));
-    let refused = host.ask(CHIEF, &close_it).unwrap_err();
-    assert_eq!(refused.code(), Code::StateTooLarge);
-    assert!(refused.to_string().contains("10001 bindings, entities and rules"), "{refused}");
+    let rejected = host.ask(ORCHESTRATOR, &close_it).unwrap_err();
+    assert_eq!(rejected.code(), Code::StateTooLarge);
+    assert!(rejected.to_string().contains("10001 bindings, entities and rules"), "{rejected}");
     let clip = Some(Clip::LowestWeightFirst);
     let close_it =
         Command::Rounds(RoundsCommand::Close(CloseRound { clip, ..CloseRound::default() }));
-    let ended = crate::round(host.ask(CHIEF, &close_it).unwrap().reply).ended.unwrap();
+    let ended = crate::round(host.ask(ORCHESTRATOR, &close_it).unwrap().reply).ended.unwrap();
     assert_eq!((ended.clipped.len(), ended.applied), (1, 1));
     assert_eq!(at(&host, "/entities").as_array().unwrap().len(), PARTS_MAX);
-    // What is bound stays, and counts: it may be that not enough can go.
+    // Bindings are not removed but count, so it may be impossible to remove enough.
     let terms = |from: usize| {
         let terms = (from..from + 2_000).map(|nth| (nth.to_string(), json!("c")));
         format!("add $.bindings {}", Value::Object(terms.collect()))
@@ -151,9 +151,9 @@ fn a_state_has_so_many_parts_however_small() {
     assert_eq!(at(&host, "/entities").as_array().unwrap().len(), 0);
 }
 
-/// Who adds little to what a heavy one found does not make it light.
+/// A small change by a participant of low weight does not lower the weight of a part.
 #[test]
-fn a_part_weighs_what_the_heaviest_of_its_makers_weighs() {
+fn a_part_has_the_highest_weight_of_its_contributors() {
     let host = session();
     let weights = plan(&[(HEAVY, 0.9), (LIGHT, 0.1), ("subagent:middle", 0.5)], &[]);
     play(
@@ -166,9 +166,9 @@ fn a_part_weighs_what_the_heaviest_of_its_makers_weighs() {
     assert_eq!(ids(&host), ["heavy"]);
 }
 
-/// Of those alike what came last goes first.
+/// Among equal parts, the last is removed first.
 #[test]
-fn of_parts_alike_the_first_stays() {
+fn among_equal_parts_the_first_stays() {
     let host = session();
     let items = ["a", "b", "c", "d"].map(|it| item(it, 250));
     let items: Vec<(&str, &str)> = items.iter().map(|it| (LIGHT, it.as_str())).collect();
@@ -176,10 +176,10 @@ fn of_parts_alike_the_first_stays() {
     assert_eq!(ids(&host), ["a", "b", "c"]);
 }
 
-/// A binding that went was counted without its comma, and the first item of a list too:
-/// what then seemed to be too large by a byte let another part go.
+/// A removed binding was once counted without its comma, and so was the first item of a
+/// list. The state then seemed one byte too large, and another part was removed.
 #[test]
-fn no_more_goes_than_must() {
+fn no_more_is_removed_than_necessary() {
     let host = session();
     let term = |nth: usize| format!(r#"add $.bindings.t{nth} "{}""#, "c".repeat(90));
     let terms: Vec<String> = (10..30).map(term).collect();
@@ -199,10 +199,10 @@ fn no_more_goes_than_must() {
     assert_eq!((ended.clipped.len(), ended.bytes), (1, limit));
 }
 
-/// The last item of a list takes no comma with it: one byte less than expected is
-/// one part too few.
+/// The last item of a list is removed without a comma: one byte less than expected is one
+/// part too few.
 #[test]
-fn a_list_that_becomes_empty_is_counted_to_the_byte() {
+fn the_size_of_an_emptied_list_is_exact() {
     let host = session();
     play(&host, Plan::default(), &[(LIGHT, "add $.rules [7]"), (HEAVY, r#"modify $.query "q""#)]);
     let bytes = state(&host).to_string().len();

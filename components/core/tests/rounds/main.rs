@@ -1,15 +1,15 @@
-//! Delta rounds (spec 11): by hand, against a plain reading of the rules, and in every
-//! order of arrival.
+//! Tests of delta rounds (spec 11): by hand, against a reference implementation, and in
+//! every order of arrival.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
-#![expect(clippy::indexing_slicing, reason = "what is not there fails the test")]
+#![expect(clippy::indexing_slicing, reason = "a missing item fails the test")]
 
 mod bad_input;
 mod by_hand;
 mod carrying;
 mod clipping;
 #[path = "../support/golden.rs"]
-#[expect(dead_code, reason = "of the session of format 2")]
+#[expect(dead_code, reason = "used by other tests")]
 mod golden;
 mod properties;
 mod queries;
@@ -30,7 +30,7 @@ use shared_context_core::{
 };
 use support::TestHost;
 
-const CHIEF: &str = "orchestrator";
+const ORCHESTRATOR: &str = "orchestrator";
 
 /// Returns a host with a session.
 fn session() -> TestHost {
@@ -41,8 +41,8 @@ fn session() -> TestHost {
     host
 }
 
-/// Returns a plan of `(who, weight)` and `(path, strategy)`, where experts stand behind a
-/// colon: `expert-override:subagent:a`.
+/// Returns a plan of `(who, weight)` and `(path, strategy)`, with experts after a colon:
+/// `expert-override:subagent:a`.
 fn plan(weights: &[(&str, f64)], strategies: &[(&str, &str)]) -> Plan {
     let weight = |(who, weight): &(&str, f64)| WeightRule {
         participants: ParticipantPattern::parse(who).unwrap(),
@@ -68,8 +68,12 @@ fn plan(weights: &[(&str, f64)], strategies: &[(&str, &str)]) -> Plan {
 
 fn open(host: &TestHost, plan: Plan) -> u64 {
     let open = OpenRound { plan, query: None, request_id: None };
-    round(host.ask(CHIEF, &Command::Rounds(RoundsCommand::Open(Box::new(open)))).unwrap().reply)
-        .number
+    round(
+        host.ask(ORCHESTRATOR, &Command::Rounds(RoundsCommand::Open(Box::new(open))))
+            .unwrap()
+            .reply,
+    )
+    .number
 }
 
 fn round(reply: Reply) -> Round {
@@ -77,7 +81,7 @@ fn round(reply: Reply) -> Round {
     *round
 }
 
-/// `operation path value`, as in `add $.bindings.customer "sea:1"`.
+/// Parses `operation path value`, as in `add $.bindings.customer "sea:1"`.
 fn sent(delta: &str) -> Result<SentDelta, Error> {
     let mut words = delta.splitn(3, ' ');
     let mut word = || words.next();
@@ -99,13 +103,13 @@ fn propose_all(host: &TestHost, who: &str, deltas: &[&str]) -> Result<Proposed, 
 
 fn close(host: &TestHost) -> Round {
     round(
-        host.ask(CHIEF, &Command::Rounds(RoundsCommand::Close(CloseRound::default())))
+        host.ask(ORCHESTRATOR, &Command::Rounds(RoundsCommand::Close(CloseRound::default())))
             .unwrap()
             .reply,
     )
 }
 
-/// Returns a round of these deltas, each `(who, delta)`.
+/// Runs a round with these deltas, each `(who, delta)`.
 fn play(host: &TestHost, plan: Plan, deltas: &[(&str, &str)]) -> Round {
     open(host, plan);
     for (who, delta) in deltas {
@@ -125,7 +129,7 @@ fn state(host: &TestHost) -> Value {
     serde_json::from_str(read(host, None).document.as_str()).unwrap()
 }
 
-/// Returns what is at the JSON pointer `at`.
+/// Returns the value at the JSON pointer `at`.
 fn at(host: &TestHost, at: &str) -> Value {
     state(host).pointer(at).cloned().unwrap_or_default()
 }
@@ -144,11 +148,11 @@ fn page(host: &TestHost, read: ReadDeltas) -> DeltasPage {
     page
 }
 
-/// Returns what became of the deltas of the last round: `applied`, or `lost to 2:
-/// outweighed` for one that lost at one place.
+/// Returns the outcomes of the last round's deltas: `applied`, or `lost to 2: outweighed`
+/// for one that lost at one path.
 fn fates(host: &TestHost) -> Vec<String> {
     let last = read(host, None).round;
-    let told = deltas(host, None).into_iter().filter(|it| it.round == last).map(|it| {
+    let outcomes = deltas(host, None).into_iter().filter(|it| it.round == last).map(|it| {
         let fate = it.fate.unwrap();
         match (fate.status, fate.losses.as_slice()) {
             (Status::Lost, [loss]) => format!("lost to {}: {}", loss.to, loss.why.as_str()),
@@ -156,7 +160,7 @@ fn fates(host: &TestHost) -> Vec<String> {
             (status, losses) => format!("{}, {} places lost", status.as_str(), losses.len()),
         }
     });
-    told.collect()
+    outcomes.collect()
 }
 
 fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> Code {

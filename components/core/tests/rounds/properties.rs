@@ -1,4 +1,4 @@
-//! Random rounds: as the plain reading of the rules has them, and the same in every
+//! Property tests with random rounds: they match the reference implementation, in any
 //! order of arrival.
 
 use proptest::{prelude::*, sample::select};
@@ -16,9 +16,9 @@ pub(crate) const PARTICIPANTS: [&str; 4] =
     ["orchestrator", "subagent:a", "subagent:b", "subagent:c:1"];
 const STRATEGIES: [&str; 5] =
     ["weighted-merge", "majority-vote", "highest-weight", "union", "expert-override"];
-/// Which strategies, and how much everyone weighs.
+/// The strategies, weights and experts of a plan.
 #[derive(Debug, Clone)]
-pub(crate) struct Agreed {
+pub(crate) struct Settings {
     pub(crate) strategies: [&'static str; 3],
     pub(crate) weights: [u32; 4],
     pub(crate) experts: Vec<usize>,
@@ -27,11 +27,11 @@ pub(crate) struct Agreed {
 /// A delta by one of the participants.
 pub(crate) type Proposed = (usize, &'static str, Vec<Step>, Value);
 
-pub(crate) fn agreed() -> impl Strategy<Value = Agreed> {
+pub(crate) fn settings() -> impl Strategy<Value = Settings> {
     let strategies = [(); 3].map(|()| select(STRATEGIES.to_vec()));
     let weights = [(); 4].map(|()| 0_u32..=3);
     let experts = proptest::collection::vec(0..4_usize, 1..3);
-    (strategies, weights, experts).prop_map(|(strategies, weights, experts)| Agreed {
+    (strategies, weights, experts).prop_map(|(strategies, weights, experts)| Settings {
         strategies,
         weights,
         experts,
@@ -46,7 +46,7 @@ fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         (0..3_u32).prop_map(|it| json!(it)),
         select(vec!["x", "y"]).prop_map(|it| json!(it)),
-        // Some of these are integers that not every reader knows.
+        // Some of these are integers that are not exact in every reader.
         select(vec![0.5, 1e15, 1e16, 1e20, 1e21, 1e-7]).prop_map(|it| json!(it)),
         Just(json!({})),
         Just(json!([])),
@@ -116,7 +116,7 @@ pub(crate) fn written((_, operation, path, value): &Proposed) -> String {
     }
 }
 
-impl Agreed {
+impl Settings {
     pub(crate) fn plan(&self) -> Plan {
         let experts: Vec<&str> = self.experts.iter().map(|it| PARTICIPANTS[*it]).collect();
         let strategies = self.strategies.map(|it| match it {
@@ -138,13 +138,13 @@ impl Agreed {
     }
 }
 
-/// As it is kept: 1 is 1.0.
+/// Returns the stored form: 1.0 becomes 1.
 fn canonical(value: &Value) -> Value {
-    let kept = Json::parse(&value.to_string());
-    kept.map(|it| serde_json::from_str(it.as_str()).unwrap()).unwrap_or_default()
+    let json = Json::parse(&value.to_string());
+    json.map(|it| serde_json::from_str(it.as_str()).unwrap()).unwrap_or_default()
 }
 
-/// Returns whether `document` is what every state is, whatever rules made it.
+/// Returns true if `document` is a valid state.
 fn is_a_state(document: &Value) -> bool {
     let is_bound = |it: &Value| it.as_str().is_some_and(|it| !it.is_empty());
     document.as_object().is_some_and(|it| it.len() == 4)
@@ -154,8 +154,8 @@ fn is_a_state(document: &Value) -> bool {
         && document["rules"].is_array()
 }
 
-/// Returns a session with something in its state.
-pub(crate) fn begun() -> TestHost {
+/// Returns a session with a non-empty state.
+pub(crate) fn session_with_state() -> TestHost {
     let host = session();
     play(
         &host,
@@ -171,7 +171,7 @@ pub(crate) fn begun() -> TestHost {
     host
 }
 
-/// Plays a round of what fits of `all`; tells what that was, and the state.
+/// Runs a round with the deltas of `all` that fit. Returns these, and the state.
 fn round(host: &TestHost, plan: Plan, all: &[Proposed]) -> (Vec<Proposed>, Value) {
     open(host, plan);
     let fits = |it: &&Proposed| propose(host, PARTICIPANTS[it.0], &written(it)).is_ok();
@@ -180,12 +180,13 @@ fn round(host: &TestHost, plan: Plan, all: &[Proposed]) -> (Vec<Proposed>, Value
     (taken, state(host))
 }
 
-/// Of each participant what became of its deltas, in its own order.
+/// Returns the outcomes of each participant's deltas, in its own order.
 fn fates(host: &TestHost) -> Vec<Vec<(Status, usize)>> {
-    let told = deltas(host, None);
-    let last = told.last().map_or(0, |it| it.round);
+    let all_deltas = deltas(host, None);
+    let last = all_deltas.last().map_or(0, |it| it.round);
     let of = |who: &str| {
-        let own = told.iter().filter(|it| it.round == last && it.delta.participant.as_str() == who);
+        let own =
+            all_deltas.iter().filter(|it| it.round == last && it.delta.participant.as_str() == who);
         own.map(|it| it.fate.as_ref().map(|it| (it.status, it.losses.len())).unwrap()).collect()
     };
     PARTICIPANTS.map(of).to_vec()
@@ -195,30 +196,30 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn a_round_makes_what_the_plain_rules_make(
-        agreed in agreed(),
+    fn a_round_matches_the_reference_implementation(
+        settings in settings(),
         all in proptest::collection::vec(proposed(), 0..14),
     ) {
-        let host = begun();
+        let host = session_with_state();
         let before = state(&host);
-        let (taken, after) = round(&host, agreed.plan(), &all);
+        let (taken, after) = round(&host, settings.plan(), &all);
         let plain: Vec<Delta> = taken
             .iter()
             .enumerate()
             .map(|(sequence, (who, operation, path, value))| Delta {
                 participant: PARTICIPANTS[*who].to_owned(),
-                weight: agreed.weights[*who],
+                weight: settings.weights[*who],
                 sequence,
                 operation,
                 path: path.clone(),
                 value: canonical(value),
             })
             .collect();
-        let expected = reference::close(&before, &plain, &agreed.rules());
+        let expected = reference::close(&before, &plain, &settings.rules());
         prop_assert_eq!(&after, &expected.state);
         prop_assert!(is_a_state(&after), "{after}");
-        let told = deltas(&host, None).into_iter().filter(|it| it.round == 2);
-        for ((it, has), lost) in told.zip(expected.has).zip(expected.lost) {
+        let all_deltas = deltas(&host, None).into_iter().filter(|it| it.round == 2);
+        for ((it, has), lost) in all_deltas.zip(expected.has).zip(expected.lost) {
             let fate = it.fate.unwrap();
             prop_assert_eq!(fate.status == Status::Applied, has);
             let losses = fate.losses.iter().map(|it| {
@@ -233,13 +234,13 @@ proptest! {
     }
 
     #[test]
-    fn when_a_delta_arrives_makes_no_difference(
-        agreed in agreed(),
+    fn the_order_of_arrival_does_not_matter(
+        settings in settings(),
         all in proptest::collection::vec(proposed(), 0..14),
         seed in any::<u64>(),
     ) {
-        let host = begun();
-        let (_, expected) = round(&host, agreed.plan(), &all);
+        let host = session_with_state();
+        let (_, expected) = round(&host, settings.plan(), &all);
         let expected_fates = fates(&host);
         // Each participant's in its own order, those of different ones shuffled.
         let mut left: Vec<Vec<Proposed>> = (0..4)
@@ -251,27 +252,27 @@ proptest! {
             let who = usize::try_from(random >> 62).unwrap();
             shuffled.extend(left[who].pop());
         }
-        let host = begun();
-        let (_, after) = round(&host, agreed.plan(), &shuffled);
+        let host = session_with_state();
+        let (_, after) = round(&host, settings.plan(), &shuffled);
         prop_assert_eq!(after, expected);
         prop_assert_eq!(fates(&host), expected_fates);
     }
 
     #[test]
-    fn what_is_clipped_would_have_gone_before_what_stays(
+    fn clipped_parts_rank_before_remaining_parts(
         how in select(vec![Clip::LowestWeightFirst, Clip::OldestFirst, Clip::LargestFirst]),
         rounds in proptest::collection::vec(
             proptest::collection::vec((0..4_usize, 0..300_usize), 0..8), 1..5),
         bytes_max in 1_000_u32..2_000,
     ) {
         let host = session();
-        // In tenths.
+        // The weights in tenths.
         let weights = [1_u32, 4, 4, 9];
         let plan = Plan {
             weights: plan(&PARTICIPANTS.into_iter().zip(weights.map(|it| f64::from(it) / 10.0)).collect::<Vec<_>>(), &[]).weights,
             ..clipping(how, bytes_max)
         };
-        // Of what was appended and not clipped: weight, round, bytes.
+        // The weight, round and bytes of each item.
         for (number, items) in (1_u64..).zip(rounds) {
             open(&host, plan.clone());
             for (who, length) in items {
@@ -285,17 +286,17 @@ proptest! {
                 Clip::OldestFirst => (format!("{round:09}"), u64::from(tenths)),
                 _ => (format!("{:09}", 999_999 - bytes), round),
             };
-            let gone = ended.clipped.iter().map(|it| {
+            let clipped = ended.clipped.iter().map(|it| {
                 let tenths = weights.into_iter().find(|of| it.mark.weight.as_f64() * 10.0 <= f64::from(*of) + 0.5);
                 key(tenths.unwrap(), it.mark.round, usize::try_from(it.bytes).unwrap())
             });
             let entities = state(&host)["entities"].clone();
-            let stays = entities.as_array().unwrap().iter().map(|it| {
+            let remaining = entities.as_array().unwrap().iter().map(|it| {
                 let who = usize::try_from(it["w"].as_u64().unwrap()).unwrap();
                 key(weights[who], it["r"].as_u64().unwrap(), it.to_string().len())
             });
-            if let (Some(last_gone), Some(first_stays)) = (gone.max(), stays.min()) {
-                prop_assert!(last_gone <= first_stays, "{last_gone:?} {first_stays:?}");
+            if let (Some(last_clipped), Some(first_remaining)) = (clipped.max(), remaining.min()) {
+                prop_assert!(last_clipped <= first_remaining, "{last_clipped:?} {first_remaining:?}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What can be asked: states, deltas of a place, convergence, the change feed.
+//! Tests of queries: states, deltas by path, convergence, the change feed.
 
 use serde_json::json;
 use shared_context_core::{
@@ -13,7 +13,7 @@ const A: &str = "subagent:a";
 const B: &str = "subagent:b";
 
 #[test]
-fn the_history_of_a_place_tells_applied_lost_and_waiting_deltas() {
+fn the_history_of_a_path_has_all_its_deltas() {
     let host = session();
     play(
         &host,
@@ -26,8 +26,8 @@ fn the_history_of_a_place_tells_applied_lost_and_waiting_deltas() {
     );
     open(&host, Plan::default());
     propose(&host, "orchestrator", "remove $.bindings.customer").unwrap();
-    let told = deltas(&host, Some("$.bindings.customer"));
-    let told: Vec<_> = told
+    let all = deltas(&host, Some("$.bindings.customer"));
+    let all: Vec<_> = all
         .iter()
         .map(|it| {
             let fate = it.fate.as_ref().map_or("waits", |it| it.status.as_str());
@@ -35,7 +35,7 @@ fn the_history_of_a_place_tells_applied_lost_and_waiting_deltas() {
         })
         .collect();
     assert_eq!(
-        told,
+        all,
         [
             (1, 1, A, 0.5, "applied"),
             (1, 2, B, 0.2, "applied"),
@@ -49,13 +49,13 @@ fn the_history_of_a_place_tells_applied_lost_and_waiting_deltas() {
     assert_eq!(deltas(&host, Some("$.bindings")).len(), 4);
     assert_eq!(deltas(&host, Some("$.entities")).len(), 0);
     close(&host);
-    // It may be bound anew: removing was the orchestrator's word.
+    // The term may be bound again after the orchestrator removed the binding.
     play(&host, Plan::default(), &[(A, r#"add $.bindings.customer "c:2""#)]);
     assert_eq!(state(&host)["bindings"]["customer"], "c:2");
 }
 
-/// A page had as many deltas as were asked for, however large: all that is kept of rounds
-/// at once, 4 MiB and more.
+/// A page once had as many deltas as requested, of any size: everything retained of
+/// rounds at once, 4 MiB and more.
 #[test]
 fn a_page_of_deltas_ends_when_it_is_large() {
     let host = session();
@@ -64,21 +64,21 @@ fn a_page_of_deltas_ends_when_it_is_large() {
     for _ in 0..6 {
         propose(&host, A, &large).unwrap();
     }
-    let (mut after, mut told) = (None, Vec::new());
+    let (mut after, mut all) = (None, Vec::new());
     loop {
         let page = page(&host, ReadDeltas { path: None, round: None, after, limit: 1_000 });
         assert!((1..=3).contains(&page.deltas.len()), "{}", page.deltas.len());
-        told.extend(page.deltas.iter().map(|it| it.delta.sequence));
+        all.extend(page.deltas.iter().map(|it| it.delta.sequence));
         after = page.next_after;
         if after.is_none() {
             break;
         }
     }
-    assert_eq!(told, (1..=6).collect::<Vec<_>>());
+    assert_eq!(all, (1..=6).collect::<Vec<_>>());
 }
 
 #[test]
-fn pages_of_deltas_leave_none_out_and_tell_none_twice() {
+fn pages_of_deltas_have_no_gaps_or_duplicates() {
     let host = session();
     for _ in 0..3 {
         let deltas = [(A, "add $.rules [1]"); 7];
@@ -102,7 +102,7 @@ fn pages_of_deltas_leave_none_out_and_tell_none_twice() {
 }
 
 #[test]
-fn every_state_can_be_read_again_as_long_as_it_is_kept() {
+fn every_retained_state_can_be_read() {
     let host = session();
     let rounds = ROUNDS_KEPT + 6;
     for nth in 1..=rounds {
@@ -116,21 +116,21 @@ fn every_state_can_be_read_again_as_long_as_it_is_kept() {
         assert_eq!(query(round), json!(round.to_string()));
     }
     for round in [0, rounds - ROUNDS_KEPT, rounds + 1, u64::MAX] {
-        let asked = host.ask(A, &Command::Rounds(RoundsCommand::ReadState { round: Some(round) }));
-        assert_eq!(code(asked), Code::RoundNotFound, "{round}");
+        let result = host.ask(A, &Command::Rounds(RoundsCommand::ReadState { round: Some(round) }));
+        assert_eq!(code(result), Code::RoundNotFound, "{round}");
     }
     assert_eq!(deltas(&host, None).len(), usize::try_from(ROUNDS_KEPT).unwrap());
     let rows = host.rows("r/").len();
     play(&host, Plan::default(), &[(A, "add $.rules [1]")]);
-    assert_eq!(host.rows("r/").len(), rows, "for each round that comes one goes");
+    assert_eq!(host.rows("r/").len(), rows, "each new round replaces an old one");
 }
 
-/// On a store that keeps a session in one value (Spin's), every write takes all of it
-/// along; and an export is one document.
+/// On storage that keeps a session in one value (Spin's), every write rewrites all of it;
+/// and an export is one document.
 #[test]
-fn of_large_rounds_fewer_are_kept() {
+fn fewer_large_rounds_are_retained() {
     let host = session();
-    let mut kept = Vec::new();
+    let mut counts = Vec::new();
     for letter in 'a'..='l' {
         open(&host, crate::clipping(Clip::Reject, 262_144));
         for who in 0..9 {
@@ -141,15 +141,16 @@ fn of_large_rounds_fewer_are_kept() {
         close(&host);
         let bytes: usize = host.rows("r/").iter().map(|(_, bytes)| bytes.len()).sum();
         assert!(bytes < 4_200_000, "{bytes} after round {letter}");
-        kept.push(host.rows("r/s/").len());
+        counts.push(host.rows("r/s/").len());
     }
-    assert_eq!((kept[0], kept.iter().max().unwrap()), (1, kept.last().unwrap()));
-    assert!((4..10).contains(kept.last().unwrap()), "{kept:?}");
+    assert_eq!((counts[0], counts.iter().max().unwrap()), (1, counts.last().unwrap()));
+    assert!((4..10).contains(counts.last().unwrap()), "{counts:?}");
     let oldest = deltas(&host, None)[0].round;
-    assert_eq!(usize::try_from(12 - oldest).unwrap() + 1, *kept.last().unwrap());
-    let asked = host.ask(A, &Command::Rounds(RoundsCommand::ReadState { round: Some(oldest - 1) }));
-    assert_eq!(code(asked), Code::RoundNotFound);
-    // Small ones take little: of those many are kept again.
+    assert_eq!(usize::try_from(12 - oldest).unwrap() + 1, *counts.last().unwrap());
+    let result =
+        host.ask(A, &Command::Rounds(RoundsCommand::ReadState { round: Some(oldest - 1) }));
+    assert_eq!(code(result), Code::RoundNotFound);
+    // Many small rounds are retained again.
     for _ in 0..70 {
         play(&host, Plan::default(), &[(A, r#"modify $.query "small""#)]);
     }
@@ -166,33 +167,33 @@ fn the_first_state_can_be_read_before_any_round() {
 }
 
 #[test]
-fn convergence_is_the_share_of_single_values_that_stayed() {
+fn convergence_is_the_share_of_unchanged_single_values() {
     let host = session();
-    let tell = || {
-        let asked = host.ask(A, &Command::Rounds(RoundsCommand::ReadConvergence)).unwrap();
-        let Reply::Rounds(RoundsReply::Convergence(rounds)) = asked.reply else { panic!() };
-        let told = rounds.into_iter().map(|it| it.ended.unwrap().convergence);
-        told.map(|it| (it.unchanged, it.paths)).collect::<Vec<_>>()
+    let convergence = || {
+        let result = host.ask(A, &Command::Rounds(RoundsCommand::ReadConvergence)).unwrap();
+        let Reply::Rounds(RoundsReply::Convergence(rounds)) = result.reply else { panic!() };
+        let all = rounds.into_iter().map(|it| it.ended.unwrap().convergence);
+        all.map(|it| (it.unchanged, it.paths)).collect::<Vec<_>>()
     };
-    assert_eq!(tell(), []);
-    // Before: query, and three members that are empty.
+    assert_eq!(convergence(), []);
+    // The state before has the query and three empty members.
     play(&host, Plan::default(), &[(A, r#"add $.bindings {"a":"1","b":"2"}"#)]);
-    assert_eq!(tell(), [(3, 6)], "an empty object is gone, two values came");
+    assert_eq!(convergence(), [(3, 6)], "two values replace an empty object");
     play(&host, Plan::default(), &[]);
     play(&host, Plan::default(), &[(A, r#"modify $.query "q""#)]);
-    assert_eq!(tell()[1..], [(5, 5), (4, 5)]);
+    assert_eq!(convergence()[1..], [(5, 5), (4, 5)]);
 }
 
 #[test]
-fn who_listens_is_told_of_rounds_and_never_of_what_they_hold() {
+fn the_feed_reports_rounds_without_their_contents() {
     let host = session();
     play(&host, Plan::default(), &[(A, r#"add $.bindings.a "secret""#)]);
     let changes = Command::Changes { since: None, limit: 100, keys: None };
     let Reply::Changes(page) = host.ask(B, &changes).unwrap().reply else { panic!() };
-    let told: Vec<_> =
+    let all: Vec<_> =
         page.changes[1..].iter().map(|it| (it.action, it.participant.as_str(), it.round)).collect();
     assert_eq!(
-        told,
+        all,
         [
             (AuditAction::OpenRound, "orchestrator", Some(1)),
             (AuditAction::ProposeDeltas, A, Some(1)),
@@ -201,11 +202,11 @@ fn who_listens_is_told_of_rounds_and_never_of_what_they_hold() {
     );
     assert!(!format!("{:?}", host.log.borrow()).contains("secret"));
     let log = host.log.borrow();
-    assert_eq!(log[1..], page.changes[1..], "and the log says the same");
+    assert_eq!(log[1..], page.changes[1..], "the log has the same records");
 }
 
 #[test]
-fn what_is_deleted_with_its_session_is_gone() {
+fn deleting_a_session_deletes_its_rounds() {
     let host = session();
     play(&host, Plan::default(), &[(A, "add $.rules [1]")]);
     host.ask("admin", &Command::DeleteSession).unwrap();
@@ -213,11 +214,11 @@ fn what_is_deleted_with_its_session_is_gone() {
 }
 
 #[test]
-fn a_path_that_was_asked_for_is_one_of_the_state_as_it_is() {
+fn a_queried_path_is_resolved_in_the_current_state() {
     let host = session();
     play(&host, Plan::default(), &[(A, "add $.entities [1,2,3]")]);
     let path = Some(SentPath::parse("$.entities[-4]").unwrap());
-    let asked = host.ask(
+    let result = host.ask(
         A,
         &Command::Rounds(RoundsCommand::ReadDeltas(ReadDeltas {
             path,
@@ -226,5 +227,5 @@ fn a_path_that_was_asked_for_is_one_of_the_state_as_it_is() {
             limit: 1,
         })),
     );
-    assert_eq!(code(asked), Code::PathNotFound);
+    assert_eq!(code(result), Code::PathNotFound);
 }

@@ -1,4 +1,5 @@
-//! What a redaction takes out of rounds, and what it leaves as it was.
+//! Tests of redaction in rounds: the text is removed everywhere, and nothing else
+//! changes.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -10,8 +11,10 @@ use shared_context_core::{
 };
 
 use crate::{
-    CHIEF, clipping, close, code, deltas, open, plan, play,
-    properties::{Agreed, PARTICIPANTS, Proposed, agreed, begun, proposed, written},
+    ORCHESTRATOR, clipping, close, code, deltas, open, plan, play,
+    properties::{
+        PARTICIPANTS, Proposed, Settings, proposed, session_with_state, settings, written,
+    },
     propose, read,
     reference::Step,
     request_id, session, state,
@@ -21,29 +24,29 @@ use crate::{
 const A: &str = "subagent:a";
 const SECRET: &str = "s3cr3t";
 
-fn asking(text: &str) -> Command {
+fn redact_command(text: &str) -> Command {
     let reason = Line::parse("reason", "an API key").unwrap();
     Command::Rounds(RoundsCommand::Redact(RedactRounds::new(text, reason).unwrap()))
 }
 
 pub(crate) fn redact(host: &TestHost, who: &str) -> RoundsRedacted {
     let Reply::Rounds(RoundsReply::Redacted(redacted)) =
-        host.ask(who, &asking(SECRET)).unwrap().reply
+        host.ask(who, &redact_command(SECRET)).unwrap().reply
     else {
         panic!()
     };
     redacted
 }
 
-/// Returns the rows that have the secret in them.
+/// Returns the names of the rows that contain the secret.
 fn leaks(host: &TestHost) -> Vec<String> {
     let has = |bytes: &[u8]| bytes.windows(SECRET.len()).any(|it| it == SECRET.as_bytes());
     host.rows("").into_iter().filter(|(_, bytes)| has(bytes)).map(|(row, _)| row).collect()
 }
 
-/// Returns a session whose rounds have the secret wherever a text can be: of two that ended
-/// and one that is open.
-pub(crate) fn leaking() -> TestHost {
+/// Returns a session whose rounds contain the secret wherever a string can be: two closed
+/// rounds and an open one.
+pub(crate) fn session_with_secret() -> TestHost {
     let host = session();
     let plan = plan(
         &[(A, 0.5), ("subagent:b", 0.2)],
@@ -54,12 +57,12 @@ pub(crate) fn leaking() -> TestHost {
         query: Some("Who has s3cr3t?".to_owned()),
         request_id: Some(request_id("open")),
     })));
-    host.ask(CHIEF, &open_it).unwrap();
+    host.ask(ORCHESTRATOR, &open_it).unwrap();
     for (who, delta) in [
         (A, r#"add $.bindings {"is s3cr3t":"c:1","plain":"s3cr3t"}"#.to_owned()),
         ("subagent:b", r#"add $.bindings {"plain":"c:2"}"#.to_owned()),
         (A, r#"add $.entities [{"s3cr3t":["s3cr3t"],"b":1},"plain"]"#.to_owned()),
-        // Clipped: the round that made it, and it, keep where it was.
+        // It is clipped: the round and the delta both store its path.
         (A, format!(r#"add $.bindings {{"clipped s3cr3t":"{}"}}"#, "x".repeat(900))),
     ] {
         propose(&host, who, &delta).unwrap();
@@ -70,7 +73,7 @@ pub(crate) fn leaking() -> TestHost {
     let request_id = Some(request_id("close"));
     let close_it =
         Command::Rounds(RoundsCommand::Close(CloseRound { request_id, ..CloseRound::default() }));
-    host.ask(CHIEF, &close_it).unwrap();
+    host.ask(ORCHESTRATOR, &close_it).unwrap();
     play(&host, Plan::default(), &[(A, r#"modify $.query "asked""#)]);
     open(&host, plan);
     propose(&host, A, r#"add $.entities[0].s3cr3t "and s3cr3t again""#).unwrap();
@@ -78,14 +81,14 @@ pub(crate) fn leaking() -> TestHost {
 }
 
 #[test]
-fn a_secret_goes_from_every_row_in_one_commit() {
-    let host = leaking();
+fn one_commit_redacts_a_secret_in_every_row() {
+    let host = session_with_secret();
     let rows: Vec<String> = leaks(&host).iter().map(|it| it[..3].to_owned()).collect();
     for kind in ["r/s", "r/d", "r/c", "r/h", "q/o"] {
         assert!(rows.contains(&kind.to_owned()), "{kind} has it: {rows:?}");
     }
     let before = (read(&host, None), host.log.borrow().len());
-    let redacted = redact(&host, CHIEF);
+    let redacted = redact(&host, ORCHESTRATOR);
     assert_eq!(leaks(&host), [""; 0]);
     assert!(redacted.places > 20, "{redacted:?}");
     let marker = "redacted:4e738ca5563c06cf";
@@ -95,128 +98,137 @@ fn a_secret_goes_from_every_row_in_one_commit() {
     assert_eq!(after["entities"][0], json!({marker: [marker], "b": 1}));
     assert_eq!((&after["query"], &after["entities"][1]), (&json!("asked"), &json!("plain")));
 
-    // One commit, which says why and nothing of what it was.
+    // One commit, with the reason but not the text.
     let log = host.log.borrow();
     let [record] = &log[before.1..] else { panic!("{log:?}") };
-    assert_eq!((record.action, record.participant.as_str()), (AuditAction::RedactRounds, CHIEF));
+    assert_eq!(
+        (record.action, record.participant.as_str()),
+        (AuditAction::RedactRounds, ORCHESTRATOR)
+    );
     assert_eq!(record.reason.as_ref().map(Line::as_str), Some("an API key"));
     drop(log);
 
-    // What is told of sizes is told of what is there.
-    let told = read(&host, Some(2)).document.bytes();
+    // Reported sizes are those of the redacted documents.
+    let bytes = read(&host, Some(2)).document.bytes();
     let Reply::Rounds(RoundsReply::Convergence(rounds)) =
         host.ask(A, &Command::Rounds(RoundsCommand::ReadConvergence)).unwrap().reply
     else {
         panic!()
     };
-    assert_eq!(usize::try_from(rounds[1].ended.as_ref().unwrap().bytes).unwrap(), told);
+    assert_eq!(usize::try_from(rounds[1].ended.as_ref().unwrap().bytes).unwrap(), bytes);
 
-    // Again there is nothing to do, and nothing is done.
+    // A second redaction changes nothing.
     let rows = host.rows("");
     assert_eq!((redact(&host, "admin").places, host.rows("")), (0, rows));
 }
 
-/// The place it is for has another name now, and so has the delta's path.
+/// Both the member of the state and the delta's path now have a redacted name.
 #[test]
-fn an_open_round_goes_on_as_if_nothing_had_happened() {
-    let host = leaking();
-    redact(&host, CHIEF);
+fn an_open_round_continues_after_a_redaction() {
+    let host = session_with_secret();
+    redact(&host, ORCHESTRATOR);
     let ended = close(&host).ended.unwrap();
     assert_eq!((ended.applied, ended.lost), (1, 0));
     let items = state(&host)["entities"][0]["redacted:4e738ca5563c06cf"].clone();
     assert_eq!(items.as_array().map(Vec::len), Some(2));
-    assert_eq!(deltas(&host, Some("$.bindings.plain")).len(), 2, "the history can be asked for");
+    assert_eq!(deltas(&host, Some("$.bindings.plain")).len(), 2, "the history can be queried");
 }
 
 #[test]
-fn who_redacts_is_the_orchestrator_or_the_admin() {
-    let host = leaking();
+fn only_the_orchestrator_and_the_admin_redact() {
+    let host = session_with_secret();
     let rows = host.rows("");
-    assert_eq!(code(host.ask(A, &asking(SECRET))), Code::Forbidden);
+    assert_eq!(code(host.ask(A, &redact_command(SECRET))), Code::Forbidden);
     assert_eq!(host.rows(""), rows);
     host.ask("admin", &Command::ArchiveSession).unwrap();
-    assert_eq!(code(host.ask(CHIEF, &asking(SECRET))), Code::SessionArchived);
-    assert!(redact(&host, "admin").places > 0, "a secret can turn up when the session is over");
+    assert_eq!(code(host.ask(ORCHESTRATOR, &redact_command(SECRET))), Code::SessionArchived);
+    assert!(
+        redact(&host, "admin").places > 0,
+        "a secret can be found after the session is archived"
+    );
     let reason = Line::parse("reason", "it was s3cr3t").unwrap();
     assert_eq!(code(RedactRounds::new(SECRET, reason)), Code::MalformedRequest);
 }
 
-/// A marker is longer than a short name: a pattern as long as one can be was stored as
-/// one that could not be read again.
+/// A marker is longer than a short name: a pattern of maximum length was once stored in a
+/// form that could not be parsed again.
 #[test]
-fn a_pattern_may_become_longer_than_any_that_can_be_sent() {
+fn a_redacted_pattern_may_exceed_the_length_limit() {
     let host = session();
     let pattern = format!("$.entities[*]{}", ".s3cr3t".repeat(30));
     let strategies = [(pattern.as_str(), "union")];
     open(&host, plan(&[], &strategies));
-    assert_eq!(redact(&host, CHIEF).places, 30);
+    assert_eq!(redact(&host, ORCHESTRATOR).places, 30);
     assert!(read(&host, None).open.unwrap().plan.strategies[0].paths.as_str().len() > 512);
     close(&host);
 }
 
-/// What takes its place is longer than a short secret: the state may be over its
-/// limit then, and the next round makes it fit.
+/// A marker is longer than a short secret: the state may then exceed its limit, and the
+/// next round clips it.
 #[test]
-fn a_state_that_a_redaction_made_too_large_is_clipped_by_the_next_round() {
+fn a_state_over_its_limit_after_a_redaction_is_clipped() {
     let host = session();
     let items = vec![r#""s3cr3t""#; 100].join(",");
     play(&host, clipping(Clip::OldestFirst, 1_000), &[(A, &format!("add $.entities [{items}]"))]);
-    redact(&host, CHIEF);
+    redact(&host, ORCHESTRATOR);
     assert!(read(&host, None).document.bytes() > 1_000);
     let ended = play(&host, Plan::default(), &[]).ended.unwrap();
     assert!(ended.bytes <= 1_000 && !ended.clipped.is_empty(), "{ended:?}");
 }
 
-/// Returns some of the names and texts get the secret into them.
-fn leak(value: Value) -> Value {
+/// Adds the secret to some of the names and strings.
+fn add_secret(value: Value) -> Value {
     match value {
         Value::String(text) if text == "x" || text == "c:2" => json!(format!("{text} s3cr3t")),
-        Value::Array(items) => items.into_iter().map(leak).collect(),
+        Value::Array(items) => items.into_iter().map(add_secret).collect(),
         Value::Object(members) => Value::Object(
-            members.into_iter().map(|(name, it)| (leaked_name(name), leak(it))).collect(),
+            members
+                .into_iter()
+                .map(|(name, it)| (name_with_secret(name), add_secret(it)))
+                .collect(),
         ),
         _ => value,
     }
 }
 
-fn leaked_name(name: String) -> String {
+fn name_with_secret(name: String) -> String {
     if name == "b" { "b_s3cr3t".to_owned() } else { name }
 }
 
-fn leaked((who, operation, path, value): Proposed) -> Proposed {
+fn with_secret((who, operation, path, value): Proposed) -> Proposed {
     let step = |it| match it {
-        Step::Name(name) => Step::Name(leaked_name(name)),
+        Step::Name(name) => Step::Name(name_with_secret(name)),
         Step::Index(_) => it,
     };
-    (who, operation, path.into_iter().map(step).collect(), leak(value))
+    (who, operation, path.into_iter().map(step).collect(), add_secret(value))
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// A redaction changes texts, and nothing of what was agreed: whether it comes
-    /// before the close or after it, the same is there in the end.
+    /// A redaction changes texts but not the result: redacting before or after the close
+    /// gives the same state.
     #[test]
-    fn it_makes_no_difference_to_what_a_round_settles(
-        agreed in agreed(),
-        all in proptest::collection::vec(proposed().prop_map(leaked), 0..14),
+    fn a_redaction_does_not_change_the_result_of_a_round(
+        settings in settings(),
+        all in proptest::collection::vec(proposed().prop_map(with_secret), 0..14),
     ) {
-        // Even votes are settled by the text.
-        let strategies = agreed.strategies.map(|it| if it == "majority-vote" { "union" } else { it });
-        let agreed = Agreed { strategies, ..agreed };
+        // The text decides tied votes.
+        let strategies = settings.strategies.map(|it| if it == "majority-vote" { "union" } else { it });
+        let settings = Settings { strategies, ..settings };
         let play = |redacts_first: bool| {
-            let host = begun();
+            let host = session_with_state();
             let change = r#"modify $.entities[0] {"b_s3cr3t":{"a":"x s3cr3t","c":[1,2]}}"#;
             play(&host, Plan::default(), &[(A, change)]);
-            open(&host, agreed.plan());
+            open(&host, settings.plan());
             for it in &all {
                 let _ = propose(&host, PARTICIPANTS[it.0], &written(it));
             }
             if redacts_first {
-                redact(&host, CHIEF);
+                redact(&host, ORCHESTRATOR);
             }
             close(&host);
-            redact(&host, CHIEF);
+            redact(&host, ORCHESTRATOR);
             prop_assert_eq!(leaks(&host), [""; 0]);
             Ok((state(&host), deltas(&host, None), host.ask(A, &Command::Rounds(RoundsCommand::ReadConvergence)).unwrap().reply))
         };

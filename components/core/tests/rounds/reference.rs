@@ -1,11 +1,12 @@
-//! The rules of merging, read as plainly as they can be: every question is answered
-//! by looking at everything. Slow, and written without the code it is compared with.
+//! A reference implementation of merging, as simple as possible: it scans everything for
+//! every decision. It is slow, and shares no code with the implementation it is compared
+//! with.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use serde_json::{Map, Value};
 
-/// A step: a name, or an index.
+/// A step of a path: a name, or an index.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
     Name(String),
@@ -22,7 +23,7 @@ pub(crate) struct Delta {
     pub(crate) value: Value,
 }
 
-/// Of the members of the state: their strategies, and experts for one of them.
+/// The strategies for the members of the state, and the experts.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
     pub(crate) bindings: &'static str,
@@ -32,19 +33,19 @@ pub(crate) struct Rules {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum What {
-    Gone,
-    Be(Value),
-    More(Vec<Value>),
+enum Change {
+    Remove,
+    Set(Value),
+    Append(Vec<Value>),
 }
 
-impl What {
-    /// As what wins a vote that is even.
+impl Change {
+    /// Returns the text that decides a tied vote.
     fn text(&self) -> String {
         match self {
-            Self::Gone => String::new(),
-            Self::Be(value) => value.to_string(),
-            Self::More(items) => Value::Array(items.clone()).to_string(),
+            Self::Remove => String::new(),
+            Self::Set(value) => value.to_string(),
+            Self::Append(items) => Value::Array(items.clone()).to_string(),
         }
     }
 }
@@ -53,7 +54,7 @@ impl What {
 struct Claim {
     rank: usize,
     path: Vec<Step>,
-    what: What,
+    change: Change,
 }
 
 impl Rules {
@@ -74,7 +75,7 @@ pub(crate) fn look<'a>(state: &'a Value, path: &[Step]) -> Option<&'a Value> {
     })
 }
 
-fn apart(
+fn split(
     rank: usize,
     operation: &str,
     path: &[Step],
@@ -86,7 +87,7 @@ fn apart(
     let bindings = Step::Name("bindings".to_owned());
     let is_term = path.len() > 1 && path[0] == bindings;
     let merges = matches!(rules.of(path), "weighted-merge" | "union") && !is_term;
-    let claim = |what| vec![Claim { rank, path: path.to_vec(), what }];
+    let claim = |change| vec![Claim { rank, path: path.to_vec(), change }];
     let is_bindings = path == [bindings];
     match value {
         Value::Object(members)
@@ -96,7 +97,7 @@ fn apart(
             let below = members.iter().flat_map(|(name, member)| {
                 let mut path = path.to_vec();
                 path.push(Step::Name(name.clone()));
-                apart(rank, operation, &path, member, state, rules)
+                split(rank, operation, &path, member, state, rules)
             });
             below.collect()
         }
@@ -105,19 +106,19 @@ fn apart(
             && (here.is_some_and(Value::is_array)
                 || here.is_none() && merges && value.is_array()) =>
         {
-            claim(What::More(value.as_array().cloned().unwrap_or_else(|| vec![value.clone()])))
+            claim(Change::Append(value.as_array().cloned().unwrap_or_else(|| vec![value.clone()])))
         }
-        _ => claim(What::Be(value.clone())),
+        _ => claim(Change::Set(value.clone())),
     }
 }
 
-/// What a round makes of its deltas.
+/// The result of closing a round.
 #[derive(Debug)]
 pub(crate) struct Closed {
     pub(crate) state: Value,
-    /// Which of them, by place in the list, have something in it.
+    /// For each delta, true if it contributed to the state.
     pub(crate) has: Vec<bool>,
-    /// Where they lost, to which of them, and why.
+    /// For each delta, the paths where it lost, the winner and the reason.
     pub(crate) lost: Vec<BTreeMap<Vec<Step>, (usize, &'static str)>>,
 }
 
@@ -130,51 +131,51 @@ pub(crate) fn close(state: &Value, deltas: &[Delta], rules: &Rules) -> Closed {
     });
     let sorted = order.iter().map(|&nth| &deltas[nth]).collect();
     let lost = vec![BTreeMap::new(); deltas.len()];
-    let mut reading = Reading { state, rules, deltas: sorted, lost };
-    let claims = reading.claims();
+    let mut merge = Merge { state, rules, deltas: sorted, lost };
+    let claims = merge.claims();
     let mut outcomes = Vec::new();
-    for (path, claims) in reading.last_words(&claims) {
-        outcomes.push(reading.settle(path, claims));
+    for (path, claims) in merge.last_claims(&claims) {
+        outcomes.push(merge.resolve(path, claims));
     }
-    let held = reading.hold(outcomes);
+    let held = merge.hold(outcomes);
     let (mut has, mut lost) = (vec![false; deltas.len()], vec![BTreeMap::new(); deltas.len()]);
     for (rank, nth) in order.iter().enumerate() {
-        let says_nothing = claims.iter().all(|it| it.rank != rank);
-        has[*nth] = says_nothing || held.iter().any(|it| it.ranks.contains(&rank));
-        let of_rank = reading.lost[rank].iter();
+        let has_no_claims = claims.iter().all(|it| it.rank != rank);
+        has[*nth] = has_no_claims || held.iter().any(|it| it.ranks.contains(&rank));
+        let of_rank = merge.lost[rank].iter();
         lost[*nth] = of_rank.map(|(path, (to, why))| (path.clone(), (order[*to], *why))).collect();
     }
-    let held = held.into_iter().map(|it| (it.path, it.what)).collect();
-    Closed { state: make(state, held), has, lost }
+    let held = held.into_iter().map(|it| (it.path, it.change)).collect();
+    Closed { state: apply(state, held), has, lost }
 }
 
-/// Deltas in the order in which they count: a delta's place there is its rank.
-struct Reading<'a> {
+/// The deltas in the order of application: a delta's index there is its rank.
+struct Merge<'a> {
     state: &'a Value,
     rules: &'a Rules,
     deltas: Vec<&'a Delta>,
-    /// Of each rank where it lost, to which rank, and why.
+    /// For each rank, the paths where it lost, the winner's rank and the reason.
     lost: Vec<BTreeMap<Vec<Step>, (usize, &'static str)>>,
 }
 
-/// What a participant says of a place, in how many claims it may be.
-struct Voice {
-    what: What,
+/// The combined claim of a participant on a path.
+struct Proposal {
+    change: Change,
     claims: Vec<Claim>,
 }
 
-/// What becomes of a place, and the ranks that say so.
+/// The outcome at a path, and the ranks that claimed it.
 struct Outcome {
     path: Vec<Step>,
-    what: What,
+    change: Change,
     ranks: Vec<usize>,
 }
 
-impl Reading<'_> {
+impl Merge<'_> {
     fn claims(&self) -> Vec<Claim> {
         let claims = self.deltas.iter().enumerate().flat_map(|(rank, it)| match it.operation {
-            "remove" => vec![Claim { rank, path: it.path.clone(), what: What::Gone }],
-            _ => apart(rank, it.operation, &it.path, &it.value, self.state, self.rules),
+            "remove" => vec![Claim { rank, path: it.path.clone(), change: Change::Remove }],
+            _ => split(rank, it.operation, &it.path, &it.value, self.state, self.rules),
         });
         claims.collect()
     }
@@ -183,19 +184,20 @@ impl Reading<'_> {
         &self.deltas[rank].participant
     }
 
-    /// Each has its say once in each place: its last word, and what it appends in a row.
-    fn last_words(&mut self, claims: &[Claim]) -> BTreeMap<Vec<Step>, Vec<Claim>> {
+    /// Returns each participant's last claim on each path, and all its claims that
+    /// append.
+    fn last_claims(&mut self, claims: &[Claim]) -> BTreeMap<Vec<Step>, Vec<Claim>> {
         let mut places: BTreeMap<Vec<Step>, Vec<Claim>> = BTreeMap::new();
         for it in claims {
-            let says_else = |other: &&Claim| match (&it.what, &other.what) {
-                (What::More(_), What::More(_)) => false,
+            let differs = |other: &&Claim| match (&it.change, &other.change) {
+                (Change::Append(_), Change::Append(_)) => false,
                 (mine, others) => mine != others,
             };
             let is_later = |other: &&Claim| {
                 let is_same = self.who(other.rank) == self.who(it.rank);
                 is_same && other.path == it.path && other.rank > it.rank
             };
-            match claims.iter().filter(is_later).find(says_else).map(|it| it.rank) {
+            match claims.iter().filter(is_later).find(differs).map(|it| it.rank) {
                 Some(to) => drop(self.lost[it.rank].insert(it.path.clone(), (to, "superseded"))),
                 None => places.entry(it.path.clone()).or_default().push(it.clone()),
             }
@@ -203,55 +205,63 @@ impl Reading<'_> {
         places
     }
 
-    /// Returns what each participant says, with its claims.
-    fn voices(&self, claims: Vec<Claim>) -> Vec<Voice> {
-        let mut voices: Vec<Voice> = Vec::new();
+    /// Returns one proposal for each participant, with its claims.
+    fn proposals(&self, claims: Vec<Claim>) -> Vec<Proposal> {
+        let mut proposals: Vec<Proposal> = Vec::new();
         for it in claims {
-            let is_same = |of: &&mut Voice| self.who(of.claims[0].rank) == self.who(it.rank);
-            match (voices.iter_mut().find(is_same), &it.what) {
-                (Some(Voice { what: What::More(all), claims }), What::More(items)) => {
+            let is_same = |of: &&mut Proposal| self.who(of.claims[0].rank) == self.who(it.rank);
+            match (proposals.iter_mut().find(is_same), &it.change) {
+                (Some(Proposal { change: Change::Append(all), claims }), Change::Append(items)) => {
                     all.extend(items.clone());
                     claims.push(it);
                 }
-                (Some(voice), _) => voice.claims.push(it),
-                (None, what) => voices.push(Voice { what: what.clone(), claims: vec![it] }),
+                (Some(proposal), _) => proposal.claims.push(it),
+                (None, change) => {
+                    proposals.push(Proposal { change: change.clone(), claims: vec![it] })
+                }
             }
         }
-        voices
+        proposals
     }
 
-    /// Returns who wins among `voices`.
-    fn winner<'v>(&self, strategy: &str, voices: &'v [Voice]) -> &'v Voice {
-        let rank = |it: &&Voice| it.claims[0].rank;
-        let same = |what: &What| -> Vec<&'v Voice> {
-            voices.iter().filter(|it| it.what == *what).collect()
+    /// Returns the winner among `proposals`.
+    fn winner<'v>(&self, strategy: &str, proposals: &'v [Proposal]) -> &'v Proposal {
+        let rank = |it: &&Proposal| it.claims[0].rank;
+        let same = |change: &Change| -> Vec<&'v Proposal> {
+            proposals.iter().filter(|it| it.change == *change).collect()
         };
-        let weight = |it: &Voice| u64::from(self.deltas[it.claims[0].rank].weight);
-        let expert = |it: &&Voice| {
+        let weight = |it: &Proposal| u64::from(self.deltas[it.claims[0].rank].weight);
+        let expert = |it: &&Proposal| {
             let place = self.rules.experts.iter().position(|of| of == self.who(rank(it)));
             place.unwrap_or(usize::MAX)
         };
         let winner = match strategy {
-            "majority-vote" => voices.iter().min_by_key(|it| {
-                let same = same(&it.what);
+            "majority-vote" => proposals.iter().min_by_key(|it| {
+                let same = same(&it.change);
                 let sum: u64 = same.iter().map(|it| weight(it)).sum();
-                (Reverse(same.len()), Reverse(sum), it.what.text(), rank(it))
+                (Reverse(same.len()), Reverse(sum), it.change.text(), rank(it))
             }),
-            "expert-override" => voices.iter().min_by_key(|it| (expert(it), rank(it))),
-            _ => voices.iter().min_by_key(rank),
+            "expert-override" => proposals.iter().min_by_key(|it| (expert(it), rank(it))),
+            _ => proposals.iter().min_by_key(rank),
         };
         winner.unwrap()
     }
 
-    /// Returns why `loser` lost to `winner`.
-    fn why(&self, strategy: &str, voices: &[Voice], winner: &Voice, loser: &Voice) -> &'static str {
-        let who = |it: &Voice| self.who(it.claims[0].rank);
-        let weight = |it: &Voice| self.deltas[it.claims[0].rank].weight;
-        let votes = |it: &Voice| {
-            let same = voices.iter().filter(|other| other.what == it.what);
+    /// Returns the reason `loser` lost to `winner`.
+    fn why(
+        &self,
+        strategy: &str,
+        proposals: &[Proposal],
+        winner: &Proposal,
+        loser: &Proposal,
+    ) -> &'static str {
+        let who = |it: &Proposal| self.who(it.claims[0].rank);
+        let weight = |it: &Proposal| self.deltas[it.claims[0].rank].weight;
+        let votes = |it: &Proposal| {
+            let same = proposals.iter().filter(|other| other.change == it.change);
             (same.clone().count(), same.map(|it| u64::from(weight(it))).sum::<u64>())
         };
-        let expert = |it: &Voice| self.rules.experts.iter().position(|of| of == who(it));
+        let expert = |it: &Proposal| self.rules.experts.iter().position(|of| of == who(it));
         match strategy {
             "majority-vote" if votes(winner) == votes(loser) => "tie",
             "majority-vote" => "outvoted",
@@ -261,19 +271,19 @@ impl Reading<'_> {
         }
     }
 
-    /// Returns what becomes of `path`, of which this is claimed.
-    fn settle(&mut self, path: Vec<Step>, claims: Vec<Claim>) -> Outcome {
-        let (voices, strategy) = (self.voices(claims), self.rules.of(&path));
-        let winner = self.winner(strategy, &voices);
+    /// Returns the outcome at `path` for these claims.
+    fn resolve(&mut self, path: Vec<Step>, claims: Vec<Claim>) -> Outcome {
+        let (proposals, strategy) = (self.proposals(claims), self.rules.of(&path));
+        let winner = self.winner(strategy, &proposals);
         let merges = matches!(strategy, "weighted-merge" | "union");
-        let appends = merges && matches!(winner.what, What::More(_));
+        let appends = merges && matches!(winner.change, Change::Append(_));
         let (mut items, mut ranks) = (Vec::new(), Vec::new());
-        for voice in &voices {
-            let Voice { what, claims } = voice;
-            if let (true, What::More(more)) = (appends, what) {
+        for proposal in &proposals {
+            let Proposal { change, claims } = proposal;
+            if let (true, Change::Append(more)) = (appends, change) {
                 items.extend(more.clone());
-            } else if *what != winner.what {
-                let why = self.why(strategy, &voices, winner, voice);
+            } else if *change != winner.change {
+                let why = self.why(strategy, &proposals, winner, proposal);
                 for it in claims {
                     self.lost[it.rank].insert(path.clone(), (winner.claims[0].rank, why));
                 }
@@ -293,28 +303,29 @@ impl Reading<'_> {
             items = once;
         }
         ranks.sort_unstable();
-        let what = if appends { What::More(items) } else { winner.what.clone() };
-        Outcome { path, what, ranks }
+        let change = if appends { Change::Append(items) } else { winner.change.clone() };
+        Outcome { path, change, ranks }
     }
 
-    /// Returns whether it leaves nothing of what is below it.
+    /// Returns true if it removes everything below its path.
     fn takes(&self, it: &Outcome) -> bool {
         let is_new = look(self.state, &it.path).is_none();
-        match &it.what {
-            What::Gone => true,
-            What::Be(value) => !is_new || *value != Value::Object(Map::new()),
-            What::More(_) => is_new,
+        match &it.change {
+            Change::Remove => true,
+            Change::Set(value) => !is_new || *value != Value::Object(Map::new()),
+            Change::Append(_) => is_new,
         }
     }
 
-    /// Returns those that can hold together.
+    /// Returns the outcomes that can hold together.
     fn hold(&mut self, mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
         let is_above = |a: &[Step], b: &[Step]| b.len() > a.len() && b.starts_with(a);
         outcomes.sort_by_key(|it| it.ranks[0]);
         let mut held: Vec<Outcome> = Vec::new();
         for it in outcomes {
-            let others =
-                held.iter().filter(|other| other.what != What::Gone || it.what != What::Gone);
+            let others = held
+                .iter()
+                .filter(|other| other.change != Change::Remove || it.change != Change::Remove);
             let above = others.clone().filter(|other| is_above(&other.path, &it.path));
             let nearest = above.filter(|it| self.takes(it)).max_by_key(|it| it.path.len());
             let below = others.filter(|other| is_above(&it.path, &other.path) && self.takes(&it));
@@ -333,28 +344,29 @@ impl Reading<'_> {
     }
 }
 
-/// `state` with what was held: the shallow before the deep, the front after the back.
-fn make(state: &Value, mut held: Vec<(Vec<Step>, What)>) -> Value {
+/// Returns `state` with the outcomes applied: shallow paths before deep ones; removals
+/// from back to front.
+fn apply(state: &Value, mut held: Vec<(Vec<Step>, Change)>) -> Value {
     let mut state = state.clone();
     held.sort_by(|a, b| a.0.cmp(&b.0));
-    for (path, what) in &held {
-        if let What::Be(value) = what {
-            *make_room(&mut state, path) = value.clone();
+    for (path, change) in &held {
+        if let Change::Set(value) = change {
+            *create(&mut state, path) = value.clone();
         }
     }
-    for (path, what) in &held {
-        if let What::More(items) = what {
-            let list = make_room(&mut state, path);
+    for (path, change) in &held {
+        if let Change::Append(items) = change {
+            let list = create(&mut state, path);
             if list.is_null() {
                 *list = Value::Array(Vec::new());
             }
             list.as_array_mut().unwrap().extend(items.clone());
         }
     }
-    for (path, what) in held.iter().rev() {
-        if *what == What::Gone {
+    for (path, change) in held.iter().rev() {
+        if *change == Change::Remove {
             let (last, above) = path.split_last().unwrap();
-            match (make_room(&mut state, above), last) {
+            match (create(&mut state, above), last) {
                 (Value::Object(members), Step::Name(name)) => drop(members.remove(name)),
                 (Value::Array(items), Step::Index(nth)) => drop(items.remove(*nth)),
                 _ => panic!("{path:?}"),
@@ -364,8 +376,8 @@ fn make(state: &Value, mut held: Vec<(Vec<Step>, What)>) -> Value {
     state
 }
 
-/// Returns the place at the end of `path`, with all that must be above it.
-fn make_room<'a>(state: &'a mut Value, path: &[Step]) -> &'a mut Value {
+/// Returns the value at `path`, and creates all its parents.
+fn create<'a>(state: &'a mut Value, path: &[Step]) -> &'a mut Value {
     path.iter().fold(state, |at, step| match step {
         Step::Name(name) => {
             if at.is_null() {

@@ -1,5 +1,5 @@
-//! Documents: which no session can have left, and what comes in with those that
-//! one did. That a document is as it was exported is the codec's to tell.
+//! Tests of documents: invalid ones are rejected, valid ones are imported. The codec
+//! checks that a document was not altered.
 
 use shared_context_core::{
     Caller, Code, Command, Config, Credential, Key, Reply, Scope, ScopeKind, WriteOptions,
@@ -13,13 +13,13 @@ use shared_context_core::{
 };
 
 use crate::{
-    CHIEF, ask, delete, export, key, keys, label, past, read, refused, session, snapshot,
+    ORCHESTRATOR, ask, delete, error_code, export, key, keys, label, past, read, session, snapshot,
     support::TestHost, take_snapshot, ttl, write, write_with,
 };
 
-/// Returns a session with a bit of everything: at 2 `a` is written, at 3 again; snapshot
-/// `one` at 4; `b` at 5, deleted at 6; `c`, not kept in history, at 7; snapshots
-/// `two` at 8 and `three` at 9; `c` at 10; `d` at 11.
+/// Returns a session with some of everything. Revision 2 writes `a`, and 3 again; 4 takes
+/// snapshot `one`; 5 writes `b`, 6 deletes it; 7 writes `c`, without history; 8 and 9
+/// take snapshots `two` and `three`; 10 writes `c`; 11 writes `d`.
 fn document() -> Portable {
     let retention = Retention { history_versions_max: 2, snapshots_max: 3, ..Retention::default() };
     let limits = Limits { value_tokens_max: Tokens(5), keys_max: 3, ..Limits::default() };
@@ -45,11 +45,11 @@ fn import(document: Portable) -> (TestHost, Result<(), Code>) {
     (host, done.map(|_| ()).map_err(|err| err.code()))
 }
 
-/// An edit of a document, and what it makes wrong.
+/// An edit of a document, and the defect it causes.
 type Edit = (&'static str, fn(&mut Portable));
 
 #[test]
-fn what_no_session_can_have_left_is_refused() {
+fn impossible_documents_are_rejected() {
     fn value(it: &mut Portable, key: &str, revision: u64, text: &str) {
         it.values.insert((Key::parse(key).unwrap(), Revision(revision)), text.to_owned());
     }
@@ -110,7 +110,7 @@ fn what_no_session_can_have_left_is_refused() {
             snapshot.entries.push(dead);
         }),
         ("a version that ended and came back", |it| {
-            // Only snapshots know the first `c`: two holds it, three holds another.
+            // Only snapshots have the first `c`: two holds it, three holds another.
             let last = it.snapshots[2].clone();
             let mut between = last.clone();
             between.info.revision = Revision(8);
@@ -124,7 +124,7 @@ fn what_no_session_can_have_left_is_refused() {
         ("the future", |it| it.created_at = Timestamp(1_000_000 + 86_400_001)),
     ];
     let good = document();
-    assert_eq!(import(good.clone()).1, Ok(()), "it is good before it is edited");
+    assert_eq!(import(good.clone()).1, Ok(()), "it is valid before it is edited");
     for (what, edit) in edits {
         let mut document = good.clone();
         edit(&mut document);
@@ -134,15 +134,15 @@ fn what_no_session_can_have_left_is_refused() {
     }
 }
 
-/// What comes in is changed as if it had never been away.
+/// An imported session can be changed as if it had never been exported.
 #[test]
-fn an_imported_session_goes_on() {
+fn an_imported_session_can_be_changed() {
     let (host, done) = import(document());
     assert_eq!(done, Ok(()));
-    assert_eq!(keys(&host, CHIEF), ["a", "c", "d"]);
-    assert_eq!(past(&host, CHIEF, "a"), ["first"]);
+    assert_eq!(keys(&host, ORCHESTRATOR), ["a", "c", "d"]);
+    assert_eq!(past(&host, ORCHESTRATOR, "a"), ["first"]);
     for name in ["two", "one", "three"] {
-        assert_eq!(snapshot(&host, CHIEF, name)[0].1, "second");
+        assert_eq!(snapshot(&host, ORCHESTRATOR, name)[0].1, "second");
         crate::delete_snapshot(&host, name);
     }
     for value in ["3", "4", "5"] {
@@ -156,31 +156,32 @@ fn an_imported_session_goes_on() {
         write(&host, key, "");
     }
     let document = export(&host);
-    assert_eq!(crate::values(&host).len(), document.values.len(), "nothing is left over");
+    assert_eq!(crate::values(&host).len(), document.values.len(), "no value is left over");
 }
 
 #[test]
-fn only_the_admin_imports_and_only_where_there_is_no_session() {
+fn only_the_admin_imports_and_only_if_no_session_exists() {
     let host = session(Config::default());
     let command = Command::Import(export(&host));
-    assert_eq!(refused(&host, "admin", &command), Code::SessionExists);
-    assert_eq!(refused(&host, CHIEF, &command), Code::Forbidden);
-    assert_eq!(refused(&host, CHIEF, &Command::Export), Code::Forbidden);
+    assert_eq!(error_code(&host, "admin", &command), Code::SessionExists);
+    assert_eq!(error_code(&host, ORCHESTRATOR, &command), Code::Forbidden);
+    assert_eq!(error_code(&host, ORCHESTRATOR, &Command::Export), Code::Forbidden);
 }
 
 #[test]
-fn an_archived_session_comes_in_archived() {
+fn an_archived_session_is_imported_as_archived() {
     let host = session(Config::default());
     write(&host, "a", "1");
     ask(&host, "admin", &Command::ArchiveSession);
     let (host, _) = import(*export(&host));
-    assert_eq!(refused(&host, CHIEF, &crate::a_delete("a")), Code::SessionArchived);
-    assert_eq!(read(&host, CHIEF, "a"), Some("1".to_owned()));
+    assert_eq!(error_code(&host, ORCHESTRATOR, &crate::a_delete("a")), Code::SessionArchived);
+    assert_eq!(read(&host, ORCHESTRATOR, "a"), Some("1".to_owned()));
 }
 
-/// Entries that expired while nobody looked, and those that expire on the way.
+/// Covers entries that expired unnoticed before the export, and those that expire before
+/// the import.
 #[test]
-fn what_expired_before_or_on_the_way_is_gone_when_it_comes_in() {
+fn entries_that_expire_before_the_import_are_gone() {
     let host = session(Config::default());
     write_with(&host, "before", "1", ttl(1));
     write_with(&host, "on_the_way", "1", ttl(5));
@@ -193,25 +194,25 @@ fn what_expired_before_or_on_the_way_is_gone_when_it_comes_in() {
     let host = TestHost::default();
     host.now.set(1_005_000);
     let done = ask(&host, "admin", &Command::Import(document));
-    assert_eq!(done.next_expiry, Some(Timestamp(1_005_000)), "the timer rings at once");
-    assert_eq!(keys(&host, CHIEF), ["later"]);
-    assert_eq!(past(&host, CHIEF, "before"), ["1"]);
-    assert_eq!(past(&host, CHIEF, "on_the_way"), ["1"]);
-    assert_eq!(snapshot(&host, CHIEF, "s").len(), 3);
-    ask(&host, CHIEF, &Command::Sweep);
+    assert_eq!(done.next_expiry, Some(Timestamp(1_005_000)), "the timer fires at once");
+    assert_eq!(keys(&host, ORCHESTRATOR), ["later"]);
+    assert_eq!(past(&host, ORCHESTRATOR, "before"), ["1"]);
+    assert_eq!(past(&host, ORCHESTRATOR, "on_the_way"), ["1"]);
+    assert_eq!(snapshot(&host, ORCHESTRATOR, "s").len(), 3);
+    ask(&host, ORCHESTRATOR, &Command::Sweep);
     assert_eq!((host.rows("k/").len(), crate::values(&host).len()), (1, 3));
     assert_eq!(crate::restore(&host, "s").unchanged, 1);
     let Reply::Listing(it) =
-        ask(&host, CHIEF, &Command::ListKeys { prefix: None, if_changed_since: None }).reply
+        ask(&host, ORCHESTRATOR, &Command::ListKeys { prefix: None, if_changed_since: None }).reply
     else {
         panic!()
     };
     assert_eq!(it.entries[0].entry.key, key("later"));
 }
 
-/// A copy under another name, from the same document.
+/// An import raises the revisions of an id, and they stay raised after a deletion.
 #[test]
-fn the_revisions_of_a_name_never_go_back() {
+fn the_revisions_of_an_id_never_go_back() {
     let host = session(Config::default());
     for nth in 0..20_u32 {
         write(&host, "a", &nth.to_string());
@@ -227,10 +228,10 @@ fn the_revisions_of_a_name_never_go_back() {
     assert_eq!(again, ended.next());
 }
 
-/// A session that moves from place to place is another one in each, also when
-/// nothing in the document tells that it was anywhere else.
+/// A session that moves between hosts is a different one on each, even if nothing in the
+/// document shows that it was elsewhere.
 #[test]
-fn credentials_of_one_place_do_not_open_the_session_in_another() {
+fn credentials_are_void_after_an_import_elsewhere() {
     let mut host = session(Config::default());
     let mut old = Vec::new();
     for _ in 0..3 {
@@ -244,10 +245,10 @@ fn credentials_of_one_place_do_not_open_the_session_in_another() {
     }
 }
 
-/// With a new storage under the same secret revisions began at 1 again, so that what had
-/// been revoked opened the new session of the same name.
+/// With new storage under the same secret, revisions began at 1 again, so that revoked
+/// credentials were valid for a new session of the same id.
 #[test]
-fn credentials_do_not_open_a_session_made_anew_elsewhere() {
+fn credentials_are_void_for_a_session_recreated_elsewhere() {
     let host = session(Config::default());
     let revoked = credential(&host);
     ask(&host, "admin", &Command::RevokeCredentials);
@@ -260,13 +261,13 @@ fn credentials_do_not_open_a_session_made_anew_elsewhere() {
     check_void(&host, good);
 }
 
-/// Returns what a credential of the session would say.
+/// Returns a current credential of the session.
 fn credential(host: &TestHost) -> Credential {
     let Reply::Session(it) = ask(host, "admin", &Command::ShowSession).reply else { panic!() };
     Credential { incarnation: it.incarnation, epoch: it.credential_epoch }
 }
 
-/// Another place without sessions, a little later.
+/// Returns another host without sessions, slightly later.
 fn elsewhere(host: &TestHost) -> TestHost {
     let other = TestHost::default();
     other.now.set(host.now.get() + 7);
@@ -275,7 +276,7 @@ fn elsewhere(host: &TestHost) -> TestHost {
 
 #[track_caller]
 fn check_void(host: &TestHost, credential: Credential) {
-    let mut caller = Caller::trusted(CHIEF).unwrap();
+    let mut caller = Caller::trusted(ORCHESTRATOR).unwrap();
     caller.credential = Some(credential);
     let ports = Ports { kv: &host, clock: host, log: host, tokenizer: &NoTokenizer };
     let session = Scope::parse(ScopeKind::Session, "s").unwrap();

@@ -1,4 +1,5 @@
-//! Expiry: exact at the instant, swept with the next commit, told once.
+//! Tests of expiry: exact to the millisecond, swept with the next commit, in the feed
+//! once.
 
 use shared_context_core::{
     Code, Command, Config, Reply, WriteOptions,
@@ -12,8 +13,8 @@ use shared_context_core::{
 };
 
 use crate::{
-    CHIEF, a_write, ask, delete, feed, keys, read, refused, session, support::TestHost, ttl,
-    values, write, write_with,
+    ORCHESTRATOR, a_write, ask, delete, error_code, feed, keys, read, session, support::TestHost,
+    ttl, values, write, write_with,
 };
 
 fn sweep(host: &TestHost) -> (Revision, Option<u64>) {
@@ -27,25 +28,28 @@ fn at(at: u64) -> WriteOptions {
 }
 
 #[test]
-fn an_entry_is_there_until_its_instant_and_not_at_it() {
+fn an_entry_exists_until_just_before_its_expiry() {
     let host = session(Config::default());
     write_with(&host, "x", "1", ttl(1));
     host.now.set(1_000_999);
-    assert_eq!(read(&host, CHIEF, "x"), Some("1".to_owned()));
+    assert_eq!(read(&host, ORCHESTRATOR, "x"), Some("1".to_owned()));
     host.now.set(1_001_000);
-    assert_eq!((read(&host, CHIEF, "x"), keys(&host, CHIEF).len()), (None, 0));
+    assert_eq!((read(&host, ORCHESTRATOR, "x"), keys(&host, ORCHESTRATOR).len()), (None, 0));
     let missing = crate::a_delete("x");
-    assert_eq!(refused(&host, CHIEF, &missing), Code::KeyNotFound);
+    assert_eq!(error_code(&host, ORCHESTRATOR, &missing), Code::KeyNotFound);
     write(&host, "x", "2");
-    assert_eq!(feed(&host, CHIEF, Some(Revision(2))), ["expire x", "write x"]);
+    assert_eq!(feed(&host, ORCHESTRATOR, Some(Revision(2))), ["expire x", "write x"]);
 }
 
 #[test]
-fn an_instant_that_is_not_ahead_or_too_far_is_refused() {
+fn an_expiry_in_the_past_or_too_far_ahead_is_rejected() {
     let host = session(Config::default());
     let ten_years = 1_000_000 + 315_360_000_000;
     for wrong in [0, 999_999, 1_000_000, ten_years + 1, u64::MAX] {
-        assert_eq!(refused(&host, CHIEF, &a_write("x", "", at(wrong))), Code::MalformedRequest);
+        assert_eq!(
+            error_code(&host, ORCHESTRATOR, &a_write("x", "", at(wrong))),
+            Code::MalformedRequest
+        );
     }
     for good in [1_000_001, ten_years] {
         write_with(&host, "x", "", at(good));
@@ -56,34 +60,37 @@ fn an_instant_that_is_not_ahead_or_too_far_is_refused() {
 }
 
 #[test]
-fn a_write_sets_the_expiry_anew() {
+fn each_write_sets_a_new_expiry() {
     let host = session(Config::default());
     write_with(&host, "x", "1", ttl(1));
     write(&host, "x", "2");
     host.now.set(9_000_000);
-    assert_eq!(read(&host, CHIEF, "x"), Some("2".to_owned()), "without one: none");
+    assert_eq!(read(&host, ORCHESTRATOR, "x"), Some("2".to_owned()), "no expiry by default");
 
     let ttl_default = Some(Ttl::parse("ttl", 2).unwrap());
     let host = session(Config { ttl_default, ..Config::default() });
     write_with(&host, "x", "1", ttl(9));
     write(&host, "x", "2");
     host.now.set(1_002_000);
-    assert_eq!(read(&host, CHIEF, "x"), None, "without one: the session's");
+    assert_eq!(read(&host, ORCHESTRATOR, "x"), None, "the session's default");
 }
 
 #[test]
-fn what_expired_makes_room_before_it_is_swept() {
+fn expired_entries_free_space_before_they_are_swept() {
     let limits = Limits { keys_max: 1, store_tokens_max: Tokens(1_000), ..Limits::default() };
     let host = session(Config { limits, ..Config::default() });
     write_with(&host, "x", &"x".repeat(4_000), ttl(1));
-    assert_eq!(refused(&host, CHIEF, &a_write("y", "", WriteOptions::default())), Code::StoreFull);
+    assert_eq!(
+        error_code(&host, ORCHESTRATOR, &a_write("y", "", WriteOptions::default())),
+        Code::StoreFull
+    );
     host.now.set(1_001_000);
     write(&host, "y", &"y".repeat(4_000));
-    assert_eq!(keys(&host, CHIEF), ["y"]);
+    assert_eq!(keys(&host, ORCHESTRATOR), ["y"]);
 }
 
 #[test]
-fn a_sweep_removes_what_expired_and_tells_when_to_come_again() {
+fn a_sweep_removes_expired_entries_and_returns_the_next_time() {
     let host = session(Config::default());
     write_with(&host, "a", "", ttl(1));
     write_with(&host, "b", "", ttl(1));
@@ -91,14 +98,14 @@ fn a_sweep_removes_what_expired_and_tells_when_to_come_again() {
     assert_eq!(sweep(&host), (last, Some(1_001_000)), "nothing to do yet");
     host.now.set(1_001_000);
     assert_eq!(sweep(&host), (last.next(), Some(1_005_000)));
-    assert_eq!(feed(&host, CHIEF, Some(last)), ["expire a", "expire b"]);
+    assert_eq!(feed(&host, ORCHESTRATOR, Some(last)), ["expire a", "expire b"]);
     host.now.set(1_005_000);
     assert_eq!(sweep(&host), (last.next().next(), None));
     assert_eq!((host.rows("k/").len(), values(&host).len()), (0, 3), "history has them");
 }
 
-/// The noted instant may be of an entry that has been overwritten or deleted since:
-/// a timer that rings then finds nothing, changes nothing, and learns when to ring.
+/// The recorded instant may be of an entry that has since been overwritten or deleted. A
+/// timer that fires then finds nothing, changes nothing, and gets the next instant.
 #[test]
 fn a_sweep_with_nothing_to_remove_is_no_change() {
     let host = session(Config::default());
@@ -112,26 +119,26 @@ fn a_sweep_with_nothing_to_remove_is_no_change() {
         host.now.set(now);
         assert_eq!(sweep(&host), (last, Some(1_007_000)));
         let since = Command::ListKeys { prefix: None, if_changed_since: Some(last) };
-        assert_eq!(ask(&host, CHIEF, &since).reply, Reply::Unchanged);
+        assert_eq!(ask(&host, ORCHESTRATOR, &since).reply, Reply::Unchanged);
     }
     assert_eq!(host.rows(""), rows);
 }
 
-/// An archived session cannot be written, but its entries end as they were to.
+/// An archived session cannot be written, but its entries still expire.
 #[test]
 fn entries_of_an_archived_session_expire() {
     let host = session(Config::default());
     write_with(&host, "a", "", ttl(1));
     ask(&host, "admin", &Command::ArchiveSession);
     host.now.set(1_001_000);
-    assert_eq!(keys(&host, CHIEF).len(), 0);
+    assert_eq!(keys(&host, ORCHESTRATOR).len(), 0);
     sweep(&host);
     assert_eq!(host.rows("k/").len(), 0);
 }
 
 /// One commit during a forward jump of the clock once made every expiry of the session
-/// wrong until the clock caught up: it was measured against the last change. Leases
-/// that were taken meanwhile did not end.
+/// wrong until the clock caught up: expiry was measured from the last change. Leases
+/// taken meanwhile did not end.
 #[test]
 fn expiry_follows_the_clock_when_it_jumps_forward_and_back() {
     let host = session(Config::default());
@@ -140,35 +147,38 @@ fn expiry_follows_the_clock_when_it_jumps_forward_and_back() {
     write(&host, "during", "");
     write_with(&host, "lease", "", ttl(9));
     host.now.set(1_000_000);
-    assert_eq!(keys(&host, CHIEF), ["during", "lease"], "what was swept stays gone");
+    assert_eq!(keys(&host, ORCHESTRATOR), ["during", "lease"], "a swept entry stays removed");
     let written = write_with(&host, "later", "", ttl(1));
     write_with(&host, "until", "", at(1_002_000));
-    assert_eq!(refused(&host, CHIEF, &a_write("past", "", at(1_000_000))), Code::MalformedRequest);
+    assert_eq!(
+        error_code(&host, ORCHESTRATOR, &a_write("past", "", at(1_000_000))),
+        Code::MalformedRequest
+    );
     host.now.set(1_000_999);
-    assert_eq!(keys(&host, CHIEF), ["during", "later", "lease", "until"]);
+    assert_eq!(keys(&host, ORCHESTRATOR), ["during", "later", "lease", "until"]);
     host.now.set(1_001_000);
-    assert_eq!(keys(&host, CHIEF), ["during", "lease", "until"], "after one second");
+    assert_eq!(keys(&host, ORCHESTRATOR), ["during", "lease", "until"], "after one second");
     assert_eq!(sweep(&host), (written.next().next(), Some(1_002_000)));
     host.now.set(1_002_000);
-    assert_eq!(keys(&host, CHIEF), ["during", "lease"]);
+    assert_eq!(keys(&host, ORCHESTRATOR), ["during", "lease"]);
     let Reply::Listing(listing) =
-        ask(&host, CHIEF, &Command::ListKeys { prefix: None, if_changed_since: None }).reply
+        ask(&host, ORCHESTRATOR, &Command::ListKeys { prefix: None, if_changed_since: None }).reply
     else {
         panic!()
     };
     let during = &listing.entries[0].entry;
-    assert_eq!(during.written_at, Timestamp(4_600_000), "what is recorded never goes back");
+    assert_eq!(during.written_at, Timestamp(4_600_000), "recorded times never go back");
 }
 
-/// What expired during a jump and was not swept is alive again: nobody removed it.
+/// An entry that expired during a jump and was not swept is visible again afterwards.
 #[test]
-fn what_was_not_swept_in_a_jump_is_alive_again() {
+fn an_entry_not_swept_in_a_clock_jump_is_visible_again() {
     let host = session(Config::default());
     write_with(&host, "a", "1", ttl(60));
     host.now.set(4_600_000);
-    assert_eq!(read(&host, CHIEF, "a"), None);
+    assert_eq!(read(&host, ORCHESTRATOR, "a"), None);
     host.now.set(1_059_999);
-    assert_eq!(read(&host, CHIEF, "a"), Some("1".to_owned()));
+    assert_eq!(read(&host, ORCHESTRATOR, "a"), Some("1".to_owned()));
     host.now.set(1_060_000);
-    assert_eq!(read(&host, CHIEF, "a"), None);
+    assert_eq!(read(&host, ORCHESTRATOR, "a"), None);
 }

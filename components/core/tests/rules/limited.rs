@@ -1,5 +1,5 @@
-//! Callers whose credential is limited to some keys: all others are not there for
-//! them, wherever they look, and nothing they are told shows that there are any.
+//! Tests of callers whose credential is limited to some keys: all others are hidden from
+//! them everywhere, and no reply reveals that they exist.
 
 use shared_context_core::{
     Batch, Code, Command, Condition, Config, Delete, Error, Reply, RequestId, Write, WriteOptions,
@@ -14,23 +14,23 @@ use shared_context_core::{
 };
 
 use crate::{
-    CHIEF, a_delete, a_write, ask, delete, feed, key, keys, label, list, past, read, readers,
-    session, set_readers, snapshot, support::TestHost, take_snapshot, write,
+    ORCHESTRATOR, a_delete, a_write, ask, delete, feed, key, keys, label, list, past, read,
+    readers, session, set_readers, snapshot, support::TestHost, take_snapshot, write,
 };
 
-/// Who is limited to what an investigation is about.
+/// A subagent limited to the keys of an investigation.
 const LIMITED: &str = "subagent:a only inv_*,scope";
-/// The same participant, by a credential for all keys.
+/// The same participant with a credential for all keys.
 const WHOLE: &str = "subagent:a";
 
-/// Returns what `who` is told when `command` is refused.
-fn refusal(host: &TestHost, who: &str, command: &Command) -> (Code, String) {
+/// Returns the error code and text for a rejected `command` of `who`.
+fn rejection(host: &TestHost, who: &str, command: &Command) -> (Code, String) {
     let error = host.ask(who, command).unwrap_err();
     (error.code(), error.to_string())
 }
 
 #[test]
-fn no_other_keys_are_there() {
+fn all_other_keys_are_hidden() {
     let host = session(Config::default());
     let first = write(&host, "inv_1", "1");
     write(&host, "constraints", "1");
@@ -50,7 +50,7 @@ fn no_other_keys_are_there() {
         assert_eq!((read(&host, LIMITED, key), past(&host, LIMITED, key).len()), (None, 0));
         assert!(!past(&host, WHOLE, key).is_empty(), "it has a past");
         let one = Command::ReadSnapshot { label: label("s"), key: Some(crate::key(key)) };
-        assert_eq!(refusal(&host, LIMITED, &one).0, Code::KeyNotFound);
+        assert_eq!(rejection(&host, LIMITED, &one).0, Code::KeyNotFound);
     }
     let both = ["constraints", "inv_1"].map(key).to_vec();
     let batch = Command::ReadBatch { keys: both, if_changed_since: None };
@@ -68,9 +68,9 @@ fn no_other_keys_are_there() {
     assert_eq!(feed(&host, LIMITED, Some(first)).len(), 3);
 }
 
-/// Keys with a prefix are keys: `inv_*` has none of them.
+/// `inv_*` does not match keys with a prefix.
 #[test]
-fn a_pattern_may_be_of_a_prefix() {
+fn a_pattern_can_match_a_prefix() {
     let host = session(Config { allows_prefixes: true, ..Config::default() });
     for key in ["inv:scope", "inv_scope", "other:scope", "scope"] {
         write(&host, key, "");
@@ -81,19 +81,19 @@ fn a_pattern_may_be_of_a_prefix() {
     assert_eq!(keys(&host, "subagent:a only inv_*,*"), keys(&host, WHOLE));
 }
 
-/// Whatever is there, hidden, closed or gone: what is told of a key outside is the
-/// same, and it says which keys there are.
+/// For existing, hidden, closed and deleted keys the error is the same, and it names the
+/// granted keys.
 #[test]
-fn a_change_of_another_key_is_refused_and_tells_nothing_of_it() {
+fn rejecting_a_change_of_another_key_reveals_nothing() {
     let host = session(Config::default());
     for key in ["open", "hidden", "theirs", "gone", "inv_1"] {
         write(&host, key, "1");
     }
-    set_readers(&host, "hidden", &[CHIEF]);
+    set_readers(&host, "hidden", &[ORCHESTRATOR]);
     ask(&host, WHOLE, &a_write("theirs", "2", WriteOptions::default()));
     delete(&host, "gone");
     let rows = host.rows("");
-    let mut told = Vec::new();
+    let mut rejections = Vec::new();
     for name in ["open", "hidden", "theirs", "gone", "never"] {
         let if_version = |it| Condition { if_version: Some(it), if_revision: None };
         let conditional = |it| Write { condition: if_version(it), ..Write::new(name, "").unwrap() };
@@ -108,22 +108,22 @@ fn a_change_of_another_key_is_refused_and_tells_nothing_of_it() {
             a_delete(name),
             Command::Delete(gone),
             set(&["*"]),
-            set(&[CHIEF]),
+            set(&[ORCHESTRATOR]),
         ] {
-            told.push(refusal(&host, LIMITED, &command));
+            rejections.push(rejection(&host, LIMITED, &command));
         }
     }
-    told.dedup();
+    rejections.dedup();
     let message = "your credential is only for keys that match inv_*, scope; write one of those, \
                    or ask the orchestrator for a credential that has this key too";
-    assert_eq!(told, [(Code::Forbidden, message.to_owned())]);
+    assert_eq!(rejections, [(Code::Forbidden, message.to_owned())]);
     assert_eq!(host.rows(""), rows);
     ask(&host, LIMITED, &a_write("inv_2", "1", WriteOptions::default()));
     ask(&host, LIMITED, &a_delete("inv_1"));
 }
 
 #[test]
-fn a_batch_with_another_key_is_refused_and_names_it() {
+fn a_batch_with_another_key_is_rejected_by_name() {
     let host = session(Config::default());
     let batch = |writes: &[&str], deletes: &[&str]| {
         let writes = writes.iter().map(|it| Write::new(it, "1").unwrap()).collect();
@@ -137,7 +137,7 @@ fn a_batch_with_another_key_is_refused_and_names_it() {
     for (command, outside) in [
         (batch(&["inv_1", "phase"], &[]), "phase"),
         (batch(&["inv_1"], &["phase"]), "phase"),
-        // Also when another of its changes has a reason of its own.
+        // Also if another change of the batch has a different error.
         (batch(&["b", "inv_1", "a"], &["inv_none"]), "b"),
     ] {
         let Error::InBatch { key, error } = host.ask(LIMITED, &command).unwrap_err() else {
@@ -150,10 +150,10 @@ fn a_batch_with_another_key_is_refused_and_names_it() {
     ask(&host, LIMITED, &batch(&["inv_1", "scope"], &["inv_old"]));
 }
 
-/// A participant may have had a credential for all keys before: what was answered
-/// then is not told to the one it has now.
+/// A participant may have had a credential for all keys before: replies from then are not
+/// returned to its current one.
 #[test]
-fn a_repeated_request_is_not_answered_for_another_key() {
+fn a_retry_on_another_key_gets_no_stored_reply() {
     let id = |it: &str| Some(RequestId::parse(it).unwrap());
     let a_write = |name: &str| Write { request_id: id("1"), ..Write::new(name, "1").unwrap() };
     for (name, is_granted) in [("phase", false), ("inv_1", true)] {
@@ -176,14 +176,14 @@ fn a_repeated_request_is_not_answered_for_another_key() {
             assert_eq!(again, expected, "{command:?}");
             assert_eq!(ask(&host, WHOLE, &command).reply, first.reply);
         }
-        // That the id was used for something else is told after that.
-        let other = |name| refusal(&host, LIMITED, &Command::Write(a_write(name))).0;
+        // A reused id is only reported after that.
+        let other = |name| rejection(&host, LIMITED, &Command::Write(a_write(name))).0;
         assert_eq!((other("never"), other("inv_2")), (Code::Forbidden, Code::RequestIdReused));
     }
 }
 
 #[test]
-fn a_full_store_names_only_keys_that_are_there() {
+fn a_full_store_names_only_visible_keys() {
     let (value_tokens_max, store_tokens_max) = (Tokens(10), Tokens(10));
     let limits = Limits { value_tokens_max, store_tokens_max, ..Limits::default() };
     let host = session(Config { limits, ..Config::default() });
@@ -198,49 +198,52 @@ fn a_full_store_names_only_keys_that_are_there() {
 }
 
 #[test]
-fn warnings_name_only_keys_that_are_there() {
+fn warnings_name_only_visible_keys() {
     let host = session(Config::default());
     write(&host, "other_inv", "1");
     write(&host, "inv_old", "1");
     host.now.set(host.now.get() + STALE_AFTER_MS);
     let new = a_write("inv_other", "1", WriteOptions::default());
-    for (who, told) in [(LIMITED, vec!["inv_old"]), (WHOLE, vec!["inv_old", "other_inv"])] {
+    for (who, expected) in [(LIMITED, vec!["inv_old"]), (WHOLE, vec!["inv_old", "other_inv"])] {
         let Reply::Written(it) = ask(&host, who, &new).reply else { panic!() };
         let text: Vec<String> = it.warnings.into_iter().map(|it| it.message).collect();
         let text = text.join("\n");
         let named = ["inv_old", "other_inv"].into_iter().filter(|it| text.contains(it));
-        assert_eq!(named.collect::<Vec<_>>(), told, "{text}");
+        assert_eq!(named.collect::<Vec<_>>(), expected, "{text}");
         delete(&host, "inv_other");
     }
 }
 
-/// What a session's rules and an entry's own lists keep from a participant is not
-/// opened by a credential that names it.
+/// A credential that names a key does not override the session's rules or the entry's own
+/// lists.
 #[test]
-fn lists_and_rules_hold_for_the_keys_that_are_granted() {
+fn lists_and_rules_apply_to_granted_keys() {
     let rule = AccessRule {
         keys: KeyPattern::parse("inv_plan*").unwrap(),
-        access: Access { writable_by: list(&[CHIEF]), ..Access::default() },
+        access: Access { writable_by: list(&[ORCHESTRATOR]), ..Access::default() },
     };
     let host = session(Config { access: vec![rule], ..Config::default() });
     for name in ["inv_plan", "inv_1", "inv_2"] {
         write(&host, name, "1");
     }
-    set_readers(&host, "inv_1", &[CHIEF]);
+    set_readers(&host, "inv_1", &[ORCHESTRATOR]);
     assert_eq!(keys(&host, LIMITED), ["inv_2", "inv_plan"]);
     let listing = Command::ListKeys { prefix: None, if_changed_since: None };
     let Reply::Listing(it) = ask(&host, LIMITED, &listing).reply else { panic!() };
     let read_only: Vec<_> = it.entries.iter().map(|it| it.is_read_only).collect();
     assert_eq!(read_only, [false, true]);
     for name in ["inv_plan", "inv_1"] {
-        let (code, told) = refusal(&host, LIMITED, &a_write(name, "", WriteOptions::default()));
+        let (code, text) = rejection(&host, LIMITED, &a_write(name, "", WriteOptions::default()));
         assert_eq!(code, Code::Forbidden);
-        assert!(told.contains("you may not write this key"), "not its credential's fault: {told}");
+        assert!(
+            text.contains("you may not write this key"),
+            "the credential is not the reason: {text}"
+        );
     }
 }
 
 #[test]
-fn a_prompt_tells_the_caller_which_keys_there_are() {
+fn a_prompt_names_the_granted_keys() {
     let host = session(Config::default());
     let prompt = Command::Prompt { participant: None, max_tokens: None };
     let text = |who: &str| {

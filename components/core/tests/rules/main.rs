@@ -1,5 +1,5 @@
-//! Rules of the store, case by case: what the scripts of the model hit rarely, and
-//! what it cannot say, such as which documents no session can have left.
+//! Tests of the store's rules: rare cases that the model's scripts seldom reach, and
+//! cases it cannot express, such as invalid documents.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -30,8 +30,8 @@ use shared_context_core::{
 };
 use support::TestHost;
 
-/// Who may do most.
-const CHIEF: &str = "orchestrator";
+/// The participant with the most permissions.
+const ORCHESTRATOR: &str = "orchestrator";
 
 /// Returns a host with a session.
 fn session(config: Config) -> TestHost {
@@ -45,7 +45,7 @@ fn ask(host: &TestHost, who: &str, command: &Command) -> Outcome {
     host.ask(who, command).unwrap()
 }
 
-fn refused(host: &TestHost, who: &str, command: &Command) -> Code {
+fn error_code(host: &TestHost, who: &str, command: &Command) -> Code {
     host.ask(who, command).unwrap_err().code()
 }
 
@@ -89,23 +89,23 @@ fn write(host: &TestHost, key: &str, value: &str) -> Revision {
 }
 
 fn write_with(host: &TestHost, key: &str, value: &str, options: WriteOptions) -> Revision {
-    ask(host, CHIEF, &a_write(key, value, options)).revision
+    ask(host, ORCHESTRATOR, &a_write(key, value, options)).revision
 }
 
 fn delete(host: &TestHost, key: &str) {
-    ask(host, CHIEF, &a_delete(key));
+    ask(host, ORCHESTRATOR, &a_delete(key));
 }
 
 fn take_snapshot(host: &TestHost, text: &str) {
-    ask(host, CHIEF, &Command::TakeSnapshot { label: label(text), note: None });
+    ask(host, ORCHESTRATOR, &Command::TakeSnapshot { label: label(text), note: None });
 }
 
 fn delete_snapshot(host: &TestHost, text: &str) {
-    ask(host, CHIEF, &Command::DeleteSnapshot(label(text)));
+    ask(host, ORCHESTRATOR, &Command::DeleteSnapshot(label(text)));
 }
 
 fn restore(host: &TestHost, text: &str) -> Restored {
-    match ask(host, CHIEF, &Command::RestoreSnapshot(label(text))).reply {
+    match ask(host, ORCHESTRATOR, &Command::RestoreSnapshot(label(text))).reply {
         Reply::Restored(it) => it,
         other => panic!("{other:?}"),
     }
@@ -113,10 +113,10 @@ fn restore(host: &TestHost, text: &str) -> Restored {
 
 fn set_readers(host: &TestHost, key: &str, patterns: &[&str]) {
     let change = readers(patterns);
-    ask(host, CHIEF, &Command::SetAccess { key: self::key(key), change });
+    ask(host, ORCHESTRATOR, &Command::SetAccess { key: self::key(key), change });
 }
 
-/// Returns the value of an entry, if it is there for `who`.
+/// Returns the value of an entry, if it is visible to `who`.
 fn read(host: &TestHost, who: &str, key: &str) -> Option<String> {
     let command = Command::Read { key: self::key(key), if_changed_since: None };
     match host.ask(who, &command).map(|it| it.reply) {
@@ -126,7 +126,7 @@ fn read(host: &TestHost, who: &str, key: &str) -> Option<String> {
     }
 }
 
-/// Returns the keys that are there for `who`.
+/// Returns the keys that are visible to `who`.
 fn keys(host: &TestHost, who: &str) -> Vec<String> {
     let command = Command::ListKeys { prefix: None, if_changed_since: None };
     match ask(host, who, &command).reply {
@@ -135,7 +135,7 @@ fn keys(host: &TestHost, who: &str) -> Vec<String> {
     }
 }
 
-/// Returns the values of earlier versions that are there for `who`, oldest first.
+/// Returns the values of earlier versions that are visible to `who`, oldest first.
 fn past(host: &TestHost, who: &str, key: &str) -> Vec<String> {
     let command = Command::ReadHistory { key: self::key(key), versions: Vec::new() };
     match host.ask(who, &command).map(|it| it.reply) {
@@ -145,7 +145,7 @@ fn past(host: &TestHost, who: &str, key: &str) -> Vec<String> {
     }
 }
 
-/// Returns the keys and values of a snapshot that are there for `who`.
+/// Returns the keys and values of a snapshot that are visible to `who`.
 fn snapshot(host: &TestHost, who: &str, text: &str) -> Vec<(String, String)> {
     match ask(host, who, &Command::ReadSnapshot { label: label(text), key: None }).reply {
         Reply::SnapshotRead(it) => {
@@ -155,7 +155,7 @@ fn snapshot(host: &TestHost, who: &str, text: &str) -> Vec<(String, String)> {
     }
 }
 
-/// Returns what the feed tells `who`: actions, with the key or the label.
+/// Returns the feed that `who` sees: actions, with the key or the label.
 fn feed(host: &TestHost, who: &str, since: Option<Revision>) -> Vec<String> {
     match ask(host, who, &Command::Changes { since, limit: 1_000, keys: None }).reply {
         Reply::Changes(it) => it

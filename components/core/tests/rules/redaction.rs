@@ -1,4 +1,4 @@
-//! Redaction: a value that is gone is gone everywhere, and its digest stays.
+//! Tests of redaction: a value is removed everywhere, and its digest remains.
 
 use shared_context_core::{
     Code, Command, Config, Reply, RequestId, Write, WriteOptions, digest,
@@ -8,7 +8,7 @@ use shared_context_core::{
 };
 
 use crate::{
-    CHIEF, ask, export, feed, key, line, past, read, refused, restore, session, snapshot,
+    ORCHESTRATOR, ask, error_code, export, feed, key, line, past, read, restore, session, snapshot,
     support::TestHost, take_snapshot, values, write,
 };
 
@@ -16,7 +16,7 @@ const SECRET: &str = "hunter2-the-password";
 
 fn redact(host: &TestHost, revision: Option<Revision>) -> Vec<String> {
     let command = Command::Redact { key: key("x"), revision, reason: line("a secret") };
-    match ask(host, CHIEF, &command).reply {
+    match ask(host, ORCHESTRATOR, &command).reply {
         Reply::Redacted(it) => it.digests,
         other => panic!("{other:?}"),
     }
@@ -26,7 +26,7 @@ fn placeholder() -> String {
     redaction::placeholder(SECRET, Some(&line("a secret")))
 }
 
-/// No row of the session holds the secret.
+/// Asserts that no row of the session contains the secret.
 fn assert_gone(host: &TestHost) {
     for (row, bytes) in host.rows("") {
         let has_it = bytes.windows(SECRET.len()).any(|it| it == SECRET.as_bytes());
@@ -35,51 +35,55 @@ fn assert_gone(host: &TestHost) {
 }
 
 #[test]
-fn a_value_goes_from_entry_history_and_snapshots_in_one_commit() {
+fn one_commit_redacts_entry_history_and_snapshots() {
     let host = session(Config::default());
     let mut first = Write::new("x", SECRET).unwrap();
     first.request_id = Some(RequestId::parse("r").unwrap());
-    ask(&host, CHIEF, &Command::Write(first));
+    ask(&host, ORCHESTRATOR, &Command::Write(first));
     take_snapshot(&host, "old");
     write(&host, "x", "harmless");
     write(&host, "x", SECRET);
     take_snapshot(&host, "new");
     write(&host, "other", "stays");
-    let before = feed(&host, CHIEF, None).len();
+    let before = feed(&host, ORCHESTRATOR, None).len();
     let digests = redact(&host, None);
     assert_eq!(digests.len(), 2, "each value once: {digests:?}");
     assert!(digests.contains(&digest::sha256(SECRET)));
     assert_gone(&host);
-    assert_eq!(feed(&host, CHIEF, None)[before..], ["redact x"]);
-    assert_eq!(read(&host, CHIEF, "x"), Some(placeholder()));
-    assert_eq!(past(&host, CHIEF, "x")[0], placeholder());
-    assert_eq!(snapshot(&host, CHIEF, "old")[0].1, placeholder());
-    assert_eq!(snapshot(&host, CHIEF, "new"), [("x".to_owned(), placeholder())]);
-    assert_eq!(read(&host, CHIEF, "other"), Some("stays".to_owned()));
+    assert_eq!(feed(&host, ORCHESTRATOR, None)[before..], ["redact x"]);
+    assert_eq!(read(&host, ORCHESTRATOR, "x"), Some(placeholder()));
+    assert_eq!(past(&host, ORCHESTRATOR, "x")[0], placeholder());
+    assert_eq!(snapshot(&host, ORCHESTRATOR, "old")[0].1, placeholder());
+    assert_eq!(snapshot(&host, ORCHESTRATOR, "new"), [("x".to_owned(), placeholder())]);
+    assert_eq!(read(&host, ORCHESTRATOR, "other"), Some("stays".to_owned()));
     restore(&host, "old");
-    assert_eq!(read(&host, CHIEF, "x"), Some(placeholder()), "and does not come back");
+    assert_eq!(
+        read(&host, ORCHESTRATOR, "x"),
+        Some(placeholder()),
+        "a restore does not bring it back"
+    );
 }
 
 #[test]
-fn only_the_value_of_a_revision_may_be_meant() {
+fn the_value_of_one_revision_can_be_redacted() {
     let host = session(Config::default());
     let first = write(&host, "x", SECRET);
     take_snapshot(&host, "s");
     let second = write(&host, "x", "harmless");
     assert_eq!(redact(&host, Some(first)), [digest::sha256(SECRET)]);
     assert_gone(&host);
-    assert_eq!(read(&host, CHIEF, "x"), Some("harmless".to_owned()));
-    assert_eq!(past(&host, CHIEF, "x"), [placeholder()]);
+    assert_eq!(read(&host, ORCHESTRATOR, "x"), Some("harmless".to_owned()));
+    assert_eq!(past(&host, ORCHESTRATOR, "x"), [placeholder()]);
     let entry = &export(&host).entries[0];
-    assert_eq!(entry.revision, second, "what was not meant is as it was");
+    assert_eq!(entry.revision, second, "other versions do not change");
     let unknown =
         Command::Redact { key: key("x"), revision: Some(Revision(99)), reason: line("a secret") };
-    assert_eq!(refused(&host, CHIEF, &unknown), Code::KeyNotFound);
+    assert_eq!(error_code(&host, ORCHESTRATOR, &unknown), Code::KeyNotFound);
 }
 
-/// A snapshot may be all that holds a value.
+/// Covers a value that is stored only in snapshots.
 #[test]
-fn a_value_that_only_snapshots_hold_goes_too() {
+fn a_value_held_only_by_snapshots_is_redacted() {
     let host = session(Config::default());
     let keeps_history = Some(false);
     let options = WriteOptions { keeps_history, ..Default::default() };
@@ -90,8 +94,8 @@ fn a_value_that_only_snapshots_hold_goes_too() {
     assert_eq!(redact(&host, None), [digest::sha256(SECRET)]);
     assert_gone(&host);
     for name in ["a", "b"] {
-        assert_eq!(snapshot(&host, CHIEF, name), [("x".to_owned(), placeholder())]);
-        let list = ask(&host, CHIEF, &Command::ListSnapshots).reply;
+        assert_eq!(snapshot(&host, ORCHESTRATOR, name), [("x".to_owned(), placeholder())]);
+        let list = ask(&host, ORCHESTRATOR, &Command::ListSnapshots).reply;
         let Reply::Snapshots(list) = list else { panic!() };
         assert!(
             list.snapshots
@@ -116,20 +120,20 @@ fn redacting_again_changes_nothing() {
 }
 
 #[test]
-fn a_secret_can_be_removed_when_the_session_is_over() {
+fn a_secret_can_be_redacted_in_an_archived_session() {
     let host = session(Config::default());
     write(&host, "x", SECRET);
     ask(&host, "admin", &Command::ArchiveSession);
     let command = Command::Redact { key: key("x"), revision: None, reason: line("a secret") };
-    assert_eq!(refused(&host, CHIEF, &command), Code::SessionArchived);
+    assert_eq!(error_code(&host, ORCHESTRATOR, &command), Code::SessionArchived);
     ask(&host, "admin", &command);
     assert_gone(&host);
 }
 
-/// What is left of a value may be longer than it was. The store can then still be
-/// made smaller, not larger, and it can be moved.
+/// A placeholder may be longer than the value. The store can then be made smaller but not
+/// larger, and it can be exported and imported.
 #[test]
-fn a_store_that_a_redaction_made_too_large_can_be_made_smaller() {
+fn a_store_over_its_limit_after_a_redaction_can_shrink() {
     let limits =
         Limits { value_tokens_max: Tokens(10), store_tokens_max: Tokens(20), ..Limits::default() };
     let host = session(Config { limits, ..Config::default() });
@@ -139,29 +143,29 @@ fn a_store_that_a_redaction_made_too_large_can_be_made_smaller() {
     write(&host, "z", &text(5));
     redact(&host, None);
     let larger = crate::a_write("z", &text(6), WriteOptions::default());
-    assert_eq!(refused(&host, CHIEF, &larger), Code::StoreFull);
+    assert_eq!(error_code(&host, ORCHESTRATOR, &larger), Code::StoreFull);
     let new = crate::a_write("new", &text(1), WriteOptions::default());
-    assert_eq!(refused(&host, CHIEF, &new), Code::StoreFull);
+    assert_eq!(error_code(&host, ORCHESTRATOR, &new), Code::StoreFull);
     write(&host, "z", &text(4));
-    moved(&host);
+    check_import(&host);
     write(&host, "x", &text(8));
-    assert_eq!(crate::keys(&host, CHIEF).len(), 3);
-    // 22 tokens of 20, and no redacted entry is left.
-    moved(&host);
+    assert_eq!(crate::keys(&host, ORCHESTRATOR).len(), 3);
+    // 22 tokens of 20, and no redacted entry remains.
+    check_import(&host);
     write(&host, "y", &text(8));
     write(&host, "z", &text(1));
 }
 
-/// Takes the session out and brings it in elsewhere.
-fn moved(host: &TestHost) {
+/// Asserts that the session can be exported and imported elsewhere.
+fn check_import(host: &TestHost) {
     let elsewhere = TestHost::default();
     elsewhere.now.set(host.now.get());
     ask(&elsewhere, "admin", &Command::Import(export(host)));
     assert_eq!(export(&elsewhere), export(host));
 }
 
-/// A reason once could repeat the value that was to go: it stood in the placeholder, the
-/// change feed and the audit trail instead.
+/// A reason could once repeat the redacted value, which then appeared in the placeholder,
+/// the change feed and the audit trail.
 #[test]
 fn a_reason_that_repeats_the_value_is_rejected() {
     let host = session(Config::default());
@@ -171,8 +175,8 @@ fn a_reason_that_repeats_the_value_is_rejected() {
     let with =
         |reason: &str| Command::Redact { key: key("x"), revision: None, reason: line(reason) };
     let repeated = with(&format!("it was {SECRET}, mine"));
-    assert_eq!(refused(&host, CHIEF, &repeated), Code::MalformedRequest);
+    assert_eq!(error_code(&host, ORCHESTRATOR, &repeated), Code::MalformedRequest);
     assert_eq!(host.rows(""), rows);
-    ask(&host, CHIEF, &with("it was a password"));
+    ask(&host, ORCHESTRATOR, &with("it was a password"));
     assert_gone(&host);
 }

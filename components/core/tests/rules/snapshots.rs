@@ -1,10 +1,10 @@
-//! Snapshots: which rows they hold, and what comes back from them.
+//! Tests of snapshots: the rows they hold, and restoring them.
 
 use shared_context_core::{Code, Command, Config, WriteOptions, config::Retention};
 
 use crate::{
-    CHIEF, ask, delete, delete_snapshot, feed, key, keys, label, past, read, refused, restore,
-    session, set_readers, snapshot, support::TestHost, take_snapshot, ttl, values, write,
+    ORCHESTRATOR, ask, delete, delete_snapshot, error_code, feed, key, keys, label, past, read,
+    restore, session, set_readers, snapshot, support::TestHost, take_snapshot, ttl, values, write,
     write_with,
 };
 
@@ -30,17 +30,17 @@ fn taking_a_snapshot_copies_no_value() {
     }
     assert_eq!(values(&host).len(), 200);
     let rows = host.rows("").len() - before;
-    assert_eq!(rows, 32 * 3, "what is known, the pointers, the change");
+    assert_eq!(rows, 32 * 3, "the metadata, the entries, the change");
     let one_more = Command::TakeSnapshot { label: label("32"), note: None };
-    assert_eq!(refused(&host, CHIEF, &one_more), Code::SnapshotLimit);
+    assert_eq!(error_code(&host, ORCHESTRATOR, &one_more), Code::SnapshotLimit);
     let again = Command::TakeSnapshot { label: label("31"), note: None };
-    assert_eq!(refused(&host, CHIEF, &again), Code::SnapshotExists);
+    assert_eq!(error_code(&host, ORCHESTRATOR, &again), Code::SnapshotExists);
 }
 
-/// Three snapshots of one version, the middle, the first, the last deleted first:
-/// the value stays as long as one of them is there, and no longer.
+/// Three snapshots of one version are deleted in various orders: the value stays as long
+/// as one of them exists, and no longer.
 #[test]
-fn a_value_stays_while_a_snapshot_holds_it() {
+fn a_value_is_stored_while_a_snapshot_holds_it() {
     for order in [["a", "b", "c"], ["b", "a", "c"], ["c", "b", "a"], ["b", "c", "a"]] {
         let host = without_history();
         write(&host, "x", "old");
@@ -51,8 +51,8 @@ fn a_value_stays_while_a_snapshot_holds_it() {
         write(&host, "x", "new");
         assert_eq!(values(&host).len(), 1 + 1 + 3, "{order:?}");
         for (nth, name) in order.iter().enumerate() {
-            for kept in &order[nth..] {
-                assert_eq!(snapshot(&host, CHIEF, kept)[0].1, "old", "{order:?}");
+            for remaining in &order[nth..] {
+                assert_eq!(snapshot(&host, ORCHESTRATOR, remaining)[0].1, "old", "{order:?}");
             }
             delete_snapshot(&host, name);
         }
@@ -61,7 +61,7 @@ fn a_value_stays_while_a_snapshot_holds_it() {
 }
 
 #[test]
-fn a_deleted_snapshot_leaves_what_entries_and_history_hold() {
+fn deleting_a_snapshot_leaves_entries_and_history() {
     let host = session(Config::default());
     write(&host, "kept", "1");
     write(&host, "past", "1");
@@ -70,16 +70,16 @@ fn a_deleted_snapshot_leaves_what_entries_and_history_hold() {
     write(&host, "past", "2");
     delete(&host, "gone");
     delete_snapshot(&host, "s");
-    assert_eq!(read(&host, CHIEF, "kept"), Some("1".to_owned()));
+    assert_eq!(read(&host, ORCHESTRATOR, "kept"), Some("1".to_owned()));
     assert_eq!(
-        (past(&host, CHIEF, "past"), past(&host, CHIEF, "gone")),
+        (past(&host, ORCHESTRATOR, "past"), past(&host, ORCHESTRATOR, "gone")),
         (vec!["1".into()], vec!["1".into()])
     );
     assert_eq!(values(&host).len(), 4);
 }
 
 #[test]
-fn a_version_that_history_forgets_stays_in_its_snapshot() {
+fn a_version_removed_from_history_stays_in_its_snapshot() {
     let retention = Retention { history_versions_max: 1, ..Retention::default() };
     let host = session(Config { retention, ..Config::default() });
     write(&host, "x", "1");
@@ -87,24 +87,24 @@ fn a_version_that_history_forgets_stays_in_its_snapshot() {
     for value in ["2", "3", "4"] {
         write(&host, "x", value);
     }
-    assert_eq!(past(&host, CHIEF, "x"), ["3"]);
-    assert_eq!(snapshot(&host, CHIEF, "s"), pairs(&[("x", "1")]));
+    assert_eq!(past(&host, ORCHESTRATOR, "x"), ["3"]);
+    assert_eq!(snapshot(&host, ORCHESTRATOR, "s"), pairs(&[("x", "1")]));
     assert_eq!(values(&host).len(), 3);
     delete_snapshot(&host, "s");
     assert_eq!(values(&host).len(), 2);
 }
 
-/// An entry that expires in the commit that takes or deletes a snapshot.
+/// Covers an entry that expires in the commit that takes or deletes a snapshot.
 #[test]
-fn what_expires_is_not_in_a_snapshot_taken_then_and_stays_in_an_earlier_one() {
+fn an_expired_entry_stays_only_in_earlier_snapshots() {
     let host = without_history();
     write_with(&host, "x", "brief", ttl(1));
     write(&host, "y", "long");
     take_snapshot(&host, "before");
     host.now.set(1_001_000);
     take_snapshot(&host, "after");
-    assert_eq!(snapshot(&host, CHIEF, "before"), pairs(&[("x", "brief"), ("y", "long")]));
-    assert_eq!(snapshot(&host, CHIEF, "after"), pairs(&[("y", "long")]));
+    assert_eq!(snapshot(&host, ORCHESTRATOR, "before"), pairs(&[("x", "brief"), ("y", "long")]));
+    assert_eq!(snapshot(&host, ORCHESTRATOR, "after"), pairs(&[("y", "long")]));
     delete_snapshot(&host, "before");
     assert_eq!(values(&host), ["v/y/0000000000000003"]);
 
@@ -117,7 +117,7 @@ fn what_expires_is_not_in_a_snapshot_taken_then_and_stays_in_an_earlier_one() {
 }
 
 #[test]
-fn a_restore_makes_new_versions_in_one_commit_by_the_restorer() {
+fn a_restore_writes_new_versions_in_one_commit() {
     let host = session(Config::default());
     for (key, value) in [("changed", "1"), ("deleted", "1"), ("same", "1")] {
         ask(&host, "subagent:a", &crate::a_write(key, value, WriteOptions::default()));
@@ -129,26 +129,27 @@ fn a_restore_makes_new_versions_in_one_commit_by_the_restorer() {
     let restored = restore(&host, "s");
     assert_eq!(restored.written, [(key("changed"), 3), (key("deleted"), 1)]);
     assert_eq!((restored.deleted, restored.unchanged), (vec![key("added")], 1));
-    let told = ["restore_snapshot s", "delete added", "write deleted", "write changed"];
-    assert_eq!(feed(&host, CHIEF, Some(since)), told);
-    let Ok(done) = host.ask(CHIEF, &Command::Read { key: key("changed"), if_changed_since: None })
+    let expected = ["restore_snapshot s", "delete added", "write deleted", "write changed"];
+    assert_eq!(feed(&host, ORCHESTRATOR, Some(since)), expected);
+    let Ok(done) =
+        host.ask(ORCHESTRATOR, &Command::Read { key: key("changed"), if_changed_since: None })
     else {
         panic!()
     };
     let shared_context_core::Reply::Entry(it) = done.reply else { panic!() };
-    assert_eq!((it.value.as_str(), it.shown.entry.written_by.as_str()), ("1", CHIEF));
+    assert_eq!((it.value.as_str(), it.shown.entry.written_by.as_str()), ("1", ORCHESTRATOR));
     assert_eq!(it.shown.entry.revision.0, since.0 + 1);
-    assert_eq!(past(&host, CHIEF, "changed"), ["1", "2"]);
-    assert_eq!(past(&host, CHIEF, "added"), ["2"]);
-    assert_eq!(snapshot(&host, CHIEF, "s").len(), 3, "it can be restored again");
+    assert_eq!(past(&host, ORCHESTRATOR, "changed"), ["1", "2"]);
+    assert_eq!(past(&host, ORCHESTRATOR, "added"), ["2"]);
+    assert_eq!(snapshot(&host, ORCHESTRATOR, "s").len(), 3, "it can be restored again");
 }
 
 #[test]
-fn a_restore_brings_back_lists_and_expiry_with_the_value_or_without() {
+fn a_restore_also_restores_lists_and_expiry() {
     let host = session(Config::default());
     write_with(&host, "x", "1", ttl(10));
     write_with(&host, "y", "1", ttl(2));
-    set_readers(&host, "x", &[CHIEF]);
+    set_readers(&host, "x", &[ORCHESTRATOR]);
     take_snapshot(&host, "s");
     set_readers(&host, "x", &["*"]);
     assert_eq!(keys(&host, "subagent:b"), ["x", "y"]);
@@ -157,16 +158,16 @@ fn a_restore_brings_back_lists_and_expiry_with_the_value_or_without() {
     assert_eq!(keys(&host, "subagent:b"), Vec::<String>::new(), "closed again");
     write(&host, "x", "2");
     restore(&host, "s");
-    assert_eq!(keys(&host, CHIEF), ["x"], "y has expired for good");
+    assert_eq!(keys(&host, ORCHESTRATOR), ["x"], "y has expired for good");
     host.now.set(1_009_999);
-    assert_eq!(read(&host, CHIEF, "x"), Some("1".to_owned()));
+    assert_eq!(read(&host, ORCHESTRATOR, "x"), Some("1".to_owned()));
     host.now.set(1_010_000);
-    assert_eq!(read(&host, CHIEF, "x"), None, "at the instant it had");
+    assert_eq!(read(&host, ORCHESTRATOR, "x"), None, "at the instant it had");
     assert_eq!(restore(&host, "s").written, []);
 }
 
 #[test]
-fn a_snapshot_that_is_gone_cannot_be_used() {
+fn a_deleted_snapshot_cannot_be_used() {
     let host = session(Config::default());
     take_snapshot(&host, "s");
     delete_snapshot(&host, "s");
@@ -176,8 +177,8 @@ fn a_snapshot_that_is_gone_cannot_be_used() {
         Command::ReadSnapshot { label: label("s"), key: None },
         Command::DiffSnapshots { from: label("s"), to: None },
     ] {
-        assert_eq!(refused(&host, CHIEF, &command), Code::SnapshotNotFound);
+        assert_eq!(error_code(&host, ORCHESTRATOR, &command), Code::SnapshotNotFound);
     }
     take_snapshot(&host, "s");
-    assert_eq!(snapshot(&host, CHIEF, "s"), []);
+    assert_eq!(snapshot(&host, ORCHESTRATOR, "s"), []);
 }

@@ -1,4 +1,4 @@
-//! Sessions that count exactly: with a host's tokenizer, and where it is missing.
+//! Tests of sessions with exact token counts: with the host's tokenizer, and without it.
 
 use shared_context_core::{
     Caller, Code, Command, Config, Error, Outcome, Reply, Scope, ScopeKind, WriteOptions, execute,
@@ -7,9 +7,9 @@ use shared_context_core::{
     tokens::{Estimator, Tokens},
 };
 
-use crate::{CHIEF, a_write, export, key, line, support::TestHost};
+use crate::{ORCHESTRATOR, a_write, export, key, line, support::TestHost};
 
-/// Counts words.
+/// A tokenizer that counts words or letters.
 struct Words;
 
 impl Tokenizer for Words {
@@ -43,27 +43,27 @@ fn session() -> TestHost {
     let host = TestHost::default();
     ask(&host, "admin", &exact("words")).unwrap();
     let write = a_write("x", "one two three", WriteOptions::default());
-    ask(&host, CHIEF, &write).unwrap();
+    ask(&host, ORCHESTRATOR, &write).unwrap();
     host
 }
 
 #[test]
-fn a_session_counts_as_it_was_created_to() {
+fn a_session_uses_its_own_tokenizer() {
     let host = session();
     let Reply::Listing(it) =
-        ask(&host, CHIEF, &Command::ListKeys { prefix: None, if_changed_since: None })
+        ask(&host, ORCHESTRATOR, &Command::ListKeys { prefix: None, if_changed_since: None })
             .unwrap()
             .reply
     else {
         panic!()
     };
     assert_eq!(it.total_tokens, Tokens(3));
-    let refused = ask(&host, CHIEF, &a_write("x", "a b c d", WriteOptions::default()));
-    assert_eq!(refused.unwrap_err().code(), Code::ValueTooLarge);
+    let result = ask(&host, ORCHESTRATOR, &a_write("x", "a b c d", WriteOptions::default()));
+    assert_eq!(result.unwrap_err().code(), Code::ValueTooLarge);
 }
 
 #[test]
-fn a_host_says_at_creation_what_it_can_count() {
+fn creation_fails_without_the_tokenizer_and_names_others() {
     let host = TestHost::default();
     let error = ask(&host, "admin", &exact("o200k_base")).unwrap_err();
     assert_eq!(error.code(), Code::MalformedRequest);
@@ -73,24 +73,25 @@ fn a_host_says_at_creation_what_it_can_count() {
     assert!(error.to_string().ends_with("it has approximate"), "{error}");
 }
 
-/// Where the tokenizer is missing all can be read, deleted, redacted and taken
-/// along; only what needs a count is refused.
+/// Without the tokenizer everything can be read, deleted, redacted and exported; only
+/// operations that need a count are rejected.
 #[test]
-fn without_its_tokenizer_a_session_can_be_read_and_redacted_but_not_written() {
+fn without_its_tokenizer_a_session_cannot_be_written() {
     let host = session();
     let write = a_write("x", "new", WriteOptions::default());
-    assert_eq!(host.ask(CHIEF, &write).unwrap_err().code(), Code::TokenizerUnavailable);
-    assert_eq!(crate::read(&host, CHIEF, "x"), Some("one two three".to_owned()));
+    assert_eq!(host.ask(ORCHESTRATOR, &write).unwrap_err().code(), Code::TokenizerUnavailable);
+    assert_eq!(crate::read(&host, ORCHESTRATOR, "x"), Some("one two three".to_owned()));
     crate::take_snapshot(&host, "s");
     let redact = Command::Redact { key: key("x"), revision: None, reason: line("a secret") };
-    host.ask(CHIEF, &redact).unwrap();
-    assert_ne!(crate::read(&host, CHIEF, "x"), Some("one two three".to_owned()));
-    // What was counted otherwise then is no reason to refuse the document later.
+    host.ask(ORCHESTRATOR, &redact).unwrap();
+    assert_ne!(crate::read(&host, ORCHESTRATOR, "x"), Some("one two three".to_owned()));
+    // Placeholders that were counted differently then do not invalidate the document
+    // later.
     let elsewhere = TestHost::default();
     ask(&elsewhere, "admin", &Command::Import(export(&host))).unwrap();
     crate::restore(&elsewhere, "s");
     crate::delete(&elsewhere, "x");
     let import = Command::Import(export(&host));
     let error = TestHost::default().ask("admin", &import).unwrap_err();
-    assert_eq!(error.code(), Code::MalformedRequest, "refused where it cannot be counted");
+    assert_eq!(error.code(), Code::MalformedRequest, "rejected on a host without the tokenizer");
 }

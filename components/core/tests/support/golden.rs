@@ -1,5 +1,5 @@
-//! The rows of a session as text, a row a line: its name, a blank, and its bytes
-//! in hexadecimal.
+//! The rows of a session as text, one row per line: its name, a space, and its bytes in
+//! hexadecimal.
 
 use std::{fs, path::PathBuf};
 
@@ -7,17 +7,16 @@ use shared_context_core::port::{Bucket, Change, Kv};
 
 use crate::support::TestHost;
 
-/// How often the bucket of the session in `format-2.txt` was changed.
+/// The revision of the bucket of the session in `format-2.txt`.
 pub(crate) const FORMAT_2_REVISION: u64 = 11;
 
-/// Returns where the rows that `format` wrote are kept.
+/// Returns the path of the file with the rows of `format`.
 pub(crate) fn path(format: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{format}.txt"))
 }
 
-/// Returns a host that has the rows that `format` wrote, in a bucket that was changed
-/// `revision` times.
-pub(crate) fn opened(format: &str, revision: u64) -> TestHost {
+/// Returns a host with the rows of `format`, in a bucket at `revision`.
+pub(crate) fn host_with(format: &str, revision: u64) -> TestHost {
     let host = TestHost::default();
     let text = fs::read_to_string(path(format)).unwrap();
     let rows = text.lines().map(|line| {

@@ -1,5 +1,5 @@
-//! A host for tests: memory that can fail, a clock set by hand, a log that is
-//! kept.
+//! A host for tests: in-memory storage that can fail, a manual clock, and a recording
+//! log.
 
 use std::cell::{Cell, RefCell};
 
@@ -17,36 +17,36 @@ use shared_context_core::{
     weight,
 };
 
-/// How a commit can fail.
+/// The ways a commit can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// It did not happen, and the caller is told that this is not known.
+    /// The commit did not happen, but the caller gets an unknown result.
     BeforeCommit,
-    /// The host says that it did not begin.
+    /// The host reports that the commit did not begin.
     Unchanged,
-    /// It happened, and the caller is told that this is not known.
+    /// The commit happened, but the caller gets an unknown result.
     AfterCommit,
-    /// Another one came first.
+    /// Another commit came first.
     Conflict,
 }
 
-/// The host.
+/// The test host.
 #[derive(Debug, Default)]
 pub struct TestHost {
-    /// The storage beneath the failures.
+    /// The underlying storage, which never fails.
     pub kv: MemoryKv,
     /// The time.
     pub now: Cell<u64>,
-    /// How the next commit fails.
+    /// The failure of the next commit.
     pub fail_next: Cell<Option<Failure>>,
-    /// How the last commit failed.
+    /// The failure of the last commit.
     pub failed: Cell<Option<Failure>>,
-    /// How many reads succeed until one is told that the bucket has moved; none is
-    /// while it is `None`. Told once, unless `moves_on`.
+    /// The number of reads that succeed before one returns [`ReadError::Moved`]; none
+    /// does when `None`. It is returned once, unless `moves_on`.
     pub moves_after: Cell<Option<u32>>,
-    /// Whether every read after that one is told so too.
+    /// True if every read after that one returns it too.
     pub moves_on: Cell<bool>,
-    /// What was logged.
+    /// The log.
     pub log: RefCell<Vec<AuditRecord>>,
 }
 
@@ -58,7 +58,7 @@ pub struct TestBucket<'a> {
 }
 
 impl TestHost {
-    /// Performs `command` on the session `s` as `who`.
+    /// Executes `command` on the session `s` as `who`.
     pub fn ask(&self, who: &str, command: &Command) -> Result<Outcome, Error> {
         let ports = Ports { kv: &self, clock: self, log: self, tokenizer: &NoTokenizer };
         execute(&ports, &Scope::parse(ScopeKind::Session, "s")?, &caller(who)?, command)
@@ -70,8 +70,7 @@ impl TestHost {
         bucket.and_then(|it| it.scan(prefix, None, u32::MAX)).unwrap_or_default()
     }
 
-    /// Returns whether the bucket still is as it was when it was opened, as far as a reader
-    /// is told.
+    /// Returns [`ReadError::Moved`] if a test scheduled it for this read.
     fn read(&self) -> Result<(), ReadError> {
         match self.moves_after.get() {
             None => Ok(()),
@@ -87,7 +86,7 @@ impl TestHost {
     }
 }
 
-/// Returns the caller `who`: a participant, or one that is limited to some keys, as in
+/// Returns the caller `who`: a participant, optionally limited to some keys, as in
 /// `subagent:a only inv_*,scope`.
 fn caller(who: &str) -> Result<Caller, Error> {
     let Some((participant, keys)) = who.split_once(" only ") else { return Caller::trusted(who) };
@@ -152,7 +151,7 @@ impl Bucket for TestBucket<'_> {
 }
 
 impl TestHost {
-    /// Returns what the session `s` is stored to take as a document.
+    /// Returns the recorded size of the session `s` as a document.
     pub fn weight(&self) -> Option<u64> {
         self.rows("meta").first().and_then(|(_, row)| weight::stored(row).ok()?)
     }

@@ -1,9 +1,9 @@
-//! The rows of rounds: their names, and what is in them.
+//! The rows of rounds: their names and contents.
 //!
-//! `r/head`, `r/s/<round>`, `r/d/<round>/<sequence>` and `r/c/<round>` hold the rounds;
-//! the state after one; its deltas as they were proposed; how it ended.
-//! `r/p/<participant>` holds how much a participant has proposed to the open round,
-//! `r/sizes` how many bytes each of the last rounds takes.
+//! `r/head` holds the rounds, `r/s/<round>` the state after a round,
+//! `r/d/<round>/<sequence>` its proposed deltas, and `r/c/<round>` its end.
+//! `r/p/<participant>` holds the share of a participant in the open round, and `r/sizes`
+//! the sizes of the last rounds.
 
 mod round;
 
@@ -20,58 +20,58 @@ pub(crate) use round::{
     proposal_digest,
 };
 
-/// The row of [`Rounds`](crate::rounds::Rounds).
+/// The name of the row of [`Rounds`](crate::rounds::Rounds).
 pub(crate) const ROUNDS: &str = "r/head";
 
-/// The rows of what participants have proposed to the round that is open.
+/// The prefix of the rows of the participants' shares in the open round.
 pub(crate) const SHARES: &str = "r/p/";
 
-/// Returns the row of what `participant` has proposed to the round that is open.
+/// Returns the name of the row of `participant`'s share in the open round.
 pub(crate) fn share_row(participant: &Participant) -> String {
     format!("{SHARES}{participant}")
 }
 
-/// The row of how many bytes each of the last rounds that ended takes, oldest first.
+/// The name of the row of the sizes of the last closed rounds, oldest first.
 pub(crate) const ROUND_SIZES: &str = "r/sizes";
 
-/// Returns the row of the state that `round` made.
+/// Returns the name of the row of the state after `round`.
 pub(crate) fn state_row(round: u64) -> String {
     format!("r/s/{round:016x}")
 }
 
-/// Returns the rows of the deltas of `round`.
+/// Returns the prefix of the rows of the deltas of `round`.
 pub(crate) fn delta_rows(round: u64) -> String {
     format!("r/d/{round:016x}/")
 }
 
-/// Returns the row of deltas of `round` that were proposed together, the first of them
-/// with this sequence.
+/// Returns the name of the row of deltas of `round` that were proposed together, of which
+/// the first has the sequence `first`.
 pub(crate) fn delta_row(round: u64, first: u32) -> String {
     format!("{}{first:016x}", delta_rows(round))
 }
 
-/// Returns the row of how `round` ended.
+/// Returns the name of the row of the end of `round`.
 pub(crate) fn ended_row(round: u64) -> String {
     format!("r/c/{round:016x}")
 }
 
-/// Encodes what a participant has proposed to the open round.
+/// Encodes a participant's share in the open round.
 pub(crate) fn encode_share(it: Share) -> Result<Vec<u8>, Error> {
     encode(&(it.deltas, it.bytes))
 }
 
-/// Decodes what a participant has proposed to the open round.
+/// Decodes a participant's share in the open round.
 pub(crate) fn decode_share(bytes: &[u8]) -> Result<Share, Error> {
     let (deltas, bytes) = decode(bytes)?;
     Ok(Share { deltas, bytes })
 }
 
-/// Encodes how many bytes the last rounds take.
+/// Encodes the sizes of the last rounds.
 pub(crate) fn encode_sizes(sizes: &[u32]) -> Result<Vec<u8>, Error> {
     encode(&sizes)
 }
 
-/// Decodes how many bytes the last rounds take.
+/// Decodes the sizes of the last rounds.
 pub(crate) fn decode_sizes(bytes: &[u8]) -> Result<Vec<u32>, Error> {
     decode(bytes)
 }

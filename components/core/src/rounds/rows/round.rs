@@ -1,4 +1,4 @@
-//! The rows `r/`: the rounds of a session, the states they made, their deltas.
+//! The rows `r/`: the rounds of a session, their states and deltas.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub(crate) struct RoundRecord {
     plan: PlanRecord,
     bytes_max: u32,
     deltas: u32,
-    /// Of the round that is open; 0 elsewhere.
+    /// The bytes of an open round's deltas; 0 for a closed round.
     deltas_bytes: u32,
     ended: Option<EndedRecord>,
 }
@@ -73,7 +73,7 @@ enum StepRecord {
     Index(u32),
 }
 
-/// When a part last changed, and its weight in billionths.
+/// The round of a part's last change, and its weight in billionths.
 type MarkRecord = (u64, u32);
 
 #[derive(Serialize, Deserialize)]
@@ -110,7 +110,7 @@ struct LossRecord {
     why: String,
 }
 
-/// Encodes what is known of a session's rounds.
+/// Encodes a session's rounds.
 pub(crate) fn encode_rounds(it: &Rounds) -> Result<Vec<u8>, Error> {
     encode(&RoundsRecord {
         last: it.last,
@@ -120,7 +120,7 @@ pub(crate) fn encode_rounds(it: &Rounds) -> Result<Vec<u8>, Error> {
     })
 }
 
-/// Decodes what is known of a session's rounds.
+/// Decodes a session's rounds.
 pub(crate) fn decode_rounds(bytes: &[u8]) -> Result<Rounds, Error> {
     let RoundsRecord { last, oldest, bytes_max, open } = decode(bytes)?;
     let open_bytes = open.as_ref().map_or(0, |it| it.deltas_bytes);
@@ -128,7 +128,7 @@ pub(crate) fn decode_rounds(bytes: &[u8]) -> Result<Rounds, Error> {
     Ok(Rounds { last, oldest, bytes_max, open, open_bytes })
 }
 
-/// Encodes the state that a round made.
+/// Encodes the state after a round.
 pub(crate) fn encode_state(it: &State) -> Result<Vec<u8>, Error> {
     let marks = |marks: &[Mark]| marks.iter().map(mark_to_store).collect();
     let bindings = it.marks.bindings.iter();
@@ -140,7 +140,7 @@ pub(crate) fn encode_state(it: &State) -> Result<Vec<u8>, Error> {
     })
 }
 
-/// Decodes the state that a round made.
+/// Decodes the state after a round.
 pub(crate) fn decode_state(bytes: &[u8]) -> Result<State, Error> {
     let StateRecord { document, bindings, entities, rules } = decode(bytes)?;
     let marks = |marks: Vec<MarkRecord>| marks.into_iter().map(stored_mark).collect();
@@ -155,7 +155,7 @@ pub(crate) fn decode_state(bytes: &[u8]) -> Result<State, Error> {
     })
 }
 
-/// Decodes the document of the state that a round made, and nothing of its parts.
+/// Decodes only the document of the state after a round.
 pub(crate) fn decode_document(bytes: &[u8]) -> Result<Json, Error> {
     let StateRecord { document, .. } = decode(bytes)?;
     Ok(Json::stored(document))
@@ -193,7 +193,7 @@ pub(crate) fn decode_deltas(row: &str, bytes: &[u8]) -> Result<Vec<Delta>, Error
     (first..).zip(records).map(delta).collect()
 }
 
-/// Encodes how a round ended, and what became of its deltas.
+/// Encodes the end of a round and the outcomes of its deltas.
 pub(crate) fn encode_ended(round: &Round, fates: &[Fate]) -> Result<Vec<u8>, Error> {
     let fate = |it: &Fate| {
         let loss = |it: &Loss| LossRecord {
@@ -212,7 +212,7 @@ pub(crate) fn encode_ended(round: &Round, fates: &[Fate]) -> Result<Vec<u8>, Err
     encode(&(RoundRecord::new(round, 0), fates.iter().map(fate).collect::<Vec<_>>()))
 }
 
-/// Decodes how a round ended, and what became of its deltas.
+/// Decodes the end of a round and the outcomes of its deltas.
 pub(crate) fn decode_ended(bytes: &[u8]) -> Result<(Round, Vec<Fate>), Error> {
     let (round, fates): (RoundRecord, Vec<FateRecord>) = decode(bytes)?;
     let loss = |LossRecord { path, to, by, why }| {
@@ -361,18 +361,18 @@ fn stored_path(steps: Vec<StepRecord>) -> Result<Path, Error> {
     path.ok_or_else(|| damaged("a path into no member of the state"))
 }
 
-/// Returns that of `all` which has this name.
+/// Returns the item of `all` with this name.
 fn named<T: Copy>(all: &[T], name_of: fn(T) -> &'static str, name: &str) -> Result<T, Error> {
     let known = all.iter().copied().find(|it| name_of(*it) == name);
     known.ok_or_else(|| damaged(format!("{name:?} is not known")))
 }
 
-/// Returns a digest of all that makes a request to open a round the same request.
+/// Returns the digest that identifies a request to open a round.
 pub(crate) fn open_digest(it: &OpenRound) -> Result<[u8; 16], Error> {
     digest(&("open_round", PlanRecord::new(&it.plan), &it.query))
 }
 
-/// Returns a digest of all that makes a proposal the same proposal.
+/// Returns the digest that identifies a proposal.
 pub(crate) fn proposal_digest(it: &Proposal) -> Result<[u8; 16], Error> {
     let deltas = it.deltas.iter().map(|it| {
         let value = it.value.as_ref().map(Json::as_str);
@@ -381,7 +381,7 @@ pub(crate) fn proposal_digest(it: &Proposal) -> Result<[u8; 16], Error> {
     digest(&("propose_deltas", deltas.collect::<Vec<_>>()))
 }
 
-/// Returns a digest of all that makes a request to close a round the same request.
+/// Returns the digest that identifies a request to close a round.
 pub(crate) fn close_digest(it: &CloseRound) -> Result<[u8; 16], Error> {
     digest(&("close_round", it.clip.map(Clip::as_str), it.discards))
 }

@@ -1,6 +1,6 @@
-//! The stored rounds of a session: reading them, and forgetting the oldest.
+//! The stored rounds of a session: reads them and removes the oldest.
 //!
-//! It leaves out what is decided of them; session commits.
+//! The decisions on rounds and the commits are in `session`.
 
 pub(crate) mod portable;
 mod redact;
@@ -17,22 +17,22 @@ use crate::{
 
 /// The rounds in a bucket, read row by row.
 #[derive(Debug)]
-pub(crate) struct Stored<'a, B>(pub(crate) &'a B);
+pub(crate) struct StoredRounds<'a, B>(pub(crate) &'a B);
 
-impl<B: Bucket> Stored<'_, B> {
-    /// Returns which rounds there are.
+impl<B: Bucket> StoredRounds<'_, B> {
+    /// Returns the rounds' metadata.
     pub(crate) fn rounds(&self) -> Result<Rounds, Error> {
         let bytes = self.0.get(rows::ROUNDS)?;
         bytes.map_or_else(|| Ok(Rounds::default()), |it| rows::decode_rounds(&it))
     }
 
-    /// Returns what `participant` has proposed to the open round.
+    /// Returns `participant`'s share in the open round.
     pub(crate) fn share(&self, participant: &Participant) -> Result<Share, Error> {
         let bytes = self.0.get(&rows::share_row(participant))?;
         bytes.map_or_else(|| Ok(Share::default()), |it| rows::decode_share(&it))
     }
 
-    /// Returns the state that `round` made, which is kept.
+    /// Returns the state after `round`, which must be retained.
     pub(crate) fn state(&self, round: u64) -> Result<State, Error> {
         match self.state_row(round)? {
             Some(bytes) => rows::decode_state(&bytes),
@@ -40,7 +40,7 @@ impl<B: Bucket> Stored<'_, B> {
         }
     }
 
-    /// Returns the document of that state.
+    /// Returns the document of the state after `round`.
     pub(crate) fn document(&self, round: u64) -> Result<Json, Error> {
         match self.state_row(round)? {
             Some(bytes) => rows::decode_document(&bytes),
@@ -48,7 +48,8 @@ impl<B: Bucket> Stored<'_, B> {
         }
     }
 
-    /// Returns the row of that state; `None` for round 0 where the rounds began with nothing.
+    /// Returns the row of the state after `round`; `None` for round 0 if the rounds began
+    /// without a query.
     pub(crate) fn state_row(&self, round: u64) -> Result<Option<Vec<u8>>, Error> {
         let bytes = self.0.get(&rows::state_row(round))?;
         if bytes.is_none() && round > 0 {
@@ -66,16 +67,16 @@ impl<B: Bucket> Stored<'_, B> {
         Ok(deltas)
     }
 
-    /// Returns how `round` ended, and what became of its deltas.
+    /// Returns the end of `round` and the outcomes of its deltas.
     pub(crate) fn ended(&self, round: u64) -> Result<(Round, Vec<Fate>), Error> {
         let bytes = self.0.get(&rows::ended_row(round))?;
         let bytes = bytes.ok_or_else(|| damaged("the end of a round is missing"))?;
         rows::decode_ended(&bytes)
     }
 
-    /// Forgets the oldest rounds when there are more than are kept; the last one takes
-    /// `bytes` of a document.
-    pub(crate) fn forget(
+    /// Removes the oldest rounds beyond the limits; the last one takes `bytes` in a
+    /// document.
+    pub(crate) fn prune(
         &self,
         changes: &mut Vec<Change>,
         rounds: &mut Rounds,
@@ -86,19 +87,19 @@ impl<B: Bucket> Stored<'_, B> {
         let mut sizes = VecDeque::from(sizes);
         sizes.push_back(u32::try_from(bytes).unwrap_or(u32::MAX));
         while rounds.oldest < rounds.last {
-            // Round 0 is what the first begins with, and none of them.
+            // Round 0 is the state before the first round and does not count as a round.
             let before = rounds.oldest.max(1).saturating_sub(1);
-            let kept = rounds.last.saturating_sub(before);
+            let count = rounds.last.saturating_sub(before);
             let sum = sizes.iter().fold(0_u64, |sum, it| sum.saturating_add((*it).into()));
-            if kept <= ROUNDS_KEPT && sum <= KEPT_BYTES_MAX {
+            if count <= ROUNDS_KEPT && sum <= KEPT_BYTES_MAX {
                 break;
             }
-            let gone = rounds.oldest;
-            changes.push(Change::Delete(rows::state_row(gone)));
-            changes.push(Change::Delete(rows::ended_row(gone)));
-            changes.push(Change::DeletePrefix(rows::delta_rows(gone)));
-            rounds.oldest = gone.saturating_add(1);
-            if gone > 0 {
+            let oldest = rounds.oldest;
+            changes.push(Change::Delete(rows::state_row(oldest)));
+            changes.push(Change::Delete(rows::ended_row(oldest)));
+            changes.push(Change::DeletePrefix(rows::delta_rows(oldest)));
+            rounds.oldest = oldest.saturating_add(1);
+            if oldest > 0 {
                 sizes.pop_front();
             }
         }

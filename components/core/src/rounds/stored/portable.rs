@@ -1,8 +1,7 @@
-//! Rounds in a session's document (spec 11.10): taking them out, bringing them in, and
-//! which no session can have left.
+//! Rounds in a session's document (spec 11.10): export, import, and validation.
 //!
-//! Rounds are not played again: what they made is as it was, also where a redaction
-//! took out what they had settled.
+//! Rounds are not recomputed: their results are imported unchanged, even if a redaction
+//! removed the texts that decided them.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +11,7 @@ use super::{
         Loss, Operation, PROPOSAL_DELTAS_MAX, ROUNDS_KEPT, RoundHistory, Rounds, Share, State,
         Status, check as check_delta, rows, weight,
     },
-    Stored,
+    StoredRounds,
 };
 use crate::{
     Error,
@@ -21,12 +20,12 @@ use crate::{
     time::Timestamp,
 };
 
-/// By how much a redaction may make longer what it leaves: a marker has 25 bytes and
-/// quotes, what it replaces 4 or more, and numbers have no quotes.
+/// The factor by which a redaction may lengthen a text: a marker has 25 bytes and quotes,
+/// the replaced text at least 4 bytes, and numbers have no quotes.
 const GROWTH: u32 = 7;
 
-impl<B: Bucket> Stored<'_, B> {
-    /// Returns what is kept of the session's rounds.
+impl<B: Bucket> StoredRounds<'_, B> {
+    /// Returns the retained rounds of the session.
     pub(crate) fn history(&self) -> Result<RoundHistory, Error> {
         let it = self.rounds()?;
         let mut rounds = Vec::new();
@@ -79,7 +78,8 @@ pub(crate) fn store(history: &RoundHistory, changes: &mut Vec<Change>) -> Result
     Ok(())
 }
 
-/// Returns the row of the rounds in `history`, and what each has proposed to the open one.
+/// Returns the metadata of the rounds in `history`, and the participants' shares in the
+/// open one.
 fn rounds_of(history: &RoundHistory) -> Result<(Rounds, BTreeMap<&Participant, Share>), Error> {
     let open = history.rounds.last().filter(|it| it.state.is_none());
     let ended = history.rounds.iter().rfind(|it| it.state.is_some());
@@ -104,7 +104,7 @@ fn rounds_of(history: &RoundHistory) -> Result<(Rounds, BTreeMap<&Participant, S
     Ok((rounds, shares))
 }
 
-/// Returns the state that the last of the first `count` rounds began with.
+/// Returns the state at the opening of the last of the first `count` rounds.
 fn state_before(history: &RoundHistory, count: usize) -> Result<State, Error> {
     let before = count.checked_sub(2).and_then(|it| history.rounds.get(it));
     match before.and_then(|it| it.state.as_ref()) {
@@ -113,12 +113,12 @@ fn state_before(history: &RoundHistory, count: usize) -> Result<State, Error> {
     }
 }
 
-/// Rejects rounds that no session can have left; `number_max` is the highest number a
-/// round can have.
+/// Rejects rounds that no session can have exported; `number_max` is the highest valid
+/// round number.
 pub(crate) fn check(history: &RoundHistory, number_max: u64) -> Result<(), Error> {
     let first = history.rounds.first().map_or(0, |it| it.round.number);
     let count = u64::try_from(history.rounds.len()).unwrap_or(u64::MAX);
-    // Earlier versions kept one more; and one may be open.
+    // Earlier versions retained one more; and one may be open.
     if count > ROUNDS_KEPT.saturating_add(2) || first > number_max {
         return Err(Error::invalid_document("its rounds are over their limits"));
     }
@@ -138,7 +138,7 @@ pub(crate) fn check(history: &RoundHistory, number_max: u64) -> Result<(), Error
             return Err(Error::invalid_document(format!("round {number} {what}")));
         }
         match (&kept.state, &kept.round.ended) {
-            // The state before the first that is kept is not known.
+            // The state before the first retained round is unknown.
             (Some(_), Some(_)) if nth == 0 && number > 1 => {}
             (Some(state), Some(ended))
                 if state.convergence(&state_before(history, nth + 1)?) == ended.convergence => {}
@@ -147,7 +147,7 @@ pub(crate) fn check(history: &RoundHistory, number_max: u64) -> Result<(), Error
                     "round {number} did not change so much"
                 )));
             }
-            // Without the state it began with nobody can close it.
+            // A round without its initial state cannot be closed.
             _ if !is_last || (nth == 0 && number > 1) => {
                 return Err(Error::invalid_document(format!("round {number} has no end")));
             }
@@ -160,7 +160,7 @@ pub(crate) fn check(history: &RoundHistory, number_max: u64) -> Result<(), Error
     Ok(())
 }
 
-/// Rejects a round that no session can have left.
+/// Rejects a round that no session can have exported.
 fn check_round(kept: &KeptRound) -> Result<(), &'static str> {
     let KeptRound { round, deltas, fates, state } = kept;
     let bytes_max = |bytes: u32| bytes.saturating_mul(GROWTH);
@@ -170,7 +170,7 @@ fn check_round(kept: &KeptRound) -> Result<(), &'static str> {
     if round.opened_by.role() != Role::Orchestrator {
         return Err("was opened by whom none can be");
     }
-    let mut said = 0_usize;
+    let mut bytes = 0_usize;
     for (sequence, it) in (1_u32..).zip(deltas) {
         let has_value = it.value.is_some();
         if it.sequence != sequence
@@ -179,9 +179,9 @@ fn check_round(kept: &KeptRound) -> Result<(), &'static str> {
         {
             return Err("has a delta that is none, or not in its place");
         }
-        said = said.saturating_add(it.value.as_ref().map_or(0, Json::bytes));
+        bytes = bytes.saturating_add(it.value.as_ref().map_or(0, Json::bytes));
     }
-    let is_too_long = u32::try_from(said).is_ok_and(|it| it > bytes_max(DELTAS_BYTES_MAX));
+    let is_too_long = u32::try_from(bytes).is_ok_and(|it| it > bytes_max(DELTAS_BYTES_MAX));
     if u32::try_from(deltas.len()) != Ok(round.deltas) || round.deltas > DELTAS_MAX || is_too_long {
         return Err("has more deltas than it says, or may have");
     }
@@ -202,7 +202,7 @@ fn check_round(kept: &KeptRound) -> Result<(), &'static str> {
     check_fates(kept, ended)
 }
 
-/// Rejects outcomes that the deltas of a round cannot have had.
+/// Rejects outcomes that are impossible for the deltas of a round.
 fn check_fates(kept: &KeptRound, ended: &Ended) -> Result<(), &'static str> {
     let KeptRound { deltas, fates, .. } = kept;
     let is_loss = |it: &Loss| {
@@ -223,7 +223,7 @@ fn check_fates(kept: &KeptRound, ended: &Ended) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Returns the latest instant in `history`.
+/// Returns the latest time in `history`.
 pub(crate) fn latest_time(history: &RoundHistory) -> Timestamp {
     let times = history.rounds.iter().flat_map(|KeptRound { round, deltas, .. }| {
         let ended = round.ended.iter().map(|it| it.at);

@@ -1,20 +1,20 @@
-//! Redaction of stored rounds: the answer to a secret that slipped into a delta. Row by
-//! row, so that no more than one of them is in memory.
+//! Redaction of stored rounds, for a secret that was proposed by mistake. It works row by
+//! row, so that only one row at a time is in memory.
 
 use super::{
     super::{Redaction, rows},
-    Stored,
+    StoredRounds,
 };
 use crate::{
     Error,
     kv::{Bucket, Change},
 };
 
-impl<B: Bucket> Stored<'_, B> {
-    /// Returns what is to be stored of rounds after `redaction`.
+impl<B: Bucket> StoredRounds<'_, B> {
+    /// Returns the changes of stored rounds for `redaction`.
     pub(crate) fn redacted(&self, redaction: &mut Redaction<'_>) -> Result<Vec<Change>, Error> {
         let mut rounds = self.rounds()?;
-        let mut rows = Rows { redaction, changes: Vec::new() };
+        let mut rows = RedactedRows { redaction, changes: Vec::new() };
         let newest = rounds.open.as_ref().map_or(rounds.last, |it| it.number);
         for number in rounds.oldest..=newest {
             let mut bytes_now = None;
@@ -61,13 +61,13 @@ impl<B: Bucket> Stored<'_, B> {
 }
 
 /// The rows that a redaction changes.
-struct Rows<'r, 's> {
+struct RedactedRows<'r, 's> {
     redaction: &'r mut Redaction<'s>,
     changes: Vec<Change>,
 }
 
-impl<'s> Rows<'_, 's> {
-    /// Stores `row` as `redacted` makes it, if that replaces something.
+impl<'s> RedactedRows<'_, 's> {
+    /// Stores `row` as returned by `redacted`, if that replaced something.
     fn row(
         &mut self,
         row: String,

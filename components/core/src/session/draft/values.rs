@@ -1,4 +1,4 @@
-//! The values that a commit stores and removes, and what they take.
+//! The values that a commit stores and removes, and their sizes.
 
 use super::{super::put, Draft};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl<B: Bucket> Draft<'_, B> {
-    /// Stores the value that is written to `key` at `revision`.
+    /// Stores the value written to `key` at `revision`.
     pub(in crate::session) fn put_value(&mut self, key: &Key, revision: Revision, value: String) {
         let (row, bytes) = (record::value_row(key, revision), weight::of_value(&value));
         self.weigh(0, bytes);
@@ -19,8 +19,7 @@ impl<B: Bucket> Draft<'_, B> {
         self.changes.push(put(row, value.into_bytes()));
     }
 
-    /// Stores `new` in the place of `old`, the value that was written to `key` at
-    /// `revision`.
+    /// Replaces `old`, the value written to `key` at `revision`, with `new`.
     pub(in crate::session) fn replace_value(
         &mut self,
         key: &Key,
@@ -32,8 +31,7 @@ impl<B: Bucket> Draft<'_, B> {
         self.put_value(key, revision, new);
     }
 
-    /// Removes the value of a version that ended at `ended`, unless a snapshot
-    /// holds it.
+    /// Removes the value of a version that ended at `ended`, unless a snapshot holds it.
     pub(in crate::session) fn drop_value(
         &mut self,
         entry: &Entry,
@@ -45,8 +43,8 @@ impl<B: Bucket> Draft<'_, B> {
         self.delete_value(entry)
     }
 
-    /// Removes the value of a version that nothing holds. A value that cannot be read
-    /// can be removed all the same.
+    /// Removes the value of a version that nothing holds, even if the value cannot be
+    /// read.
     pub(in crate::session) fn delete_value(&mut self, entry: &Entry) -> Result<(), Error> {
         let row = record::value_row(&entry.key, entry.revision);
         let unread = weight::of_unread_value(entry);

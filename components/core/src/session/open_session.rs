@@ -1,7 +1,7 @@
-//! A session that was loaded for one request: what its commands read.
+//! A session loaded for one request, and the reads its commands share.
 //!
-//! Invariant: what has expired at [`Opened::now`] is not there, whether or not it
-//! has been swept.
+//! Invariant: an entry that has expired at [`OpenSession::now`] does not exist, even
+//! before it is swept.
 
 use super::{Decision, Draft, answer, draft::load_history};
 use crate::{
@@ -16,45 +16,44 @@ use crate::{
     reply::{EntryRead, Reply, Shown},
     row,
     scope::SessionId,
-    store::{Entry, Totals, access::Gate, history::Version},
+    store::{Entry, Totals, access::Authorizer, history::Version},
     time::Timestamp,
     tokens::{Estimator, Tokens, approximate},
 };
 
-/// A session, as it is at one revision, for one caller.
-pub(super) struct Opened<'a, B> {
+/// A session at one revision, for one caller.
+pub(super) struct OpenSession<'a, B> {
     pub(super) bucket: &'a B,
     pub(super) tokenizer: &'a dyn Tokenizer,
     pub(super) session: &'a SessionId,
     pub(super) caller: &'a Caller,
-    /// The time by the clock: what expires does so by it, and by nothing else.
+    /// The time of the clock, which alone determines what has expired.
     pub(super) now: Timestamp,
-    /// The instant that is recorded of a change: the clock's, but never before the
-    /// last change.
+    /// The recorded time of a change: the clock's, but never before the last change.
     pub(super) at: Timestamp,
-    pub(super) gate: Gate<'a>,
+    pub(super) authorizer: Authorizer<'a>,
     pub(super) meta: Meta,
 }
 
-impl<B: Bucket> Opened<'_, B> {
+impl<B: Bucket> OpenSession<'_, B> {
     pub(super) fn revision(&self) -> Revision {
         self.meta.revision(self.bucket.revision())
     }
 
-    /// Answers with what was read at the session's revision.
+    /// Creates the decision of a read at the session's revision.
     pub(super) fn answer(&self, reply: Reply) -> Decision {
         answer(self.revision(), reply, &self.meta)
     }
 
-    /// Refuses keys with a prefix where the session allows none.
+    /// Rejects keys with a prefix if the session allows none.
     pub(super) fn check_prefixes(&self, command: &Command) -> Result<(), Error> {
         if self.meta.allows_prefixes {
             return Ok(());
         }
-        let refuse = |key: String| Err(Error::InvalidKey { key, has_prefix: true });
+        let reject = |key: String| Err(Error::InvalidKey { key, has_prefix: true });
         let keys: Vec<&Key> = match command {
             Command::ListKeys { prefix: Some(prefix), .. } => {
-                return refuse(format!("{}:", prefix.as_str()));
+                return reject(format!("{}:", prefix.as_str()));
             }
             Command::Read { key, .. }
             | Command::ReadHistory { key, .. }
@@ -71,12 +70,12 @@ impl<B: Bucket> Opened<'_, B> {
             _ => return Ok(()),
         };
         match keys.iter().find(|it| it.prefix().is_some()) {
-            Some(key) => refuse(key.to_string()),
+            Some(key) => reject(key.to_string()),
             None => Ok(()),
         }
     }
 
-    /// Refuses a change of an archived session.
+    /// Rejects changes of an archived session.
     pub(super) fn require_active(&self) -> Result<(), Error> {
         if self.meta.is_archived {
             return Err(Error::SessionArchived { session: self.session.to_string() });
@@ -84,7 +83,7 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(())
     }
 
-    /// Refuses a change of entries by whom it is none of the business.
+    /// Rejects entry changes by the admin role.
     pub(super) fn require_participant(&self) -> Result<(), Error> {
         self.require_active()?;
         match self.caller.participant.role() {
@@ -96,7 +95,7 @@ impl<B: Bucket> Opened<'_, B> {
         }
     }
 
-    /// Refuses what only the orchestrator may change.
+    /// Rejects changes by any role except the orchestrator.
     pub(super) fn require_orchestrator(&self) -> Result<(), Error> {
         self.require_active()?;
         match self.caller.participant.role() {
@@ -107,13 +106,13 @@ impl<B: Bucket> Opened<'_, B> {
         }
     }
 
-    /// Counts the tokens of `text` as the session does.
+    /// Counts the tokens of `text` with the session's estimator.
     pub(super) fn count(&self, text: &str) -> Result<Tokens, Error> {
         count(self.tokenizer, &self.meta.estimator, text)
     }
 
-    /// Finds out when the next entry expires once the instant that was noted has
-    /// come: it may be of an entry that is gone.
+    /// Recomputes the next expiry once the recorded instant has passed: it may be of an
+    /// entry that no longer exists.
     pub(super) fn find_next_expiry(&mut self) -> Result<(), Error> {
         if self.has_expired() {
             let entries = self.stored_entries(None)?;
@@ -122,7 +121,7 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(())
     }
 
-    /// Returns whether entries have expired that were not swept yet.
+    /// Returns true if expired entries may not be swept yet.
     pub(super) fn has_expired(&self) -> bool {
         self.meta.next_expiry.is_some_and(|at| at <= self.now)
     }
@@ -134,24 +133,24 @@ impl<B: Bucket> Opened<'_, B> {
         Ok(Totals::of(&self.entries(None)?))
     }
 
-    /// Returns what is stored of an entry, expired or not.
+    /// Returns the stored entry `key`, even if it has expired.
     fn stored_entry(&self, key: &Key) -> Result<Option<Entry>, Error> {
         let bytes = self.bucket.get(&record::entry_row(key))?;
         bytes.map(|bytes| record::decode_entry(key.clone(), &bytes)).transpose()
     }
 
-    /// Returns what is stored of the entries, expired or not.
+    /// Returns the stored entries, even those that have expired.
     pub(super) fn stored_entries(&self, prefix: Option<&Prefix>) -> Result<Vec<Entry>, Error> {
         let rows = self.bucket.scan(&record::entry_rows(prefix), None, u32::MAX)?;
         rows.iter().map(|(row, bytes)| record::decode_entry_row(row, bytes)).collect()
     }
 
-    /// Returns the entry `key`, hidden from the caller or not.
+    /// Returns the entry `key`, even if it is hidden from the caller.
     pub(super) fn entry(&self, key: &Key) -> Result<Option<Entry>, Error> {
         Ok(self.stored_entry(key)?.filter(|it| !it.is_expired(self.now)))
     }
 
-    /// Returns the entries, hidden from the caller or not.
+    /// Returns the entries, even those hidden from the caller.
     pub(super) fn entries(&self, prefix: Option<&Prefix>) -> Result<Vec<Entry>, Error> {
         let mut entries = self.stored_entries(prefix)?;
         entries.retain(|it| !it.is_expired(self.now));
@@ -159,22 +158,22 @@ impl<B: Bucket> Opened<'_, B> {
     }
 
     pub(super) fn may_read(&self, entry: &Entry) -> bool {
-        self.gate.may_read(&entry.key, &entry.access)
+        self.authorizer.may_read(&entry.key, &entry.access)
     }
 
-    /// Returns whether the caller sees the metadata of `entry`.
+    /// Returns true if the caller sees the metadata of `entry`.
     pub(super) fn may_see(&self, entry: &Entry) -> bool {
-        self.gate.may_see(&entry.key, &entry.access)
+        self.authorizer.may_see(&entry.key, &entry.access)
     }
 
     pub(super) fn shown(&self, entry: Entry) -> Shown {
         let is_readable = self.may_read(&entry);
         let is_read_only = self.caller.participant.role() != Role::Admin
-            && !self.gate.may_write(&entry.key, &entry.access);
+            && !self.authorizer.may_write(&entry.key, &entry.access);
         Shown { entry, is_readable, is_read_only }
     }
 
-    /// Returns an entry with its value, as the caller is shown it.
+    /// Returns an entry with its value and the caller's permissions.
     pub(super) fn with_value(&self, entry: Entry) -> Result<EntryRead, Error> {
         let value = self.value(&entry)?;
         Ok(EntryRead { shown: self.shown(entry), value })
@@ -189,28 +188,29 @@ impl<B: Bucket> Opened<'_, B> {
         }
     }
 
-    /// Returns the earlier versions of `key`; what has expired is one of them.
+    /// Returns the earlier versions of `key`, including an expired one.
     pub(super) fn history(&self, key: &Key) -> Result<Vec<Version>, Error> {
         if self.has_expired() {
-            return Draft::new(self)?.past_of(key);
+            return Draft::new(self)?.pruned_history(key);
         }
         load_history(self.bucket, key)
     }
 
-    /// Returns the earlier versions of all keys; what has expired is one of them.
+    /// Returns the earlier versions of all keys, including expired ones.
     pub(super) fn histories(&self) -> Result<Vec<Version>, Error> {
-        let mut all = if self.has_expired() { Draft::new(self)?.past()? } else { Vec::new() };
+        let mut all =
+            if self.has_expired() { Draft::new(self)?.pruned_histories()? } else { Vec::new() };
         for (row, bytes) in self.bucket.scan(record::HISTORY, None, u32::MAX)? {
             all.push(record::decode_history_row(&row, &bytes)?);
         }
-        // Of a key that has both, the draft's come first, and count.
+        // The draft's versions come first and replace the stored ones of the same key.
         let mut all = sorted(all, |(a, _), (b, _)| a.cmp(b));
         all.dedup_by(|(later, _), (first, _)| later == first);
         Ok(all.into_iter().flat_map(|(_, versions)| versions).collect())
     }
 }
 
-/// Counts the tokens of `text` as `estimator` does.
+/// Counts the tokens of `text` with `estimator`.
 ///
 /// # Errors
 ///
