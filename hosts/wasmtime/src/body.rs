@@ -15,7 +15,7 @@ use http_body_util::Full;
 use hyper::body::{Body, Frame, SizeHint};
 use shared_context_wire::http::{self, Watch};
 
-use crate::{onlooker::ThrottledReader, server::ConnectionEngine};
+use crate::{server::ConnectionEngine, throttled_reader::ThrottledReader};
 
 /// A response body.
 pub(crate) enum ResponseBody {

@@ -38,9 +38,9 @@ use crate::{
     alarm::Alarm,
     deferred::{Attempt, Effects},
     failures,
-    hub::Notifier,
     log::{AuditLog, AuditRecord},
-    onlooker,
+    notifier::Notifier,
+    throttled_reader,
     write_lock::WriteLocks,
 };
 
@@ -98,7 +98,7 @@ impl Engine {
             write_locks: Arc::default(),
             changes,
             notifier: Arc::default(),
-            read_permits: onlooker::read_permits(),
+            read_permits: throttled_reader::read_permits(),
             alarm: Alarm::default(),
             started: Instant::now(),
         };

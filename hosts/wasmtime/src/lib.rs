@@ -125,9 +125,9 @@ mod alarm;
 mod body;
 mod deferred;
 mod engine;
-mod hub;
-mod onlooker;
+mod notifier;
 mod server;
+mod throttled_reader;
 mod write_lock;
 
 pub use clock::SystemClock;

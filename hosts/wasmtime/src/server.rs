@@ -34,7 +34,7 @@ use tokio::{
 };
 
 pub(crate) use self::connection_engine::ConnectionEngine;
-use self::{answers::Answers, bodies::Bodies, seats::ConnectionSlots};
+use self::{answers::Answers, bodies::Bodies, connection_slots::ConnectionSlots};
 use crate::{
     Component, ComponentOptions, Engine, SqliteKv, SqliteOptions, StartError, SystemClock,
     TracingLog, failures,
@@ -45,9 +45,9 @@ mod answers;
 mod bodies;
 mod connection;
 mod connection_engine;
+mod connection_slots;
 mod memory_budget;
 mod open_files;
-mod seats;
 #[cfg(test)]
 mod tests;
 mod unheard;

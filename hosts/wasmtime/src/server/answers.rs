@@ -9,8 +9,8 @@ use bytes::Bytes;
 
 use super::{
     BUFFER_BYTES_MAX,
+    connection_slots::{ConnectionSlot, ConnectionSlots},
     memory_budget::{MemoryBudget, MemoryPermit},
-    seats::{ConnectionSlot, ConnectionSlots},
 };
 
 /// The memory limit of all responses, counting what each has beyond one buffer.

@@ -9,8 +9,8 @@ use hyper::body::Incoming;
 
 use super::{
     BUFFER_BYTES_MAX,
+    connection_slots::ConnectionSlots,
     memory_budget::{MemoryBudget, MemoryPermit},
-    seats::ConnectionSlots,
 };
 
 /// How much of a body that is too long is still read, so that a client that sends

@@ -1,7 +1,7 @@
 //! Serves one connection: reads requests and writes responses until the client leaves or
 //! the connection loses its slot.
 //!
-//! The slots are in `seats`.
+//! The slots are in `connection_slots`.
 
 use std::{
     convert::Infallible,
@@ -40,10 +40,10 @@ use super::{
     BODY_TIME_MAX, BUFFER_BYTES_MAX, Shared,
     bodies::BodyError,
     connection_engine::ConnectionEngine,
-    seats::ConnectionSlot,
+    connection_slots::ConnectionSlot,
     unheard::{self, RejectionStream, RequestState},
 };
-use crate::{Failure, body::ResponseBody, onlooker::ThrottledReader};
+use crate::{Failure, body::ResponseBody, throttled_reader::ThrottledReader};
 
 /// How much is read from a client whose connection is rejected.
 const UNREAD_BYTES_MAX: usize = 64 << 10;

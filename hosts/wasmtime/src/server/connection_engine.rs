@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use shared_context_core::{ScopeKind, time::Timestamp};
 use shared_context_wire::Woken;
 
-use super::seats::ConnectionSlot;
+use super::connection_slots::ConnectionSlot;
 use crate::{Caller, Engine, Failure, Reply};
 
 /// An engine that tracks the waits of one connection.

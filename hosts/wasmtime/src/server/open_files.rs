@@ -1,7 +1,7 @@
 //! The number of connections that the system allows: each is an open file, and a process
 //! may open only so many.
 
-use super::seats::RESERVED;
+use super::connection_slots::RESERVED;
 
 /// Returns how many of the `wanted` connections the system allows. Raises the limit first
 /// if it is too low: many systems start with 1024 open files and allow more.
