@@ -1,4 +1,4 @@
-//! What the platform calls on the object of a bucket, by way of `entry.mjs`.
+//! The methods of a bucket's object that the platform calls through `entry.mjs`.
 
 use std::rc::Rc;
 
@@ -27,11 +27,11 @@ pub struct Bucket {
 
 #[wasm_bindgen(js_class = BucketObject)]
 impl Bucket {
-    /// Returns the object with the state `state`, whose name is that of its bucket.
+    /// Creates the object from `state`. Its name is that of its bucket.
     ///
     /// # Errors
     ///
-    /// No bucket has the object's name, or it has no `SQLite` storage.
+    /// The object's name is not that of a bucket, or it has no `SQLite` storage.
     #[wasm_bindgen(constructor)]
     pub fn new(state: DurableObjectState, env: Env) -> Result<Self, JsError> {
         let state = State::from(state);
@@ -43,12 +43,12 @@ impl Bucket {
         Ok(Self { engine: Rc::new(Engine::of(Rc::clone(&object))), object })
     }
 
-    /// Answers a request of HTTP, or promises to. `body` is nothing when it is too
-    /// long.
+    /// Answers an HTTP request, or returns a promise of the answer. `body` is `None` when
+    /// it is too long.
     ///
     /// # Errors
     ///
-    /// The Worker is not set up, or the request is none.
+    /// The Worker is not set up, or the request is invalid.
     pub fn respond(
         &self,
         method: &str,
@@ -59,11 +59,11 @@ impl Bucket {
         exchange::respond(Rc::clone(&self.engine), method, url, headers, body)
     }
 
-    /// Performs a request of the JSON tool for the entry.
+    /// Performs a JSON tool request for the entry.
     ///
     /// # Errors
     ///
-    /// It was not the entry who asked.
+    /// `caller` was not written by the entry.
     pub async fn invoke(
         &self,
         scope: String,
@@ -74,13 +74,13 @@ impl Bucket {
         Ok(written(self.object.invoke(&scope, &caller, &request).await))
     }
 
-    /// Notes that the client of a WebSocket has left it.
+    /// Closes a WebSocket that its client has left.
     #[wasm_bindgen(js_name = socketLeft)]
     pub fn socket_left(&self, socket: web_sys::WebSocket) {
         self.object.sockets.left(&socket.into());
     }
 
-    /// Does what the object's alarm was set for.
+    /// Handles the object's alarm.
     pub async fn alarm(&self) {
         self.object.wake().await;
     }

@@ -1,4 +1,4 @@
-//! The entry: where requests arrive, and what is answered there.
+//! The entry: forwards requests to their objects and answers all others.
 
 #![expect(unreachable_pub, reason = "JavaScript gets what is `pub`")]
 
@@ -18,8 +18,8 @@ use crate::{
     remote::Remote,
 };
 
-/// Returns the name of the object that a request goes on to, unread; `None`: it is
-/// answered with [`respond`].
+/// Returns the name of the object to which a request is forwarded, or `None` if
+/// [`respond`] answers it.
 ///
 /// # Errors
 ///
@@ -37,12 +37,12 @@ pub fn destination(
     Ok(http()?.destination(&method, path, authorization.as_deref(), js::now()))
 }
 
-/// Answers a request at the entry, or promises to. `body` is nothing when it is
-/// too long.
+/// Answers a request at the entry, or returns a promise of the answer. `body` is `None`
+/// when it is too long.
 ///
 /// # Errors
 ///
-/// The Worker is not set up, or the request is none.
+/// The Worker is not set up, or the request is invalid.
 #[wasm_bindgen]
 pub fn respond(
     env: Env,
@@ -55,25 +55,25 @@ pub fn respond(
     exchange::respond(Rc::new(engine), method, url, headers, body)
 }
 
-/// Returns how many bytes of the body of a request are read.
+/// Returns the maximum length of a request's body in bytes.
 ///
 /// # Errors
 ///
-/// The Worker is not set up, or the request is none.
+/// The Worker is not set up, or the request is invalid.
 #[wasm_bindgen(js_name = bodyBytesMax)]
 pub fn body_bytes_max(method: &str, url: &str, headers: &str) -> Result<usize, JsError> {
     Ok(http()?.body_bytes_max(&head(method, url, headers)?.0))
 }
 
-/// Refuses a request that failed in a way that only the host knows of: its body did
-/// not arrive (`cut`), its object could not be reached (`unavailable`), or it failed
-/// under the request (anything else).
+/// Returns the error response to a request that failed outside the wire: its body did
+/// not arrive (`cut`), its object could not be reached (`unavailable`), or the instance
+/// failed during the request (anything else).
 ///
 /// # Errors
 ///
-/// The Worker is not set up, or the request is none.
+/// The Worker is not set up, or the request is invalid.
 #[wasm_bindgen]
-pub fn refuse(method: &str, url: &str, headers: &str, why: &str) -> Result<Array, JsError> {
+pub fn reject(method: &str, url: &str, headers: &str, why: &str) -> Result<Array, JsError> {
     let (http, (head, _)) = (http()?, head(method, url, headers)?);
     let failure = match why {
         "cut" => Failure::new(
@@ -91,5 +91,5 @@ pub fn refuse(method: &str, url: &str, headers: &str, why: &str) -> Result<Array
              retrying, or retry a change with its request_id",
         ),
     };
-    Ok(exchange::refusal(&http, &head, failure))
+    Ok(exchange::rejection(&http, &head, failure))
 }
