@@ -1,4 +1,4 @@
-//! `fermyon:spin/variables`: what the manifest gives the component to read.
+//! `fermyon:spin/variables`: the component's variables from the manifest.
 
 use crate::{
     bindings::fermyon::spin::variables::{Error, Host},

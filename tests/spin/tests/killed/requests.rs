@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use shared_context_system::{Answer, Client};
 
-/// What was there before: the session `a` with entries, history and a snapshot.
+/// The state before a request: the session `a` with entries, history and a snapshot.
 pub(crate) struct Prepared {
     credential: String,
     document: Vec<u8>,
@@ -12,11 +12,11 @@ pub(crate) struct Prepared {
 /// A kind of request.
 pub(crate) struct Request {
     pub(crate) name: &'static str,
-    /// Whether it is the first of all, to a database with nothing in it.
+    /// True if it is the first request to an empty database.
     pub(crate) is_first: bool,
-    /// Whether it changes what is stored.
+    /// True if it changes stored data.
     pub(crate) changes: bool,
-    /// What it is answered with.
+    /// The expected status.
     pub(crate) status: u16,
     pub(crate) send: fn(&Client, &Prepared) -> Answer,
 }
@@ -36,8 +36,8 @@ impl Prepared {
         Self { credential: orchestrator.credential().to_owned(), document }
     }
 
-    /// Returns when nothing was there.
-    pub(crate) fn nothing() -> Self {
+    /// Returns the state of an empty database.
+    pub(crate) fn empty() -> Self {
         Self { credential: String::new(), document: Vec::new() }
     }
 }
@@ -119,7 +119,7 @@ fn write(key: &str, value: &str) -> Value {
     json!({"action": "write", "key": key, "value": value})
 }
 
-/// Sends a request of the JSON tool on the prepared session, as its orchestrator.
+/// Sends a JSON tool request for the prepared session, as its orchestrator.
 fn tool(client: &Client, prepared: &Prepared, request: &Value) -> Answer {
     client.with_credential(&prepared.credential).tool("a", request)
 }
