@@ -73,24 +73,24 @@ fn check(host: &TestHost, over: Over) {
         let writes: Vec<_> = (batch * 100..batch * 100 + 100).map(write).collect();
         writer.tool("a", &json!({"action": "write_batch", "writes": writes})).expect(200);
     }
-    let mut told = vec![format!("100 batches {:.1?}", began.elapsed())];
+    let mut durations = vec![format!("100 batches {:.1?}", began.elapsed())];
     let timed_in = |session: &str, what: &str, client: &Client, request: Value| {
         let began = Instant::now();
         client.tool(session, &request).expect(200);
         format!("{what} {:.1?}", began.elapsed())
     };
     let timed = |what, client, request| timed_in("a", what, client, request);
-    told.push(timed("list_keys", &orchestrator, json!({"action": "list_keys"})));
+    durations.push(timed("list_keys", &orchestrator, json!({"action": "list_keys"})));
     let read = json!({"action": "read", "key": long_key(77)});
-    told.push(timed("read", &orchestrator, read));
+    durations.push(timed("read", &orchestrator, read));
     let write = json!({"action": "write", "key": long_key(77), "value": value(77)});
-    told.push(timed("overwrite", &writer, write));
+    durations.push(timed("overwrite", &writer, write));
 
     let began = Instant::now();
     let exported = admin.get("/v1/sessions/a/export");
     assert_eq!(exported.status, 200, "{}", exported.text);
     let document = exported.text;
-    told.push(format!("export {:.1?}", began.elapsed()));
+    durations.push(format!("export {:.1?}", began.elapsed()));
     let is_large = (4_500_000..DOCUMENT_BYTES_MAX).contains(&document.len());
     assert!(is_large, "a document of {} bytes", document.len());
     let began = Instant::now();
@@ -98,7 +98,7 @@ fn check(host: &TestHost, over: Over) {
     let import = "/v1/sessions/import?session_id=b";
     let imported = admin.try_send("POST", import, &headers, Some(document.as_bytes())).unwrap();
     let imported = imported.expect(201);
-    told.push(format!("import {:.1?}", began.elapsed()));
+    durations.push(format!("import {:.1?}", began.elapsed()));
     let of_b = admin.with_credential(imported["credential"].as_str().unwrap());
     assert_eq!(of_b.read("b", &long_key(77)).expect(200)["value"], value(77));
     let listed = of_b.tool("b", &json!({"action": "list_keys"})).expect(200);
@@ -109,19 +109,19 @@ fn check(host: &TestHost, over: Over) {
     assert_eq!(again["entries"].as_array().unwrap().len(), KEYS);
     assert_eq!(again["entries"], document["entries"]);
     let of_copy = |what, request| timed_in("b", what, &of_b, request);
-    told.push(of_copy("snapshot", json!({"action": "snapshot", "label": "full"})));
+    durations.push(of_copy("snapshot", json!({"action": "snapshot", "label": "full"})));
     let deletes: Vec<_> = (0..100).map(|nth| json!({"key": long_key(nth)})).collect();
     let request = json!({"action": "write_batch", "writes": [], "deletes": deletes});
-    told.push(of_copy("100 deleted", request));
-    told.push(of_copy("diff", json!({"action": "diff_snapshots", "from": "full"})));
+    durations.push(of_copy("100 deleted", request));
+    durations.push(of_copy("diff", json!({"action": "diff_snapshots", "from": "full"})));
     let restore = json!({"action": "restore_snapshot", "label": "full"});
-    told.push(of_copy("restore", restore));
+    durations.push(of_copy("restore", restore));
     assert_eq!(of_b.read("b", &long_key(77)).expect(200)["value"], value(77));
     let began = Instant::now();
     admin.send("DELETE", "/v1/sessions/b", None).expect(200);
-    told.push(format!("delete {:.1?}", began.elapsed()));
+    durations.push(format!("delete {:.1?}", began.elapsed()));
     let size = f64::from(u32::try_from(document.to_string().len()).unwrap()) / 1e6;
-    tell(&format!("{over:?}: {KEYS} keys, a document of {size:.1} MB: {}", told.join(", ")));
+    tell(&format!("{over:?}: {KEYS} keys, a document of {size:.1} MB: {}", durations.join(", ")));
 }
 
 fn too_long(host: &TestHost) {
@@ -130,19 +130,19 @@ fn too_long(host: &TestHost) {
     let admin = app.admin();
     let orchestrator = admin.create_session("a", &json!({}));
     let json = [("content-type", "application/json")];
-    let refused = |client: &Client, path: &str, bytes: usize, limit: usize| {
+    let check_rejected = |client: &Client, path: &str, bytes: usize, limit: usize| {
         let answer = client.try_send("POST", path, &json, Some(&vec![b' '; bytes])).unwrap();
         answer.refused(413, "REQUEST_TOO_LARGE");
         assert_eq!(answer.json()["error"]["limit"], limit, "{}", answer.text);
     };
     let limit = 256 << 10;
     for bytes in [limit + 1, 1 << 20, 20 << 20] {
-        refused(&orchestrator, "/v1/sessions/a/shared_context", bytes, limit);
+        check_rejected(&orchestrator, "/v1/sessions/a/shared_context", bytes, limit);
         orchestrator.write("a", "scope", "x").expect(200);
     }
     let import = "/v1/sessions/import?session_id=b";
     for bytes in [DOCUMENT_BYTES_MAX + 1, 2 * DOCUMENT_BYTES_MAX] {
-        refused(&admin, import, bytes, DOCUMENT_BYTES_MAX);
+        check_rejected(&admin, import, bytes, DOCUMENT_BYTES_MAX);
         orchestrator.write("a", "scope", "x").expect(200);
     }
     // The body of a client without a credential is not read to the end either.
