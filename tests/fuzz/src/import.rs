@@ -10,7 +10,7 @@ use shared_context_core::digest::sha256;
 
 use crate::{
     host::MemoryHost,
-    json_tool::{ask, check_failure},
+    json_tool::{check_failure, send},
     script::{ToolRequest, requests},
     seal::sealed,
 };
@@ -117,7 +117,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         let create = br#"{"action":"create_session"}"#;
         let _ = host.invoke("main", &Caller::trusted("admin"), create);
         for written in requests(&script) {
-            let _ = ask(&host, &ToolRequest::read(written));
+            let _ = send(&host, &ToolRequest::read(written));
         }
         seeds.extend(export(&host, "main").filter(|it| it.len() < 8_192));
     }

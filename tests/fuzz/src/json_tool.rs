@@ -63,6 +63,6 @@ pub(crate) fn check_failure(failure: &Failure) {
 pub fn seeds() -> Vec<Vec<u8>> {
     cases::scripts(|step| {
         let request = cases::tool_request(step)?;
-        Some([cases::asked_by(step).as_bytes(), b"\n", &request].concat())
+        Some([cases::caller_line(step).as_bytes(), b"\n", &request].concat())
     })
 }
