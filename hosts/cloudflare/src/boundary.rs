@@ -8,18 +8,18 @@ use wasm_bindgen::prelude::*;
 use worker::{Env, State, web_sys, worker_sys::DurableObjectState};
 
 use crate::{
-    directory::FarDirectory,
+    directory::DirectoryClient,
     engine::Engine,
     exchange::{self, http},
     js::Storage,
     object::Object,
-    remote::{read_caller, written},
+    remote::{encode_answer, read_caller},
     sockets::Sockets,
 };
 
 /// The Durable Object of a bucket.
 #[wasm_bindgen(js_name = BucketObject)]
-#[expect(missing_debug_implementations, reason = "only JavaScript has one")]
+#[expect(missing_debug_implementations, reason = "only JavaScript uses it")]
 pub struct Bucket {
     object: Rc<Object>,
     engine: Rc<Engine>,
@@ -39,7 +39,7 @@ impl Bucket {
         let scope = scope.ok_or_else(|| JsError::new("no bucket has the name of this object"))?;
         let storage = Storage::of(&state).map_err(|error| JsError::new(&error.0))?;
         let sockets = Sockets::wake(state, &*http()?);
-        let object = Object::new(scope, storage, FarDirectory::new(env), sockets);
+        let object = Object::new(scope, storage, DirectoryClient::new(env), sockets);
         Ok(Self { engine: Rc::new(Engine::of(Rc::clone(&object))), object })
     }
 
@@ -71,7 +71,7 @@ impl Bucket {
         request: Vec<u8>,
     ) -> Result<Array, JsError> {
         let caller = read_caller(&caller)?;
-        Ok(written(self.object.invoke(&scope, &caller, &request).await))
+        Ok(encode_answer(self.object.invoke(&scope, &caller, &request).await))
     }
 
     /// Closes a WebSocket that its client has left.

@@ -92,7 +92,7 @@ impl<S: Sql> Entries<S> {
 
 /// The Durable Object of a directory.
 #[wasm_bindgen(js_name = DirectoryObject)]
-#[expect(missing_debug_implementations, reason = "only JavaScript has one")]
+#[expect(missing_debug_implementations, reason = "only JavaScript uses it")]
 pub struct Directory {
     entries: Entries<Storage>,
 }
@@ -107,7 +107,7 @@ impl Directory {
     #[wasm_bindgen(constructor)]
     pub fn new(state: DurableObjectState) -> Result<Self, JsError> {
         let entries = Storage::of(&State::from(state)).and_then(Entries::open);
-        Ok(Self { entries: entries.map_err(thrown)? })
+        Ok(Self { entries: entries.map_err(js_error)? })
     }
 
     /// Calls [`Entries::enter`].
@@ -116,7 +116,7 @@ impl Directory {
     ///
     /// The storage failed.
     pub fn enter(&self, id: &str) -> Result<f64, JsError> {
-        self.entries.enter(id).map(|it| js::number(it.0)).map_err(thrown)
+        self.entries.enter(id).map(|it| js::number(it.0)).map_err(js_error)
     }
 
     /// Calls [`Entries::strike_out`].
@@ -127,7 +127,7 @@ impl Directory {
     #[wasm_bindgen(js_name = strikeOut)]
     pub fn strike_out(&self, id: &str, revision: f64) -> Result<(), JsError> {
         let revision = Revision(js::whole(revision).unwrap_or_default());
-        self.entries.strike_out(id, revision).map_err(thrown)
+        self.entries.strike_out(id, revision).map_err(js_error)
     }
 
     /// Calls [`Entries::list`].
@@ -136,11 +136,11 @@ impl Directory {
     ///
     /// The storage failed.
     pub fn list(&self, after: &str, limit: u32) -> Result<Vec<String>, JsError> {
-        self.entries.list(after, limit).map_err(thrown)
+        self.entries.list(after, limit).map_err(js_error)
     }
 }
 
-fn thrown(KvError(why): KvError) -> JsError {
+fn js_error(KvError(why): KvError) -> JsError {
     JsError::new(&why)
 }
 
@@ -165,11 +165,11 @@ extern "C" {
 
 /// A client of the directories.
 #[derive(Debug, Clone)]
-pub(crate) struct FarDirectory {
+pub(crate) struct DirectoryClient {
     env: Env,
 }
 
-impl FarDirectory {
+impl DirectoryClient {
     /// Creates the client from the bindings in `env`.
     pub(crate) fn new(env: Env) -> Self {
         Self { env }

@@ -7,16 +7,16 @@ use shared_context_core::{ScopeKind, time::Timestamp};
 use shared_context_wire::Woken;
 
 use crate::{
-    directory::FarDirectory,
+    directory::DirectoryClient,
     js,
     object::{Object, unavailable},
-    remote::Remote,
+    remote::BucketClient,
 };
 
 /// The engine of this host. It is one type, so that the wire is compiled in only once.
 pub(crate) struct Engine {
     backend: Backend,
-    directory: FarDirectory,
+    directory: DirectoryClient,
 }
 
 enum Backend {
@@ -24,7 +24,7 @@ enum Backend {
     Object(Rc<Object>),
     /// The entry. No request waits here for a change: those that do are forwarded to the
     /// session's object.
-    Entry(Remote),
+    Entry(BucketClient),
 }
 
 impl Engine {
@@ -34,7 +34,7 @@ impl Engine {
     }
 
     /// Creates the engine of the entry.
-    pub(crate) fn at_entry(remote: Remote, directory: FarDirectory) -> Self {
+    pub(crate) fn at_entry(remote: BucketClient, directory: DirectoryClient) -> Self {
         Self { backend: Backend::Entry(remote), directory }
     }
 

@@ -1,6 +1,6 @@
 //! The entry: forwards requests to their objects and answers all others.
 
-#![expect(unreachable_pub, reason = "JavaScript gets what is `pub`")]
+#![expect(unreachable_pub, reason = "JavaScript gets the `pub` items")]
 
 use std::rc::Rc;
 
@@ -11,11 +11,11 @@ use wasm_bindgen::prelude::*;
 use worker::Env;
 
 use crate::{
-    directory::FarDirectory,
+    directory::DirectoryClient,
     engine::Engine,
     exchange::{self, head, http, path_and_query},
     js,
-    remote::Remote,
+    remote::BucketClient,
 };
 
 /// Returns the name of the object to which a request is forwarded, or `None` if
@@ -25,7 +25,7 @@ use crate::{
 ///
 /// The Worker is not set up.
 #[wasm_bindgen]
-#[expect(clippy::needless_pass_by_value, reason = "so it comes from JavaScript")]
+#[expect(clippy::needless_pass_by_value, reason = "JavaScript passes it by value")]
 pub fn destination(
     method: &str,
     url: &str,
@@ -51,7 +51,7 @@ pub fn respond(
     headers: &str,
     body: Option<Vec<u8>>,
 ) -> Result<JsValue, JsError> {
-    let engine = Engine::at_entry(Remote::new(env.clone()), FarDirectory::new(env));
+    let engine = Engine::at_entry(BucketClient::new(env.clone()), DirectoryClient::new(env));
     exchange::respond(Rc::new(engine), method, url, headers, body)
 }
 

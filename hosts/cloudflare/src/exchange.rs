@@ -1,7 +1,7 @@
 //! Converts requests and responses between JavaScript and the wire, with as few
 //! crossings as possible: all headers travel as one string.
 
-#![expect(unreachable_pub, reason = "JavaScript gets what is `pub`")]
+#![expect(unreachable_pub, reason = "JavaScript gets the `pub` items")]
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -44,7 +44,7 @@ pub(crate) fn http() -> Result<Rc<Http>, JsError> {
 ///
 /// A message for the operator: which binding is missing or wrong, and how to set it.
 #[wasm_bindgen(js_name = setUp)]
-#[expect(clippy::needless_pass_by_value, reason = "so it comes from JavaScript")]
+#[expect(clippy::needless_pass_by_value, reason = "JavaScript passes it by value")]
 pub fn set_up(
     secret: Option<String>,
     admin_key: Option<String>,

@@ -6,7 +6,7 @@
 //! Every call that may throw is caught and becomes an error. The clocks do not throw;
 //! if one did, the instance would be discarded (`entry.mjs`).
 
-#![expect(unreachable_pub, reason = "JavaScript gets what is `pub`")]
+#![expect(unreachable_pub, reason = "JavaScript gets the `pub` items")]
 
 use std::{cell::Cell, time::Duration};
 
@@ -138,11 +138,11 @@ impl Storage {
 
 impl Sql for Storage {
     fn query(&self, statement: &str, values: &[Value<'_>]) -> Result<Vec<SqlRow>, KvError> {
-        let values: Array = values.iter().map(|it| bound(*it)).collect();
+        let values: Array = values.iter().map(|it| to_js(*it)).collect();
         let rows = self.sql.exec(statement, &values).and_then(|it| it.raw());
         let rows = rows.and_then(|it| collected(&it)).map_err(|error| failed(&error))?;
         rows.iter()
-            .map(|row| row.unchecked_into::<Array>().iter().map(|it| cell(&it)).collect())
+            .map(|row| row.unchecked_into::<Array>().iter().map(|it| from_js(&it)).collect())
             .collect()
     }
 
@@ -172,7 +172,7 @@ async fn settled(promise: Result<Promise, JsValue>) -> Result<(), KvError> {
     settled.map(drop).map_err(|error| failed(&error))
 }
 
-fn bound(value: Value<'_>) -> JsValue {
+fn to_js(value: Value<'_>) -> JsValue {
     match value {
         Value::Null => JsValue::NULL,
         Value::Integer(it) => JsValue::from_f64(number(it)),
@@ -181,7 +181,7 @@ fn bound(value: Value<'_>) -> JsValue {
     }
 }
 
-fn cell(value: &JsValue) -> Result<SqlCell, KvError> {
+fn from_js(value: &JsValue) -> Result<SqlCell, KvError> {
     if value.is_null() {
         return Ok(SqlCell::Null);
     }
@@ -196,13 +196,13 @@ fn cell(value: &JsValue) -> Result<SqlCell, KvError> {
 }
 
 /// Converts an integer to a JavaScript number, saturating at [`SAFE_MAX`].
-#[expect(clippy::cast_precision_loss, reason = "no more than can be held exactly")]
+#[expect(clippy::cast_precision_loss, reason = "limited to the exact range")]
 pub(crate) fn number(integer: u64) -> f64 {
     integer.min(SAFE_MAX) as f64
 }
 
 /// Converts a JavaScript number to an integer if it holds one exactly.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was looked at")]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
 pub(crate) fn whole(number: f64) -> Option<u64> {
     let is_held = number >= 0.0 && number <= self::number(SAFE_MAX) && number.fract() == 0.0;
     is_held.then_some(number as u64)

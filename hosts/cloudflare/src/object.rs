@@ -28,7 +28,7 @@ use shared_context_core::{
 use shared_context_wire::Woken;
 
 use crate::{
-    directory::FarDirectory,
+    directory::DirectoryClient,
     js::{self, Storage},
     kv::ObjectKv,
     log,
@@ -47,7 +47,7 @@ pub(crate) struct Object {
     name: String,
     storage: Storage,
     kv: ObjectKv<Storage>,
-    pub(crate) directory: FarDirectory,
+    pub(crate) directory: DirectoryClient,
     notifier: Notifier,
     pub(crate) sockets: Sockets,
     /// The time for which this instance has set the alarm.
@@ -80,7 +80,7 @@ impl Object {
     pub(crate) fn new(
         scope: Scope,
         storage: Storage,
-        directory: FarDirectory,
+        directory: DirectoryClient,
         sockets: Sockets,
     ) -> Rc<Self> {
         let kv = ObjectKv::new(storage.handle());

@@ -70,7 +70,7 @@ pub(crate) fn read_caller(text: &str) -> Result<Caller, JsError> {
 
 /// Encodes an object's answer for the entry: the revision, the next expiry, the body and
 /// the effect; or only the text of a failure.
-pub(crate) fn written(answer: Result<Reply, Failure>) -> Array {
+pub(crate) fn encode_answer(answer: Result<Reply, Failure>) -> Array {
     match answer {
         Ok(Reply { revision, body, effect, next_expiry_ms }) => {
             let next = next_expiry_ms.map_or(JsValue::NULL, |it| js::number(it).into());
@@ -88,8 +88,8 @@ pub(crate) fn written(answer: Result<Reply, Failure>) -> Array {
     }
 }
 
-/// Decodes an answer that [`written`] encoded.
-fn read(answer: &JsValue) -> Option<Result<Reply, Failure>> {
+/// Decodes an answer that [`encode_answer`] encoded.
+fn decode_answer(answer: &JsValue) -> Option<Result<Reply, Failure>> {
     let answer = Array::from(answer);
     if answer.length() == 1 {
         let form: FailureForm = serde_json::from_str(&answer.get(0).as_string()?).ok()?;
@@ -104,11 +104,11 @@ fn read(answer: &JsValue) -> Option<Result<Reply, Failure>> {
 }
 
 /// A client of the bucket objects, for the entry.
-pub(crate) struct Remote {
+pub(crate) struct BucketClient {
     env: Env,
 }
 
-impl Remote {
+impl BucketClient {
     /// Creates the client from the bindings in `env`.
     pub(crate) fn new(env: Env) -> Self {
         Self { env }
@@ -130,7 +130,7 @@ impl Remote {
         let answer = stub.invoke(scope, &caller, Uint8Array::from(request)).await;
         let answer = answer.map_err(|thrown| object::lost(request, js::failed(&thrown)))?;
         let invalid = || object::lost(request, KvError("an object's answer is invalid".to_owned()));
-        read(&answer).ok_or_else(invalid)?
+        decode_answer(&answer).ok_or_else(invalid)?
     }
 
     fn stub(&self, scope: &str) -> Result<BucketStub, KvError> {

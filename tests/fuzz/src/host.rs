@@ -93,9 +93,9 @@ const SETUP: &[(&str, &str, &str)] = &[
 ];
 
 /// The stored buckets: their names, revisions and rows.
-type Stored = Vec<(String, u64, Vec<Row>)>;
+type StoredBuckets = Vec<(String, u64, Vec<Row>)>;
 
-static SETUP_ROWS: LazyLock<Stored> = LazyLock::new(|| {
+static SETUP_ROWS: LazyLock<StoredBuckets> = LazyLock::new(|| {
     let host = MemoryHost::empty();
     for (session, participant, request) in SETUP {
         let reply = host.invoke(session, &Caller::trusted(*participant), request.as_bytes());
@@ -123,7 +123,7 @@ impl MemoryHost {
         Self::restore(&SETUP_ROWS)
     }
 
-    fn restore(stored: &Stored) -> Self {
+    fn restore(stored: &StoredBuckets) -> Self {
         let host = Self::empty();
         for (name, revision, rows) in stored {
             let puts = rows.iter().cloned().map(|(row, bytes)| Change::Put(row, bytes));
@@ -147,7 +147,7 @@ impl MemoryHost {
         bucket.scan("", None, u32::MAX).expect("memory reads")
     }
 
-    fn stored(&self) -> Stored {
+    fn stored(&self) -> StoredBuckets {
         let rows = |(name, revision): (String, u64)| {
             let rows = self.rows(&name);
             (name, revision, rows)

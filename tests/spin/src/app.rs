@@ -203,7 +203,7 @@ fn link(bytes: Vec<u8>) -> anyhow::Result<ProxyPre<Host>> {
 }
 
 /// Converts an error of wasmtime, which does not implement the standard error trait.
-#[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` needs")]
 pub(crate) fn explained(error: wasmtime::Error) -> anyhow::Error {
     anyhow!("{error:#}")
 }

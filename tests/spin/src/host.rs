@@ -24,15 +24,15 @@ mod variables;
 
 /// The error that aborts an instance for a test.
 #[derive(Debug)]
-struct Killed;
+struct InstanceKilled;
 
-impl std::fmt::Display for Killed {
+impl std::fmt::Display for InstanceKilled {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("ended by a test, in the middle of a call to storage")
     }
 }
 
-impl std::error::Error for Killed {}
+impl std::error::Error for InstanceKilled {}
 
 /// The host state of one instance.
 pub(crate) struct Host {

@@ -50,12 +50,12 @@ pub struct TestHost {
 /// A running application, for one test.
 #[derive(Debug)]
 pub struct App {
-    running: Running,
+    running: RunningApp,
     admin_key: String,
 }
 
 #[derive(Debug)]
-enum Running {
+enum RunningApp {
     StandIn(StandIn),
     Program(Program),
 }
@@ -121,8 +121,8 @@ impl TestHost {
     #[track_caller]
     pub fn start(&self, setup: &Setup) -> App {
         let running = match &self.runtime {
-            None => StandIn::start(setup).map(Running::StandIn),
-            Some(runtime) => Program::start(runtime, setup).map(Running::Program),
+            None => StandIn::start(setup).map(RunningApp::StandIn),
+            Some(runtime) => Program::start(runtime, setup).map(RunningApp::Program),
         };
         let running = running.unwrap_or_else(|error| panic!("{error:#}"));
         App { running, admin_key: setup.admin_key().to_owned() }
@@ -146,8 +146,8 @@ impl App {
     /// Returns its URL, such as `http://127.0.0.1:40001`.
     pub fn url(&self) -> &str {
         match &self.running {
-            Running::StandIn(it) => it.url(),
-            Running::Program(it) => it.url(),
+            RunningApp::StandIn(it) => it.url(),
+            RunningApp::Program(it) => it.url(),
         }
     }
 
@@ -169,8 +169,8 @@ impl App {
     /// Returns the lines that the application has written to its log.
     pub fn log(&self) -> Vec<String> {
         match &self.running {
-            Running::StandIn(it) => it.log(),
-            Running::Program(it) => it.log(),
+            RunningApp::StandIn(it) => it.log(),
+            RunningApp::Program(it) => it.log(),
         }
     }
 
@@ -182,15 +182,15 @@ impl App {
     #[track_caller]
     pub fn stand_in(&self) -> &StandIn {
         match &self.running {
-            Running::StandIn(it) => it,
-            Running::Program(_) => panic!("only the stand-in can do that: Test::in_stand_in"),
+            RunningApp::StandIn(it) => it,
+            RunningApp::Program(_) => panic!("only the stand-in can do that: Test::in_stand_in"),
         }
     }
 }
 
 impl Drop for App {
     fn drop(&mut self) {
-        let Running::StandIn(stand_in) = &self.running else { return };
+        let RunningApp::StandIn(stand_in) = &self.running else { return };
         if thread::panicking() {
             for (what, lines) in [("log", stand_in.log()), ("failures", stand_in.failures())] {
                 let skipped = lines.len().saturating_sub(LINES_REPEATED);

@@ -24,7 +24,7 @@ pub(crate) struct Texts(BTreeMap<String, String>);
 
 /// The error of reading a variable.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub(crate) enum VariableError {
     /// The name is invalid.
     InvalidName(String),
     /// The component has no variable with this name.
@@ -33,9 +33,9 @@ pub(crate) enum Missing {
 
 impl Texts {
     /// Returns the value of the variable `name`.
-    pub(crate) fn get(&self, component: &str, name: &str) -> Result<String, Missing> {
-        manifest::check_name(name).map_err(|it| Missing::InvalidName(it.to_string()))?;
-        let none = || Missing::Undefined(format!("no variable for {component:?}.{name:?}"));
+    pub(crate) fn get(&self, component: &str, name: &str) -> Result<String, VariableError> {
+        manifest::check_name(name).map_err(|it| VariableError::InvalidName(it.to_string()))?;
+        let none = || VariableError::Undefined(format!("no variable for {component:?}.{name:?}"));
         self.0.get(name).cloned().ok_or_else(none)
     }
 }

@@ -66,7 +66,7 @@ fn all_at_once<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T
 }
 
 /// An acknowledged write: session, revision, writer, key and version.
-type Acknowledged = (usize, u64, String, String, u64);
+type AcknowledgedWrite = (usize, u64, String, String, u64);
 
 fn of_one_session(host: &TestHost) {
     check(host, CLIENTS, 1, 1);
@@ -151,7 +151,7 @@ fn check(host: &TestHost, client_count: usize, session_count: usize, server_coun
 
 /// Compares the acknowledged writes with the stored ones of `session`; returns the number
 /// of stored writes.
-fn compare(admin: &Client, session: &str, acknowledged: &[&Acknowledged]) -> usize {
+fn compare(admin: &Client, session: &str, acknowledged: &[&AcknowledgedWrite]) -> usize {
     let trail = admin.tool(session, &json!({"action": "audit", "limit": 1000})).expect(200);
     let records = trail["records"].as_array().unwrap();
     let number = |it: &Value, name: &str| it[name].as_u64().unwrap();

@@ -12,7 +12,7 @@ use rusqlite::OptionalExtension as _;
 use tokio::task::spawn_blocking;
 use wasmtime::component::Resource;
 
-use super::{Host, Killed};
+use super::{Host, InstanceKilled};
 use crate::{
     bindings::fermyon::spin::key_value::{self, Error},
     faults::Call,
@@ -76,7 +76,7 @@ impl Host {
         let shared = &self.component.shared;
         let faults = shared.faults.next_call();
         if faults.ends_before {
-            return Err(Killed.into());
+            return Err(InstanceKilled.into());
         }
         if let Some(why) = faults.error_before(call) {
             return Ok(Err(Error::Other(why.to_owned())));
@@ -84,7 +84,7 @@ impl Host {
         let stores = Arc::clone(&shared.stores);
         let answer = spawn_blocking(move || stores.with(|it| work(it, &name))).await?;
         if faults.ends_after {
-            return Err(Killed.into());
+            return Err(InstanceKilled.into());
         }
         match faults.error_after(call) {
             Some(why) if answer.is_ok() => Ok(Err(Error::Other(why.to_owned()))),
@@ -163,7 +163,7 @@ fn limited(bytes: usize) -> Result<(), Error> {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` needs")]
 fn other(error: rusqlite::Error) -> Error {
     Error::Other(error.to_string())
 }

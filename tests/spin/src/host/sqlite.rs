@@ -17,7 +17,7 @@ use rusqlite::{params_from_iter, types::ValueRef};
 use tokio::task::spawn_blocking;
 use wasmtime::component::Resource;
 
-use super::{Host, Killed};
+use super::{Host, InstanceKilled};
 use crate::{
     bindings::spin::sqlite::sqlite::{self, Error, QueryResult, RowResult, Value},
     faults::Call,
@@ -30,14 +30,14 @@ const RESULT_BYTES_MAX: usize = 128 << 20;
 #[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct Connection {
     file: PathBuf,
-    open: Option<Open>,
+    open: Option<SharedConnection>,
 }
 
-type Open = Arc<Mutex<rusqlite::Connection>>;
+type SharedConnection = Arc<Mutex<rusqlite::Connection>>;
 type Answer<T> = wasmtime::Result<Result<T, Error>>;
 
 impl Connection {
-    fn open(&mut self) -> Result<Open, Error> {
+    fn open(&mut self) -> Result<SharedConnection, Error> {
         if let Some(open) = &self.open {
             return Ok(Arc::clone(open));
         }
@@ -72,7 +72,7 @@ impl sqlite::HostConnection for Host {
         let call = Call::of_statement(&statement);
         let faults = self.component.shared.faults.next_call();
         if faults.ends_before {
-            return Err(Killed.into());
+            return Err(InstanceKilled.into());
         }
         if let Some(why) = faults.error_before(call) {
             return Ok(Err(Error::Io(why.to_owned())));
@@ -85,7 +85,7 @@ impl sqlite::HostConnection for Host {
         });
         let answer = executed.await?;
         if faults.ends_after {
-            return Err(Killed.into());
+            return Err(InstanceKilled.into());
         }
         match faults.error_after(call) {
             Some(why) if answer.is_ok() => Ok(Err(Error::Io(why.to_owned()))),
@@ -184,7 +184,7 @@ fn size(value: &Value) -> usize {
         }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` needs")]
 fn io(error: rusqlite::Error) -> Error {
     Error::Io(error.to_string())
 }

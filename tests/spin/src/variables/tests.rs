@@ -109,9 +109,9 @@ fn templates_must_name_existing_variables() {
 #[test]
 fn a_missing_variable_is_an_error_with_its_reason() {
     let texts = App::new(MANIFEST).texts(&[("secret", "s")], &[]).unwrap();
-    let undefined = Missing::Undefined("no variable for \"notes\".\"other\"".to_owned());
+    let undefined = VariableError::Undefined("no variable for \"notes\".\"other\"".to_owned());
     assert_eq!(texts.get("notes", "other").unwrap_err(), undefined);
-    assert!(matches!(texts.get("notes", "Other"), Err(Missing::InvalidName(_))));
+    assert!(matches!(texts.get("notes", "Other"), Err(VariableError::InvalidName(_))));
 }
 
 #[test]

@@ -33,7 +33,7 @@ use shared_context_system::{
 };
 
 use crate::{
-    requests::{Prepared, REQUESTS, Request},
+    requests::{InitialState, REQUESTS, Request},
     rows::rows,
 };
 
@@ -67,16 +67,16 @@ fn over_key_value(host: &TestHost) {
 fn check(host: &TestHost, over: Over) {
     let template = tempfile::tempdir().unwrap();
     let app = start(host, over, &template);
-    let prepared = Prepared::make(&app.admin());
+    let initial = InitialState::make(&app.admin());
     drop(app);
-    let (empty, nothing) = (tempfile::tempdir().unwrap(), Prepared::empty());
+    let (empty, nothing) = (tempfile::tempdir().unwrap(), InitialState::empty());
     let mut table = "| request | calls to storage | ended | as before | as after |\n\
                      |---|---:|---:|---:|---:|\n"
         .to_owned();
     for request in &REQUESTS {
-        let (template, prepared) =
-            if request.is_first { (&empty, &nothing) } else { (&template, &prepared) };
-        let [calls, ended, before, after] = check_one(host, over, template, prepared, request);
+        let (template, initial) =
+            if request.is_first { (&empty, &nothing) } else { (&template, &initial) };
+        let [calls, ended, before, after] = check_one(host, over, template, initial, request);
         let name = request.name;
         writeln!(table, "| {name} | {calls} | {ended} | {before} | {after} |").unwrap();
     }
@@ -89,14 +89,14 @@ fn check_one(
     host: &TestHost,
     over: Over,
     template: &tempfile::TempDir,
-    prepared: &Prepared,
+    initial: &InitialState,
     request: &Request,
 ) -> [u64; 4] {
     let folder = copy(template);
     let before = rows(folder.path());
     let app = start(host, over, &folder);
     let calls = app.stand_in().calls();
-    let status = (request.send)(&app.admin(), prepared).status;
+    let status = (request.send)(&app.admin(), initial).status;
     assert_eq!(status, request.status, "{}", request.name);
     let calls = app.stand_in().calls() - calls;
     drop(app);
@@ -108,7 +108,7 @@ fn check_one(
         let folder = copy(template);
         let app = start(host, over, &folder);
         app.stand_in().kill(kill);
-        let answer = (request.send)(&app.admin(), prepared);
+        let answer = (request.send)(&app.admin(), initial);
         assert_eq!((answer.status, &*answer.text), (500, ""), "{what}");
         assert_eq!(app.stand_in().killed(), 1, "{what}");
         let left = rows(folder.path());
@@ -117,7 +117,7 @@ fn check_one(
         counts[1] += 1;
         counts[if is_done { 3 } else { 2 }] += 1;
         // A retry succeeds, or reports that the change was made.
-        let again = (request.send)(&app.admin(), prepared);
+        let again = (request.send)(&app.admin(), initial);
         assert!(again.status < 500, "{what}, and then: {}", again.text);
         if !is_done {
             assert_eq!(again.status, request.status, "{what}, and then: {}", again.text);
