@@ -72,7 +72,7 @@ impl Cache {
         self.rows.values().any(Option::is_some)
     }
 
-    /// Caches the row `name` as it is stored. Clears the cache if it is full.
+    /// Caches the row `name` as it is stored, or clears the cache if there is no room.
     pub(super) fn note(&mut self, name: &str, value: Option<&[u8]>) {
         if !self.has_room(size(name, value)) {
             // Evicting single rows would make complete prefixes incomplete.

@@ -31,9 +31,9 @@ use self::payload::Changes;
 pub use self::sql::{Row, Sql, SqlError, Value};
 use crate::{names, rows::Rows};
 
-/// The maximum random pause after a commit conflict: at first about the time of a commit,
-/// then doubled each time up to the second limit. A write is given up after 16 attempts,
-/// and so after at most 11 seconds.
+/// The maximum of the random pause after a commit conflict: at first about the time of a
+/// commit, then doubled each time up to [`PAUSE_MAX`]. A write is given up after 16
+/// attempts, and so after at most 11 seconds.
 const PAUSE: Duration = Duration::from_millis(32);
 const PAUSE_MAX: Duration = Duration::from_millis(1_024);
 
