@@ -9,7 +9,7 @@
 //!   commit that left it without rows. These two steps never overlap.
 //! - A deleted bucket leaves an empty database and no alarm. If that fails, the alarm
 //!   retries it later.
-//! - Waiting requests and the log are notified of a change once it is durable.
+//! - Waiting clients and the log see a change only once it is durable.
 
 use std::{
     cell::{Cell, RefCell},
@@ -29,10 +29,10 @@ use shared_context_wire::Woken;
 
 use crate::{
     directory::DirectoryClient,
+    hub::Notifier,
     js::{self, Storage},
     kv::ObjectKv,
     log,
-    notifier::Notifier,
     sockets::Sockets,
 };
 
@@ -189,7 +189,7 @@ impl Object {
         }
     }
 
-    /// As [`Engine::invoke`](shared_context_wire::Engine::invoke).
+    /// Implements [`Engine::invoke`](shared_context_wire::Engine::invoke).
     pub(crate) async fn invoke(
         self: &Rc<Self>,
         scope: &str,
@@ -207,13 +207,13 @@ impl Object {
         self.perform(ask).await
     }
 
-    /// As [`Engine::position`](shared_context_wire::Engine::position).
+    /// Implements [`Engine::position`](shared_context_wire::Engine::position).
     pub(crate) fn position(&self) -> u64 {
         // If storage fails here, the next read reports why.
         self.kv.revision().unwrap_or_default().0
     }
 
-    /// As [`Engine::wait_for_change`](shared_context_wire::Engine::wait_for_change).
+    /// Implements [`Engine::wait_for_change`](shared_context_wire::Engine::wait_for_change).
     pub(crate) async fn wait_for_change(&self, seen: u64, at_most: Duration) -> Woken {
         if self.kv.revision().is_ok_and(|it| it.0 <= seen) {
             self.notifier.wait(at_most).await

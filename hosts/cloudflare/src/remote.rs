@@ -114,7 +114,7 @@ impl BucketClient {
         Self { env }
     }
 
-    /// As [`Engine::invoke`](shared_context_wire::Engine::invoke).
+    /// Implements [`Engine::invoke`](shared_context_wire::Engine::invoke).
     pub(crate) async fn invoke(
         &self,
         scope: &str,
