@@ -1,9 +1,9 @@
-// Makes a Worker of the component:
+// Builds a Worker from the component:
 //
 //   node build.mjs [shared-context.wasm]
 //
-// `gen/` is what jco makes of it: its WebAssembly, unchanged, and the JavaScript that
-// speaks the component's types. `build/` is all that is deployed.
+// jco writes `gen/`: the component's WebAssembly, unchanged, and the JavaScript that
+// converts its types. `build/` contains all files to deploy.
 
 import { readdir, readFile, rm } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
@@ -16,7 +16,7 @@ for (const folder of ["gen", "build"]) await rm(folder, { recursive: true, force
 
 const { files } = await transpile(component, {
   name: "shared-context",
-  // An instance is made when it is wanted, with imports of its own, and without waiting.
+  // Instances are created on demand, each with its own imports, and without waiting.
   instantiation: "sync",
 });
 await writeFiles(files, { baseDir: "gen" });
@@ -31,11 +31,11 @@ await build({
   external: ["cloudflare:workers"],
   loader: { ".wasm": "copy" },
   assetNames: "[name]",
-  // jco looks at every step whether it is to tell of it. Here it is not.
+  // jco checks at every step whether to write debug output. This turns it off.
   define: { "globalThis.process.env.JCO_DEBUG": "undefined" },
 });
 
-// As Cloudflare counts: of who pays nothing it takes 3 MB, compressed.
+// Sizes as Cloudflare counts them: its free plan allows 3 MB, compressed.
 const sizes = await Promise.all(
   (await readdir("build")).map(async (name) => {
     const bytes = await readFile(`build/${name}`);

@@ -1,11 +1,10 @@
-// An instance of the component, for as long as it is of use. Nothing here knows where
-// it runs.
+// Manages an instance of the component. This module does not depend on the platform.
 
 import { instantiate } from "./gen/shared-context.js";
 
 /**
- * After so many calls an instance is replaced by a new one: memory that a large request
- * needed is given back only so, and jco keeps a few bytes of every call.
+ * The number of calls after which an instance is replaced. Only a new instance releases
+ * the memory of a large request, and jco retains a few bytes of every call.
  */
 const CALLS_MAX = 10_000;
 
@@ -30,16 +29,16 @@ export class Component {
   }
 
   /**
-   * Calls what the component exports, such as `({ tool }) => tool.invoke(…)`: `{ ok }`
-   * is what it answered, `{ error }` why it refused: a code, a message, and details.
+   * Calls an export of the component, as in `({ tool }) => tool.invoke(…)`. Returns `{ ok }`
+   * with its result, or `{ error }` with a code, a message, and details.
    */
   call(work) {
     try {
       return { ok: work(this.#usable()) };
     } catch (error) {
-      // What a function of the component refuses is thrown as the record it is.
+      // An error of the component is thrown as a plain record.
       if (!(error instanceof Error)) return { error };
-      // Anything else broke the instance in the middle of its work.
+      // Any other error has left the instance broken.
       this.#instance = undefined;
       console.error(error.stack ?? String(error));
       const message =

@@ -1,21 +1,21 @@
-// The component's storage, `wit/kv.wit`, over the SQLite of a Durable Object. The object
-// holds one bucket: a session.
+// Implements the component's storage, `wit/kv.wit`, over the SQLite of a Durable Object.
+// The object has one bucket: a session.
 //
-// Its four guarantees rest on this:
+// The four guarantees hold because:
 //
-// - Snapshot, linear: an object does one thing at a time, and nothing here waits, so
-//   nobody writes while the component works.
-// - Atomic: `transactionSync` takes back everything when something in it throws.
-// - Durable: the platform holds an answer back until what was written before is stored.
+// - Snapshot, linear: an object does one thing at a time, and nothing here waits, so no
+//   other write happens while the component works.
+// - Atomic: `transactionSync` rolls back all changes if something in it throws.
+// - Durable: the platform holds an answer back until the writes before it are stored.
 
 const TABLES = `
   CREATE TABLE bucket (revision INTEGER NOT NULL);
   INSERT INTO bucket VALUES (0);
   CREATE TABLE row (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 `;
-const ARE_THERE = "SELECT 1 FROM sqlite_master WHERE name = 'bucket'";
+const TABLES_EXIST = "SELECT 1 FROM sqlite_master WHERE name = 'bucket'";
 
-/** What `wit/kv.wit` calls an error; jco hands on the `payload` of what is thrown. */
+/** An error of `wit/kv.wit`; jco passes the `payload` to the component. */
 class KvError extends Error {
   constructor(payload, cause) {
     super("storage failed", { cause });
@@ -23,31 +23,31 @@ class KvError extends Error {
   }
 }
 
-/** An error as a `variant` of `wit/kv.wit` holds it. */
+/** Wraps a message in the variant `failed` of an error in `wit/kv.wit`. */
 const failed = (val) => ({ tag: "failed", val });
 
-/** Does `work`; `told` makes of an exception what the component is told. */
-function attempt(work, told = (why) => why) {
+/** Runs `work`; `payload` converts the message of an exception for the component. */
+function attempt(work, payload = (message) => message) {
   try {
     return work();
   } catch (error) {
     if (error instanceof KvError) throw error;
     console.error(error.stack ?? String(error));
-    throw new KvError(told(String(error)), error);
+    throw new KvError(payload(String(error)), error);
   }
 }
 
-/** The interface `kv` over the `storage` of a Durable Object. */
+/** Returns the interface `kv` over the `storage` of a Durable Object. */
 export function kv(storage) {
   const query = (text, ...values) => storage.sql.exec(text, ...values).raw().toArray();
 
-  // Only a commit makes the tables: to ask for a session that is not there leaves nothing.
-  let areThere = false;
-  const isWritten = () => (areThere ||= query(ARE_THERE).length > 0);
-  const stored = () => (isWritten() ? query("SELECT revision FROM bucket")[0][0] : 0);
+  // Only a commit creates the tables, so reading a session that does not exist stores nothing.
+  let tablesExist = false;
+  const isWritten = () => (tablesExist ||= query(TABLES_EXIST).length > 0);
+  const storedRevision = () => (isWritten() ? query("SELECT revision FROM bucket")[0][0] : 0);
 
   class Bucket {
-    #revision = stored();
+    #revision = storedRevision();
 
     revision() {
       return BigInt(this.#revision);
@@ -76,7 +76,7 @@ export function kv(storage) {
     commit(expected, changes) {
       const commit = () => {
         if (!isWritten()) storage.sql.exec(TABLES);
-        if (BigInt(stored()) !== expected) throw new KvError({ tag: "conflict" });
+        if (BigInt(storedRevision()) !== expected) throw new KvError({ tag: "conflict" });
         for (const { tag, val } of changes) {
           if (tag === "put") query("INSERT OR REPLACE INTO row VALUES (?, ?)", ...val);
           if (tag === "delete") query("DELETE FROM row WHERE name = ?", val);
@@ -90,8 +90,8 @@ export function kv(storage) {
       try {
         return attempt(() => storage.transactionSync(commit), failed);
       } catch (error) {
-        // The tables may have been taken back, too.
-        areThere = false;
+        // The creation of the tables may have been rolled back, too.
+        tablesExist = false;
         throw error;
       }
     }
@@ -100,7 +100,7 @@ export function kv(storage) {
   return { Bucket, open: () => attempt(() => new Bucket()) };
 }
 
-/** What begins with `prefix` sorts from the first of these up to the second. */
+/** Returns the bounds of the names that begin with `prefix`. */
 function range(prefix) {
   return [prefix, `${prefix}\u{10ffff}`];
 }

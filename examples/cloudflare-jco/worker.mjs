@@ -1,6 +1,6 @@
-// A Worker that keeps sessions, each in a Durable Object with an instance of the
-// component. To have them in a Worker of your own, take the class `Session` and call
-// `invoke`; the entry below shows how.
+// A Worker with sessions, each in a Durable Object with an instance of the component. To
+// use them in your own Worker, copy the class `Session` and call `invoke`, as the entry
+// below does.
 
 import { DurableObject } from "cloudflare:workers";
 
@@ -10,14 +10,14 @@ import core2 from "./gen/shared-context.core2.wasm";
 import core3 from "./gen/shared-context.core3.wasm";
 import { kv } from "./kv.mjs";
 
-/** Compiled once, for all objects. */
+/** The compiled modules, shared by all objects. */
 const MODULES = {
   "shared-context.core.wasm": core,
   "shared-context.core2.wasm": core2,
   "shared-context.core3.wasm": core3,
 };
 
-/** What its object is named after: the session `session/main`, the project `project/webshop`. */
+/** A session or project. The object's name is its scope: `session/main`, `project/webshop`. */
 export class Session extends DurableObject {
   #component = new Component(MODULES, {
     kv: kv(this.ctx.storage),
@@ -27,8 +27,8 @@ export class Session extends DurableObject {
   });
 
   /**
-   * Performs `request`, the bytes of one request of the JSON tool, for `caller`: the
-   * record of `wit/types.wit`. Answers `{ ok }` with `body` and `revision`, or `{ error }`.
+   * Performs `request`, the bytes of a JSON tool request, for `caller`, a record of
+   * `wit/types.wit`. Returns `{ ok }` with `body` and `revision`, or `{ error }`.
    */
   async invoke(caller, request) {
     const scope = this.ctx.id.name;
@@ -37,23 +37,23 @@ export class Session extends DurableObject {
     return answer;
   }
 
-  /** The platform calls this when the alarm is due: what has expired is removed. */
+  /** Removes expired entries. The platform calls this when the alarm is due. */
   async alarm() {
     const scope = this.ctx.id.name;
     const { ok: next, error } = this.#component.call(({ tool }) => tool.wake(scope));
-    // What is thrown here the platform tries again later.
+    // If this throws, the platform retries the alarm later.
     if (error && error.code !== "SESSION_NOT_FOUND") throw new Error(error.message);
     await this.#wakeAt(next);
   }
 
-  /** Sets the alarm, unless it comes earlier anyway. */
+  /** Sets the alarm, unless it is set for an earlier time. */
   async #wakeAt(next) {
     if (next === undefined) return;
     const set = await this.ctx.storage.getAlarm();
     if (set === null || set > Number(next)) await this.ctx.storage.setAlarm(Number(next));
   }
 
-  /** Tells the log what was done, as soon as nothing can undo it. */
+  /** Logs a change once it is durable. */
   #audit(record) {
     const plain = (_, value) => (typeof value === "bigint" ? Number(value) : value);
     const line = JSON.stringify(record, plain);
@@ -62,34 +62,34 @@ export class Session extends DurableObject {
 }
 
 /**
- * `POST /{session}` or `POST /projects/{project}` with a request of the JSON tool. It believes the header `caller`,
- * which says as JSON who calls: put your own authentication in front.
+ * Serves `POST /{session}` and `POST /projects/{project}` with a JSON tool request. It trusts
+ * the header `caller`, which names the caller as JSON: put your own authentication in front.
  */
 export default {
   async fetch(request, env) {
     const scope = scopeOf(request);
     if (scope === undefined) {
       const message = "there is POST /{session} and POST /projects/{project}, and nothing else";
-      return refuse(404, { code: "NOT_FOUND", message });
+      return reject(404, { code: "NOT_FOUND", message });
     }
     const caller = callerOf(request);
     if (caller === undefined) {
       const message = 'the header `caller` says who calls, such as {"participant":"orchestrator"}';
-      return refuse(401, { code: "UNAUTHENTICATED", message });
+      return reject(401, { code: "UNAUTHENTICATED", message });
     }
     const { ok, error } = await ask(env, scope, caller, await request.bytes());
-    if (error) return refuse(STATUSES[error.code] ?? 400, error);
+    if (error) return reject(STATUSES[error.code] ?? 400, error);
     const headers = { "content-type": "application/json", revision: String(ok.revision) };
     return new Response(ok.body, { headers });
   },
 };
 
-/** Has the object named `scope` perform a request. */
+/** Sends a request to the object named `scope`. */
 async function ask(env, scope, caller, request) {
   try {
     return await env.SESSION.getByName(scope).invoke(caller, request);
   } catch (error) {
-    // The object was ended under the request: its storage failed, or it was moved.
+    // The object was stopped during the request: its storage failed, or it was moved.
     console.error(error.stack ?? String(error));
     const message =
       "the session's object did not answer; whether something was changed is not known: read " +
@@ -98,16 +98,16 @@ async function ask(env, scope, caller, request) {
   }
 }
 
-/** What is not the caller's to mend. */
+/** The status codes of errors that are not the caller's fault. */
 const STATUSES = { INTERNAL: 500, STORAGE_UNAVAILABLE: 503, TOKENIZER_UNAVAILABLE: 503 };
 
-/** The error as JSON, its details among its members. */
-function refuse(status, { code, message, details }) {
+/** Returns an error response; the details become members of the error. */
+function reject(status, { code, message, details }) {
   const error = { code, message, ...JSON.parse(details ?? "{}") };
   return Response.json({ error }, { status });
 }
 
-/** The session or project that is asked for; nothing if it is not asked as it should be. */
+/** Returns the requested session or project, or undefined if the request is invalid. */
 function scopeOf({ method, url }) {
   if (method !== "POST") return undefined;
   try {
@@ -120,7 +120,7 @@ function scopeOf({ method, url }) {
   }
 }
 
-/** The caller that the header names, in the form the component takes. */
+/** Returns the caller in the header, converted for the component. */
 function callerOf({ headers }) {
   try {
     const { participant, keys = [], credential } = JSON.parse(headers.get("caller"));

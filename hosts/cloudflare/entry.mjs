@@ -1,10 +1,10 @@
-// The classes that the platform asks for, and how a request gets from one to the
-// other. Everything that is decided is decided in Rust.
+// The classes that the platform requires, and the path of a request between them.
+// All decisions are made in Rust.
 //
-// A failure inside the WebAssembly instance (a trap, or an exception on its way
-// through it) leaves it in pieces, and it is shared by all objects of this isolate.
-// So it is given up: `restart` makes a new one, every request under way in the old
-// one is answered 500 at once, and its objects are begun anew from what is stored.
+// A failure inside the WebAssembly instance (a trap, or an exception that passes
+// through it) leaves the instance broken, and all objects of this isolate share it.
+// So it is discarded: `restart` makes a new one, every request in flight in the old
+// one is answered 500 at once, and the objects are loaded again from storage.
 
 import { DurableObject, WorkerEntrypoint } from "cloudflare:workers";
 import {
@@ -14,32 +14,32 @@ import {
   bodyBytesMax,
   destination,
   isBloated,
-  refuse,
+  reject,
   respond,
   setUp,
 } from "./build/glue/shared_context.js";
 
-// The requests under way in the present instance: how to end each.
-let underWay = new Set();
+// For each request in flight in the current instance, a function that fails it.
+let inFlight = new Set();
 let generation = 0;
 let isSetUp = false;
-// Whether a call into the instance was begun and not left. No call is made within
-// another, so who finds this set knows that one was ended from outside: the
-// platform does so when a request takes too long.
+// True during a call into the instance. Calls are never nested, so a call that finds
+// this set knows that the previous one was aborted: the platform does so when a
+// request takes too long.
 let isInside = false;
 
-// Begins a new instance; returns how to end what is under way in the old one.
+// Starts a new instance; returns the functions that fail the requests of the old one.
 function renew() {
-  const ended = underWay;
+  const ended = inFlight;
   generation += 1;
   isSetUp = isInside = false;
-  underWay = new Set();
+  inFlight = new Set();
   restart();
   return ended;
 }
 
-// Gives the present instance up, once for each failure.
-function giveUp(failedIn, error) {
+// Discards the current instance, once for each failure.
+function discard(failedIn, error) {
   if (failedIn !== generation) return;
   const ended = renew();
   console.error(JSON.stringify({
@@ -49,33 +49,32 @@ function giveUp(failedIn, error) {
     reason: String(error?.message ?? error),
     requests: ended.size,
   }));
-  for (const end of ended) end(new Lost());
+  for (const end of ended) end(new InstanceFailed());
 }
 
-// Replaces an instance that has grown large, as soon as nothing is under way in it.
-function slimmed() {
-  if (underWay.size === 0 && entered(isBloated)) renew();
+// Replaces an instance that has grown large, as soon as no request is in flight.
+function replaceIfBloated() {
+  if (inFlight.size === 0 && call(isBloated)) renew();
 }
 
-class Lost extends Error {
+class InstanceFailed extends Error {
   constructor() {
     super("the instance failed under this request");
   }
 }
 
-// What fails after a pause arrives here, and what a call that was ended from
-// outside left behind. A callback of an instance that was given up is refused, and
-// that is all.
+// Receives failures after a pause, and those that an aborted call left behind. Callbacks
+// of a discarded instance fail too; these errors are ignored.
 addEventListener("error", (event) => {
-  if (!String(event.message).includes("from previous W")) giveUp(generation, event.error);
+  if (!String(event.message).includes("from previous W")) discard(generation, event.error);
 });
 
-// Does `work`, which calls into the instance. What it has to wait for ends at once
-// if the instance does.
-function entered(work) {
+// Runs `work`, which calls into the instance. A promise that it returns is rejected at
+// once if the instance fails.
+function call(work) {
   if (isInside) {
-    giveUp(generation, new Error("a call into the instance was ended from outside"));
-    throw new Lost();
+    discard(generation, new Error("a call into the instance was ended from outside"));
+    throw new InstanceFailed();
   }
   const began = generation;
   let result;
@@ -84,47 +83,49 @@ function entered(work) {
     result = work();
   } catch (error) {
     if (!isBroken(error)) throw error;
-    giveUp(began, error);
-    throw new Lost();
+    discard(began, error);
+    throw new InstanceFailed();
   } finally {
     isInside = false;
   }
-  return result instanceof Promise ? unlessLost(result) : result;
+  return result instanceof Promise ? guarded(result) : result;
 }
 
-// What Rust throws is an `Error`; these come from the instance itself.
+// Returns true for errors of the instance itself. Rust code throws plain `Error`s.
 function isBroken(error) {
   return error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
 }
 
-async function unlessLost(promise) {
-  const [lost, forget] = ifLost();
+// Waits for `promise`, but fails as soon as the instance does.
+async function guarded(promise) {
+  const [failed, forget] = instanceFailure();
   try {
-    return await Promise.race([promise, lost]);
+    return await Promise.race([promise, failed]);
   } finally {
     forget();
   }
 }
 
-// A promise that fails when the instance does, and how to forget it.
-function ifLost() {
+// Returns a promise that is rejected when the instance fails, and a function that
+// forgets it.
+function instanceFailure() {
   let end;
-  const lost = new Promise((_, reject) => (end = reject));
-  lost.catch(() => {});
-  const present = underWay;
+  const failed = new Promise((_, reject) => (end = reject));
+  failed.catch(() => {});
+  const present = inFlight;
   present.add(end);
-  return [lost, () => present.delete(end)];
+  return [failed, () => present.delete(end)];
 }
 
-// `stream`, which ends with an error when the instance does.
-function streamed(stream) {
+// Wraps `stream` so that it ends with an error when the instance fails.
+function guardedStream(stream) {
   const reader = stream.getReader();
-  const [lost, forget] = ifLost();
+  const [failed, forget] = instanceFailure();
   return new ReadableStream({
     async pull(controller) {
       let done = true, value;
       try {
-        ({ done, value } = await Promise.race([reader.read(), lost]));
+        ({ done, value } = await Promise.race([reader.read(), failed]));
       } finally {
         if (done) forget();
       }
@@ -138,14 +139,14 @@ function streamed(stream) {
   });
 }
 
-// Sets the present instance up from the bindings. Throws what the operator has to
-// do when that cannot be.
+// Sets the current instance up from the bindings. If that fails, throws an error that
+// says what the operator has to do.
 function prepare(env) {
   if (isSetUp) return;
   const [seed] = crypto.getRandomValues(new BigUint64Array(1));
-  // A binding that is not set may be null, and one may be a number.
+  // An unset binding may be null, and a binding may be a number.
   const set = (name) => env[name] == null ? undefined : String(env[name]);
-  entered(() => setUp(
+  call(() => setUp(
     set("SHARED_CONTEXT_SECRET"),
     set("SHARED_CONTEXT_ADMIN_KEY"),
     set("SHARED_CONTEXT_RATE"),
@@ -162,41 +163,42 @@ function headersOf(request) {
   return lines.join("\n");
 }
 
-// A response as Rust tells it: status, headers, body. No name occurs twice.
+// Builds a response from the parts that Rust returns: status, headers, body, WebSocket.
+// No header name occurs twice.
 function response([status, text, body, webSocket]) {
   const lines = text.split("\n");
   const headers = {};
   for (let at = 0; at + 1 < lines.length; at += 2) headers[lines[at]] = lines[at + 1];
-  if (body instanceof ReadableStream) body = streamed(body);
+  if (body instanceof ReadableStream) body = guardedStream(body);
   return new Response(body, { status, headers, webSocket });
 }
 
-// Most bodies are shorter than this; of longer ones it is asked how much is read.
-const ASKED_ABOVE = 64 * 1024;
-// How much of a body that is too long is still taken, so that a client that sends
-// all before it listens hears why it is refused.
-const REFUSED_BYTES_MAX = 32 * 1024 * 1024;
+// Most bodies are shorter than this. For longer ones Rust is asked for the limit.
+const UNCHECKED_BYTES_MAX = 64 * 1024;
+// The part of a too long body that is still read, so that a client which sends its
+// whole body before it reads gets the error response.
+const DRAINED_BYTES_MAX = 32 * 1024 * 1024;
 
-// The body of a request, or nothing where it is too long.
+// Reads the body of a request; returns undefined if it is too long.
 async function bodyOf(request, headers) {
   if (request.body === null) return new Uint8Array();
   try {
-    return await received(request, headers);
+    return await readBody(request, headers);
   } catch (error) {
-    throw error instanceof Lost ? error : new Cut();
+    throw error instanceof InstanceFailed ? error : new IncompleteBody();
   }
 }
 
-async function received(request, headers) {
-  const told = Number(request.headers.get("content-length") ?? Infinity);
-  if (told <= ASKED_ABOVE) return new Uint8Array(await request.arrayBuffer());
-  const most = entered(() => bodyBytesMax(request.method, request.url, headers));
-  if (told <= most) return new Uint8Array(await request.arrayBuffer());
+async function readBody(request, headers) {
+  const contentLength = Number(request.headers.get("content-length") ?? Infinity);
+  if (contentLength <= UNCHECKED_BYTES_MAX) return new Uint8Array(await request.arrayBuffer());
+  const most = call(() => bodyBytesMax(request.method, request.url, headers));
+  if (contentLength <= most) return new Uint8Array(await request.arrayBuffer());
   const parts = [];
   let length = 0;
   for await (const part of request.body) {
     length += part.byteLength;
-    if (length > REFUSED_BYTES_MAX) break;
+    if (length > DRAINED_BYTES_MAX) break;
     if (length <= most) parts.push(part);
   }
   if (length > most) return undefined;
@@ -209,45 +211,48 @@ async function received(request, headers) {
   return body;
 }
 
-// Answers a request with what is made of it by the function that `responder` gives.
-async function answered(request, env, responder) {
+// Answers a request with the function that `responder` returns.
+async function answer(request, env, responder) {
   try {
     prepare(env);
     const headers = headersOf(request);
     const body = await bodyOf(request, headers);
-    slimmed();
-    // The instance may be another one by now.
+    replaceIfBloated();
+    // The instance may have been replaced meanwhile.
     prepare(env);
     const respond = responder();
-    const parts = entered(() => respond(request.method, request.url, headers, body));
+    const parts = call(() => respond(request.method, request.url, headers, body));
     return response(parts instanceof Promise ? await parts : parts);
   } catch (error) {
-    return refused(request, env, error);
+    return rejection(request, env, error);
   }
 }
 
-// A client that did not send all of its request.
-class Cut extends Error {}
+// Thrown when a client did not send its whole request.
+class IncompleteBody extends Error {}
 
-// The answer to a request that failed here, or on its way to an object.
-function refused(request, env, error) {
+// Returns the response to a request that failed here or while being forwarded.
+function rejection(request, env, error) {
   const isUnavailable = error.retryable === true || error.overloaded === true;
-  const why = error instanceof Cut ? "cut" : isUnavailable ? "unavailable" : "lost";
-  if (!(error instanceof Cut || error instanceof Lost)) console.error(error.stack ?? String(error));
+  const isIncomplete = error instanceof IncompleteBody;
+  const why = isIncomplete ? "cut" : isUnavailable ? "unavailable" : "lost";
+  if (!(isIncomplete || error instanceof InstanceFailed)) {
+    console.error(error.stack ?? String(error));
+  }
   try {
     prepare(env);
   } catch (error) {
-    return unprepared(error);
+    return setupError(error);
   }
   try {
-    return response(entered(() => refuse(request.method, request.url, headersOf(request), why)));
+    return response(call(() => reject(request.method, request.url, headersOf(request), why)));
   } catch (error) {
-    return unprepared(error);
+    return setupError(error);
   }
 }
 
-// The answer while this Worker cannot even refuse.
-function unprepared(error) {
+// Returns the response while this Worker cannot be set up.
+function setupError(error) {
   const detail = error.message;
   const body = {
     type: "urn:shared-context:error:INTERNAL",
@@ -260,7 +265,7 @@ function unprepared(error) {
   return new Response(JSON.stringify(body), { status: 500, headers });
 }
 
-/** Where requests arrive. */
+/** The entry, where requests arrive. */
 export default class extends WorkerEntrypoint {
   async fetch(request) {
     const { env } = this;
@@ -268,41 +273,41 @@ export default class extends WorkerEntrypoint {
     try {
       prepare(env);
       const authorization = request.headers.get("authorization") ?? undefined;
-      name = entered(() => destination(request.method, request.url, authorization));
+      name = call(() => destination(request.method, request.url, authorization));
     } catch (error) {
-      return refused(request, env, error);
+      return rejection(request, env, error);
     }
     if (name === undefined) {
-      return answered(request, env, () => (...parts) => respond(env, ...parts));
+      return answer(request, env, () => (...parts) => respond(env, ...parts));
     }
     try {
       return await env.BUCKET.getByName(name).fetch(request);
     } catch (error) {
-      return refused(request, env, error);
+      return rejection(request, env, error);
     }
   }
 }
 
-// How much a client may say at a time on a WebSocket: as much as a ping of its own.
-const SAID_CHARS_MAX = 4096;
+// The maximum length of a client's WebSocket message: enough for an application ping.
+const CLIENT_MESSAGE_CHARS_MAX = 4096;
 
-/** One bucket: a session's. */
+/** The bucket of one session. */
 export class Bucket extends DurableObject {
   #object;
   #generation;
 
-  // The object in the present instance.
+  // Returns the object in the current instance.
   #inner() {
     prepare(this.env);
     if (this.#generation !== generation) {
-      this.#object = entered(() => new BucketObject(this.ctx, this.env));
+      this.#object = call(() => new BucketObject(this.ctx, this.env));
       this.#generation = generation;
     }
     return this.#object;
   }
 
   fetch(request) {
-    return answered(request, this.env, () => {
+    return answer(request, this.env, () => {
       const inner = this.#inner();
       return (...parts) => inner.respond(...parts);
     });
@@ -310,19 +315,20 @@ export class Bucket extends DurableObject {
 
   invoke(scope, caller, request) {
     const inner = this.#inner();
-    return entered(() => inner.invoke(scope, caller, request));
+    return call(() => inner.invoke(scope, caller, request));
   }
 
-  // What a client says means nothing, and much of it costs what all share.
+  // Clients' messages are ignored. Long ones use resources that all clients share, so
+  // they close the socket.
   webSocketMessage(socket, message) {
-    if (typeof message === "string" && message.length <= SAID_CHARS_MAX) return;
+    if (typeof message === "string" && message.length <= CLIENT_MESSAGE_CHARS_MAX) return;
     socket.close(1009, "nothing is listened to here");
     return this.webSocketClose(socket);
   }
 
   webSocketClose(socket) {
     const inner = this.#inner();
-    return entered(() => inner.socketLeft(socket));
+    return call(() => inner.socketLeft(socket));
   }
 
   webSocketError(socket) {
@@ -331,18 +337,18 @@ export class Bucket extends DurableObject {
 
   alarm() {
     const inner = this.#inner();
-    return entered(() => inner.alarm());
+    return call(() => inner.alarm());
   }
 }
 
-/** Which sessions there are. */
+/** The directory of sessions or projects. */
 export class Directory extends DurableObject {
   #object;
   #generation;
 
   #inner() {
     if (this.#generation !== generation) {
-      this.#object = entered(() => new DirectoryObject(this.ctx));
+      this.#object = call(() => new DirectoryObject(this.ctx));
       this.#generation = generation;
     }
     return this.#object;
@@ -350,16 +356,16 @@ export class Directory extends DurableObject {
 
   enter(id) {
     const inner = this.#inner();
-    return entered(() => inner.enter(id));
+    return call(() => inner.enter(id));
   }
 
   strikeOut(id, revision) {
     const inner = this.#inner();
-    return entered(() => inner.strikeOut(id, revision));
+    return call(() => inner.strikeOut(id, revision));
   }
 
   list(after, limit) {
     const inner = this.#inner();
-    return entered(() => inner.list(after, limit));
+    return call(() => inner.list(after, limit));
   }
 }

@@ -1,24 +1,24 @@
-# The Worker on a machine of your own, under workerd, with the data on its disk:
+# Runs the Worker on your own machine under workerd, with the data on its disk:
 #
 #   cargo xtask build && cd hosts/cloudflare && npm ci && mkdir -p ~/shared-context
 #   export SHARED_CONTEXT_SECRET=… SHARED_CONTEXT_ADMIN_KEY=…    # 32 characters or more, each
 #   npx workerd serve workerd.capnp -d data=$HOME/shared-context
 #
-# `cargo xtask serve-worker` does all that, secrets included, to try it. One workerd to a
-# folder: nothing prevents a second one, and each would answer from what it read before the
+# To try it, `cargo xtask serve-worker` does all that, including the secrets. Run only one
+# workerd per folder: a second one is not prevented, and each would serve stale data after the
 # other wrote.
 #
-# To listen elsewhere: -s http=0.0.0.0:8787. Nothing is encrypted then: put a proxy with TLS in
-# front and name its address in SHARED_CONTEXT_PUBLIC_URL.
+# To listen on another address: -s http=0.0.0.0:8787. Traffic is then unencrypted: put a TLS
+# proxy in front and set SHARED_CONTEXT_PUBLIC_URL to its address.
 
 using Workerd = import "/workerd/workerd.capnp";
 
 const config :Workerd.Config = (
   services = [
     (name = "shared-context", worker = .worker),
-    # No path: which folder is said when it is started.
+    # No path: the folder is given on the command line.
     (name = "data", disk = (writable = true)),
-    # The Worker calls nobody.
+    # The Worker makes no outgoing requests.
     (name = "internet", network = (allow = [])),
   ],
   sockets = [(name = "http", address = "127.0.0.1:8787", http = (), service = "shared-context")],
@@ -30,8 +30,8 @@ const worker :Workerd.Worker = (
     (name = "shared_context.wasm", wasm = embed "build/shared_context.wasm"),
   ],
   compatibilityDate = "2026-11-01",
-  # The keys are those that workerd makes of wrangler.jsonc; with others, all data would be
-  # out of reach.
+  # The unique keys are those that workerd derives from wrangler.jsonc. With other keys, no
+  # existing data would be found.
   durableObjectNamespaces = [
     (className = "Bucket", uniqueKey = "shared-context-Bucket", enableSql = true),
     (className = "Directory", uniqueKey = "shared-context-Directory", enableSql = true),
@@ -42,10 +42,10 @@ const worker :Workerd.Worker = (
     (name = "DIRECTORY", durableObjectNamespace = "Directory"),
     (name = "SHARED_CONTEXT_SECRET", fromEnvironment = "SHARED_CONTEXT_SECRET"),
     (name = "SHARED_CONTEXT_ADMIN_KEY", fromEnvironment = "SHARED_CONTEXT_ADMIN_KEY"),
-    # Refuses browsers that were led here under another name than this machine's, or that of
+    # Rejects browser requests to a host name other than this machine's or that of
     # SHARED_CONTEXT_PUBLIC_URL.
     (name = "SHARED_CONTEXT_LOCAL", text = "yes"),
-    # One that is not set is null.
+    # An unset variable is null.
     (name = "SHARED_CONTEXT_RATE", fromEnvironment = "SHARED_CONTEXT_RATE"),
     (name = "SHARED_CONTEXT_PUBLIC_URL", fromEnvironment = "SHARED_CONTEXT_PUBLIC_URL"),
   ],

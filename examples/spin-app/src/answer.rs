@@ -1,16 +1,16 @@
-//! What is answered over HTTP.
+//! HTTP responses.
 
 use serde_json::{Value, json};
 use spin_sdk::http::{IntoResponse, Response};
 
 use crate::shared_context::core::types::Error;
 
-/// A refusal: `{"error":{"code":…,"message":…}}` under a fitting status. Code and
-/// message are those of shared-context, passed on: they say what to do next.
-pub struct Refusal(Error);
+/// An error response: `{"error":{"code":…,"message":…}}` with a matching status. Code and
+/// message come from shared-context; the message says what to do next.
+pub struct Rejection(Error);
 
-impl Refusal {
-    /// Creates a refusal by the app itself.
+impl Rejection {
+    /// Creates an error of the app itself.
     pub fn new(code: &str, message: &str) -> Self {
         Self(Error { code: code.to_owned(), message: message.to_owned(), details: None })
     }
@@ -29,18 +29,18 @@ impl Refusal {
     }
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for Rejection {
     fn from(error: Error) -> Self {
         Self(error)
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for Rejection {
     fn into_response(self) -> Response {
         let status = self.status();
         let Error { code, message, details } = self.0;
         let mut error = json!({ "code": code, "message": message });
-        // Details are a JSON object, such as {"limit":1000,"actual":1204}.
+        // The details are a JSON object, such as {"limit":1000,"actual":1204}.
         if let Some(Ok(details)) = details.map(|it| serde_json::from_str::<Value>(&it)) {
             error["details"] = details;
         }
@@ -48,12 +48,12 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// JSON.
+/// Returns a JSON response.
 pub fn json(status: u16, body: &Value) -> Response {
     whole(status, "application/json", body.to_string())
 }
 
-/// Plain text.
+/// Returns a plain text response.
 pub fn text(body: String) -> Response {
     whole(200, "text/plain; charset=utf-8", body)
 }

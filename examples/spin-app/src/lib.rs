@@ -1,28 +1,28 @@
-//! An agent as a Spin app: it is sent reports on tickets, distils them, and keeps
-//! what it learned in a session of shared-context for each ticket, where the next
-//! agent finds it.
+//! An agent as a Spin app. It receives reports on tickets, extracts their findings, and
+//! stores them in a shared-context session for each ticket, where the next agent reads
+//! them.
 //!
 //! | request | answer |
 //! |---|---|
-//! | `POST /tickets/{id}/report`, text | what was written, as JSON |
-//! | `GET /tickets/{id}` | what is known of the ticket, as JSON |
-//! | `GET /tickets/{id}/prompt` | what an agent must be told, as text |
+//! | `POST /tickets/{id}/report`, text | the entries written, as JSON |
+//! | `GET /tickets/{id}` | the ticket's entries, as JSON |
+//! | `GET /tickets/{id}/prompt` | the system prompt for an agent, as text |
 //!
-//! This file holds the routes; `report` understands, `ticket` remembers, `answer`
-//! answers.
+//! This file has the routes. `report` parses reports, `ticket` reads and writes the
+//! session, and `answer` builds the responses.
 
 mod answer;
 mod report;
 mod ticket;
 
-use answer::Refusal;
+use answer::Rejection;
 use serde_json::{Map, json};
 use spin_sdk::{
     http::{Params, Request, Response, Router},
     http_component,
 };
 
-// shared-context's contract, and the part of it that this app uses.
+// Bindings for the part of shared-context's contract that this app uses.
 spin_sdk::wit_bindgen::generate!({
     path: ["../../wit", "wit"],
     world: "example:tickets/ticket-agent",
@@ -39,22 +39,24 @@ fn handle(request: Request) -> Response {
     router.handle(request)
 }
 
-/// The session of a ticket has the ticket's id; shared-context checks it.
+/// Returns the ticket's id, which is also the id of its session. shared-context validates
+/// it.
 fn ticket(params: &Params) -> &str {
     params.get("id").unwrap_or_default()
 }
 
-fn receive_report(request: Request, params: Params) -> Result<Response, Refusal> {
-    let text = str::from_utf8(request.body())
-        .map_err(|_| Refusal::new("MALFORMED_REQUEST", "a report is text in UTF-8: send it so"))?;
-    let report = report::distil(text);
+fn receive_report(request: Request, params: Params) -> Result<Response, Rejection> {
+    let text = str::from_utf8(request.body()).map_err(|_| {
+        Rejection::new("MALFORMED_REQUEST", "a report is text in UTF-8: send it so")
+    })?;
+    let report = report::summarize(text);
     if report.findings.is_empty() && report.open_questions.is_empty() {
         let message = "no line begins with `finding:` or `open:`: begin what is to be kept so";
-        return Err(Refusal::new("NOTHING_TO_KEEP", message));
+        return Err(Rejection::new("NOTHING_TO_KEEP", message));
     }
     let written = ticket::record(ticket(&params), &report)?;
     let written = written.into_iter().flat_map(|batch| batch.written).map(|entry| {
-        // Warnings never stopped a write; an agent does well to heed them.
+        // Warnings do not stop a write, but an agent should consider them.
         let warnings =
             entry.warnings.iter().map(|it| json!({"code": it.code, "message": it.message}));
         json!({
@@ -67,7 +69,7 @@ fn receive_report(request: Request, params: Params) -> Result<Response, Refusal>
     Ok(answer::json(200, &json!({ "written": written.collect::<Vec<_>>() })))
 }
 
-fn show_ticket(_: Request, params: Params) -> Result<Response, Refusal> {
+fn show_ticket(_: Request, params: Params) -> Result<Response, Rejection> {
     let mut entries = Map::new();
     for entry in ticket::entries(ticket(&params))? {
         let shown = json!({
@@ -80,6 +82,6 @@ fn show_ticket(_: Request, params: Params) -> Result<Response, Refusal> {
     Ok(answer::json(200, &json!({ "ticket": ticket(&params), "entries": entries })))
 }
 
-fn show_prompt(_: Request, params: Params) -> Result<Response, Refusal> {
+fn show_prompt(_: Request, params: Params) -> Result<Response, Rejection> {
     Ok(answer::text(ticket::prompt(ticket(&params))?))
 }

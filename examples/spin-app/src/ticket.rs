@@ -1,10 +1,9 @@
-//! A ticket's session: what the agent reads and writes there, over the typed
-//! interfaces of shared-context.
+//! Reads and writes a ticket's session over the typed interfaces of shared-context.
 //!
-//! Who calls is said here and nowhere else: shared-context believes the app.
+//! Only this module names the caller of each call: shared-context trusts the app.
 
 use crate::{
-    report::{self, Distilled},
+    report::{self, Summary},
     shared_context::core::{
         prompt, sessions,
         store::{self, BatchWrite, BatchWritten, WriteOptions},
@@ -16,49 +15,49 @@ use crate::{
 const FINDINGS: &str = "findings_summary";
 const OPEN_QUESTIONS: &str = "open_questions";
 
-/// As often may reports on one ticket overtake each other before a client is told.
+/// The number of attempts to store a report before a conflict is returned to the client.
 const ATTEMPTS: usize = 10;
-/// The most entries one call reads.
+/// The maximum number of entries that one call reads.
 const BATCH: usize = 100;
 
-/// Creates, archives and deletes sessions; writes no entries.
+/// Returns the admin, who creates, archives and deletes sessions but writes no entries.
 fn admin() -> Caller {
     caller("admin", &[])
 }
 
-/// Sees all of a session, for the people of the ticket.
+/// Returns the orchestrator, who sees the whole session, for the people of the ticket.
 fn orchestrator() -> Caller {
     caller("orchestrator", &[])
 }
 
-/// Returns the agent. No other keys are there for it.
+/// Returns the agent, which is limited to its two keys.
 fn analysis() -> Caller {
     caller("subagent:analysis", &[FINDINGS, OPEN_QUESTIONS])
 }
 
-/// Without a credential: the app vouches for the caller.
+/// Returns a caller without a credential, because the app vouches for it.
 fn caller(participant: &str, keys: &[&str]) -> Caller {
     let keys = keys.iter().map(ToString::to_string).collect();
     Caller { participant: participant.to_owned(), credential: None, keys }
 }
 
-/// Adds what a report says to the session of `ticket`, and opens the session when
-/// there is none. `None` when all of it was known.
-pub fn record(ticket: &str, report: &Distilled) -> Result<Option<BatchWritten>, Error> {
+/// Adds a report to the session of `ticket`, creating the session if necessary. Returns
+/// `None` if the report has nothing new.
+pub fn record(ticket: &str, report: &Summary) -> Result<Option<BatchWritten>, Error> {
     for _ in 1..ATTEMPTS {
         match try_to_record(ticket, report) {
-            Err(refusal) if refusal.code == "SESSION_NOT_FOUND" => open(ticket)?,
-            // Another report was faster: merge with what it wrote.
-            Err(refusal) if refusal.code == "VERSION_CONFLICT" => {}
+            Err(error) if error.code == "SESSION_NOT_FOUND" => open(ticket)?,
+            // Another report was written first: merge with it.
+            Err(error) if error.code == "VERSION_CONFLICT" => {}
             result => return result,
         }
     }
     try_to_record(ticket, report)
 }
 
-/// Reads what is known, and writes both keys in one step, or neither, if nobody
-/// wrote to them in between.
-fn try_to_record(ticket: &str, report: &Distilled) -> Result<Option<BatchWritten>, Error> {
+/// Reads both entries and writes them atomically, on condition that they have not changed
+/// in between.
+fn try_to_record(ticket: &str, report: &Summary) -> Result<Option<BatchWritten>, Error> {
     let keys = [FINDINGS, OPEN_QUESTIONS].map(str::to_owned);
     let known = read(ticket, &analysis(), &keys)?;
     let mut writes = Vec::new();
@@ -89,16 +88,15 @@ fn if_version(version: u64) -> WriteOptions {
     }
 }
 
-/// Creates the session with the default configuration, unless somebody else just
-/// did.
+/// Creates the session with the default configuration, unless another request just did.
 fn open(ticket: &str) -> Result<(), Error> {
     match sessions::create(ticket, &admin(), None) {
-        Err(refusal) if refusal.code != "SESSION_EXISTS" => Err(refusal),
+        Err(error) if error.code != "SESSION_EXISTS" => Err(error),
         _ => Ok(()),
     }
 }
 
-/// Returns every entry of the session.
+/// Returns all entries of the session.
 pub fn entries(ticket: &str) -> Result<Vec<Entry>, Error> {
     let caller = orchestrator();
     let listed = store::list_keys(ticket, &caller, None, None)?;
@@ -111,14 +109,14 @@ pub fn entries(ticket: &str) -> Result<Vec<Entry>, Error> {
     Ok(entries)
 }
 
-/// Returns those of `keys` that exist. Without a revision to compare with, the answer is
-/// never "unchanged".
+/// Returns the existing entries among `keys`. Without a revision to compare with, the
+/// answer is never "unchanged".
 fn read(ticket: &str, caller: &Caller, keys: &[String]) -> Result<Vec<Entry>, Error> {
     let found = store::read_batch(ticket, caller, keys, None)?;
     Ok(found.map(|found| found.entries).unwrap_or_default())
 }
 
-/// Returns what belongs into the agent's system prompt while it works on `ticket`.
+/// Renders the part of the agent's system prompt for its work on `ticket`.
 pub fn prompt(ticket: &str) -> Result<String, Error> {
     prompt::render(ticket, &analysis(), None, None).map(|rendered| rendered.text)
 }

@@ -1,5 +1,5 @@
-//! Answers that need not wait: nearly all. A promise costs more than what it is
-//! waited for.
+//! Returns answers to JavaScript without a promise when they are ready, as nearly all
+//! are. A promise would cost more than computing the answer.
 
 use std::{
     future::poll_fn,
@@ -13,19 +13,19 @@ use js_sys::Array;
 use wasm_bindgen::JsValue;
 use wasm_bindgen_futures::future_to_promise;
 
-/// Returns what `answering` answers, or a promise of it if it has to wait.
+/// Polls `answering` once; returns its answer, or a promise if it has to wait.
 pub(crate) fn at_once(answering: impl Future<Output = Array> + 'static) -> JsValue {
     let mut answering: Pin<Box<dyn Future<Output = Array>>> = Box::pin(answering);
-    // Whoever is to wake the future keeps the waker it was first seen with; so that
-    // one passes it on to whoever drives the future later.
+    // The future keeps the waker of its first poll, so that waker relays to the task
+    // which polls the future later.
     let relay = Arc::new(Relay::default());
     let waker = Waker::from(Arc::clone(&relay));
-    let mut look = move || answering.as_mut().poll(&mut Context::from_waker(&waker));
-    match look() {
+    let mut poll = move || answering.as_mut().poll(&mut Context::from_waker(&waker));
+    match poll() {
         Poll::Ready(answer) => answer.into(),
         Poll::Pending => future_to_promise(poll_fn(move |context| {
             relay.0.register(context.waker());
-            look().map(|answer| Ok(answer.into()))
+            poll().map(|answer| Ok(answer.into()))
         }))
         .into(),
     }

@@ -1,4 +1,4 @@
-//! What the platform calls on the object of a bucket, by way of `entry.mjs`.
+//! The methods of a bucket's object that the platform calls through `entry.mjs`.
 
 use std::rc::Rc;
 
@@ -8,18 +8,18 @@ use wasm_bindgen::prelude::*;
 use worker::{Env, State, web_sys, worker_sys::DurableObjectState};
 
 use crate::{
-    directory::FarDirectory,
+    directory::DirectoryClient,
     engine::Engine,
     exchange::{self, http},
     js::Storage,
     object::Object,
-    remote::{read_caller, written},
+    remote::{encode_answer, read_caller},
     sockets::Sockets,
 };
 
 /// The Durable Object of a bucket.
 #[wasm_bindgen(js_name = BucketObject)]
-#[expect(missing_debug_implementations, reason = "only JavaScript has one")]
+#[expect(missing_debug_implementations, reason = "only JavaScript uses it")]
 pub struct Bucket {
     object: Rc<Object>,
     engine: Rc<Engine>,
@@ -27,11 +27,11 @@ pub struct Bucket {
 
 #[wasm_bindgen(js_class = BucketObject)]
 impl Bucket {
-    /// Returns the object with the state `state`, whose name is that of its bucket.
+    /// Creates the object from `state`. Its name is that of its bucket.
     ///
     /// # Errors
     ///
-    /// No bucket has the object's name, or it has no `SQLite` storage.
+    /// The object's name is not that of a bucket, or it has no `SQLite` storage.
     #[wasm_bindgen(constructor)]
     pub fn new(state: DurableObjectState, env: Env) -> Result<Self, JsError> {
         let state = State::from(state);
@@ -39,16 +39,16 @@ impl Bucket {
         let scope = scope.ok_or_else(|| JsError::new("no bucket has the name of this object"))?;
         let storage = Storage::of(&state).map_err(|error| JsError::new(&error.0))?;
         let sockets = Sockets::wake(state, &*http()?);
-        let object = Object::new(scope, storage, FarDirectory::new(env), sockets);
+        let object = Object::new(scope, storage, DirectoryClient::new(env), sockets);
         Ok(Self { engine: Rc::new(Engine::of(Rc::clone(&object))), object })
     }
 
-    /// Answers a request of HTTP, or promises to. `body` is nothing when it is too
-    /// long.
+    /// Answers an HTTP request, or returns a promise of the answer. `body` is `None` when
+    /// it is too long.
     ///
     /// # Errors
     ///
-    /// The Worker is not set up, or the request is none.
+    /// The Worker is not set up, or the request is invalid.
     pub fn respond(
         &self,
         method: &str,
@@ -59,11 +59,11 @@ impl Bucket {
         exchange::respond(Rc::clone(&self.engine), method, url, headers, body)
     }
 
-    /// Performs a request of the JSON tool for the entry.
+    /// Performs a JSON tool request for the entry.
     ///
     /// # Errors
     ///
-    /// It was not the entry who asked.
+    /// `caller` was not written by the entry.
     pub async fn invoke(
         &self,
         scope: String,
@@ -71,16 +71,16 @@ impl Bucket {
         request: Vec<u8>,
     ) -> Result<Array, JsError> {
         let caller = read_caller(&caller)?;
-        Ok(written(self.object.invoke(&scope, &caller, &request).await))
+        Ok(encode_answer(self.object.invoke(&scope, &caller, &request).await))
     }
 
-    /// Notes that the client of a WebSocket has left it.
+    /// Closes a WebSocket that its client has left.
     #[wasm_bindgen(js_name = socketLeft)]
     pub fn socket_left(&self, socket: web_sys::WebSocket) {
         self.object.sockets.left(&socket.into());
     }
 
-    /// Does what the object's alarm was set for.
+    /// Handles the object's alarm.
     pub async fn alarm(&self) {
         self.object.wake().await;
     }

@@ -1,14 +1,14 @@
-//! The directories: which sessions there are, and which projects, and how far those
-//! were that are no more. One Durable Object for each kind.
+//! The directories: the ids of all sessions and projects, and the last revisions of the
+//! deleted ones. One Durable Object for each kind.
 //!
-//! They stand in for what a host with one database reads from it. An id is entered
-//! before its bucket is begun and struck out after that was deleted, so what is
-//! listed may not exist, and what exists is listed; who lists asks each.
+//! They replace the list that a host with one database reads from it. An id is entered
+//! before its bucket is created and removed after the bucket was deleted. So every bucket
+//! that exists is listed, but a listed one may not exist: callers check each.
 //!
 //! # Invariant
 //!
-//! A deleted bucket's revision is kept for good: the next one of that name begins
-//! after it, or an old credential would open it (spec 8.3).
+//! A deleted bucket's revision is kept forever. The next bucket with that name begins
+//! after it; otherwise an old credential would open it (spec 8.3).
 
 use shared_context_core::{
     Scope, ScopeKind,
@@ -22,10 +22,10 @@ use crate::{
     kv::{Sql, SqlCell, Value},
 };
 
-/// The binding of the class.
+/// The Worker's binding for the class.
 const BINDING: &str = "DIRECTORY";
 
-/// Returns the name of the object for this kind.
+/// Returns the name of the Durable Object for `kind`.
 fn name(kind: ScopeKind) -> &'static str {
     match kind {
         ScopeKind::Session => "directory",
@@ -45,11 +45,11 @@ const DELETED_AT: &str = "SELECT revision FROM deleted WHERE id = ?1";
 const NOTE_DELETED: &str = "INSERT INTO deleted (id, revision) VALUES (?1, ?2) \
     ON CONFLICT (id) DO UPDATE SET revision = max(revision, excluded.revision)";
 
-/// What is in the directory.
+/// The directory's rows.
 pub(crate) struct Entries<S>(S);
 
 impl<S: Sql> Entries<S> {
-    /// Returns those in the database behind `sql`.
+    /// Opens the rows in the database behind `sql`, creating its tables if necessary.
     pub(crate) fn open(sql: S) -> Result<Self, KvError> {
         for statement in CREATE {
             sql.query(statement, &[])?;
@@ -57,7 +57,7 @@ impl<S: Sql> Entries<S> {
         Ok(Self(sql))
     }
 
-    /// Enters `id`; returns the revision it begins after.
+    /// Enters `id`; returns the revision after which its bucket begins.
     pub(crate) fn enter(&self, id: &str) -> Result<Revision, KvError> {
         self.0.query(ENTER, &[Value::Text(id)])?;
         let deleted_at = self.0.query(DELETED_AT, &[Value::Text(id)])?;
@@ -65,7 +65,7 @@ impl<S: Sql> Entries<S> {
         Ok(Revision(deleted_at.unwrap_or_default()))
     }
 
-    /// Strikes out `id`, which was deleted at `revision`.
+    /// Removes `id`, whose bucket was deleted at `revision`.
     pub(crate) fn strike_out(&self, id: &str, revision: Revision) -> Result<(), KvError> {
         let done = self.0.transaction(&mut || {
             let run = |statement, values: &[Value<'_>]| self.0.query(statement, values).map(drop);
@@ -79,7 +79,7 @@ impl<S: Sql> Entries<S> {
         })
     }
 
-    /// Returns the ids after `after`, at most `limit`.
+    /// Returns at most `limit` ids after `after`.
     pub(crate) fn list(&self, after: &str, limit: u32) -> Result<Vec<String>, KvError> {
         let rows = self.0.query(LIST, &[Value::Text(after), Value::Integer(limit.into())])?;
         let ids = rows.into_iter().flatten().filter_map(|it| match it {
@@ -90,16 +90,16 @@ impl<S: Sql> Entries<S> {
     }
 }
 
-/// The Durable Object.
+/// The Durable Object of a directory.
 #[wasm_bindgen(js_name = DirectoryObject)]
-#[expect(missing_debug_implementations, reason = "only JavaScript has one")]
+#[expect(missing_debug_implementations, reason = "only JavaScript uses it")]
 pub struct Directory {
     entries: Entries<Storage>,
 }
 
 #[wasm_bindgen(js_class = DirectoryObject)]
 impl Directory {
-    /// Returns the object, over the storage of `state`.
+    /// Creates the object over the storage of `state`.
     ///
     /// # Errors
     ///
@@ -107,19 +107,19 @@ impl Directory {
     #[wasm_bindgen(constructor)]
     pub fn new(state: DurableObjectState) -> Result<Self, JsError> {
         let entries = Storage::of(&State::from(state)).and_then(Entries::open);
-        Ok(Self { entries: entries.map_err(thrown)? })
+        Ok(Self { entries: entries.map_err(js_error)? })
     }
 
-    /// As [`Entries::enter`].
+    /// Calls [`Entries::enter`].
     ///
     /// # Errors
     ///
     /// The storage failed.
     pub fn enter(&self, id: &str) -> Result<f64, JsError> {
-        self.entries.enter(id).map(|it| js::number(it.0)).map_err(thrown)
+        self.entries.enter(id).map(|it| js::number(it.0)).map_err(js_error)
     }
 
-    /// As [`Entries::strike_out`].
+    /// Calls [`Entries::strike_out`].
     ///
     /// # Errors
     ///
@@ -127,26 +127,26 @@ impl Directory {
     #[wasm_bindgen(js_name = strikeOut)]
     pub fn strike_out(&self, id: &str, revision: f64) -> Result<(), JsError> {
         let revision = Revision(js::whole(revision).unwrap_or_default());
-        self.entries.strike_out(id, revision).map_err(thrown)
+        self.entries.strike_out(id, revision).map_err(js_error)
     }
 
-    /// As [`Entries::list`].
+    /// Calls [`Entries::list`].
     ///
     /// # Errors
     ///
     /// The storage failed.
     pub fn list(&self, after: &str, limit: u32) -> Result<Vec<String>, JsError> {
-        self.entries.list(after, limit).map_err(thrown)
+        self.entries.list(after, limit).map_err(js_error)
     }
 }
 
-fn thrown(KvError(why): KvError) -> JsError {
+fn js_error(KvError(why): KvError) -> JsError {
     JsError::new(&why)
 }
 
 #[wasm_bindgen]
 extern "C" {
-    /// The directory, from another object.
+    /// A stub for calling the directory from another object.
     type DirectoryStub;
 
     #[wasm_bindgen(method, catch, js_name = enter)]
@@ -163,19 +163,19 @@ extern "C" {
     async fn list_far(this: &DirectoryStub, after: &str, limit: u32) -> Result<JsValue, JsValue>;
 }
 
-/// The directory as the others reach it.
+/// A client of the directories.
 #[derive(Debug, Clone)]
-pub(crate) struct FarDirectory {
+pub(crate) struct DirectoryClient {
     env: Env,
 }
 
-impl FarDirectory {
-    /// Creates that of the bindings `env`.
+impl DirectoryClient {
+    /// Creates the client from the bindings in `env`.
     pub(crate) fn new(env: Env) -> Self {
         Self { env }
     }
 
-    /// As [`Entries::enter`].
+    /// Calls [`Entries::enter`] in the directory of the scope's kind.
     pub(crate) async fn enter(&self, scope: &Scope) -> Result<Revision, KvError> {
         let begins_after =
             self.stub(scope.kind())?.enter_far(scope.id()).await.map_err(|it| js::failed(&it))?;
@@ -185,7 +185,7 @@ impl FarDirectory {
             .ok_or_else(|| KvError("the directory told no revision".to_owned()))
     }
 
-    /// As [`Entries::strike_out`].
+    /// Calls [`Entries::strike_out`] in the directory of the scope's kind.
     pub(crate) async fn strike_out(
         &self,
         scope: &Scope,
@@ -196,7 +196,7 @@ impl FarDirectory {
         done.map(drop).map_err(|it| js::failed(&it))
     }
 
-    /// As [`Entries::list`].
+    /// Calls [`Entries::list`] in the directory of `kind`.
     pub(crate) async fn list(
         &self,
         kind: ScopeKind,
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_entered_is_listed_in_order() {
+    fn entered_ids_are_listed_in_order() {
         let database = Database::new();
         let entries = Entries::open(database.clone()).unwrap();
         for id in ["b", "a", "a-1", "B", "a.1", "a"] {
@@ -239,14 +239,14 @@ mod tests {
     }
 
     #[test]
-    fn the_next_session_of_a_name_begins_after_the_last_one() {
+    fn a_new_session_begins_after_the_deleted_one_of_its_name() {
         let entries = Entries::open(Database::new()).unwrap();
         entries.enter("a").unwrap();
         entries.strike_out("a", Revision(7)).unwrap();
         assert_eq!(list(&entries, "", 9), "");
         assert_eq!(entries.enter("a"), Ok(Revision(7)));
         assert_eq!(list(&entries, "", 9), "a");
-        // Told twice, or late, it does not go back.
+        // A repeated or late deletion does not lower the revision.
         entries.strike_out("a", Revision(3)).unwrap();
         assert_eq!(entries.enter("a"), Ok(Revision(7)));
     }

@@ -1,4 +1,4 @@
-//! What the wire asks, at the entry and in an object alike.
+//! The engine that the wire calls, both at the entry and in an object.
 
 use std::{rc::Rc, time::Duration};
 
@@ -7,56 +7,56 @@ use shared_context_core::{ScopeKind, time::Timestamp};
 use shared_context_wire::Woken;
 
 use crate::{
-    directory::FarDirectory,
+    directory::DirectoryClient,
     js,
     object::{Object, unavailable},
-    remote::Remote,
+    remote::BucketClient,
 };
 
-/// The engine of this host: one type, so that the wire is in the program once.
+/// The engine of this host. It is one type, so that the wire is compiled in only once.
 pub(crate) struct Engine {
-    place: Place,
-    directory: FarDirectory,
+    backend: Backend,
+    directory: DirectoryClient,
 }
 
-enum Place {
-    /// In the object of the session that is asked about.
+enum Backend {
+    /// The object of the session that the request is about.
     Object(Rc<Object>),
-    /// At the entry. Nobody waits here for a change: who does is with the session's
-    /// object.
-    Entry(Remote),
+    /// The entry. No request waits here for a change: those that do are forwarded to the
+    /// session's object.
+    Entry(BucketClient),
 }
 
 impl Engine {
-    /// Creates that of `object`.
+    /// Creates the engine of `object`.
     pub(crate) fn of(object: Rc<Object>) -> Self {
-        Self { directory: object.directory.clone(), place: Place::Object(object) }
+        Self { directory: object.directory.clone(), backend: Backend::Object(object) }
     }
 
-    /// Creates that of the entry.
-    pub(crate) fn at_entry(remote: Remote, directory: FarDirectory) -> Self {
-        Self { place: Place::Entry(remote), directory }
+    /// Creates the engine of the entry.
+    pub(crate) fn at_entry(remote: BucketClient, directory: DirectoryClient) -> Self {
+        Self { backend: Backend::Entry(remote), directory }
     }
 
-    /// Waits until all that was told so far is durable.
+    /// Waits until all changes reported so far are durable.
     pub(crate) async fn settle(&self) -> Result<(), Failure> {
-        match &self.place {
-            Place::Object(object) => object.settle().await,
-            Place::Entry(_) => Ok(()),
+        match &self.backend {
+            Backend::Object(object) => object.settle().await,
+            Backend::Entry(_) => Ok(()),
         }
     }
 
-    /// Returns the object, if this is one's.
+    /// Returns the object if this is the engine of one.
     pub(crate) fn object(&self) -> Option<&Rc<Object>> {
-        if let Place::Object(object) = &self.place { Some(object) } else { None }
+        if let Backend::Object(object) = &self.backend { Some(object) } else { None }
     }
 }
 
 impl shared_context_wire::Engine for Engine {
     async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
-        match &self.place {
-            Place::Object(object) => object.invoke(scope, caller, request).await,
-            Place::Entry(remote) => remote.invoke(scope, caller, request).await,
+        match &self.backend {
+            Backend::Object(object) => object.invoke(scope, caller, request).await,
+            Backend::Entry(remote) => remote.invoke(scope, caller, request).await,
         }
     }
 
@@ -76,9 +76,9 @@ impl shared_context_wire::Engine for Engine {
     }
 
     async fn wait_for_change(&self, _: &str, seen: u64, at_most: Duration) -> Woken {
-        match &self.place {
-            Place::Object(object) => object.wait_for_change(seen, at_most).await,
-            Place::Entry(_) => Woken::Stopping,
+        match &self.backend {
+            Backend::Object(object) => object.wait_for_change(seen, at_most).await,
+            Backend::Entry(_) => Woken::Stopping,
         }
     }
 

@@ -1,6 +1,6 @@
-//! The entry: where requests arrive, and what is answered there.
+//! The entry: forwards requests to their objects and answers all others.
 
-#![expect(unreachable_pub, reason = "JavaScript gets what is `pub`")]
+#![expect(unreachable_pub, reason = "JavaScript gets the `pub` items")]
 
 use std::rc::Rc;
 
@@ -11,21 +11,21 @@ use wasm_bindgen::prelude::*;
 use worker::Env;
 
 use crate::{
-    directory::FarDirectory,
+    directory::DirectoryClient,
     engine::Engine,
     exchange::{self, head, http, path_and_query},
     js,
-    remote::Remote,
+    remote::BucketClient,
 };
 
-/// Returns the name of the object that a request goes on to, unread; `None`: it is
-/// answered with [`respond`].
+/// Returns the name of the object to which a request is forwarded, or `None` if
+/// [`respond`] answers it.
 ///
 /// # Errors
 ///
 /// The Worker is not set up.
 #[wasm_bindgen]
-#[expect(clippy::needless_pass_by_value, reason = "so it comes from JavaScript")]
+#[expect(clippy::needless_pass_by_value, reason = "JavaScript passes it by value")]
 pub fn destination(
     method: &str,
     url: &str,
@@ -37,12 +37,12 @@ pub fn destination(
     Ok(http()?.destination(&method, path, authorization.as_deref(), js::now()))
 }
 
-/// Answers a request at the entry, or promises to. `body` is nothing when it is
-/// too long.
+/// Answers a request at the entry, or returns a promise of the answer. `body` is `None`
+/// when it is too long.
 ///
 /// # Errors
 ///
-/// The Worker is not set up, or the request is none.
+/// The Worker is not set up, or the request is invalid.
 #[wasm_bindgen]
 pub fn respond(
     env: Env,
@@ -51,29 +51,29 @@ pub fn respond(
     headers: &str,
     body: Option<Vec<u8>>,
 ) -> Result<JsValue, JsError> {
-    let engine = Engine::at_entry(Remote::new(env.clone()), FarDirectory::new(env));
+    let engine = Engine::at_entry(BucketClient::new(env.clone()), DirectoryClient::new(env));
     exchange::respond(Rc::new(engine), method, url, headers, body)
 }
 
-/// Returns how many bytes of the body of a request are read.
+/// Returns the maximum length of a request's body in bytes.
 ///
 /// # Errors
 ///
-/// The Worker is not set up, or the request is none.
+/// The Worker is not set up, or the request is invalid.
 #[wasm_bindgen(js_name = bodyBytesMax)]
 pub fn body_bytes_max(method: &str, url: &str, headers: &str) -> Result<usize, JsError> {
     Ok(http()?.body_bytes_max(&head(method, url, headers)?.0))
 }
 
-/// Refuses a request that failed in a way that only the host knows of: its body did
-/// not arrive (`cut`), its object could not be reached (`unavailable`), or it failed
-/// under the request (anything else).
+/// Returns the error response to a request that failed outside the wire: its body did
+/// not arrive (`cut`), its object could not be reached (`unavailable`), or the instance
+/// failed during the request (anything else).
 ///
 /// # Errors
 ///
-/// The Worker is not set up, or the request is none.
+/// The Worker is not set up, or the request is invalid.
 #[wasm_bindgen]
-pub fn refuse(method: &str, url: &str, headers: &str, why: &str) -> Result<Array, JsError> {
+pub fn reject(method: &str, url: &str, headers: &str, why: &str) -> Result<Array, JsError> {
     let (http, (head, _)) = (http()?, head(method, url, headers)?);
     let failure = match why {
         "cut" => Failure::new(
@@ -91,5 +91,5 @@ pub fn refuse(method: &str, url: &str, headers: &str, why: &str) -> Result<Array
              retrying, or retry a change with its request_id",
         ),
     };
-    Ok(exchange::refusal(&http, &head, failure))
+    Ok(exchange::rejection(&http, &head, failure))
 }

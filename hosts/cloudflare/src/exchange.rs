@@ -1,7 +1,7 @@
-//! Requests and responses on their way between JavaScript and the wire: as few
-//! crossings as can be, one text for all headers.
+//! Converts requests and responses between JavaScript and the wire, with as few
+//! crossings as possible: all headers travel as one string.
 
-#![expect(unreachable_pub, reason = "JavaScript gets what is `pub`")]
+#![expect(unreachable_pub, reason = "JavaScript gets the `pub` items")]
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -23,11 +23,11 @@ use wasm_streams::ReadableStream;
 use crate::{at_once::at_once, engine::Engine, js};
 
 thread_local! {
-    /// The interface, once it is set up: one for all that this isolate does.
+    /// The HTTP interface, once it is set up. All requests of this isolate share it.
     static HTTP: RefCell<Option<Rc<Http>>> = const { RefCell::new(None) };
 }
 
-/// Returns the interface.
+/// Returns the HTTP interface.
 ///
 /// # Errors
 ///
@@ -36,15 +36,15 @@ pub(crate) fn http() -> Result<Rc<Http>, JsError> {
     HTTP.with_borrow(Clone::clone).ok_or_else(|| JsError::new("the Worker is not set up"))
 }
 
-/// Sets up the interface from the Worker's bindings. `rate` is how many requests a
-/// second each participant may make, or `off`; `local` is `yes` where only this
-/// machine reaches the Worker; `seed` differs from isolate to isolate.
+/// Sets up the HTTP interface from the Worker's bindings. `rate` is the number of requests
+/// per second allowed to each participant, or `off`. `local` is `yes` where only this
+/// machine reaches the Worker. `seed` differs from isolate to isolate.
 ///
 /// # Errors
 ///
-/// A text for the operator: what is missing or wrong, and how to set it.
+/// A message for the operator: which binding is missing or wrong, and how to set it.
 #[wasm_bindgen(js_name = setUp)]
-#[expect(clippy::needless_pass_by_value, reason = "so it comes from JavaScript")]
+#[expect(clippy::needless_pass_by_value, reason = "JavaScript passes it by value")]
 pub fn set_up(
     secret: Option<String>,
     admin_key: Option<String>,
@@ -64,19 +64,19 @@ pub fn set_up(
     let admin_key = set("SHARED_CONTEXT_ADMIN_KEY", admin_key)?;
     let keys = Keys::new(secret.as_bytes(), &admin_key);
     let mut options = Options::new(keys.map_err(|it| JsError::new(&it.to_string()))?);
-    let refused = |name: &str, why: &str| JsError::new(&format!("{name}: {why}"));
+    let invalid = |name: &str, why: &str| JsError::new(&format!("{name}: {why}"));
     if let Some(rate) = rate.filter(|it| !it.is_empty()) {
         let rate = parse_rate(&rate);
-        options.rate_limit = rate.map_err(|why| refused("SHARED_CONTEXT_RATE", &why))?;
+        options.rate_limit = rate.map_err(|why| invalid("SHARED_CONTEXT_RATE", &why))?;
     }
     if let Some(url) = public_url.filter(|it| !it.is_empty()) {
         let url = parse_public_url(&url);
-        options.public_url = Some(url.map_err(|why| refused("SHARED_CONTEXT_PUBLIC_URL", &why))?);
+        options.public_url = Some(url.map_err(|why| invalid("SHARED_CONTEXT_PUBLIC_URL", &why))?);
     }
     options.is_local = match local.as_deref() {
         None | Some("" | "no") => false,
         Some("yes") => true,
-        Some(_) => return Err(refused("SHARED_CONTEXT_LOCAL", "write yes or no")),
+        Some(_) => return Err(invalid("SHARED_CONTEXT_LOCAL", "write yes or no")),
     };
     options.request_id_seed = seed;
     options.has_sockets = true;
@@ -84,41 +84,41 @@ pub fn set_up(
     Ok(())
 }
 
-/// The head of a request, and why it is refused, where it holds what no head may.
+/// The head of a request, with the error if a header in it is invalid.
 pub(crate) type Head = (Parts, Option<Failure>);
 
-/// Returns the head of the request with this method, URL and these headers: each name and
-/// each value on a line of its own.
+/// Parses the head of a request. `headers` has each name and each value on a line of its
+/// own.
 pub(crate) fn head(method: &str, url: &str, headers: &str) -> Result<Head, JsError> {
     let mut request = Request::new(());
     *request.method_mut() = method.parse::<Method>()?;
     *request.uri_mut() = path_and_query(url).parse::<Uri>()?;
-    let mut unfit = None;
+    let mut invalid = None;
     let mut lines = headers.split('\n');
     while let (Some(name), Some(value)) = (lines.next(), lines.next()) {
         match (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value.as_bytes())) {
             (Ok(name), Ok(value)) => drop(request.headers_mut().append(name, value)),
-            _ => unfit = Some(name.to_owned()),
+            _ => invalid = Some(name.to_owned()),
         }
     }
-    // The platform may keep it in the URL alone.
+    // The platform may give the host in the URL only.
     let authority = url.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
     if let Some(host) = authority.and_then(|it| HeaderValue::from_str(it).ok()) {
         request.headers_mut().entry(HOST).or_insert(host);
     }
-    let unfit = unfit.map(|name| {
+    let failure = invalid.map(|name| {
         let message = format!("the header {name} holds a character that no header may hold");
         Failure::new("MALFORMED_REQUEST", message)
     });
-    Ok((request.into_parts().0, unfit))
+    Ok((request.into_parts().0, failure))
 }
 
-/// Has the wire answer a request by asking `engine`, or promise to. `body` is
-/// nothing when it is too long.
+/// Answers a request through the wire and `engine`, or returns a promise of the answer.
+/// `body` is `None` when it is too long.
 ///
 /// # Errors
 ///
-/// The Worker is not set up, or the request is none.
+/// The Worker is not set up, or the request is invalid.
 pub(crate) fn respond(
     engine: Rc<Engine>,
     method: &str,
@@ -126,9 +126,9 @@ pub(crate) fn respond(
     headers: &str,
     body: Option<Vec<u8>>,
 ) -> Result<JsValue, JsError> {
-    let (http, (head, unfit)) = (http()?, head(method, url, headers)?);
-    if let Some(failure) = unfit {
-        return Ok(refusal(&http, &head, failure).into());
+    let (http, (head, failure)) = (http()?, head(method, url, headers)?);
+    if let Some(failure) = failure {
+        return Ok(rejection(&http, &head, failure).into());
     }
     Ok(at_once(async move {
         let response = match body {
@@ -142,8 +142,8 @@ pub(crate) fn respond(
     }))
 }
 
-/// Returns the path and the query of `url`, as they may stand in a request: browsers let
-/// pass what HTTP does not.
+/// Returns the path and the query of `url`, percent-encoding the characters that browsers
+/// leave as they are but HTTP does not allow.
 pub(crate) fn path_and_query(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let rest = rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/");
@@ -166,7 +166,7 @@ pub(crate) fn path_and_query(url: &str) -> String {
     written
 }
 
-/// Returns a response as JavaScript takes it: status, headers as in [`head`], body, and the
+/// Converts a response for JavaScript: status, headers as in [`head`], body, and the
 /// WebSocket that it opens.
 fn answer(http: &Http, head: &Parts, response: Response<Body>, engine: &Rc<Engine>) -> Array {
     let (answered, body) = response.into_parts();
@@ -177,26 +177,26 @@ fn answer(http: &Http, head: &Parts, response: Response<Body>, engine: &Rc<Engin
         Body::Socket(socket) => {
             return match accept(socket, engine) {
                 Ok(far) => parts(answered.status, &answered.headers, &JsValue::NULL, &far),
-                Err(failure) => refusal(http, head, failure),
+                Err(failure) => rejection(http, head, failure),
             };
         }
     };
     parts(answered.status, &answered.headers, &body, &JsValue::UNDEFINED)
 }
 
-/// Takes up `socket` and begins to tell; returns the client's end.
+/// Accepts `socket` and begins to send changes on it; returns the client's end.
 fn accept(socket: Box<Socket>, engine: &Rc<Engine>) -> Result<JsValue, Failure> {
     let Some(object) = engine.object() else {
         return Err(Failure::new("INTERNAL", "a WebSocket was asked for where no session is"));
     };
     let far = object.sockets.accept(socket)?;
     let object = Rc::clone(object);
-    js::spawn(async move { object.tell_sockets().await });
+    js::spawn(async move { object.update_sockets().await });
     Ok(far)
 }
 
-/// Returns the response to a request that the host refuses.
-pub(crate) fn refusal(http: &Http, head: &Parts, failure: Failure) -> Array {
+/// Returns the response to a request that the host rejects.
+pub(crate) fn rejection(http: &Http, head: &Parts, failure: Failure) -> Array {
     let (head, body) = http.refuse(head, failure).into_parts();
     let body = match body {
         Body::Whole(body) => Uint8Array::from(&body[..]).into(),
@@ -218,8 +218,8 @@ fn parts(status: StatusCode, headers: &HeaderMap, body: &JsValue, socket: &JsVal
     Array::of4(&status.as_u16().into(), &text.into(), body, socket)
 }
 
-/// Returns a stream of what `watch` tells. Each piece is sent when all it tells of is
-/// durable; when the client goes, the stream is dropped.
+/// Returns a stream of the events of `watch`. Each piece is sent when the changes it
+/// reports are durable. The stream is dropped when the client disconnects.
 fn live(watch: Box<Watch>, engine: Rc<Engine>) -> JsValue {
     let pieces = stream::unfold(watch, move |mut watch| {
         let engine = Rc::clone(&engine);

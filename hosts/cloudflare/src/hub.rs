@@ -1,4 +1,4 @@
-//! Who waits in an object for a change of its bucket.
+//! Wakes the requests in an object that wait for a change of its bucket.
 
 use std::{cell::RefCell, time::Duration};
 
@@ -8,22 +8,22 @@ use shared_context_wire::Woken;
 
 use crate::js;
 
-/// Those who wait.
+/// The waiting requests of one object.
 #[derive(Debug, Default)]
-pub(crate) struct Hub {
+pub(crate) struct Notifier {
     waiting: RefCell<Vec<oneshot::Sender<()>>>,
 }
 
-impl Hub {
-    /// Wakes all who wait.
-    pub(crate) fn tell(&self) {
+impl Notifier {
+    /// Wakes all waiting requests.
+    pub(crate) fn notify(&self) {
         for waiting in self.waiting.take() {
-            // Who has gone is not told.
+            // A request that has ended has dropped its receiver.
             let _ = waiting.send(());
         }
     }
 
-    /// Waits to be woken, for `at_most`.
+    /// Waits for [`Notifier::notify`], for at most `at_most`.
     pub(crate) async fn wait(&self, at_most: Duration) -> Woken {
         let woken = self.listen();
         match select(woken, Box::pin(js::sleep(at_most))).await {
@@ -35,7 +35,7 @@ impl Hub {
     fn listen(&self) -> oneshot::Receiver<()> {
         let (wake, woken) = oneshot::channel();
         let mut waiting = self.waiting.borrow_mut();
-        // Those who have gone leave room for those who come.
+        // Requests that have ended are removed, so the list does not grow without bound.
         waiting.retain(|it| !it.is_canceled());
         waiting.push(wake);
         woken

@@ -1,12 +1,12 @@
-//! What of the Workers runtime is called directly: the parts of a Durable
-//! Object's storage that the `worker` crate does not have, the clocks, and the log.
+//! Direct calls to the Workers runtime: the parts of a Durable Object's storage that
+//! the `worker` crate lacks, the clocks, and the log.
 //!
 //! # Invariant
 //!
-//! What may throw is caught and becomes an error. The clocks do not throw; if
-//! anything unexpected did, the instance would be given up (`entry.mjs`).
+//! Every call that may throw is caught and becomes an error. The clocks do not throw;
+//! if one did, the instance would be discarded (`entry.mjs`).
 
-#![expect(unreachable_pub, reason = "JavaScript gets what is `pub`")]
+#![expect(unreachable_pub, reason = "JavaScript gets the `pub` items")]
 
 use std::{cell::Cell, time::Duration};
 
@@ -82,7 +82,7 @@ pub(crate) struct Storage {
 }
 
 impl Storage {
-    /// Returns that of the object with the state `state`.
+    /// Returns the storage of the object with the state `state`.
     ///
     /// # Errors
     ///
@@ -95,30 +95,29 @@ impl Storage {
         Ok(Self { raw, sql })
     }
 
-    /// None at all: whatever is asked of it fails.
-    pub(crate) fn nowhere() -> Self {
+    /// Returns an unusable storage, on which every call fails.
+    pub(crate) fn unusable() -> Self {
         Self { raw: JsValue::UNDEFINED.unchecked_into(), sql: JsValue::UNDEFINED.unchecked_into() }
     }
 
-    /// Another handle of the same.
+    /// Returns another handle to the same storage.
     pub(crate) fn handle(&self) -> Self {
         let raw: &JsValue = self.raw.as_ref();
         let sql: &JsValue = self.sql.as_ref();
         Self { raw: raw.clone().unchecked_into(), sql: sql.clone().unchecked_into() }
     }
 
-    /// Waits until all that was written is durable.
+    /// Waits until all writes so far are durable.
     ///
     /// # Errors
     ///
-    /// It will not be.
+    /// A write failed and will not become durable.
     pub(crate) async fn sync(&self) -> Result<(), KvError> {
         settled(self.raw.sync()).await
     }
 
-    /// Has the object woken at `at`, and not at another time it was to be woken.
-    /// Takes effect with what was written before, without waiting; the future tells
-    /// whether it did.
+    /// Sets the object's alarm to `at`, replacing an earlier setting. Takes effect with
+    /// the writes before it, without waiting; the future reports a failure.
     pub(crate) fn set_alarm(
         &self,
         at: Timestamp,
@@ -126,12 +125,12 @@ impl Storage {
         settled(self.raw.set_alarm(number(at.0)))
     }
 
-    /// Has the object not woken. Takes effect as [`Storage::set_alarm`] does.
+    /// Deletes the object's alarm. Takes effect as [`Storage::set_alarm`] does.
     pub(crate) fn delete_alarm(&self) -> impl Future<Output = Result<(), KvError>> + use<> {
         settled(self.raw.delete_alarm())
     }
 
-    /// Leaves nothing behind. Takes effect as [`Storage::set_alarm`] does.
+    /// Deletes all stored data. Takes effect as [`Storage::set_alarm`] does.
     pub(crate) fn delete_all(&self) -> impl Future<Output = Result<(), KvError>> + use<> {
         settled(self.raw.delete_all())
     }
@@ -139,11 +138,11 @@ impl Storage {
 
 impl Sql for Storage {
     fn query(&self, statement: &str, values: &[Value<'_>]) -> Result<Vec<SqlRow>, KvError> {
-        let values: Array = values.iter().map(|it| bound(*it)).collect();
+        let values: Array = values.iter().map(|it| to_js(*it)).collect();
         let rows = self.sql.exec(statement, &values).and_then(|it| it.raw());
         let rows = rows.and_then(|it| collected(&it)).map_err(|error| failed(&error))?;
         rows.iter()
-            .map(|row| row.unchecked_into::<Array>().iter().map(|it| cell(&it)).collect())
+            .map(|row| row.unchecked_into::<Array>().iter().map(|it| from_js(&it)).collect())
             .collect()
     }
 
@@ -167,13 +166,13 @@ impl Sql for Storage {
     }
 }
 
-/// Waits for what was begun.
-async fn settled(begun: Result<Promise, JsValue>) -> Result<(), KvError> {
-    let settled = JsFuture::from(begun.map_err(|error| failed(&error))?).await;
+/// Waits for the promise of a storage call.
+async fn settled(promise: Result<Promise, JsValue>) -> Result<(), KvError> {
+    let settled = JsFuture::from(promise.map_err(|error| failed(&error))?).await;
     settled.map(drop).map_err(|error| failed(&error))
 }
 
-fn bound(value: Value<'_>) -> JsValue {
+fn to_js(value: Value<'_>) -> JsValue {
     match value {
         Value::Null => JsValue::NULL,
         Value::Integer(it) => JsValue::from_f64(number(it)),
@@ -182,7 +181,7 @@ fn bound(value: Value<'_>) -> JsValue {
     }
 }
 
-fn cell(value: &JsValue) -> Result<SqlCell, KvError> {
+fn from_js(value: &JsValue) -> Result<SqlCell, KvError> {
     if value.is_null() {
         return Ok(SqlCell::Null);
     }
@@ -196,20 +195,20 @@ fn cell(value: &JsValue) -> Result<SqlCell, KvError> {
     })
 }
 
-/// Returns an integer as JavaScript has it.
-#[expect(clippy::cast_precision_loss, reason = "no more than can be held exactly")]
+/// Converts an integer to a JavaScript number, saturating at [`SAFE_MAX`].
+#[expect(clippy::cast_precision_loss, reason = "limited to the exact range")]
 pub(crate) fn number(integer: u64) -> f64 {
     integer.min(SAFE_MAX) as f64
 }
 
-/// Returns a JavaScript number as an integer, if it is one that is held exactly.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was looked at")]
+/// Converts a JavaScript number to an integer if it holds one exactly.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
 pub(crate) fn whole(number: f64) -> Option<u64> {
     let is_held = number >= 0.0 && number <= self::number(SAFE_MAX) && number.fract() == 0.0;
     is_held.then_some(number as u64)
 }
 
-/// Returns why JavaScript threw, for the log.
+/// Converts a thrown JavaScript value to an error for the log.
 pub(crate) fn failed(thrown: &JsValue) -> KvError {
     let message = thrown.dyn_ref::<js_sys::Error>().map(|it| String::from(it.message()));
     KvError(
@@ -217,13 +216,13 @@ pub(crate) fn failed(thrown: &JsValue) -> KvError {
     )
 }
 
-/// Returns the time of day.
+/// Returns the current time.
 pub(crate) fn now() -> Timestamp {
     Timestamp(whole(date_now().trunc()).unwrap_or_default())
 }
 
-/// Microseconds by a clock that does not go back. On Workers time stands still
-/// while a program computes.
+/// Returns the microseconds of a monotonic clock. On Workers it stands still while a
+/// program computes.
 pub(crate) fn monotonic_micros() -> u64 {
     thread_local! {
         static LATEST: Cell<u64> = const { Cell::new(0) };
@@ -241,11 +240,11 @@ pub(crate) async fn sleep(duration: Duration) {
 }
 
 thread_local! {
-    /// How many tasks are under way.
+    /// The number of running tasks.
     static TASKS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Does `task` beside what is going on.
+/// Runs `task` in the background.
 pub(crate) fn spawn(task: impl Future<Output = ()> + 'static) {
     TASKS.with(|it| it.set(it.get().saturating_add(1)));
     spawn_local(async {
@@ -254,13 +253,13 @@ pub(crate) fn spawn(task: impl Future<Output = ()> + 'static) {
     });
 }
 
-/// Above this much memory an instance is replaced when it has nothing to do: it
-/// gives none back, and its isolate has 128 MB for everything.
+/// The size of memory above which an idle instance is replaced: an instance never
+/// returns memory, and its isolate has 128 MB for everything.
 #[cfg(target_family = "wasm")]
 const PAGES_MAX: usize = (48 << 20) / 65_536;
 
-/// Returns whether the instance takes much memory, for an exported document say, and has
-/// nothing under way of its own.
+/// Returns true if the instance uses much memory, for example after an export, and has no
+/// background task running.
 #[wasm_bindgen(js_name = isBloated)]
 pub fn is_bloated() -> bool {
     #[cfg(target_family = "wasm")]
@@ -275,7 +274,7 @@ pub(crate) fn log(line: &str) {
     console_log(line);
 }
 
-/// Writes a line to the log, for operators to look at.
+/// Writes a line to the log as an error, for operators.
 pub(crate) fn log_error(line: &str) {
     console_error(line);
 }

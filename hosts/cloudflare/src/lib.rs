@@ -1,11 +1,11 @@
 //! shared-context on Cloudflare Workers: the core and the wire, linked into one
 //! Worker, with a Durable Object for each session.
 //!
-//! A request comes to the *entry*. One that belongs to a session, and shows a
-//! credential that is good, goes on to that session's *bucket* unread; it is
-//! answered there, at once, since the rows lie in the object's own `SQLite`. The rest
-//! is answered at the entry: what is open to all, what is refused, and what is
-//! about many sessions, of which the *directory* knows the names.
+//! Requests arrive at the *entry*. The entry forwards a request with a valid
+//! credential to its session's *bucket* without reading the body. The bucket answers
+//! without waiting, because its rows are in the object's own `SQLite`. The entry answers
+//! all other requests: public ones, rejected ones, and those about many sessions,
+//! whose names the *directory* stores.
 //!
 //! ```text
 //! entry.mjs ── entry ──(fetch, unread)── bucket: wire over engine over kv
@@ -13,16 +13,16 @@
 //!                └─────(list)─────── directory ─────┘
 //! ```
 //!
-//! `entry.mjs` has the classes that the platform asks for, calls what is exported
-//! here, and gives the instance up when it fails. No rules, no routes.
+//! `entry.mjs` defines the classes that the platform requires, calls the functions
+//! exported here, and discards the instance when it fails. It has no rules and no routes.
 //!
 //! # Invariants
 //!
-//! - No object is woken for a request without a good credential.
-//! - One object changes a session. It decides without waiting for anything, so
-//!   nothing comes between what it read and what it writes.
-//! - An answer leaves the object when what it tells of is durable: the platform
-//!   holds back responses, and `object` holds back live events and the log.
+//! - A request without a valid credential wakes no object.
+//! - Only one object changes a session. It decides without waiting, so nothing
+//!   happens between its reads and its writes.
+//! - A response leaves the object once the changes it reports are durable. The platform
+//!   holds back responses; `object` holds back live events and the log.
 
 mod at_once;
 mod boundary;

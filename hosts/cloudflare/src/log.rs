@@ -1,6 +1,6 @@
-//! The log: JSON, a line each, by way of the console.
+//! Writes the log to the console, one JSON object per line.
 //!
-//! Invariant: no value, no credential and nothing else that was sent is in it.
+//! Invariant: it contains no values, no credentials and no other client input.
 
 use serde::Serialize;
 use shared_context_codec::audit_line;
@@ -8,7 +8,7 @@ use shared_context_core::{audit::AuditRecord, port::KvError};
 
 use crate::js;
 
-/// Tells that storage failed, for operators to look at.
+/// Logs a storage failure for operators.
 pub(crate) fn failure(error: &KvError) {
     #[derive(Serialize)]
     struct Line<'e> {

@@ -1,16 +1,15 @@
-//! The Durable Object of one bucket: a session's, as seen by the wire.
+//! The Durable Object of one session's bucket, as seen by the wire.
 //!
-//! What asks is performed at once, over the object's own database. Not here: HTTP
-//! (`exchange`), what the platform calls (`boundary`), the rules.
+//! Requests are performed without waiting, over the object's own database. Other modules
+//! do HTTP (`exchange`), the platform's calls (`boundary`) and the rules (the core).
 //!
 //! # Invariants
 //!
-//! - A bucket is entered in the directory before its first commit, and struck out
-//!   after the one that left it without rows; one after the other, never both at
-//!   once.
-//! - What was deleted leaves an empty database and no alarm. If that cannot be
-//!   done at once, the alarm does it later.
-//! - Who waits for a change, and the log, hear of it when it is durable.
+//! - A bucket is entered in the directory before its first commit and removed after the
+//!   commit that left it without rows. These two steps never overlap.
+//! - A deleted bucket leaves an empty database and no alarm. If that fails, the alarm
+//!   retries it later.
+//! - Waiting clients and the log see a change only once it is durable.
 
 use std::{
     cell::{Cell, RefCell},
@@ -29,46 +28,46 @@ use shared_context_core::{
 use shared_context_wire::Woken;
 
 use crate::{
-    directory::FarDirectory,
-    hub::Hub,
+    directory::DirectoryClient,
+    hub::Notifier,
     js::{self, Storage},
     kv::ObjectKv,
     log,
     sockets::Sockets,
 };
 
-/// When what could not be done is tried again.
+/// The delay before a failed cleanup or alarm is retried.
 const RETRY: Duration = Duration::from_secs(30);
 
-/// An object, as it is while it lives.
+/// A Durable Object in memory.
 pub(crate) struct Object {
-    /// Whose bucket it has.
+    /// The scope whose bucket it stores.
     scope: Scope,
     /// The bucket's name.
     name: String,
     storage: Storage,
     kv: ObjectKv<Storage>,
-    pub(crate) directory: FarDirectory,
-    hub: Hub,
+    pub(crate) directory: DirectoryClient,
+    notifier: Notifier,
     pub(crate) sockets: Sockets,
-    /// For when the alarm is set, as far as is known.
+    /// The time for which this instance has set the alarm.
     alarm: Cell<Option<Timestamp>>,
-    /// Held while the directory is told something.
-    turn: Mutex<()>,
+    /// Held during changes of the directory.
+    directory_lock: Mutex<()>,
 }
 
-/// What the rules get here.
+/// The ports that the rules use here.
 type ObjectPorts<'o> = Ports<'o, ObjectKv<Storage>, WorkerClock, Records, NoTokenizer>;
 
-/// Returns what the rules say of a request about a session of a name that none can have:
-/// they look at no storage for that.
-pub(crate) fn invoke_nowhere(
+/// Rejects a request whose session or project id is invalid. The rules do so without
+/// reading storage.
+pub(crate) fn reject_invalid_session_id(
     scope: &str,
     caller: &Caller,
     request: &[u8],
 ) -> Result<Reply, Failure> {
     let ports: ObjectPorts<'_> = Ports {
-        kv: &ObjectKv::new(Storage::nowhere()),
+        kv: &ObjectKv::new(Storage::unusable()),
         clock: &WorkerClock,
         log: &Records::default(),
         tokenizer: &NoTokenizer,
@@ -81,7 +80,7 @@ impl Object {
     pub(crate) fn new(
         scope: Scope,
         storage: Storage,
-        directory: FarDirectory,
+        directory: DirectoryClient,
         sockets: Sockets,
     ) -> Rc<Self> {
         let kv = ObjectKv::new(storage.handle());
@@ -91,19 +90,19 @@ impl Object {
             storage,
             kv,
             directory,
-            hub: Hub::default(),
+            notifier: Notifier::default(),
             sockets,
             alarm: Cell::default(),
-            turn: Mutex::new(()),
+            directory_lock: Mutex::new(()),
         })
     }
 
-    /// Waits until all that was told so far is durable.
+    /// Waits until all changes reported so far are durable.
     pub(crate) async fn settle(&self) -> Result<(), Failure> {
         self.storage.sync().await.map_err(unavailable)
     }
 
-    /// Does what the alarm was set for.
+    /// Handles the alarm: clears a deleted bucket and removes expired entries.
     pub(crate) async fn wake(self: &Rc<Self>) {
         self.alarm.take();
         self.clear_away().await;
@@ -118,17 +117,17 @@ impl Object {
         }
     }
 
-    /// Performs what `ask` asks of the bucket, which tells when something expires
-    /// next beside its answer.
+    /// Performs `ask` on the bucket. It returns its answer and the time of the next
+    /// expiry in milliseconds.
     async fn perform<T>(
         self: &Rc<Self>,
         ask: impl Fn(&ObjectPorts<'_>) -> Result<(T, Option<u64>), Failure>,
     ) -> Result<T, Failure> {
         let answer = self.attempt(&ask);
-        if !self.kv.take_wish_to_begin() {
+        if !self.kv.take_needs_directory() {
             return answer;
         }
-        let _turn = self.turn.lock().await;
+        let _lock = self.directory_lock.lock().await;
         let begins_after = self.directory.enter(&self.scope).await.map_err(|error| {
             log::failure(&error);
             Failure::new(
@@ -138,7 +137,7 @@ impl Object {
         })?;
         self.kv.begin_after(begins_after);
         let answer = self.attempt(&ask);
-        self.kv.may_not_begin();
+        self.kv.forbid_begin();
         answer
     }
 
@@ -152,7 +151,7 @@ impl Object {
         let answer = ask(&ports);
         if let Some(error) = self.kv.take_failure() {
             log::failure(&error);
-            // A commit may have happened, and nobody saw to what follows from it.
+            // A commit may have happened without the steps that follow one.
             self.set_alarm(Some(later()));
         }
         if self.kv.take_committed() {
@@ -164,32 +163,33 @@ impl Object {
         answer.map(|(answer, _)| answer)
     }
 
-    /// Sees to what follows from a commit, which `records` tell of.
+    /// Takes the steps that follow a commit: cleanup, notifications, and the log of its
+    /// audit `records`.
     fn changed(self: &Rc<Self>, records: Vec<AuditRecord>) {
         if self.is_left_over() {
-            // Takes effect together with the commit: it will be cleared away.
+            // Takes effect together with the commit, so the cleanup is certain to happen.
             self.set_alarm(Some(later()));
             let object = Rc::clone(self);
             js::spawn(async move { object.clear_away().await });
         }
-        self.hub.tell();
+        self.notifier.notify();
         let object = Rc::clone(self);
         js::spawn(async move {
             if object.settle().await.is_ok() {
                 records.iter().for_each(log::record);
-                object.tell_sockets().await;
+                object.update_sockets().await;
             }
         });
     }
 
-    /// Tells those who listen on a WebSocket what there is to tell.
-    pub(crate) async fn tell_sockets(self: &Rc<Self>) {
+    /// Sends new changes on all open WebSockets.
+    pub(crate) async fn update_sockets(self: &Rc<Self>) {
         if !self.sockets.is_empty() {
-            self.sockets.tell(self).await;
+            self.sockets.send_changes(self).await;
         }
     }
 
-    /// As [`Engine::invoke`](shared_context_wire::Engine::invoke).
+    /// Implements [`Engine::invoke`](shared_context_wire::Engine::invoke).
     pub(crate) async fn invoke(
         self: &Rc<Self>,
         scope: &str,
@@ -207,24 +207,24 @@ impl Object {
         self.perform(ask).await
     }
 
-    /// As [`Engine::position`](shared_context_wire::Engine::position).
+    /// Implements [`Engine::position`](shared_context_wire::Engine::position).
     pub(crate) fn position(&self) -> u64 {
-        // If storage cannot tell, whoever reads next is told why.
+        // If storage fails here, the next read reports why.
         self.kv.revision().unwrap_or_default().0
     }
 
-    /// As [`Engine::wait_for_change`](shared_context_wire::Engine::wait_for_change).
+    /// Implements [`Engine::wait_for_change`](shared_context_wire::Engine::wait_for_change).
     pub(crate) async fn wait_for_change(&self, seen: u64, at_most: Duration) -> Woken {
         if self.kv.revision().is_ok_and(|it| it.0 <= seen) {
-            self.hub.wait(at_most).await
+            self.notifier.wait(at_most).await
         } else {
             Woken::Changed
         }
     }
 
-    /// Leaves nothing of a deleted bucket behind.
+    /// Empties the storage of a deleted bucket and removes it from the directory.
     async fn clear_away(&self) {
-        let _turn = self.turn.lock().await;
+        let _lock = self.directory_lock.lock().await;
         let Ok(revision) = self.kv.revision() else { return };
         if !self.is_left_over() {
             return;
@@ -233,7 +233,7 @@ impl Object {
             log::failure(&error);
             return self.set_alarm(Some(later()));
         }
-        // Nothing was created here meanwhile: that waits for its turn.
+        // Nothing was created meanwhile: creation needs the lock held here.
         let cleared = (self.storage.delete_alarm(), self.storage.delete_all());
         self.alarm.take();
         self.kv.note_emptied(revision);
@@ -246,7 +246,7 @@ impl Object {
         self.kv.is_left_over().unwrap_or_default()
     }
 
-    /// Sets the alarm for `at`, if it is not set for an earlier time.
+    /// Sets the alarm for `at`, unless it is set for an earlier time.
     fn set_alarm(&self, at: Option<Timestamp>) {
         let Some(at) = at else { return };
         if self.alarm.get().is_some_and(|set| set <= at) {
@@ -262,13 +262,14 @@ impl Object {
     }
 }
 
-/// Returns the answer when storage failed; why is for the log.
+/// Logs a storage failure and returns the error for the client.
 pub(crate) fn unavailable(error: KvError) -> Failure {
     log::failure(&error);
     Error::from(error).into()
 }
 
-/// Returns the answer when that of an object to `request` was lost: a change may have been made.
+/// Returns the error for a `request` whose reply was lost. If it may change something, the
+/// error says that its outcome is unknown.
 pub(crate) fn lost(request: &[u8], error: KvError) -> Failure {
     if !shared_context_codec::may_change(request) {
         return unavailable(error);

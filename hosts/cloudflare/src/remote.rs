@@ -1,6 +1,5 @@
-//! A request of the JSON tool on its way from the entry to an object, and the
-//! reply on its way back: for what is about many sessions, or about one that is not
-//! there yet.
+//! Sends JSON tool requests from the entry to an object and reads the replies. Used for
+//! requests about many sessions, or about one that does not exist yet.
 
 use js_sys::{Array, Uint8Array};
 use serde::{Deserialize, Serialize};
@@ -11,12 +10,12 @@ use worker::Env;
 
 use crate::{js, object};
 
-/// The binding of the class.
+/// The Worker's binding for the class.
 const BINDING: &str = "BUCKET";
 
 #[wasm_bindgen]
 extern "C" {
-    /// The object of a bucket, from elsewhere.
+    /// A stub for calling a bucket's object from elsewhere.
     type BucketStub;
 
     #[wasm_bindgen(method, catch)]
@@ -28,7 +27,7 @@ extern "C" {
     ) -> Result<JsValue, JsValue>;
 }
 
-/// Who calls, on the way from the entry to an object.
+/// A [`Caller`] as the entry sends it to an object.
 #[derive(Serialize, Deserialize)]
 struct CallerForm {
     participant: String,
@@ -36,7 +35,7 @@ struct CallerForm {
     keys: Vec<String>,
 }
 
-/// A refusal on the way back.
+/// A [`Failure`] as an object sends it to the entry.
 #[derive(Serialize, Deserialize)]
 struct FailureForm {
     code: String,
@@ -60,18 +59,18 @@ impl From<CallerForm> for Caller {
     }
 }
 
-/// Reads who calls, as the entry wrote it.
+/// Parses the caller that the entry sent.
 ///
 /// # Errors
 ///
-/// It was not the entry who wrote it.
+/// The text was not written by the entry.
 pub(crate) fn read_caller(text: &str) -> Result<Caller, JsError> {
     Ok(serde_json::from_str::<CallerForm>(text)?.into())
 }
 
-/// Returns what an object answered, as the entry reads it: the revision, when something
-/// expires next, the body, the effect; or a refusal's text alone.
-pub(crate) fn written(answer: Result<Reply, Failure>) -> Array {
+/// Encodes an object's answer for the entry: the revision, the next expiry, the body and
+/// the effect; or only the text of a failure.
+pub(crate) fn encode_answer(answer: Result<Reply, Failure>) -> Array {
     match answer {
         Ok(Reply { revision, body, effect, next_expiry_ms }) => {
             let next = next_expiry_ms.map_or(JsValue::NULL, |it| js::number(it).into());
@@ -89,8 +88,8 @@ pub(crate) fn written(answer: Result<Reply, Failure>) -> Array {
     }
 }
 
-/// Reads what [`written`] wrote.
-fn read(answer: &JsValue) -> Option<Result<Reply, Failure>> {
+/// Decodes an answer that [`encode_answer`] encoded.
+fn decode_answer(answer: &JsValue) -> Option<Result<Reply, Failure>> {
     let answer = Array::from(answer);
     if answer.length() == 1 {
         let form: FailureForm = serde_json::from_str(&answer.get(0).as_string()?).ok()?;
@@ -104,18 +103,18 @@ fn read(answer: &JsValue) -> Option<Result<Reply, Failure>> {
     Some(Ok(Reply { revision, body, effect, next_expiry_ms }))
 }
 
-/// All objects, from the entry.
-pub(crate) struct Remote {
+/// A client of the bucket objects, for the entry.
+pub(crate) struct BucketClient {
     env: Env,
 }
 
-impl Remote {
-    /// Creates those of the bindings `env`.
+impl BucketClient {
+    /// Creates the client from the bindings in `env`.
     pub(crate) fn new(env: Env) -> Self {
         Self { env }
     }
 
-    /// As [`Engine::invoke`](shared_context_wire::Engine::invoke).
+    /// Implements [`Engine::invoke`](shared_context_wire::Engine::invoke).
     pub(crate) async fn invoke(
         &self,
         scope: &str,
@@ -123,15 +122,15 @@ impl Remote {
         request: &[u8],
     ) -> Result<Reply, Failure> {
         if Scope::of_bucket(scope).is_none() {
-            // No object is woken for a name that none has.
-            return object::invoke_nowhere(scope, caller, request);
+            // An invalid name wakes no object.
+            return object::reject_invalid_session_id(scope, caller, request);
         }
         let stub = self.stub(scope).map_err(object::unavailable)?;
         let caller = serde_json::to_string(&CallerForm::from(caller)).unwrap_or_default();
         let answer = stub.invoke(scope, &caller, Uint8Array::from(request)).await;
         let answer = answer.map_err(|thrown| object::lost(request, js::failed(&thrown)))?;
         let invalid = || object::lost(request, KvError("an object's answer is invalid".to_owned()));
-        read(&answer).ok_or_else(invalid)?
+        decode_answer(&answer).ok_or_else(invalid)?
     }
 
     fn stub(&self, scope: &str) -> Result<BucketStub, KvError> {

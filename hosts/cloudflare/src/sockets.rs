@@ -1,12 +1,11 @@
-//! The sockets of an object (`WebSocket`), which may sleep while they are open: what was told
-//! on each is written down with the socket, and the object need not stay in memory
-//! (the platform's hibernation).
+//! The open WebSockets of an object. Each socket's position in the feed is stored with it,
+//! so the object can leave memory while they are open (the platform's hibernation).
 //!
 //! # Invariants
 //!
-//! - A message is sent when what it tells of is durable, and where the socket is
-//!   then is written down with nothing between: who wakes goes on from there.
-//! - One telling at a time, so each socket is told in order.
+//! - A message is sent once the changes it reports are durable. The socket's new position
+//!   is stored directly after, so an object that wakes continues from there.
+//! - Only one call sends at a time, so each socket gets its messages in order.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -18,64 +17,65 @@ use worker::{State, WebSocket, WebSocketPair};
 
 use crate::{engine::Engine, js, object::Object};
 
-/// The sockets of one object that are open.
+/// The open sockets of one object.
 pub(crate) struct Sockets {
     state: State,
-    open: RefCell<Vec<Open>>,
-    telling: Mutex<()>,
+    open: RefCell<Vec<OpenSocket>>,
+    sending: Mutex<()>,
 }
 
-struct Open {
+struct OpenSocket {
+    /// The platform's socket, with the client at its other end.
     far: WebSocket,
-    /// Taken while it is told something.
+    /// The wire's socket; taken while messages are sent on it.
     near: Option<Box<Socket>>,
 }
 
 impl Sockets {
-    /// Creates those of the object with the state `state`, which may have slept.
+    /// Restores the sockets of the object with the state `state`, which may have hibernated.
     pub(crate) fn wake(state: State, http: &Http) -> Self {
         let mut open = Vec::new();
         for far in state.get_websockets() {
             let kept = far.deserialize_attachment::<String>().ok().flatten().unwrap_or_default();
             match http.resume(&kept, js::now()) {
-                Ok(near) => open.push(Open { far, near: Some(near) }),
+                Ok(near) => open.push(OpenSocket { far, near: Some(near) }),
                 Err(failure) => end(&far, &failure),
             }
         }
-        Self { state, open: RefCell::new(open), telling: Mutex::new(()) }
+        Self { state, open: RefCell::new(open), sending: Mutex::new(()) }
     }
 
-    /// Takes up `socket`; returns the client's end.
+    /// Accepts `socket`; returns the client's end.
     ///
     /// # Errors
     ///
-    /// `INTERNAL`: the platform gave none.
+    /// `INTERNAL`: the platform could not open a WebSocket.
     pub(crate) fn accept(&self, socket: Box<Socket>) -> Result<JsValue, Failure> {
         let no_socket =
             |_| Failure::new("INTERNAL", "no WebSocket could be opened; read the changes in pages");
         let WebSocketPair { client, server } = WebSocketPair::new().map_err(no_socket)?;
         self.state.accept_web_socket(&server);
         server.serialize_attachment(socket.kept()).map_err(no_socket)?;
-        self.open.borrow_mut().push(Open { far: server, near: Some(socket) });
+        self.open.borrow_mut().push(OpenSocket { far: server, near: Some(socket) });
         Ok(AsRef::<worker::web_sys::WebSocket>::as_ref(&client).into())
     }
 
-    /// Returns whether nobody listens.
+    /// Returns true if no socket is open.
     pub(crate) fn is_empty(&self) -> bool {
         self.open.borrow().is_empty()
     }
 
-    /// Tells each what there is to tell.
-    pub(crate) async fn tell(&self, object: &Rc<Object>) {
+    /// Sends each socket the changes after its position.
+    pub(crate) async fn send_changes(&self, object: &Rc<Object>) {
         let engine = Engine::of(Rc::clone(object));
-        let _telling = self.telling.lock().await;
+        let _sending = self.sending.lock().await;
         let all: Vec<_> = self.open.borrow().iter().map(|it| it.far.clone()).collect();
         for far in all {
             let Some(mut near) = self.take(&far) else { continue };
             loop {
                 let messages = near.catch_up(&engine).await;
                 if object.settle().await.is_err() {
-                    // What is told is not stored; the object is begun anew.
+                    // These changes are not durable; the platform restarts the object.
                     break;
                 }
                 let is_sent = messages.iter().all(|it| far.send_with_str(it).is_ok());
@@ -92,7 +92,7 @@ impl Sockets {
         self.forget_closed();
     }
 
-    /// Forgets `far`, which its client has left.
+    /// Closes and forgets `far`, which its client has left.
     pub(crate) fn left(&self, far: &WebSocket) {
         close(far, NORMAL);
         self.forget_closed();
@@ -113,7 +113,7 @@ impl Sockets {
     }
 }
 
-/// A closing in good order (RFC 6455 §7.4.1).
+/// The code of a normal closure (RFC 6455 §7.4.1).
 const NORMAL: u16 = 1000;
 
 fn is_open(far: &WebSocket) -> bool {
@@ -121,10 +121,10 @@ fn is_open(far: &WebSocket) -> bool {
     far.ready_state() == worker::web_sys::WebSocket::OPEN
 }
 
-/// Tells why there is no more to tell.
+/// Sends the reason why the feed ends, and closes the socket.
 fn end(far: &WebSocket, failure: &Failure) {
     let Ending { message, close_code } = Ending::of(failure);
-    // Who has gone need not know.
+    // A client that has disconnected does not need the reason.
     drop(far.send_with_str(message));
     close(far, close_code);
 }

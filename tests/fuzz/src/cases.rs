@@ -1,7 +1,7 @@
-//! The requests of the conformance suite as seeds: every case is a script.
+//! Converts the cases of the conformance suite to scripts, as seeds.
 //!
-//! Only what a step sends is read; an `each` is done with the first of its values, and
-//! what is saved on the way stays unknown. A seed need not succeed: it holds the words.
+//! Only the requests of steps are read. An `each` is expanded with its first values, and
+//! saved values stay unknown. A seed need not succeed: the fuzzer needs its words.
 
 use std::{
     collections::BTreeMap,
@@ -13,12 +13,14 @@ use serde_json::{Map, Value};
 
 use crate::script::{REQUESTS_MAX, SEPARATOR};
 
-/// The longest part of a script: long texts slow the fuzzer down and say little.
+/// The maximum length of a part of a script: long texts slow the fuzzer down without much
+/// effect.
 const PART_BYTES_MAX: usize = 2_048;
 
 type Variables = BTreeMap<String, Value>;
 
-/// Returns a script of each case: what `write` makes of its steps, as far as it makes anything.
+/// Returns a script of each case. `write` converts a step to a part of the script, or
+/// returns `None` to skip it.
 pub(crate) fn scripts(write: impl Fn(&Map<String, Value>) -> Option<Vec<u8>>) -> Vec<Vec<u8>> {
     let mut scripts = Vec::new();
     for path in files() {
@@ -68,12 +70,12 @@ fn collect(
     }
 }
 
-/// `value` with the variables that are known.
+/// Replaces known variables in `value`.
 fn fill(value: &Value, variables: &Variables) -> Value {
     match value {
         Value::String(text) => {
             let whole = text.strip_prefix('$').and_then(|it| variables.get(it));
-            whole.cloned().unwrap_or_else(|| inside(text, variables).into())
+            whole.cloned().unwrap_or_else(|| fill_text(text, variables).into())
         }
         Value::Array(items) => items.iter().map(|it| fill(it, variables)).collect(),
         Value::Object(members) => {
@@ -84,15 +86,15 @@ fn fill(value: &Value, variables: &Variables) -> Value {
     }
 }
 
-/// `text` with the variables that are known, each in its place.
-fn inside(text: &str, variables: &Variables) -> String {
+/// Replaces known variables within `text`.
+fn fill_text(text: &str, variables: &Variables) -> String {
     variables.iter().fold(text.to_owned(), |text, (name, value)| {
         let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         text.replace(&format!("${{{name}}}"), &shown)
     })
 }
 
-/// Returns the request of the JSON tool that `step` makes.
+/// Returns the JSON tool request of `step`, if it has one.
 pub(crate) fn tool_request(step: &Map<String, Value>) -> Option<Vec<u8>> {
     match (step.get("call"), step.get("raw").and_then(Value::as_str)) {
         (Some(call), _) => Some(call.to_string().into_bytes()),
@@ -101,8 +103,8 @@ pub(crate) fn tool_request(step: &Map<String, Value>) -> Option<Vec<u8>> {
     }
 }
 
-/// Returns who asks in `step`, as [`crate::script::Asked`] reads it.
-pub(crate) fn asked_by(step: &Map<String, Value>) -> String {
+/// Returns the caller of `step`, in the format of [`crate::script::ToolRequest`].
+pub(crate) fn caller_line(step: &Map<String, Value>) -> String {
     let text = |name: &str| step.get(name).and_then(Value::as_str);
     let mut line = text("as").unwrap_or("orchestrator").to_owned();
     if let Some(keys) = step.get("keys").and_then(Value::as_array) {
@@ -115,7 +117,8 @@ pub(crate) fn asked_by(step: &Map<String, Value>) -> String {
     }
 }
 
-/// Returns the request of HTTP that `step` makes, as [`crate::script::Sent`] reads it.
+/// Returns the HTTP request of `step`, if it has one, in the format of
+/// [`crate::script::HttpRequest`].
 pub(crate) fn http_request(step: &Map<String, Value>) -> Option<Vec<u8>> {
     let line = step.get("http")?.as_str()?;
     let mut head = format!("{line}\n");
@@ -150,19 +153,21 @@ pub(crate) fn http_request(step: &Map<String, Value>) -> Option<Vec<u8>> {
 mod tests {
     use shared_context_codec::Caller;
 
-    use crate::script::{Asked, Sent, requests};
+    use crate::script::{HttpRequest, ToolRequest, requests};
 
     #[test]
-    fn every_case_becomes_a_script_that_can_be_read() {
-        let asked = crate::json_tool::seeds();
-        let of_all: Vec<_> = asked.iter().flat_map(|it| requests(it)).map(Asked::read).collect();
-        assert!(of_all.len() > 1_000, "{}", of_all.len());
-        let is_known = |it: &Asked<'_>| Caller::trusted(&it.participant).check().is_ok();
-        let known = of_all.iter().filter(|it| is_known(it)).count();
-        assert!(known * 10 > of_all.len() * 9, "{known} of {}", of_all.len());
-        let sent = crate::rest::seeds();
-        let all = sent.iter().flat_map(|it| requests(it)).count();
-        let readable = sent.iter().flat_map(|it| requests(it)).filter_map(Sent::read).count();
+    fn every_case_becomes_a_readable_script() {
+        let scripts = crate::json_tool::seeds();
+        let calls: Vec<_> =
+            scripts.iter().flat_map(|it| requests(it)).map(ToolRequest::read).collect();
+        assert!(calls.len() > 1_000, "{}", calls.len());
+        let is_valid = |it: &ToolRequest<'_>| Caller::trusted(&it.participant).check().is_ok();
+        let valid = calls.iter().filter(|it| is_valid(it)).count();
+        assert!(valid * 10 > calls.len() * 9, "{valid} of {}", calls.len());
+        let scripts = crate::rest::seeds();
+        let all = scripts.iter().flat_map(|it| requests(it)).count();
+        let readable = scripts.iter().flat_map(|it| requests(it)).filter_map(HttpRequest::read);
+        let readable = readable.count();
         assert!(all > 500 && readable * 10 > all * 9, "{readable} of {all}");
     }
 }

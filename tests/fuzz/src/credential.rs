@@ -1,6 +1,6 @@
-//! Credentials: what was minted is known again until it expires, and nothing else
-//! ever is: no other text, no minted one with a byte changed, none that another
-//! algorithm or another key signed.
+//! Credentials: a minted credential is accepted until it expires, and every other text is
+//! rejected, including altered credentials and those signed with another algorithm or
+//! another key.
 
 use arbitrary::{Arbitrary, Unstructured};
 use jwt_compact::{
@@ -13,11 +13,11 @@ use shared_context_core::{Scope, ScopeKind, time::Timestamp};
 use shared_context_wire::credential::{CLOCK_SKEW, Grant, Identity, Keys};
 
 use crate::{
-    place::START_MS,
+    host::START_MS,
     rest::{ADMIN_KEY, SECRET},
 };
 
-/// A credential, and what is made of it.
+/// A credential and a forgery of it.
 #[derive(Debug, Arbitrary)]
 struct Input<'i> {
     is_project: bool,
@@ -31,32 +31,32 @@ struct Input<'i> {
     forgery: Forgery<'i>,
 }
 
-/// What is shown instead of the credential.
+/// A text presented instead of the credential.
 #[derive(Debug, Arbitrary)]
 enum Forgery<'i> {
     /// Any header.
     Anything(&'i str),
     /// Any token.
     Token(&'i str),
-    /// One byte is another.
+    /// One byte is changed.
     Byte { at: u16, to: u8 },
-    /// A part of it is gone.
+    /// A part is removed.
     Cut { from: u16, length: u16 },
-    /// Something stands in it.
+    /// A text is inserted.
     Insert { at: u16, text: &'i str },
-    /// Another head, with the signature that was.
+    /// Another head with the original signature.
     Head(&'i str),
-    /// Other claims, with the signature that was.
+    /// Other claims with the original signature.
     Claims(&'i str),
     /// Another signature.
     Signature(&'i str),
-    /// Signed by the server's secret, with another algorithm.
+    /// Signed with the server's secret and another algorithm.
     Algorithm { is_longest: bool },
     /// Signed with another secret.
     Secret(&'i [u8]),
 }
 
-/// Mints as `input` says, and shows something else.
+/// Mints a credential and presents it and a forgery.
 pub fn run(input: &[u8]) {
     let Ok(input) = Input::arbitrary_take_rest(Unstructured::new(input)) else { return };
     let keys = Keys::new(SECRET, ADMIN_KEY).expect("the keys are strong");
@@ -85,51 +85,52 @@ pub fn run(input: &[u8]) {
             assert_eq!(seen, Ok(Identity::Participant(grant.clone())), "{input:?}");
         }
     }
-    let Some(shown) = input.forgery.shown(&minted.credential) else { return };
-    let is_minted = shown.split_once(' ').is_some_and(|(scheme, token)| {
+    let Some(forged) = input.forgery.header(&minted.credential) else { return };
+    let is_valid = forged.split_once(' ').is_some_and(|(scheme, token)| {
         scheme.trim().eq_ignore_ascii_case("bearer")
             && [&minted.credential, ADMIN_KEY].contains(&token.trim())
     });
-    // Shown before the true one is verified, and after it.
+    // The forgery is checked with keys that have verified the real credential, and with
+    // fresh ones.
     let fresh = Keys::new(SECRET, ADMIN_KEY).expect("the keys are strong");
     for keys in [&keys, &fresh] {
-        let seen = keys.identify(Some(&shown), now);
-        assert!(is_minted || seen.is_err(), "{shown} is taken for {seen:?}: {input:?}");
-        if let Err(refusal) = seen {
-            assert_eq!(refusal.code, "UNAUTHENTICATED");
-            assert!(!refusal.message.contains(&minted.credential), "it is repeated: {refusal}");
+        let seen = keys.identify(Some(&forged), now);
+        assert!(is_valid || seen.is_err(), "{forged} is accepted as {seen:?}: {input:?}");
+        if let Err(failure) = seen {
+            assert_eq!(failure.code, "UNAUTHENTICATED");
+            assert!(!failure.message.contains(&minted.credential), "it is repeated: {failure}");
         }
     }
 }
 
 impl Forgery<'_> {
-    /// Returns what is shown, if it is another than `minted`.
-    fn shown(&self, minted: &str) -> Option<String> {
+    /// Returns the forged header, or `None` if it cannot differ from `minted`.
+    fn header(&self, minted: &str) -> Option<String> {
         let parts: Vec<&str> = minted.split('.').collect();
         let [head, claims, signature] = parts[..] else { panic!("three parts: {minted}") };
         let mut bytes = minted.as_bytes().to_vec();
-        let place = |at: u16| usize::from(at) % minted.len();
+        let index = |at: u16| usize::from(at) % minted.len();
         let token = match self {
             Self::Anything(text) => return Some((*text).to_owned()),
             Self::Token(text) => (*text).to_owned(),
             Self::Byte { at, to } => {
-                bytes[place(*at)] = *to;
+                bytes[index(*at)] = *to;
                 String::from_utf8(bytes).ok()?
             }
             Self::Cut { from, length } => {
-                let from = place(*from);
+                let from = index(*from);
                 bytes.drain(from..bytes.len().min(from + usize::from(*length)));
                 String::from_utf8(bytes).ok()?
             }
             Self::Insert { at, text } => {
-                let (before, behind) = minted.split_at(place(*at));
+                let (before, behind) = minted.split_at(index(*at));
                 format!("{before}{text}{behind}")
             }
             Self::Head(text) => format!("{}.{claims}.{signature}", encoded(text.as_bytes())),
             Self::Claims(text) => format!("{head}.{}.{signature}", encoded(text.as_bytes())),
             Self::Signature(text) => format!("{head}.{claims}.{text}"),
             Self::Algorithm { is_longest } => {
-                let (header, claims) = (Header::empty().with_token_type("JWT"), all());
+                let (header, claims) = (Header::empty().with_token_type("JWT"), valid_claims());
                 if *is_longest {
                     Hs512.token(&header, &claims, &Hs512Key::new(SECRET)).ok()?
                 } else {
@@ -139,15 +140,15 @@ impl Forgery<'_> {
             Self::Secret(secret) if *secret == SECRET => return None,
             Self::Secret(secret) => {
                 let header = Header::empty().with_token_type("JWT");
-                Hs256.token(&header, &all(), &Hs256Key::new(secret)).ok()?
+                Hs256.token(&header, &valid_claims(), &Hs256Key::new(secret)).ok()?
             }
         };
         Some(format!("Bearer {token}"))
     }
 }
 
-/// Claims that this server would take.
-fn all() -> Claims<serde_json::Value> {
+/// Returns claims that this server accepts.
+fn valid_claims() -> Claims<serde_json::Value> {
     let mut claims = Claims::new(json!({
         "aud": "shared-context", "ses": "main", "inc": 1, "epo": 0, "sub": "orchestrator",
     }));
@@ -161,7 +162,7 @@ fn encoded(bytes: &[u8]) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Bytes of which every forgery is made.
+/// Returns bytes from which all kinds of forgeries are built.
 pub fn seeds() -> Vec<Vec<u8>> {
     let random = |nth: u8| (0..96).map(|at: u8| at.wrapping_mul(29) ^ nth).collect();
     (0..64).map(random).collect()
@@ -183,10 +184,10 @@ mod tests {
         (keys, minted.credential)
     }
 
-    /// base64url has texts that say the same: bits at the end of each part mean
-    /// nothing. Who is given one credential has no second text that is it.
+    /// In base64url, different texts can decode to the same bytes, because the last bits of
+    /// each part are unused. A credential must still have only one valid text.
     #[test]
-    fn no_byte_of_a_credential_can_be_another() {
+    fn no_byte_of_a_credential_can_be_changed() {
         let (keys, minted) = minted();
         let now = Timestamp(START_MS);
         for at in 0..minted.len() {
@@ -204,14 +205,16 @@ mod tests {
     }
 
     #[test]
-    fn only_one_algorithm_is_taken() {
+    fn only_one_algorithm_is_accepted() {
         let (keys, minted) = minted();
         let now = Timestamp(START_MS);
         for is_longest in [false, true] {
-            let shown = Forgery::Algorithm { is_longest }.shown(&minted).unwrap();
-            assert!(keys.identify(Some(&shown), now).is_err());
+            let forged = Forgery::Algorithm { is_longest }.header(&minted).unwrap();
+            assert!(keys.identify(Some(&forged), now).is_err());
         }
-        let of_ours = Hs256.token(&Header::empty(), &all(), &Hs256Key::new(SECRET)).unwrap();
-        assert!(keys.identify(Some(&format!("Bearer {of_ours}")), now).is_ok(), "the test forges");
+        // The claims themselves are valid, so only the algorithm was rejected.
+        let key = Hs256Key::new(SECRET);
+        let valid = Hs256.token(&Header::empty(), &valid_claims(), &key).unwrap();
+        assert!(keys.identify(Some(&format!("Bearer {valid}")), now).is_ok());
     }
 }

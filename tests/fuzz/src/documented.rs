@@ -1,4 +1,4 @@
-//! What `openapi.json` says can be answered, and where.
+//! Looks up the documented operations and answers in `openapi.json`.
 
 use std::sync::LazyLock;
 
@@ -19,27 +19,27 @@ struct Path {
     operations: Vec<Operation>,
 }
 
-/// What can be asked there.
+/// An operation of the document.
 #[derive(Debug)]
 pub(crate) struct Operation {
     method: String,
-    /// The path, as the document has it.
+    /// The path template in the document.
     #[cfg(test)]
     template: String,
-    /// Whether it asks for a credential.
+    /// True if it requires a credential.
     pub(crate) is_guarded: bool,
     answers: Vec<(u16, Vec<String>)>,
 }
 
-/// What the document knows of a method at a path.
+/// The result of looking up a method and a path in the document.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Known {
-    /// Such an operation.
+pub(crate) enum Lookup {
+    /// The documented operation.
     Operation(&'static Operation),
-    /// The path, for other methods.
-    Path,
-    /// Nothing.
-    Nothing,
+    /// The path is documented, but only with other methods.
+    OtherMethods,
+    /// The path is not documented.
+    UnknownPath,
 }
 
 impl Path {
@@ -66,7 +66,7 @@ impl Path {
         }
     }
 
-    fn is(&self, path: &str) -> bool {
+    fn matches(&self, path: &str) -> bool {
         let mut given = path.split('/');
         let all = self.segments.iter().all(|expected| {
             given.next().is_some_and(|it| {
@@ -77,20 +77,21 @@ impl Path {
     }
 }
 
-/// Returns what is known of `method` at `path`; `HEAD` is answered where `GET` is.
-pub(crate) fn look_up(method: &Method, path: &str) -> Known {
+/// Looks up `method` at `path`. `HEAD` counts as `GET`.
+pub(crate) fn look_up(method: &Method, path: &str) -> Lookup {
     let method = if *method == Method::HEAD { &Method::GET } else { method };
-    let mut matching = DOCUMENT.iter().filter(|it| it.is(path)).peekable();
+    let mut matching = DOCUMENT.iter().filter(|it| it.matches(path)).peekable();
     if matching.peek().is_none() {
-        return Known::Nothing;
+        return Lookup::UnknownPath;
     }
     let mut operations = matching.flat_map(|it| &it.operations);
-    operations.find(|it| it.method == method.as_str()).map_or(Known::Path, Known::Operation)
+    let found = operations.find(|it| it.method == method.as_str());
+    found.map_or(Lookup::OtherMethods, Lookup::Operation)
 }
 
 impl Operation {
-    /// Returns the types of content that it may answer with under `status`; `None` where it
-    /// never does.
+    /// Returns the content types that it may answer with under `status`, or `None` if it
+    /// never answers with that status.
     pub(crate) fn types(&self, status: u16) -> Option<&[String]> {
         let answer = self.answers.iter().find(|(it, _)| *it == status);
         answer.map(|(_, types)| types.as_slice())
@@ -102,20 +103,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_looked_up_as_the_document_has_it() {
+    fn paths_are_matched_with_the_documented_templates() {
         let at = |method: Method, path: &str| look_up(&method, path);
-        let Known::Operation(read) = at(Method::HEAD, "/v1/sessions/a%2Fb/entries/x") else {
+        let Lookup::Operation(read) = at(Method::HEAD, "/v1/sessions/a%2Fb/entries/x") else {
             panic!("it is there")
         };
         assert_eq!(read.template, "/v1/sessions/{session}/entries/{key}");
         assert!(read.is_guarded && read.types(418).is_none());
         assert_eq!(read.types(404).unwrap(), ["application/problem+json"]);
         assert!(read.types(304).unwrap().is_empty());
-        assert!(matches!(at(Method::PATCH, "/healthz"), Known::Path));
-        assert!(matches!(at(Method::GET, "/healthz/"), Known::Nothing));
-        let Known::Operation(import) = at(Method::POST, "/v1/sessions/import") else { panic!() };
+        assert!(matches!(at(Method::PATCH, "/healthz"), Lookup::OtherMethods));
+        assert!(matches!(at(Method::GET, "/healthz/"), Lookup::UnknownPath));
+        let Lookup::Operation(import) = at(Method::POST, "/v1/sessions/import") else { panic!() };
         assert_eq!(import.template, "/v1/sessions/import");
-        let Known::Operation(show) = at(Method::GET, "/v1/sessions/import") else { panic!() };
+        let Lookup::Operation(show) = at(Method::GET, "/v1/sessions/import") else { panic!() };
         assert_eq!(show.template, "/v1/sessions/{session}");
     }
 }

@@ -1,17 +1,17 @@
-//! Documents of sessions: what is imported is exported again as it was, and what is
-//! refused leaves nothing.
+//! Session documents: an imported document is exported again unchanged, and a rejected one
+//! stores nothing.
 //!
-//! A document is tried as it is, which mostly fails at its digests, and once more
-//! with digests that fit, as who forges one would make them.
+//! Each document is tried as it is, which mostly fails because of its digests, and with
+//! recomputed digests, as a forger would write it.
 
 use serde_json::Value;
 use shared_context_codec::{Caller, Code};
 use shared_context_core::digest::sha256;
 
 use crate::{
-    json_tool::{ask, check_failure},
-    place::Place,
-    script::{Asked, requests},
+    host::MemoryHost,
+    json_tool::{check_failure, send},
+    script::{ToolRequest, requests},
     seal::sealed,
 };
 
@@ -24,33 +24,34 @@ pub fn run(input: &[u8]) {
     }
 }
 
-/// Imports `document` where nothing is: what is exported then.
+/// Imports `document` into an empty host; returns the document exported then, or `None` if
+/// it was rejected.
 fn import(document: &str) -> Option<Vec<u8>> {
-    let place = Place::empty();
+    let host = MemoryHost::empty();
     let request = format!(r#"{{"action":"import_session","document":{document}}}"#);
-    match place.invoke("copy", &Caller::trusted("admin"), request.as_bytes()) {
+    match host.invoke("copy", &Caller::trusted("admin"), request.as_bytes()) {
         Ok(_) => {
-            let exported = export(&place, "copy").expect("what was imported can be exported");
-            let again = Place::empty();
+            let exported = export(&host, "copy").expect("what was imported can be exported");
+            let again = MemoryHost::empty();
             let admin = Caller::trusted("admin");
             let text = String::from_utf8_lossy(&exported);
             let request = format!(r#"{{"action":"import_session","document":{text}}}"#);
             let outcome = again.invoke("copy", &admin, request.as_bytes());
-            assert!(outcome.is_ok(), "what was exported is refused: {outcome:?}: {text}");
+            assert!(outcome.is_ok(), "the exported document is rejected: {outcome:?}: {text}");
             assert_eq!(export(&again, "copy").as_deref(), Some(&exported[..]), "not the same");
-            check_rows(&place);
+            check_rows(&host);
             Some(exported)
         }
         Err(failure) => {
             check_failure(&failure);
-            assert!(place.kv.names(None, 9).is_empty(), "{failure} left something");
+            assert!(host.kv.names(None, 9).is_empty(), "a rejection stored something: {failure}");
             None
         }
     }
 }
 
-/// Checks that every command can read what was imported.
-fn check_rows(place: &Place) {
+/// Checks that every command can read the imported session.
+fn check_rows(host: &MemoryHost) {
     let admin = Caller::trusted("admin");
     for request in [
         r#"{"action":"inspect"}"#,
@@ -62,10 +63,10 @@ fn check_rows(place: &Place) {
         r#"{"action":"read_deltas"}"#,
         r#"{"action":"convergence"}"#,
     ] {
-        let outcome = place.invoke("copy", &admin, request.as_bytes());
+        let outcome = host.invoke("copy", &admin, request.as_bytes());
         let is_fine = outcome.as_ref().map_or_else(
             |failure| {
-                // The feed of an imported session begins after its past.
+                // The feed of an imported session begins at its import.
                 failure.code == Code::ChangesTruncated.as_str()
             },
             |_| true,
@@ -74,31 +75,31 @@ fn check_rows(place: &Place) {
     }
 }
 
-fn export(place: &Place, session: &str) -> Option<Vec<u8>> {
+fn export(host: &MemoryHost, session: &str) -> Option<Vec<u8>> {
     let request = br#"{"action":"export_session"}"#;
-    place.invoke(session, &Caller::trusted("admin"), request).ok().map(|it| it.body)
+    host.invoke(session, &Caller::trusted("admin"), request).ok().map(|it| it.body)
 }
 
 /// Checks that the session `session`, if there is one, can be exported and imported.
-pub(crate) fn check_export(place: &Place, session: &str) {
+pub(crate) fn check_export(host: &MemoryHost, session: &str) {
     let show = br#"{"action":"show_session"}"#;
-    if place.invoke(session, &Caller::trusted("admin"), show).is_err() {
+    if host.invoke(session, &Caller::trusted("admin"), show).is_err() {
         return;
     }
-    let exported = export(place, session).expect("a session can be exported");
+    let exported = export(host, session).expect("a session can be exported");
     let text = String::from_utf8_lossy(&exported).into_owned();
     let document: Value = serde_json::from_str(&text).expect("a document is JSON");
-    assert_eq!(forged(document.clone()), document, "the digests fit");
+    assert_eq!(forged(document.clone()), document, "a digest is wrong");
     let request = format!(r#"{{"action":"import_session","document":{text}}}"#);
-    let other = Place::empty();
-    // What is written later than now would not be taken.
-    other.pass(shared_context_core::port::Clock::now(place).0 - crate::place::START_MS);
+    let other = MemoryHost::empty();
+    // Entries written in the future would be rejected.
+    other.pass(shared_context_core::port::Clock::now(host).0 - crate::host::START_MS);
     let outcome = other.invoke(session, &Caller::trusted("admin"), request.as_bytes());
-    assert!(outcome.is_ok(), "what was exported is refused: {outcome:?}: {text}");
+    assert!(outcome.is_ok(), "the exported document is rejected: {outcome:?}: {text}");
     assert_eq!(export(&other, session).as_deref(), Some(text.as_bytes()), "not the same");
 }
 
-/// `document` with digests that fit, of its values too.
+/// Recomputes the digests of `document`, including those of its values.
 fn forged(mut document: Value) -> Value {
     if let Some(values) = document.get_mut("values").and_then(Value::as_object_mut) {
         let texts: Vec<_> = values.values().filter_map(Value::as_str).map(str::to_owned).collect();
@@ -108,19 +109,19 @@ fn forged(mut document: Value) -> Value {
     sealed(document)
 }
 
-/// Returns what can be exported after each case of the conformance suite.
+/// Returns the documents exported after each case of the conformance suite.
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> = Vec::new();
     for script in crate::json_tool::seeds() {
-        let place = Place::empty();
+        let host = MemoryHost::empty();
         let create = br#"{"action":"create_session"}"#;
-        let _ = place.invoke("main", &Caller::trusted("admin"), create);
+        let _ = host.invoke("main", &Caller::trusted("admin"), create);
         for written in requests(&script) {
-            let _ = ask(&place, &Asked::read(written));
+            let _ = send(&host, &ToolRequest::read(written));
         }
-        seeds.extend(export(&place, "main").filter(|it| it.len() < 8_192));
+        seeds.extend(export(&host, "main").filter(|it| it.len() < 8_192));
     }
-    seeds.extend(export(&Place::inhabited(), "main"));
+    seeds.extend(export(&MemoryHost::populated(), "main"));
     seeds.sort();
     seeds.dedup();
     seeds

@@ -1,30 +1,30 @@
-//! What is read of strangers, fed with whatever libFuzzer thinks of: one module a
-//! target, each with a function `run` from bytes to nothing that panics when
-//! something is not as it should be, and a function `seeds` of inputs to begin with.
+//! Fuzz targets for all code that parses untrusted input, one module per target. Each has
+//! a function `run`, which takes bytes and panics if a property does not hold, and a
+//! function `seeds`, which returns initial inputs.
 //!
-//! An input is text where that is possible: a script of requests, so that what was
-//! found can be read, and edited, and becomes a test by copying. [`place`] is what
-//! the requests are made to, [`script`] how they are written down.
+//! Where possible, an input is text: a script of requests. So a finding can be read and
+//! edited, and becomes a test by copying. [`host`] executes the requests, and [`script`]
+//! defines their format.
 //!
 //! # Invariants
 //!
-//! - The same input does the same, wherever and whenever it is run: the place is new
-//!   for each, its clock stands until the input moves it, and nothing is random.
-//! - A target claims what is promised (in the documents, in `openapi.json`), not
-//!   what the code happens to do.
+//! - A run is deterministic: each input gets a new host, whose clock moves only when the
+//!   input says so, and nothing is random.
+//! - A target checks documented promises (in the documents, in `openapi.json`), not
+//!   incidental behaviour.
 
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "a claim that does not hold ends the process: so a fuzzer is told"
+    reason = "a violated property ends the process, which is how a fuzzer detects it"
 )]
 
 pub mod credential;
+pub mod host;
 pub mod import;
 pub mod json_tool;
 pub mod mcp;
-pub mod place;
 pub mod records;
 pub mod rest;
 pub mod script;
@@ -32,6 +32,6 @@ pub mod seeds;
 
 mod cases;
 mod documented;
-/// As the conformance suite has it.
+/// Shared with the conformance suite.
 #[path = "../../conformance/src/seal.rs"]
 pub mod seal;

@@ -1,5 +1,5 @@
-//! Messages to `/mcp`: what [`crate::rest`] claims of every answer, and that each
-//! message is answered as JSON-RPC 2.0 has it, with its id, once.
+//! Messages to `/mcp`: the properties of [`crate::rest`] hold for every answer, and each
+//! message is answered once, with its id, as JSON-RPC 2.0 requires.
 
 use bytes::Bytes;
 use http::{Method, StatusCode, header};
@@ -8,13 +8,13 @@ use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     cases,
-    rest::{Desk, Seen},
-    script::{Sent, requests},
+    rest::{Answer, Server},
+    script::{HttpRequest, requests},
 };
 
-/// What can be read of a message, ours or theirs.
+/// The checked members of a message, ours or the client's.
 #[derive(Debug, Deserialize)]
-struct Told<'b> {
+struct Message<'b> {
     #[serde(borrow, default)]
     id: Option<&'b RawValue>,
     #[serde(borrow, default)]
@@ -22,76 +22,78 @@ struct Told<'b> {
     #[serde(borrow, default)]
     result: Option<&'b RawValue>,
     #[serde(default)]
-    error: Option<Refused>,
+    error: Option<ErrorObject>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Refused {
+struct ErrorObject {
     code: i64,
     message: String,
 }
 
-/// The codes of errors: those of JSON-RPC, and those of MCP.
+/// The error codes of JSON-RPC and MCP.
 const CODES: [i64; 8] = [-32700, -32600, -32601, -32602, -32603, -32002, -32020, -32022];
 
-/// Sends the messages of `input`; what has another target is sent to `/mcp` too.
+/// Sends the messages of `input`, all of them to `/mcp`.
 pub fn run(input: &[u8]) {
-    let mut desk = Desk::new();
+    let mut server = Server::new();
     let mut handshake = None;
-    for mut sent in requests(input).filter_map(Sent::read) {
+    for mut sent in requests(input).filter_map(HttpRequest::read) {
         *sent.request.uri_mut() = http::Uri::from_static("/mcp");
-        // A script cannot know the id that it was given.
+        // A script cannot know the id that the server assigns.
         if let Some(id) = &handshake
             && sent.request.headers().get("mcp-session-id").is_some_and(|it| it == "$")
         {
             sent.request.headers_mut().insert("mcp-session-id", Clone::clone(id));
         }
         let (method, body) = (sent.request.method().clone(), sent.request.body().clone());
-        let before = desk.place.revisions();
-        let seen = desk.send(sent);
-        if let Some(id) = seen.headers.get("mcp-session-id") {
+        let before = server.host.revisions();
+        let answer = server.send(sent);
+        if let Some(id) = answer.headers.get("mcp-session-id") {
             handshake = Some(id.clone());
         }
         if method == Method::POST {
-            let is_refusal = check(&body, &seen);
-            assert!(!is_refusal || desk.place.revisions() == before, "it changed: {seen:?}");
+            let is_rejected = check(&body, &answer);
+            assert!(!is_rejected || server.host.revisions() == before, "it changed: {answer:?}");
         }
     }
 }
 
-/// Checks the answer to the message `body`: whether it is a refusal.
-fn check(body: &Bytes, seen: &Seen) -> bool {
-    let kind = seen.headers.get(header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);
+/// Checks the answer to the message `body`; returns true if it must not have changed
+/// anything.
+fn check(body: &Bytes, answer: &Answer) -> bool {
+    let kind = answer.headers.get(header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);
     if kind == Some(b"application/problem+json") {
         return true;
     }
-    let sent: Option<Told<'_>> = serde_json::from_slice(body).ok();
+    let sent: Option<Message<'_>> = serde_json::from_slice(body).ok();
     let id = sent.as_ref().and_then(|it| it.id).map(RawValue::get);
-    if seen.is_live {
-        assert_eq!(seen.status, StatusCode::OK);
-        assert!(id.is_some(), "a stream for what is no request: {seen:?}");
+    if answer.is_live {
+        assert_eq!(answer.status, StatusCode::OK);
+        assert!(id.is_some(), "a stream without a request: {answer:?}");
         return false;
     }
-    if seen.status == StatusCode::ACCEPTED {
-        assert!(seen.body.is_empty() && sent.is_some_and(|it| it.id.is_none()), "{seen:?}");
+    if answer.status == StatusCode::ACCEPTED {
+        assert!(answer.body.is_empty() && sent.is_some_and(|it| it.id.is_none()), "{answer:?}");
         return true;
     }
-    assert_eq!(kind, Some(&b"application/json"[..]), "{seen:?}");
-    let answer: Told<'_> = serde_json::from_slice(&seen.body).expect("an answer is a message");
-    assert!(answer.method.is_none(), "{seen:?}");
-    assert!(answer.result.is_some() != answer.error.is_some(), "{seen:?}");
-    match (answer.id.map(RawValue::get), id) {
-        (Some(told), Some(asked)) => assert_eq!(told, asked, "{seen:?}"),
-        (Some(told), None) => assert_eq!(told, "null", "an id that nobody sent: {seen:?}"),
-        (None, _) => assert!(answer.error.is_some(), "a result without an id: {seen:?}"),
+    assert_eq!(kind, Some(&b"application/json"[..]), "{answer:?}");
+    let message: Message<'_> =
+        serde_json::from_slice(&answer.body).expect("an answer is a message");
+    assert!(message.method.is_none(), "{answer:?}");
+    assert!(message.result.is_some() != message.error.is_some(), "{answer:?}");
+    match (message.id.map(RawValue::get), id) {
+        (Some(answered), Some(sent)) => assert_eq!(answered, sent, "{answer:?}"),
+        (Some(answered), None) => assert_eq!(answered, "null", "an unknown id: {answer:?}"),
+        (None, _) => assert!(message.error.is_some(), "a result without an id: {answer:?}"),
     }
-    if let Some(error) = answer.error {
-        assert!(CODES.contains(&error.code), "nobody knows {}: {seen:?}", error.code);
-        assert!(!error.message.is_empty(), "{seen:?}");
+    if let Some(error) = message.error {
+        assert!(CODES.contains(&error.code), "an unknown code {}: {answer:?}", error.code);
+        assert!(!error.message.is_empty(), "{answer:?}");
         return true;
     }
-    assert_eq!(seen.status, StatusCode::OK, "{seen:?}");
-    let whole: Value = serde_json::from_slice(&seen.body).unwrap_or_default();
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    let whole: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     whole["result"]["isError"] == true
 }
 
@@ -125,8 +127,8 @@ const METHODS: [(&str, &str); 18] = [
     ("ping", "{}"),
 ];
 
-/// Returns the messages of the conformance suite, and each method in both versions, with the
-/// headers they ask for.
+/// Returns the messages of the conformance suite, and each method in both protocol versions
+/// with its required headers.
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = cases::scripts(|step| {
         let is_mcp = step.get("http")?.as_str()?.contains("/mcp");

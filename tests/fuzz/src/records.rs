@@ -1,47 +1,47 @@
-//! Stored rows, damaged at will: a command answers or refuses, it never panics, a
-//! refusal changes nothing; and where the stored form can tell (a format that is not
-//! known, what is cut off, what stands behind a record) the damage is refused and not
-//! answered from. Values are stored as they are, and tell nothing.
+//! Damaged rows: a command succeeds or returns an error, but never panics, and an error
+//! changes nothing. Damage that the stored format can detect (an unknown format, a
+//! truncated record, bytes after a record) is always an error. Damage within values cannot
+//! be detected, because values are stored as they are.
 
 use arbitrary::{Arbitrary, Unstructured};
 use serde_json::Value;
 use shared_context_codec::Caller;
 use shared_context_core::port::Change;
 
-use crate::{json_tool::check_failure, place::Place};
+use crate::{host::MemoryHost, json_tool::check_failure};
 
 const BUCKET: &str = "session/main";
 const DAMAGED: &str = "STORAGE_UNAVAILABLE";
 
-/// What became of a session's rows, and what is asked then.
+/// Damages to a session's rows, and the commands sent afterwards.
 #[derive(Debug, Arbitrary)]
 struct Input {
     damages: Vec<Damage>,
-    asked: Vec<u8>,
+    commands: Vec<u8>,
 }
 
-/// What became of a row; of which one, is told by its place among them.
+/// Damage to a row, which is given by its index.
 #[derive(Debug, Arbitrary)]
 enum Damage {
-    /// A bit is another.
+    /// Flips a bit.
     Flip { row: u8, at: u16, bit: u8 },
-    /// Only its beginning is left.
+    /// Truncates the row.
     Cut { row: u8, to: u16 },
-    /// Something stands behind it.
+    /// Appends bytes.
     Grow { row: u8, with: u8, times: u8 },
-    /// It is of a format from later.
+    /// Sets a later format.
     Format { row: u8, format: u8 },
-    /// It holds what another one should.
+    /// Replaces the row by the content of another one.
     Swap { row: u8, other: u8 },
-    /// It holds anything.
+    /// Replaces the row by any bytes.
     Bytes { row: u8, bytes: Vec<u8> },
-    /// It is gone.
+    /// Deletes the row.
     Remove { row: u8 },
-    /// Its name has another end.
+    /// Changes the end of the row's name.
     Rename { row: u8, end: String },
 }
 
-/// Everything that reads or changes what is stored.
+/// The commands that read or change stored data.
 const COMMANDS: [(&str, &str); 38] = [
     ("admin", r#"{"action":"show_session"}"#),
     ("admin", r#"{"action":"inspect"}"#),
@@ -89,28 +89,29 @@ const COMMANDS: [(&str, &str); 38] = [
     ("admin", r#"{"action":"create_session"}"#),
 ];
 
-/// Damages a session as `input` says, and asks.
+/// Damages a session and sends commands.
 pub fn run(input: &[u8]) {
     let Ok(input) = Input::arbitrary_take_rest(Unstructured::new(input)) else { return };
-    let place = Place::inhabited();
+    let host = MemoryHost::populated();
     for damage in input.damages.iter().take(4) {
-        damage.inflict(&place);
+        damage.inflict(&host);
     }
     if let [damage] = &input.damages[..] {
-        check_told(damage);
+        check_detected(damage);
     }
-    for nth in input.asked.iter().take(24) {
-        let Some((who, request)) = COMMANDS.get(usize::from(*nth)) else {
-            place.pass(1_000 * u64::from(*nth));
+    for nth in input.commands.iter().take(24) {
+        let Some((participant, request)) = COMMANDS.get(usize::from(*nth)) else {
+            host.pass(1_000 * u64::from(*nth));
             continue;
         };
-        ask(&place, who, request);
+        send(&host, participant, request);
     }
 }
 
-fn ask(place: &Place, who: &str, request: &str) -> Option<String> {
-    let before = place.revisions();
-    match place.invoke("main", &Caller::trusted(who), request.as_bytes()) {
+/// Sends a command and checks its answer; returns the code of an error.
+fn send(host: &MemoryHost, participant: &str, request: &str) -> Option<String> {
+    let before = host.revisions();
+    match host.invoke("main", &Caller::trusted(participant), request.as_bytes()) {
         Ok(reply) => {
             let body: Value = serde_json::from_slice(&reply.body).expect("a reply is JSON");
             assert!(body.is_object());
@@ -118,15 +119,15 @@ fn ask(place: &Place, who: &str, request: &str) -> Option<String> {
         }
         Err(failure) => {
             check_failure(&failure);
-            assert_eq!(place.revisions(), before, "a refusal changed something: {failure}");
+            assert_eq!(host.revisions(), before, "a rejection changed something: {failure}");
             Some(failure.code.into_owned())
         }
     }
 }
 
 impl Damage {
-    fn inflict(&self, place: &Place) {
-        let rows = place.rows(BUCKET);
+    fn inflict(&self, host: &MemoryHost) {
+        let rows = host.rows(BUCKET);
         let find = |nth: u8| rows.get(usize::from(nth) % rows.len().max(1)).cloned();
         let (Self::Flip { row, .. }
         | Self::Cut { row, .. }
@@ -151,39 +152,40 @@ impl Damage {
             }
             Self::Swap { other, .. } => bytes = find(*other).unwrap_or_default().1,
             Self::Bytes { bytes: others, .. } => bytes.clone_from(others),
-            Self::Remove { .. } => return place.commit(BUCKET, vec![Change::Delete(name)]),
+            Self::Remove { .. } => return host.commit(BUCKET, vec![Change::Delete(name)]),
             Self::Rename { end, .. } => {
                 let kind = name.split_inclusive('/').next().unwrap_or_default();
                 let puts = Change::Put(format!("{kind}{end}"), bytes);
-                return place.commit(BUCKET, vec![Change::Delete(name), puts]);
+                return host.commit(BUCKET, vec![Change::Delete(name), puts]);
             }
         }
-        place.commit(BUCKET, vec![Change::Put(name, bytes)]);
+        host.commit(BUCKET, vec![Change::Put(name, bytes)]);
     }
 }
 
-/// Checks that `damage`, alone, is told where the row it befell is needed.
-fn check_told(damage: &Damage) {
+/// Checks that a single `damage` is reported when the damaged row is read.
+fn check_detected(damage: &Damage) {
     let (Damage::Cut { row, .. } | Damage::Grow { row, .. } | Damage::Format { row, .. }) = damage
     else {
         return;
     };
-    let place = Place::inhabited();
-    let rows = place.rows(BUCKET);
+    let host = MemoryHost::populated();
+    let rows = host.rows(BUCKET);
     let Some((name, bytes)) = rows.get(usize::from(*row) % rows.len()) else { return };
-    // A history is framed version by version: one less is a shorter history.
+    // A history has one frame per version, so a truncated one can be a shorter history.
     let is_shorter = name.starts_with("h/") && matches!(damage, Damage::Cut { .. });
     if bytes.is_empty() || is_shorter {
         return;
     }
-    let Some((who, request)) = reads(name) else { return };
-    damage.inflict(&place);
-    let told = ask(&place, who, &request);
-    assert_eq!(told.as_deref(), Some(DAMAGED), "{damage:?} of {name}: {request}");
+    let Some((participant, request)) = reading_command(name) else { return };
+    damage.inflict(&host);
+    let code = send(&host, participant, &request);
+    assert_eq!(code.as_deref(), Some(DAMAGED), "{damage:?} of {name}: {request}");
 }
 
-/// Returns who reads the row `name`, and how; `None` for what nothing points to any more.
-fn reads(name: &str) -> Option<(&'static str, String)> {
+/// Returns the participant and the command that read the row `name`, or `None` for a row
+/// that is no longer used.
+fn reading_command(name: &str) -> Option<(&'static str, String)> {
     let action = |action: &str| Some(("admin", format!(r#"{{"action":"{action}"}}"#)));
     let (kind, rest) = name.split_once('/').unwrap_or((name, ""));
     match kind {
@@ -198,7 +200,7 @@ fn reads(name: &str) -> Option<(&'static str, String)> {
             "subagent:a",
             r#"{"action":"write","key":"scope","value":"two","request_id":"r1"}"#.to_owned(),
         )),
-        // What is kept is looked at where something is added to it.
+        // This row is only read by a command that adds to it.
         "r" if rest == "sizes" => Some(("orchestrator", r#"{"action":"close_round"}"#.to_owned())),
         "r" if rest.starts_with("p/") => Some((
             "subagent:a",
@@ -219,8 +221,7 @@ fn reads(name: &str) -> Option<(&'static str, String)> {
     }
 }
 
-/// Returns each command alone, on what is not damaged and on what is, in every way that has
-/// a short form.
+/// Returns pseudorandom bytes, from which damages and commands are built.
 pub fn seeds() -> Vec<Vec<u8>> {
     let random = |nth: u8| (0..64).map(|at: u8| at.wrapping_mul(37) ^ nth).collect();
     (0..64).map(random).collect()
@@ -230,28 +231,28 @@ pub fn seeds() -> Vec<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// postcard reads a record and leaves what stands behind it: a row with anything
-    /// at its end was answered from as if nothing were.
+    /// postcard ignores bytes after a record, so rows with extra bytes at their end were once
+    /// accepted.
     #[test]
-    fn damage_that_can_be_told_is_told() {
-        let count = u8::try_from(Place::inhabited().rows(BUCKET).len()).unwrap();
+    fn detectable_damage_is_reported() {
+        let count = u8::try_from(MemoryHost::populated().rows(BUCKET).len()).unwrap();
         for row in 0..count {
             for to in [0, 1, 2, 5, 9] {
-                check_told(&Damage::Cut { row, to });
+                check_detected(&Damage::Cut { row, to });
             }
-            check_told(&Damage::Grow { row, with: 0, times: 0 });
-            check_told(&Damage::Grow { row, with: 7, times: 9 });
-            check_told(&Damage::Format { row, format: 4 });
+            check_detected(&Damage::Grow { row, with: 0, times: 0 });
+            check_detected(&Damage::Grow { row, with: 7, times: 9 });
+            check_detected(&Damage::Format { row, format: 4 });
         }
     }
 
     #[test]
-    fn what_is_not_damaged_is_read() {
-        for (who, request) in COMMANDS {
-            let told = ask(&Place::inhabited(), who, request);
-            let is_refused = request.contains("vault") && who != "orchestrator"
+    fn undamaged_rows_are_read() {
+        for (participant, request) in COMMANDS {
+            let code = send(&MemoryHost::populated(), participant, request);
+            let is_rejected = request.contains("vault") && participant != "orchestrator"
                 || ["create_session", "open_round"].iter().any(|it| request.contains(it));
-            assert_eq!(told.is_some(), is_refused, "{request}: {told:?}");
+            assert_eq!(code.is_some(), is_rejected, "{request}: {code:?}");
         }
     }
 }

@@ -1,8 +1,7 @@
-//! How several requests are written down in one input: one after another, with the
-//! byte 0x1E between them, which RFC 7464 has for that.
+//! The format of a script: requests separated by the byte 0x1E, as in RFC 7464.
 //!
-//! A request of the JSON tool is preceded by a line that says who asks it; a request
-//! of HTTP looks as on the wire, with a blank line before its body:
+//! A JSON tool request follows a line that names its caller. An HTTP request looks as on
+//! the wire, with a blank line before its body:
 //!
 //! ```text
 //! subagent:a only inv_*,scope +1000 /other
@@ -18,9 +17,9 @@
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request};
 
-/// What stands between two requests.
+/// The separator of requests.
 pub const SEPARATOR: u8 = 0x1E;
-/// How many requests of one input are made: more would tell nothing new, slowly.
+/// The maximum number of requests of one input: more would only be slower.
 pub const REQUESTS_MAX: usize = 24;
 
 /// Returns the requests of an input.
@@ -28,27 +27,27 @@ pub fn requests(input: &[u8]) -> impl Iterator<Item = &[u8]> {
     input.split(|byte| *byte == SEPARATOR).take(REQUESTS_MAX)
 }
 
-/// A request of the JSON tool.
+/// A JSON tool request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked<'i> {
-    /// Who asks.
+pub struct ToolRequest<'i> {
+    /// The calling participant.
     pub participant: String,
-    /// The only keys that are there for them; none: all.
+    /// The keys that the caller is limited to; if empty, all keys.
     pub keys: Vec<String>,
     /// The session.
     pub session: String,
-    /// How much time passes before, in milliseconds.
+    /// The time that passes before the request, in milliseconds.
     pub passes: u64,
     /// The request.
     pub request: &'i [u8],
 }
 
-impl<'i> Asked<'i> {
-    /// Reads one; whatever is not said is that of an orchestrator of `main`.
+impl<'i> ToolRequest<'i> {
+    /// Reads a request. By default it is from the orchestrator of `main`.
     pub fn read(written: &'i [u8]) -> Self {
         let (line, request) = split_line(written);
         let line = String::from_utf8_lossy(line);
-        let mut asked = Self {
+        let mut read = Self {
             participant: "orchestrator".to_owned(),
             keys: Vec::new(),
             session: "main".to_owned(),
@@ -57,40 +56,40 @@ impl<'i> Asked<'i> {
         };
         let mut words = line.split(' ').filter(|it| !it.is_empty());
         if let Some(participant) = words.next() {
-            participant.clone_into(&mut asked.participant);
+            participant.clone_into(&mut read.participant);
         }
         while let Some(word) = words.next() {
             if word == "only" {
                 let keys = words.next().unwrap_or_default();
-                asked.keys = keys.split(',').map(str::to_owned).collect();
+                read.keys = keys.split(',').map(str::to_owned).collect();
             } else if let Some(session) = word.strip_prefix('/') {
-                session.clone_into(&mut asked.session);
+                session.clone_into(&mut read.session);
             } else if let Some(passes) = word.strip_prefix('+') {
-                asked.passes = milliseconds(passes);
+                read.passes = milliseconds(passes);
             }
         }
-        asked
+        read
     }
 }
 
-/// A request of HTTP.
+/// An HTTP request.
 #[derive(Debug)]
-pub struct Sent {
-    /// Who sends it, by the name of a credential.
+pub struct HttpRequest {
+    /// The name of its credential.
     pub who: String,
-    /// How much time passes before, in milliseconds.
+    /// The time that passes before the request, in milliseconds.
     pub passes: u64,
     /// The request, without the credential.
     pub request: Request<Bytes>,
 }
 
-impl Sent {
-    /// Reads one; `None` when no client could have sent it.
+impl HttpRequest {
+    /// Reads a request; returns `None` if no client could have sent it.
     pub fn read(written: &[u8]) -> Option<Self> {
         let (line, mut rest) = split_line(written);
         let (method, target) = str::from_utf8(line).ok()?.split_once(' ')?;
         let mut request = Request::builder().method(method).uri(target).body(Bytes::new()).ok()?;
-        // The wire is given targets as the host reads them: paths, or `*`.
+        // Hosts pass only these targets to the wire: paths, or `*`.
         let path = request.uri().path();
         if !path.starts_with('/') && path != "*" {
             return None;
@@ -119,7 +118,7 @@ impl Sent {
     }
 }
 
-/// As text, at most ten years.
+/// Parses a number of milliseconds, at most ten years.
 fn milliseconds(text: &str) -> u64 {
     const TEN_YEARS: u64 = 10 * 365 * 86_400_000;
     text.parse().unwrap_or(0).min(TEN_YEARS)
@@ -136,30 +135,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_of_the_tool_says_who_asks() {
-        let asked = Asked::read(b"subagent:a only inv_*,scope +1000 /other\n{}\n");
-        assert_eq!((asked.participant.as_str(), asked.session.as_str()), ("subagent:a", "other"));
-        assert_eq!((asked.keys, asked.passes), (vec!["inv_*".into(), "scope".into()], 1_000));
-        assert_eq!(asked.request, b"{}\n");
-        assert_eq!(Asked::read(b"").participant, "orchestrator");
+    fn a_tool_request_names_its_caller() {
+        let read = ToolRequest::read(b"subagent:a only inv_*,scope +1000 /other\n{}\n");
+        assert_eq!((read.participant.as_str(), read.session.as_str()), ("subagent:a", "other"));
+        assert_eq!((read.keys, read.passes), (vec!["inv_*".into(), "scope".into()], 1_000));
+        assert_eq!(read.request, b"{}\n");
+        assert_eq!(ToolRequest::read(b"").participant, "orchestrator");
     }
 
     #[test]
-    fn a_request_of_http_is_written_as_it_is_sent() {
+    fn an_http_request_looks_as_on_the_wire() {
         let text = b"PUT /v1?a=b\nas: agent\nIf-Match: \"3\"\nif-match: x\n\nbody\n\n";
-        let sent = Sent::read(text).unwrap();
+        let sent = HttpRequest::read(text).unwrap();
         assert_eq!(sent.who, "agent");
         assert_eq!(sent.request.uri(), "/v1?a=b");
         assert_eq!(sent.request.headers().get_all("if-match").iter().count(), 2);
         assert_eq!(sent.request.headers().len(), 2);
         assert_eq!(&sent.request.body()[..], b"body\n\n");
         for none in ["", "GET", "GET x y", "GET /\nno header\n\n", "G T /\n", "GET http://\n"] {
-            assert!(Sent::read(none.as_bytes()).is_none(), "{none}");
+            assert!(HttpRequest::read(none.as_bytes()).is_none(), "{none}");
         }
     }
 
     #[test]
-    fn requests_stand_between_separators() {
+    fn requests_are_split_at_separators() {
         let seen: Vec<_> = requests(b"a\x1eb\x1e").collect();
         assert_eq!(seen, [&b"a"[..], b"b", b""]);
         assert_eq!(requests(&[SEPARATOR; 100]).count(), REQUESTS_MAX);

@@ -1,7 +1,7 @@
-//! Inputs to begin with, made where they are wanted and not kept in the repository.
+//! Initial inputs, generated on demand and not stored in the repository.
 //!
-//! A target writes them instead of fuzzing when [`FOLDER`] names a folder; `cargo
-//! xtask fuzz` does that before it runs one.
+//! A target writes them instead of fuzzing when [`FOLDER`] names a folder. `cargo xtask
+//! fuzz` does this before it runs a target.
 
 use std::{
     collections::BTreeMap,
@@ -10,15 +10,15 @@ use std::{
     process,
 };
 
-/// The variable that names the folder. The words of all inputs, for libFuzzer to put
-/// anywhere, are written beside it: to the file of its name that ends in `.dict`.
+/// The environment variable that names the folder. The dictionary of words for libFuzzer is
+/// written beside it, to the file with the folder's name and the extension `.dict`.
 pub const FOLDER: &str = "SHARED_CONTEXT_SEEDS";
 
-/// The most words: more would be tried less often each.
+/// The maximum number of words: with more, each would be tried less often.
 const WORDS_MAX: usize = 600;
 
-/// Writes `seeds` and ends the process, if it is asked to.
-pub fn write_if_asked(seeds: impl FnOnce() -> Vec<Vec<u8>>) {
+/// Writes `seeds` and ends the process, if [`FOLDER`] is set.
+pub fn write_if_requested(seeds: impl FnOnce() -> Vec<Vec<u8>>) {
     let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else { return };
     let seeds = seeds();
     write(&folder.with_extension("dict"), dictionary(&seeds).as_bytes());
@@ -32,8 +32,8 @@ fn write(path: &Path, bytes: &[u8]) {
     fs::write(path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }
 
-/// Returns the words that stand in `seeds` more than once, the most frequent ones, in the form
-/// that libFuzzer reads.
+/// Returns the most frequent of the words that occur more than once in `seeds`, in
+/// libFuzzer's format.
 fn dictionary(seeds: &[Vec<u8>]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let texts = seeds.iter().filter_map(|it| str::from_utf8(it).ok());
@@ -46,7 +46,7 @@ fn dictionary(seeds: &[Vec<u8>]) -> String {
     let mut words: Vec<_> = counts.into_iter().filter(|(_, count)| *count > 1).collect();
     words.sort_by_key(|(_, count)| usize::MAX - count);
     let lines = words.iter().take(WORDS_MAX).map(|(word, _)| format!("\"{word}\"\n"));
-    // libFuzzer takes an empty file for one that is not there.
+    // libFuzzer treats an empty file as missing.
     iter::once("# words\n".to_owned()).chain(lines).collect()
 }
 
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dictionary_holds_the_words_that_come_again() {
+    fn a_dictionary_has_the_repeated_words() {
         let seeds = [br#"{"action":"read"} x"#.to_vec(), br#"{"action":"write"}"#.to_vec()];
         assert_eq!(dictionary(&seeds), "# words\n\"action\"\n");
         let words = dictionary(&crate::rest::seeds());

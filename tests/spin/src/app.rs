@@ -1,7 +1,7 @@
 //! An application, ready to serve: its components composed, compiled and linked.
 //!
-//! Invariant: what is compiled once is kept, in the process and on the disk; a start
-//! takes milliseconds.
+//! Invariant: compiled code is cached in the process and on disk, so a start takes
+//! milliseconds.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,25 +28,24 @@ use crate::{
     variables::{self, Sources, Texts},
 };
 
-/// How many instances of components Spin has at one time unless it is told otherwise. It
-/// has as many linear memories and twice as many tables, and every component that was
-/// composed has its own: an application of three serves a third of this at once. Here all stand-ins of a process
-/// share them.
+/// Spin's default limit of concurrent component instances. It allows as many linear memories
+/// and twice as many tables. Each component of a composition has its own, so an application
+/// of three serves a third of this at once. All emulators of a process share the limit.
 const INSTANCES_MAX: u32 = 1000;
 
 /// An application.
 pub(crate) struct App {
     pub(crate) router: Router,
-    components: BTreeMap<String, Served>,
+    components: BTreeMap<String, LinkedComponent>,
 }
 
-/// A component of it, linked.
-pub(crate) struct Served {
+/// A linked component of an application.
+pub(crate) struct LinkedComponent {
     pub(crate) component: Arc<Component>,
     pub(crate) pre: ProxyPre<Host>,
 }
 
-/// What the manifest says of a component.
+/// The settings of a component from the manifest.
 pub(crate) struct Component {
     pub(crate) name: String,
     pub(crate) texts: Texts,
@@ -60,23 +59,23 @@ pub(crate) struct Component {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What all components of an application share.
+/// The state that all components of an application share.
 pub(crate) struct Shared {
     pub(crate) faults: Faults,
     pub(crate) clock: WallClock,
     /// The file of the database "default".
     pub(crate) database: PathBuf,
     pub(crate) stores: Arc<Stores>,
-    /// Why requests failed.
+    /// The errors of failed requests.
     pub(crate) failures: Lines,
 }
 
 impl Shared {
-    /// Over what is in `state`, a folder, which is made if need be.
+    /// Opens the state in the folder `state`, creating the folder if necessary.
     ///
     /// # Errors
     ///
-    /// It cannot be made.
+    /// The folder cannot be created.
     pub(crate) fn new(state: &Path, failures: Lines) -> anyhow::Result<Self> {
         fs::create_dir_all(state)
             .with_context(|| format!("cannot make the state folder {}", state.display()))?;
@@ -91,11 +90,11 @@ impl Shared {
 }
 
 impl App {
-    /// Returns that of `manifest`, whose components log to `state` and to `lines`.
+    /// Loads the application of `manifest`. Its components log to `state` and to `lines`.
     ///
     /// # Errors
     ///
-    /// Something is missing, or Spin would refuse it.
+    /// A file is missing, or Spin would reject the application.
     pub(crate) fn load(
         mut manifest: Manifest,
         sources: &Sources<'_>,
@@ -109,8 +108,8 @@ impl App {
             fs::read(&path).with_context(|| format!("cannot read {}", path.display()))
         };
         let logs = state.join("logs");
-        // Tests ask for what was said on standard error.
-        let stdout = if matches!(lines, Lines::Kept(_)) { &Lines::Quiet } else { lines };
+        // Tests only inspect standard error.
+        let stdout = if matches!(lines, Lines::Collected(_)) { &Lines::Quiet } else { lines };
         let mut components = BTreeMap::new();
         for (name, it) in &manifest.components {
             let about = || format!("component {name:?}");
@@ -127,23 +126,24 @@ impl App {
                 shared: Arc::clone(shared),
                 name: name.clone(),
             };
-            components.insert(name.clone(), Served { component: Arc::new(component), pre });
+            let linked = LinkedComponent { component: Arc::new(component), pre };
+            components.insert(name.clone(), linked);
         }
         let router = Router::new(std::mem::take(&mut manifest.routes))?;
         Ok(Self { router, components })
     }
 
-    /// Returns the component called `name`.
-    pub(crate) fn component(&self, name: &str) -> Option<&Served> {
+    /// Returns the component `name`.
+    pub(crate) fn component(&self, name: &str) -> Option<&LinkedComponent> {
         self.components.get(name)
     }
 }
 
-/// What compiles and links, once a process.
+/// Compiles and links components. A process has one.
 struct Compiler {
     engine: Engine,
     linker: Linker<Host>,
-    /// What was compiled: of which bytes.
+    /// Compiled components by their bytes.
     compiled: Mutex<Vec<(Vec<u8>, component::Component)>>,
 }
 
@@ -202,14 +202,14 @@ fn link(bytes: Vec<u8>) -> anyhow::Result<ProxyPre<Host>> {
         .context("it does not export wasi:http/incoming-handler@0.2.0")
 }
 
-/// Returns an error of wasmtime, which is not one of the standard library.
-#[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
+/// Converts an error of wasmtime, which does not implement the standard error trait.
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` needs")]
 pub(crate) fn explained(error: wasmtime::Error) -> anyhow::Error {
     anyhow!("{error:#}")
 }
 
-/// Returns where compiled code is kept between processes: beside the program, in the folder
-/// that cargo builds into. Without it a start takes a second longer.
+/// Opens the cache of compiled code on disk: beside the program, in cargo's build folder.
+/// Without it a start takes a second longer.
 fn cache() -> Option<Cache> {
     let program = env::current_exe().ok()?;
     let folder = program.ancestors().skip(1).find(|it| !it.ends_with("deps"))?;

@@ -1,5 +1,5 @@
-//! What Spin gives its components beside WASI, generated from the interfaces as they
-//! are published (`hosts/spin/wit/deps`).
+//! Bindings of Spin's interfaces beside WASI, generated from their published definitions
+//! (`hosts/spin/wit/deps`).
 
 wasmtime::component::bindgen!({
     inline: "

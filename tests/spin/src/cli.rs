@@ -1,4 +1,4 @@
-//! The program `spin-stand-in`: started as `spin up` is, with the same meaning.
+//! The program `spin-stand-in`. It takes the arguments of `spin up`, with the same meaning.
 
 use std::{
     io::{self, Write as _},
@@ -56,12 +56,12 @@ struct Up {
 pub fn main() -> ExitCode {
     let Command::Up(up) = Arguments::parse().command;
     match up.start() {
-        // The system ends the process, as an operator asks it to.
+        // A signal from the operator ends the process.
         Ok(_serving) => loop {
             thread::park();
         },
         Err(error) => {
-            // Where nobody reads it, the exit code tells.
+            // If stderr is closed, the exit code still reports the failure.
             drop(writeln!(io::stderr(), "Error: {error:#}"));
             ExitCode::FAILURE
         }

@@ -1,4 +1,4 @@
-//! The clock that components read: the machine's, or one that a test has stopped.
+//! The clock of the components: the system clock, or one that a test has stopped.
 
 use std::{
     sync::{
@@ -10,26 +10,26 @@ use std::{
 
 use wasmtime_wasi::HostWallClock;
 
-/// No time a test could mean: where the machine's clock is read.
-const MACHINE: u64 = u64::MAX;
+/// A value that no test sets, for reading the system clock.
+const SYSTEM: u64 = u64::MAX;
 
-/// A wall clock. Clones are the same clock, so that instances under way see it move.
+/// A wall clock. Clones share it, so that running instances see changes.
 #[derive(Debug, Clone)]
 pub(crate) struct WallClock {
-    /// Where it stands, in milliseconds since 1970.
+    /// The stopped time in milliseconds since 1970, or [`SYSTEM`].
     stopped_ms: Arc<AtomicU64>,
 }
 
 impl Default for WallClock {
     fn default() -> Self {
-        Self { stopped_ms: Arc::new(AtomicU64::new(MACHINE)) }
+        Self { stopped_ms: Arc::new(AtomicU64::new(SYSTEM)) }
     }
 }
 
 impl WallClock {
-    /// Stops it at `time_ms`, or lets it go as the machine's does.
+    /// Stops the clock at `time_ms`, or lets it follow the system clock.
     pub(crate) fn set(&self, time_ms: Option<u64>) {
-        self.stopped_ms.store(time_ms.unwrap_or(MACHINE), Ordering::SeqCst);
+        self.stopped_ms.store(time_ms.unwrap_or(SYSTEM), Ordering::SeqCst);
     }
 }
 
@@ -40,7 +40,7 @@ impl HostWallClock for WallClock {
 
     fn now(&self) -> Duration {
         match self.stopped_ms.load(Ordering::SeqCst) {
-            MACHINE => SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
+            SYSTEM => SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
             stopped => Duration::from_millis(stopped),
         }
     }

@@ -1,12 +1,13 @@
-//! A component composed with the dependencies that its manifest names, as Spin does it.
+//! Composes a component with the dependencies in its manifest, like Spin.
 //!
-//! Each dependency satisfies the imports that its name stands for: `ns:pkg/interface`
-//! one, `ns:pkg` all of the package; a version in the name must be that of the import.
-//! Whatever no dependency satisfies stays an import, also an interface that has only
-//! types. A dependency has an instance of its own, and is not composed any further.
+//! Each dependency satisfies the imports that its name matches: `ns:pkg/interface` one,
+//! `ns:pkg` all of the package. A version in the name must be that of the import. Imports
+//! that no dependency satisfies stay imports, including interfaces with types only. A
+//! dependency has its own instance and is not composed further.
 //!
-//! Invariant: what Spin would refuse is refused, and what it would deny at run time (a
-//! dependency that inherits no rights and needs some) is refused at the start.
+//! Invariant: whatever Spin would reject is rejected. A dependency that Spin would deny
+//! access at run time, because it does not inherit a right it needs, is rejected at the
+//! start.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,8 +22,8 @@ use wac_graph::{
 
 use crate::manifest::{Component, Dependency, FileDependency, Inherit};
 
-/// What the interfaces that need rights begin with, and the field of the manifest that
-/// grants them.
+/// The prefixes of interfaces that need rights, each with the manifest field that grants
+/// them.
 const RIGHTS: [(&str, &str); 7] = [
     ("spin:sqlite/", "sqlite_databases"),
     ("fermyon:spin/sqlite", "sqlite_databases"),
@@ -33,7 +34,7 @@ const RIGHTS: [(&str, &str); 7] = [
     ("spin:variables/", "variables"),
 ];
 
-/// What a dependency is for: the name it has in the manifest, or that of an import.
+/// The name of a dependency in the manifest, or of an import.
 #[derive(Debug, PartialEq, Eq)]
 struct Name<'a> {
     /// `ns:pkg`, or the whole of a plain name.
@@ -54,7 +55,7 @@ impl<'a> Name<'a> {
         }
     }
 
-    /// Returns whether a dependency of this name satisfies the import `import`.
+    /// Returns true if a dependency with this name satisfies `import`.
     fn satisfies(&self, import: &Name<'_>) -> bool {
         self.package == import.package
             && (self.interface.is_none() || self.interface == import.interface)
@@ -62,12 +63,12 @@ impl<'a> Name<'a> {
     }
 }
 
-/// Returns the component called `name` with the bytes `component`, composed with what
-/// `manifest` has for it. `read` gets the file of a dependency.
+/// Composes the component `name` with its dependencies in `manifest`. `component` has its
+/// bytes; `read` reads the file of a dependency.
 ///
 /// # Errors
 ///
-/// As Spin refuses it; or a dependency would be denied what it needs.
+/// Spin would reject the composition, or deny a dependency a right that it needs.
 pub(crate) fn compose(
     name: &str,
     component: Vec<u8>,
@@ -94,7 +95,7 @@ pub(crate) fn compose(
             "dependency {dependency:?} matches no import of {name:?}, which has: {}",
             list(&imports),
         );
-        // Spin registers it under this name with the composer, which takes each once.
+        // Spin registers it under this name with the composer, which accepts each name once.
         ensure!(
             packages.insert(parsed.package),
             "{name:?} has two dependencies of the package {:?}: Spin composes one of a package. \
@@ -141,7 +142,7 @@ fn instantiate(
     Ok((world, graph.instantiate(package)))
 }
 
-/// Checks that the dependency inherits what its imports need.
+/// Checks that the dependency inherits the rights that its imports need.
 fn check_rights(
     name: &str,
     dependency: &FileDependency,

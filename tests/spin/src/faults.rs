@@ -1,71 +1,70 @@
-//! What tests do to storage and to the instances that use it.
+//! Faults that tests inject into storage and into the instances that use it.
 //!
-//! A *call* is a statement of SQL or an operation on a key-value store, counted over
-//! all instances. Opening is no call: for Spin it touches nothing that is stored.
+//! A *call* is an SQL statement or an operation on a key-value store, counted over all
+//! instances. Opening is not a call: in Spin it accesses no stored data.
 //!
-//! Invariant: a fault is told to the component as Spin tells failures of storage, or
-//! ends its instance; it never ends the server.
+//! Invariant: a fault is reported to the component like a storage failure of Spin, or it
+//! aborts the instance. It never stops the server.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How storage behaves.
+/// The behaviour of storage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Storage {
-    /// As it should.
+    /// Storage works.
     #[default]
     Works,
-    /// Nothing can be read: `SELECT` and `WITH`; `get`, `exists` and `get-keys`.
+    /// Reads fail: `SELECT` and `WITH`; `get`, `exists` and `get-keys`.
     ReadsFail,
-    /// Nothing can be changed: `INSERT`, `UPDATE`, `DELETE` and `REPLACE`; `set` and
-    /// `delete`.
+    /// Changes fail: `INSERT`, `UPDATE`, `DELETE` and `REPLACE`; `set` and `delete`.
     CommitsFail,
-    /// What is changed is kept, and who changed it is told that it failed.
+    /// Changes are stored but reported as failed.
     AnswersLost,
-    /// Right before something is changed, another connection raises the `revision` of
-    /// every row of `shared_context_bucket`, if there is such a table. A key-value
-    /// store has no such table, and behaves as it should.
+    /// Right before each change, another connection increments the `revision` of every
+    /// row of `shared_context_bucket`, if there is such a table. A key-value store has no
+    /// such table, so it works normally.
     CommitsConflict,
 }
 
-/// When an instance is ended in the middle of what it does.
+/// The moment at which an instance is aborted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Kill {
-    /// Not any more.
+    /// No instance is aborted.
     #[default]
     Never,
-    /// Instead of the call that is this many calls ahead (the next is 1). Once.
+    /// Once, instead of the call that is this many calls ahead (the next is 1).
     Before(u64),
-    /// When that call is carried out. Once.
+    /// Once, after that call was executed.
     After(u64),
-    /// At one of `one_in` calls, before it or after it, by chance and again and again.
+    /// Repeatedly at random, at one of `one_in` calls, before or after it.
     Randomly {
-        /// Where chance begins: the same seed and the same calls meet the same ends.
+        /// The seed: the same seed and the same calls give the same aborts.
         seed: u64,
-        /// How rare it is; 0 and 1 are every call.
+        /// The inverse of the probability; 0 and 1 mean every call.
         one_in: u64,
     },
 }
 
-/// What a call wants of storage.
+/// The kind of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
     Read,
     Commit,
-    /// Whatever prepares storage; no fault of storage meets it.
+    /// A call that prepares storage; storage faults do not affect it.
     Other,
 }
 
-/// What happens to one call.
+/// The faults of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fate {
-    /// Whether the instance ends before the call is carried out.
+pub(crate) struct CallFaults {
+    /// True if the instance is aborted before the call is executed.
     pub(crate) ends_before: bool,
-    /// Whether it ends after.
+    /// True if the instance is aborted after the call was executed.
     pub(crate) ends_after: bool,
     pub(crate) storage: Storage,
 }
 
-/// The faults of one stand-in.
+/// The faults of one emulator.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     state: Mutex<State>,
@@ -81,8 +80,7 @@ struct State {
 }
 
 impl Call {
-    /// Returns what the statement `text` wants, by its first word. One that begins with `WITH`
-    /// is taken for a read.
+    /// Returns the kind of the statement `text` by its first word. `WITH` counts as a read.
     pub(crate) fn of_statement(text: &str) -> Self {
         let word = text.trim_start().split(|it: char| !it.is_ascii_alphabetic()).next();
         match word.unwrap_or_default().to_ascii_uppercase().as_str() {
@@ -93,9 +91,9 @@ impl Call {
     }
 }
 
-impl Fate {
-    /// Returns what the component is told in place of carrying `call` out.
-    pub(crate) fn refusal(self, call: Call) -> Option<&'static str> {
+impl CallFaults {
+    /// Returns the error to report instead of executing `call`.
+    pub(crate) fn error_before(self, call: Call) -> Option<&'static str> {
         match (self.storage, call) {
             (Storage::ReadsFail, Call::Read) => Some("a fault that a test asked for: no reads"),
             (Storage::CommitsFail, Call::Commit) => {
@@ -105,13 +103,13 @@ impl Fate {
         }
     }
 
-    /// Returns what the component is told when `call` was carried out.
-    pub(crate) fn lie(self, call: Call) -> Option<&'static str> {
+    /// Returns the error to report after `call` was executed.
+    pub(crate) fn error_after(self, call: Call) -> Option<&'static str> {
         let is_lost = self.storage == Storage::AnswersLost && call == Call::Commit;
         is_lost.then_some("a fault that a test asked for: the answer is lost")
     }
 
-    /// Returns whether another comes first.
+    /// Returns true if another commit is to be made first.
     pub(crate) fn has_conflict(self, call: Call) -> bool {
         self.storage == Storage::CommitsConflict && call == Call::Commit
     }
@@ -138,15 +136,15 @@ impl Faults {
         self.state().killed
     }
 
-    /// Counts a call and tells what happens to it.
-    pub(crate) fn meet(&self) -> Fate {
+    /// Counts a call and returns its faults.
+    pub(crate) fn next_call(&self) -> CallFaults {
         let mut state = self.state();
         state.calls += 1;
         let (ends_before, ends_after) = state.ends();
         if ends_before || ends_after {
             state.killed += 1;
         }
-        Fate { ends_before, ends_after, storage: state.storage }
+        CallFaults { ends_before, ends_after, storage: state.storage }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -155,7 +153,7 @@ impl Faults {
 }
 
 impl State {
-    /// Returns whether the instance of this call ends before it or after it.
+    /// Returns whether the instance is aborted before this call, and whether after it.
     fn ends(&mut self) -> (bool, bool) {
         match &mut self.kill {
             Kill::Never => (false, false),
@@ -181,7 +179,8 @@ impl State {
     }
 }
 
-/// Returns the next number after `state` (splitmix64): even, and the same for the same start.
+/// Advances `state` and returns the next pseudorandom number (splitmix64). Numbers are
+/// uniformly distributed, and the same for the same start.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut it = *state;
@@ -195,8 +194,8 @@ mod tests {
     use super::*;
 
     fn ends(faults: &Faults, calls: usize) -> Vec<&'static str> {
-        let met = (0..calls).map(|_| faults.meet());
-        met.map(|it| match (it.ends_before, it.ends_after) {
+        let all = (0..calls).map(|_| faults.next_call());
+        all.map(|it| match (it.ends_before, it.ends_after) {
             (true, _) => "before",
             (_, true) => "after",
             _ => "",
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_ended_once() {
+    fn an_instance_is_aborted_once() {
         let faults = Faults::default();
         faults.set_kill(Kill::Before(2));
         assert_eq!(ends(&faults, 4), ["", "before", "", ""]);
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_is_the_same_for_the_same_seed_and_about_as_rare_as_asked() {
+    fn random_aborts_follow_the_seed_and_the_probability() {
         let run = |seed| {
             let faults = Faults::default();
             faults.set_kill(Kill::Randomly { seed, one_in: 10 });
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_are_told_apart_by_their_first_word() {
+    fn statements_are_distinguished_by_their_first_word() {
         for (text, call) in [
             ("SELECT 1", Call::Read),
             ("\n  with a as (select 1) select * from a", Call::Read),
@@ -247,18 +246,19 @@ mod tests {
     }
 
     #[test]
-    fn faults_of_storage_meet_what_they_are_for() {
-        let told = |storage| {
-            let fate = Fate { ends_before: false, ends_after: false, storage };
+    fn storage_faults_affect_the_right_calls() {
+        let errors = |storage| {
+            let faults = CallFaults { ends_before: false, ends_after: false, storage };
             [Call::Read, Call::Commit, Call::Other].map(|it| {
-                (fate.refusal(it).is_some(), fate.lie(it).is_some(), fate.has_conflict(it))
+                let (before, after) = (faults.error_before(it), faults.error_after(it));
+                (before.is_some(), after.is_some(), faults.has_conflict(it))
             })
         };
         let nothing = (false, false, false);
-        assert_eq!(told(Storage::Works), [nothing; 3]);
-        assert_eq!(told(Storage::ReadsFail), [(true, false, false), nothing, nothing]);
-        assert_eq!(told(Storage::CommitsFail), [nothing, (true, false, false), nothing]);
-        assert_eq!(told(Storage::AnswersLost), [nothing, (false, true, false), nothing]);
-        assert_eq!(told(Storage::CommitsConflict), [nothing, (false, false, true), nothing]);
+        assert_eq!(errors(Storage::Works), [nothing; 3]);
+        assert_eq!(errors(Storage::ReadsFail), [(true, false, false), nothing, nothing]);
+        assert_eq!(errors(Storage::CommitsFail), [nothing, (true, false, false), nothing]);
+        assert_eq!(errors(Storage::AnswersLost), [nothing, (false, true, false), nothing]);
+        assert_eq!(errors(Storage::CommitsConflict), [nothing, (false, false, true), nothing]);
     }
 }

@@ -1,10 +1,11 @@
-//! What an instance has of its host: WASI, variables, `SQLite` and key-value stores.
+//! The host of an instance: WASI, variables, `SQLite` and key-value stores. Requests are in
+//! `server`, applications in `app`.
 //!
-//! Not here: who asks (`server`) and what is served (`app`). Invariants:
+//! Invariants:
 //!
-//! - An instance has what the manifest grants its component, and nothing else: no
-//!   files, no sockets, no requests to elsewhere.
-//! - Nothing passes from one instance to the next but through storage.
+//! - An instance has exactly the rights that the manifest grants its component: no files,
+//!   no sockets, no outgoing requests.
+//! - Instances share no state except through storage.
 
 use std::sync::Arc;
 
@@ -21,32 +22,32 @@ pub(crate) mod key_value;
 pub(crate) mod sqlite;
 mod variables;
 
-/// Why an instance is ended that a test wanted to end.
+/// The error that aborts an instance for a test.
 #[derive(Debug)]
-struct Killed;
+struct InstanceKilled;
 
-impl std::fmt::Display for Killed {
+impl std::fmt::Display for InstanceKilled {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("ended by a test, in the middle of a call to storage")
     }
 }
 
-impl std::error::Error for Killed {}
+impl std::error::Error for InstanceKilled {}
 
-/// What one instance has.
+/// The host state of one instance.
 pub(crate) struct Host {
     component: Arc<Component>,
     wasi: WasiCtx,
     http: WasiHttpCtx,
-    nobody: Nobody,
+    outgoing: DenyOutgoing,
     table: ResourceTable,
 }
 
-/// Whom a component reaches by HTTP.
-struct Nobody;
+/// Denies all outgoing HTTP requests.
+struct DenyOutgoing;
 
 impl Host {
-    /// For a fresh instance of `component`.
+    /// Creates the host state of a new instance of `component`.
     pub(crate) fn new(component: Arc<Component>) -> Self {
         let mut wasi = WasiCtx::builder();
         for (name, value) in &component.environment {
@@ -60,13 +61,13 @@ impl Host {
         Self {
             wasi: wasi.build(),
             http: WasiHttpCtx::new(),
-            nobody: Nobody,
+            outgoing: DenyOutgoing,
             table: ResourceTable::new(),
             component,
         }
     }
 
-    /// Gives the linker all that an instance may import.
+    /// Adds everything that an instance may import to `linker`.
     pub(crate) fn link(linker: &mut Linker<Self>) -> wasmtime::Result<()> {
         wasmtime_wasi::p2::add_to_linker_async(linker)?;
         wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)?;
@@ -82,11 +83,11 @@ impl WasiView for Host {
 
 impl WasiHttpView for Host {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
-        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.nobody }
+        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.outgoing }
     }
 }
 
-impl WasiHttpHooks for Nobody {
+impl WasiHttpHooks for DenyOutgoing {
     fn send_request(
         &mut self,
         _request: http::Request<WasiBody>,

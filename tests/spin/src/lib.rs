@@ -1,20 +1,19 @@
-//! Spin's interfaces on wasmtime, not Spin; for tests of what runs on Spin.
+//! An emulator of Spin on wasmtime, for tests of components that run on Spin.
 //!
-//! No Spin binary can be had from a registry, so the application of `hosts/spin` is
-//! tested on a stand-in: wasmtime with its WASI and WASI HTTP, which Spin is made of
-//! too, and Spin's own interfaces (`SQLite`, key-value stores, variables) written anew
-//! after what they do in Spin. A stand-in runs inside the process of a test
-//! ([`StandIn`]), where clocks can be stopped, storage can fail and instances can be
-//! ended in the middle; or as a program ([`Program`]) that is started just as Spin is,
-//! so that the same test runs on Spin where `SPIN_BIN` names one.
+//! No registry offers a Spin binary, so the application of `hosts/spin` is tested on an
+//! emulator. It is built on wasmtime with its WASI and WASI HTTP, like Spin, and
+//! reimplements Spin's own interfaces (`SQLite`, key-value stores, variables). It runs
+//! inside the process of a test ([`StandIn`]), where the test can stop the clock, make
+//! storage fail and abort instances. Or it runs as a program ([`Program`]) that is started
+//! like Spin, so that the same test runs on Spin itself when `SPIN_BIN` names one.
 //!
 //! # Invariants
 //!
-//! - What is served is what is deployed, byte for byte: it holds no hook for tests.
-//! - Where the stand-in is not like Spin, it is stricter, or says so in its
-//!   documentation; what it cannot do it refuses at the start.
-//! - A stand-in belongs to the test that started it, listens where it is told, by
-//!   default on loopback, and is gone when the test is over, however it ends.
+//! - The served component is the deployed one, byte for byte, without hooks for tests.
+//! - Where the emulator differs from Spin, it is stricter, or its documentation says so.
+//!   It rejects at the start what it does not support.
+//! - An emulator belongs to the test that started it and ends with the test. It listens on
+//!   the given address, by default on loopback.
 
 mod app;
 mod bindings;
@@ -30,7 +29,7 @@ mod program;
 mod routes;
 mod server;
 mod stand_in;
-pub mod story;
+pub mod suite;
 #[cfg(test)]
 mod test_component;
 mod times;

@@ -1,12 +1,12 @@
-//! `spin.toml`: the manifest of a Spin application, version 2, as far as the
-//! stand-in can run it.
+//! `spin.toml`: the manifest of a Spin application, version 2, as far as the emulator
+//! supports it.
 //!
-//! What Spin knows and the stand-in cannot do (files, registries, other triggers than
-//! HTTP, wildcards in the middle of routes) is refused with a reason. What changes
-//! nothing here (build commands, descriptions, allowed hosts: no component reaches
-//! out) is read over.
+//! Features that Spin has and the emulator lacks (files, registries, triggers other than
+//! HTTP, wildcards in the middle of routes) are rejected with a reason. Fields without
+//! effect here (build commands, descriptions, allowed hosts: no component makes outgoing
+//! requests) are ignored.
 //!
-//! Invariant: like Spin's own reader, this one knows no field it was not told of.
+//! Invariant: unknown fields are rejected, as by Spin's own reader.
 
 use std::{
     collections::BTreeMap,
@@ -17,8 +17,7 @@ use std::{
 use anyhow::{Context as _, bail, ensure};
 use serde::{Deserialize, de::IgnoredAny};
 
-/// The only label of databases and stores there is: `spin up` without a configuration
-/// of the runtime knows no other either.
+/// The only label of databases and stores, as in `spin up` without a runtime configuration.
 pub(crate) const DEFAULT: &str = "default";
 
 /// An application.
@@ -50,7 +49,7 @@ pub(crate) struct Variable {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Component {
     source: Source,
-    /// Templates of what it may read by name.
+    /// Templates of the variables that it may read, by name.
     #[serde(default)]
     pub(crate) variables: BTreeMap<String, String>,
     #[serde(default)]
@@ -63,7 +62,7 @@ pub(crate) struct Component {
     files: Vec<IgnoredAny>,
     #[serde(default)]
     pub(crate) dependencies: BTreeMap<String, Dependency>,
-    /// Whether its dependencies have its rights.
+    /// True if its dependencies inherit its rights.
     pub(crate) dependencies_inherit_configuration: Option<bool>,
     #[serde(default, rename = "description")]
     _description: IgnoredAny,
@@ -92,13 +91,13 @@ enum Source {
     Elsewhere(IgnoredAny),
 }
 
-/// What satisfies imports of a component.
+/// A dependency, which satisfies imports of a component.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Dependency {
     /// A component in a file.
     File(FileDependency),
-    /// Something else, which the stand-in does not fetch.
+    /// A component from elsewhere, which the emulator does not fetch.
     Elsewhere(IgnoredAny),
 }
 
@@ -107,19 +106,19 @@ pub(crate) enum Dependency {
 #[serde(deny_unknown_fields)]
 pub(crate) struct FileDependency {
     pub(crate) path: PathBuf,
-    /// The export to take, where it is not called as the import.
+    /// The export to use, if its name differs from the import's.
     pub(crate) export: Option<String>,
-    /// Which rights of the component it has.
+    /// The rights of the component that it inherits.
     pub(crate) inherit_configuration: Option<Inherit>,
 }
 
-/// Rights that are passed on.
+/// Rights that a dependency inherits.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Inherit {
     /// All, or none.
     All(bool),
-    /// Those of these fields of the manifest.
+    /// The rights of these manifest fields.
     Some(Vec<String>),
 }
 
@@ -155,7 +154,7 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// It is not there, is no manifest, or asks for what the stand-in cannot do.
+    /// It does not exist, is not a manifest, or needs a feature that the emulator lacks.
     pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
         let text = fs::read_to_string(path)
             .with_context(|| format!("cannot read the manifest {}", path.display()))?;
@@ -180,18 +179,18 @@ impl Manifest {
         Ok(Self { folder, variables: file.variables, routes, components: file.component })
     }
 
-    /// Returns where the file `path` of the manifest is.
+    /// Resolves a path in the manifest.
     pub(crate) fn path(&self, path: &Path) -> PathBuf {
         self.folder.join(path)
     }
 }
 
 impl Component {
-    /// Returns its file, as the manifest has it.
+    /// Returns its file, as written in the manifest.
     ///
     /// # Errors
     ///
-    /// It comes from somewhere else.
+    /// The source is not a file.
     pub(crate) fn file(&self) -> anyhow::Result<&Path> {
         match &self.source {
             Source::File(path) => Ok(path),
@@ -248,7 +247,8 @@ fn routes(
             );
             match trigger.route {
                 Some(toml::Value::String(route)) => routes.push((route, component)),
-                // Reached by other components only, which the stand-in does not chain.
+                // A private route serves other components only; the emulator does not chain
+                // components.
                 Some(toml::Value::Table(route))
                     if route.get("private").and_then(toml::Value::as_bool) == Some(true) => {}
                 _ => bail!("trigger.http: `route` must be a text, such as \"/...\""),
@@ -259,7 +259,7 @@ fn routes(
     Ok(routes)
 }
 
-/// Checks that `name` can be that of a variable: what it may consist of is Spin's rule.
+/// Checks that `name` is a valid variable name by Spin's rules.
 pub(crate) fn check_name(name: &str) -> anyhow::Result<()> {
     let is_plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
     let is_good = name.starts_with(|it: char| it.is_ascii_lowercase())

@@ -1,10 +1,10 @@
-//! What components write to their standard streams, line by line.
+//! The standard streams of components, line by line.
 //!
-//! Like Spin, a stand-in appends it to files in the state folder
-//! (`logs/COMPONENT_stderr.txt`), and the program repeats it on its own standard error.
-//! In a test it is kept for the test to look at.
+//! Like Spin, the emulator appends them to files in the state folder
+//! (`logs/COMPONENT_stderr.txt`), and the program repeats them on its own standard error.
+//! In a test they are collected for the test.
 //!
-//! Invariant: an instance that ends in the middle of a line has written that line.
+//! Invariant: when an instance ends in the middle of a line, that line is written.
 
 use std::{
     fs::{self, File},
@@ -24,17 +24,17 @@ use wasmtime_wasi::{
     p2::{OutputStream, Pollable, StreamError},
 };
 
-/// How much a component may write at once. It may go on at once, too.
+/// The maximum bytes of one write. The next write is allowed immediately.
 const AT_ONCE_BYTES: usize = 1 << 20;
 
-/// What becomes of lines beside their file.
+/// The destination of lines, beside their file.
 #[derive(Debug, Clone)]
 pub(crate) enum Lines {
-    /// They are kept.
-    Kept(Arc<Mutex<Vec<String>>>),
-    /// They are repeated on standard error, after the component's name.
+    /// Collects the lines.
+    Collected(Arc<Mutex<Vec<String>>>),
+    /// Repeats the lines on standard error, after the component's name.
     Repeated,
-    /// Nothing.
+    /// Drops the lines.
     Quiet,
 }
 
@@ -51,48 +51,48 @@ struct Inner {
     file: Mutex<File>,
 }
 
-/// A component's hold on a stream.
+/// A component's handle to a stream.
 struct Writer {
     output: Output,
-    /// What was written of a line so far.
-    begun: Vec<u8>,
+    /// The incomplete last line.
+    partial: Vec<u8>,
 }
 
 impl Lines {
-    /// For lines to be kept.
-    pub(crate) fn to_keep() -> Self {
-        Self::Kept(Arc::default())
+    /// Creates an empty collection of lines.
+    pub(crate) fn collect() -> Self {
+        Self::Collected(Arc::default())
     }
 
-    /// One more, of `component`.
+    /// Adds a line of `component`.
     pub(crate) fn add(&self, component: &str, line: &str) {
         match self {
-            Self::Kept(lines) => lock(lines).push(line.to_owned()),
-            // Where nobody reads them, they are lost.
+            Self::Collected(lines) => lock(lines).push(line.to_owned()),
+            // If stderr is closed, the line is lost.
             Self::Repeated => drop(writeln!(io::stderr(), "{component}: {line}")),
             Self::Quiet => {}
         }
     }
 
-    /// Returns those kept so far.
-    pub(crate) fn kept(&self) -> Vec<String> {
+    /// Returns the lines collected so far.
+    pub(crate) fn collected(&self) -> Vec<String> {
         match self {
-            Self::Kept(lines) => lock(lines).clone(),
+            Self::Collected(lines) => lock(lines).clone(),
             Self::Repeated | Self::Quiet => Vec::new(),
         }
     }
 
-    /// Returns those kept so far, which are kept no longer.
+    /// Removes and returns the lines collected so far.
     pub(crate) fn take(&self) -> Vec<String> {
         match self {
-            Self::Kept(lines) => mem::take(&mut *lock(lines)),
+            Self::Collected(lines) => mem::take(&mut *lock(lines)),
             Self::Repeated | Self::Quiet => Vec::new(),
         }
     }
 }
 
 impl Output {
-    /// Returns that of `component` called `name` (`stderr`), with its file in `folder`.
+    /// Opens the stream `name` (`stderr`) of `component`, with its file in `folder`.
     ///
     /// # Errors
     ///
@@ -117,7 +117,7 @@ impl Output {
         let Inner { component, lines, file } = &*self.inner;
         let mut whole = line.to_owned();
         whole.push(b'\n');
-        // A log that cannot be written is no reason to fail a request.
+        // A request does not fail because its log cannot be written.
         drop(lock(file).write_all(&whole));
         lines.add(component, &String::from_utf8_lossy(line));
     }
@@ -131,10 +131,10 @@ impl IsTerminal for Output {
 
 impl StdoutStream for Output {
     fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(Writer { output: self.clone(), begun: Vec::new() })
+        Box::new(Writer { output: self.clone(), partial: Vec::new() })
     }
 
-    /// Returns that of WASI 0.3, which no component here has.
+    /// Returns the stream of WASI 0.3, which no component here uses.
     fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
         Box::new(tokio::io::sink())
     }
@@ -143,10 +143,10 @@ impl StdoutStream for Output {
 impl OutputStream for Writer {
     fn write(&mut self, bytes: Bytes) -> Result<(), StreamError> {
         let mut pieces = bytes.split(|it| *it == b'\n');
-        self.begun.extend_from_slice(pieces.next().unwrap_or_default());
+        self.partial.extend_from_slice(pieces.next().unwrap_or_default());
         for piece in pieces {
-            self.output.line(&mem::take(&mut self.begun));
-            self.begun.extend_from_slice(piece);
+            self.output.line(&mem::take(&mut self.partial));
+            self.partial.extend_from_slice(piece);
         }
         Ok(())
     }
@@ -172,8 +172,8 @@ impl Pollable for Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        if !self.begun.is_empty() {
-            self.output.line(&self.begun);
+        if !self.partial.is_empty() {
+            self.output.line(&self.partial);
         }
     }
 }
@@ -189,16 +189,16 @@ mod tests {
     #[test]
     fn lines_are_whole_however_they_are_written() {
         let folder = tempfile::tempdir().unwrap();
-        let lines = Lines::to_keep();
+        let lines = Lines::collect();
         let output = Output::open("notes", "stderr", folder.path(), lines.clone()).unwrap();
         let mut writer = output.p2_stream();
         for piece in ["one\ntw", "o", "\n\nth", "ree"] {
             writer.write(Bytes::from_static(piece.as_bytes())).unwrap();
         }
-        assert_eq!(lines.kept(), ["one", "two", ""]);
+        assert_eq!(lines.collected(), ["one", "two", ""]);
         drop(writer);
         assert_eq!(lines.take(), ["one", "two", "", "three"]);
-        assert_eq!(lines.kept(), [""; 0]);
+        assert_eq!(lines.collected(), [""; 0]);
         let file = fs::read_to_string(folder.path().join("notes_stderr.txt")).unwrap();
         assert_eq!(file, "one\ntwo\n\nthree\n");
     }

@@ -1,41 +1,41 @@
-//! Where the application of `hosts/spin` is, and how it is set up for tests.
+//! The location of the application of `hosts/spin`, and its setup for tests.
 
 use std::{env, path::PathBuf};
 
 use crate::Setup;
 
-/// What credentials are signed with where a test does not say.
+/// The default secret of tests, which signs credentials.
 const SECRET: &str = "spin: signs the credentials of tests";
-/// The admin key where a test does not say.
+/// The default admin key of tests.
 const ADMIN_KEY: &str = "spin-admin-key-0123456789abcdef01";
 
-/// What sessions are kept in.
+/// The storage of sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
     /// Spin's `SQLite`.
     Sqlite,
-    /// Spin's key-value store, where there is no `SQLite`.
+    /// Spin's key-value store, for platforms without `SQLite`.
     KeyValue,
 }
 
-/// The folder of the application, which is built.
+/// The folder of the built application.
 #[derive(Debug, Clone)]
 pub struct Place {
     folder: PathBuf,
 }
 
 impl Place {
-    /// Reads from the environment where it is.
+    /// Finds the folder through the environment variable `SPIN_APP`.
     ///
     /// # Errors
     ///
-    /// It does not say, or nothing is built there.
+    /// The variable is not set, or the folder has no built application.
     pub fn find() -> Result<Self, String> {
         let folder = env::var_os("SPIN_APP").filter(|it| !it.is_empty()).ok_or(
             "SPIN_APP is not set: `cargo xtask spin` builds the application of hosts/spin, and sets it",
         )?;
         let folder = PathBuf::from(folder);
-        // Where a program is started, the path means something else.
+        // Programs are started in other folders, so the path must be absolute.
         let whole = folder.canonicalize();
         let place = Self {
             folder: whole.map_err(|error| format!("SPIN_APP: {}: {error}", folder.display()))?,
@@ -52,7 +52,7 @@ impl Place {
         Ok(place)
     }
 
-    /// Returns the manifest of the application.
+    /// Returns the path of the manifest.
     pub fn manifest(&self, over: Over) -> PathBuf {
         self.folder.join(match over {
             Over::Sqlite => "spin.toml",
@@ -60,7 +60,7 @@ impl Place {
         })
     }
 
-    /// Returns the component that the manifest names.
+    /// Returns the path of the component that the manifest names.
     pub fn component(&self, over: Over) -> PathBuf {
         self.folder.join("build").join(match over {
             Over::Sqlite => "shared-context.wasm",
@@ -68,21 +68,21 @@ impl Place {
         })
     }
 
-    /// Returns the application with keys of tests, over the state in `state_dir`.
+    /// Returns a setup of the application with the keys of tests and its state in `state_dir`.
     pub fn setup(&self, over: Over, state_dir: impl Into<PathBuf>) -> Setup {
         Setup::new(self.manifest(over), state_dir).keys(SECRET, ADMIN_KEY)
     }
 }
 
 impl Setup {
-    /// With these secrets.
+    /// Sets the secret and the admin key.
     #[must_use]
     pub fn keys(self, secret: &str, admin_key: &str) -> Self {
         let setup = self.variable("shared_context_secret", secret);
         setup.variable("shared_context_admin_key", admin_key)
     }
 
-    /// Returns the admin key; empty if it has none.
+    /// Returns the admin key, or an empty text if none is set.
     pub fn admin_key(&self) -> &str {
         let is_it = |(name, _): &&(String, String)| name == "shared_context_admin_key";
         self.variables.iter().find(is_it).map_or("", |(_, key)| key)

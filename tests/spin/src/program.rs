@@ -1,8 +1,8 @@
-//! A program that runs an application: Spin itself, or the stand-in as Spin is started.
+//! A program that runs an application: Spin itself, or the emulator started like Spin.
 //!
-//! Invariant: dropping a [`Program`] kills its processes, and only those. They are a
-//! process group of their own, since `spin up` starts another process, which goes on
-//! when only the first is killed.
+//! Invariant: dropping a [`Program`] kills its processes, and only those. They are their
+//! own process group, because `spin up` starts another process, which would survive if
+//! only the first one were killed.
 
 use std::{
     env, fs,
@@ -20,38 +20,38 @@ use shared_context_system::{Client, program, secrets, server::Captured, tell};
 
 use crate::{Setup, server::Leaving, variables::environment_name};
 
-/// How long it may take to start. Both compile an application once a machine.
+/// The maximum time to start. Both programs compile an application once per machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 const POLL: Duration = Duration::from_millis(2);
-/// How much is repeated of what it said when a test fails, in lines.
+/// The number of its last output lines to repeat when a test fails.
 const LINES_REPEATED: usize = 30;
 
-/// What runs an application.
+/// The program that runs an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Runtime {
-    /// `spin-stand-in`, of this package.
+    /// The emulator `spin-stand-in` of this package.
     StandIn,
-    /// Spin, this program.
+    /// The Spin binary at this path.
     Spin(PathBuf),
 }
 
 impl Runtime {
-    /// Returns the Spin that `SPIN_BIN` names.
+    /// Returns the Spin binary that `SPIN_BIN` names.
     ///
     /// # Errors
     ///
-    /// It names none: why what needs Spin is skipped.
+    /// The reason for skipping tests on Spin: `SPIN_BIN` does not name a binary.
     pub fn spin() -> Result<Self, String> {
         let path = env::var_os("SPIN_BIN").filter(|it| !it.is_empty()).ok_or(
             "SPIN_BIN names no Spin binary: with SPIN_BIN=/path/to/spin the same runs on Spin",
         )?;
         let path = PathBuf::from(path);
-        // Where it is started, the path means something else.
+        // It is started in another folder, so the path must be absolute.
         let whole = path.canonicalize();
         whole.map(Self::Spin).map_err(|error| format!("SPIN_BIN: {}: {error}", path.display()))
     }
 
-    /// Returns what it is called in the name of a test: `stand-in` or `spin`.
+    /// Returns its name in the names of tests: `stand-in` or `spin`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::StandIn => "stand-in",
@@ -71,7 +71,7 @@ impl Runtime {
     }
 }
 
-/// A program that serves an application.
+/// A running program that serves an application.
 #[derive(Debug)]
 pub struct Program {
     url: String,
@@ -82,12 +82,12 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts `runtime` as `setup` says and waits until it answers. It is started in the
-    /// folder of the manifest, where Spin looks for `.env`.
+    /// Starts `runtime` with `setup` and waits until it answers. It is started in the folder
+    /// of the manifest, where Spin looks for `.env`.
     ///
     /// # Errors
     ///
-    /// It ended, or does not answer: what it said.
+    /// The program ended or does not answer. The error has its output.
     pub fn start(runtime: &Runtime, setup: &Setup) -> anyhow::Result<Self> {
         let manifest = setup.manifest.canonicalize();
         let manifest = manifest.with_context(|| format!("{}", setup.manifest.display()))?;
@@ -118,23 +118,23 @@ impl Program {
         Ok(program)
     }
 
-    /// Returns where it answers, such as `http://127.0.0.1:40001`.
+    /// Returns its URL, such as `http://127.0.0.1:40001`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Returns its process; what it started has the same group.
+    /// Returns its process id. Its child processes are in the same process group.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Returns what it printed so far, on both of its outputs.
+    /// Returns its output so far, from stdout and stderr.
     pub fn said(&self) -> String {
         self.out.text() + &self.err.text()
     }
 
-    /// Returns the lines that components wrote to their standard error so far, in this start and
-    /// those before it over the same folder.
+    /// Returns the lines that components have written to standard error, in this start and
+    /// in earlier ones over the same folder.
     pub fn log(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for file in fs::read_dir(self.state_dir.join("logs")).into_iter().flatten().flatten() {
@@ -146,20 +146,20 @@ impl Program {
         lines
     }
 
-    /// Kills it (`SIGKILL`), with what it started, and waits for its end.
+    /// Kills it and its child processes (`SIGKILL`), and waits for its end.
     ///
     /// # Errors
     ///
-    /// It had ended before, or cannot be killed.
+    /// It had already ended, or cannot be killed.
     pub fn kill(mut self) -> anyhow::Result<()> {
         if let Some(status) = self.child.try_wait()? {
-            bail!("it had ended by itself ({status}); it said: {}", self.said());
+            bail!("it had ended by itself ({status}); its output: {}", self.said());
         }
         self.end()
     }
 
     fn end(&mut self) -> anyhow::Result<()> {
-        // Not waited for yet, so that its number is still its own.
+        // The process has not been reaped yet, so its id cannot have been reused.
         let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         kill_process_group(id.context("it has no process")?, Signal::KILL)?;
         self.child.wait()?;
@@ -169,7 +169,7 @@ impl Program {
     fn wait_until_ready(&mut self) -> anyhow::Result<()> {
         let deadline = Instant::now() + PATIENCE;
         self.url = loop {
-            if let Some(url) = told_url(&self.out.text()).or_else(|| told_url(&self.err.text())) {
+            if let Some(url) = parse_url(&self.out.text()).or_else(|| parse_url(&self.err.text())) {
                 break url;
             }
             if let Some(status) = self.child.try_wait()? {
@@ -182,11 +182,11 @@ impl Program {
             }
             thread::sleep(POLL);
         };
-        let asked =
+        let health =
             Client::new(&self.url, "").try_send("GET", "/.well-known/spin/health", &[], None);
-        match asked {
+        match health {
             Ok(answer) if answer.status == 200 => Ok(()),
-            other => Err(anyhow!("it does not answer: {other:?}; it said: {}", self.said())),
+            other => Err(anyhow!("it does not answer: {other:?}; its output: {}", self.said())),
         }
     }
 }
@@ -194,10 +194,10 @@ impl Program {
 impl Drop for Program {
     fn drop(&mut self) {
         if thread::panicking() {
-            let said = self.said();
-            let skipped = said.lines().count().saturating_sub(LINES_REPEATED);
-            let last: Vec<_> = said.lines().skip(skipped).collect();
-            tell(&format!("the program said last:\n{}", last.join("\n")));
+            let output = self.said();
+            let skipped = output.lines().count().saturating_sub(LINES_REPEATED);
+            let last: Vec<_> = output.lines().skip(skipped).collect();
+            tell(&format!("the last output of the program:\n{}", last.join("\n")));
         }
         if matches!(self.child.try_wait(), Ok(None)) {
             drop(self.end());
@@ -209,9 +209,9 @@ impl Drop for Program {
     }
 }
 
-/// Returns the address in the line that says that it serves, when the line is whole.
-fn told_url(said: &str) -> Option<String> {
-    let whole = said.rsplit_once('\n').map_or("", |(whole, _)| whole);
+/// Returns the address in the line that reports that it serves, once the line is complete.
+fn parse_url(output: &str) -> Option<String> {
+    let whole = output.rsplit_once('\n').map_or("", |(whole, _)| whole);
     let line = whole.lines().find(|it| it.contains("Serving"))?;
     let address = line.get(line.find("http://")?..)?;
     let end = address.find(|it: char| it.is_whitespace() || it.is_control());
@@ -223,17 +223,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_is_found_in_what_is_printed() {
+    fn the_address_is_found_in_the_output() {
         let expected = Some("http://127.0.0.1:3000".to_owned());
-        assert_eq!(told_url("\nServing http://127.0.0.1:3000\nAvailable Routes:\n"), expected);
+        assert_eq!(parse_url("\nServing http://127.0.0.1:3000\nAvailable Routes:\n"), expected);
         let colored = "\n\u{1b}[1mServing\u{1b}[0m http://127.0.0.1:3000\u{1b}[0m\n";
-        assert_eq!(told_url(colored), expected);
-        assert_eq!(told_url("Serving http://127.0.0.1:30"), None);
-        assert_eq!(told_url("Loading\n"), None);
+        assert_eq!(parse_url(colored), expected);
+        assert_eq!(parse_url("Serving http://127.0.0.1:30"), None);
+        assert_eq!(parse_url("Loading\n"), None);
     }
 
     #[test]
-    fn why_spin_is_skipped_is_told() {
+    fn the_reason_for_skipping_spin_is_reported() {
         if env::var_os("SPIN_BIN").is_none() {
             assert!(Runtime::spin().unwrap_err().contains("SPIN_BIN names no Spin binary"));
         }

@@ -1,12 +1,12 @@
-//! Which component serves which path.
+//! Routes paths to components.
 //!
-//! `/notes` serves itself, `/notes/...` itself and all below it. Of several that fit,
-//! the exact one serves, else the longest. Wildcards in the middle (`/:id/notes`) are
-//! Spin's, and not known here.
+//! `/notes` matches only itself; `/notes/...` matches itself and all paths below it. If
+//! several routes match, an exact one wins, else the longest. Wildcards in the middle
+//! (`/:id/notes`) work in Spin but are not supported here.
 
 use anyhow::ensure;
 
-/// Where the paths of the runtime itself are.
+/// The prefix of the runtime's own paths.
 pub(crate) const WELL_KNOWN: &str = "/.well-known/spin/";
 
 const WILDCARD: &str = "/...";
@@ -20,24 +20,24 @@ pub(crate) struct Router {
 /// One route.
 #[derive(Debug)]
 pub(crate) struct Route {
-    /// As the manifest has it.
+    /// The route as written in the manifest.
     pub(crate) raw: String,
     pub(crate) component: String,
-    /// Its path, or where its paths begin: segments.
+    /// The segments of its path, or of its prefix.
     segments: Vec<String>,
     has_wildcard: bool,
 }
 
-/// A route that fits a path.
+/// A route that matches a path.
 #[derive(Debug)]
 pub(crate) struct Match<'a> {
     pub(crate) route: &'a Route,
-    /// What of the path the wildcard stands for.
+    /// The part of the path that the wildcard matches.
     pub(crate) rest: String,
 }
 
 impl Router {
-    /// Of routes and the names of components.
+    /// Creates a router from pairs of a route and a component's name.
     ///
     /// # Errors
     ///
@@ -82,14 +82,14 @@ impl Route {
         self.raw.strip_suffix(WILDCARD).unwrap_or(&self.raw)
     }
 
-    /// As it is listed when the application starts.
+    /// Returns the route as it is listed when the application starts.
     pub(crate) fn listed(&self) -> String {
         let suffix = if self.has_wildcard { " (wildcard)" } else { "" };
         format!("{}{suffix}", self.prefix())
     }
 }
 
-/// Returns the parts of `path` between slashes; slashes at its ends mean nothing.
+/// Returns the parts of `path` between slashes. Slashes at its ends are ignored.
 fn segments(path: &str) -> impl Iterator<Item = &str> {
     path.trim_matches('/').split('/').filter(|it| !it.is_empty())
 }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exact_route_serves_else_the_longest() {
+    fn the_exact_route_wins_else_the_longest() {
         let routes = ["/...", "/a/...", "/a", "/a/b/..."];
         check(&routes, "/a", Some(("/a", "")));
         check(&routes, "/a/", Some(("/a", "")));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn wildcards_in_the_middle_are_refused() {
+    fn wildcards_in_the_middle_are_rejected() {
         assert!(router(&["/:id/notes"]).is_err());
     }
 }

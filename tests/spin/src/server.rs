@@ -1,21 +1,21 @@
-//! HTTP: each request is given to a fresh instance of the component its path belongs to.
+//! The HTTP server: passes each request to a new instance of the component that its path
+//! is routed to.
 //!
-//! As with Spin:
+//! As in Spin:
 //!
-//! - HTTP/1.1 with connections that are kept alive; sockets are left as the system makes
-//!   them. `TCP_NODELAY` is not set, so a head and a body that are sent apart arrive some
-//!   40 ms apart on a connection that was used before.
-//! - The head is sent as soon as the component sets it, and what it writes of the body
-//!   flows while it goes on.
-//! - A component that ends without a head, by a trap or not, is answered 500 without a
-//!   body. One that traps later ends the body where it was: as if it were whole, unless
-//!   its length was announced.
-//! - An instance whose client is gone before there is a head goes on to its end. When it
-//!   goes later, or when the body is complete, see [`Leaving`].
-//! - The runtime adds request headers that begin with `spin-`, behind those of the same
-//!   name that the client may have sent.
+//! - It speaks HTTP/1.1 with kept-alive connections and the system's default socket
+//!   options. `TCP_NODELAY` is not set, so a head and a body that are sent separately
+//!   arrive about 40 ms apart on a reused connection.
+//! - The head is sent as soon as the component sets it, and the body as it is written.
+//! - If a component ends without a head, by a trap or not, the answer is 500 without a
+//!   body. If it traps later, the body ends there. It then looks complete, unless its
+//!   length was declared.
+//! - An instance whose client disconnects before there is a head runs to its end. If the
+//!   client disconnects later, or when the body is complete, see [`Leaving`].
+//! - The runtime adds request headers that begin with `spin-`, after headers of the same
+//!   name from the client.
 //!
-//! Not here: TLS, HTTP/2, and components that call each other.
+//! TLS, HTTP/2 and components that call each other are not supported.
 
 use std::{
     net::SocketAddr,
@@ -40,28 +40,29 @@ use wasmtime::Store;
 use wasmtime_wasi_http::{Error, WasiHttpView as _, p2::bindings::http::types::Scheme};
 
 use crate::{
-    app::{App, Served, explained},
+    app::{App, LinkedComponent, explained},
     host::Host,
     routes::{Match, WELL_KNOWN},
 };
 
 type Body = UnsyncBoxBody<Bytes, Error>;
 
-/// What becomes of an instance whose client is gone after the response's head was sent,
-/// or has all of the body.
+/// The behaviour of an instance whose client disconnects after the response's head was
+/// sent, or has received the whole body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Leaving {
-    /// It is ended where it next waits for its host: Spin since 4.1.
+    /// The instance is aborted where it next waits for its host, as in Spin since 4.1.
     #[default]
     EndsIt,
-    /// It goes on; its next write fails, if its client is gone. Spin before.
+    /// The instance continues; its next write fails if its client has disconnected. This is
+    /// the behaviour of earlier versions of Spin.
     FailsItsWrites,
 }
 
-/// Answers whoever connects to `listener`, until the runtime ends.
+/// Serves the connections to `listener` until the runtime ends.
 pub(crate) async fn serve(listener: TcpListener, app: Arc<App>, leaving: Leaving) {
     loop {
-        // Out of files: those that are open will be closed.
+        // Out of file descriptors: wait until connections are closed.
         let Ok((stream, client)) = listener.accept().await else {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
             continue;
@@ -73,15 +74,17 @@ pub(crate) async fn serve(listener: TcpListener, app: Arc<App>, leaving: Leaving
                 async move { handle(&app, request, client, leaving).await }
             });
             let served = http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
-            // The client is gone, or speaks no HTTP.
+            // The client has disconnected, or does not speak HTTP.
             drop(served.await);
         });
     }
 }
 
+/// Answers one request.
+///
 /// # Errors
 ///
-/// There is no telling whom the request is for: the connection is closed.
+/// The request's host is missing or contradictory: the connection is closed.
 async fn handle(
     app: &App,
     mut request: Request<Incoming>,
@@ -93,30 +96,30 @@ async fn handle(
     }
     let path = request.uri().path().to_owned();
     let found = app.router.find(&path);
-    let Some((found, served)) =
-        found.and_then(|it| app.component(&it.route.component).map(|served| (it, served)))
+    let Some((found, linked)) =
+        found.and_then(|it| app.component(&it.route.component).map(|linked| (it, linked)))
     else {
         return Ok(status(StatusCode::NOT_FOUND));
     };
     complete_uri(&mut request)?;
     let answered = match add_headers(&mut request, &found, client) {
-        Ok(()) => run(served, request, leaving).await,
+        Ok(()) => run(linked, request, leaving).await,
         Err(error) => Err(error),
     };
     Ok(answered.unwrap_or_else(|error| {
-        let component = &served.component;
+        let component = &linked.component;
         component.shared.failures.add(&component.name, &format!("{error:#}"));
         status(StatusCode::INTERNAL_SERVER_ERROR)
     }))
 }
 
-/// Runs a fresh instance; returns when it has set the response's head.
+/// Runs a new instance; returns when it has set the response's head.
 async fn run(
-    served: &Served,
+    linked: &LinkedComponent,
     request: Request<Incoming>,
     leaving: Leaving,
 ) -> anyhow::Result<Response<Body>> {
-    let Served { component, pre } = served;
+    let LinkedComponent { component, pre } = linked;
     let mut store = Store::new(pre.engine(), Host::new(Arc::clone(component)));
     let instance = pre.instantiate_async(&mut store).await.map_err(explained)?;
     let (sender, head) = oneshot::channel();
@@ -129,7 +132,7 @@ async fn run(
     });
     let end = task.abort_handle();
     let Ok(response) = head.await else {
-        // The store is gone, and the sender with it.
+        // The store was dropped, and the sender with it.
         task.await.context("the component panicked")?.map_err(explained)?;
         return Err(anyhow!("the component ended without a response"));
     };
@@ -145,18 +148,18 @@ async fn run(
     });
     let response = response.context("the component set an error in place of a response")?;
     Ok(match leaving {
-        Leaving::EndsIt => response.map(|body| Held { body, end }.boxed_unsync()),
+        Leaving::EndsIt => response.map(|body| AbortOnDrop { body, end }.boxed_unsync()),
         Leaving::FailsItsWrites => response,
     })
 }
 
-/// A body that ends the instance which writes it when it is dropped.
-struct Held {
+/// A body that aborts the instance which writes it when it is dropped.
+struct AbortOnDrop {
     body: Body,
     end: AbortHandle,
 }
 
-impl hyper::body::Body for Held {
+impl hyper::body::Body for AbortOnDrop {
     type Data = Bytes;
     type Error = Error;
 
@@ -176,13 +179,13 @@ impl hyper::body::Body for Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.end.abort();
     }
 }
 
-/// Puts scheme and host into the request's address, which names only a path.
+/// Adds scheme and host to the request's URI, which has only a path.
 fn complete_uri(request: &mut Request<Incoming>) -> anyhow::Result<()> {
     let header = request.headers().get(HOST);
     let header = header.map(|it| uri::Authority::try_from(it.as_bytes())).transpose()?;
@@ -199,7 +202,7 @@ fn complete_uri(request: &mut Request<Incoming>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Adds what Spin tells components of the request.
+/// Adds the headers by which Spin describes the request to components.
 fn add_headers(
     request: &mut Request<Incoming>,
     found: &Match<'_>,

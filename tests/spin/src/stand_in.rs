@@ -1,4 +1,4 @@
-//! A stand-in inside the process of a test.
+//! The emulator inside the process of a test.
 
 use std::{
     env, fmt,
@@ -22,10 +22,10 @@ use crate::{
     variables::Sources,
 };
 
-/// How long statements that are under way may take when the stand-in is dropped.
+/// The maximum time that running statements may take when the emulator is dropped.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How an application is to be started, by the stand-in or by Spin.
+/// The settings for starting an application in the emulator or in Spin.
 #[derive(Debug, Clone)]
 pub struct Setup {
     /// The file `spin.toml`, whatever its name.
@@ -39,8 +39,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Creates the application of `manifest` over the state in `state_dir`, on a free port of
-    /// loopback.
+    /// Creates a setup for the application of `manifest` with its state in `state_dir`, on a
+    /// free port of loopback.
     pub fn new(manifest: impl Into<PathBuf>, state_dir: impl Into<PathBuf>) -> Self {
         Self {
             manifest: manifest.into(),
@@ -51,7 +51,7 @@ impl Setup {
         }
     }
 
-    /// With `value` for the application's variable `name`.
+    /// Sets the application's variable `name` to `value`.
     #[must_use]
     pub fn variable(mut self, name: &str, value: &str) -> Self {
         self.variables.retain(|(other, _)| other != name);
@@ -59,24 +59,24 @@ impl Setup {
         self
     }
 
-    /// On `address`.
+    /// Sets the address to listen on.
     #[must_use]
     pub fn listen(self, address: &str) -> Self {
         Self { listen: address.to_owned(), ..self }
     }
 
-    /// With the versions of Spin that `leaving` is for. Spin itself does as it does.
+    /// Sets the behaviour after a client disconnects. Spin itself ignores this.
     #[must_use]
     pub fn leaving(self, leaving: Leaving) -> Self {
         Self { leaving, ..self }
     }
 }
 
-/// Spin's interfaces on wasmtime, serving an application: not Spin.
+/// An emulator of Spin on wasmtime that serves an application.
 ///
-/// Variables have the values of the [`Setup`], those of the environment, or those in
-/// `.env` beside the manifest, in this order. Dropping it ends it and all instances;
-/// what was stored is there for the next over the same folder.
+/// Variables have the values of the [`Setup`], of the environment, or of `.env` beside the
+/// manifest, in this order. Dropping the emulator ends all instances. Stored data remains
+/// for the next emulator over the same folder.
 pub struct StandIn {
     url: String,
     routes: Vec<(String, String)>,
@@ -87,19 +87,19 @@ pub struct StandIn {
 }
 
 impl StandIn {
-    /// Starts one. It answers when this returns.
+    /// Starts an emulator. It accepts requests when this returns.
     ///
     /// # Errors
     ///
-    /// The application is not built, a variable has no value, Spin would refuse it, or
-    /// the address is taken.
+    /// The application is not built, a variable has no value, Spin would reject the
+    /// application, or the address is in use.
     pub fn start(setup: &Setup) -> anyhow::Result<Self> {
         let folder = setup.manifest.parent().unwrap_or(Path::new(""));
-        Self::start_with(setup, &folder.join(".env"), Lines::to_keep(), Lines::to_keep())
+        Self::start_with(setup, &folder.join(".env"), Lines::collect(), Lines::collect())
     }
 
-    /// As [`StandIn::start`], with `.env` at `env_file`, and what components and the
-    /// stand-in say given to `lines` and `failures`.
+    /// Starts an emulator like [`StandIn::start`], with `.env` at `env_file`. Components log
+    /// to `lines`, the emulator to `failures`.
     pub(crate) fn start_with(
         setup: &Setup,
         env_file: &Path,
@@ -125,7 +125,7 @@ impl StandIn {
         Ok(Self { url, routes, shared, lines, runtime: Some(runtime) })
     }
 
-    /// Returns where it answers, such as `http://127.0.0.1:40001`.
+    /// Returns its URL, such as `http://127.0.0.1:40001`.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -135,48 +135,47 @@ impl StandIn {
         &self.routes
     }
 
-    /// Stops the wall clock of all instances at `time_ms`, in milliseconds since 1970,
-    /// or lets it go as the machine's does.
+    /// Stops the wall clock of all instances at `time_ms`, in milliseconds since 1970, or
+    /// lets it follow the system clock.
     pub fn set_clock(&self, time_ms: Option<u64>) {
         self.shared.clock.set(time_ms);
     }
 
-    /// Lets storage behave as told, until told otherwise.
+    /// Sets the behaviour of storage.
     pub fn set_storage(&self, storage: Storage) {
         self.shared.faults.set_storage(storage);
     }
 
-    /// Ends instances in the middle of what they do. What was asked for before is
-    /// forgotten.
+    /// Aborts instances at the given moment. This replaces an earlier setting.
     pub fn kill(&self, kill: Kill) {
         self.shared.faults.set_kill(kill);
     }
 
-    /// Returns how many calls to storage there were: statements of SQL and operations on
-    /// key-value stores, those that a fault met included. Opening is none.
+    /// Returns the number of calls to storage: SQL statements and operations on key-value
+    /// stores, including those with a fault. Opening is not a call.
     pub fn calls(&self) -> u64 {
         self.shared.faults.calls()
     }
 
-    /// Returns how many instances [`StandIn::kill`] ended.
+    /// Returns the number of instances that [`StandIn::kill`] has aborted.
     pub fn killed(&self) -> u64 {
         self.shared.faults.killed()
     }
 
-    /// Returns the lines that components wrote to their standard error so far.
+    /// Returns the lines that components have written to standard error.
     pub fn log(&self) -> Vec<String> {
-        self.lines.kept()
+        self.lines.collected()
     }
 
-    /// Returns the same, each line once.
+    /// Removes and returns the same lines.
     pub fn take_log(&self) -> Vec<String> {
         self.lines.take()
     }
 
-    /// Returns why requests failed so far: traps, those of [`StandIn::kill`] among them, and
+    /// Returns the errors of failed requests: traps, including those of [`StandIn::kill`], and
     /// components that did not answer.
     pub fn failures(&self) -> Vec<String> {
-        self.shared.failures.kept()
+        self.shared.failures.collected()
     }
 }
 

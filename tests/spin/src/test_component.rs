@@ -1,27 +1,27 @@
-//! Small components for the tests of this crate, made of a few instructions.
+//! Small components for the tests of this crate, built from a few instructions.
 
 use std::path::Path;
 
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::{Resolve, UnresolvedPackageGroup};
 
-/// What the module in a component does.
+/// The behaviour of the module in a component.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Code<'a> {
-    /// Exports a function of this name that returns this number, which is small.
+    /// Exports a function with this name that returns this small number.
     Answer(&'a str, u8),
-    /// The same, and imports what drops a connection to a database.
+    /// Does the same, and imports the function that drops a database connection.
     AnswerOverDatabase(&'a str, u8),
-    /// Exports the handler of HTTP, which traps.
+    /// Exports the HTTP handler, which traps.
     Trap,
     /// Exports the handler, which returns without a response.
     Leave,
-    /// Exports the handler, which calls the import of this interface and name. It returns
-    /// if that returns this number, and traps if not.
+    /// Exports the handler, which calls the function of this interface and name. It returns
+    /// if the function returns this number, and traps otherwise.
     Ask(&'a str, &'a str, u8),
 }
 
-/// The interfaces that Spin's components may import, in the order of what they need.
+/// The interfaces that Spin's components may import, in the order of their dependencies.
 const PUBLISHED: [&str; 9] = [
     "wasi-io@0.2.0",
     "wasi-clocks@0.2.0",
@@ -34,10 +34,10 @@ const PUBLISHED: [&str; 9] = [
     "fermyon-spin@2.0.0",
 ];
 
-/// The handler's name in a module, and in WIT.
+/// The name of the handler's interface in a module and in WIT.
 const HANDLER: &str = "wasi:http/incoming-handler@0.2.0";
 
-/// Returns a component of the world `it` of the package `wit`.
+/// Builds a component of the world `it` of the package `wit`.
 pub(crate) fn component(wit: &str, code: Code<'_>) -> Vec<u8> {
     let mut resolve = Resolve::default();
     let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../hosts/spin/wit/deps");
@@ -52,7 +52,7 @@ pub(crate) fn component(wit: &str, code: Code<'_>) -> Vec<u8> {
     ComponentEncoder::default().module(&module).unwrap().validate(true).encode().unwrap()
 }
 
-/// Returns the module. Its types are `() -> i32`, `(i32, i32) -> ()` and `(i32) -> ()`.
+/// Builds the module. Its types are `() -> i32`, `(i32, i32) -> ()` and `(i32) -> ()`.
 fn module(code: Code<'_>) -> Vec<u8> {
     const UNREACHABLE: u8 = 0x00;
     const END: u8 = 0x0b;
@@ -100,7 +100,7 @@ fn module(code: Code<'_>) -> Vec<u8> {
 
 fn section(module: &mut Vec<u8>, number: u8, content: &[u8]) {
     module.push(number);
-    // As many bytes as it takes, seven bits in each.
+    // The size in LEB128: seven bits in each byte.
     let mut size = content.len();
     while size >= 0x80 {
         module.push(u8::try_from(size & 0x7f).unwrap() | 0x80);

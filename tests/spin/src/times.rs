@@ -1,14 +1,14 @@
-//! How long things took, as figures for people.
+//! Durations of requests, with their percentiles for reports.
 
 use std::{fmt, time::Duration};
 
-/// How long each of some requests took.
+/// The durations of some requests.
 #[derive(Debug, Clone, Default)]
 pub struct Times(Vec<Duration>);
 
 impl Times {
-    /// Returns the time that `percent` of a hundred requests do not exceed; zero where there were
-    /// none.
+    /// Returns the duration that `percent` percent of the requests do not exceed, or zero
+    /// without requests.
     pub fn percentile(&self, percent: usize) -> Duration {
         let last = self.0.len().saturating_sub(1);
         self.0.get(last * percent.min(100) / 100).copied().unwrap_or_default()

@@ -1,12 +1,13 @@
-//! The variables of an application, and what its components read of them.
+//! The variables of an application and of its components.
 //!
-//! A component reads texts of its own, templates over the variables of the
-//! application: `"{{ name }}"`. A variable has the value that is given for it, that of
-//! `SPIN_VARIABLE_NAME` in the environment, that in `.env`, or its default, the first
-//! there is. Nothing changes while the application runs, so all is known at the start.
+//! A component has its own variables, which are templates over the variables of the
+//! application: `"{{ name }}"`. An application's variable has the first of these values:
+//! the given one, that of `SPIN_VARIABLE_NAME` in the environment, that in `.env`, its
+//! default. Values never change while the application runs, so they are resolved at the
+//! start.
 //!
-//! Invariant: a required variable without a value is an error of the start that names
-//! it. So it is in newer versions of Spin; older ones tell the component when it asks.
+//! Invariant: a required variable without a value is an error at the start that names it,
+//! as in newer versions of Spin. Older versions report it when a component reads it.
 
 use std::{collections::BTreeMap, fs, io::ErrorKind, path::Path};
 
@@ -14,46 +15,46 @@ use anyhow::{Context as _, bail};
 
 use crate::manifest::{self, Manifest};
 
-/// What the environment variable of a variable begins with.
+/// The prefix of the environment variables.
 const PREFIX: &str = "SPIN_VARIABLE_";
 
-/// The texts one component may read, by name.
+/// The values of one component's variables, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Texts(BTreeMap<String, String>);
 
-/// Why a component does not get a text.
+/// The error of reading a variable.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Missing {
-    /// No variable can have this name.
+pub(crate) enum VariableError {
+    /// The name is invalid.
     InvalidName(String),
-    /// The component has none of this name.
+    /// The component has no variable with this name.
     Undefined(String),
 }
 
 impl Texts {
-    /// Returns the text called `name`.
-    pub(crate) fn get(&self, component: &str, name: &str) -> Result<String, Missing> {
-        manifest::check_name(name).map_err(|it| Missing::InvalidName(it.to_string()))?;
-        let none = || Missing::Undefined(format!("no variable for {component:?}.{name:?}"));
+    /// Returns the value of the variable `name`.
+    pub(crate) fn get(&self, component: &str, name: &str) -> Result<String, VariableError> {
+        manifest::check_name(name).map_err(|it| VariableError::InvalidName(it.to_string()))?;
+        let none = || VariableError::Undefined(format!("no variable for {component:?}.{name:?}"));
         self.0.get(name).cloned().ok_or_else(none)
     }
 }
 
-/// Where values come from.
+/// The sources of values.
 pub(crate) struct Sources<'a> {
-    /// Given for this start.
+    /// Values given for this start.
     pub(crate) given: &'a [(String, String)],
-    /// Looks into the environment.
+    /// Reads an environment variable.
     pub(crate) environment: &'a dyn Fn(&str) -> Option<String>,
-    /// The file `.env`; it need not be there.
+    /// The file `.env`, which may be missing.
     pub(crate) file: &'a Path,
 }
 
-/// Returns what each component of `manifest` may read, by the component's name.
+/// Resolves the variables of each component of `manifest`, by the component's name.
 ///
 /// # Errors
 ///
-/// A required variable has no value, a template names none that there is, or the file
+/// A required variable has no value, a template names an unknown variable, or the file
 /// cannot be read.
 pub(crate) fn resolve(
     manifest: &Manifest,
@@ -90,7 +91,7 @@ pub(crate) fn resolve(
     texts.collect()
 }
 
-/// Returns what the environment calls the variable `name`.
+/// Returns the name of the environment variable for the variable `name`.
 pub(crate) fn environment_name(name: &str) -> String {
     format!("{PREFIX}{}", name.to_ascii_uppercase())
 }
@@ -111,7 +112,7 @@ fn without_value(name: &str, key: &str, manifest: &Manifest, file: &Path) -> Str
     )
 }
 
-/// `template` with each `{{ name }}` replaced.
+/// Replaces each `{{ name }}` in `template`.
 fn fill(template: &str, values: &BTreeMap<&str, String>) -> anyhow::Result<String> {
     let mut text = String::new();
     let mut rest = template;
@@ -130,7 +131,7 @@ fn fill(template: &str, values: &BTreeMap<&str, String>) -> anyhow::Result<Strin
     Ok(text + rest)
 }
 
-/// Returns the lines of `.env` at `path`; none where there is no such file.
+/// Reads the variables of the file `.env` at `path`; returns none if it does not exist.
 fn read_env_file(path: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     let text = match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
@@ -140,14 +141,14 @@ fn read_env_file(path: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     for (number, line) in (1..).zip(text.lines()) {
         let at = || format!("{}, line {number}", path.display());
         if let Some((name, value)) = env_line(line).with_context(at)? {
-            // The last of several counts, as for Spin.
+            // The last of several lines wins, as in Spin.
             values.insert(name, value);
         }
     }
     Ok(values)
 }
 
-/// One line of `.env`: `NAME=value`, with quotes where the value has spaces.
+/// Parses a line of `.env`: `NAME=value`, with quotes if the value has spaces.
 fn env_line(line: &str) -> anyhow::Result<Option<(String, String)>> {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') {

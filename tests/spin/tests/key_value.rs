@@ -1,10 +1,10 @@
-//! The application where there is no `SQLite`: sessions in the key-value store, with a
-//! weaker guarantee that is not kept secret.
+//! Tests the application without `SQLite`: sessions in the key-value store, with a weaker
+//! guarantee that the health check reports.
 
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a test: whatever is not as it should be fails it"
+    reason = "a test: an unexpected result fails it"
 )]
 
 use std::{process::ExitCode, thread};
@@ -12,40 +12,40 @@ use std::{process::ExitCode, thread};
 use serde_json::json;
 use shared_context_spin_tests::{
     Over,
-    story::{self, App, Stage, Test},
+    suite::{self, App, Test, TestHost},
 };
 use shared_context_system::{Watch, tell};
 use tempfile::TempDir;
 
 fn main() -> ExitCode {
-    story::main(&[
-        Test::anywhere("healthz_tells_what_each_storage_promises", promises),
-        Test::anywhere("a_session_works_and_outlives_restarts", works),
-        Test::anywhere("sessions_do_not_disturb_each_other", apart),
-        Test::anywhere("changes_are_told_live", live),
+    suite::main(&[
+        Test::anywhere("healthz_reports_the_guarantee_of_each_storage", guarantees),
+        Test::anywhere("a_session_works_and_survives_restarts", works),
+        Test::anywhere("sessions_do_not_disturb_each_other", separate_sessions),
+        Test::anywhere("changes_are_streamed_live", live),
     ])
 }
 
-fn start(stage: &Stage, folder: &TempDir) -> App {
-    stage.start(&stage.setup(Over::KeyValue, folder))
+fn start(host: &TestHost, folder: &TempDir) -> App {
+    host.start(&host.setup(Over::KeyValue, folder))
 }
 
-fn promises(stage: &Stage) {
+fn guarantees(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
-    let weak = start(stage, &folder).stranger().get("/healthz").expect(200);
+    let weak = start(host, &folder).stranger().get("/healthz").expect(200);
     assert_eq!(weak["consistency"], "last-write-wins", "{weak}");
     let caution = weak["caution"].as_str().unwrap();
     assert!(caution.contains("be lost") && caution.contains("SQLite"), "{caution}");
-    let strong = stage.app(&folder).stranger().get("/healthz").expect(200);
-    let told = json!({
+    let strong = host.app(&folder).stranger().get("/healthz").expect(200);
+    let expected = json!({
         "status": "ok", "version": env!("CARGO_PKG_VERSION"), "consistency": "linearizable",
     });
-    assert_eq!(strong, told);
+    assert_eq!(strong, expected);
 }
 
-fn works(stage: &Stage) {
+fn works(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
-    let mut app = start(stage, &folder);
+    let mut app = start(host, &folder);
     let config = json!({"namespace": {"keys": []}});
     let credential = app.admin().create_session("a", &config).credential().to_owned();
     for round in 0..4 {
@@ -54,7 +54,7 @@ fn works(stage: &Stage) {
         assert_eq!(written["version"], round + 1);
         client.write("a", &format!("key_{round}"), "x").expect(200);
         drop(app);
-        app = start(stage, &folder);
+        app = start(host, &folder);
         let client = app.admin().with_credential(&credential);
         assert_eq!(client.read("a", "scope").expect(200)["value"], round.to_string());
         let listed = client.tool("a", &json!({"action": "list_keys"})).expect(200);
@@ -77,12 +77,12 @@ fn works(stage: &Stage) {
     assert_eq!(client.read("a", "scope").expect(200)["value"], "3");
 }
 
-/// Checks that losses stay within one session, between two changes of it.
-fn apart(stage: &Stage) {
+/// Concurrent changes are lost only within one session, never between sessions.
+fn separate_sessions(host: &TestHost) {
     const SESSIONS: usize = 8;
     const WRITES: usize = 25;
     let folder = tempfile::tempdir().unwrap();
-    let app = start(stage, &folder);
+    let app = start(host, &folder);
     let names: Vec<_> = (0..SESSIONS).map(|nth| format!("session-{nth}")).collect();
     let admin = app.admin();
     thread::scope(|scope| {
@@ -106,9 +106,9 @@ fn apart(stage: &Stage) {
     ));
 }
 
-fn live(stage: &Stage) {
+fn live(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
-    let app = start(stage, &folder);
+    let app = start(host, &folder);
     let orchestrator = app.admin().create_session("a", &json!({}));
     let mut watch = Watch::open(&orchestrator, "a", "");
     for revision in 2..20 {

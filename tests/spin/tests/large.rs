@@ -1,10 +1,10 @@
-//! Much at once: sessions as large as they may be, bodies that are too long, and bodies
+//! Tests large inputs: sessions of the maximum size, bodies that are too long, and bodies
 //! that do not arrive.
 
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a test: whatever is not as it should be fails it"
+    reason = "a test: an unexpected result fails it"
 )]
 
 use std::{
@@ -19,45 +19,45 @@ use std::{
 use serde_json::{Value, json};
 use shared_context_spin_tests::{
     Over,
-    story::{self, Stage, Test},
+    suite::{self, Test, TestHost},
 };
 use shared_context_system::{Client, raw, raw::Connection, tell};
 
-/// How long the document of a session may be, in bytes.
+/// The maximum length of a session's document in bytes.
 const DOCUMENT_BYTES_MAX: usize = 16 << 20;
-/// Of these there is room for a snapshot besides.
+/// The number of keys: small enough to leave room for a snapshot.
 const KEYS: usize = 3_000;
-/// When a client that does nothing must have been given up: 30 seconds, and some.
+/// The time after which an idle client must have been given up: 30 seconds and a margin.
 const GIVEN_UP: Duration = Duration::from_secs(35);
 
 fn main() -> ExitCode {
-    story::main(&[
-        Test::anywhere("a_session_as_large_as_it_may_be_goes_out_and_in_again", over_sqlite),
-        Test::anywhere("so_it_does_over_the_key_value_store", over_key_value),
-        Test::anywhere("a_body_that_is_too_long_is_refused_and_the_next_request_works", too_long),
-        Test::anywhere("a_client_that_asks_before_it_sends_is_told_to_go_on", asks_first),
+    suite::main(&[
+        Test::anywhere("the_largest_session_is_exported_and_imported", over_sqlite),
+        Test::anywhere("the_same_works_over_the_key_value_store", over_key_value),
+        Test::anywhere("a_too_long_body_is_rejected_and_the_next_request_works", too_long),
+        Test::anywhere("expect_100_continue_is_answered_with_100", expect_continue),
         Test::anywhere("a_thousand_sessions_are_listed", many_sessions),
-        Test::anywhere("a_body_that_does_not_arrive_changes_nothing", cut_off),
+        Test::anywhere("an_incomplete_body_changes_nothing", cut_off),
         Test::anywhere("a_client_that_stops_sending_is_given_up", stalled),
     ])
 }
 
-/// Returns a key as long as it may be.
+/// Returns a key of the maximum length.
 fn long_key(nth: usize) -> String {
     format!("k{nth:05}_{}", "x".repeat(57))
 }
 
-fn over_sqlite(stage: &Stage) {
-    check(stage, Over::Sqlite);
+fn over_sqlite(host: &TestHost) {
+    check(host, Over::Sqlite);
 }
 
-fn over_key_value(stage: &Stage) {
-    check(stage, Over::KeyValue);
+fn over_key_value(host: &TestHost) {
+    check(host, Over::KeyValue);
 }
 
-fn check(stage: &Stage, over: Over) {
+fn check(host: &TestHost, over: Over) {
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.start(&stage.setup(over, &folder));
+    let app = host.start(&host.setup(over, &folder));
     let admin = app.admin();
     let config = json!({
         "keys_max": KEYS, "store_tokens_max": 1_000_000, "namespace": {"keys": []},
@@ -65,7 +65,7 @@ fn check(stage: &Stage, over: Over) {
     });
     let orchestrator = admin.create_session("a", &config);
     let writer = orchestrator.mint("a", &format!("subagent:{}", "w".repeat(50)));
-    // Characters of 4 bytes, of which 4 are a token; no value is like another.
+    // Each character has 4 bytes, and 4 characters are a token. No two values are equal.
     let value = |nth: usize| format!("{nth:05}{}", "🦀".repeat(270));
     let began = Instant::now();
     for batch in 0..KEYS / 100 {
@@ -73,24 +73,24 @@ fn check(stage: &Stage, over: Over) {
         let writes: Vec<_> = (batch * 100..batch * 100 + 100).map(write).collect();
         writer.tool("a", &json!({"action": "write_batch", "writes": writes})).expect(200);
     }
-    let mut told = vec![format!("100 batches {:.1?}", began.elapsed())];
+    let mut durations = vec![format!("100 batches {:.1?}", began.elapsed())];
     let timed_in = |session: &str, what: &str, client: &Client, request: Value| {
         let began = Instant::now();
         client.tool(session, &request).expect(200);
         format!("{what} {:.1?}", began.elapsed())
     };
     let timed = |what, client, request| timed_in("a", what, client, request);
-    told.push(timed("list_keys", &orchestrator, json!({"action": "list_keys"})));
+    durations.push(timed("list_keys", &orchestrator, json!({"action": "list_keys"})));
     let read = json!({"action": "read", "key": long_key(77)});
-    told.push(timed("read", &orchestrator, read));
+    durations.push(timed("read", &orchestrator, read));
     let write = json!({"action": "write", "key": long_key(77), "value": value(77)});
-    told.push(timed("overwrite", &writer, write));
+    durations.push(timed("overwrite", &writer, write));
 
     let began = Instant::now();
     let exported = admin.get("/v1/sessions/a/export");
     assert_eq!(exported.status, 200, "{}", exported.text);
     let document = exported.text;
-    told.push(format!("export {:.1?}", began.elapsed()));
+    durations.push(format!("export {:.1?}", began.elapsed()));
     let is_large = (4_500_000..DOCUMENT_BYTES_MAX).contains(&document.len());
     assert!(is_large, "a document of {} bytes", document.len());
     let began = Instant::now();
@@ -98,62 +98,62 @@ fn check(stage: &Stage, over: Over) {
     let import = "/v1/sessions/import?session_id=b";
     let imported = admin.try_send("POST", import, &headers, Some(document.as_bytes())).unwrap();
     let imported = imported.expect(201);
-    told.push(format!("import {:.1?}", began.elapsed()));
+    durations.push(format!("import {:.1?}", began.elapsed()));
     let of_b = admin.with_credential(imported["credential"].as_str().unwrap());
     assert_eq!(of_b.read("b", &long_key(77)).expect(200)["value"], value(77));
     let listed = of_b.tool("b", &json!({"action": "list_keys"})).expect(200);
     assert_eq!(listed["key_count"], KEYS);
-    // What differs is the name.
+    // Only the names differ.
     let again = admin.get("/v1/sessions/b/export").json();
     let document: Value = serde_json::from_str(&document).unwrap();
     assert_eq!(again["entries"].as_array().unwrap().len(), KEYS);
     assert_eq!(again["entries"], document["entries"]);
     let of_copy = |what, request| timed_in("b", what, &of_b, request);
-    told.push(of_copy("snapshot", json!({"action": "snapshot", "label": "full"})));
+    durations.push(of_copy("snapshot", json!({"action": "snapshot", "label": "full"})));
     let deletes: Vec<_> = (0..100).map(|nth| json!({"key": long_key(nth)})).collect();
     let request = json!({"action": "write_batch", "writes": [], "deletes": deletes});
-    told.push(of_copy("100 deleted", request));
-    told.push(of_copy("diff", json!({"action": "diff_snapshots", "from": "full"})));
+    durations.push(of_copy("100 deleted", request));
+    durations.push(of_copy("diff", json!({"action": "diff_snapshots", "from": "full"})));
     let restore = json!({"action": "restore_snapshot", "label": "full"});
-    told.push(of_copy("restore", restore));
+    durations.push(of_copy("restore", restore));
     assert_eq!(of_b.read("b", &long_key(77)).expect(200)["value"], value(77));
     let began = Instant::now();
     admin.send("DELETE", "/v1/sessions/b", None).expect(200);
-    told.push(format!("delete {:.1?}", began.elapsed()));
+    durations.push(format!("delete {:.1?}", began.elapsed()));
     let size = f64::from(u32::try_from(document.to_string().len()).unwrap()) / 1e6;
-    tell(&format!("{over:?}: {KEYS} keys, a document of {size:.1} MB: {}", told.join(", ")));
+    tell(&format!("{over:?}: {KEYS} keys, a document of {size:.1} MB: {}", durations.join(", ")));
 }
 
-fn too_long(stage: &Stage) {
+fn too_long(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.app(&folder);
+    let app = host.app(&folder);
     let admin = app.admin();
     let orchestrator = admin.create_session("a", &json!({}));
     let json = [("content-type", "application/json")];
-    let refused = |client: &Client, path: &str, bytes: usize, limit: usize| {
+    let check_rejected = |client: &Client, path: &str, bytes: usize, limit: usize| {
         let answer = client.try_send("POST", path, &json, Some(&vec![b' '; bytes])).unwrap();
         answer.refused(413, "REQUEST_TOO_LARGE");
         assert_eq!(answer.json()["error"]["limit"], limit, "{}", answer.text);
     };
     let limit = 256 << 10;
     for bytes in [limit + 1, 1 << 20, 20 << 20] {
-        refused(&orchestrator, "/v1/sessions/a/shared_context", bytes, limit);
+        check_rejected(&orchestrator, "/v1/sessions/a/shared_context", bytes, limit);
         orchestrator.write("a", "scope", "x").expect(200);
     }
     let import = "/v1/sessions/import?session_id=b";
     for bytes in [DOCUMENT_BYTES_MAX + 1, 2 * DOCUMENT_BYTES_MAX] {
-        refused(&admin, import, bytes, DOCUMENT_BYTES_MAX);
+        check_rejected(&admin, import, bytes, DOCUMENT_BYTES_MAX);
         orchestrator.write("a", "scope", "x").expect(200);
     }
-    // Who may not send anything is not read to the end either.
+    // The body of a client without a credential is not read to the end either.
     let stranger = app.stranger();
     let answer = stranger.try_send("POST", import, &json, Some(&vec![b' '; 20 << 20])).unwrap();
     assert!([401, 413].contains(&answer.status), "{}", answer.text);
 }
 
-fn asks_first(stage: &Stage) {
+fn expect_continue(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.app(&folder);
+    let app = host.app(&folder);
     let orchestrator = app.admin().create_session("a", &json!({}));
     let body = r#"{"action":"write","key":"scope","value":"x"}"#;
     let mut connection = Connection::to(app.address());
@@ -169,10 +169,10 @@ fn asks_first(stage: &Stage) {
     assert_eq!(connection.answer().unwrap().status, 200);
 }
 
-fn many_sessions(stage: &Stage) {
+fn many_sessions(host: &TestHost) {
     const SESSIONS: usize = 1_100;
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.app(&folder);
+    let app = host.app(&folder);
     let admin = app.admin();
     let began = Instant::now();
     thread::scope(|scope| {
@@ -208,9 +208,9 @@ fn many_sessions(stage: &Stage) {
     ));
 }
 
-fn cut_off(stage: &Stage) {
+fn cut_off(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.app(&folder);
+    let app = host.app(&folder);
     let orchestrator = app.admin().create_session("a", &json!({}));
     let head = format!(
         "POST /v1/sessions/a/shared_context HTTP/1.1\r\nHost: localhost\r\n\
@@ -228,7 +228,8 @@ fn cut_off(stage: &Stage) {
             connection.send(format!("{head}{rest}"));
             if finishes {
                 connection.finish();
-                // A runtime may hang up on who hangs up in the middle of a request.
+                // If a client closes its end in the middle of a request, a runtime may close
+                // the connection.
                 if let Some(answer) = connection.answer() {
                     assert_eq!(answer.status, 400, "{rest:?}: {}", answer.body);
                     assert_eq!(answer.code().as_deref(), Some("MALFORMED_REQUEST"));
@@ -241,11 +242,11 @@ fn cut_off(stage: &Stage) {
     assert_eq!((&shown["key_count"], &shown["revision"]), (&json!(0), &json!(1)));
 }
 
-/// A client that stopped in the middle of a request once kept its instance as long as it
-/// liked. A few hundred of them took all that there are.
-fn stalled(stage: &Stage) {
+/// A client that stopped sending in the middle of a request once kept its instance forever.
+/// A few hundred such clients occupied all instances.
+fn stalled(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.app(&folder);
+    let app = host.app(&folder);
     let orchestrator = app.admin().create_session("a", &json!({}));
     let began = Instant::now();
     let mut stream = TcpStream::connect(app.address()).unwrap();

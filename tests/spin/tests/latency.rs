@@ -1,11 +1,10 @@
-//! How long one client waits, on a connection that it keeps.
+//! Measures the latency of one client on a kept-alive connection.
 //!
-//! Figures are told; what is judged is one thing: no 40 ms in which nothing happens. So
-//! long a client with a kept connection waits for a body that is sent apart from its
-//! head (Nagle's algorithm, and an acknowledgement that is delayed), whatever the
-//! machine, so the bound is generous.
+//! The figures are printed; only one thing is asserted: no stall of 40 ms. A body that is
+//! sent separately from its head arrives so much later on such a connection (Nagle's
+//! algorithm and delayed acknowledgements), on any machine. So the bound is generous.
 
-#![expect(clippy::unwrap_used, reason = "a test: whatever is not as it should be fails it")]
+#![expect(clippy::unwrap_used, reason = "a test: an unexpected result fails it")]
 
 use std::{
     io::{Read as _, Write as _},
@@ -17,55 +16,57 @@ use std::{
 use serde_json::json;
 use shared_context_spin_tests::{
     Times,
-    story::{self, Stage, Test},
+    suite::{self, Test, TestHost},
 };
 use shared_context_system::{Client, raw, tell};
 
-/// Half of the stall that must not be.
+/// Half of the stall that must not occur.
 const MEDIAN_MAX: Duration = Duration::from_millis(20);
 const REQUESTS: usize = 200;
 
 fn main() -> ExitCode {
-    story::main(&[
+    suite::main(&[
         Test::anywhere("a_kept_connection_does_not_stall", kept_connection),
         Test::anywhere("head_and_body_arrive_in_one_piece", one_piece),
     ])
 }
 
-fn kept_connection(stage: &Stage) {
+fn kept_connection(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.app(&folder);
+    let app = host.app(&folder);
     let orchestrator = app.admin().create_session("a", &json!({}));
     orchestrator.write("a", "scope", "x").expect(200);
     let stranger = app.stranger();
     let timed = |what: &str, ask: &dyn Fn(usize)| {
         let time = |nth| {
-            let asked = Instant::now();
+            let start = Instant::now();
             ask(nth);
-            asked.elapsed()
+            start.elapsed()
         };
         let times: Times = (0..REQUESTS).map(time).collect();
         tell(&format!("{what}: {times}"));
         times.percentile(50)
     };
-    let stalls = |what: &str, ask: &dyn Fn(usize)| {
+    let check_no_stall = |what: &str, ask: &dyn Fn(usize)| {
         let p50 = timed(what, ask);
         assert!(p50 < MEDIAN_MAX, "{what}: half of all take {p50:?}, as if a packet waited 40 ms");
     };
-    stalls("/healthz", &|_| drop(stranger.get("/healthz").expect(200)));
-    stalls("read", &|_| drop(orchestrator.read("a", "scope").expect(200)));
-    stalls("a refusal", &|_| drop(stranger.read("a", "scope").refused(401, "UNAUTHENTICATED")));
-    // As long as the disk takes.
+    check_no_stall("/healthz", &|_| drop(stranger.get("/healthz").expect(200)));
+    check_no_stall("read", &|_| drop(orchestrator.read("a", "scope").expect(200)));
+    check_no_stall("a rejection", &|_| {
+        drop(stranger.read("a", "scope").refused(401, "UNAUTHENTICATED"))
+    });
+    // Writes take as long as the disk, so they have no bound.
     timed("write", &|nth| drop(orchestrator.write("a", "scope", &nth.to_string()).expect(200)));
-    // More than fits into one packet.
+    // This value does not fit into one packet.
     orchestrator.write("a", "scope", &"x".repeat(4_000)).expect(200);
-    stalls("read of 4 kB", &|_| drop(orchestrator.read("a", "scope").expect(200)));
+    check_no_stall("read of 4 kB", &|_| drop(orchestrator.read("a", "scope").expect(200)));
 }
 
-/// Checks what arrives with the first bytes of an answer, each on the last connection.
-fn one_piece(stage: &Stage) {
+/// Checks that short bodies arrive with the first bytes of the answer, on one connection.
+fn one_piece(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.app(&folder);
+    let app = host.app(&folder);
     let orchestrator = app.admin().create_session("a", &json!({}));
     orchestrator.write("a", "scope", "x").expect(200);
     let mut stream = TcpStream::connect(app.address()).unwrap();
@@ -88,7 +89,7 @@ fn one_piece(stage: &Stage) {
         let length = head.to_ascii_lowercase();
         let length = length.split_once("content-length: ").unwrap().1;
         let length: usize = length.lines().next().unwrap().parse().unwrap();
-        // What is longer than a packet may come in several.
+        // A body longer than a packet may arrive in several pieces.
         if length < 1_000 {
             assert_eq!(body.len(), length, "{line}: the body came later: {piece}");
         } else {

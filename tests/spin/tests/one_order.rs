@@ -1,9 +1,8 @@
-//! Many clients read and change one session, each request in an instance of its own, and
-//! instances end by chance in the middle of what they do: there is an order of all that
-//! happened that explains each answer. That lies would be found out is shown where the
-//! check is (`tests/system/tests/linearizable.rs`).
+//! Records what many clients of one session observe, each request in its own instance,
+//! while instances are aborted at random, and checks the history for linearizability.
+//! `tests/system/tests/linearizable.rs` shows that this check detects broken servers.
 //!
-//! `SHARED_CONTEXT_HISTORIES=100 cargo xtask spin one_order` is the long form.
+//! `SHARED_CONTEXT_HISTORIES=100 cargo xtask spin one_order` runs longer.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -11,7 +10,7 @@ use std::process::ExitCode;
 
 use shared_context_spin_tests::{
     Kill, Over,
-    story::{self, Stage, Test},
+    suite::{self, Test, TestHost},
 };
 use shared_context_system::{
     Client,
@@ -19,17 +18,17 @@ use shared_context_system::{
     tell,
 };
 
-/// How many histories are played in a short run.
+/// The number of histories in a short run.
 const HISTORIES: u64 = 3;
-/// How many of each workload with equal values.
+/// The number of histories of each workload with equal values.
 const EQUAL_HISTORIES: u64 = 1;
-/// A request is some calls long.
+/// One of this many calls to storage is aborted; a request makes several calls.
 const ONE_CALL_IN: u64 = 80;
 
 fn main() -> ExitCode {
-    story::main(&[
-        Test::in_stand_in("there_is_an_order_where_instances_end_by_chance", by_chance),
-        Test::anywhere("there_is_an_order_where_the_process_is_killed", process),
+    suite::main(&[
+        Test::in_stand_in("linearizable_while_instances_are_aborted", random_aborts),
+        Test::anywhere("linearizable_while_the_process_is_killed", process),
         Test::anywhere("equal_values_of_one_participant_are_linearizable", |it| {
             equal_values(it, Workload::Equal);
         }),
@@ -48,10 +47,10 @@ fn main() -> ExitCode {
     ])
 }
 
-fn plan(stage: &Stage, workload: Workload, seed: u64, kills: usize) -> Plan {
-    let host = if stage.is_spin() { "spin" } else { "stand-in" };
+fn plan(host: &TestHost, workload: Workload, seed: u64, kills: usize) -> Plan {
+    let runtime = if host.is_spin() { "spin" } else { "stand-in" };
     Plan {
-        name: format!("{host}, history {seed}, {workload:?}"),
+        name: format!("{runtime}, history {seed}, {workload:?}"),
         workload,
         clients: 8,
         operations: 50,
@@ -61,13 +60,14 @@ fn plan(stage: &Stage, workload: Workload, seed: u64, kills: usize) -> Plan {
     }
 }
 
-fn by_chance(stage: &Stage) {
+fn random_aborts(host: &TestHost) {
     let mut all = Figures::default();
     for seed in history::seeds(HISTORIES) {
         let folder = tempfile::tempdir().unwrap();
-        let app = stage.app(&folder);
-        // It is quiet at first and at last; chance begins anew in between.
-        let plan = plan(stage, Workload::Distinct, seed, 6);
+        let app = host.app(&folder);
+        // No instance is aborted in the first and the last part; each part in between has
+        // its own seed.
+        let plan = plan(host, Workload::Distinct, seed, 6);
         let mut nth = 0;
         let history = history::play(&plan, &app.admin(), || {
             nth += 1;
@@ -84,30 +84,30 @@ fn by_chance(stage: &Stage) {
     tell(&format!("Spin's stand-in, instances ended by chance: {all}"));
 }
 
-fn process(stage: &Stage) {
-    let all = check(stage, Workload::Distinct, HISTORIES);
+fn process(host: &TestHost) {
+    let all = check(host, Workload::Distinct, HISTORIES);
     tell(&format!("Spin's process killed: {all}"));
 }
 
-/// A failed condition once passed where the entry already had the value that was to be
-/// written, if the same participant had written it. So a counter, a lock, a fence and the
-/// memory tool lost acknowledged changes of clients that share a participant.
-fn equal_values(stage: &Stage, workload: Workload) {
-    let all = check(stage, workload, EQUAL_HISTORIES);
+/// A failed condition once passed if the entry already had the new value and the same
+/// participant had written it. So a counter, a lock, a fence and the memory tool lost
+/// acknowledged changes of clients that share a participant.
+fn equal_values(host: &TestHost, workload: Workload) {
+    let all = check(host, workload, EQUAL_HISTORIES);
     tell(&format!("Spin's process killed, {workload:?}: {all}"));
 }
 
-fn check(stage: &Stage, workload: Workload, histories: u64) -> Figures {
+fn check(host: &TestHost, workload: Workload, histories: u64) -> Figures {
     let mut all = Figures::default();
     for seed in history::seeds(histories) {
         let folder = tempfile::tempdir().unwrap();
-        let setup = stage.setup(Over::Sqlite, &folder);
-        let mut program = Some(stage.program(&setup));
+        let setup = host.setup(Over::Sqlite, &folder);
+        let mut program = Some(host.program(&setup));
         let admin = Client::new(program.as_ref().unwrap().url(), setup.admin_key());
-        let plan = plan(stage, workload, seed, workload.kills(2));
+        let plan = plan(host, workload, seed, workload.kills(2));
         let history = history::play(&plan, &admin, || {
             program.take().unwrap().kill().unwrap();
-            Client::new(program.insert(stage.program(&setup)).url(), setup.admin_key())
+            Client::new(program.insert(host.program(&setup)).url(), setup.admin_key())
         });
         let figures = history.check().unwrap_or_else(|it| panic!("{it}"));
         all += Figures { kills: plan.kills, ..figures };

@@ -1,10 +1,10 @@
-//! An application that is not set up says what its owner has to do, in an answer to
-//! whoever asks and in the log; and never what it must not: secrets, and what is kept.
+//! An application that is not set up reports what its operator has to do, in its responses
+//! and in the log. It never reveals secrets or stored data.
 
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a test: whatever is not as it should be fails it"
+    reason = "a test: an unexpected result fails it"
 )]
 
 use std::{fs, process::ExitCode, thread, time::Duration};
@@ -12,29 +12,29 @@ use std::{fs, process::ExitCode, thread, time::Duration};
 use serde_json::{Value, json};
 use shared_context_spin_tests::{
     Over, Setup, Storage,
-    story::{self, App, Stage, Test},
+    suite::{self, App, Test, TestHost},
 };
 use shared_context_system::{Answer, Client};
 use tempfile::TempDir;
 
-/// Keys of this test alone, to be looked for where they must not be.
+/// Keys that only this test uses, so that it can search for them in outputs.
 const SECRET: &str = "the-secret-that-is-nobodys-business-7f";
 const ADMIN_KEY: &str = "the-admin-key-that-is-nobodys-business";
 
 fn main() -> ExitCode {
-    story::main(&[
-        Test::anywhere("an_app_without_keys_refuses_everything_and_says_what_to_set", without_keys),
-        Test::anywhere("keys_that_are_weak_or_the_same_are_refused", weak_keys),
-        Test::anywhere("a_public_url_that_is_none_is_refused", public_url),
-        Test::anywhere("variables_that_do_not_reach_the_component_are_named", not_passed_on),
-        Test::anywhere("a_database_that_was_not_granted_is_told_to_the_operator", not_granted),
-        Test::anywhere("a_store_that_was_not_granted_is_told_to_the_operator", no_store),
-        Test::anywhere("other_tables_in_the_database_do_not_disturb", other_tables),
-        Test::in_stand_in("no_line_of_the_log_tells_a_secret_or_a_value", log),
+    suite::main(&[
+        Test::anywhere("an_app_without_keys_rejects_requests_with_advice", without_keys),
+        Test::anywhere("weak_or_equal_keys_are_rejected", weak_keys),
+        Test::anywhere("an_invalid_public_url_is_rejected", public_url),
+        Test::anywhere("variables_not_passed_to_the_component_are_named", not_passed_on),
+        Test::anywhere("a_database_without_permission_is_logged", not_granted),
+        Test::anywhere("a_store_without_permission_is_logged", no_store),
+        Test::anywhere("other_tables_in_the_database_do_not_interfere", other_tables),
+        Test::in_stand_in("the_log_contains_no_secrets_and_no_values", log),
     ])
 }
 
-/// What anybody may ask, and what nobody has.
+/// Requests of all kinds, also to paths that do not exist.
 const LINES: [&str; 9] = [
     "GET /healthz",
     "GET /",
@@ -47,9 +47,9 @@ const LINES: [&str; 9] = [
     "GET /nowhere",
 ];
 
-/// Every request to `app` must be refused with these `parts` in the message.
+/// Asserts that `app` rejects every request with these `parts` in the message.
 #[track_caller]
-fn refuses_everything(app: &App, parts: &[&str]) {
+fn check_rejects_everything(app: &App, parts: &[&str]) {
     for client in [app.admin(), app.stranger()] {
         for line in LINES {
             let answer = ask(&client, line);
@@ -69,49 +69,48 @@ fn ask(client: &Client, line: &str) -> Answer {
     client.try_send(method, path, &[("content-type", "application/json")], body).unwrap()
 }
 
-fn started(stage: &Stage, change: impl Fn(Setup) -> Setup) -> (TempDir, App) {
+fn started(host: &TestHost, change: impl Fn(Setup) -> Setup) -> (TempDir, App) {
     let folder = tempfile::tempdir().unwrap();
-    let setup = stage.setup(Over::Sqlite, &folder).keys(SECRET, ADMIN_KEY);
-    let app = stage.start(&change(setup));
+    let setup = host.setup(Over::Sqlite, &folder).keys(SECRET, ADMIN_KEY);
+    let app = host.start(&change(setup));
     (folder, app)
 }
 
-fn without_keys(stage: &Stage) {
+fn without_keys(host: &TestHost) {
     for (name, variable) in [
         ("shared_context_secret", "SPIN_VARIABLE_SHARED_CONTEXT_SECRET"),
         ("shared_context_admin_key", "SPIN_VARIABLE_SHARED_CONTEXT_ADMIN_KEY"),
     ] {
-        let (_folder, app) = started(stage, |it| it.variable(name, ""));
-        refuses_everything(&app, &[variable, ".env"]);
+        let (_folder, app) = started(host, |it| it.variable(name, ""));
+        check_rejects_everything(&app, &[variable, ".env"]);
     }
 }
 
-fn weak_keys(stage: &Stage) {
+fn weak_keys(host: &TestHost) {
     for name in ["shared_context_secret", "shared_context_admin_key"] {
-        let (_folder, app) = started(stage, |it| it.variable(name, "short and known"));
-        refuses_everything(&app, &["32"]);
-        let said = ask(&app.stranger(), "GET /healthz").text;
-        assert!(!said.contains("short and known"), "{said}");
+        let (_folder, app) = started(host, |it| it.variable(name, "short and known"));
+        check_rejects_everything(&app, &["32"]);
+        let text = ask(&app.stranger(), "GET /healthz").text;
+        assert!(!text.contains("short and known"), "{text}");
     }
-    let (_folder, app) = started(stage, |it| it.keys(SECRET, SECRET));
-    refuses_everything(&app, &["admin"]);
+    let (_folder, app) = started(host, |it| it.keys(SECRET, SECRET));
+    check_rejects_everything(&app, &["admin"]);
 }
 
-fn public_url(stage: &Stage) {
+fn public_url(host: &TestHost) {
     let name = "shared_context_public_url";
     for value in ["here", "ftp://memory.example.com", "https://memory.example.com/path"] {
-        let (_folder, app) = started(stage, |it| it.variable(name, value));
-        refuses_everything(&app, &["SPIN_VARIABLE_SHARED_CONTEXT_PUBLIC_URL", "https://"]);
+        let (_folder, app) = started(host, |it| it.variable(name, value));
+        check_rejects_everything(&app, &["SPIN_VARIABLE_SHARED_CONTEXT_PUBLIC_URL", "https://"]);
     }
-    let (_folder, app) = started(stage, |it| it.variable(name, "https://memory.example.com/"));
-    let told = app.stranger().get("/.well-known/oauth-protected-resource/mcp").expect(200);
-    assert_eq!(told["resource"], "https://memory.example.com/mcp");
+    let (_folder, app) = started(host, |it| it.variable(name, "https://memory.example.com/"));
+    let metadata = app.stranger().get("/.well-known/oauth-protected-resource/mcp").expect(200);
+    assert_eq!(metadata["resource"], "https://memory.example.com/mcp");
 }
 
-/// Returns the application with a manifest of its own in `folder`, whose component has these
-/// `fields`.
-fn own_manifest(stage: &Stage, folder: &TempDir, over: Over, fields: &str) -> Setup {
-    let source = stage.place().component(over);
+/// Returns a setup with its own manifest in `folder`, whose component has these `fields`.
+fn own_manifest(host: &TestHost, folder: &TempDir, over: Over, fields: &str) -> Setup {
+    let source = host.place().component(over);
     let source = source.display();
     let manifest = format!(
         "spin_manifest_version = 2\n\
@@ -130,50 +129,49 @@ fn own_manifest(stage: &Stage, folder: &TempDir, over: Over, fields: &str) -> Se
 const VARIABLES: &str = "[component.own.variables]\n\
     secret = \"{{ shared_context_secret }}\"\nadmin_key = \"{{ shared_context_admin_key }}\"";
 
-/// Checks a manifest whose author forgot that a component reads its own
-/// variables only.
-fn not_passed_on(stage: &Stage) {
+/// Checks a manifest whose author forgot that a component reads only its own variables.
+fn not_passed_on(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
-    let setup = own_manifest(stage, &folder, Over::Sqlite, "sqlite_databases = [\"default\"]");
-    let app = stage.start(&setup);
-    refuses_everything(&app, &["{{ shared_context_secret }}"]);
+    let setup = own_manifest(host, &folder, Over::Sqlite, "sqlite_databases = [\"default\"]");
+    let app = host.start(&setup);
+    check_rejects_everything(&app, &["{{ shared_context_secret }}"]);
 }
 
-fn not_granted(stage: &Stage) {
-    denied(stage, Over::Sqlite, "sqlite_databases = [\"default\"]");
+fn not_granted(host: &TestHost) {
+    denied(host, Over::Sqlite, "sqlite_databases = [\"default\"]");
 }
 
-fn no_store(stage: &Stage) {
-    denied(stage, Over::KeyValue, "key_value_stores = [\"default\"]");
+fn no_store(host: &TestHost) {
+    denied(host, Over::KeyValue, "key_value_stores = [\"default\"]");
 }
 
-/// The component lacks `right`: who asks is told that the storage fails, and who runs it
-/// what to write into the manifest.
-fn denied(stage: &Stage, over: Over, right: &str) {
+/// Checks a component without `right`: clients get a storage error, and the log tells the
+/// operator what to write into the manifest.
+fn denied(host: &TestHost, over: Over, right: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let setup = own_manifest(stage, &folder, over, VARIABLES);
-    let app = stage.start(&setup);
+    let setup = own_manifest(host, &folder, over, VARIABLES);
+    let app = host.start(&setup);
     app.stranger().get("/healthz").expect(200);
     let admin = app.admin();
     for line in ["POST /v1/sessions", "GET /v1/sessions", "GET /v1/sessions/a"] {
         let before = app.log().len();
         let message = ask(&admin, line).refused(503, "STORAGE_UNAVAILABLE");
-        assert!(!message.contains("default"), "that is the operator's: {message}");
+        assert!(!message.contains("default"), "only the operator needs that: {message}");
         let log = app.log().split_off(before);
-        // In JSON.
+        // As escaped in JSON.
         let right = right.replace('"', "\\\"");
         assert!(log.iter().any(|it| it.contains(&right)), "{line}: {log:?}");
     }
     drop(app);
-    let granted = own_manifest(stage, &folder, over, &format!("{right}\n{VARIABLES}"));
-    let app = stage.start(&granted);
+    let granted = own_manifest(host, &folder, over, &format!("{right}\n{VARIABLES}"));
+    let app = host.start(&granted);
     app.admin().create_session("a", &json!({})).write("a", "scope", "x").expect(200);
 }
 
-/// An application has one database, and tables of its own in it.
-fn other_tables(stage: &Stage) {
+/// Checks an application with its own tables in the same database.
+fn other_tables(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
-    let setup = stage.setup(Over::Sqlite, &folder);
+    let setup = host.setup(Over::Sqlite, &folder);
     fs::create_dir_all(&setup.state_dir).unwrap();
     let file = setup.state_dir.join("sqlite_db.db");
     let own = rusqlite::Connection::open(&file).unwrap();
@@ -186,13 +184,13 @@ fn other_tables(stage: &Stage) {
          INSERT INTO orders (name) VALUES ('session/a'), ('b');",
     )
     .unwrap();
-    let app = stage.start(&setup);
+    let app = host.start(&setup);
     let orchestrator = app.admin().create_session("a", &json!({}));
     for nth in 0..10 {
         own.execute("INSERT INTO orders (name) VALUES (?1)", [nth]).unwrap();
         orchestrator.write("a", &format!("key_{nth}"), "x").expect(200);
     }
-    // The application changes something itself, and takes its time.
+    // The application holds a transaction of its own for a while.
     own.execute_batch("BEGIN IMMEDIATE; DELETE FROM orders WHERE id = 1;").unwrap();
     thread::scope(|scope| {
         let writes = scope.spawn(|| orchestrator.write("a", "scope", "x").expect(200));
@@ -217,10 +215,11 @@ fn other_tables(stage: &Stage) {
     assert!(ours.len() >= 3 && ours.iter().all(|it| it.starts_with("shared_context_")), "{ours:?}");
 }
 
-/// Everything that could be said of a session is done, and refused, and fails.
-fn log(stage: &Stage) {
+/// Performs all kinds of requests, including rejected and failing ones, and searches the log
+/// for secrets and values.
+fn log(host: &TestHost) {
     const VALUE: &str = "a value nobody else may know";
-    let (_folder, app) = started(stage, |it| it);
+    let (_folder, app) = started(host, |it| it);
     let admin = app.admin();
     let orchestrator = admin.create_session("a", &json!({}));
     let agent = orchestrator.mint("a", "subagent:a");
@@ -250,7 +249,7 @@ fn log(stage: &Stage) {
     let lines = app.log();
     let parsed: Vec<Value> = lines.iter().map(|it| serde_json::from_str(it).unwrap()).collect();
     let of_write = |it: &&Value| it.to_string().contains("\"scope\"");
-    assert!(parsed.iter().find(of_write).is_some(), "no line tells of the write: {lines:#?}");
+    assert!(parsed.iter().find(of_write).is_some(), "the write was not logged: {lines:#?}");
     assert!(lines.iter().any(|it| it.contains("a fault that a test asked for")), "{lines:#?}");
     let secrets = [SECRET, ADMIN_KEY, VALUE, orchestrator.credential(), agent.credential()];
     for line in &lines {

@@ -1,10 +1,10 @@
-//! Watching a session live: a stream or a wait is a request that lasts, in an instance
-//! of its own, and is told of what other instances commit.
+//! Tests watching a session live. A stream or a wait is a long request in its own instance
+//! and must report the commits of other instances.
 
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a test: whatever is not as it should be fails it"
+    reason = "a test: an unexpected result fails it"
 )]
 
 use std::{
@@ -18,29 +18,29 @@ use std::{
 use serde_json::json;
 use shared_context_spin_tests::{
     Kill, Leaving, Over, Storage, Times,
-    story::{self, App, Stage, Test},
+    suite::{self, App, Test, TestHost},
 };
 use shared_context_system::{Client, Event, Watch, raw, tell};
 
-/// How soon a change must be told. Who looks for it looks every 250 ms.
+/// The maximum delay until a change is reported. Instances poll every 250 ms.
 const SOON: Duration = Duration::from_secs(2);
-/// How many requests are served at once, a stream being one: each takes three of the
+/// The number of requests and streams that are served at once: each takes three of the
 /// thousand linear memories.
 const INSTANCES_MAX: usize = 333;
 
 fn main() -> ExitCode {
-    story::main(&[
-        Test::anywhere("streams_and_waits_are_told_of_every_change_in_order", told),
-        Test::anywhere("a_reader_takes_up_where_it_was", taken_up),
-        Test::anywhere("a_wait_is_answered_when_a_change_comes_or_its_time_is_up", waits),
+    suite::main(&[
+        Test::anywhere("streams_and_waits_report_every_change_in_order", all_changes),
+        Test::anywhere("a_reader_resumes_at_its_position", resumed),
+        Test::anywhere("a_wait_ends_with_a_change_or_at_its_timeout", waits),
         Test::anywhere("a_reader_loses_no_event_over_restarts", restarts),
-        Test::anywhere("fifty_streams_are_told_while_writes_go_on", fifty),
+        Test::anywhere("fifty_streams_report_concurrent_writes", fifty),
         Test::anywhere("deleting_and_revoking_end_a_stream", endings),
-        Test::anywhere("who_waits_long_is_answered_and_comes_back", long),
-        Test::in_stand_in("a_stream_whose_instance_ends_is_taken_up_by_another", ended),
+        Test::anywhere("long_waits_are_answered_and_can_be_resumed", long),
+        Test::in_stand_in("another_instance_resumes_an_aborted_stream", aborted),
         Test::in_stand_in("a_stream_ends_with_a_reason_when_storage_fails", storage_fails),
-        Test::in_stand_in("a_client_that_leaves_ends_its_instance", leaves),
-        Test::in_stand_in("room_comes_back_when_all_clients_leave", leaves_before_4_1),
+        Test::in_stand_in("a_client_that_disconnects_ends_its_instance", leaves),
+        Test::in_stand_in("instances_are_freed_when_clients_disconnect", leaves_before_4_1),
     ])
 }
 
@@ -48,10 +48,10 @@ fn create(app: &App) -> Client {
     app.admin().create_session("a", &json!({"namespace": {"keys": []}, "changes_max": 2_000}))
 }
 
-fn told(stage: &Stage) {
+fn all_changes(host: &TestHost) {
     const CHANGES: u64 = 60;
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.app(&folder);
+    let app = host.app(&folder);
     let orchestrator = create(&app);
     let agent = orchestrator.mint("a", "subagent:a");
     let mut watch = Watch::open(&orchestrator, "a", "");
@@ -82,7 +82,7 @@ fn told(stage: &Stage) {
         assert!(!event.data.to_string().contains("secret"), "{event:?}");
     }
     let latency = |_| {
-        // At any time between two looks.
+        // Writes at varying times between two polls.
         thread::sleep(Duration::from_millis(17));
         let written = Instant::now();
         orchestrator.write("a", "notes", "x").expect(200);
@@ -94,14 +94,14 @@ fn told(stage: &Stage) {
     assert!(times.percentile(100) < SOON, "{times}");
 }
 
-fn taken_up(stage: &Stage) {
+fn resumed(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.app(&folder);
+    let app = host.app(&folder);
     let orchestrator = create(&app);
     for _ in 0..9 {
         orchestrator.write("a", "key", "x").expect(200);
     }
-    // The header says more than the query.
+    // The header takes precedence over the query.
     let mut watches = [
         Watch::open(&orchestrator, "a", "?since=6"),
         Watch::resume(&orchestrator, "a", "?since=1", Some(6)),
@@ -111,22 +111,22 @@ fn taken_up(stage: &Stage) {
             assert_eq!(watch.event().revision(), revision);
         }
     }
-    // Nothing of what was is told to who does not say.
+    // A stream without a position reports no earlier changes.
     let mut watch = Watch::open(&orchestrator, "a", "");
     orchestrator.write("a", "key", "x").expect(200);
     assert_eq!(watch.event().revision(), 11);
 }
 
-fn waits(stage: &Stage) {
+fn waits(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.app(&folder);
+    let app = host.app(&folder);
     let orchestrator = create(&app);
     let waiting = orchestrator.with_credential(orchestrator.credential());
     for round in 0..5 {
         let path = format!("/v1/sessions/a/changes?since={}&wait=25", round + 1);
         let (page, late) = thread::scope(|scope| {
             let waits = scope.spawn(|| (waiting.get(&path).expect(200), Instant::now()));
-            // So that it waits already; whether it does changes nothing that is told.
+            // By then it is probably waiting; the result is the same if not.
             thread::sleep(Duration::from_millis(100));
             orchestrator.write("a", "key", "x").expect(200);
             let written = Instant::now();
@@ -143,10 +143,10 @@ fn waits(stage: &Stage) {
     assert!((Duration::from_secs(1)..SOON).contains(&took), "{took:?}");
 }
 
-fn restarts(stage: &Stage) {
+fn restarts(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
-    let setup = stage.setup(Over::Sqlite, &folder);
-    let mut app = stage.start(&setup);
+    let setup = host.setup(Over::Sqlite, &folder);
+    let mut app = host.start(&setup);
     let credential = create(&app).credential().to_owned();
     let (mut seen, mut last_id) = (vec![1], Some(1));
     for _ in 0..4 {
@@ -156,12 +156,12 @@ fn restarts(stage: &Stage) {
             client.write("a", "key", "x").expect(200);
             seen.push(watch.event().revision());
         }
-        // One that nobody was told of yet, perhaps.
+        // This change may not have been reported yet when the server stops.
         client.write("a", "key", "x").expect(200);
         drop(app);
         seen.extend(watch.rest().iter().map(Event::revision));
         last_id = watch.last_id;
-        app = stage.start(&setup);
+        app = host.start(&setup);
     }
     let client = app.admin().with_credential(&credential);
     let now = client.get("/v1/sessions/a").expect(200)["revision"].as_u64().unwrap();
@@ -173,12 +173,12 @@ fn restarts(stage: &Stage) {
     assert_eq!(seen, (1..=now).collect::<Vec<_>>());
 }
 
-fn fifty(stage: &Stage) {
+fn fifty(host: &TestHost) {
     const STREAMS: usize = 50;
     const WRITERS: usize = 4;
     const WRITES: usize = 25;
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.app(&folder);
+    let app = host.app(&folder);
     let orchestrator = create(&app);
     let readers = (0..STREAMS).map(|nth| orchestrator.mint("a", &format!("subagent:r:{nth}")));
     let mut watches: Vec<_> = readers.map(|it| Watch::open(&it, "a", "")).collect();
@@ -189,9 +189,9 @@ fn fifty(stage: &Stage) {
                 let client = orchestrator.mint("a", &format!("subagent:w:{nth}"));
                 scope.spawn(move || {
                     let write = |it: usize| {
-                        let asked = Instant::now();
+                        let start = Instant::now();
                         client.write("a", &format!("key_{}", it % 3), "x").expect(200);
-                        asked.elapsed()
+                        start.elapsed()
                     };
                     (0..WRITES).map(write).collect::<Vec<_>>()
                 })
@@ -213,9 +213,9 @@ fn fifty(stage: &Stage) {
     ));
 }
 
-fn endings(stage: &Stage) {
+fn endings(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.app(&folder);
+    let app = host.app(&folder);
     let (admin, orchestrator) = (app.admin(), create(&app));
     let mut revoked = Watch::open(&orchestrator, "a", "");
     admin.send("POST", "/v1/sessions/a/revoke", None).expect(200);
@@ -228,12 +228,12 @@ fn endings(stage: &Stage) {
     assert_eq!(last.last().unwrap().code(), "SESSION_NOT_FOUND", "{last:?}");
 }
 
-/// An instance waits half a minute in all; then a wait is answered, and a stream ends as
-/// one that its reader comes back to.
-fn long(stage: &Stage) {
+/// An instance waits at most half a minute. Then a wait is answered, and a stream ends
+/// without an error, so that its reader resumes it.
+fn long(host: &TestHost) {
     const WAITS_MAX: Duration = Duration::from_secs(30);
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.app(&folder);
+    let app = host.app(&folder);
     let orchestrator = create(&app);
     let began = Instant::now();
     let mut watch = Watch::open(&orchestrator, "a", "");
@@ -246,7 +246,7 @@ fn long(stage: &Stage) {
     let took = began.elapsed();
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     assert!(answer.contains(r#""changes":[]"#) && answer.contains(r#""next_since":1"#), "{answer}");
-    assert_eq!(rest, [], "no reason to stay away");
+    assert_eq!(rest, [], "the stream must end without an error");
     tell(&format!("a wait and a stream without changes end after {took:.1?}"));
     assert!((WAITS_MAX..WAITS_MAX + SOON).contains(&took), "{took:?}");
     let mut watch = Watch::resume(&orchestrator, "a", "", watch.last_id);
@@ -254,7 +254,7 @@ fn long(stage: &Stage) {
     assert_eq!(watch.event().revision(), 2);
 }
 
-/// Returns the whole answer to `GET path`, by one who has more patience than [`Client`].
+/// Returns the whole answer to `GET path`, with a longer timeout than that of [`Client`].
 fn patiently(client: &Client, path: &str) -> String {
     let mut stream = TcpStream::connect(client.address()).unwrap();
     stream.set_read_timeout(Some(Duration::from_mins(2))).unwrap();
@@ -266,16 +266,16 @@ fn patiently(client: &Client, path: &str) -> String {
     answer
 }
 
-fn ended(stage: &Stage) {
+fn aborted(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.app(&folder);
+    let app = host.app(&folder);
     let orchestrator = create(&app);
     let (mut seen, mut last_id) = (Vec::new(), Some(1));
     for kill in [Kill::Before(1), Kill::After(1), Kill::Before(2), Kill::After(2)] {
         let mut watch = Watch::resume(&orchestrator, "a", "", last_id);
         orchestrator.write("a", "key", "x").expect(200);
         seen.push(watch.event().revision());
-        // Nobody else makes a call now.
+        // Only the stream makes calls now.
         app.stand_in().kill(kill);
         seen.extend(watch.rest().iter().map(Event::revision));
         last_id = watch.last_id;
@@ -287,9 +287,9 @@ fn ended(stage: &Stage) {
     assert_eq!(seen, (2..=6).collect::<Vec<_>>());
 }
 
-fn storage_fails(stage: &Stage) {
+fn storage_fails(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.app(&folder);
+    let app = host.app(&folder);
     let orchestrator = create(&app);
     let mut watch = Watch::open(&orchestrator, "a", "");
     app.stand_in().set_storage(Storage::ReadsFail);
@@ -303,45 +303,45 @@ fn storage_fails(stage: &Stage) {
     assert_eq!(watch.event().revision(), 2);
 }
 
-/// Returns how many calls to storage there are while nobody sends anything.
-fn calls_unasked(app: &App) -> u64 {
+/// Returns the number of calls to storage while no client sends a request.
+fn idle_calls(app: &App) -> u64 {
     let before = app.stand_in().calls();
     thread::sleep(Duration::from_millis(700));
     app.stand_in().calls() - before
 }
 
-/// Waits until no instance looks for changes any more.
+/// Waits until no instance polls for changes any more.
 #[track_caller]
 fn quiet(app: &App) -> Duration {
     let began = Instant::now();
-    while calls_unasked(app) > 0 {
+    while idle_calls(app) > 0 {
         assert!(began.elapsed() < Duration::from_secs(10), "instances go on");
     }
     began.elapsed()
 }
 
-fn leaves(stage: &Stage) {
+fn leaves(host: &TestHost) {
     const STREAMS: u64 = 8;
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.app(&folder);
+    let app = host.app(&folder);
     let orchestrator = create(&app);
     let watches: Vec<_> = (0..STREAMS).map(|_| Watch::open(&orchestrator, "a", "")).collect();
-    let looks = calls_unasked(&app);
-    assert!(looks >= STREAMS, "{looks} looks of {STREAMS} streams");
+    let polls = idle_calls(&app);
+    assert!(polls >= STREAMS, "{polls} polls of {STREAMS} streams");
     drop(watches);
     let took = quiet(&app);
     tell(&format!(
-        "{STREAMS} streams look {looks} times in 0.7 s; left, they end within {took:.1?}"
+        "{STREAMS} streams poll {polls} times in 0.7 s; left, they end within {took:.1?}"
     ));
     assert_eq!(app.stand_in().failures(), [""; 0]);
 }
 
-/// Spin before 4.1 lets an instance go on whose client has left. It went on until its next
-/// heartbeat could not be written, up to 15 seconds; where streams had taken all instances,
-/// the operator got 500 for as long.
-fn leaves_before_4_1(stage: &Stage) {
+/// Spin before 4.1 lets an instance continue after its client has disconnected. It once
+/// continued until its next heartbeat could not be written, up to 15 seconds. When streams
+/// occupied all instances, requests got 500 for as long.
+fn leaves_before_4_1(host: &TestHost) {
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.start(&stage.setup(Over::Sqlite, &folder).leaving(Leaving::FailsItsWrites));
+    let app = host.start(&host.setup(Over::Sqlite, &folder).leaving(Leaving::FailsItsWrites));
     let orchestrator = create(&app);
     let watches: Vec<_> = (0..INSTANCES_MAX).map(|_| Watch::open(&orchestrator, "a", "")).collect();
     let is_served = || app.stranger().get("/healthz").status == 200;

@@ -1,12 +1,11 @@
-// Around the Worker, what tests need: this module takes its place, passes everything on
-// to it unchanged, and does under `/-/` what it is told. The Worker's own bytes hold
-// nothing of this.
+// The test module around the Worker. It takes the Worker's place, passes all requests on
+// unchanged, and executes commands under `/-/`. The Worker itself contains no hooks.
 //
-// It reaches into the Worker from below: the clock (`Date`), the methods of Durable
-// Object storage and of `performance` are replaced by such that ask `state` first. All
-// of it is in one isolate, so what one request sets holds for all.
+// It controls the Worker from below: it replaces the clock (`Date`, `performance`) and the
+// methods of Durable Object storage by versions that check `state` first. Everything runs
+// in one isolate, so a setting of one request applies to all.
 //
-// `POST /-/<what>` with JSON, answered with JSON: see `tools` below.
+// A command is `POST /-/<what>` with JSON and is answered with JSON: see `tools` below.
 
 import * as production from "./worker.mjs";
 import trapModule from "./trap.wasm";
@@ -15,34 +14,35 @@ const trap = new WebAssembly.Instance(trapModule).exports.trap;
 const RealDate = Date;
 const realNow = Date.now;
 const realPerformanceNow = performance.now;
-/** An instant that does not come while a test runs. */
+/** A delay longer than any test. */
 const NEVER_MS = 365 * 86_400_000;
 
 const state = {
-  /** `null`: the real one. `at` stands still, `ahead` goes on; in milliseconds. */
+  /** `null` for the real clock; `at` stops it, `ahead` shifts it; in milliseconds. */
   clock: null,
-  /** Whether alarms wait until the test clock has come that far. */
+  /** True if alarms never fire. */
   heldAlarms: false,
-  /** What storage does: a mode, and of which objects (all when there is none). */
+  /** The behaviour of storage, and the object it applies to (`null`: all). */
   storage: { mode: "works", object: null },
-  /** What happens at the next look at a clock: see `tools.poison`. */
+  /** The trap at the next read of a clock: see `tools.poison`. */
   poison: null,
-  /** Where the next abort happens: see `tools.abort`. */
+  /** The next abort: see `tools.abort`. */
   abort: null,
-  /** By object: how often it was constructed, and what it found then. */
+  /** By object: how often it was constructed, and the tables it last found then. */
   built: {},
-  /** By object: whether it is there. */
+  /** By object: whether it is in memory. */
   alive: {},
-  /** By class and method: how often it was called. */
+  /** By class and method: the number of calls. */
   calls: {},
   statements: [],
-  /** By object: when it wants to be woken, by the test clock; and other deeds. */
+  /** By object: the time of its alarm, by the test clock. */
   alarms: {},
   alarmsSet: 0,
-  /** How many instances of the WebAssembly were made after the first. */
+  /** The number of WebAssembly instances after the first. */
   instances: 0,
-  /** Whether what is written does not become durable. */
+  /** True if `storage.sync()` waits. */
   syncIsHeld: false,
+  /** Events since the last `reset`. */
   deeds: [],
 };
 
@@ -55,20 +55,20 @@ function testNow() {
 
 class TestDate extends RealDate {
   constructor(...parts) {
-    if (parts.length === 0) super(looked(testNow()));
+    if (parts.length === 0) super(readClock(testNow()));
     else super(...parts);
   }
   static now() {
-    return looked(testNow());
+    return readClock(testNow());
   }
 }
 globalThis.Date = TestDate;
 performance.now = function () {
-  return looked(realPerformanceNow.call(performance));
+  return readClock(realPerformanceNow.call(performance));
 };
 
-/** Somebody looks at a clock: from inside of WebAssembly, if a test says so. */
-function looked(now) {
+/** Returns `now`, or traps in WebAssembly if a test has asked for it. */
+function readClock(now) {
   const poison = state.poison;
   if (poison === null || (poison.object !== null && !poison.isArmed)) return now;
   if (poison.skip > 0) {
@@ -90,7 +90,7 @@ WebAssembly.Instance = function (...parts) {
 
 // --- storage
 
-/** By storage and by its `sql`: whose they are. */
+/** The object that owns a storage or its `sql`. */
 const owners = new WeakMap();
 const real = {};
 let inTransaction = false;
@@ -117,7 +117,7 @@ function isWrite(query) {
   return /^\s*(insert|update|delete|replace)\b/i.test(query);
 }
 
-/** Does `commit`, or lets it fail as it was told. */
+/** Runs `commit`, or makes it fail as configured. */
 function committed(object, commit) {
   switch (mode(object)) {
     case "reads_fail":
@@ -184,7 +184,7 @@ function patch(ctx) {
     return state.alarms[name] ?? alarm + testNow() - realNow();
   };
   storage.sync = async function (...options) {
-    // Checked anew now and then: what one request resolves, another may not wait for.
+    // Polled, because a request must not wait for a promise that another one resolves.
     while (state.syncIsHeld) await new Promise((wake) => setTimeout(wake, 10));
     return real.sync.call(this, ...options);
   };
@@ -202,7 +202,7 @@ function patch(ctx) {
   };
 }
 
-/** When, by the real clock, it is `at` by the test's. */
+/** Converts the test clock's instant `at` to the real clock. */
 function realInstant(at) {
   if (state.clock?.at !== undefined || state.heldAlarms) {
     return !state.heldAlarms && at <= testNow() ? realNow() : realNow() + NEVER_MS;
@@ -210,7 +210,7 @@ function realInstant(at) {
   return at - testNow() + realNow();
 }
 
-/** Lets the stored revision be another than the object believes. */
+/** Changes the stored revision, so that it differs from the one the object has cached. */
 function pushRevision(object, by) {
   if (tables(object.ctx).rows === undefined) return;
   const push = "UPDATE rows SET revision = revision + ? WHERE revision IS NOT NULL";
@@ -236,7 +236,7 @@ function around(Production, className) {
       objects.set(this, object);
     }
 
-    /** What is in its storage, as it is and as it was found by this instance. */
+    /** Returns the contents of its storage, now and when this instance was constructed. */
     async testLook() {
       const { name, ctx } = objects.get(this);
       const now = tables(ctx);
@@ -277,7 +277,7 @@ function around(Production, className) {
 
 const objects = new WeakMap();
 
-/** The tables there are, with how many rows each has. */
+/** Returns the number of rows of each table. */
 function tables(ctx) {
   const { sql } = ctx.storage;
   const names = real.exec.call(
@@ -291,7 +291,7 @@ function tables(ctx) {
   return counted;
 }
 
-/** The length of the longest value that is stored, in bytes. */
+/** Returns the length of the longest stored row in bytes. */
 function longest(ctx, { rows }) {
   if (rows === undefined) return 0;
   const longest = "SELECT max(length(name) + length(value)) FROM rows";
@@ -311,7 +311,7 @@ function stub(env, name) {
 
 async function evict(env, names) {
   for (const name of names) {
-    // It goes in the middle of this call.
+    // The abort ends the object in the middle of this call.
     await stub(env, name).testAbort().catch(() => {});
   }
 }
@@ -335,8 +335,8 @@ function counted() {
 
 const tools = {
   /**
-   * Sets the clock: `at` an instant at which it stands still, `ahead` of the real one,
-   * or back to the real one. `held`: alarms do not come, whatever it says.
+   * Sets the clock: stopped `at` an instant, `ahead` of the real one, or back to the real
+   * one. With `held`, alarms do not fire, whatever the time.
    */
   async clock(env, { at, ahead, held }) {
     state.clock = at !== undefined ? { at } : ahead !== undefined ? { ahead } : null;
@@ -346,29 +346,29 @@ const tools = {
     return {};
   },
   /**
-   * Lets storage behave as told: `works`, `reads_fail`, `commits_fail`, `answers_lost`,
-   * `commits_conflict`; of all objects, or of `object` alone.
+   * Sets the behaviour of storage: `works`, `reads_fail`, `commits_fail`, `answers_lost`,
+   * `commits_conflict`, `too_large`, `alarms_fail`; for all objects, or for `object` alone.
    */
   async storage(env, { mode, object }) {
-    // What an object knows it need not read.
+    // Objects in memory would answer from their caches.
     if (mode === "reads_fail") await evict(env, alive());
     state.storage = { mode, object: object ?? null };
     return {};
   },
-  /** Lets `storage.sync()` wait, or go on. */
+  /** Makes `storage.sync()` wait, or continue. */
   sync(env, { held }) {
     state.syncIsHeld = held;
     return {};
   },
   /**
-   * Lets the Worker's WebAssembly fail when it next looks at a clock: at once, after
-   * `skip` looks, or after the next statement of `object`.
+   * Makes the Worker's WebAssembly trap when it next reads a clock: at once, after `skip`
+   * reads, or after the next statement of `object`.
    */
   poison(env, { skip, object }) {
     state.poison = { skip: skip ?? 0, object: object ?? null, isArmed: false };
     return {};
   },
-  /** Forgets a poison; tells whether it was still there. */
+  /** Withdraws a poison or an abort; returns whether it had not happened yet. */
   antidote() {
     const left = state.poison !== null || state.abort !== null;
     state.poison = null;
@@ -376,20 +376,20 @@ const tools = {
     return { left };
   },
   /**
-   * Ends `object` in the middle of a request, as the platform does when it has had its
-   * time: at its next statement, before or after its next commit.
+   * Aborts `object` in the middle of a request, as the platform does at its time limit: at
+   * its next statement, before or after its next commit.
    */
   abort(env, { object, where }) {
     state.abort = { object, where };
     return {};
   },
-  /** Takes `object`, or all, out of memory. */
+  /** Evicts `object`, or all objects, from memory. */
   async evict(env, { object }) {
     const names = object === undefined ? alive() : [object];
     await evict(env, names);
     return { names };
   },
-  /** What was counted since the last `reset`. */
+  /** Returns the counts since the last `reset`. */
   counts: () => counted(),
   reset() {
     state.statements = [];
@@ -399,13 +399,13 @@ const tools = {
     return {};
   },
   /**
-   * Which objects were constructed, how often, and which of them are in memory; how
-   * many instances of the WebAssembly were made anew.
+   * Returns the objects that were constructed, how often, and which are in memory; and the
+   * number of WebAssembly instances after the first.
    */
   objects: () => ({ built: state.built, alive: alive(), instances: state.instances }),
-  /** What has happened since the last `reset`, and which alarms are set. */
+  /** Returns the events since the last `reset`, and the alarms that are set. */
   deeds: () => ({ deeds: state.deeds, alarms: state.alarms }),
-  /** What is in the storage of `object`; it is constructed for that. */
+  /** Returns the contents of the storage of `object`, constructing it if necessary. */
   look: (env, { object }) => stub(env, object).testLook(),
 };
 

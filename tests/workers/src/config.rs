@@ -1,9 +1,7 @@
-//! What workerd is told: a configuration in its own form (Cap'n Proto), made anew for
-//! each start, in the data folder.
+//! The configuration of workerd, in Cap'n Proto, written to the data folder at each start.
 //!
-//! Which modules there are is seen in the build folder, what they were made for (the
-//! compatibility date and flags, the classes of objects) is read from `wrangler.jsonc`,
-//! so that tests run what users deploy.
+//! The modules are those in the build folder. The compatibility date, the flags and the
+//! classes of objects come from `wrangler.jsonc`, so that tests run what users deploy.
 
 use std::{
     fmt::Write as _,
@@ -16,9 +14,9 @@ use serde_json::{Value, json};
 
 use crate::workerd::{Setup, modules};
 
-/// The module around the Worker, and what it imports.
+/// The test module around the Worker.
 const UNDER_TEST: &str = "under_test.mjs";
-/// A module of WebAssembly whose function `trap` fails as compiled code fails:
+/// A WebAssembly module whose function `trap` traps like compiled code:
 /// `(module (func (export "trap") unreachable))`.
 const TRAP: &[u8] = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0\x07\x08\x01\x04trap\0\0\x0a\x05\x01\x03\0\0\x0b";
 
@@ -26,12 +24,12 @@ const TRAP: &[u8] = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0\x07\x08\
 #[derive(Debug)]
 pub(crate) struct Config {
     text: String,
-    /// Where each module is.
+    /// The name and the path of each module.
     linked: Vec<(String, PathBuf)>,
 }
 
 impl Config {
-    /// Returns what `setup` asks for.
+    /// Creates the configuration for `setup`.
     pub(crate) fn of(setup: &Setup) -> Result<Self, String> {
         let built = setup.place.built();
         let mut linked: Vec<_> =
@@ -49,7 +47,7 @@ impl Config {
         Ok(Self { text, linked })
     }
 
-    /// Writes it, with the modules beside it, below `folder`; returns its path.
+    /// Writes it and links to the modules below `folder`; returns its path.
     pub(crate) fn write(self, folder: &Path) -> io::Result<PathBuf> {
         let worker = folder.join("worker");
         if worker.exists() {
@@ -123,7 +121,7 @@ const worker :Workerd.Worker = (
     ))
 }
 
-/// `text`, which is JSON with comments, without them.
+/// Removes the comments from `text`, which is JSON with comments.
 fn without_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for line in text.lines() {
@@ -140,7 +138,7 @@ fn without_comments(text: &str) -> String {
     plain
 }
 
-/// `text` as Cap'n Proto writes it, which escapes as JSON does.
+/// Quotes `text` for Cap'n Proto, which escapes like JSON.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
@@ -150,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_read_as_users_write_them() {
+    fn settings_may_have_comments() {
         let settings = "{\n  // A date.\n  \"compatibility_date\": \"2026-11-01\", // not later\n  \
             \"url\": \"https://a\\\"//b\" // that\n}";
         let settings: Value = serde_json::from_str(&without_comments(settings)).unwrap();

@@ -1,25 +1,24 @@
-//! Tests of the Worker under the real workerd, the runtime of Cloudflare Workers:
-//! kills, poison, live streams, costs.
+//! Tests of the Worker under the real workerd, the runtime of Cloudflare Workers: kills,
+//! traps in the WebAssembly instance, live streams, costs.
 //!
-//! The tests stand in `tests/`, a file per story. Here is what they share: workerd
-//! started on a data folder ([`workerd`]), and what the test module around the Worker
-//! can be told to do ([`under_test`]). Clients, watchers and writers are those of
-//! `shared-context-system`. What the rules answer is the conformance suite's to
-//! prove, not this one's.
+//! The tests are in `tests/`, one suite per file. This crate has the parts they share:
+//! [`workerd`] starts workerd on a data folder, and [`under_test`] controls the test module
+//! around the Worker. Clients, watchers and writers come from `shared-context-system`. The
+//! conformance suite tests the rules; this crate does not.
 //!
 //! # Invariants
 //!
-//! - The Worker under test is the one that is deployed, byte for byte: whatever tests
-//!   need beyond that is in `js/under_test.mjs`, a module around it.
-//! - A workerd belongs to the test that started it, listens on loopback only, and is
-//!   gone when the test is over, however it ends.
-//! - Where there is no workerd, each test says that it was skipped, and why.
+//! - The Worker under test is the deployed one, byte for byte. All additions for tests are
+//!   in `js/under_test.mjs`, a module around it.
+//! - A workerd belongs to the test that started it, listens on loopback only, and ends
+//!   with the test.
+//! - Without workerd, each test is reported as skipped, with the reason.
 
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "used by tests only: whatever is not as it should be fails the test"
+    reason = "used by tests only: an unexpected result fails the test"
 )]
 
 mod config;
@@ -33,11 +32,11 @@ use libtest_mimic::{Arguments, Trial};
 pub use under_test::UnderTest;
 pub use workerd::{Place, Setup, Workerd};
 
-/// A test: its name and what it does.
+/// A test: its name and its function.
 pub type Test = (&'static str, fn());
 
-/// Runs `tests`, the whole of one story, with the arguments of this process; without
-/// a workerd each is told as ignored.
+/// Runs the suite `tests` with the arguments of this process. Without workerd, each test is
+/// reported as ignored.
 pub fn main(tests: &[Test]) -> ExitCode {
     let arguments = Arguments::from_args();
     let missing = Place::find().err();

@@ -1,4 +1,4 @@
-//! What tests tell the module around the Worker (`js/under_test.mjs`).
+//! A client of the test module around the Worker (`js/under_test.mjs`).
 
 use std::time::Duration;
 
@@ -11,58 +11,58 @@ pub struct UnderTest {
     client: Client,
 }
 
-/// How storage behaves.
+/// The behaviour of storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Storage {
-    /// As it should.
+    /// Storage works.
     Works,
-    /// Nothing can be read, nor written.
+    /// Reads and writes fail.
     ReadsFail,
-    /// Nothing can be written.
+    /// Writes fail.
     CommitsFail,
-    /// What is written is kept, and the writer told that it failed.
+    /// Writes are stored but reported as failed.
     AnswersLost,
-    /// The stored revision is another than the object believes.
+    /// The stored revision differs from the one that the object has cached.
     CommitsConflict,
 }
 
-/// When an object is ended in the middle of a request.
+/// The moment in a request at which an object is aborted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     /// At its next statement.
     Statement,
     /// Before its next commit.
     BeforeCommit,
-    /// After it.
+    /// After its next commit.
     AfterCommit,
 }
 
-/// What the Worker did.
+/// Counts of the Worker's operations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counts {
-    /// Statements of SQL.
+    /// SQL statements.
     pub statements: u64,
-    /// Rows they read.
+    /// Rows read.
     pub rows_read: u64,
-    /// Rows they wrote; setting an alarm is one more.
+    /// Rows written; setting an alarm counts as one.
     pub rows_written: u64,
-    /// Calls of objects: HTTP requests, remote calls, alarms.
+    /// Calls to objects: HTTP requests, remote calls, alarms.
     pub requests: u64,
-    /// All that was told, for messages.
-    pub told: Value,
+    /// The whole reply of the test module, for messages.
+    pub reply: Value,
 }
 
 impl UnderTest {
-    /// Creates that of the Worker that `client` calls.
+    /// Creates a client of the module around the Worker that `client` calls.
     pub fn new(client: Client) -> Self {
         Self { client }
     }
 
-    /// Has the module do `what`.
+    /// Sends the command `what` to the module and returns its reply.
     ///
     /// # Errors
     ///
-    /// It does not, and says why.
+    /// The command failed. The error has the reason.
     pub fn try_tell(&self, what: &str, arguments: &Value) -> Result<Value, String> {
         let body = serde_json::to_vec(arguments).map_err(|it| it.to_string())?;
         let headers = [("content-type", "application/json")];
@@ -74,49 +74,49 @@ impl UnderTest {
         }
     }
 
-    /// As [`UnderTest::try_tell`], which must be done.
+    /// Sends a command like [`UnderTest::try_tell`]. Panics if it fails.
     #[track_caller]
     pub fn tell(&self, what: &str, arguments: &Value) -> Value {
         self.try_tell(what, arguments).unwrap_or_else(|it| panic!("{it}"))
     }
 
-    /// Sets the clock ahead of the real one. Alarms come by it.
+    /// Sets the clock ahead of the real one, also for alarms.
     #[track_caller]
     pub fn set_ahead(&self, by: Duration) {
         self.tell("clock", &json!({"ahead": u64::try_from(by.as_millis()).unwrap()}));
     }
 
-    /// Lets the storage of all objects behave as told.
+    /// Sets the behaviour of the storage of all objects.
     #[track_caller]
     pub fn storage(&self, storage: Storage) {
         self.tell("storage", &json!({"mode": storage.name()}));
     }
 
-    /// Takes all objects out of memory.
+    /// Evicts all objects from memory.
     #[track_caller]
     pub fn evict(&self) {
         self.tell("evict", &json!({}));
     }
 
-    /// Lets the Worker's WebAssembly fail when it next looks at a clock.
+    /// Makes the Worker's WebAssembly trap when it next reads a clock.
     #[track_caller]
     pub fn poison(&self) {
         self.tell("poison", &json!({}));
     }
 
-    /// Lets it fail when it looks at a clock after the next statement of `object`.
+    /// Makes it trap when it reads a clock after the next statement of `object`.
     #[track_caller]
     pub fn poison_object(&self, object: &str) {
         self.tell("poison", &json!({"object": object}));
     }
 
-    /// Takes back a poison or an abort that nobody has come to; whether there was one.
+    /// Withdraws a poison or an abort; returns true if it had not happened yet.
     #[track_caller]
     pub fn antidote(&self) -> bool {
         self.tell("antidote", &json!({}))["left"] == true
     }
 
-    /// Ends `object` in the middle of its next request.
+    /// Aborts `object` in the middle of its next request.
     #[track_caller]
     pub fn abort(&self, object: &str, moment: Moment) {
         self.tell("abort", &json!({"object": object, "where": moment.name()}));
@@ -127,53 +127,52 @@ impl UnderTest {
     pub fn count<T>(&self, work: impl FnOnce() -> T) -> (T, Counts) {
         self.tell("reset", &json!({}));
         let result = work();
-        (result, Counts::of(self.tell("counts", &json!({}))))
+        (result, Counts::parse(self.tell("counts", &json!({}))))
     }
 
-    /// Returns how often each object was constructed.
+    /// Returns the number of times that each object was constructed.
     #[track_caller]
     pub fn built(&self) -> Map<String, Value> {
-        let told = self.tell("objects", &json!({}));
-        let built = told["built"].as_object().unwrap().iter();
+        let objects = self.tell("objects", &json!({}));
+        let built = objects["built"].as_object().unwrap().iter();
         built.map(|(name, it)| (name.clone(), it["times"].clone())).collect()
     }
 
-    /// Returns how many instances of the WebAssembly were made after the first, in place of one
-    /// that failed or had grown large.
+    /// Returns the number of WebAssembly instances that have replaced a failed or bloated one.
     #[track_caller]
     pub fn instances(&self) -> u64 {
         self.tell("objects", &json!({}))["instances"].as_u64().unwrap()
     }
 
-    /// Looks into the storage of `object`, which is constructed for that.
+    /// Inspects the storage of `object`, constructing the object if necessary.
     #[track_caller]
     pub fn look(&self, object: &str) -> Value {
         self.tell("look", &json!({"object": object}))
     }
 
-    /// Returns what has happened, and the alarms that are set.
+    /// Returns the events since the last reset, and the alarms that are set.
     #[track_caller]
-    pub fn deeds(&self) -> Value {
+    pub fn events(&self) -> Value {
         self.tell("deeds", &json!({}))
     }
 }
 
 impl Counts {
-    fn of(told: Value) -> Self {
-        let number = |name: &str| told[name].as_u64().unwrap();
-        let calls = told["calls"].as_object().unwrap();
+    fn parse(reply: Value) -> Self {
+        let number = |name: &str| reply[name].as_u64().unwrap();
+        let calls = reply["calls"].as_object().unwrap();
         Self {
             statements: number("statements"),
             rows_read: number("rows_read"),
             rows_written: number("rows_written") + number("alarms_set"),
             requests: calls.values().filter_map(Value::as_u64).sum(),
-            told,
+            reply,
         }
     }
 }
 
 impl Storage {
-    /// Returns its name in the conformance suite's cases, and in the test module.
+    /// Returns its name in the conformance suite's cases and in the test module.
     pub fn name(self) -> &'static str {
         match self {
             Self::Works => "works",

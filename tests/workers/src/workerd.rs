@@ -1,5 +1,5 @@
-//! The real workerd, started on a data folder, with the Worker as it is deployed or
-//! with the test module around it.
+//! Starts the real workerd on a data folder, with the deployed Worker alone or with the
+//! test module around it.
 //!
 //! Invariant: dropping a [`Workerd`] kills its process, and only that one.
 
@@ -22,19 +22,19 @@ use shared_context_system::{
 
 use crate::{UnderTest, config::Config};
 
-/// How long it may take to start, or to end when it is asked to.
+/// The maximum time to start.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long it may take to end by itself before it is killed; open streams keep it.
+/// The time to end after `SIGTERM` before it is killed; open streams keep it running.
 const GRACE: Duration = Duration::from_secs(3);
 const POLL: Duration = Duration::from_millis(2);
-/// How much is repeated of what it said when a test fails, in lines.
+/// The number of its last output lines to repeat when a test fails.
 const LINES_REPEATED: usize = 30;
-/// What credentials are signed with where a test does not say.
+/// The default secret of tests, which signs credentials.
 const SECRET: &str = "workers: signs the credentials of tests";
-/// The admin key where a test does not say.
+/// The default admin key of tests.
 const ADMIN_KEY: &str = "workers-admin-key-0123456789abcdef";
 
-/// Where workerd and the Worker are.
+/// The locations of workerd and the Worker.
 #[derive(Debug, Clone)]
 pub struct Place {
     program: PathBuf,
@@ -43,11 +43,11 @@ pub struct Place {
 }
 
 impl Place {
-    /// Reads from the environment where they are.
+    /// Finds both through the environment variables `WORKERD` and `WORKERD_WORKER`.
     ///
     /// # Errors
     ///
-    /// It does not say, or nothing is there.
+    /// A variable is not set, or the files do not exist.
     pub fn find() -> Result<Self, String> {
         let path = |name: &str| {
             env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from).ok_or_else(|| {
@@ -59,42 +59,42 @@ impl Place {
         if !module.exists() {
             return Err(format!("{} is not there: `cargo xtask build` makes it", module.display()));
         }
-        // Where workerd is started, paths mean something else.
+        // workerd is started in another folder, so the paths must be absolute.
         let whole = |path: &Path| {
             path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))
         };
         Ok(Self { program: whole(&place.program)?, worker: whole(&place.worker)? })
     }
 
-    /// Returns where the Worker's modules are.
+    /// Returns the folder of the Worker's modules.
     pub(crate) fn built(&self) -> PathBuf {
         self.worker.join("build")
     }
 
-    /// Returns what users deploy it with.
+    /// Returns the path of the settings with which users deploy it.
     pub(crate) fn settings(&self) -> PathBuf {
         self.worker.join("wrangler.jsonc")
     }
 }
 
-/// How a workerd is to be started.
+/// The settings for starting a workerd.
 #[derive(Debug, Clone)]
 pub struct Setup {
     pub(crate) place: Place,
     pub(crate) folder: PathBuf,
     pub(crate) is_under_test: bool,
-    /// The values of the Worker's bindings that are texts.
+    /// The values of the Worker's text bindings.
     pub(crate) texts: Vec<(String, String)>,
     address: String,
 }
 
 impl Setup {
-    /// On the data folder `folder`, on a free port of loopback, with the Worker as it
-    /// is deployed.
+    /// Creates a setup for the deployed Worker on the data folder `folder`, on a free port of
+    /// loopback.
     ///
     /// # Errors
     ///
-    /// As [`Place::find`].
+    /// As for [`Place::find`].
     pub fn find(folder: impl Into<PathBuf>) -> Result<Self, String> {
         let setup = Self {
             place: Place::find()?,
@@ -106,31 +106,32 @@ impl Setup {
         Ok(setup.keys(SECRET, ADMIN_KEY))
     }
 
-    /// As [`Setup::find`], with the Worker in the folder `worker` instead, which is not
-    /// ours: a `wrangler.jsonc`, and its modules in `build`, `worker.mjs` the first.
+    /// Creates a setup like [`Setup::find`] for another Worker. Its folder `worker` has a
+    /// `wrangler.jsonc` and its modules in `build`, of which `worker.mjs` is the main one.
     ///
     /// # Errors
     ///
-    /// As [`Place::find`].
+    /// As for [`Place::find`].
     pub fn foreign(worker: PathBuf, folder: impl Into<PathBuf>) -> Result<Self, String> {
         let mut setup = Self::find(folder)?;
         setup.place.worker = worker;
         Ok(Self { texts: Vec::new(), ..setup })
     }
 
-    /// As [`Setup::find`], where [`main`](crate::main) found that it can.
+    /// Creates a setup like [`Setup::find`]. Panics on an error, for tests run by
+    /// [`main`](crate::main), which has checked the prerequisites.
     #[track_caller]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self::find(folder).unwrap_or_else(|it| panic!("{it}"))
     }
 
-    /// With the test module around the Worker.
+    /// Adds the test module around the Worker.
     #[must_use]
     pub fn under_test(self) -> Self {
         Self { is_under_test: true, ..self }
     }
 
-    /// With `value` for the Worker's binding `name`.
+    /// Sets the Worker's binding `name` to `value`.
     #[must_use]
     pub fn text(mut self, name: &str, value: &str) -> Self {
         self.texts.retain(|(other, _)| other != name);
@@ -138,7 +139,7 @@ impl Setup {
         self
     }
 
-    /// With these secrets.
+    /// Sets the secret and the admin key.
     #[must_use]
     pub fn keys(self, secret: &str, admin_key: &str) -> Self {
         secrets::secret(secret);
@@ -146,32 +147,32 @@ impl Setup {
         self.text("SHARED_CONTEXT_SECRET", secret).text("SHARED_CONTEXT_ADMIN_KEY", admin_key)
     }
 
-    /// Without a limit on how many requests a participant may make.
+    /// Turns the rate limit off.
     #[must_use]
     pub fn without_rate_limit(self) -> Self {
         self.text("SHARED_CONTEXT_RATE", "off")
     }
 
-    /// On `address`.
+    /// Sets the address to listen on.
     #[must_use]
     pub fn listen(self, address: &str) -> Self {
         Self { address: address.to_owned(), ..self }
     }
 
-    /// Starts it and waits until it answers.
+    /// Starts workerd and waits until it answers. Panics on an error.
     #[track_caller]
     pub fn start(self) -> Workerd {
         self.try_start().unwrap_or_else(|it| panic!("{it}"))
     }
 
-    /// Starts it and waits until it answers.
+    /// Starts workerd and waits until it answers.
     ///
     /// # Errors
     ///
-    /// It ended, or does not answer: what it said.
+    /// It ended or does not answer. The error has its output.
     pub fn try_start(self) -> Result<Workerd, String> {
-        let told = |error: std::io::Error| format!("{}: {error}", self.folder.display());
-        let config = Config::of(&self)?.write(&self.folder).map_err(told)?;
+        let described = |error: std::io::Error| format!("{}: {error}", self.folder.display());
+        let config = Config::of(&self)?.write(&self.folder).map_err(described)?;
         let mut command = Command::new(&self.place.program);
         command.args(["serve", "--verbose", "--control-fd=1", "--socket-addr"]);
         command.arg(format!("http={}", self.address)).arg(config);
@@ -186,7 +187,7 @@ impl Setup {
     }
 }
 
-/// A workerd that runs.
+/// A running workerd.
 #[derive(Debug)]
 pub struct Workerd {
     setup: Setup,
@@ -197,22 +198,22 @@ pub struct Workerd {
 }
 
 impl Workerd {
-    /// Returns where it answers, such as `http://127.0.0.1:40001`.
+    /// Returns its URL, such as `http://127.0.0.1:40001`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Returns the same without `http://`.
+    /// Returns its URL without `http://`.
     pub fn address(&self) -> &str {
         self.url.strip_prefix("http://").unwrap()
     }
 
-    /// Returns its process.
+    /// Returns its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Returns what it printed so far, on both of its outputs.
+    /// Returns its output so far, from stdout and stderr.
     pub fn log(&self) -> String {
         self.out.text() + &self.err.text()
     }
@@ -224,19 +225,19 @@ impl Workerd {
         Client::new(&self.url, key)
     }
 
-    /// Returns a client without credential.
+    /// Returns a client without a credential.
     pub fn stranger(&self) -> Client {
         Client::new(&self.url, "")
     }
 
-    /// Returns what tests tell the module around the Worker; it must have been asked for.
+    /// Returns a client of the test module around the Worker. Panics if the setup has none.
     pub fn under_test(&self) -> UnderTest {
         assert!(self.setup.is_under_test, "the test module is not there");
         UnderTest::new(self.stranger())
     }
 
-    /// Kills it (`SIGKILL`) and waits for its end. Returns how to start it anew on the
-    /// same folder.
+    /// Kills it (`SIGKILL`) and waits for its end. Returns the setup for another start on
+    /// the same folder.
     pub fn kill(mut self) -> Setup {
         self.child.kill().unwrap();
         let status = self.child.wait().unwrap();
@@ -244,8 +245,8 @@ impl Workerd {
         self.setup.clone()
     }
 
-    /// Stops it as an operator does: it is asked to (`SIGTERM`), and killed when it does
-    /// not end soon. Returns how to start it anew on the same folder.
+    /// Stops it like an operator: with `SIGTERM`, and with `SIGKILL` if it does not end soon.
+    /// Returns the setup for another start on the same folder.
     pub fn stop(mut self) -> Setup {
         send(&self.child, Signal::TERM);
         if self.ended_within(GRACE).is_none() {
@@ -255,7 +256,7 @@ impl Workerd {
         self.setup.clone()
     }
 
-    /// Waits for its end.
+    /// Waits for its end, for at most `patience`.
     fn ended_within(&mut self, patience: Duration) -> Option<ExitStatus> {
         let deadline = Instant::now() + patience;
         loop {
@@ -267,11 +268,11 @@ impl Workerd {
         }
     }
 
-    /// Waits until it says where it listens, and answers there.
+    /// Waits until it reports its port and answers there.
     fn wait_until_ready(&mut self) -> Result<(), String> {
         let deadline = Instant::now() + PATIENCE;
         let port = loop {
-            if let Some(port) = told_port(&self.out.text()) {
+            if let Some(port) = parse_port(&self.out.text()) {
                 break port;
             }
             if let Some(status) = self.child.try_wait().map_err(|it| it.to_string())? {
@@ -285,14 +286,14 @@ impl Workerd {
         };
         self.url = format!("http://127.0.0.1:{port}");
         if self.setup.is_under_test {
-            // The Worker has counted no request when the test begins.
-            let told = self.under_test().try_tell("objects", &json!({})).map(drop);
-            return told.map_err(|it| format!("{it}; it said: {}", self.log()));
+            // Unlike `/healthz`, this command does not count as a request to the Worker.
+            let ready = self.under_test().try_tell("objects", &json!({})).map(drop);
+            return ready.map_err(|it| format!("{it}; its output: {}", self.log()));
         }
         match self.stranger().try_send("GET", "/healthz", &[], None) {
-            // One that is not ours has no such path.
+            // Other Workers do not have this path.
             Ok(answer) if matches!(answer.status, 200 | 404) => Ok(()),
-            other => Err(format!("workerd does not answer: {other:?}; it said: {}", self.log())),
+            other => Err(format!("workerd does not answer: {other:?}; its output: {}", self.log())),
         }
     }
 }
@@ -303,9 +304,9 @@ impl Drop for Workerd {
             let log = self.log();
             let skipped = log.lines().count().saturating_sub(LINES_REPEATED);
             let last: Vec<_> = log.lines().skip(skipped).collect();
-            tell(&format!("workerd said last:\n{}", last.join("\n")));
+            tell(&format!("the last output of workerd:\n{}", last.join("\n")));
         }
-        // It may have ended long ago.
+        // Errors are ignored: it may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
         if !thread::panicking() {
@@ -314,25 +315,25 @@ impl Drop for Workerd {
     }
 }
 
-/// Returns the port in what workerd prints when it listens.
-fn told_port(out: &str) -> Option<u64> {
+/// Returns the port from workerd's output once it listens.
+fn parse_port(out: &str) -> Option<u64> {
     let whole = out.rsplit_once('\n').map_or("", |(whole, _)| whole);
     whole.lines().find_map(|line| {
-        let told: Value = serde_json::from_str(line).ok()?;
-        (told["event"] == "listen").then(|| told["port"].as_u64())?
+        let event: Value = serde_json::from_str(line).ok()?;
+        (event["event"] == "listen").then(|| event["port"].as_u64())?
     })
 }
 
-/// Returns the names of the files in `folder` that are modules of a Worker, in order.
+/// Returns the names of a Worker's modules in `folder`, in order.
 ///
 /// # Errors
 ///
-/// It cannot be read.
+/// The folder cannot be read.
 pub(crate) fn modules(folder: &Path) -> Result<Vec<String>, String> {
-    let told = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let described = |error: std::io::Error| format!("{}: {error}", folder.display());
     let mut names = Vec::new();
-    for file in fs::read_dir(folder).map_err(told)? {
-        let name = file.map_err(told)?.file_name().to_string_lossy().into_owned();
+    for file in fs::read_dir(folder).map_err(described)? {
+        let name = file.map_err(described)?.file_name().to_string_lossy().into_owned();
         if Path::new(&name).extension().is_some_and(|it| it == "mjs" || it == "wasm") {
             names.push(name);
         }

@@ -1,5 +1,5 @@
-//! What each operation costs on the platform, which bills requests to objects, rows
-//! read and rows written: counted, told as a table, and held to what the host promises.
+//! Counts the cost of each operation on the platform, which bills requests to objects,
+//! rows read and rows written. Prints a table and asserts the limits that the host promises.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -10,7 +10,7 @@ use shared_context_system::{Client, tell};
 use shared_context_workers::{Setup, UnderTest, under_test::Counts};
 
 fn main() -> ExitCode {
-    shared_context_workers::main(&[("operations_cost_what_is_promised", costs)])
+    shared_context_workers::main(&[("operations_stay_within_their_promised_costs", costs)])
 }
 
 /// Counts operations of one session.
@@ -20,14 +20,14 @@ struct Meter {
 }
 
 impl Meter {
-    /// Counts what `work` costs, on an object that is in memory.
+    /// Counts the cost of `work` on an object in memory.
     fn warm<T>(&self, name: &str, work: impl FnOnce() -> T) -> Counts {
         let (_, counts) = self.module.count(work);
         self.table.borrow_mut().push((name.to_owned(), counts.clone()));
         counts
     }
 
-    /// Counts what `work` costs after everything was taken out of memory.
+    /// Counts the cost of `work` after all objects were evicted from memory.
     fn cold<T>(&self, name: &str, work: impl FnOnce() -> T) -> Counts {
         self.module.evict();
         self.warm(&format!("{name}, object not in memory"), work)
@@ -69,8 +69,8 @@ fn costs() {
     let healthz = meter.warm("/healthz", || admin.get("/healthz"));
     assert_eq!(healthz.requests, 0, "{healthz:?}");
     let stranger = workerd.stranger();
-    let refused = meter.warm("a request without credential", || stranger.get("/v1/sessions/a"));
-    assert_eq!((refused.requests, refused.rows_read), (0, 0), "{refused:?}");
+    let rejected = meter.warm("a request without credential", || stranger.get("/v1/sessions/a"));
+    assert_eq!((rejected.requests, rejected.rows_read), (0, 0), "{rejected:?}");
 
     for key in ["scope", "findings", "notes"] {
         write(agent, key, "one");

@@ -1,6 +1,6 @@
-//! Deleting a session leaves nothing behind: no row, no table, no alarm; and whatever
-//! comes in between, the next session of that id is another one, so that no old
-//! credential opens it (spec 8.3).
+//! Deleting a session leaves no rows, no tables and no alarm. Whatever failure happens in
+//! between, the next session with that id is a new incarnation, so no old credential opens
+//! it (spec 8.3).
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -21,9 +21,9 @@ use shared_context_workers::{
 fn main() -> ExitCode {
     shared_context_workers::main(&[
         ("a_deleted_session_leaves_an_empty_storage_and_no_alarm", leaves_nothing),
-        ("no_credential_of_a_deleted_session_opens_the_next_of_its_id", never_repeats),
-        ("what_could_not_be_cleared_away_at_once_is_later", cleared_later),
-        ("a_deletion_that_is_cut_off_happened_or_did_not", cut_off),
+        ("old_credentials_do_not_open_a_recreated_session", never_repeats),
+        ("a_failed_cleanup_is_retried_by_the_alarm", cleared_later),
+        ("an_aborted_deletion_happened_completely_or_not_at_all", cut_off),
     ])
 }
 
@@ -31,7 +31,7 @@ fn start(folder: &tempfile::TempDir) -> Workerd {
     Setup::new(folder.path()).without_rate_limit().under_test().start()
 }
 
-/// Waits until the storage of the session `a` is empty; returns how it is.
+/// Waits until the storage of the session `a` is empty; returns its contents.
 fn emptied(workerd: &Workerd) -> Value {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
@@ -44,7 +44,7 @@ fn emptied(workerd: &Workerd) -> Value {
     }
 }
 
-/// Returns the ids that are listed.
+/// Returns the listed ids.
 fn listed(admin: &Client) -> Vec<String> {
     let list = admin.get("/v1/sessions").expect(200);
     let ids = list["sessions"].as_array().unwrap().iter();
@@ -80,7 +80,7 @@ fn leaves_nothing() {
     assert_eq!(listed(&admin), ["b"]);
     orchestrator.read("a", "key_1").refused(404, "SESSION_NOT_FOUND");
     admin.get("/v1/sessions/a").refused(404, "SESSION_NOT_FOUND");
-    // Who only looks leaves nothing either, not even on the disk.
+    // Reading a deleted session does not create anything either, not even on disk.
     workerd = workerd.kill().start();
     workerd.admin().get("/v1/sessions/a").refused(404, "SESSION_NOT_FOUND");
     workerd.under_test().evict();
@@ -100,7 +100,7 @@ fn never_repeats() {
     for round in 0..12 {
         let admin = workerd.admin();
         let orchestrator = admin.create_session("a", &json!({}));
-        assert!(seen.insert(incarnation(&admin)), "an incarnation comes again: {seen:?}");
+        assert!(seen.insert(incarnation(&admin)), "an incarnation was repeated: {seen:?}");
         for client in &old {
             let client = admin.with_credential(client.credential());
             client.read("a", "scope").refused(401, "UNAUTHENTICATED");
@@ -111,7 +111,7 @@ fn never_repeats() {
         }
         old.push(orchestrator);
         delete(&admin);
-        // The object, or everything, is gone before it is cleared away, or after.
+        // The object is evicted, or workerd killed, before the cleanup or after it.
         match round % 4 {
             0 => drop(emptied(&workerd)),
             1 => workerd.under_test().evict(),
@@ -126,21 +126,21 @@ fn never_repeats() {
     tell(&format!("12 sessions of one id, incarnations {seen:?}"));
 }
 
-/// The directory does not answer when it is told; the session is gone all the same,
-/// and the rest is made good by the alarm.
+/// The directory fails during a deletion. The session is deleted nevertheless, and the
+/// alarm completes the cleanup.
 fn cleared_later() {
     let folder = tempfile::tempdir().unwrap();
     let workerd = start(&folder);
     let (admin, module) = (workerd.admin(), workerd.under_test());
     let old = admin.create_session("a", &json!({}));
     old.write("a", "scope", "x").expect(200);
-    let told = json!({"mode": Storage::CommitsFail.name(), "object": "Directory"});
-    module.tell("storage", &told);
+    let fault = json!({"mode": Storage::CommitsFail.name(), "object": "Directory"});
+    module.tell("storage", &fault);
     delete(&admin);
     admin.get("/v1/sessions/a").refused(404, "SESSION_NOT_FOUND");
-    assert_eq!(listed(&admin), [""; 0], "what is listed is asked");
+    assert_eq!(listed(&admin), [""; 0], "the list checks each session");
     let look = module.look("session/a");
-    assert!(look["alarm"].is_number(), "who clears it away later? {look}");
+    assert!(look["alarm"].is_number(), "no alarm is set for the cleanup: {look}");
     module.storage(Storage::Works);
     module.evict();
     module.set_ahead(Duration::from_mins(2));
@@ -150,7 +150,7 @@ fn cleared_later() {
     next.read("a", "scope").refused(404, "KEY_NOT_FOUND");
 }
 
-/// The object ends in the middle of a deletion: before its commit, or after.
+/// The object is aborted in the middle of a deletion, before or after its commit.
 fn cut_off() {
     let folder = tempfile::tempdir().unwrap();
     let workerd = start(&folder);

@@ -1,5 +1,5 @@
-//! What expires is removed at its time, by the object's alarm, whether anybody asks
-//! or not; and when nothing is left that expires, no alarm is.
+//! The object's alarm removes expired entries at their time, even without requests. When no
+//! entry with a TTL is left, no alarm is set.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -17,10 +17,10 @@ const MINUTE: Duration = Duration::from_mins(1);
 
 fn main() -> ExitCode {
     shared_context_workers::main(&[
-        ("what_expires_is_removed_by_the_alarm_and_then_there_is_none", removed),
-        ("an_alarm_outlives_a_kill", outlives),
-        ("a_sooner_expiry_moves_the_alarm_and_a_later_one_does_not", moved),
-        ("an_alarm_that_cannot_be_served_is_served_later", served_later),
+        ("alarms_remove_expired_entries_and_then_end", removed),
+        ("an_alarm_survives_a_kill", outlives),
+        ("only_an_earlier_expiry_moves_the_alarm", moved),
+        ("a_failed_alarm_is_retried", served_later),
     ])
 }
 
@@ -33,7 +33,7 @@ fn write(client: &Client, key: &str, ttl_seconds: u64) {
     client.tool("a", &request).expect(200);
 }
 
-/// Returns how often an object was woken by its alarm since counting began.
+/// Returns the number of alarms since the last reset.
 fn alarms(module: &UnderTest) -> u64 {
     module.tell("counts", &json!({}))["calls"]["Bucket.alarm"].as_u64().unwrap_or_default()
 }
@@ -47,7 +47,7 @@ fn wait_until(what: &str, workerd: &Workerd, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Returns what expired, in order, as the audit trail tells it.
+/// Returns the expired keys in the order of the audit trail.
 fn expired(client: &Client) -> Vec<String> {
     let audit = client.tool("a", &json!({"action": "audit"})).expect(200);
     let records = audit["records"].as_array().unwrap().iter();
@@ -56,7 +56,7 @@ fn expired(client: &Client) -> Vec<String> {
 }
 
 fn alarm_at(module: &UnderTest) -> Option<u64> {
-    module.deeds()["alarms"]["session/a"].as_u64()
+    module.events()["alarms"]["session/a"].as_u64()
 }
 
 fn removed() {
@@ -84,13 +84,13 @@ fn removed() {
     assert_eq!(listed["keys"].as_array().unwrap().len(), 1, "{listed}");
     let after = module.look("session/a")["now"]["rows"].as_u64().unwrap();
     tell(&format!("3 of 4 entries expired by 3 alarms; {before} rows before, {after} after"));
-    // Asking does not set an alarm for nothing.
+    // Reading does not set an alarm.
     orchestrator.read("a", "stays").expect(200);
     assert_eq!(module.look("session/a")["alarm"], Value::Null);
 }
 
-/// By the real clock: the entry expires while workerd is down, or right after it is up
-/// again. Nobody calls the object.
+/// By the real clock, an entry expires while workerd is down or right after its start,
+/// without any request to the object.
 fn outlives() {
     for (ttl_seconds, down) in [(1, Duration::from_millis(1_500)), (2, Duration::ZERO)] {
         let folder = tempfile::tempdir().unwrap();
@@ -115,11 +115,11 @@ fn moved() {
     write(&orchestrator, "late", 600);
     let late = alarm_at(&module).unwrap();
     write(&orchestrator, "later", 900);
-    assert_eq!(alarm_at(&module), Some(late), "it waits for the first");
+    assert_eq!(alarm_at(&module), Some(late), "a later expiry moved the alarm");
     write(&orchestrator, "soon", 60);
     let soon = alarm_at(&module).unwrap();
     assert!(soon < late, "{soon} {late}");
-    // What was to expire first is gone before: the alarm finds nothing, and is set anew.
+    // The first entry to expire is deleted before: the alarm finds nothing and is set again.
     orchestrator.tool("a", &json!({"action": "delete", "key": "soon"})).expect(200);
     module.tell("reset", &json!({}));
     module.set_ahead(MINUTE * 2);
@@ -128,7 +128,7 @@ fn moved() {
     assert_eq!(expired(&admin), [""; 0]);
     module.set_ahead(MINUTE * 11);
     wait_until("the expiry", &workerd, || expired(&admin) == ["late"]);
-    // A new object knows of no alarm; the one that is set is not moved back by that.
+    // A new object does not know the alarm that is set, and must not postpone it.
     module.evict();
     orchestrator.read("a", "later").expect(200);
     module.set_ahead(MINUTE * 16);
@@ -149,7 +149,7 @@ fn served_later() {
     }
     module.storage(Storage::Works);
     assert_eq!(expired(&admin), [""; 0]);
-    // What has expired is not there, swept or not.
+    // An expired entry is invisible even before its removal.
     orchestrator.read("a", "scope").refused(404, "KEY_NOT_FOUND");
     module.set_ahead(MINUTE * 6);
     wait_until("the expiry", &workerd, || expired(&admin) == ["scope"]);

@@ -1,8 +1,7 @@
-//! workerd is killed in the middle of 32 writers, again and again on the same data,
-//! with the Worker as it is deployed: all that was acknowledged is stored, once, in
-//! order, and nothing is stored that nobody sent.
+//! Kills workerd under 32 writers, repeatedly on the same data, with the deployed Worker.
+//! Each acknowledged write is stored once and in order, and only sent writes are stored.
 //!
-//! `SHARED_CONTEXT_KILL_ROUNDS=10 cargo xtask workers kill_9` is the long form.
+//! `SHARED_CONTEXT_KILL_ROUNDS=10 cargo xtask workers kill_9` runs longer.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -17,13 +16,14 @@ use shared_context_workers::Setup;
 const WRITERS: usize = 32;
 const ROUNDS_DEFAULT: usize = 3;
 const KEYS: usize = 5;
-/// So that a session's audit trail still has a whole round when it is checked.
+/// The writes of a writer in a round: few enough that a session's audit trail still has the
+/// whole round when it is checked.
 const WRITES_MAX: usize = 100;
 
 fn main() -> ExitCode {
     shared_context_workers::main(&[
-        ("a_killed_workerd_has_all_acknowledged_writes_of_32_objects", of_32_objects),
-        ("a_killed_workerd_has_all_acknowledged_writes_of_4_contended_objects", of_4_objects),
+        ("a_kill_loses_no_acknowledged_write_of_32_objects", of_32_objects),
+        ("a_kill_loses_no_acknowledged_write_of_4_busy_objects", of_4_objects),
     ])
 }
 
@@ -34,7 +34,7 @@ fn rounds() -> usize {
         .unwrap_or(ROUNDS_DEFAULT)
 }
 
-/// 32 writers, spread over `session_count` sessions.
+/// Runs 32 writers, spread over `session_count` sessions, and kills workerd.
 fn check(session_count: usize) {
     let started = Instant::now();
     let folder = tempfile::tempdir().unwrap();
@@ -43,15 +43,15 @@ fn check(session_count: usize) {
     let writers = Writer::spread(&workerd.admin(), &sessions, WRITERS, KEYS);
     let mut account = Account::default();
     for round in 0..rounds() {
-        let (told, acknowledged) = mpsc::channel();
+        let (sender, acknowledged) = mpsc::channel();
         let url = workerd.url().to_owned();
-        // Each round dies at another place, and some before the first answer.
+        // Each round is killed at another point, and some before the first answer.
         let until = if round % 5 == 4 { 0 } else { 150 + round * 97 % 500 };
         let kill = || {
             assert_eq!(acknowledged.iter().take(until).count(), until);
             workerd.kill()
         };
-        let (mut writes, setup) = writers::run(&url, &writers, round, WRITES_MAX, told, kill);
+        let (mut writes, setup) = writers::run(&url, &writers, round, WRITES_MAX, sender, kill);
         workerd = setup.start();
         let admin = workerd.admin();
         if round % 2 == 0 {
@@ -75,13 +75,13 @@ fn check(session_count: usize) {
     ));
 }
 
-/// Each writer is alone in its object: only workerd's disk can lose or repeat a write.
+/// Each writer has its own object, so only workerd's disk can lose or repeat a write.
 fn of_32_objects() {
     check(32);
 }
 
-/// Eight writers contend for the same keys of each object, and a third of the writes
-/// depend on the version that was seen last.
+/// Eight writers contend for the same keys of each object. A third of the writes are
+/// conditional on the last seen version.
 fn of_4_objects() {
     check(4);
 }

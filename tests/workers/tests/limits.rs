@@ -1,5 +1,5 @@
-//! Where the platform has limits: 2 MB for a row, 30 s of computing for a request,
-//! storage that fails. What meets one is answered with the codes it has everywhere.
+//! Tests the platform's limits: 2 MB for a row, 30 s of computing for a request, and
+//! storage that fails. The error codes are the same as on other hosts.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -18,18 +18,17 @@ use shared_context_workers::{
     under_test::{Moment, Storage},
 };
 
-/// The longest value and name of a row that the platform takes, in bytes; workerd
-/// takes more.
+/// The platform's maximum length of a row's name and value in bytes; workerd accepts more.
 const ROW_BYTES_MAX: u64 = 2_000_000;
 
 fn main() -> ExitCode {
     shared_context_workers::main(&[
-        ("no_row_is_longer_than_the_platform_takes", rows),
-        ("a_request_that_is_cut_off_is_answered_500_and_the_next_works", cut_off),
-        ("an_object_that_is_cut_off_keeps_no_other_waiting", keeps_no_other_waiting),
-        ("storage_that_fails_is_answered_503_in_all_its_parts", storage_fails),
+        ("no_row_exceeds_the_limit_of_the_platform", rows),
+        ("an_aborted_request_is_answered_500_and_the_next_works", aborted),
+        ("an_aborted_object_does_not_delay_others", does_not_delay_others),
+        ("failing_storage_is_answered_503", storage_fails),
         ("a_thousand_sessions_are_listed", many_sessions),
-        ("a_request_that_does_not_arrive_whole_is_its_clients_to_mend", incomplete),
+        ("an_incomplete_request_is_a_client_error", incomplete),
     ])
 }
 
@@ -37,13 +36,13 @@ fn start(folder: &tempfile::TempDir) -> Workerd {
     Setup::new(folder.path()).without_rate_limit().under_test().start()
 }
 
-/// Returns a key as long as it may be.
+/// Returns a key of the maximum length.
 fn long_key(nth: usize) -> String {
     format!("k{nth:05}_{}", "x".repeat(57))
 }
 
-/// As much as a session may take: long keys written by a participant with a long name,
-/// 2 MB of values. It is snapshotted, restored, exported and imported.
+/// Fills a session to its limits: long keys, written by a participant with a long name, and
+/// 2 MB of values. The session is snapshotted, restored, exported and imported.
 fn rows() {
     const KEYS: usize = 3_600;
     let folder = tempfile::tempdir().unwrap();
@@ -55,7 +54,7 @@ fn rows() {
     });
     let orchestrator = admin.create_session("a", &config);
     let writer = orchestrator.mint("a", &format!("subagent:{}", "w".repeat(50)));
-    // Characters of 4 bytes, of which 4 are a token; no value is like another.
+    // Each character has 4 bytes, and 4 characters are a token. No two values are equal.
     let value = |nth: usize| format!("{nth:05}{}", "🦀".repeat(150));
     let began = Instant::now();
     for batch in 0..KEYS / 100 {
@@ -69,16 +68,24 @@ fn rows() {
         client.tool("a", &request).expect(200);
         format!("{what} {:.1?}", began.elapsed())
     };
-    let mut told = vec![format!("100 batches {wrote:.1?}")];
-    told.push(timed("snapshot", &orchestrator, json!({"action": "snapshot", "label": "full"})));
+    let mut durations = vec![format!("100 batches {wrote:.1?}")];
+    durations.push(timed(
+        "snapshot",
+        &orchestrator,
+        json!({"action": "snapshot", "label": "full"}),
+    ));
     let deletes: Vec<_> = (0..100).map(|nth| json!({"key": long_key(nth)})).collect();
     let request = json!({"action": "write_batch", "writes": [], "deletes": deletes});
     orchestrator.tool("a", &request).expect(200);
-    told.push(timed("diff", &orchestrator, json!({"action": "diff_snapshots", "from": "full"})));
+    durations.push(timed(
+        "diff",
+        &orchestrator,
+        json!({"action": "diff_snapshots", "from": "full"}),
+    ));
     let restore = json!({"action": "restore_snapshot", "label": "full"});
-    told.push(timed("restore", &orchestrator, restore));
+    durations.push(timed("restore", &orchestrator, restore));
     module.evict();
-    told.push(timed("list_keys cold", &orchestrator, json!({"action": "list_keys"})));
+    durations.push(timed("list_keys cold", &orchestrator, json!({"action": "list_keys"})));
     let longest = module.look("session/a")["longest"].as_u64().unwrap();
     assert!(longest <= ROW_BYTES_MAX, "a row of {longest} bytes");
 
@@ -87,34 +94,34 @@ fn rows() {
     assert_eq!(exported.status, 200, "{}", exported.text);
     let document = exported.text;
     assert!(document.len() > 5_000_000, "{}", document.len());
-    told.push(format!("export {:.1?}", began.elapsed()));
+    durations.push(format!("export {:.1?}", began.elapsed()));
     let began = Instant::now();
     let headers = [("content-type", "application/json")];
     let import = "/v1/sessions/import?session_id=b";
     let imported = admin.try_send("POST", import, &headers, Some(document.as_bytes())).unwrap();
     let imported = imported.expect(201);
-    told.push(format!("import {:.1?}", began.elapsed()));
-    // The largest documents leave much memory behind, and an isolate has 128 MB.
+    durations.push(format!("import {:.1?}", began.elapsed()));
+    // Importing a very large document makes the instance grow, and an isolate has 128 MB.
     let altered = document.replacen(&value(77), &"🦀".repeat(2_200_000), 1);
-    let refused = admin.try_send("POST", import, &headers, Some(altered.as_bytes())).unwrap();
-    assert_eq!(refused.status, 422, "{}", refused.text);
+    let rejected = admin.try_send("POST", import, &headers, Some(altered.as_bytes())).unwrap();
+    assert_eq!(rejected.status, 422, "{}", rejected.text);
     let of_b = admin.with_credential(imported["credential"].as_str().unwrap());
     assert_eq!(of_b.read("b", &long_key(77)).expect(200)["value"], value(77));
     let listed = of_b.tool("b", &json!({"action": "list_keys"})).expect(200);
     assert_eq!(listed["key_count"], KEYS);
-    assert!(module.instances() > 0, "an instance that grew large is replaced");
+    assert!(module.instances() > 0, "the bloated instance was not replaced");
     let longest_of_b = module.look("session/b")["longest"].as_u64().unwrap();
     assert!(longest_of_b <= ROW_BYTES_MAX, "a row of {longest_of_b} bytes");
     tell(&format!(
         "{KEYS} keys, a document of {:.1} MB, the longest row {longest} bytes: {}",
         f64::from(u32::try_from(document.len()).unwrap()) / 1e6,
-        told.join(", ")
+        durations.join(", ")
     ));
 }
 
-/// The platform ends an object that has computed for 30 s; here it is ended at once,
-/// at the same places.
-fn cut_off() {
+/// The platform aborts an object that has computed for 30 s. Here it is aborted at the same
+/// points without waiting.
+fn aborted() {
     let folder = tempfile::tempdir().unwrap();
     let workerd = start(&folder);
     let (admin, module) = (workerd.admin(), workerd.under_test());
@@ -132,7 +139,7 @@ fn cut_off() {
             answer.refused(500, "INTERNAL");
             assert!(!module.antidote(), "{moment:?} did not come");
             let written = orchestrator.write("a", "scope", "x").expect(200);
-            // What was not acknowledged may have happened, once.
+            // The unacknowledged write may have happened once.
             let now = written["version"].as_u64().unwrap();
             assert!((version + 1..=version + 2).contains(&now), "{moment:?}: {version} {now}");
             version = now;
@@ -144,8 +151,9 @@ fn cut_off() {
     assert_eq!(revisions, (1..=version + 1).collect::<Vec<_>>());
 }
 
-/// The others share what was cut off: they finish or fail at once, and go on.
-fn keeps_no_other_waiting() {
+/// Other objects share the isolate of an aborted one: their requests finish or fail at once,
+/// and later ones work.
+fn does_not_delay_others() {
     const OTHERS: usize = 8;
     let folder = tempfile::tempdir().unwrap();
     let workerd = start(&folder);
@@ -194,14 +202,14 @@ fn storage_fails() {
         ("too_large", None),
         (Storage::CommitsFail.name(), Some("session/a")),
     ] {
-        let told = match object {
+        let fault = match object {
             None => json!({"mode": mode}),
             Some(object) => json!({"mode": mode, "object": object}),
         };
-        module.tell("storage", &told);
-        let refused = orchestrator.write("a", "scope", "two");
-        refused.refused(503, "STORAGE_UNAVAILABLE");
-        assert!(!refused.text.contains("told to fail"), "{}", refused.text);
+        module.tell("storage", &fault);
+        let rejected = orchestrator.write("a", "scope", "two");
+        rejected.refused(503, "STORAGE_UNAVAILABLE");
+        assert!(!rejected.text.contains("told to fail"), "{}", rejected.text);
         let created = admin.post("/v1/sessions", &json!({"session_id": "new"}));
         if object.is_none() {
             created.refused(503, "STORAGE_UNAVAILABLE");
@@ -213,7 +221,7 @@ fn storage_fails() {
         let gone = admin.send("DELETE", "/v1/sessions/new", None);
         assert!([200, 404].contains(&gone.status), "{}", gone.text);
     }
-    // The directory alone: who needs it is refused, nobody else.
+    // If only the directory fails, only the requests that need it are rejected.
     for mode in ["reads_fail", "commits_fail"] {
         module.tell("storage", &json!({"mode": mode, "object": "Directory"}));
         admin
@@ -226,7 +234,7 @@ fn storage_fails() {
     admin.get("/v1/sessions").refused(503, "STORAGE_UNAVAILABLE");
     module.storage(Storage::Works);
     admin.post("/v1/sessions", &json!({"session_id": "new"})).expect(201);
-    // An alarm that cannot be set is no reason to refuse: what expired is not there.
+    // A write may succeed without its alarm: an expired entry is invisible anyway.
     module.tell("storage", &json!({"mode": "alarms_fail"}));
     let write = json!({"action": "write", "key": "soon", "value": "x", "ttl_seconds": 60});
     let answer = orchestrator.tool("a", &write);
@@ -277,9 +285,9 @@ fn many_sessions() {
     ));
 }
 
-/// Such a request was answered 503, as if its object were gone and a change in doubt,
-/// and told to the operator as a failure; one with a character that no header holds
-/// was answered 500 by a Worker that could not even name it.
+/// An incomplete request was once answered 503, as if its object were unreachable and a
+/// change in doubt, and logged as a failure. A request with an invalid character in a
+/// header was answered 500, without naming the header.
 fn incomplete() {
     let folder = tempfile::tempdir().unwrap();
     let workerd = start(&folder);
@@ -289,19 +297,19 @@ fn incomplete() {
         "POST /v1/sessions/a/shared_context HTTP/1.1\r\nHost: localhost\r\n\
          Authorization: Bearer {credential}\r\nContent-Type: application/json\r\n"
     );
-    let refused = |rest: &str, told: &str| {
+    let check_rejected = |rest: &str, message: &str| {
         let mut connection = Connection::to(workerd.address());
         connection.send(format!("{head}{rest}"));
         connection.finish();
         let answer = connection.answer().unwrap();
         assert_eq!(answer.status, 400, "{rest:?}: {}", answer.body);
         assert_eq!(answer.code().as_deref(), Some("MALFORMED_REQUEST"));
-        assert!(answer.body.contains(told), "{}", answer.body);
+        assert!(answer.body.contains(message), "{}", answer.body);
         assert!(answer.header("x-request-id").is_some());
     };
-    refused("Content-Length: 100\r\n\r\n{\"action\":\"list_keys\"}", "did not arrive whole");
-    refused("Transfer-Encoding: chunked\r\n\r\n5\r\n{\"act", "did not arrive whole");
-    refused("X-Note: a\u{1}b\r\nContent-Length: 2\r\n\r\n{}", "the header x-note holds");
+    check_rejected("Content-Length: 100\r\n\r\n{\"action\":\"list_keys\"}", "did not arrive whole");
+    check_rejected("Transfer-Encoding: chunked\r\n\r\n5\r\n{\"act", "did not arrive whole");
+    check_rejected("X-Note: a\u{1}b\r\nContent-Length: 2\r\n\r\n{}", "the header x-note holds");
     assert!(!workerd.log().contains("ERROR"), "{}", workerd.log());
     assert!(!workerd.log().contains("Error:"), "{}", workerd.log());
     assert_eq!(workerd.under_test().instances(), 0);

@@ -1,8 +1,8 @@
-//! Many clients read and change one session, and workerd is killed in the middle: there
-//! is an order of all that happened that explains each answer. That lies would be found
-//! out is shown where the check is (`tests/system/tests/linearizable.rs`).
+//! Records what many clients of one session observe while workerd is killed, and checks the
+//! history for linearizability. `tests/system/tests/linearizable.rs` shows that this check
+//! detects broken servers.
 //!
-//! `SHARED_CONTEXT_HISTORIES=100 cargo xtask workers linearizable` is the long form.
+//! `SHARED_CONTEXT_HISTORIES=100 cargo xtask workers linearizable` runs longer.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -14,17 +14,14 @@ use shared_context_system::{
 };
 use shared_context_workers::Setup;
 
-/// How many histories are played in a short run.
+/// The number of histories in a short run.
 const HISTORIES: u64 = 4;
-/// How many of each workload with equal values.
+/// The number of histories of each workload with equal values.
 const EQUAL_HISTORIES: u64 = 1;
 
 fn main() -> ExitCode {
     shared_context_workers::main(&[
-        (
-            "there_is_an_order_of_all_that_clients_of_a_killed_workerd_see",
-            clients_of_a_killed_workerd,
-        ),
+        ("a_killed_workerd_is_linearizable", clients_of_a_killed_workerd),
         ("equal_values_of_one_participant_are_linearizable", || equal_values(Workload::Equal)),
         ("a_counter_of_one_participant_loses_no_increment", || equal_values(Workload::Counter)),
         ("a_lock_of_one_participant_has_one_holder", || equal_values(Workload::Lock)),
@@ -37,9 +34,9 @@ fn clients_of_a_killed_workerd() {
     tell(&format!("workerd: {}", check(Workload::Distinct, HISTORIES)));
 }
 
-/// A failed condition once passed where the entry already had the value that was to be
-/// written, if the same participant had written it. So a counter, a lock, a fence and the
-/// memory tool lost acknowledged changes of clients that share a participant.
+/// A failed condition once passed if the entry already had the new value and the same
+/// participant had written it. So a counter, a lock, a fence and the memory tool lost
+/// acknowledged changes of clients that share a participant.
 fn equal_values(workload: Workload) {
     tell(&format!("workerd, {workload:?}: {}", check(workload, EQUAL_HISTORIES)));
 }

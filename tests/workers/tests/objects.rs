@@ -1,6 +1,5 @@
-//! Which requests wake an object: those that show a credential which is good for its
-//! session, and no others. An object that is woken costs its owner money, so nobody
-//! else may do it.
+//! A request wakes an object only with a valid credential for its session. Woken objects
+//! cost their operator money, so third parties must not be able to wake them.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -12,12 +11,12 @@ use shared_context_workers::{Setup, UnderTest, Workerd};
 
 fn main() -> ExitCode {
     shared_context_workers::main(&[
-        ("who_shows_no_good_credential_wakes_no_object", strangers),
-        ("who_does_wakes_that_of_its_session_and_no_other", participants),
+        ("a_request_without_a_valid_credential_wakes_no_object", invalid_credentials),
+        ("a_valid_credential_wakes_only_the_object_of_its_session", participants),
     ])
 }
 
-/// Sends `method path` as `client`; what it wakes must be `woken`.
+/// Sends the request `line` as `client` and asserts that it wakes exactly `woken`.
 #[track_caller]
 fn check(module: &UnderTest, client: &Client, line: &str, woken: &[&str]) {
     module.evict();
@@ -33,7 +32,7 @@ fn check(module: &UnderTest, client: &Client, line: &str, woken: &[&str]) {
     assert_ne!(answer.status, 500, "{line}: {}", answer.text);
 }
 
-/// Every route there is, as those who have no business there try it.
+/// Requests to all routes.
 const ROUTES: [&str; 24] = [
     "GET /",
     "GET /healthz",
@@ -65,7 +64,7 @@ fn setup(folder: &tempfile::TempDir) -> Workerd {
     Setup::new(folder.path()).without_rate_limit().under_test().start()
 }
 
-fn strangers() {
+fn invalid_credentials() {
     let (folder, other_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let workerd = setup(&folder);
     let elsewhere = Setup::new(other_folder.path())
@@ -102,13 +101,13 @@ fn strangers() {
         }
         tell(&format!("{what}: no object"));
     }
-    // That of another session knows of that one alone.
+    // The credential of another session wakes only that session's object.
     for route in ROUTES {
         let own: &[&str] = if route.ends_with("/mcp") { &["session/b"] } else { &[] };
         check(&module, &of_b, route, own);
         tried += 1;
     }
-    // One that was good.
+    // An expired credential.
     module.set_ahead(Duration::from_hours(31 * 24));
     for route in ROUTES {
         check(&module, &orchestrator, route, &[]);
@@ -125,14 +124,14 @@ fn participants() {
     for line in ["GET /v1/sessions/a", "GET /v1/sessions/a/entries", "POST /mcp"] {
         check(&module, &orchestrator, line, &["session/a"]);
     }
-    let nothing_to_ask =
+    let answered_by_entry =
         ["GET /healthz", "GET /openapi.json", "GET /v1/nothing", "PATCH /v1/sessions/a"];
-    for line in nothing_to_ask {
+    for line in answered_by_entry {
         check(&module, &orchestrator, line, &[]);
     }
     let admin = workerd.admin();
     check(&module, &admin, "GET /v1/sessions/a", &["session/a"]);
     check(&module, &admin, "GET /v1/sessions", &["Directory", "session/a"]);
-    // No object has such a name.
+    // No object has this name.
     check(&module, &admin, "GET /v1/sessions/%20", &[]);
 }

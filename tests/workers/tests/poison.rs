@@ -1,7 +1,7 @@
-//! One request fails inside of the WebAssembly instance, which a Worker's entry and
-//! its objects share: that request is answered 500 at once, the others finish or fail
-//! at once, streams end, and the next requests work, in all sessions. Nothing hangs,
-//! and what was acknowledged is there.
+//! Makes one request trap inside the WebAssembly instance, which a Worker's entry and its
+//! objects share. That request is answered 500 at once. Others finish or fail at once,
+//! streams end, and the next requests work in all sessions. Nothing hangs, and
+//! acknowledged changes are stored.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
 
@@ -18,18 +18,18 @@ use shared_context_system::{Answer, Client, Watch, tell};
 use shared_context_workers::{Setup, UnderTest, Workerd};
 
 const SESSIONS: usize = 4;
-/// Requests at once of each session.
-const AT_ONCE: usize = 4;
-/// How long an answer may take, whatever happens.
-const AT_ONCE_MAX: Duration = Duration::from_secs(1);
+/// The number of concurrent requests of each session.
+const CONCURRENT: usize = 4;
+/// The maximum duration of any answer.
+const ANSWER_MAX: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     shared_context_workers::main(&[
-        ("one_poisoned_request_of_16_keeps_nobody_waiting", one_of_many),
-        ("a_poison_at_any_moment_of_any_request_is_answered_500", any_moment),
-        ("streams_and_waits_that_are_open_end_and_can_be_taken_up", streams),
-        ("an_instance_that_fails_again_and_again_is_made_anew_each_time", again_and_again),
-        ("a_poisoned_alarm_comes_again", alarm),
+        ("a_trap_in_one_of_16_requests_does_not_delay_the_others", one_of_many),
+        ("a_trap_at_any_moment_of_any_request_is_answered_500", any_moment),
+        ("open_streams_and_waits_end_and_can_be_resumed", streams),
+        ("an_instance_is_replaced_after_each_failure", repeated_failures),
+        ("an_alarm_is_retried_after_a_trap", alarm),
     ])
 }
 
@@ -44,7 +44,7 @@ fn sessions(workerd: &Workerd) -> Vec<(String, Client)> {
     names.map(|it| (it.clone(), admin.create_session(&it, &config))).collect()
 }
 
-/// An answer is what was asked for, or a refusal because of a failure inside.
+/// Returns true if the request failed because of the trap; otherwise it must have succeeded.
 #[track_caller]
 fn is_lost(answer: &Answer) -> bool {
     if answer.status < 300 {
@@ -55,7 +55,7 @@ fn is_lost(answer: &Answer) -> bool {
     true
 }
 
-/// All sessions read and write.
+/// Asserts that all sessions can be read and written.
 #[track_caller]
 fn all_work(sessions: &[(String, Client)]) {
     for (session, client) in sessions {
@@ -63,7 +63,7 @@ fn all_work(sessions: &[(String, Client)]) {
         client.write(session, "after", "x").expect(200);
         client.read(session, "after").expect(200);
         client.get(&format!("/v1/sessions/{session}")).expect(200);
-        assert!(asked.elapsed() < AT_ONCE_MAX, "{:?}", asked.elapsed());
+        assert!(asked.elapsed() < ANSWER_MAX, "{:?}", asked.elapsed());
     }
 }
 
@@ -71,16 +71,16 @@ fn one_of_many() {
     let folder = tempfile::tempdir().unwrap();
     let workerd = start(&folder);
     let (sessions, module) = (sessions(&workerd), workerd.under_test());
-    let mut kept: BTreeMap<(usize, String), bool> = BTreeMap::new();
+    let mut writes: BTreeMap<(usize, String), bool> = BTreeMap::new();
     let (mut lost, mut slowest) = (0, Duration::ZERO);
     for (round, skip) in [0, 1, 2, 3, 5, 8, 13, 21, 34, 55].into_iter().enumerate() {
         module.tell("poison", &json!({"skip": skip}));
-        let begin = Barrier::new(SESSIONS * AT_ONCE);
+        let begin = Barrier::new(SESSIONS * CONCURRENT);
         let answers: Vec<_> = thread::scope(|scope| {
-            let threads: Vec<_> = (0..SESSIONS * AT_ONCE)
+            let threads: Vec<_> = (0..SESSIONS * CONCURRENT)
                 .map(|nth| {
                     let (begin, (session, client)) = (&begin, &sessions[nth % SESSIONS]);
-                    // A connection of its own.
+                    // The clone has its own connection.
                     let client = client.with_credential(client.credential());
                     scope.spawn(move || {
                         let key = format!("key_{round}_{nth}");
@@ -97,22 +97,22 @@ fn one_of_many() {
                 .collect();
             threads.into_iter().map(|it| it.join().unwrap()).collect()
         });
-        assert!(!module.antidote(), "nobody was poisoned");
+        assert!(!module.antidote(), "no request trapped");
         let mut is_any_lost = false;
         for (nth, key, answer, took) in answers {
-            assert!(took < AT_ONCE_MAX, "{took:?}: {answer:?}");
+            assert!(took < ANSWER_MAX, "{took:?}: {answer:?}");
             slowest = slowest.max(took);
             let is_lost = is_lost(&answer);
             lost += usize::from(is_lost);
             is_any_lost |= is_lost;
             if nth / SESSIONS >= 2 {
-                kept.insert((nth % SESSIONS, key), !is_lost);
+                writes.insert((nth % SESSIONS, key), !is_lost);
             }
         }
-        assert!(is_any_lost, "the poison was swallowed: {}", workerd.log());
+        assert!(is_any_lost, "no request reported the trap: {}", workerd.log());
         all_work(&sessions);
     }
-    for ((nth, key), is_acknowledged) in &kept {
+    for ((nth, key), is_acknowledged) in &writes {
         let (session, client) = &sessions[*nth];
         let read = client.read(session, key);
         if read.status == 200 || *is_acknowledged {
@@ -121,16 +121,16 @@ fn one_of_many() {
             read.refused(404, "KEY_NOT_FOUND");
         }
     }
-    let acknowledged = kept.values().filter(|it| **it).count();
+    let acknowledged = writes.values().filter(|it| **it).count();
     tell(&format!(
         "10 poisons among 160 requests over {SESSIONS} objects: {lost} answered 500, the slowest \
          answer after {slowest:.0?}; {acknowledged} of {} writes acknowledged, all there",
-        kept.len()
+        writes.len()
     ));
 }
 
-/// Poisons each look at a clock that `ask` leads to, one after the other.
-fn everywhere(
+/// Makes each clock read of `ask` trap, one after the other.
+fn trap_everywhere(
     module: &UnderTest,
     sessions: &[(String, Client)],
     name: &str,
@@ -141,9 +141,9 @@ fn everywhere(
         module.tell("poison", &json!({"skip": skip}));
         let asked = Instant::now();
         let answer = ask();
-        assert!(asked.elapsed() < AT_ONCE_MAX, "{name}, {skip}: {:?}", asked.elapsed());
+        assert!(asked.elapsed() < ANSWER_MAX, "{name}, {skip}: {:?}", asked.elapsed());
         if module.antidote() {
-            // It looks less often than that.
+            // The request reads clocks less often than that.
             assert!(answer.status < 300, "{name}: {}", answer.text);
             break;
         }
@@ -161,7 +161,8 @@ fn any_moment() {
     let (sessions, module) = (sessions(&workerd), workerd.under_test());
     let (session, client) = &sessions[0];
     let admin = workerd.admin();
-    let check = |name: &str, ask: &dyn Fn() -> Answer| everywhere(&module, &sessions, name, ask);
+    let check =
+        |name: &str, ask: &dyn Fn() -> Answer| trap_everywhere(&module, &sessions, name, ask);
     check("read", &|| client.read(session, "after"));
     check("write", &|| client.write(session, "key", "x"));
     check("batch", &|| {
@@ -171,7 +172,7 @@ fn any_moment() {
     });
     check("list of sessions", &|| admin.get("/v1/sessions"));
     check("creation", &|| {
-        // Whether or not it was there: it is deleted, and created.
+        // The session is deleted first, if it exists.
         let gone = admin.send("DELETE", "/v1/sessions/new", None);
         if gone.status == 500 {
             return gone;
@@ -227,7 +228,7 @@ fn streams() {
                     })
                 })
                 .collect();
-            // They are on their way before anything else.
+            // Gives the waits time to start.
             thread::sleep(Duration::from_millis(300));
             module.poison();
             let (session, client) = &sessions[round % SESSIONS];
@@ -236,18 +237,18 @@ fn streams() {
             all_work(&sessions);
             for wait in waits {
                 let (answer, at) = wait.join().unwrap();
-                assert!(at < poisoned + AT_ONCE_MAX, "{:?} {answer:?}", at - poisoned);
+                assert!(at < poisoned + ANSWER_MAX, "{:?} {answer:?}", at - poisoned);
                 is_lost(&answer);
             }
             for (watch, seen) in watches.iter_mut().zip(&mut seen) {
-                // It goes on, or it is over; it does not hang.
+                // The stream continues or ends; it does not hang.
                 let deadline = Instant::now();
                 match watch.next_event() {
                     Some(event) if event.name == "change" => seen.push(event.revision()),
                     Some(event) => panic!("{event:?}"),
                     None => ended += 1,
                 }
-                assert!(deadline.elapsed() < AT_ONCE_MAX, "{:?}", deadline.elapsed());
+                assert!(deadline.elapsed() < ANSWER_MAX, "{:?}", deadline.elapsed());
             }
         });
     }
@@ -259,11 +260,11 @@ fn streams() {
         }
         assert_eq!(seen, (1..=now.as_u64().unwrap()).collect::<Vec<_>>());
     }
-    assert_eq!(module.instances(), 4, "one for each that failed: {}", workerd.log());
+    assert_eq!(module.instances(), 4, "one for each failure: {}", workerd.log());
     tell(&format!("4 poisons under 16 streams and 16 waits: {ended} streams ended, none hung"));
 }
 
-fn again_and_again() {
+fn repeated_failures() {
     let folder = tempfile::tempdir().unwrap();
     let workerd = start(&folder);
     let (sessions, module) = (sessions(&workerd), workerd.under_test());
@@ -287,8 +288,7 @@ fn resident_megabytes(process: u32) -> u64 {
     line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap() / 1_000
 }
 
-/// The instance fails while an object is woken by its alarm: the platform wakes it
-/// again.
+/// The instance traps while it handles an object's alarm: the platform retries the alarm.
 fn alarm() {
     let folder = tempfile::tempdir().unwrap();
     let workerd = start(&folder);
@@ -304,7 +304,7 @@ fn alarm() {
         let audit = workerd.admin().tool(session, &json!({"action": "audit"})).expect(200);
         audit.to_string().contains("\"expire\"")
     };
-    while module.deeds()["deeds"][0]["what"] != "poisoned" {
+    while module.events()["deeds"][0]["what"] != "poisoned" {
         assert!(Instant::now() < deadline, "the alarm was not poisoned: {}", workerd.log());
         thread::sleep(Duration::from_millis(20));
     }

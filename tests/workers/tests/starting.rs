@@ -1,5 +1,5 @@
-//! A Worker that is not set up says what its owner has to do, in an answer and not by
-//! silence; one that is keeps what it wrote, whatever port it comes back on.
+//! A Worker that is not set up answers with what its operator has to do. A Worker that is
+//! set up keeps its data over restarts, also on another port.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -10,33 +10,33 @@ use shared_context_workers::Setup;
 
 fn main() -> ExitCode {
     shared_context_workers::main(&[
-        ("a_worker_without_secrets_says_which_are_missing", without_secrets),
-        ("settings_that_mean_nothing_are_named", wrong_settings),
-        ("a_session_outlives_restarts_and_another_port", outlives),
-        ("another_secret_voids_all_credentials_and_nothing_else", another_secret),
+        ("missing_secrets_are_named", without_secrets),
+        ("invalid_settings_are_named", wrong_settings),
+        ("a_session_survives_restarts_and_another_port", outlives),
+        ("another_secret_voids_credentials_and_keeps_the_data", another_secret),
     ])
 }
 
-/// Returns what is said of the setting `name` when its value is `value`.
-fn said(name: &str, value: &str) -> String {
+/// Returns the error of a Worker whose setting `name` has the invalid `value`.
+fn setup_error(name: &str, value: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let refused = Setup::new(folder.path()).text(name, value).try_start();
-    let said = refused.err().unwrap_or_else(|| "it answers".to_owned());
-    assert!(said.contains("500") && said.contains("INTERNAL"), "{said}");
-    said
+    let started = Setup::new(folder.path()).text(name, value).try_start();
+    let error = started.err().unwrap_or_else(|| "it answers".to_owned());
+    assert!(error.contains("500") && error.contains("INTERNAL"), "{error}");
+    error
 }
 
 fn without_secrets() {
     for name in ["SHARED_CONTEXT_SECRET", "SHARED_CONTEXT_ADMIN_KEY"] {
-        assert!(said(name, "").contains(name));
-        let short = said(name, "short and known");
+        assert!(setup_error(name, "").contains(name));
+        let short = setup_error(name, "short and known");
         assert!(short.contains("32") && !short.contains("short and known"), "{short}");
     }
 }
 
 fn wrong_settings() {
     for (name, value) in [("SHARED_CONTEXT_RATE", "many"), ("SHARED_CONTEXT_PUBLIC_URL", "here")] {
-        assert!(said(name, value).contains(name));
+        assert!(setup_error(name, value).contains(name));
     }
 }
 
@@ -55,11 +55,11 @@ fn outlives() {
         let listed = listed.tool("a", &json!({"action": "list_keys"})).expect(200);
         assert_eq!(listed["key_count"], round + 1);
     }
-    assert!(ports > 0, "it never came back elsewhere");
+    assert!(ports > 0, "it never got another port");
 }
 
-/// An operator changes the secret because one credential was lost: nobody has to be
-/// told what was stored.
+/// An operator changes the secret because a credential was leaked. The stored data stays
+/// readable with new credentials.
 fn another_secret() {
     let folder = tempfile::tempdir().unwrap();
     let workerd = Setup::new(folder.path()).start();

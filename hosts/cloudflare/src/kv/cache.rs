@@ -1,8 +1,8 @@
-//! Rows that were read or written before, so that they are not read again.
+//! A cache of rows that were read or written before.
 //!
-//! A Durable Object is the only one to use its database, so what it knows of it
-//! stays true until it changes it itself. Not here: that it is forgotten when a
-//! commit fails, and its outcome is not known.
+//! Only the Durable Object uses its database, so cached rows stay valid until the object
+//! changes them. The caller clears the cache when a commit fails, because its outcome is
+//! unknown.
 
 use std::{
     cell::Cell,
@@ -12,47 +12,47 @@ use std::{
 
 use shared_context_core::port::Change;
 
-/// How many bytes of names and values are kept for one object: a session of the
-/// usual limits, with its history.
+/// The maximum bytes of names and values cached for one object: enough for a session at
+/// the default limits, with its history.
 const BYTES_MAX: usize = 1 << 20;
-/// How many are kept for all objects of an isolate, which share 128 MB.
+/// The maximum for all objects of an isolate, which share 128 MB.
 const ALL_BYTES_MAX: usize = 24 << 20;
 
 thread_local! {
-    /// How many bytes are kept in this isolate.
+    /// The bytes cached in this isolate.
     static ALL_BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
-/// What is known of a bucket's rows.
+/// The cached rows of a bucket.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    /// Rows that are there, and names of which is known that there is no row.
+    /// Rows by name; `None` for a name known to have no row.
     rows: BTreeMap<String, Option<Vec<u8>>>,
-    /// Prefixes all rows of which are known.
+    /// Prefixes whose rows are all cached.
     complete: BTreeSet<String>,
     bytes: usize,
 }
 
-/// What is known of a row.
+/// The result of looking up a row in the cache.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Known<'c> {
-    Nothing,
+pub(super) enum Lookup<'c> {
+    Unknown,
     Absent,
-    There(&'c [u8]),
+    Present(&'c [u8]),
 }
 
 impl Cache {
-    /// Returns what is known of the row `name`.
-    pub(super) fn get(&self, name: &str) -> Known<'_> {
+    /// Looks up the row `name`.
+    pub(super) fn get(&self, name: &str) -> Lookup<'_> {
         match self.rows.get(name) {
-            Some(Some(value)) => Known::There(value),
-            Some(None) => Known::Absent,
-            None if self.is_complete(name) => Known::Absent,
-            None => Known::Nothing,
+            Some(Some(value)) => Lookup::Present(value),
+            Some(None) => Lookup::Absent,
+            None if self.is_complete(name) => Lookup::Absent,
+            None => Lookup::Unknown,
         }
     }
 
-    /// Returns the rows with `prefix` after the row `after`, if all are known.
+    /// Returns the rows with `prefix` after the row `after`, if all of them are cached.
     pub(super) fn scan<'c>(
         &'c self,
         prefix: &'c str,
@@ -67,26 +67,26 @@ impl Cache {
         self.is_complete(prefix).then_some(rows)
     }
 
-    /// Returns whether a row is known that is there.
+    /// Returns true if at least one existing row is cached.
     pub(super) fn has_rows(&self) -> bool {
         self.rows.values().any(Option::is_some)
     }
 
-    /// Notes the row `name` as it is stored, if there is room for it.
+    /// Caches the row `name` as it is stored, or clears the cache if there is no room.
     pub(super) fn note(&mut self, name: &str, value: Option<&[u8]>) {
         if !self.has_room(size(name, value)) {
-            // Rather all than some: what is complete has to stay so.
+            // Evicting single rows would make complete prefixes incomplete.
             *self = Self::default();
             return;
         }
         self.hold(size(name, value));
-        let known = self.rows.insert(name.to_owned(), value.map(<[u8]>::to_vec));
-        if let Some(known) = known {
-            self.release(size(name, known.as_deref()));
+        let replaced = self.rows.insert(name.to_owned(), value.map(<[u8]>::to_vec));
+        if let Some(replaced) = replaced {
+            self.release(size(name, replaced.as_deref()));
         }
     }
 
-    /// Notes `rows` as all there are with `prefix`, if there is room for them.
+    /// Caches `rows` as all rows with `prefix`, if there is room for them.
     pub(super) fn note_all(&mut self, prefix: &str, rows: &[(String, Vec<u8>)]) {
         let new = rows.iter().map(|(name, value)| size(name, Some(value))).sum();
         if self.has_room(new) {
@@ -97,7 +97,7 @@ impl Cache {
         }
     }
 
-    /// Notes what a commit did.
+    /// Applies the changes of a commit.
     pub(super) fn apply(&mut self, changes: &[Change]) {
         for change in changes {
             match change {
@@ -108,11 +108,11 @@ impl Cache {
         }
     }
 
-    /// Forgets a row that is no more. That it is not there is not worth keeping:
-    /// each change deletes an old one, and nobody asks for those.
+    /// Forgets a deleted row. Its absence is not cached: each change in the feed deletes an
+    /// old one, which is never looked up again.
     fn forget(&mut self, name: &str) {
-        if let Some(known) = self.rows.remove(name) {
-            self.release(size(name, known.as_deref()));
+        if let Some(removed) = self.rows.remove(name) {
+            self.release(size(name, removed.as_deref()));
         }
     }
 
@@ -123,7 +123,7 @@ impl Cache {
         self.note_complete(prefix);
     }
 
-    /// Returns whether `bytes` more may be kept, here and in the isolate.
+    /// Returns true if `bytes` more may be cached, here and in the isolate.
     fn has_room(&self, bytes: usize) -> bool {
         self.bytes.saturating_add(bytes) <= BYTES_MAX
             && ALL_BYTES.with(Cell::get).saturating_add(bytes) <= ALL_BYTES_MAX
@@ -139,16 +139,15 @@ impl Cache {
         ALL_BYTES.with(|all| all.set(all.get().saturating_sub(bytes)));
     }
 
-    /// Notes that all rows with `prefix` are known.
+    /// Records that all rows with `prefix` are cached.
     fn note_complete(&mut self, prefix: &str) {
-        // Others are not looked for.
+        // `is_complete` looks up only these.
         if prefix.is_empty() || prefix.ends_with('/') {
             self.complete.insert(prefix.to_owned());
         }
     }
 
-    /// Returns whether every row that is called `name`, or whose name begins with it, is
-    /// known.
+    /// Returns true if the row `name` and all rows whose names begin with it are cached.
     fn is_complete(&self, name: &str) -> bool {
         let ends = name.match_indices('/').map(|(at, slash)| at.saturating_add(slash.len()));
         let mut prefixes = ends.chain([0]).filter_map(|end| name.get(..end));
@@ -163,7 +162,7 @@ impl Drop for Cache {
 }
 
 fn size(name: &str, value: Option<&[u8]>) -> usize {
-    // A node of the tree is about as large as this.
+    // The approximate size of a node of the tree.
     const OVERHEAD: usize = 64;
     OVERHEAD.saturating_add(name.len()).saturating_add(value.map_or(0, <[u8]>::len))
 }
@@ -177,25 +176,25 @@ mod tests {
     }
 
     #[test]
-    fn one_object_keeps_so_much_and_then_begins_anew() {
+    fn a_full_cache_of_one_object_is_cleared() {
         let mut cache = Cache::default();
         cache.note_all("k/", &rows(500, 1_000));
-        assert!(matches!(cache.get("k/000007"), Known::There(_)));
-        assert!(matches!(cache.get("k/nothing"), Known::Absent));
-        // More than there is room for: what is known of the others is still true.
+        assert!(matches!(cache.get("k/000007"), Lookup::Present(_)));
+        assert!(matches!(cache.get("k/nothing"), Lookup::Absent));
+        // Rows beyond the limit are not cached; the cached rows stay valid.
         cache.note_all("v/", &rows(2_000, 1_000));
-        assert!(matches!(cache.get("v/000007"), Known::Nothing));
-        assert!(matches!(cache.get("k/000007"), Known::There(_)));
+        assert!(matches!(cache.get("v/000007"), Lookup::Unknown));
+        assert!(matches!(cache.get("k/000007"), Lookup::Present(_)));
         cache.note("meta", Some(&vec![0; BYTES_MAX]));
-        assert!(matches!(cache.get("meta"), Known::Nothing));
-        assert!(matches!(cache.get("k/nothing"), Known::Nothing));
+        assert!(matches!(cache.get("meta"), Lookup::Unknown));
+        assert!(matches!(cache.get("k/nothing"), Lookup::Unknown));
         assert_eq!(cache.bytes, 0);
     }
 
-    /// Sixty busy sessions held a megabyte each, and a hundred large ones would have
-    /// ended their isolate: what is kept was counted for each object alone.
+    /// Cached bytes were once limited per object only: sixty busy sessions held a megabyte
+    /// each, and a hundred large ones would have exceeded their isolate's memory.
     #[test]
-    fn all_objects_of_an_isolate_keep_so_much_together() {
+    fn the_caches_of_an_isolate_share_one_limit() {
         let before = ALL_BYTES.with(Cell::get);
         let mut caches: Vec<_> = (0..100).map(|_| Cache::default()).collect();
         for cache in &mut caches {
@@ -203,9 +202,9 @@ mod tests {
         }
         let held = ALL_BYTES.with(Cell::get);
         assert!(held <= ALL_BYTES_MAX && held > ALL_BYTES_MAX / 2, "{held}");
-        let fed = caches.iter().filter(|it| it.has_rows()).count();
-        assert!((20..30).contains(&fed), "{fed}");
-        // Who goes leaves room for others.
+        let filled = caches.iter().filter(|it| it.has_rows()).count();
+        assert!((20..30).contains(&filled), "{filled}");
+        // A dropped cache makes room for others.
         caches.truncate(1);
         caches.push(Cache::default());
         let last = caches.last_mut().unwrap();

@@ -1,15 +1,13 @@
-//! The bucket of one Durable Object: rows in its database ([`rows`]), those that
-//! are known in memory ([`cache`]), and SQL ([`sql`]).
+//! The bucket of one Durable Object: rows in its database ([`rows`]), a cache of them
+//! ([`cache`]), and SQL ([`sql`]).
 //!
 //! # Invariants
 //!
 //! - Nothing here waits, so all reads of a request see one revision.
-//! - A failed commit is forgotten with everything that was known: what is stored
-//!   is read again before anything is answered from it.
-//! - The revision never goes back. A database that was emptied when its session
-//!   was deleted does not know how far it was; the directory does. So nothing is
-//!   committed to a bucket without rows before the directory was asked, each time
-//!   anew ([`ObjectKv::begin_after`]).
+//! - A failed commit clears everything cached, so later answers come from storage.
+//! - The revision never goes back. A database that was emptied when its session was
+//!   deleted has lost its last revision; the directory keeps it. So the directory is
+//!   asked before each first commit to a bucket without rows ([`ObjectKv::begin_after`]).
 
 mod cache;
 mod rows;
@@ -28,12 +26,11 @@ use shared_context_core::port::{
 
 pub(crate) use self::sql::{Cell as SqlCell, Row as SqlRow, Sql, Value};
 use self::{
-    cache::{Cache, Known},
-    rows::{Rows, Stored},
+    cache::{Cache, Lookup},
+    rows::{BucketState, Rows},
 };
 
-/// The storage of an object: one bucket, that of the object's name. Clones share
-/// it.
+/// The storage of an object: the one bucket with the object's name. Clones share it.
 pub(crate) struct ObjectKv<S> {
     shared: Rc<Shared<S>>,
 }
@@ -41,23 +38,23 @@ pub(crate) struct ObjectKv<S> {
 struct Shared<S> {
     rows: Rows<S>,
     cache: RefCell<Cache>,
-    /// How far the bucket is; `None`: not looked yet.
-    known: Cell<Option<Loaded>>,
-    /// The revision that a bucket without a table has.
+    /// The state of the bucket; `None` until it is loaded.
+    state: Cell<Option<CachedState>>,
+    /// The revision of a bucket without a table.
     begins_after: Cell<Revision>,
-    /// Whether a bucket without rows may be written to.
+    /// True if the next commit may go to a bucket without rows.
     may_begin: Cell<bool>,
-    /// Whether something wanted to be written to one that may not.
-    wants_to_begin: Cell<bool>,
-    /// Whether something was committed.
+    /// True if a commit was rejected because the directory was not asked.
+    needs_directory: Cell<bool>,
+    /// True if there was a commit.
     has_committed: Cell<bool>,
-    /// How the storage failed.
+    /// The latest failure of the storage.
     failure: RefCell<Option<KvError>>,
 }
 
-/// What is stored; `None`: no table.
+/// The stored state; `None` without a table.
 #[derive(Debug, Clone, Copy)]
-struct Loaded(Option<Stored>);
+struct CachedState(Option<BucketState>);
 
 impl<S: Sql> ObjectKv<S> {
     /// Creates the bucket in the database behind `sql`.
@@ -65,85 +62,85 @@ impl<S: Sql> ObjectKv<S> {
         let shared = Shared {
             rows: Rows { sql },
             cache: RefCell::default(),
-            known: Cell::default(),
+            state: Cell::default(),
             begins_after: Cell::default(),
             may_begin: Cell::default(),
-            wants_to_begin: Cell::default(),
+            needs_directory: Cell::default(),
             has_committed: Cell::default(),
             failure: RefCell::default(),
         };
         Self { shared: Rc::new(shared) }
     }
 
-    /// Lets the next commit go to a bucket without rows, and has it begin after
-    /// `revision` at least.
+    /// Allows the next commit to a bucket without rows. The bucket begins after
+    /// `revision` or later.
     pub(crate) fn begin_after(&self, revision: Revision) {
         self.shared.begin_after(revision);
         self.shared.may_begin.set(true);
     }
 
-    /// Takes back what [`ObjectKv::begin_after`] allowed.
-    pub(crate) fn may_not_begin(&self) {
+    /// Withdraws the permission that [`ObjectKv::begin_after`] gave.
+    pub(crate) fn forbid_begin(&self) {
         self.shared.may_begin.set(false);
     }
 
-    /// Notes that the database was emptied when it was at `revision`.
+    /// Records that the database was emptied at `revision`.
     pub(crate) fn note_emptied(&self, revision: Revision) {
         self.shared.begin_after(revision);
         self.shared.forget();
     }
 
-    /// Returns how far the bucket is.
+    /// Returns the bucket's revision.
     pub(crate) fn revision(&self) -> Result<Revision, KvError> {
         self.shared.revision()
     }
 
-    /// Returns whether a deleted bucket has left something behind: a table without rows.
+    /// Returns true if a deleted bucket has left a table without rows.
     pub(crate) fn is_left_over(&self) -> Result<bool, KvError> {
-        Ok(self.shared.stored()?.is_some() && !self.shared.has_rows()?)
+        Ok(self.shared.state()?.is_some() && !self.shared.has_rows()?)
     }
 
-    /// Returns whether something was committed since this was asked last.
+    /// Returns true if there was a commit since the previous call.
     pub(crate) fn take_committed(&self) -> bool {
         self.shared.has_committed.take()
     }
 
-    /// Returns how the storage failed since this was asked last.
+    /// Returns the latest failure of the storage since the previous call.
     pub(crate) fn take_failure(&self) -> Option<KvError> {
         self.shared.failure.take()
     }
 
-    /// Returns whether something was kept from being committed to a bucket without rows
-    /// since this was asked last: see [`ObjectKv::begin_after`].
-    pub(crate) fn take_wish_to_begin(&self) -> bool {
-        self.shared.wants_to_begin.take()
+    /// Returns true if a commit to a bucket without rows was rejected since the previous
+    /// call: see [`ObjectKv::begin_after`].
+    pub(crate) fn take_needs_directory(&self) -> bool {
+        self.shared.needs_directory.take()
     }
 }
 
 impl<S: Sql> Shared<S> {
-    fn stored(&self) -> Result<Option<Stored>, KvError> {
-        if let Some(Loaded(stored)) = self.known.get() {
-            return Ok(stored);
+    fn state(&self) -> Result<Option<BucketState>, KvError> {
+        if let Some(CachedState(state)) = self.state.get() {
+            return Ok(state);
         }
         let loaded = self.rows.load().inspect_err(|it| self.note_failure(it))?;
-        let stored = loaded.map(|(stored, value)| {
+        let state = loaded.map(|(state, value)| {
             self.cache.borrow_mut().note(rows::FIRST_READ, value.as_deref());
-            stored
+            state
         });
-        self.known.set(Some(Loaded(stored)));
-        Ok(stored)
+        self.state.set(Some(CachedState(state)));
+        Ok(state)
     }
 
     fn revision(&self) -> Result<Revision, KvError> {
-        Ok(self.stored()?.map_or_else(|| self.begins_after.get(), |it| it.revision))
+        Ok(self.state()?.map_or_else(|| self.begins_after.get(), |it| it.revision))
     }
 
     fn has_rows(&self) -> Result<bool, KvError> {
-        if self.stored()?.is_none() {
+        if self.state()?.is_none() {
             return Ok(false);
         }
-        if let Some(mut known) = self.cache.borrow().scan("", None) {
-            return Ok(known.next().is_some());
+        if let Some(mut rows) = self.cache.borrow().scan("", None) {
+            return Ok(rows.next().is_some());
         }
         Ok(self.cache.borrow().has_rows() || !self.rows.scan("", None, 1)?.is_empty())
     }
@@ -156,18 +153,17 @@ impl<S: Sql> Shared<S> {
         self.failure.replace(Some(error.clone()));
     }
 
-    /// Forgets all that is known: it is read again.
+    /// Clears the cache and the state, so that both are read again.
     fn forget(&self) {
         self.cache.take();
-        self.known.take();
+        self.state.take();
     }
 }
 
 impl<S: Sql> Kv for ObjectKv<S> {
     type Bucket = ObjectBucket<S>;
 
-    /// The bucket is the object's, whatever it is called: who asks has made sure
-    /// of the name.
+    /// Opens the object's bucket. The name is not checked here: the caller has done so.
     fn open(&self, _: &str) -> Result<Self::Bucket, KvError> {
         Ok(ObjectBucket { shared: Rc::clone(&self.shared), revision: self.shared.revision()? })
     }
@@ -186,11 +182,11 @@ impl<S: Sql> Bucket for ObjectBucket<S> {
 
     fn get(&self, row: &str) -> Result<Option<Vec<u8>>, ReadError> {
         match self.shared.cache.borrow().get(row) {
-            Known::There(value) => return Ok(Some(value.to_vec())),
-            Known::Absent => return Ok(None),
-            Known::Nothing => {}
+            Lookup::Present(value) => return Ok(Some(value.to_vec())),
+            Lookup::Absent => return Ok(None),
+            Lookup::Unknown => {}
         }
-        if self.shared.stored()?.is_none() {
+        if self.shared.state()?.is_none() {
             return Ok(None);
         }
         let value = self.shared.rows.get(row).inspect_err(|it| self.shared.note_failure(it))?;
@@ -200,11 +196,11 @@ impl<S: Sql> Bucket for ObjectBucket<S> {
 
     fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, ReadError> {
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
-        if let Some(known) = self.shared.cache.borrow().scan(prefix, after) {
+        if let Some(rows) = self.shared.cache.borrow().scan(prefix, after) {
             let owned = |(name, value): (&str, &[u8])| (name.to_owned(), value.to_vec());
-            return Ok(known.take(most).map(owned).collect());
+            return Ok(rows.take(most).map(owned).collect());
         }
-        if self.shared.stored()?.is_none() {
+        if self.shared.state()?.is_none() {
             return Ok(Vec::new());
         }
         let rows = self.shared.rows.scan(prefix, after, limit);
@@ -221,10 +217,10 @@ impl<S: Sql> Bucket for ObjectBucket<S> {
         changes: Vec<Change>,
     ) -> Result<Revision, CommitError> {
         let shared = &self.shared;
-        let stored = shared.stored().map_err(CommitError::Unchanged)?;
+        let state = shared.state().map_err(CommitError::Unchanged)?;
         let may_begin = shared.may_begin.take();
         if !may_begin && !shared.has_rows().map_err(CommitError::Unchanged)? {
-            shared.wants_to_begin.set(true);
+            shared.needs_directory.set(true);
             return Err(CommitError::Unchanged(KvError("the directory was not asked".to_owned())));
         }
         if expected != self.revision {
@@ -232,18 +228,18 @@ impl<S: Sql> Bucket for ObjectBucket<S> {
         }
         let next = expected.next();
         let may_be_long = |name: &str| match shared.cache.borrow().get(name) {
-            Known::There(value) => rows::is_long(value),
-            Known::Absent => false,
-            Known::Nothing => stored.is_some(),
+            Lookup::Present(value) => rows::is_long(value),
+            Lookup::Absent => false,
+            Lookup::Unknown => state.is_some(),
         };
-        let stored = shared.rows.commit(stored, next, &changes, may_be_long);
-        let stored = stored.inspect_err(|error| {
+        let committed = shared.rows.commit(state, next, &changes, may_be_long);
+        let state = committed.inspect_err(|error| {
             if let CommitError::Failed(error) = error {
                 shared.note_failure(error);
             }
             shared.forget();
         })?;
-        shared.known.set(Some(Loaded(Some(stored))));
+        shared.state.set(Some(CachedState(Some(state))));
         shared.cache.borrow_mut().apply(&changes);
         shared.has_committed.set(true);
         Ok(next)

@@ -1,23 +1,24 @@
-//! How a bucket lies in the object's database: one table of rows.
+//! The layout of a bucket in the object's database: one table of rows.
 //!
 //! ```sql
 //! CREATE TABLE rows (name TEXT PRIMARY KEY, value BLOB NOT NULL, revision INTEGER, parts INTEGER) WITHOUT ROWID
 //! ```
 //!
-//! Without a hidden key beside its name, a row is written and billed once. The
-//! bucket's revision stands in the row that nearly every request reads and nearly
-//! every commit writes anyway, [`CARRIER`]; where that is not there, in a row of its
-//! own, [`OWN`]. A value may be longer than the 2 MB that the platform takes for one: what is over
-//! [`PART_BYTES`] goes on in rows called as it is, a character that no name holds,
-//! and a number.
+//! Without a hidden key beside its name, a row is written and billed once. The bucket's
+//! revision is stored in [`CARRIER`], the row that nearly every request reads and nearly
+//! every commit writes anyway. Without that row, it is stored in [`REVISION_ROW`].
 //!
-//! There is one form so far. Another one gets a table of another name, and
-//! [`Rows::load`] moves what it finds in this one.
+//! A value may be longer than the platform's maximum of 2 MB. The bytes after
+//! [`PART_BYTES`] continue in further rows. Their names are the row's name, a character
+//! that no name contains, and a number.
+//!
+//! This is the first format. A later one gets a table with another name, and
+//! [`Rows::load`] moves the rows of this one there.
 //!
 //! # Invariant
 //!
-//! No table, no bucket: reading makes none, so that a session that was never
-//! created, or that was deleted, leaves an empty database behind.
+//! Reading never creates the table. So a session that was never created, or that was
+//! deleted, leaves an empty database.
 
 use std::collections::BTreeSet;
 
@@ -25,16 +26,16 @@ use shared_context_core::port::{Change, CommitError, KvError, Revision};
 
 use super::sql::{Cell, Row, Sql, Value};
 
-/// The row that holds the revision, if it is there.
+/// The row that holds the revision, if the row exists.
 const CARRIER: &str = "meta";
-/// The most bytes of a value that stand in one row.
+/// The maximum bytes of a value in one row.
 const PART_BYTES: usize = 1 << 20;
-/// What stands between a name and the number of a part; no name holds it.
+/// The separator of a name and the number of a part; no name contains it.
 const PART_MARK: char = '\u{1}';
-/// The row for the revision alone, which counts where there is no carrier.
-const OWN: &str = "\u{1}";
-/// The largest character: what begins with a text sorts before the text with this
-/// behind it.
+/// The row for the revision alone, valid only if there is no carrier.
+const REVISION_ROW: &str = "\u{1}";
+/// The largest character: every name with a prefix sorts before the prefix followed by
+/// this character.
 const LAST: char = char::MAX;
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS rows (name TEXT PRIMARY KEY, \
@@ -46,24 +47,24 @@ const GET: &str = "SELECT value, parts FROM rows WHERE name = ?1";
 const SCAN: &str = "SELECT name, value, parts FROM rows \
     WHERE name >= ?1 AND name < ?2 AND name > ?3 AND instr(name, char(1)) = 0 \
     ORDER BY name LIMIT ?4";
-const REST: &str = "SELECT value FROM rows WHERE name > ?1 AND name < ?2 ORDER BY name";
+const GET_PARTS: &str = "SELECT value FROM rows WHERE name > ?1 AND name < ?2 ORDER BY name";
 const DELETE: &str = "DELETE FROM rows WHERE name = ?1";
 const DELETE_RANGE: &str = "DELETE FROM rows WHERE name > ?1 AND name < ?2";
-const CARRIED: &str = "SELECT revision, value, parts FROM rows WHERE name = ?1";
+const GET_CARRIER: &str = "SELECT revision, value, parts FROM rows WHERE name = ?1";
 const REVISION: &str = "SELECT revision FROM rows WHERE name = ?1";
 const SET_REVISION: &str = "UPDATE rows SET revision = ?2 WHERE name = ?1";
-const IS_THERE: &str = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'rows'";
+const TABLE_EXISTS: &str = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'rows'";
 
-/// How far a bucket is.
+/// The revision of a bucket, and where it is stored.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Stored {
+pub(super) struct BucketState {
     pub(super) revision: Revision,
-    /// Whether the carrier is there.
+    /// True if the carrier exists.
     is_carried: bool,
 }
 
-/// What is read of a bucket first: how far it is, and the carrier's value.
-pub(super) type Loaded = (Stored, Option<Vec<u8>>);
+/// The result of a bucket's first read: its state and the carrier's value.
+pub(super) type FirstRead = (BucketState, Option<Vec<u8>>);
 
 /// The name of the carrier.
 pub(super) const FIRST_READ: &str = CARRIER;
@@ -75,36 +76,36 @@ pub(crate) struct Rows<S> {
 }
 
 impl<S: Sql> Rows<S> {
-    /// Returns how far the bucket is; `None` when there is no table yet.
-    pub(super) fn load(&self) -> Result<Option<Loaded>, KvError> {
-        let mut carried = match self.sql.query(CARRIED, &[Value::Text(CARRIER)]) {
+    /// Reads the bucket's state; returns `None` if there is no table.
+    pub(super) fn load(&self) -> Result<Option<FirstRead>, KvError> {
+        let mut carried = match self.sql.query(GET_CARRIER, &[Value::Text(CARRIER)]) {
             Ok(rows) => rows,
-            // That there is no table is the rare case: it is looked for only then.
-            Err(error) if self.is_there()? => return Err(error),
+            // A missing table is rare, so it is checked for only after an error.
+            Err(error) if self.table_exists()? => return Err(error),
             Err(_) => return Ok(None),
         };
         let Some(row) = carried.pop() else {
-            let stored = Stored { revision: self.revision(OWN)?, is_carried: false };
-            return Ok(Some((stored, None)));
+            let state = BucketState { revision: self.revision(REVISION_ROW)?, is_carried: false };
+            return Ok(Some((state, None)));
         };
         let [revision, value, parts] = cells(row)?;
         let revision = Revision(revision.integer().ok_or_else(unreadable)?);
         let value = self.whole(CARRIER, value, &parts)?;
-        Ok(Some((Stored { revision, is_carried: true }, Some(value))))
+        Ok(Some((BucketState { revision, is_carried: true }, Some(value))))
     }
 
-    /// Returns the revision in the row called `name`; 0 where there is none.
+    /// Returns the revision in the row `name`, or 0 without such a row.
     fn revision(&self, name: &str) -> Result<Revision, KvError> {
         let rows = self.sql.query(REVISION, &[Value::Text(name)])?;
         let revision = rows.first().and_then(|row| row.first()).and_then(Cell::integer);
         Ok(Revision(revision.unwrap_or_default()))
     }
 
-    fn is_there(&self) -> Result<bool, KvError> {
-        Ok(!self.sql.query(IS_THERE, &[])?.is_empty())
+    fn table_exists(&self) -> Result<bool, KvError> {
+        Ok(!self.sql.query(TABLE_EXISTS, &[])?.is_empty())
     }
 
-    /// Returns the row called `name`.
+    /// Returns the value of the row `name`.
     pub(super) fn get(&self, name: &str) -> Result<Option<Vec<u8>>, KvError> {
         let mut rows = self.sql.query(GET, &[Value::Text(name)])?;
         let Some(row) = rows.pop() else { return Ok(None) };
@@ -112,7 +113,7 @@ impl<S: Sql> Rows<S> {
         self.whole(name, value, &parts).map(Some)
     }
 
-    /// At most `limit` rows with `prefix`, after the row `after`.
+    /// Returns at most `limit` rows with `prefix` after the row `after`.
     pub(super) fn scan(
         &self,
         prefix: &str,
@@ -137,33 +138,32 @@ impl<S: Sql> Rows<S> {
             .collect()
     }
 
-    /// Applies `changes` to the bucket that is at `stored`, and goes on to the
-    /// revision `next`. `may_be_long` tells of a name whether its value may be
-    /// longer than one part.
+    /// Applies `changes` to the bucket in `state` and sets its revision to `next`.
+    /// `may_be_long` returns true if the value of a name may have more than one part.
     ///
     /// # Errors
     ///
-    /// `Conflict`: it is elsewhere. `Failed`.
+    /// `Conflict`: the stored revision is not that of `state`. `Failed`: the storage failed.
     pub(super) fn commit(
         &self,
-        stored: Option<Stored>,
+        state: Option<BucketState>,
         next: Revision,
         changes: &[Change],
         may_be_long: impl Fn(&str) -> bool,
-    ) -> Result<Stored, CommitError> {
+    ) -> Result<BucketState, CommitError> {
         let mut is_carried = false;
         self.sql.transaction(&mut || {
-            if stored.is_none() {
+            if state.is_none() {
                 self.run(CREATE, &[])?;
             }
-            let Stored { revision, is_carried: was_carried } = stored.unwrap_or_default();
-            let holder = if was_carried { CARRIER } else { OWN };
+            let BucketState { revision, is_carried: was_carried } = state.unwrap_or_default();
+            let holder = if was_carried { CARRIER } else { REVISION_ROW };
             if self.revision(holder).map_err(CommitError::Failed)? != revision {
                 return Err(CommitError::Conflict);
             }
             is_carried = was_carried;
             let mut is_written = false;
-            // Those that this commit made long.
+            // The names whose values this commit made long.
             let mut long = BTreeSet::new();
             for change in changes {
                 let is_carrier = |name: &str| name == CARRIER;
@@ -197,13 +197,13 @@ impl<S: Sql> Rows<S> {
                 (true, false) => {
                     self.run(SET_REVISION, &[Value::Text(CARRIER), Value::Integer(next.0)])
                 }
-                (false, _) => self.put(OWN, &[], Some(next), false),
+                (false, _) => self.put(REVISION_ROW, &[], Some(next), false),
             }
         })?;
-        Ok(Stored { revision: next, is_carried })
+        Ok(BucketState { revision: next, is_carried })
     }
 
-    /// Sets a row, in parts where its value is long.
+    /// Writes a row, in parts if its value is long.
     fn put(
         &self,
         name: &str,
@@ -224,24 +224,23 @@ impl<S: Sql> Rows<S> {
         Ok(())
     }
 
-    /// Deletes the parts after the first of the row called `name`, if there may be
-    /// some.
+    /// Deletes the parts after the first of the row `name`, if there may be any.
     fn delete_rest(&self, name: &str, may_be_long: bool) -> Result<(), CommitError> {
         if !may_be_long {
             return Ok(());
         }
-        let (begin, end) = rest(name);
+        let (begin, end) = part_range(name);
         self.run(DELETE_RANGE, &[Value::Text(&begin), Value::Text(&end)])
     }
 
-    /// Returns the value that begins with `first`, with all its parts.
+    /// Returns the whole value whose first part is `first`.
     fn whole(&self, name: &str, first: Cell, parts: &Cell) -> Result<Vec<u8>, KvError> {
         let Cell::Bytes(mut value) = first else { return Err(unreadable()) };
         if *parts == Cell::Null {
             return Ok(value);
         }
-        let (begin, end) = rest(name);
-        for row in self.sql.query(REST, &[Value::Text(&begin), Value::Text(&end)])? {
+        let (begin, end) = part_range(name);
+        for row in self.sql.query(GET_PARTS, &[Value::Text(&begin), Value::Text(&end)])? {
             let [Cell::Bytes(part)] = cells(row)? else { return Err(unreadable()) };
             value.extend_from_slice(&part);
         }
@@ -253,13 +252,13 @@ impl<S: Sql> Rows<S> {
     }
 }
 
-/// Returns whether a value is as long as to be in parts.
+/// Returns true if a value needs more than one part.
 pub(super) fn is_long(value: &[u8]) -> bool {
     value.len() > PART_BYTES
 }
 
-/// Between what the parts after the first of the row called `name` are called.
-fn rest(name: &str) -> (String, String) {
+/// Returns the bounds of the names of the further parts of the row `name`.
+fn part_range(name: &str) -> (String, String) {
     (format!("{name}{PART_MARK}"), format!("{name}{PART_MARK}{LAST}"))
 }
 

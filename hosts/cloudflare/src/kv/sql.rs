@@ -1,36 +1,35 @@
-//! What is asked of the storage of a Durable Object: SQL, at once, and
-//! transactions that happen whole or not at all.
+//! The storage interface of a Durable Object: synchronous SQL and atomic transactions.
 //!
-//! A port, so that what is built on it is tested against `SQLite` itself, outside
-//! of Workers; `crate::js` implements it over the object's own storage.
+//! It is a port, so that its users are tested against `SQLite` itself, outside of
+//! Workers; `crate::js` implements it over the object's own storage.
 
 use shared_context_core::port::{CommitError, KvError};
 
 /// The `SQLite` database of one object.
 pub(crate) trait Sql {
-    /// Performs one statement and returns the rows it gives.
+    /// Executes one statement and returns its rows.
     ///
     /// # Errors
     ///
-    /// The statement could not be performed; nothing of it was.
+    /// The statement failed and has changed nothing.
     fn query(&self, statement: &str, values: &[Value<'_>]) -> Result<Vec<Row>, KvError>;
 
-    /// Performs `work`; what it did is undone when it fails.
+    /// Performs `work`, and rolls its changes back if it fails.
     ///
     /// # Errors
     ///
-    /// Those of `work`, and `Failed` when the storage fails.
+    /// The errors of `work`, and `Failed` when the storage fails.
     fn transaction(
         &self,
         work: &mut dyn FnMut() -> Result<(), CommitError>,
     ) -> Result<(), CommitError>;
 }
 
-/// What stands for a `?` of a statement.
+/// A value bound to a `?` of a statement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Value<'v> {
     Null,
-    /// Less than 2^53, since it travels as a JavaScript number.
+    /// An integer below 2^53, since it is passed as a JavaScript number.
     Integer(u64),
     Text(&'v str),
     Bytes(&'v [u8]),
@@ -49,7 +48,7 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
-    /// Returns the number it is, if it is one.
+    /// Returns the value if it is an integer.
     pub(crate) fn integer(&self) -> Option<u64> {
         if let Self::Integer(it) = self { Some(*it) } else { None }
     }

@@ -1,4 +1,4 @@
-//! The object's storage over `SQLite` itself, held against the contract in memory.
+//! Compares the object's storage over `SQLite` with the in-memory reference.
 
 use std::cell::RefCell;
 
@@ -8,42 +8,42 @@ use shared_context_core::memory_kv::MemoryKv;
 
 use super::*;
 
-/// A database in memory that fails when it is told to.
+/// An in-memory database that fails on demand.
 #[derive(Clone)]
 pub(crate) struct Database {
     connection: Rc<Connection>,
-    fails: Rc<RefCell<Fails>>,
-    /// The statements performed.
-    performed: Rc<Cell<u32>>,
+    faults: Rc<RefCell<FaultMode>>,
+    /// The number of statements executed.
+    executed: Rc<Cell<u32>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fails {
-    Never,
-    /// Statements are not performed.
-    Always,
-    /// Transactions happen, and then their answer is lost.
-    Answers,
+enum FaultMode {
+    Off,
+    /// Statements fail without effect.
+    Statements,
+    /// Transactions are committed, but report a failure.
+    CommitReplies,
 }
 
 impl Database {
     pub(crate) fn new() -> Self {
         Self {
             connection: Rc::new(Connection::open_in_memory().unwrap()),
-            fails: Rc::new(RefCell::new(Fails::Never)),
-            performed: Rc::default(),
+            faults: Rc::new(RefCell::new(FaultMode::Off)),
+            executed: Rc::default(),
         }
     }
 
-    fn fails(&self, fails: Fails) {
-        self.fails.replace(fails);
+    fn set_faults(&self, mode: FaultMode) {
+        self.faults.replace(mode);
     }
 
-    /// Returns how many statements `work` takes.
+    /// Returns the number of statements that `work` executes.
     fn statements(&self, work: impl FnOnce()) -> u32 {
-        self.performed.set(0);
+        self.executed.set(0);
         work();
-        self.performed.get()
+        self.executed.get()
     }
 
     fn tables(&self) -> i64 {
@@ -52,16 +52,16 @@ impl Database {
     }
 }
 
-fn lost() -> KvError {
-    KvError("told to fail".to_owned())
+fn injected() -> KvError {
+    KvError("injected failure".to_owned())
 }
 
 impl Sql for Database {
     fn query(&self, statement: &str, values: &[Value<'_>]) -> Result<Vec<SqlRow>, KvError> {
-        if *self.fails.borrow() == Fails::Always {
-            return Err(lost());
+        if *self.faults.borrow() == FaultMode::Statements {
+            return Err(injected());
         }
-        self.performed.set(self.performed.get() + 1);
+        self.executed.set(self.executed.get() + 1);
         let mut statement =
             self.connection.prepare(statement).map_err(|it| KvError(it.to_string()))?;
         let columns = statement.column_count();
@@ -94,8 +94,8 @@ impl Sql for Database {
         let done = work();
         self.connection.execute_batch(if done.is_ok() { "COMMIT" } else { "ROLLBACK" }).unwrap();
         done?;
-        match *self.fails.borrow() {
-            Fails::Answers => Err(CommitError::Failed(lost())),
+        match *self.faults.borrow() {
+            FaultMode::CommitReplies => Err(CommitError::Failed(injected())),
             _ => Ok(()),
         }
     }
@@ -113,7 +113,7 @@ fn delete_prefix(prefix: &str) -> Change {
     Change::DeletePrefix(prefix.to_owned())
 }
 
-fn begun(database: &Database) -> ObjectKv<Database> {
+fn open(database: &Database) -> ObjectKv<Database> {
     let kv = ObjectKv::new(database.clone());
     kv.begin_after(Revision(0));
     kv
@@ -129,8 +129,8 @@ fn all(kv: &impl Kv) -> Vec<Row> {
     kv.open("a").unwrap().scan("", None, u32::MAX).unwrap()
 }
 
-/// Returns what there is, each value as its length and its first byte.
-fn shown(kv: &impl Kv) -> Vec<(String, usize, Option<u8>)> {
+/// Returns all rows, each value as its length and its first byte.
+fn summary(kv: &impl Kv) -> Vec<(String, usize, Option<u8>)> {
     let rows = all(kv).into_iter();
     rows.map(|(name, value)| (name, value.len(), value.first().copied())).collect()
 }
@@ -151,7 +151,7 @@ enum Step {
     Commit(Vec<Change>),
     Get(&'static str),
     Scan(&'static str, Option<&'static str>, u32),
-    /// The object is evicted, and begun anew.
+    /// The object is evicted and loaded again.
     Evict,
 }
 
@@ -170,7 +170,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    // Steps that fail are megabytes: what they show gets a test of its own.
+    // Failing steps are megabytes long, so they are not persisted: each failure gets a test
+    // of its own instead.
     #![proptest_config(ProptestConfig {
         cases: 60,
         failure_persistence: None,
@@ -178,11 +179,11 @@ proptest! {
     })]
 
     #[test]
-    fn it_answers_as_the_contract_in_memory_does(steps in vec(step(), 1..40)) {
+    fn it_answers_as_the_in_memory_reference_does(steps in vec(step(), 1..40)) {
         let (database, model) = (Database::new(), MemoryKv::default());
-        let mut kv = begun(&database);
+        let mut kv = open(&database);
         for step in steps {
-            // Where to begin is asked anew whenever there is nothing.
+            // An empty bucket needs this permission before each first commit.
             kv.begin_after(Revision(0));
             match step {
                 Step::Commit(changes) => {
@@ -198,30 +199,30 @@ proptest! {
                     let expected = expected.scan(prefix, after, limit);
                     prop_assert!(seen == expected, "{prefix} {after:?} {limit}");
                 }
-                Step::Evict => kv = begun(&database),
+                Step::Evict => kv = open(&database),
             }
             prop_assert_eq!(kv.revision(), Ok(model.open("a").unwrap().revision()));
         }
-        prop_assert_eq!(shown(&kv), shown(&model));
-        prop_assert_eq!(shown(&begun(&database)), shown(&model));
+        prop_assert_eq!(summary(&kv), summary(&model));
+        prop_assert_eq!(summary(&open(&database)), summary(&model));
     }
 }
 
-/// Parts of the longer value were left behind the shorter one, since what the same
-/// commit had made long was not looked for.
+/// Parts of the longer value stayed behind the shorter one, because the code ignored
+/// values that the same commit had made long.
 #[test]
-fn a_value_made_shorter_in_one_commit_leaves_no_part_behind() {
+fn a_value_shortened_in_one_commit_leaves_no_parts() {
     let database = Database::new();
-    let kv = begun(&database);
+    let kv = open(&database);
     let (longer, shorter) = (vec![1; (2 << 20) + 1], vec![2; (1 << 20) + 1]);
     commit(&kv, vec![put("k/a", longer), put("k/a", shorter.clone()), put("meta", "m")]);
-    assert!(begun(&database).open("a").unwrap().get("k/a").unwrap() == Some(shorter));
+    assert!(open(&database).open("a").unwrap().get("k/a").unwrap() == Some(shorter));
 }
 
 #[test]
-fn reading_makes_no_table() {
+fn reading_creates_no_table() {
     let database = Database::new();
-    let kv = begun(&database);
+    let kv = open(&database);
     assert_eq!(all(&kv), []);
     assert_eq!(kv.open("a").unwrap().get("meta"), Ok(None));
     assert_eq!(kv.revision(), Ok(Revision(0)));
@@ -230,16 +231,16 @@ fn reading_makes_no_table() {
 }
 
 #[test]
-fn what_is_known_is_not_read_again() {
+fn cached_rows_are_not_read_again() {
     let database = Database::new();
-    commit(&begun(&database), vec![put("meta", "m"), put("k/a", "k"), put("v/a/1", "v")]);
-    let kv = begun(&database);
+    commit(&open(&database), vec![put("meta", "m"), put("k/a", "k"), put("v/a/1", "v")]);
+    let kv = open(&database);
     let read = || {
         let bucket = kv.open("a").unwrap();
         assert!(["meta", "k/a", "v/a/1"].iter().all(|it| bucket.get(it).unwrap().is_some()));
         assert_eq!(bucket.get("k/c"), Ok(None));
     };
-    assert_eq!(database.statements(read), 4); // three rows, and one that is not there
+    assert_eq!(database.statements(read), 4); // three rows, and one that does not exist
     assert_eq!(database.statements(read), 0);
     let list = || assert_eq!(kv.open("a").unwrap().scan("k/", None, 9).unwrap().len(), 1);
     assert_eq!(database.statements(list), 1);
@@ -248,34 +249,34 @@ fn what_is_known_is_not_read_again() {
     assert_eq!(database.statements(read), 0);
 }
 
-/// The commit's outcome is not known when its answer is lost: here it happened.
+/// A commit whose reply is lost has an unknown outcome: here it had happened.
 #[test]
-fn after_a_failed_commit_it_is_read_what_is_stored() {
+fn storage_is_read_again_after_a_failed_commit() {
     let database = Database::new();
-    let kv = begun(&database);
+    let kv = open(&database);
     commit(&kv, vec![put("meta", "1")]);
-    for (fails, stored) in [(Fails::Answers, "2"), (Fails::Always, "2")] {
-        database.fails(fails);
+    for (mode, stored) in [(FaultMode::CommitReplies, "2"), (FaultMode::Statements, "2")] {
+        database.set_faults(mode);
         let mut bucket = kv.open("a").unwrap();
-        let changes = vec![put("meta", if fails == Fails::Answers { "2" } else { "3" })];
+        let changes = vec![put("meta", if mode == FaultMode::CommitReplies { "2" } else { "3" })];
         let done = bucket.commit(bucket.revision(), changes);
-        assert_eq!(done, Err(CommitError::Failed(lost())));
-        if fails == Fails::Always {
-            assert_eq!(kv.open("a").map(drop), Err(lost()));
+        assert_eq!(done, Err(CommitError::Failed(injected())));
+        if mode == FaultMode::Statements {
+            assert_eq!(kv.open("a").map(drop), Err(injected()));
         }
-        database.fails(Fails::Never);
+        database.set_faults(FaultMode::Off);
         assert_eq!(kv.open("a").unwrap().get("meta").unwrap().unwrap(), stored.as_bytes());
         assert_eq!(kv.revision(), Ok(Revision(2)));
     }
     assert_eq!(commit(&kv, vec![put("meta", "4")]), Revision(3));
 }
 
-/// Two objects of one name cannot be: should the platform ever have it so, the
-/// second commit is refused, whatever it believes.
+/// The platform runs only one object of a name. Should it ever run two, a commit with a
+/// stale revision is rejected.
 #[test]
-fn who_believes_in_another_revision_gets_a_conflict() {
+fn a_commit_with_a_stale_revision_gets_a_conflict() {
     let database = Database::new();
-    let (first, second) = (begun(&database), begun(&database));
+    let (first, second) = (open(&database), open(&database));
     commit(&first, vec![put("meta", "1")]);
     assert_eq!(all(&second).len(), 1);
     commit(&first, vec![put("meta", "2")]);
@@ -287,7 +288,7 @@ fn who_believes_in_another_revision_gets_a_conflict() {
 }
 
 #[test]
-fn nothing_begins_before_it_was_asked_where() {
+fn a_bucket_begins_only_after_the_directory_was_asked() {
     let database = Database::new();
     let kv = ObjectKv::new(database.clone());
     let create = || {
@@ -295,24 +296,24 @@ fn nothing_begins_before_it_was_asked_where() {
         bucket.commit(bucket.revision(), vec![put("meta", "1")])
     };
     assert!(create().is_err());
-    assert!(kv.take_wish_to_begin());
+    assert!(kv.take_needs_directory());
     assert_eq!(database.tables(), 0);
     kv.begin_after(Revision(7));
     assert_eq!(create(), Ok(Revision(8)));
-    assert!(!kv.take_wish_to_begin());
-    // Deleted, it is asked again, though the revision is still there.
+    assert!(!kv.take_needs_directory());
+    // After a deletion the directory is asked again, though the revision is still stored.
     assert_eq!(commit(&kv, vec![delete_prefix("")]), Revision(9));
     assert!(kv.is_left_over().unwrap());
     assert!(create().is_err());
-    assert!(kv.take_wish_to_begin());
+    assert!(kv.take_needs_directory());
     kv.begin_after(Revision(0));
     assert_eq!(create(), Ok(Revision(10)));
 }
 
 #[test]
-fn an_emptied_database_does_not_begin_anew() {
+fn an_emptied_database_continues_its_revisions() {
     let database = Database::new();
-    let kv = begun(&database);
+    let kv = open(&database);
     commit(&kv, vec![put("meta", "1")]);
     let revision = commit(&kv, vec![delete_prefix("")]);
     database.connection.execute_batch("DROP TABLE rows").unwrap();

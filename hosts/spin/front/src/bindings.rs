@@ -1,4 +1,4 @@
-//! The WIT contract as Rust, generated. The only unsafe code of the front.
+//! Generated Rust bindings of the WIT contract. The only unsafe code of the front.
 
 #![expect(unsafe_code, clippy::pedantic, reason = "generated")]
 

@@ -1,10 +1,10 @@
-//! What the wire asks of this host: the component, the storage and the clocks,
-//! through the imports of `hosts/spin/wit`.
+//! The engine that the wire calls: the component, the storage and the clocks, through
+//! the imports of `hosts/spin/wit`.
 //!
 //! # Invariant
 //!
-//! No method is ever pending: each blocks until it is done. The host does other
-//! work meanwhile, in other instances.
+//! No method is ever pending: each blocks until it is done. Meanwhile the host works in
+//! other instances.
 
 use std::time::Duration;
 
@@ -27,33 +27,34 @@ use crate::{
     wait::{self, WAIT_MAX},
 };
 
-/// How long a wait for a change sleeps between two looks, at first and at most:
-/// nothing tells one instance of another's commit.
-const LOOK_AFTER: Duration = Duration::from_millis(20);
-const LOOK_AFTER_MAX: Duration = Duration::from_millis(250);
+/// The first and the maximum interval at which a wait for a change polls the revision:
+/// instances are not notified of each other's commits.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+const POLL_INTERVAL_MAX: Duration = Duration::from_millis(250);
 
-/// The engine of one request: all that it has are the imports.
+/// The engine of one request.
 pub(crate) struct Engine<'s> {
-    /// When it waits no more, by the monotonic clock.
+    /// The end of all waiting, in nanoseconds of the monotonic clock.
     waits_until: u64,
     /// The body of the response, once it is being sent.
     body: Option<&'s OutputStream>,
 }
 
 impl Engine<'_> {
-    /// Creates that of a request which has just come.
+    /// Creates the engine of a request that has just arrived.
     pub(crate) fn new() -> Self {
         Self { waits_until: wait::after(WAIT_MAX), body: None }
     }
 
-    /// Returns the same while it sends `body`: it waits no longer than somebody reads that.
+    /// Returns the engine for sending `body`. It stops waiting when the client of `body`
+    /// disconnects.
     pub(crate) fn sending<'s>(&self, body: &'s OutputStream) -> Engine<'s> {
         Engine { waits_until: self.waits_until, body: Some(body) }
     }
 
-    /// Returns whether the client is known to have left. A platform that lets the
-    /// instance go on tells so only where it is asked for room to write.
-    fn is_left(&self) -> bool {
+    /// Returns true if the client is known to have disconnected. A platform that keeps the
+    /// instance running reports this only when asked for room to write.
+    fn is_disconnected(&self) -> bool {
         self.body.is_some_and(|it| it.check_write().is_err())
     }
 }
@@ -101,17 +102,17 @@ impl shared_context_wire::Engine for Engine<'_> {
     }
 
     async fn position(&self, scope: &str) -> u64 {
-        // If storage cannot tell, whoever reads next is told why.
+        // If storage fails here, the next read reports why.
         buckets::revision(scope).unwrap_or_default()
     }
 
     async fn wait_for_change(&self, scope: &str, seen: u64, at_most: Duration) -> Woken {
-        let (mut left, mut pause) = (at_most, LOOK_AFTER);
+        let (mut left, mut pause) = (at_most, POLL_INTERVAL);
         loop {
             if !buckets::revision(scope).is_ok_and(|revision| revision <= seen) {
                 return Woken::Changed;
             }
-            if monotonic_clock::now() >= self.waits_until || self.is_left() {
+            if monotonic_clock::now() >= self.waits_until || self.is_disconnected() {
                 return Woken::Stopping;
             }
             if left.is_zero() {
@@ -120,7 +121,7 @@ impl shared_context_wire::Engine for Engine<'_> {
             let nap = pause.min(left);
             wait::sleep(nap);
             left = left.saturating_sub(nap);
-            pause = pause.saturating_mul(2).min(LOOK_AFTER_MAX);
+            pause = pause.saturating_mul(2).min(POLL_INTERVAL_MAX);
         }
     }
 

@@ -1,14 +1,13 @@
-//! shared-context on Spin: requests of HTTP in, answers out, by way of the wire.
+//! shared-context on Spin: answers HTTP requests through the wire.
 //!
-//! Spin gives each request an instance of its own; so this serves one request and
-//! remembers nothing. Not here: the rules, which are the component's behind
-//! `tool`; storage, which is behind `kv` and `buckets` (hosts/spin/storage); what a
-//! request means, which is the wire's.
+//! Spin gives each request its own instance, so this serves one request and keeps no
+//! state. The rules are in the component behind `tool`. Storage is behind `kv` and
+//! `buckets` (hosts/spin/storage). The wire interprets the requests.
 //!
 //! # Invariant
 //!
-//! Every request gets a response, also where the app is not set up: then each is
-//! refused, and told what to set.
+//! Every request gets a response. If the app is not set up, each request is rejected with
+//! a message that names the missing setting.
 
 mod at_once;
 mod bindings;
@@ -25,25 +24,25 @@ use bindings::{
 };
 use shared_context_wire::http::Http;
 
-use crate::{at_once::at_once, engine::Engine, request::Arrived};
+use crate::{at_once::at_once, engine::Engine, request::BodyRead};
 
-/// What the exports are implemented on.
+/// The implementation of the exports.
 struct Front;
 
 impl Guest for Front {
-    fn handle(request: IncomingRequest, place: ResponseOutparam) {
+    fn handle(request: IncomingRequest, outparam: ResponseOutparam) {
         let engine = Engine::new();
         let head = request::head(&request);
         let method = head.method.clone();
         let response = match settings::read() {
             Ok(options) => answer(&Http::new(options), &engine, head, &request),
-            Err(refusal) => Http::new(refusal.options).refuse(&head, refusal.failure),
+            Err(error) => Http::new(error.options).refuse(&head, error.failure),
         };
-        response::send(place, &method, response, &engine);
+        response::send(outparam, &method, response, &engine);
     }
 }
 
-/// Reads the rest of `request` and has the wire answer it.
+/// Reads the body of `request` and answers it through the wire.
 fn answer(
     http: &Http,
     engine: &Engine<'_>,
@@ -51,8 +50,10 @@ fn answer(
     request: &IncomingRequest,
 ) -> response::Response {
     match request::body(request, http.body_bytes_max(&head)) {
-        Arrived::Whole(body) => at_once(http.handle(engine, http::Request::from_parts(head, body))),
-        Arrived::TooLong => at_once(http.too_large(engine, &head)),
-        Arrived::Cut => http.refuse(&head, request::cut()),
+        BodyRead::Whole(body) => {
+            at_once(http.handle(engine, http::Request::from_parts(head, body)))
+        }
+        BodyRead::TooLong => at_once(http.too_large(engine, &head)),
+        BodyRead::Incomplete => http.refuse(&head, request::incomplete_body()),
     }
 }

@@ -1,4 +1,4 @@
-//! What operators are told by the front: JSON, a line each, as the storage does.
+//! Writes the front's log: one JSON object per line, like the storage's log.
 
 use serde::Serialize;
 use shared_context_codec::Failure;
@@ -14,10 +14,10 @@ struct Line<'l> {
     scope: Option<&'l str>,
 }
 
-/// Tells that a request on `scope` was answered `failure`, for which the storage is
-/// the cause; what it knows of it stands in a line before.
+/// Logs that a request on `scope` was answered with `failure` because storage failed. The
+/// storage has logged the cause in a line before.
 pub(crate) fn unavailable(scope: &str, failure: &Failure) {
-    tell(&Line {
+    write(&Line {
         level: "WARN",
         target: "shared_context::request",
         message: &failure.message,
@@ -25,13 +25,13 @@ pub(crate) fn unavailable(scope: &str, failure: &Failure) {
     });
 }
 
-/// Tells why every request is refused.
+/// Logs the reason why every request is rejected.
 pub(crate) fn not_set_up(why: &str) {
-    tell(&Line { level: "ERROR", target: "shared_context::setup", message: why, scope: None });
+    write(&Line { level: "ERROR", target: "shared_context::setup", message: why, scope: None });
 }
 
-fn tell(line: &Line<'_>) {
+fn write(line: &Line<'_>) {
     let line = serde_json::to_string(line).unwrap_or_default() + "\n";
-    // A log that cannot be written to is no reason to fail.
+    // A request does not fail because its log line cannot be written.
     let _ = stderr::get_stderr().blocking_write_and_flush(line.as_bytes());
 }

@@ -1,4 +1,4 @@
-//! Requests, as the wire reads them.
+//! Converts Spin's requests for the wire.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request, Uri, header::HOST, request::Parts};
@@ -12,25 +12,25 @@ use crate::{
     wait,
 };
 
-/// How much of a body is asked for at a time.
+/// The number of bytes of a body to read at a time.
 const PIECE_BYTES: u64 = 64 << 10;
 
-/// How much of a body that is too long is still read, so that a client that sends all
-/// before it listens hears why it is refused.
-const REFUSED_BYTES_MAX: usize = 32 << 20;
+/// The part of a too long body that is still read, so that a client which sends its whole
+/// body before it reads gets the error response.
+const DRAINED_BYTES_MAX: usize = 32 << 20;
 
-/// What came of a request's body.
-pub(crate) enum Arrived {
-    /// All of it.
+/// The result of reading a request's body.
+pub(crate) enum BodyRead {
+    /// The whole body.
     Whole(Bytes),
-    /// More than is read.
+    /// The body is longer than the limit.
     TooLong,
-    /// A part of it; the rest will not come.
-    Cut,
+    /// The client stopped sending before the end.
+    Incomplete,
 }
 
-/// Returns the head of `request`. What no head of HTTP can hold does not get here: the
-/// platform refuses it.
+/// Converts the head of `request`. The platform has already rejected heads that are not
+/// valid HTTP.
 pub(crate) fn head(request: &IncomingRequest) -> Parts {
     let mut head = Request::new(()).into_parts().0;
     head.method = method(request.method());
@@ -42,7 +42,7 @@ pub(crate) fn head(request: &IncomingRequest) -> Parts {
             head.headers.append(name, value);
         }
     }
-    // It is kept apart from the headers.
+    // WASI keeps the host apart from the headers.
     if let Some(authority) = request.authority().and_then(|it| HeaderValue::try_from(it).ok()) {
         head.headers.entry(HOST).or_insert(authority);
     }
@@ -64,35 +64,35 @@ fn method(method: types::Method) -> Method {
     }
 }
 
-/// Reads the body of `request`, `bytes_max` at most.
-pub(crate) fn body(request: &IncomingRequest, bytes_max: usize) -> Arrived {
-    let Ok(body) = request.consume() else { return Arrived::Cut };
-    let Ok(stream) = body.stream() else { return Arrived::Cut };
+/// Reads the body of `request`, at most `bytes_max` bytes.
+pub(crate) fn body(request: &IncomingRequest, bytes_max: usize) -> BodyRead {
+    let Ok(body) = request.consume() else { return BodyRead::Incomplete };
+    let Ok(stream) = body.stream() else { return BodyRead::Incomplete };
     let mut read = Vec::new();
     while read.len() <= bytes_max {
         match piece(&stream) {
             Some(Ok(piece)) if read.is_empty() => read = piece,
             Some(Ok(piece)) => read.extend_from_slice(&piece),
-            Some(Err(StreamError::Closed)) => return Arrived::Whole(read.into()),
-            Some(Err(StreamError::LastOperationFailed(_))) | None => return Arrived::Cut,
+            Some(Err(StreamError::Closed)) => return BodyRead::Whole(read.into()),
+            Some(Err(StreamError::LastOperationFailed(_))) | None => return BodyRead::Incomplete,
         }
     }
     let mut bytes = read.len();
     drop(read);
-    while bytes < REFUSED_BYTES_MAX
+    while bytes < DRAINED_BYTES_MAX
         && let Some(Ok(piece)) = piece(&stream)
     {
         bytes = bytes.saturating_add(piece.len());
     }
-    Arrived::TooLong
+    BodyRead::TooLong
 }
 
-/// Reads some of a body; `None` when its client sends nothing.
+/// Reads a piece of a body; returns `None` if the client sends nothing in time.
 fn piece(stream: &InputStream) -> Option<Result<Vec<u8>, StreamError>> {
     wait::is_ready_in_time(&stream.subscribe()).then(|| stream.read(PIECE_BYTES))
 }
 
-/// Returns why a request whose body was [`Arrived::Cut`] is refused.
-pub(crate) fn cut() -> Failure {
+/// Returns the error for a request whose body is [`BodyRead::Incomplete`].
+pub(crate) fn incomplete_body() -> Failure {
     Failure::new("MALFORMED_REQUEST", "the body did not arrive whole; send the request again")
 }

@@ -1,8 +1,8 @@
-//! Responses, as Spin sends them.
+//! Sends responses through Spin.
 //!
-//! A body is written before its response is handed over, as far as it fits:
-//! otherwise the platform flushes head and body apart, and a client on a kept-alive
-//! connection waits 40 ms for the second packet.
+//! As much of a body as fits is written before its response is handed over. Otherwise the
+//! platform flushes head and body separately, and a client on a kept-alive connection
+//! waits 40 ms for the second packet.
 
 use http::{HeaderMap, Method, StatusCode, header::CONTENT_LENGTH};
 use shared_context_wire::http::{Body, Watch};
@@ -17,12 +17,12 @@ use crate::{
     wait,
 };
 
-/// A response of the wire.
+/// A response from the wire.
 pub(crate) type Response = http::Response<Body>;
 
-/// Sends `response` to a request with this `method`, to its end.
+/// Sends the whole `response` to a request with this `method`.
 pub(crate) fn send(
-    place: ResponseOutparam,
+    outparam: ResponseOutparam,
     method: &Method,
     response: Response,
     engine: &Engine<'_>,
@@ -34,38 +34,38 @@ pub(crate) fn send(
         head.headers.insert(CONTENT_LENGTH, body.len().into());
     }
     let response = OutgoingResponse::new(fields(&head.headers));
-    // Every code that there is can be set.
+    // All valid status codes are accepted.
     let _ = response.set_status_code(head.status.as_u16());
-    // Taken once.
+    // These fail only when called a second time.
     let Ok(outgoing) = response.body() else { return };
     let Ok(stream) = outgoing.write() else { return };
-    let mut sending = Sending { stream: &stream, unsent: Some((place, response)) };
+    let mut writer = ResponseWriter { stream: &stream, unsent: Some((outparam, response)) };
     match body {
-        Body::Whole(body) => drop(sending.write(&body)),
-        Body::Live(watch) => tell(&mut sending, *watch, &engine.sending(&stream)),
-        // This host says that it has no sockets.
+        Body::Whole(body) => drop(writer.write(&body)),
+        Body::Live(watch) => send_events(&mut writer, *watch, &engine.sending(&stream)),
+        // This host declares that it has no sockets.
         Body::Socket(_) => {}
     }
-    let unsent = sending.unsent;
+    let unsent = writer.unsent;
     drop(stream);
-    // A body that is shorter than its length says was cut off by the client.
+    // A body shorter than its declared length was cut off by the client.
     let _ = OutgoingBody::finish(outgoing, None);
-    if let Some((place, response)) = unsent {
-        ResponseOutparam::set(place, Ok(response));
+    if let Some((outparam, response)) = unsent {
+        ResponseOutparam::set(outparam, Ok(response));
     }
 }
 
-/// Tells what `watch` does while the client stays.
-fn tell(sending: &mut Sending<'_>, mut watch: Watch, engine: &Engine<'_>) {
+/// Sends the events of `watch` until it ends or the client disconnects.
+fn send_events(writer: &mut ResponseWriter<'_>, mut watch: Watch, engine: &Engine<'_>) {
     while let Some(piece) = at_once(watch.next(engine)) {
-        if sending.write(&piece).is_err() {
+        if writer.write(&piece).is_err() {
             return;
         }
-        sending.hand_over();
+        writer.hand_over();
     }
 }
 
-/// Returns whether the length of the body is said: it is where there may be one.
+/// Returns true if the response declares the length of its body.
 fn has_length(method: &Method, status: StatusCode) -> bool {
     method != Method::HEAD && status != StatusCode::NO_CONTENT && status != StatusCode::NOT_MODIFIED
 }
@@ -73,25 +73,25 @@ fn has_length(method: &Method, status: StatusCode) -> bool {
 fn fields(headers: &HeaderMap) -> Fields {
     let fields = Fields::new();
     for (name, value) in headers {
-        // What the platform sets itself, it refuses here.
+        // The platform rejects the headers that it sets itself.
         let _ = fields.append(name.as_str(), value.as_bytes());
     }
     fields
 }
 
-/// A body on its way.
-struct Sending<'s> {
+/// Writes the body of a response and hands the response over to the platform.
+struct ResponseWriter<'s> {
     stream: &'s OutputStream,
     /// The response, until it is handed over.
     unsent: Option<(ResponseOutparam, OutgoingResponse)>,
 }
 
-impl Sending<'_> {
+impl ResponseWriter<'_> {
     /// Writes all of `bytes`; hands the response over when there is no more room.
     ///
     /// # Errors
     ///
-    /// The client has left, or reads nothing.
+    /// The client has disconnected, or does not read.
     fn write(&mut self, bytes: &[u8]) -> Result<(), StreamError> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -110,10 +110,10 @@ impl Sending<'_> {
         Ok(())
     }
 
-    /// Lets the platform send what there is, and what is written from now on.
+    /// Lets the platform send the response, with the bytes written so far and later.
     fn hand_over(&mut self) {
-        if let Some((place, response)) = self.unsent.take() {
-            ResponseOutparam::set(place, Ok(response));
+        if let Some((outparam, response)) = self.unsent.take() {
+            ResponseOutparam::set(outparam, Ok(response));
         }
     }
 }

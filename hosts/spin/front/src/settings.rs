@@ -1,5 +1,5 @@
-//! What an operator sets, as variables of the app: `secret`, `admin_key` and
-//! `public_url` of the component.
+//! Reads the operator's settings from the component's variables `secret`, `admin_key` and
+//! `public_url`.
 
 use shared_context_codec::Failure;
 use shared_context_wire::{
@@ -16,17 +16,18 @@ use crate::{
     log,
 };
 
-/// What the names of the variables begin with, as `spin up` takes them.
+/// The prefix of the variables' names in the environment of `spin up`.
 const VARIABLES: &str = "SPIN_VARIABLE_SHARED_CONTEXT_";
 
-/// Why nothing can be served, and an interface that nobody has a key of to say it.
-pub(crate) struct Refusal {
+/// The error of an app that is not set up, and options for an interface that reports it.
+/// Nobody has the keys of that interface.
+pub(crate) struct SetupError {
     pub(crate) options: Options,
     pub(crate) failure: Failure,
 }
 
-/// Reads the variables.
-pub(crate) fn read() -> Result<Options, Box<Refusal>> {
+/// Reads the variables, and logs an error if one is missing or invalid.
+pub(crate) fn read() -> Result<Options, Box<SetupError>> {
     options().map_err(|why| {
         log::not_set_up(&why);
         let mut random = [0; SECRET_BYTES_MIN];
@@ -34,7 +35,7 @@ pub(crate) fn read() -> Result<Options, Box<Refusal>> {
         let mut options = Options::new(Keys::of_nobody(&random));
         options.is_kept = false;
         let failure = Failure::new("INTERNAL", why);
-        Box::new(Refusal { options, failure })
+        Box::new(SetupError { options, failure })
     })
 }
 

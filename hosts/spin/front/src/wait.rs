@@ -1,9 +1,9 @@
-//! Waiting: for a time, or for a client.
+//! Waits for a duration or for a client.
 //!
 //! # Invariant
 //!
-//! Nothing waits without end: a platform gives so many instances and no more, and one
-//! that waits is lost to all others meanwhile.
+//! Every wait is bounded: a platform has a limited number of instances, and one that
+//! waits cannot serve other requests.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::bindings::wasi::{
     io::poll::{self, Pollable},
 };
 
-/// How long an instance waits for changes in all, and how long for a client that neither
-/// sends nor reads. A client that is still there asks again.
+/// The maximum time that an instance waits for changes in all, and for a client that
+/// neither sends nor reads. A client that is still connected sends another request.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// Waits for `time`.
@@ -21,7 +21,7 @@ pub(crate) fn sleep(time: Duration) {
     timer(time).block();
 }
 
-/// Waits until `event` is ready, [`WAIT_MAX`] at most; returns whether it is.
+/// Waits until `event` is ready, for at most [`WAIT_MAX`]; returns true if it is.
 pub(crate) fn is_ready_in_time(event: &Pollable) -> bool {
     event.ready() || {
         poll::poll(&[event, &timer(WAIT_MAX)]);
@@ -29,7 +29,7 @@ pub(crate) fn is_ready_in_time(event: &Pollable) -> bool {
     }
 }
 
-/// Returns the time from now on that is `time` away, by the monotonic clock.
+/// Returns the instant `time` from now, in nanoseconds of the monotonic clock.
 pub(crate) fn after(time: Duration) -> u64 {
     monotonic_clock::now().saturating_add(nanos(time))
 }

@@ -1,4 +1,4 @@
-//! The worlds of `hosts/spin/wit` as Rust, generated. The only unsafe code of the
+//! Generated Rust bindings of the worlds of `hosts/spin/wit`. The only unsafe code of the
 //! storage.
 
 #![expect(unsafe_code, clippy::pedantic, reason = "generated")]

@@ -1,12 +1,11 @@
-//! What the component imports, on Spin: buckets over its `SQLite` ([`sqlite`]) or over
-//! its key-value store ([`key_value`]), the time, the log as lines of JSON ([`log`]),
-//! and a tokenizer that knows no encoding. Beside it `buckets`, for the front.
+//! Implements the component's imports on Spin: buckets over `SQLite` ([`sqlite`]) or over
+//! the key-value store ([`key_value`]), the time, the log as lines of JSON ([`log`]), and
+//! a tokenizer without encodings. It also exports `buckets` to the front.
 //!
-//! The storages are written against a trait each, so that they are tested outside of
-//! Spin; the component's features choose the one that its exports use. No rules, and
-//! no HTTP.
+//! Each storage is written against a trait, so that it is tested outside of Spin. The
+//! crate's features choose the storage that the exports use. No rules and no HTTP here.
 
-// What is exported has names that only WebAssembly's linker takes.
+// Only WebAssembly's linker accepts the names of the exports.
 #[cfg(any(target_family = "wasm", clippy))]
 mod bindings;
 #[cfg(any(target_family = "wasm", clippy))]

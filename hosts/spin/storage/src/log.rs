@@ -1,12 +1,12 @@
-//! The log: JSON, a line each. The line of a committed change is the codec's, which
-//! all hosts share.
+//! Formats the log: one JSON object per line. The codec formats the line of a committed
+//! change, for all hosts.
 //!
-//! Invariant: no value, no credential and nothing else that was sent is in it.
+//! Invariant: it contains no values, no credentials and no other client input.
 
 use serde::Serialize;
 use shared_context_core::port::KvError;
 
-/// Returns the line that tells that storage failed, for operators to look at.
+/// Returns the log line of a storage failure, for operators.
 pub fn failure(error: &KvError) -> String {
     #[derive(Serialize)]
     struct Line<'e> {

@@ -1,7 +1,8 @@
-//! Names in their order, bytewise: where those with one beginning end.
+//! The bytewise order of names: the end of the range of names with a prefix.
 
-/// Returns the least text after all that start with `prefix`; `None` when there is none.
-pub(crate) fn end_of(prefix: &str) -> Option<String> {
+/// Returns the least text after all texts that start with `prefix`, or `None` if there is
+/// none.
+pub(crate) fn prefix_end(prefix: &str) -> Option<String> {
     let mut end = prefix.to_owned();
     while let Some(last) = end.pop() {
         if let Some(next) = after(last) {
@@ -12,9 +13,9 @@ pub(crate) fn end_of(prefix: &str) -> Option<String> {
     None
 }
 
-/// Returns the character after `it`.
-fn after(it: char) -> Option<char> {
-    ((it..=char::MAX).nth(1)).filter(|_| it != char::MAX)
+/// Returns the character after `char`.
+fn after(char: char) -> Option<char> {
+    ((char..=char::MAX).nth(1)).filter(|_| char != char::MAX)
 }
 
 #[cfg(test)]
@@ -23,11 +24,11 @@ mod tests {
 
     #[track_caller]
     fn check(prefix: &str, end: Option<&str>) {
-        assert_eq!(end_of(prefix).as_deref(), end);
+        assert_eq!(prefix_end(prefix).as_deref(), end);
     }
 
     #[test]
-    fn a_beginning_ends_before_the_next_one() {
+    fn a_prefix_ends_at_its_successor() {
         check("k/", Some("k0"));
         check("k", Some("l"));
         check("é", Some("ê"));
@@ -38,18 +39,18 @@ mod tests {
     }
 
     #[test]
-    fn no_end_is_half_of_a_pair() {
+    fn surrogates_are_skipped() {
         check("\u{d7ff}", Some("\u{e000}"));
     }
 
     #[test]
-    fn after_the_last_character_the_one_before_it_counts() {
+    fn the_largest_character_carries_to_the_one_before() {
         check("k\u{10ffff}", Some("l"));
         check("k\u{10ffff}\u{10ffff}", Some("l"));
     }
 
     #[test]
-    fn all_there_is_has_no_end() {
+    fn the_range_of_all_names_has_no_end() {
         check("", None);
         check("\u{10ffff}", None);
     }

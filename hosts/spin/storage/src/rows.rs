@@ -9,12 +9,12 @@ use shared_context_core::port::{Change, Row};
 pub(crate) struct Rows(pub(crate) BTreeMap<String, Vec<u8>>);
 
 impl Rows {
-    /// Returns the value of the row called `name`.
+    /// Returns the value of the row `name`.
     pub(crate) fn get(&self, name: &str) -> Option<Vec<u8>> {
         self.0.get(name).cloned()
     }
 
-    /// At most `limit` rows with `prefix`, after the row `after`.
+    /// Returns at most `limit` rows with `prefix` after the row `after`.
     pub(crate) fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Vec<Row> {
         let from = after.map_or(prefix, |after| after.max(prefix));
         let rows = self.0.range::<str, _>((Bound::Included(from), Bound::Unbounded));
@@ -37,7 +37,7 @@ impl Rows {
     }
 }
 
-/// Removes what is called by a name with `prefix`.
+/// Removes all rows whose names start with `prefix`.
 pub(crate) fn remove<T>(rows: &mut BTreeMap<String, T>, prefix: &str) {
     let from = rows.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
     let names = from.map(|(name, _)| name).take_while(|name| name.starts_with(prefix));

@@ -5,7 +5,7 @@ use wac_graph::types::Types;
 use super::*;
 use crate::test_component::{Code, component};
 
-/// Two interfaces of a package, one of them of types only, and one elsewhere.
+/// A package with two interfaces, one of them with types only, and another package.
 const PACKAGES: &str = "
     package made:up@0.1.0 {
         interface types { type count = u32; }
@@ -16,15 +16,15 @@ const PACKAGES: &str = "
     }
 ";
 
-/// Returns what serves HTTP and asks for the number.
+/// Returns a component that serves HTTP and imports the number.
 fn app() -> Vec<u8> {
     let world = "import made:up/number@0.1.0; export wasi:http/incoming-handler@0.2.0;";
     let wit = format!("package test:app; world it {{ {world} }} {PACKAGES}");
     component(&wit, Code::Ask("made:up/number@0.1.0", "tell", 42))
 }
 
-/// Returns what tells it.
-fn answering(world: &str, code: Code<'_>) -> Vec<u8> {
+/// Returns a component that exports the number.
+fn dependency(world: &str, code: Code<'_>) -> Vec<u8> {
     let wit = format!("package test:dependency; world it {{ {world} }} {PACKAGES}");
     component(&wit, code)
 }
@@ -40,11 +40,11 @@ fn composed(dependencies: &str) -> Result<Vec<u8>, String> {
         let path = path.to_str().unwrap();
         let number = "made:up/number@0.1.0#tell";
         Ok(match path {
-            "plain.wasm" => answering("export made:up/number@0.1.0;", Code::Answer(number, 42)),
+            "plain.wasm" => dependency("export made:up/number@0.1.0;", Code::Answer(number, 42)),
             "other.wasm" => {
-                answering("export other:one/number;", Code::Answer("other:one/number#tell", 42))
+                dependency("export other:one/number;", Code::Answer("other:one/number#tell", 42))
             }
-            "rights.wasm" => answering(
+            "rights.wasm" => dependency(
                 "import spin:sqlite/sqlite@3.0.0; export made:up/number@0.1.0;",
                 Code::AnswerOverDatabase(number, 42),
             ),
@@ -61,7 +61,7 @@ fn imports(component: Vec<u8>) -> BTreeSet<String> {
 }
 
 #[track_caller]
-fn refused(dependencies: &str, why: &str) {
+fn check_rejected(dependencies: &str, why: &str) {
     let error = composed(dependencies).unwrap_err();
     assert!(error.contains(why), "{error}");
 }
@@ -83,46 +83,46 @@ fn a_dependency_satisfies_its_import_and_the_others_stay() {
 }
 
 #[test]
-fn an_export_of_another_name_can_be_taken() {
+fn an_export_with_another_name_can_be_selected() {
     let export = "dependencies = { \"made:up/number\" = { path = \"other.wasm\", \
         export = \"other:one/number\" } }";
     composed(export).unwrap();
-    refused(&export.replace(", export = \"other:one/number\"", ""), "does not export");
+    check_rejected(&export.replace(", export = \"other:one/number\"", ""), "does not export");
 }
 
 #[test]
-fn a_package_stands_for_all_of_its_interfaces() {
-    // Also for the one of types only, which the dependency does not export.
+fn a_package_matches_all_of_its_interfaces() {
+    // This includes the interface with types only, which the dependency does not export.
     let error = "does not export \"made:up/types@0.1.0\"";
-    refused("dependencies = { \"made:up@0.1.0\" = { path = \"plain.wasm\" } }", error);
+    check_rejected("dependencies = { \"made:up@0.1.0\" = { path = \"plain.wasm\" } }", error);
 }
 
 #[test]
-fn names_that_match_nothing_are_refused() {
+fn names_that_match_nothing_are_rejected() {
     for name in ["made:up/number@0.2.0", "made:up/other", "made:upon", "number"] {
         let text = format!("dependencies = {{ {name:?} = {{ path = \"plain.wasm\" }} }}");
-        refused(&text, "matches no import");
+        check_rejected(&text, "matches no import");
     }
 }
 
 #[test]
-fn one_dependency_of_a_package_is_composed() {
+fn a_package_may_have_only_one_dependency() {
     let text = "[dependencies]\n\"made:up/number@0.1.0\" = { path = \"plain.wasm\" }\n\
         \"made:up/types@0.1.0\" = { path = \"plain.wasm\" }";
-    refused(text, "one of a package");
+    check_rejected(text, "one of a package");
 }
 
 #[test]
-fn a_dependency_that_would_be_denied_what_it_needs_is_refused() {
+fn a_dependency_that_lacks_rights_is_rejected() {
     let with = |component: &str, dependency: &str| {
         format!(
             "{component}\n[dependencies]\n\"made:up/number@0.1.0\" = {{ path = \"rights.wasm\" \
              {dependency} }}"
         )
     };
-    refused(&with("", ""), "does not inherit `sqlite_databases`");
-    refused(&with("dependencies_inherit_configuration = false", ""), "does not inherit");
-    refused(&with("", ", inherit_configuration = [\"variables\"]"), "does not inherit");
+    check_rejected(&with("", ""), "does not inherit `sqlite_databases`");
+    check_rejected(&with("dependencies_inherit_configuration = false", ""), "does not inherit");
+    check_rejected(&with("", ", inherit_configuration = [\"variables\"]"), "does not inherit");
     for (component, dependency) in [
         ("dependencies_inherit_configuration = true", ""),
         ("", ", inherit_configuration = true"),

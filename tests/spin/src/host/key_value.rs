@@ -1,7 +1,7 @@
 //! `fermyon:spin/key-value`: the stores in `sqlite_key_value.db` of the state folder.
 //!
-//! As with Spin since 3.2 (before, writes were held back), a store is a part of one table, all instances share one
-//! connection, and what was set is on the disk when `set` returns.
+//! As in Spin since 3.2, a store is a part of one table, all instances share one
+//! connection, and a value is on disk when `set` returns. (Earlier versions delayed writes.)
 
 use std::{
     path::PathBuf,
@@ -12,13 +12,13 @@ use rusqlite::OptionalExtension as _;
 use tokio::task::spawn_blocking;
 use wasmtime::component::Resource;
 
-use super::{Host, Killed};
+use super::{Host, InstanceKilled};
 use crate::{
     bindings::fermyon::spin::key_value::{self, Error},
     faults::Call,
 };
 
-/// How much one `get` or `get-keys` may return.
+/// The maximum bytes that one `get` or `get-keys` may return.
 const RESULT_BYTES_MAX: usize = 128 << 20;
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS spin_key_value (store TEXT NOT NULL, \
@@ -42,7 +42,7 @@ pub struct Store {
 type Answer<T> = wasmtime::Result<Result<T, Error>>;
 
 impl Stores {
-    /// Creates those kept in `file`.
+    /// Creates the stores in `file`.
     pub(crate) fn new(file: PathBuf) -> Self {
         Self { file, open: Mutex::default() }
     }
@@ -65,7 +65,7 @@ impl Stores {
 }
 
 impl Host {
-    /// Carries `work` out on `store`, if nothing stands in its way.
+    /// Runs `work` on `store`, subject to the injected faults.
     async fn call<T: Send + 'static>(
         &mut self,
         store: &Resource<Store>,
@@ -74,19 +74,19 @@ impl Host {
     ) -> Answer<T> {
         let name = self.table.get(store)?.name.clone();
         let shared = &self.component.shared;
-        let fate = shared.faults.meet();
-        if fate.ends_before {
-            return Err(Killed.into());
+        let faults = shared.faults.next_call();
+        if faults.ends_before {
+            return Err(InstanceKilled.into());
         }
-        if let Some(why) = fate.refusal(call) {
+        if let Some(why) = faults.error_before(call) {
             return Ok(Err(Error::Other(why.to_owned())));
         }
         let stores = Arc::clone(&shared.stores);
         let answer = spawn_blocking(move || stores.with(|it| work(it, &name))).await?;
-        if fate.ends_after {
-            return Err(Killed.into());
+        if faults.ends_after {
+            return Err(InstanceKilled.into());
         }
-        match fate.lie(call) {
+        match faults.error_after(call) {
             Some(why) if answer.is_ok() => Ok(Err(Error::Other(why.to_owned()))),
             _ => Ok(answer),
         }
@@ -163,7 +163,7 @@ fn limited(bytes: usize) -> Result<(), Error> {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` needs")]
 fn other(error: rusqlite::Error) -> Error {
     Error::Other(error.to_string())
 }

@@ -1,13 +1,12 @@
 //! `spin:sqlite`: the database `sqlite_db.db` of the state folder.
 //!
-//! As with Spin, each `connection` is one of `SQLite` that is opened at its first
-//! statement and waits five seconds for another's lock (rusqlite's default), a
-//! statement is prepared once a connection, and runs on a thread for what blocks. So a
-//! statement is carried out to its end even when the instance is gone meanwhile.
+//! As in Spin, each `connection` is an `SQLite` connection that is opened at its first
+//! statement. It waits five seconds for another connection's lock (rusqlite's default).
+//! A statement is prepared once per connection and runs on a thread for blocking work.
+//! So it runs to its end even if the instance ends meanwhile.
 //!
-//! Each `execute` stands for itself: a component that begins a transaction in one and
-//! commits it in another may do so here as there, though not everywhere Spin's
-//! interface is served from.
+//! A component may begin a transaction in one `execute` and commit it in another, as in
+//! Spin. Other providers of Spin's interface do not all support that.
 
 use std::{
     path::PathBuf,
@@ -18,27 +17,27 @@ use rusqlite::{params_from_iter, types::ValueRef};
 use tokio::task::spawn_blocking;
 use wasmtime::component::Resource;
 
-use super::{Host, Killed};
+use super::{Host, InstanceKilled};
 use crate::{
     bindings::spin::sqlite::sqlite::{self, Error, QueryResult, RowResult, Value},
     faults::Call,
 };
 
-/// How much one statement may return.
+/// The maximum bytes that one statement may return.
 const RESULT_BYTES_MAX: usize = 128 << 20;
 
 /// A connection to the database.
 #[expect(unreachable_pub, reason = "the generated bindings re-export it")]
 pub struct Connection {
     file: PathBuf,
-    open: Option<Open>,
+    open: Option<SharedConnection>,
 }
 
-type Open = Arc<Mutex<rusqlite::Connection>>;
+type SharedConnection = Arc<Mutex<rusqlite::Connection>>;
 type Answer<T> = wasmtime::Result<Result<T, Error>>;
 
 impl Connection {
-    fn open(&mut self) -> Result<Open, Error> {
+    fn open(&mut self) -> Result<SharedConnection, Error> {
         if let Some(open) = &self.open {
             return Ok(Arc::clone(open));
         }
@@ -71,24 +70,24 @@ impl sqlite::HostConnection for Host {
             Err(error) => return Ok(Err(error)),
         };
         let call = Call::of_statement(&statement);
-        let fate = self.component.shared.faults.meet();
-        if fate.ends_before {
-            return Err(Killed.into());
+        let faults = self.component.shared.faults.next_call();
+        if faults.ends_before {
+            return Err(InstanceKilled.into());
         }
-        if let Some(why) = fate.refusal(call) {
+        if let Some(why) = faults.error_before(call) {
             return Ok(Err(Error::Io(why.to_owned())));
         }
-        let carried_out = spawn_blocking(move || {
-            if fate.has_conflict(call) {
-                come_first(&file).map_err(io)?;
+        let executed = spawn_blocking(move || {
+            if faults.has_conflict(call) {
+                commit_elsewhere(&file).map_err(io)?;
             }
             execute(&lock(&open), &statement, parameters)
         });
-        let answer = carried_out.await?;
-        if fate.ends_after {
-            return Err(Killed.into());
+        let answer = executed.await?;
+        if faults.ends_after {
+            return Err(InstanceKilled.into());
         }
-        match fate.lie(call) {
+        match faults.error_after(call) {
             Some(why) if answer.is_ok() => Ok(Err(Error::Io(why.to_owned()))),
             _ => Ok(answer),
         }
@@ -141,8 +140,8 @@ fn execute(
     Ok(QueryResult { columns, rows })
 }
 
-/// Commits to every bucket what someone else could commit right now.
-fn come_first(file: &std::path::Path) -> rusqlite::Result<()> {
+/// Commits to every bucket from another connection.
+fn commit_elsewhere(file: &std::path::Path) -> rusqlite::Result<()> {
     let other = rusqlite::Connection::open(file)?;
     let is_there = "SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'shared_context_bucket'";
     if other.query_row(is_there, [], |row| row.get(0))? {
@@ -175,7 +174,7 @@ fn read(value: ValueRef<'_>) -> Result<Value, Error> {
     })
 }
 
-/// Returns what Spin counts a value as.
+/// Returns the size of a value as Spin counts it.
 fn size(value: &Value) -> usize {
     size_of::<Value>()
         + match value {
@@ -185,7 +184,7 @@ fn size(value: &Value) -> usize {
         }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` needs")]
 fn io(error: rusqlite::Error) -> Error {
     Error::Io(error.to_string())
 }

@@ -1,4 +1,4 @@
-//! Tests of what instances have of their host, asked as an instance asks.
+//! Tests of the host's interfaces, called as an instance calls them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,11 +24,11 @@ struct Instances {
 }
 
 impl Instances {
-    /// Of a component with these rights.
+    /// Creates instances of a component with these rights.
     fn new(databases: &[&str], stores: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let shared = Arc::new(Shared::new(folder.path(), Lines::to_keep()).unwrap());
-        let output = Output::open("it", "stderr", folder.path(), Lines::to_keep()).unwrap();
+        let shared = Arc::new(Shared::new(folder.path(), Lines::collect()).unwrap());
+        let output = Output::open("it", "stderr", folder.path(), Lines::collect()).unwrap();
         let owned = |labels: &[&str]| labels.iter().map(|it| (*it).to_owned()).collect();
         let component = Component {
             name: "it".to_owned(),
@@ -47,12 +47,12 @@ impl Instances {
         Self::new(&["default"], &["default"])
     }
 
-    /// Returns what a fresh instance does.
+    /// Runs `work` in a new instance.
     fn with<T>(&self, work: impl AsyncFnOnce(Host) -> T) -> T {
         self.runtime.block_on(work(Host::new(Arc::clone(&self.component))))
     }
 
-    /// Returns what `statement` in a fresh instance is answered; `None` when the instance ended.
+    /// Executes `statement` in a new instance; returns `None` if the instance was aborted.
     fn sql(&self, statement: &str, parameters: Vec<Value>) -> Option<Result<QueryResult, Error>> {
         self.with(async |mut host| {
             let connection = sqlite::open(&mut host, "default").await.unwrap();
@@ -74,7 +74,7 @@ impl Instances {
         self.done("SELECT count(*) FROM a")[0][0]
     }
 
-    fn is_refused(&self, statement: &str) -> bool {
+    fn fails(&self, statement: &str) -> bool {
         matches!(self.sql(statement, Vec::new()), Some(Err(Error::Io(_))))
     }
 
@@ -125,7 +125,7 @@ fn a_label_that_is_not_granted_is_denied() {
 }
 
 #[test]
-fn values_come_back_as_they_went_in() {
+fn values_are_returned_unchanged() {
     let values = || {
         let text = || Value::Text("ä\0".to_owned());
         vec![Value::Integer(-1), Value::Real(0.5), text(), Value::Blob(vec![0, 255]), Value::Null]
@@ -137,7 +137,7 @@ fn values_come_back_as_they_went_in() {
 }
 
 #[test]
-fn what_is_stored_is_there_for_the_next_instance() {
+fn stored_data_is_visible_to_the_next_instance() {
     let instances = Instances::both();
     assert_eq!(instances.done("CREATE TABLE a (b)"), [[0; 0]; 0]);
     instances.done("INSERT INTO a VALUES (7)");
@@ -155,24 +155,24 @@ fn what_is_stored_is_there_for_the_next_instance() {
 }
 
 #[test]
-fn storage_fails_as_told() {
+fn storage_fails_as_configured() {
     let instances = Instances::both();
     instances.done("CREATE TABLE a (b)");
     instances.storage(Storage::ReadsFail);
-    assert!(instances.is_refused("SELECT 1"));
+    assert!(instances.fails("SELECT 1"));
     instances.done("INSERT INTO a VALUES (1)");
     instances.storage(Storage::CommitsFail);
-    assert!(instances.is_refused("INSERT INTO a VALUES (2)"));
+    assert!(instances.fails("INSERT INTO a VALUES (2)"));
     assert_eq!(instances.count(), 1);
     instances.storage(Storage::AnswersLost);
-    assert!(instances.is_refused("INSERT INTO a VALUES (2)"));
+    assert!(instances.fails("INSERT INTO a VALUES (2)"));
     assert_eq!(instances.count(), 2);
     instances.storage(Storage::ReadsFail);
     instances.done("CREATE TABLE IF NOT EXISTS a (b)");
 }
 
 #[test]
-fn another_commit_comes_first_when_told() {
+fn another_commit_comes_first_when_configured() {
     let instances = Instances::both();
     instances.storage(Storage::CommitsConflict);
     instances.done("CREATE TABLE a (b)");
@@ -186,7 +186,7 @@ fn another_commit_comes_first_when_told() {
 }
 
 #[test]
-fn an_instance_ends_before_or_after_a_call() {
+fn an_instance_is_aborted_before_or_after_a_call() {
     let instances = Instances::both();
     instances.done("CREATE TABLE a (b)");
     instances.kill(Kill::Before(2));

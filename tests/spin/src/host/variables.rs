@@ -1,16 +1,16 @@
-//! `fermyon:spin/variables`: what the manifest gives the component to read.
+//! `fermyon:spin/variables`: the component's variables from the manifest.
 
 use crate::{
     bindings::fermyon::spin::variables::{Error, Host},
-    variables::Missing,
+    variables::VariableError,
 };
 
 impl Host for super::Host {
     async fn get(&mut self, name: String) -> wasmtime::Result<Result<String, Error>> {
         let component = &self.component;
         Ok(component.texts.get(&component.name, &name).map_err(|it| match it {
-            Missing::InvalidName(why) => Error::InvalidName(why),
-            Missing::Undefined(why) => Error::Undefined(why),
+            VariableError::InvalidName(why) => Error::InvalidName(why),
+            VariableError::Undefined(why) => Error::Undefined(why),
         }))
     }
 }

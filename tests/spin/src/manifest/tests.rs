@@ -40,7 +40,7 @@ fn parse(text: &str) -> anyhow::Result<Manifest> {
 }
 
 #[track_caller]
-fn refused(from: &str, to: &str, why: &str) {
+fn check_rejected(from: &str, to: &str, why: &str) {
     assert!(SMALL.contains(from), "{from}");
     let error = format!("{:#}", parse(&SMALL.replace(from, to)).unwrap_err());
     assert!(error.contains(why), "{error}");
@@ -68,48 +68,48 @@ fn a_manifest_is_read() {
 }
 
 #[test]
-fn unknown_fields_are_refused_where_they_are() {
-    refused("source =", "sauce =", "line 18");
-    refused("secret = true", "private = true", "unknown field");
-    refused("[variables]", "[variable]", "variable");
+fn unknown_fields_are_rejected_with_their_line() {
+    check_rejected("source =", "sauce =", "line 18");
+    check_rejected("secret = true", "private = true", "unknown field");
+    check_rejected("[variables]", "[variable]", "variable");
 }
 
 #[test]
-fn other_versions_are_refused() {
-    refused("spin_manifest_version = 2", "spin_manifest_version = 1", "must be 2");
+fn other_versions_are_rejected() {
+    check_rejected("spin_manifest_version = 2", "spin_manifest_version = 1", "must be 2");
 }
 
 #[test]
 fn a_variable_is_required_or_has_a_default() {
-    refused("{ default = \"\" }", "{ secret = true }", "either");
-    refused("{ default = \"\" }", "{ default = \"\", required = true }", "either");
-    refused("public_url =", "public__url =", "public__url");
+    check_rejected("{ default = \"\" }", "{ secret = true }", "either");
+    check_rejected("{ default = \"\" }", "{ default = \"\", required = true }", "either");
+    check_rejected("public_url =", "public__url =", "public__url");
 }
 
 #[test]
-fn what_the_stand_in_cannot_do_is_refused_with_the_reason() {
-    refused("[[trigger.http]]", "[[trigger.redis]]", "only HTTP");
-    refused("\"build/notes.wasm\"", "{ url = \"https://a\", digest = \"b\" }", "a file");
-    refused("allowed_outbound_hosts = []", "files = [\"a\"]", "mounts none");
+fn unsupported_features_are_rejected_with_the_reason() {
+    check_rejected("[[trigger.http]]", "[[trigger.redis]]", "only HTTP");
+    check_rejected("\"build/notes.wasm\"", "{ url = \"https://a\", digest = \"b\" }", "a file");
+    check_rejected("allowed_outbound_hosts = []", "files = [\"a\"]", "mounts none");
     let executor = "component = \"notes\"\nexecutor = { type = \"wagi\" }";
-    refused("component = \"notes\"", executor, "executor");
+    check_rejected("component = \"notes\"", executor, "executor");
 }
 
 #[test]
-fn only_the_default_database_is_known() {
-    refused("[\"default\"]", "[\"other\"]", "\"other\"");
+fn only_the_default_database_exists() {
+    check_rejected("[\"default\"]", "[\"other\"]", "\"other\"");
 }
 
 #[test]
-fn routes_name_components_that_are_there() {
-    refused("component = \"notes\"", "component = \"nodes\"", "\"nodes\"");
-    refused("route = \"/...\"", "route = 1", "`route`");
-    refused("route = \"/...\"", "route = { private = true }", "no [[trigger.http]]");
+fn routes_must_name_existing_components() {
+    check_rejected("component = \"notes\"", "component = \"nodes\"", "\"nodes\"");
+    check_rejected("route = \"/...\"", "route = 1", "`route`");
+    check_rejected("route = \"/...\"", "route = { private = true }", "no [[trigger.http]]");
 }
 
 #[test]
-fn dependencies_are_files() {
+fn dependencies_must_be_files() {
     let from = "{ path = \"c.wasm\", export = \"e:f/d\", inherit_configuration = true }";
-    refused(from, "\">= 0.1.0\"", "must be a file");
-    refused(from, "{ version = \"0.1.0\" }", "must be a file");
+    check_rejected(from, "\">= 0.1.0\"", "must be a file");
+    check_rejected(from, "{ version = \"0.1.0\" }", "must be a file");
 }

@@ -1,5 +1,5 @@
-//! Tests of a stand-in with small components. What the application of `hosts/spin` does
-//! on it is told in `tests/`.
+//! Tests of the emulator with small components. The application of `hosts/spin` is tested
+//! in `tests/`.
 
 use std::fs;
 
@@ -80,7 +80,7 @@ fn a_component_that_ends_without_a_response_is_answered_500() {
 }
 
 #[test]
-fn paths_that_no_component_has_are_not_found() {
+fn paths_without_a_component_are_not_found() {
     let stand_in = App::new("", Code::Trap).start();
     assert_eq!(get(&stand_in, "/other"), (404, String::new()));
     assert_eq!(get(&stand_in, "/.well-known/spin/health"), (200, "OK".to_owned()));
@@ -89,11 +89,11 @@ fn paths_that_no_component_has_are_not_found() {
 }
 
 #[test]
-fn a_component_runs_with_its_dependency_and_needs_no_host_for_types() {
+fn a_component_runs_with_its_dependency() {
     let number = "made:up/number@0.1.0";
     let app = App::new(&format!("import {number};"), Code::Ask(number, "tell", 42));
-    let refused = StandIn::start(&app.setup()).unwrap_err();
-    assert!(format!("{refused:#}").contains(number), "{refused:#}");
+    let error = StandIn::start(&app.setup()).unwrap_err();
+    assert!(format!("{error:#}").contains(number), "{error:#}");
     let manifest = format!("{MANIFEST}{number:?} = {{ path = \"number.wasm\" }}\n");
     app.write("spin.toml", manifest.as_bytes());
     let world = WIT.replace("IMPORTS", "");
@@ -109,16 +109,16 @@ fn a_component_runs_with_its_dependency_and_needs_no_host_for_types() {
 }
 
 #[test]
-fn what_is_wrong_with_an_application_is_told_at_the_start() {
+fn errors_of_an_application_are_reported_at_the_start() {
     let app = App::new("", Code::Trap);
-    let told = |setup: &Setup| format!("{:#}", StandIn::start(setup).unwrap_err());
+    let error = |setup: &Setup| format!("{:#}", StandIn::start(setup).unwrap_err());
     let setup = app.setup();
-    assert!(told(&Setup { variables: Vec::new(), ..setup.clone() }).contains("\"word\""));
+    assert!(error(&Setup { variables: Vec::new(), ..setup.clone() }).contains("\"word\""));
     let taken = app.start();
     let address = taken.url().strip_prefix("http://").unwrap().to_owned();
-    assert!(told(&setup.clone().listen(&address)).contains(&address));
+    assert!(error(&setup.clone().listen(&address)).contains(&address));
     app.write("small.wasm", b"\0asm\x01\0\0\0");
-    assert!(told(&setup).contains("no component"));
+    assert!(error(&setup).contains("no component"));
     fs::remove_file(app.folder.path().join("small.wasm")).unwrap();
-    assert!(told(&setup).contains("small.wasm"));
+    assert!(error(&setup).contains("small.wasm"));
 }

@@ -1,4 +1,4 @@
-//! Tests of where variables get their values, and components their texts.
+//! Tests of the sources of values, and of the templates of components.
 
 use std::path::PathBuf;
 
@@ -70,7 +70,7 @@ fn templates_are_filled() {
 }
 
 #[test]
-fn the_environment_wins_over_the_file_and_what_is_given_over_both() {
+fn a_given_value_beats_the_environment_beats_the_file() {
     let app = App::new(MANIFEST).with_env_file("SPIN_VARIABLE_SECRET=file\n");
     let environment = [("SPIN_VARIABLE_SECRET", "environment")];
     assert_eq!(secret(&app.texts(&[], &[])), "file");
@@ -85,7 +85,7 @@ fn a_required_variable_without_a_value_is_named() {
 }
 
 #[test]
-fn a_file_that_is_elsewhere_is_pointed_to() {
+fn the_error_points_to_an_env_file_in_another_folder() {
     let app = App::new(MANIFEST).with_env_file("SPIN_VARIABLE_SECRET=file\n");
     let elsewhere = tempfile::tempdir().unwrap();
     let file = elsewhere.path().join(".env");
@@ -95,7 +95,7 @@ fn a_file_that_is_elsewhere_is_pointed_to() {
 }
 
 #[test]
-fn templates_name_variables_that_are_there() {
+fn templates_must_name_existing_variables() {
     let other = MANIFEST.replace("{{ public_url }}", "{{ private_url }}");
     let error = App::new(&other).texts(&[("secret", "s")], &[]).unwrap_err();
     assert!(error.contains("private_url"), "{error}");
@@ -107,15 +107,15 @@ fn templates_name_variables_that_are_there() {
 }
 
 #[test]
-fn a_component_is_told_why_it_gets_nothing() {
+fn a_missing_variable_is_an_error_with_its_reason() {
     let texts = App::new(MANIFEST).texts(&[("secret", "s")], &[]).unwrap();
-    let undefined = Missing::Undefined("no variable for \"notes\".\"other\"".to_owned());
+    let undefined = VariableError::Undefined("no variable for \"notes\".\"other\"".to_owned());
     assert_eq!(texts.get("notes", "other").unwrap_err(), undefined);
-    assert!(matches!(texts.get("notes", "Other"), Err(Missing::InvalidName(_))));
+    assert!(matches!(texts.get("notes", "Other"), Err(VariableError::InvalidName(_))));
 }
 
 #[test]
-fn env_files_are_read_as_people_write_them() {
+fn env_files_may_have_quotes_comments_and_export() {
     let file = "SPIN_VARIABLE_SECRET=first\n\n# a comment\n\
         export SPIN_VARIABLE_SECRET = 'a b#c' # why\nOTHER=\"x\"\nSPIN_VARIABLE_PUBLIC_URL=https://a.b/?c=d#e # f\n";
     let texts = App::new(MANIFEST).with_env_file(file).texts(&[], &[]).unwrap();

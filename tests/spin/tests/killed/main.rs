@@ -1,14 +1,14 @@
-//! Instances that end in the middle of what they do, as they do when Spin stops, a
-//! machine fails, or a limit of time or memory is met: what was acknowledged is there,
-//! and what was not happened whole or not at all.
+//! Aborts instances in the middle of requests, as happens when Spin stops, a machine
+//! fails, or a limit of time or memory is reached. Acknowledged changes must be stored, and
+//! others must have happened completely or not at all.
 //!
-//! `SHARED_CONTEXT_KILL_SEED` begins chance where an earlier run did, and
-//! `SHARED_CONTEXT_KILL_ROUNDS=10` is the long form.
+//! `SHARED_CONTEXT_KILL_SEED` repeats the random choices of an earlier run, and
+//! `SHARED_CONTEXT_KILL_ROUNDS=10` runs longer.
 
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a test: whatever is not as it should be fails it"
+    reason = "a test: an unexpected result fails it"
 )]
 
 mod requests;
@@ -25,7 +25,7 @@ use std::{
 
 use shared_context_spin_tests::{
     Kill, Over,
-    story::{self, App, Stage, Test},
+    suite::{self, App, Test, TestHost},
 };
 use shared_context_system::{
     Client, tell,
@@ -33,69 +33,70 @@ use shared_context_system::{
 };
 
 use crate::{
-    requests::{Prepared, REQUESTS, Request},
+    requests::{InitialState, REQUESTS, Request},
     rows::rows,
 };
 
-/// When all of it happens, in milliseconds since 1970: the same requests at the same
-/// time leave the same rows.
+/// The time of all requests, in milliseconds since 1970. The same requests at the same time
+/// leave the same rows.
 const NOW_MS: u64 = 1_771_596_000_000;
 const ROUNDS_DEFAULT: usize = 5;
-/// So that a session's audit trail still has a whole round when it is checked.
+/// The writes of a writer in a round: few enough that a session's audit trail still has the
+/// whole round when it is checked.
 const WRITES_MAX: usize = 100;
 
 fn main() -> ExitCode {
-    story::main(&[
-        Test::in_stand_in("a_request_that_ends_at_any_call_happened_or_did_not", over_sqlite),
-        Test::in_stand_in("nor_is_it_half_done_over_the_key_value_store", over_key_value),
-        Test::in_stand_in("writers_that_end_by_chance_lose_nothing_acknowledged", by_chance),
-        Test::anywhere("a_killed_process_has_all_that_was_acknowledged", process),
+    suite::main(&[
+        Test::in_stand_in("an_aborted_request_is_atomic_over_sqlite", over_sqlite),
+        Test::in_stand_in("an_aborted_request_is_atomic_over_key_value", over_key_value),
+        Test::in_stand_in("aborted_writers_lose_no_acknowledged_change", random_aborts),
+        Test::anywhere("a_killed_process_loses_no_acknowledged_change", process),
     ])
 }
 
-fn over_sqlite(stage: &Stage) {
-    check(stage, Over::Sqlite);
+fn over_sqlite(host: &TestHost) {
+    check(host, Over::Sqlite);
 }
 
-fn over_key_value(stage: &Stage) {
-    check(stage, Over::KeyValue);
+fn over_key_value(host: &TestHost) {
+    check(host, Over::KeyValue);
 }
 
-/// Ends the instance of every kind of request before and after each of its calls to
+/// Aborts the instance of every kind of request before and after each of its calls to
 /// storage.
-fn check(stage: &Stage, over: Over) {
+fn check(host: &TestHost, over: Over) {
     let template = tempfile::tempdir().unwrap();
-    let app = start(stage, over, &template);
-    let prepared = Prepared::make(&app.admin());
+    let app = start(host, over, &template);
+    let initial = InitialState::make(&app.admin());
     drop(app);
-    let (empty, nothing) = (tempfile::tempdir().unwrap(), Prepared::nothing());
+    let (empty, nothing) = (tempfile::tempdir().unwrap(), InitialState::empty());
     let mut table = "| request | calls to storage | ended | as before | as after |\n\
                      |---|---:|---:|---:|---:|\n"
         .to_owned();
     for request in &REQUESTS {
-        let (template, prepared) =
-            if request.is_first { (&empty, &nothing) } else { (&template, &prepared) };
-        let [calls, ended, before, after] = check_one(stage, over, template, prepared, request);
+        let (template, initial) =
+            if request.is_first { (&empty, &nothing) } else { (&template, &initial) };
+        let [calls, ended, before, after] = check_one(host, over, template, initial, request);
         let name = request.name;
         writeln!(table, "| {name} | {calls} | {ended} | {before} | {after} |").unwrap();
     }
     tell(&format!("\n{over:?}\n{table}"));
 }
 
-/// Returns how many calls the request makes, how often it was ended, and how often that
-/// left everything as it was before it, and as it is after it.
+/// Returns the number of calls of the request, the number of aborts, and how many of these
+/// left the rows as before the request and as after it.
 fn check_one(
-    stage: &Stage,
+    host: &TestHost,
     over: Over,
     template: &tempfile::TempDir,
-    prepared: &Prepared,
+    initial: &InitialState,
     request: &Request,
 ) -> [u64; 4] {
     let folder = copy(template);
     let before = rows(folder.path());
-    let app = start(stage, over, &folder);
+    let app = start(host, over, &folder);
     let calls = app.stand_in().calls();
-    let status = (request.send)(&app.admin(), prepared).status;
+    let status = (request.send)(&app.admin(), initial).status;
     assert_eq!(status, request.status, "{}", request.name);
     let calls = app.stand_in().calls() - calls;
     drop(app);
@@ -105,9 +106,9 @@ fn check_one(
     for kill in (1..=calls).flat_map(|nth| [Kill::Before(nth), Kill::After(nth)]) {
         let what = format!("{} ended {kill:?}", request.name);
         let folder = copy(template);
-        let app = start(stage, over, &folder);
+        let app = start(host, over, &folder);
         app.stand_in().kill(kill);
-        let answer = (request.send)(&app.admin(), prepared);
+        let answer = (request.send)(&app.admin(), initial);
         assert_eq!((answer.status, &*answer.text), (500, ""), "{what}");
         assert_eq!(app.stand_in().killed(), 1, "{what}");
         let left = rows(folder.path());
@@ -115,8 +116,8 @@ fn check_one(
         let is_done = request.changes && left == after;
         counts[1] += 1;
         counts[if is_done { 3 } else { 2 }] += 1;
-        // Who asks again gets there, or is told that it is done.
-        let again = (request.send)(&app.admin(), prepared);
+        // A retry succeeds, or reports that the change was made.
+        let again = (request.send)(&app.admin(), initial);
         assert!(again.status < 500, "{what}, and then: {}", again.text);
         if !is_done {
             assert_eq!(again.status, request.status, "{what}, and then: {}", again.text);
@@ -125,20 +126,20 @@ fn check_one(
         let kept = app.admin().create_session("kept", &serde_json::json!({}));
         kept.write("kept", "scope", "acknowledged").expect(200);
         drop(app);
-        let app = start(stage, over, &folder);
+        let app = start(host, over, &folder);
         let kept = app.admin().with_credential(kept.credential());
         assert_eq!(kept.read("kept", "scope").expect(200)["value"], "acknowledged", "{what}");
     }
     counts
 }
 
-fn start(stage: &Stage, over: Over, folder: &tempfile::TempDir) -> App {
-    let app = stage.start(&stage.place().setup(over, folder.path()));
+fn start(host: &TestHost, over: Over, folder: &tempfile::TempDir) -> App {
+    let app = host.start(&host.place().setup(over, folder.path()));
     app.stand_in().set_clock(Some(NOW_MS));
     app
 }
 
-/// Returns what is stored in `template`, for one more start.
+/// Copies the state in `template` to a new folder, for another start.
 fn copy(template: &tempfile::TempDir) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for file in fs::read_dir(template).unwrap() {
@@ -162,24 +163,24 @@ fn sessions(count: usize) -> Vec<String> {
     (0..count).map(|nth| format!("session-{nth}")).collect()
 }
 
-/// 32 writers, eight to a session, whose instances end by chance.
-fn by_chance(stage: &Stage) {
+/// Runs 32 writers, eight per session, whose instances are aborted at random.
+fn random_aborts(host: &TestHost) {
     const WRITERS: usize = 32;
-    /// A write is some calls long, so this is a good part of a round for each writer.
+    /// A write makes several calls, so each writer gets through much of a round.
     const ONE_CALL_IN: u64 = 150;
-    let chance = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().subsec_nanos().into();
-    let seed = setting("SHARED_CONTEXT_KILL_SEED").unwrap_or_else(chance);
+    let random = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().subsec_nanos().into();
+    let seed = setting("SHARED_CONTEXT_KILL_SEED").unwrap_or_else(random);
     tell(&format!("SHARED_CONTEXT_KILL_SEED={seed}"));
     let folder = tempfile::tempdir().unwrap();
-    let app = stage.app(&folder);
+    let app = host.app(&folder);
     let (admin, sessions) = (app.admin(), sessions(4));
     let writers = Writer::spread(&admin, &sessions, WRITERS, 5);
     let mut account = Account::default();
     for round in 0..rounds() {
         let seed = seed.wrapping_add(round.try_into().unwrap());
         app.stand_in().kill(Kill::Randomly { seed, one_in: ONE_CALL_IN });
-        let (told, _acknowledged) = mpsc::channel();
-        let (mut writes, ()) = writers::run(app.url(), &writers, round, WRITES_MAX, told, || ());
+        let (sender, _acknowledged) = mpsc::channel();
+        let (mut writes, ()) = writers::run(app.url(), &writers, round, WRITES_MAX, sender, || ());
         app.stand_in().kill(Kill::Never);
         if round % 2 == 0 {
             account.send_again(&admin, &writers, &mut writes);
@@ -191,32 +192,32 @@ fn by_chance(stage: &Stage) {
     tell(&format!(
         "{WRITERS} writers, {} rounds, {killed} instances ended: {}",
         rounds(),
-        of(&account)
+        summary(&account)
     ));
 }
 
-/// The process that runs all instances is killed under eight writers.
-fn process(stage: &Stage) {
+/// Kills the process that runs all instances while eight writers write.
+fn process(host: &TestHost) {
     const WRITERS: usize = 8;
     let began = Instant::now();
     let folder = tempfile::tempdir().unwrap();
-    let setup = stage.setup(Over::Sqlite, &folder);
-    let mut program = stage.program(&setup);
+    let setup = host.setup(Over::Sqlite, &folder);
+    let mut program = host.program(&setup);
     let sessions = sessions(2);
     let admin = |url: &str| Client::new(url, setup.admin_key());
     let writers = Writer::spread(&admin(program.url()), &sessions, WRITERS, 5);
     let mut account = Account::default();
     for round in 0..rounds() {
-        let (told, acknowledged) = mpsc::channel();
+        let (sender, acknowledged) = mpsc::channel();
         let url = program.url().to_owned();
-        // Each round dies at another place, and some before the first answer.
+        // Each round is killed at another point, and some before the first answer.
         let until = if round % 5 == 4 { 0 } else { 100 + round * 97 % 400 };
         let kill = || {
             assert_eq!(acknowledged.iter().take(until).count(), until);
             program.kill().unwrap();
         };
-        let (mut writes, ()) = writers::run(&url, &writers, round, WRITES_MAX, told, kill);
-        program = stage.program(&setup);
+        let (mut writes, ()) = writers::run(&url, &writers, round, WRITES_MAX, sender, kill);
+        program = host.program(&setup);
         let admin = admin(program.url());
         if round % 2 == 0 {
             account.send_again(&admin, &writers, &mut writes);
@@ -226,12 +227,12 @@ fn process(stage: &Stage) {
     tell(&format!(
         "kill -9, {WRITERS} writers, {} rounds: {}; {} s",
         rounds(),
-        of(&account),
+        summary(&account),
         began.elapsed().as_secs(),
     ));
 }
 
-fn of(account: &Account) -> String {
+fn summary(account: &Account) -> String {
     let figures = account.figures();
     format!(
         "{} acknowledged, lost 0, {} refused for their version; {} in doubt, of them {} sent \

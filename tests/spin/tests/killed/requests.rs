@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use shared_context_system::{Answer, Client};
 
-/// What was there before: the session `a` with entries, history and a snapshot.
-pub(crate) struct Prepared {
+/// The state before a request: the session `a` with entries, history and a snapshot.
+pub(crate) struct InitialState {
     credential: String,
     document: Vec<u8>,
 }
@@ -12,16 +12,16 @@ pub(crate) struct Prepared {
 /// A kind of request.
 pub(crate) struct Request {
     pub(crate) name: &'static str,
-    /// Whether it is the first of all, to a database with nothing in it.
+    /// True if it is the first request to an empty database.
     pub(crate) is_first: bool,
-    /// Whether it changes what is stored.
+    /// True if it changes stored data.
     pub(crate) changes: bool,
-    /// What it is answered with.
+    /// The expected status.
     pub(crate) status: u16,
-    pub(crate) send: fn(&Client, &Prepared) -> Answer,
+    pub(crate) send: fn(&Client, &InitialState) -> Answer,
 }
 
-impl Prepared {
+impl InitialState {
     pub(crate) fn make(admin: &Client) -> Self {
         let config = json!({"namespace": {"keys": []}});
         let orchestrator = admin.create_session("a", &config);
@@ -36,17 +36,17 @@ impl Prepared {
         Self { credential: orchestrator.credential().to_owned(), document }
     }
 
-    /// Returns when nothing was there.
-    pub(crate) fn nothing() -> Self {
+    /// Returns the state of an empty database.
+    pub(crate) fn empty() -> Self {
         Self { credential: String::new(), document: Vec::new() }
     }
 }
 
-const fn reading(name: &'static str, send: fn(&Client, &Prepared) -> Answer) -> Request {
+const fn read_request(name: &'static str, send: fn(&Client, &InitialState) -> Answer) -> Request {
     Request { name, is_first: false, changes: false, status: 200, send }
 }
 
-const fn changing(name: &'static str, send: fn(&Client, &Prepared) -> Answer) -> Request {
+const fn change_request(name: &'static str, send: fn(&Client, &InitialState) -> Answer) -> Request {
     Request { name, is_first: false, changes: true, status: 200, send }
 }
 
@@ -65,50 +65,54 @@ pub(crate) static REQUESTS: [Request; 21] = [
         status: 200,
         send: |admin, _| send(admin, "GET", "/v1/sessions", None),
     },
-    Request { status: 201, ..changing("create a session", |admin, _| create(admin)) },
-    changing("write a new key", |it, session| tool(it, session, &write("new", "x"))),
-    changing("overwrite", |it, session| tool(it, session, &write("scope", "x"))),
-    changing("overwrite, under a request id", |it, session| {
+    Request { status: 201, ..change_request("create a session", |admin, _| create(admin)) },
+    change_request("write a new key", |it, session| tool(it, session, &write("new", "x"))),
+    change_request("overwrite", |it, session| tool(it, session, &write("scope", "x"))),
+    change_request("overwrite, under a request id", |it, session| {
         let mut write = write("scope", "x");
         write["request_id"] = json!("r-1");
         tool(it, session, &write)
     }),
-    changing("overwrite, under a condition", |it, session| {
+    change_request("overwrite, under a condition", |it, session| {
         let mut write = write("scope", "x");
         write["if_version"] = json!(2);
         tool(it, session, &write)
     }),
-    changing("write_batch of 10", |it, session| {
+    change_request("write_batch of 10", |it, session| {
         let writes: Vec<_> =
             (0..10).map(|nth| json!({"key": format!("batch_{nth}"), "value": "x"})).collect();
         tool(it, session, &json!({"action": "write_batch", "writes": writes}))
     }),
-    changing("delete", |it, session| {
+    change_request("delete", |it, session| {
         tool(it, session, &json!({"action": "delete", "key": "scope"}))
     }),
-    changing("snapshot", |it, session| {
+    change_request("snapshot", |it, session| {
         tool(it, session, &json!({"action": "snapshot", "label": "now"}))
     }),
-    changing("restore", |it, session| {
+    change_request("restore", |it, session| {
         tool(it, session, &json!({"action": "restore_snapshot", "label": "before"}))
     }),
-    changing("redact", |it, session| {
+    change_request("redact", |it, session| {
         tool(it, session, &json!({"action": "redact", "key": "scope", "reason": "x"}))
     }),
-    changing("archive", |it, _| send(it, "POST", "/v1/sessions/a/archive", None)),
-    changing("revoke credentials", |it, _| send(it, "POST", "/v1/sessions/a/revoke", None)),
+    change_request("archive", |it, _| send(it, "POST", "/v1/sessions/a/archive", None)),
+    change_request("revoke credentials", |it, _| send(it, "POST", "/v1/sessions/a/revoke", None)),
     Request {
         status: 201,
-        ..changing("import", |it, session| {
+        ..change_request("import", |it, session| {
             send(it, "POST", "/v1/sessions/import?session_id=imported", Some(&session.document))
         })
     },
-    changing("delete the session", |it, _| send(it, "DELETE", "/v1/sessions/a", None)),
-    reading("read", |it, session| tool(it, session, &json!({"action": "read", "key": "scope"}))),
-    reading("list_keys", |it, session| tool(it, session, &json!({"action": "list_keys"}))),
-    reading("changes", |it, session| tool(it, session, &json!({"action": "changes", "since": 1}))),
-    reading("export", |it, _| send(it, "GET", "/v1/sessions/a/export", None)),
-    reading("list sessions", |it, _| send(it, "GET", "/v1/sessions", None)),
+    change_request("delete the session", |it, _| send(it, "DELETE", "/v1/sessions/a", None)),
+    read_request("read", |it, session| {
+        tool(it, session, &json!({"action": "read", "key": "scope"}))
+    }),
+    read_request("list_keys", |it, session| tool(it, session, &json!({"action": "list_keys"}))),
+    read_request("changes", |it, session| {
+        tool(it, session, &json!({"action": "changes", "since": 1}))
+    }),
+    read_request("export", |it, _| send(it, "GET", "/v1/sessions/a/export", None)),
+    read_request("list sessions", |it, _| send(it, "GET", "/v1/sessions", None)),
 ];
 
 fn create(admin: &Client) -> Answer {
@@ -119,9 +123,9 @@ fn write(key: &str, value: &str) -> Value {
     json!({"action": "write", "key": key, "value": value})
 }
 
-/// Sends a request of the JSON tool on the prepared session, as its orchestrator.
-fn tool(client: &Client, prepared: &Prepared, request: &Value) -> Answer {
-    client.with_credential(&prepared.credential).tool("a", request)
+/// Sends a JSON tool request for the prepared session, as its orchestrator.
+fn tool(client: &Client, initial: &InitialState, request: &Value) -> Answer {
+    client.with_credential(&initial.credential).tool("a", request)
 }
 
 fn send(client: &Client, method: &str, path: &str, body: Option<&[u8]>) -> Answer {

@@ -1,14 +1,14 @@
-//! What is stored, row by row: more than any request tells.
+//! Reads the stored rows directly: they show more than any request does.
 
 use std::{collections::BTreeSet, path::Path};
 
 use rusqlite::{Connection, OpenFlags};
 
-/// A row: of which table, and what is in it.
+/// A row: the name of its table, and its values.
 pub(crate) type Row = (String, Vec<String>);
 
-/// Returns all rows of the databases in `folder` that are ours. A table without rows is like
-/// none: who makes the tables changes nothing.
+/// Returns all rows of our tables in the databases in `folder`. An empty table counts as
+/// missing, so creating the tables is not a change.
 pub(crate) fn rows(folder: &Path) -> BTreeSet<Row> {
     let files = ["sqlite_db.db", "sqlite_key_value.db"].map(|it| folder.join(it));
     files.iter().filter(|it| it.exists()).flat_map(|it| of_file(it)).collect()

@@ -1,11 +1,11 @@
-//! Watching a session live through the entry: streams, waits and sockets, beside each
-//! other, through kills, and to the end.
+//! Tests watching a session live through the entry: streams, waits and sockets, also
+//! together, through kills, and to their end.
 
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test: whatever is not as it should be fails it"
+    reason = "a test: an unexpected result fails it"
 )]
 
 mod socket;
@@ -23,20 +23,20 @@ use shared_context_workers::{Setup, Workerd};
 
 use crate::socket::Socket;
 
-/// How many live streams a participant may have open.
+/// The maximum number of open streams of a participant.
 const STREAMS_MAX: usize = 64;
 
 fn main() -> ExitCode {
     shared_context_workers::main(&[
-        ("streams_sockets_and_waits_are_told_of_every_change_in_order", told),
-        ("a_reader_takes_up_where_it_was", taken_up),
-        ("a_client_that_leaves_frees_its_place", places),
-        ("a_reader_loses_no_event_and_gets_none_twice_over_kills", kills),
-        ("nothing_is_told_before_it_is_durable", durable),
+        ("streams_sockets_and_waits_report_all_changes_in_order", all_changes),
+        ("a_reader_resumes_at_its_position", resumed),
+        ("a_client_that_disconnects_frees_its_slot", slots),
+        ("over_kills_a_reader_gets_each_event_exactly_once", kills),
+        ("changes_are_reported_only_once_they_are_durable", durable),
         ("revoking_and_deleting_end_streams_and_sockets", endings),
         ("a_socket_outlives_its_object", outlives),
-        ("who_may_not_watch_gets_no_socket", refusals),
-        ("who_says_much_on_a_socket_is_closed", much),
+        ("a_client_that_may_not_watch_gets_no_socket", rejections),
+        ("a_long_client_message_closes_the_socket", long_messages),
     ])
 }
 
@@ -49,7 +49,7 @@ fn create(workerd: &Workerd) -> Client {
     workerd.admin().create_session("a", &config)
 }
 
-fn told() {
+fn all_changes() {
     const CHANGES: u64 = 60;
     let folder = tempfile::tempdir().unwrap();
     let workerd = start(&folder);
@@ -75,8 +75,8 @@ fn told() {
         for nth in 0..CHANGES {
             let key = if nth % 5 == 0 { "findings_1" } else { "notes" };
             orchestrator.write("a", key, "secret").expect(200);
-            // What they say means nothing.
-            sockets[0].say("{\"event\":\"write\"}");
+            // Client messages are ignored.
+            sockets[0].send("{\"event\":\"write\"}");
         }
         let all: Vec<_> = (2..=CHANGES + 1).collect();
         assert_eq!(waits.join().unwrap(), all);
@@ -106,14 +106,14 @@ fn told() {
     watch.event();
 }
 
-fn taken_up() {
+fn resumed() {
     let folder = tempfile::tempdir().unwrap();
     let workerd = start(&folder);
     let orchestrator = create(&workerd);
     for _ in 0..9 {
         orchestrator.write("a", "key", "x").expect(200);
     }
-    // The header says more than the query.
+    // The header takes precedence over the query.
     let mut watches = [
         Watch::open(&orchestrator, "a", "?since=6"),
         Watch::resume(&orchestrator, "a", "?since=1", Some(6)),
@@ -125,7 +125,7 @@ fn taken_up() {
         }
         assert_eq!(socket.revision(), revision);
     }
-    // Nothing of what was is told to who does not say.
+    // A socket without a position reports no earlier changes.
     let mut socket = Socket::open(&orchestrator, "a", "").opened(10);
     orchestrator.write("a", "key", "x").expect(200);
     assert_eq!(socket.revision(), 11);
@@ -133,9 +133,9 @@ fn taken_up() {
     assert_eq!((&page["changes"], &page["next_since"]), (&json!([]), &json!(11)));
 }
 
-/// Waits until `client` may open a stream; how long that took.
+/// Waits until `client` may open a stream; returns the time that took.
 #[track_caller]
-fn wait_for_place(client: &Client) -> Duration {
+fn wait_for_slot(client: &Client) -> Duration {
     let began = Instant::now();
     loop {
         match Socket::try_open(client, "a", "") {
@@ -146,43 +146,43 @@ fn wait_for_place(client: &Client) -> Duration {
             Err((429, _)) => thread::sleep(Duration::from_millis(200)),
             Err((status, body)) => panic!("{status} {body}"),
         }
-        assert!(began.elapsed() < Duration::from_secs(40), "no place is freed");
+        assert!(began.elapsed() < Duration::from_secs(40), "no slot is freed");
     }
 }
 
-fn places() {
+fn slots() {
     let folder = tempfile::tempdir().unwrap();
     let workerd = Setup::new(folder.path()).under_test().start();
     let orchestrator = create(&workerd);
     let agent = orchestrator.mint("a", "subagent:a");
     let streams: Vec<_> = (0..STREAMS_MAX).map(|_| Watch::open(&orchestrator, "a", "")).collect();
     let headers = [("accept", "text/event-stream")];
-    let refused = orchestrator.try_send("GET", "/v1/sessions/a/changes", &headers, None).unwrap();
-    refused.refused(429, "RATE_LIMITED");
+    let rejected = orchestrator.try_send("GET", "/v1/sessions/a/changes", &headers, None).unwrap();
+    rejected.refused(429, "RATE_LIMITED");
     let (status, body) = Socket::try_open(&orchestrator, "a", "").unwrap_err();
     assert_eq!((status, &body["error"]["code"]), (429, &json!("RATE_LIMITED")));
-    // The others have places of their own.
+    // Other participants have their own slots.
     let mut socket = Socket::open(&agent, "a", "").opened(1);
     drop(streams);
-    let by_streams = wait_for_place(&orchestrator);
+    let by_streams = wait_for_slot(&orchestrator);
     let sockets: Vec<_> =
         (0..STREAMS_MAX - 1).map(|_| Socket::open(&agent, "a", "").opened(1)).collect();
     let (status, _) = Socket::try_open(&agent, "a", "").unwrap_err();
     assert_eq!(status, 429);
-    // They hang up without a word.
+    // These clients disconnect without a close frame.
     drop(sockets);
-    let by_sockets = wait_for_place(&agent);
+    let by_sockets = wait_for_slot(&agent);
     orchestrator.write("a", "key", "x").expect(200);
     assert_eq!(socket.revision(), 2);
     tell(&format!(
-        "{STREAMS_MAX} places: free {by_streams:.1?} after streams were left, {by_sockets:.1?} \
+        "{STREAMS_MAX} slots: free {by_streams:.1?} after streams were left, {by_sockets:.1?} \
          after sockets were"
     ));
 }
 
-/// Writes one after another until told to stop, or an answer fails to come.
-fn write_on(client: &Client, told: &mpsc::Receiver<()>) {
-    while let Err(mpsc::TryRecvError::Empty) = told.try_recv() {
+/// Writes repeatedly until `stop` is closed or a request fails.
+fn write_repeatedly(client: &Client, stop: &mpsc::Receiver<()>) {
+    while let Err(mpsc::TryRecvError::Empty) = stop.try_recv() {
         let request = json!({"action": "write", "key": "busy", "value": "x"});
         if !client.try_tool("a", &request).is_ok_and(|it| it.status == 200) {
             break;
@@ -201,26 +201,26 @@ fn kills() {
         let mut watch = Watch::resume(&client, "a", "", last_id);
         let since = *seen_by_socket.last().unwrap();
         let mut socket = Socket::open(&client, "a", &format!("?since={since}")).opened(since);
-        let (tell, told) = mpsc::channel();
+        let (sender, stop) = mpsc::channel();
         let setup = thread::scope(|scope| {
-            let writer = scope.spawn(move || write_on(&client, &told));
+            let writer = scope.spawn(move || write_repeatedly(&client, &stop));
             for _ in 0..40 {
                 seen.push(watch.event().revision());
                 seen_by_socket.push(socket.revision());
             }
             let setup = workerd.kill();
-            drop(tell);
+            drop(sender);
             writer.join().unwrap();
             setup
         });
-        // What was on its way when it was killed.
+        // Reads the events that were sent before the kill.
         seen.extend(watch.rest().iter().map(Event::revision));
         last_id = watch.last_id;
         while let Some(message) = socket.next() {
             seen_by_socket.push(message["revision"].as_u64().unwrap());
         }
         workerd = setup.start();
-        // Nobody was told what is not there.
+        // Only stored changes were reported.
         let client = workerd.admin().with_credential(&credential);
         let now = client.get("/v1/sessions/a").expect(200)["revision"].as_u64().unwrap();
         for seen in [&seen, &seen_by_socket] {
@@ -239,7 +239,7 @@ fn kills() {
     tell(&format!("4 kills: {now} revisions seen once each, in order"));
 }
 
-/// The disk takes its time: until it has what was written, nobody hears of it.
+/// While the disk delays a write, no client is notified of it.
 fn durable() {
     let folder = tempfile::tempdir().unwrap();
     let workerd = start(&folder);
@@ -248,7 +248,7 @@ fn durable() {
     module.tell("sync", &json!({"held": true}));
     let (sender, heard) = mpsc::channel();
     thread::spawn(move || sender.send((watch.event().revision(), Instant::now())));
-    // The platform holds back answers, whatever the host does.
+    // The platform would hold back this answer by itself.
     orchestrator.write("a", "key", "x").expect(200);
     heard.recv_timeout(Duration::from_millis(500)).unwrap_err();
     let released = Instant::now();
@@ -283,8 +283,8 @@ fn endings() {
     assert_eq!((admins_socket.next(), admins_socket.closed), (None, Some(1008)));
 }
 
-/// The object goes to sleep under its sockets; they stay, and the next change wakes
-/// it for them.
+/// The object hibernates while its sockets stay open; the next change wakes it, and the
+/// sockets report the change.
 fn outlives() {
     let folder = tempfile::tempdir().unwrap();
     let workerd = start(&folder);
@@ -295,30 +295,30 @@ fn outlives() {
     assert_eq!((socket.revision(), filtered.revision()), (2, 2));
     let built = |module: &shared_context_workers::UnderTest| module.built()["session/a"].clone();
     let before = built(&module);
-    // An object that has nothing to do sleeps after 10 s.
+    // An idle object hibernates after 10 s.
     let asleep = Instant::now() + Duration::from_secs(13);
     while Instant::now() < asleep {
         thread::sleep(Duration::from_millis(100));
     }
     orchestrator.write("a", "other", "x").expect(200);
-    assert_ne!(built(&module), before, "the object did not sleep");
+    assert_ne!(built(&module), before, "the object did not hibernate");
     orchestrator.write("a", "wanted", "x").expect(200);
     assert_eq!((socket.revision(), socket.revision(), filtered.revision()), (3, 4, 4));
-    // The instance fails; the sockets stay, or are closed.
+    // After a trap, the sockets stay open or are closed.
     module.poison();
     orchestrator.write("a", "wanted", "x").refused(500, "INTERNAL");
     let now = orchestrator.write("a", "wanted", "x").expect(200)["revision"].as_u64().unwrap();
-    let mut told = Vec::new();
-    while told.last() != Some(&now) {
+    let mut seen = Vec::new();
+    while seen.last() != Some(&now) {
         match socket.next() {
-            Some(Value::Object(message)) => told.push(message["revision"].as_u64().unwrap()),
+            Some(Value::Object(message)) => seen.push(message["revision"].as_u64().unwrap()),
             _ => break,
         }
     }
-    tell(&format!("after a failed instance the socket was told {told:?} of {now}"));
+    tell(&format!("after a failed instance the socket reported {seen:?} of {now}"));
 }
 
-fn refusals() {
+fn rejections() {
     let folder = tempfile::tempdir().unwrap();
     let workerd = start(&folder);
     let orchestrator = create(&workerd);
@@ -331,33 +331,33 @@ fn refusals() {
         (workerd.stranger().with_credential("a.b.c"), 401, "UNAUTHENTICATED"),
         (other, 401, "UNAUTHENTICATED"),
     ] {
-        let (refused, body) = Socket::try_open(&client, "a", "").unwrap_err();
-        assert_eq!((refused, &body["error"]["code"]), (status, &json!(code)), "{body}");
+        let (received, body) = Socket::try_open(&client, "a", "").unwrap_err();
+        assert_eq!((received, &body["error"]["code"]), (status, &json!(code)), "{body}");
     }
-    assert_eq!(module.built(), before, "who may not watch wakes no object");
+    assert_eq!(module.built(), before, "a rejected client woke an object");
     for (query, status, code) in [
         ("?since=99", 410, "CHANGES_TRUNCATED"),
         ("?since=x", 400, "MALFORMED_REQUEST"),
         ("?wait=5", 400, "MALFORMED_REQUEST"),
     ] {
-        let (refused, body) = Socket::try_open(&orchestrator, "a", query).unwrap_err();
-        assert_eq!((refused, &body["error"]["code"]), (status, &json!(code)), "{body}");
+        let (received, body) = Socket::try_open(&orchestrator, "a", query).unwrap_err();
+        assert_eq!((received, &body["error"]["code"]), (status, &json!(code)), "{body}");
     }
 }
 
-/// Nothing limits what a client sends over a socket, and it all reaches the memory
-/// that the sessions of an isolate share.
-fn much() {
+/// The platform does not limit the messages of clients, and they all use the memory that
+/// the sessions of an isolate share.
+fn long_messages() {
     let folder = tempfile::tempdir().unwrap();
     let workerd = start(&folder);
     let orchestrator = create(&workerd);
-    let mut quiet = Socket::open(&orchestrator, "a", "").opened(1);
-    quiet.say(&"x".repeat(4_096));
-    let mut loud = Socket::open(&orchestrator, "a", "").opened(1);
-    loud.say(&"x".repeat(4_097));
-    assert_eq!((loud.next(), loud.closed), (None, Some(1009)));
+    let mut short = Socket::open(&orchestrator, "a", "").opened(1);
+    short.send(&"x".repeat(4_096));
+    let mut long = Socket::open(&orchestrator, "a", "").opened(1);
+    long.send(&"x".repeat(4_097));
+    assert_eq!((long.next(), long.closed), (None, Some(1009)));
     orchestrator.write("a", "scope", "x").expect(200);
-    assert_eq!(quiet.revision(), 2);
-    quiet.say_bytes(&[0; 16]);
-    assert_eq!((quiet.next(), quiet.closed), (None, Some(1009)));
+    assert_eq!(short.revision(), 2);
+    short.send_bytes(&[0; 16]);
+    assert_eq!((short.next(), short.closed), (None, Some(1009)));
 }

@@ -1,4 +1,4 @@
-//! A client of the WebSocket that tells a session's changes.
+//! A client of the WebSocket that reports a session's changes.
 
 use std::{io::ErrorKind, net::TcpStream, time::Duration};
 
@@ -9,26 +9,26 @@ use tungstenite::{
     http::HeaderValue, protocol::frame::coding::CloseCode,
 };
 
-/// How long a message may take before the test fails.
+/// The maximum time to wait for a message.
 const MESSAGE_MAX: Duration = Duration::from_secs(30);
 
-/// A socket that is open, or was.
+/// A socket, open or closed.
 #[derive(Debug)]
 pub(crate) struct Socket {
     socket: WebSocket<TcpStream>,
-    /// The code it was closed with.
+    /// The code with which it was closed.
     pub(crate) closed: Option<u16>,
 }
 
 impl Socket {
-    /// Opens one on `session` as `client`; it must be given.
+    /// Opens a socket on `session` as `client`. Panics if it is rejected.
     #[track_caller]
     pub(crate) fn open(client: &Client, session: &str, query: &str) -> Self {
         Self::try_open(client, session, query)
             .unwrap_or_else(|(status, body)| panic!("no socket: {status} {body}"))
     }
 
-    /// Returns the same; the error is the status and the body of a refusal.
+    /// Opens a socket; the error is the status and the body of a rejection.
     pub(crate) fn try_open(
         client: &Client,
         session: &str,
@@ -54,7 +54,7 @@ impl Socket {
         }
     }
 
-    /// Returns the next message; `None` when the socket is closed before.
+    /// Returns the next message, or `None` if the socket is closed before.
     pub(crate) fn next(&mut self) -> Option<Value> {
         loop {
             match self.socket.read() {
@@ -73,13 +73,13 @@ impl Socket {
         }
     }
 
-    /// Returns the next message, which must come.
+    /// Returns the next message. Panics if the socket is closed.
     #[track_caller]
     pub(crate) fn message(&mut self) -> Value {
         self.next().unwrap_or_else(|| panic!("the socket is closed: {:?}", self.closed))
     }
 
-    /// Returns the next message, which must be a change; its revision.
+    /// Returns the revision of the next message, which must be a change.
     #[track_caller]
     pub(crate) fn revision(&mut self) -> u64 {
         let message = self.message();
@@ -87,20 +87,20 @@ impl Socket {
         message["revision"].as_u64().unwrap()
     }
 
-    /// Takes the first message, which says where it begins.
+    /// Reads the first message, which must report the position `since`.
     #[track_caller]
     pub(crate) fn opened(mut self, since: u64) -> Self {
         assert_eq!(self.message(), json!({"event": "open", "since": since}));
         self
     }
 
-    /// Says something, which means nothing.
-    pub(crate) fn say(&mut self, text: &str) {
+    /// Sends a text message.
+    pub(crate) fn send(&mut self, text: &str) {
         self.socket.send(Message::text(text)).unwrap();
     }
 
-    /// Says something that is no text.
-    pub(crate) fn say_bytes(&mut self, bytes: &[u8]) {
+    /// Sends a binary message.
+    pub(crate) fn send_bytes(&mut self, bytes: &[u8]) {
         self.socket.send(Message::binary(bytes.to_vec())).unwrap();
     }
 

@@ -1,4 +1,4 @@
-//! Spin's key-value store, as [`crate::key_value`] asks for it.
+//! Implements the store of [`crate::key_value`] over Spin's key-value store.
 
 use std::cell::OnceCell;
 
@@ -17,7 +17,7 @@ pub(super) const GUARANTEE: Guarantee = Guarantee::LastWriteWins;
 /// The store's label.
 const STORE: &str = "default";
 
-/// The app's store, opened when it is needed first.
+/// The app's store, opened at its first use.
 #[derive(Default)]
 pub(super) struct AppStore {
     handle: OnceCell<Handle>,

@@ -1,6 +1,7 @@
-//! The exports, over what Spin gives: words of `hosts/spin/wit` into ours and back.
+//! Implements the exports over Spin's interfaces, converting between the types of
+//! `hosts/spin/wit` and the core's.
 //!
-//! Why the storage failed is told in the log here: nobody else does.
+//! Storage failures are logged here and nowhere else.
 
 #[cfg(not(feature = "sqlite"))]
 mod key_value;
@@ -28,35 +29,35 @@ use crate::bindings::{
     wasi::{cli::stderr, clocks::wall_clock},
 };
 
-/// What a call to `blocking-write-and-flush` takes at most.
+/// The maximum bytes of one call to `blocking-write-and-flush`.
 const WRITE_BYTES_MAX: usize = 4096;
 
 thread_local! {
     static BUCKETS: Buckets = Buckets::new(host());
 }
 
-/// What the exports are implemented on.
+/// The implementation of the exports.
 pub(crate) struct Storage;
 
-/// A bucket that was opened.
-pub(crate) struct Opened(RefCell<<Buckets as Kv>::Bucket>);
+/// An open bucket.
+pub(crate) struct OpenBucket(RefCell<<Buckets as Kv>::Bucket>);
 
 impl kv::Guest for Storage {
-    type Bucket = Opened;
+    type Bucket = OpenBucket;
 
     fn open(name: String) -> Result<kv::Bucket, String> {
         let bucket = BUCKETS.with(|it| it.open(&name)).map_err(failed)?;
-        Ok(kv::Bucket::new(Opened(RefCell::new(bucket))))
+        Ok(kv::Bucket::new(OpenBucket(RefCell::new(bucket))))
     }
 }
 
-impl kv::GuestBucket for Opened {
+impl kv::GuestBucket for OpenBucket {
     fn revision(&self) -> u64 {
         self.0.borrow().revision().0
     }
 
     fn get(&self, row: String) -> Result<Option<Vec<u8>>, kv::ReadError> {
-        self.0.borrow().get(&row).map_err(not_read)
+        self.0.borrow().get(&row).map_err(read_error)
     }
 
     fn scan(
@@ -65,7 +66,7 @@ impl kv::GuestBucket for Opened {
         after: Option<String>,
         limit: u32,
     ) -> Result<Vec<kv::Row>, kv::ReadError> {
-        self.0.borrow().scan(&prefix, after.as_deref(), limit).map_err(not_read)
+        self.0.borrow().scan(&prefix, after.as_deref(), limit).map_err(read_error)
     }
 
     fn commit(&self, expected: u64, changes: Vec<kv::Change>) -> Result<u64, kv::CommitError> {
@@ -96,10 +97,10 @@ impl log::Guest for Storage {
             log::Scope::Session(id) => (ScopeKind::Session, id),
             log::Scope::Project(id) => (ScopeKind::Project, id),
         };
-        // A field that the contract gains does not build until it is in the line.
+        // A field added to the contract breaks the build until the log line includes it.
         let log::AuditRecord { revision, action, participant, at_ms, entry, label, reason, round } =
             &done;
-        tell(&audit_line(
+        write_line(&audit_line(
             kind,
             id,
             &AuditForm {
@@ -142,24 +143,24 @@ impl buckets::Guest for Storage {
     }
 }
 
-fn not_read(error: ReadError) -> kv::ReadError {
+fn read_error(error: ReadError) -> kv::ReadError {
     match error {
         ReadError::Moved => kv::ReadError::Moved,
         ReadError::Failed(error) => kv::ReadError::Failed(failed(error)),
     }
 }
 
-/// Tells why the storage failed, and returns it.
+/// Logs a storage failure and returns its text.
 fn failed(error: KvError) -> String {
-    tell(&crate::log::failure(&error));
+    write_line(&crate::log::failure(&error));
     error.0
 }
 
-/// Writes `line` to where Spin keeps the log.
-fn tell(line: &str) {
+/// Writes `line` to stderr, which Spin captures as the log.
+fn write_line(line: &str) {
     let stderr = stderr::get_stderr();
     for part in format!("{line}\n").as_bytes().chunks(WRITE_BYTES_MAX) {
-        // A log that cannot be written to is no reason to fail.
+        // A call does not fail because its log line cannot be written.
         let _ = stderr.blocking_write_and_flush(part);
     }
 }

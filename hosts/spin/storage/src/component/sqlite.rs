@@ -1,4 +1,4 @@
-//! Spin's `SQLite`, as [`crate::sqlite`] asks for it.
+//! Implements the database of [`crate::sqlite`] over Spin's `SQLite`.
 
 use std::{cell::OnceCell, time::Duration};
 
@@ -18,7 +18,7 @@ pub(super) const GUARANTEE: Guarantee = Guarantee::Linearizable;
 /// The database's label.
 const DATABASE: &str = "default";
 
-/// The app's database: one connection, opened when it is needed first.
+/// The app's database: one connection, opened at its first use.
 #[derive(Default)]
 pub(super) struct Database {
     connection: OnceCell<Connection>,
@@ -40,10 +40,10 @@ impl Database {
 
 impl Sql for Database {
     fn execute(&self, statement: &str, values: Vec<Value>) -> Result<Vec<Row>, SqlError> {
-        let values: Vec<_> = values.into_iter().map(outward).collect();
+        let values: Vec<_> = values.into_iter().map(to_spin).collect();
         let result = self.connection()?.execute(statement, &values).map_err(error)?;
         let rows = result.rows.into_iter();
-        Ok(rows.map(|row| row.values.into_iter().map(inward).collect()).collect())
+        Ok(rows.map(|row| row.values.into_iter().map(from_spin).collect()).collect())
     }
 
     fn pause(&self, at_most: Duration) {
@@ -53,7 +53,7 @@ impl Sql for Database {
     }
 }
 
-fn outward(value: Value) -> sqlite::Value {
+fn to_spin(value: Value) -> sqlite::Value {
     match value {
         Value::Null => sqlite::Value::Null,
         Value::Integer(it) => sqlite::Value::Integer(it),
@@ -63,7 +63,7 @@ fn outward(value: Value) -> sqlite::Value {
     }
 }
 
-fn inward(value: sqlite::Value) -> Value {
+fn from_spin(value: sqlite::Value) -> Value {
     match value {
         sqlite::Value::Null => Value::Null,
         sqlite::Value::Integer(it) => Value::Integer(it),

@@ -1,9 +1,9 @@
-//! Buckets in Spin's key-value store, for platforms without `SQLite`: each is one
-//! value ([`packed`]), read whole and written whole ([`store`]).
+//! Buckets in Spin's key-value store, for platforms without `SQLite`. Each bucket is one
+//! value ([`packed`]), read and written as a whole ([`store`]).
 //!
-//! The store cannot compare and set: a commit reads the revision right before it
-//! writes, and of two that do so at the same instant the earlier is lost. All else of
-//! the contract holds.
+//! The store has no compare-and-set: a commit reads the revision right before it writes.
+//! If two commits do so at the same instant, the earlier one is lost. The rest of the
+//! contract holds.
 
 mod packed;
 mod store;
@@ -14,13 +14,13 @@ use shared_context_core::port::{
     Bucket, Change, CommitError, Kv, KvError, ReadError, Revision, Row,
 };
 
-use self::packed::Stored;
+use self::packed::BucketState;
 pub use self::store::{Store, StoreError};
 
-/// What the keys of buckets begin with: the app's developer may keep others.
+/// The prefix of the buckets' keys: the app may store other keys beside them.
 const PREFIX: &str = "shared-context/";
 
-/// The buckets in one store, as one instance uses them.
+/// The buckets in one store, for one instance.
 #[derive(Debug)]
 pub struct KeyValueKv<S> {
     store: Rc<S>,
@@ -31,18 +31,17 @@ pub struct KeyValueKv<S> {
 pub struct KeyValueBucket<S> {
     store: Rc<S>,
     key: String,
-    stored: Stored,
+    state: BucketState,
 }
 
 impl<S: Store> KeyValueKv<S> {
-    /// Creates the buckets in `store`.
+    /// Creates a handle to the buckets in `store`.
     pub fn new(store: S) -> Self {
         Self { store: Rc::new(store) }
     }
 
-    /// Returns the names of at most `limit` buckets that start with `prefix`, those after
-    /// `after` when it is given, in order. Some may hold no rows: that would take
-    /// reading each of them.
+    /// Returns the names of at most `limit` buckets that start with `prefix` and follow
+    /// `after`, in order. Some buckets may have no rows: checking would mean reading each.
     pub fn names(
         &self,
         prefix: &str,
@@ -51,15 +50,15 @@ impl<S: Store> KeyValueKv<S> {
     ) -> Result<Vec<String>, KvError> {
         let keys = self.store.keys()?;
         let names = keys.iter().filter_map(|key| key.strip_prefix(PREFIX));
-        let is_asked_for =
+        let is_in_range =
             |name: &&str| name.starts_with(prefix) && after.is_none_or(|after| *name > after);
-        let mut names: Vec<_> = names.filter(is_asked_for).map(str::to_owned).collect();
+        let mut names: Vec<_> = names.filter(is_in_range).map(str::to_owned).collect();
         names.sort_unstable();
         names.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         Ok(names)
     }
 
-    /// Returns the revision of the bucket called `name`; 0 when it was never written to.
+    /// Returns the revision of the bucket `name`, or 0 if it was never written.
     pub fn revision(&self, name: &str) -> Result<Revision, KvError> {
         Ok(read(&*self.store, &key(name))?.revision)
     }
@@ -70,22 +69,22 @@ impl<S: Store> Kv for KeyValueKv<S> {
 
     fn open(&self, name: &str) -> Result<KeyValueBucket<S>, KvError> {
         let key = key(name);
-        let stored = read(&*self.store, &key)?;
-        Ok(KeyValueBucket { store: Rc::clone(&self.store), key, stored })
+        let state = read(&*self.store, &key)?;
+        Ok(KeyValueBucket { store: Rc::clone(&self.store), key, state })
     }
 }
 
 impl<S: Store> Bucket for KeyValueBucket<S> {
     fn revision(&self) -> Revision {
-        self.stored.revision
+        self.state.revision
     }
 
     fn get(&self, row: &str) -> Result<Option<Vec<u8>>, ReadError> {
-        Ok(self.stored.rows.get(row))
+        Ok(self.state.rows.get(row))
     }
 
     fn scan(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<Row>, ReadError> {
-        Ok(self.stored.rows.scan(prefix, after, limit))
+        Ok(self.state.rows.scan(prefix, after, limit))
     }
 
     fn commit(
@@ -93,18 +92,18 @@ impl<S: Store> Bucket for KeyValueBucket<S> {
         expected: Revision,
         changes: Vec<Change>,
     ) -> Result<Revision, CommitError> {
-        // Spent: no need to hold it while another is read.
-        drop(mem::take(&mut self.stored));
-        let mut stored = read(&*self.store, &self.key).map_err(CommitError::Unchanged)?;
-        if stored.revision != expected {
+        // The old state is no longer needed: free its memory before the next one is read.
+        drop(mem::take(&mut self.state));
+        let mut state = read(&*self.store, &self.key).map_err(CommitError::Unchanged)?;
+        if state.revision != expected {
             return Err(CommitError::Conflict);
         }
-        stored.rows.apply(changes);
-        stored.revision = expected.next();
-        let value = packed::pack(&stored).map_err(CommitError::Unchanged)?;
+        state.rows.apply(changes);
+        state.revision = expected.next();
+        let value = packed::pack(&state).map_err(CommitError::Unchanged)?;
         let set = self.store.set(&self.key, &value);
         set.map_err(|error| CommitError::Failed(error.into()))?;
-        Ok(stored.revision)
+        Ok(state.revision)
     }
 }
 
@@ -112,10 +111,10 @@ fn key(name: &str) -> String {
     format!("{PREFIX}{name}")
 }
 
-/// Returns what is stored under `key`.
-fn read(store: &impl Store, key: &str) -> Result<Stored, KvError> {
+/// Reads the bucket stored under `key`; returns an empty one if there is none.
+fn read(store: &impl Store, key: &str) -> Result<BucketState, KvError> {
     match store.get(key)? {
         Some(value) => packed::unpack(key, &value),
-        None => Ok(Stored::default()),
+        None => Ok(BucketState::default()),
     }
 }

@@ -1,11 +1,11 @@
-//! What is asked of Spin's key-value store.
+//! The interface to Spin's key-value store.
 //!
-//! A port, so that what is built on it is tested outside of Spin; the component
-//! implements it over `fermyon:spin/key-value`.
+//! It is a port, so that its users are tested outside of Spin; the component implements
+//! it over `fermyon:spin/key-value`.
 
 use shared_context_core::port::KvError;
 
-/// The key-value store of the app, as one instance uses it.
+/// The key-value store of the app, for one instance.
 pub trait Store {
     /// Returns the value of `key`, if there is one.
     fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError>;
@@ -17,21 +17,21 @@ pub trait Store {
     fn keys(&self) -> Result<Vec<String>, StoreError>;
 }
 
-/// Why the store did not do it, in the words of `fermyon:spin/key-value`.
+/// An error of the store, with the variants of `fermyon:spin/key-value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreError {
     /// Too many stores are open.
     StoreTableFull,
-    /// There is no store of this name.
+    /// No store has this name.
     NoSuchStore,
     /// The component was not granted the store.
     AccessDenied,
-    /// Anything else, as the store put it.
+    /// Any other error, with the store's message.
     Other(String),
 }
 
 impl StoreError {
-    /// Returns what to do, for operators. There is no value in it.
+    /// Returns a message that tells operators what to do. It contains no stored values.
     fn warning(&self) -> String {
         let text = match self {
             Self::StoreTableFull => {

@@ -1,16 +1,16 @@
-//! Buckets in Spin's `SQLite`: how they lie there ([`statements`]), what is asked of
-//! it ([`sql`]), and what a commit is given ([`payload`]).
+//! Buckets in Spin's `SQLite`: their tables ([`statements`]), the interface to the
+//! database ([`sql`]), and the parameters of a commit ([`payload`]).
 //!
-//! No transaction spans two statements, since servers of libSQL perform each by
-//! itself. So a read tells the bucket's revision too, and that the bucket moved when
-//! it is another one than was opened; a commit is one statement, which looks at the
-//! revision first.
+//! No transaction spans two statements, because libSQL servers execute each one
+//! separately. So each read also returns the bucket's revision, and reports that the
+//! bucket has moved if this differs from the revision at opening. A commit is one
+//! statement, which checks the revision first.
 //!
 //! # Invariants
 //!
-//! - A bucket that was opened after it had moved is read from memory: who reads is
-//!   thrown back once at most.
-//! - Reading makes no table.
+//! - A bucket opened after it had moved is read from memory, so a reader retries at most
+//!   once.
+//! - Reading creates no tables.
 
 mod payload;
 mod sql;
@@ -31,16 +31,16 @@ use self::payload::Changes;
 pub use self::sql::{Row, Sql, SqlError, Value};
 use crate::{names, rows::Rows};
 
-/// How long the pause after a commit that another one overtook may be: at first about as
-/// long as a commit takes, then twice as long each time. A write is given up after 16
-/// attempts, and so after 11 seconds at most.
+/// The maximum of the random pause after a commit conflict: at first about the time of a
+/// commit, then doubled each time up to [`PAUSE_MAX`]. A write is given up after 16
+/// attempts, and so after at most 11 seconds.
 const PAUSE: Duration = Duration::from_millis(32);
 const PAUSE_MAX: Duration = Duration::from_millis(1_024);
 
-/// The row that is read along with a bucket's revision: every request asks for it.
+/// The row read together with a bucket's revision, because every request needs it.
 const FIRST_READ: &str = "meta";
 
-/// The buckets in one database, as one instance uses them.
+/// The buckets in one database, for one instance.
 #[derive(Debug)]
 pub struct SqliteKv<S> {
     shared: Rc<Shared<S>>,
@@ -49,9 +49,9 @@ pub struct SqliteKv<S> {
 #[derive(Debug)]
 struct Shared<S> {
     sql: S,
-    /// The bucket that is to be read whole when it is opened next.
+    /// The bucket to read as a whole when it is opened next.
     moved: RefCell<Option<String>>,
-    /// How long who opens a bucket pauses: a commit was overtaken.
+    /// The maximum pause before the next bucket is opened; nonzero after a conflict.
     pause: Cell<Duration>,
 }
 
@@ -61,26 +61,26 @@ pub struct SqliteBucket<S> {
     shared: Rc<Shared<S>>,
     name: String,
     revision: Revision,
-    known: Known,
+    cached: CachedRows,
 }
 
-/// What is known of a bucket's rows.
+/// The rows of a bucket that are in memory.
 #[derive(Debug)]
-enum Known {
-    Nothing,
-    /// [`FIRST_READ`] or that it is not there.
+enum CachedRows {
+    None,
+    /// The value of [`FIRST_READ`], or that it has none.
     First(Option<Vec<u8>>),
     All(Rows),
 }
 
 impl<S: Sql> SqliteKv<S> {
-    /// Creates the buckets in the database behind `sql`.
+    /// Creates a handle to the buckets in the database behind `sql`.
     pub fn new(sql: S) -> Self {
         Self { shared: Rc::new(Shared { sql, moved: RefCell::default(), pause: Cell::default() }) }
     }
 
-    /// Returns the names of at most `limit` buckets that hold rows and start with `prefix`,
-    /// those after `after` when it is given, in order.
+    /// Returns the names of at most `limit` buckets with rows that start with `prefix` and
+    /// follow `after`, in order.
     pub fn names(
         &self,
         prefix: &str,
@@ -98,7 +98,7 @@ impl<S: Sql> SqliteKv<S> {
             .collect()
     }
 
-    /// Returns the revision of the bucket called `name`; 0 when it was never written to.
+    /// Returns the revision of the bucket `name`, or 0 if it was never written.
     pub fn revision(&self, name: &str) -> Result<Revision, KvError> {
         let values = vec![Value::Text(name.to_owned())];
         let mut rows = self.shared.read(statements::REVISION, values)?;
@@ -109,16 +109,16 @@ impl<S: Sql> SqliteKv<S> {
 }
 
 impl<S: Sql> Shared<S> {
-    /// Performs a statement that reads. No table holds no rows.
+    /// Executes a reading statement. A missing table counts as empty.
     fn read(&self, statement: &str, values: Vec<Value>) -> Result<Vec<Row>, KvError> {
         match self.sql.execute(statement, values) {
-            Err(error) if error.is_of_missing_tables() => Ok(Vec::new()),
+            Err(error) if error.is_missing_tables() => Ok(Vec::new()),
             outcome => Ok(outcome?),
         }
     }
 
-    /// Returns the rows of the bucket called `name` that `statement` asks for with `values`,
-    /// and its revision; 0 and none when it was never written to.
+    /// Executes `statement` with `values` on a bucket; returns the bucket's revision and the
+    /// rows, or 0 and no rows if it was never written.
     fn bucket(&self, statement: &str, values: Vec<Value>) -> Result<(Revision, Vec<Row>), KvError> {
         let rows = self.read(statement, values)?;
         let revision = rows.first().and_then(|row| row.first()).map(revision);
@@ -144,7 +144,7 @@ impl<S: Sql> Shared<S> {
         limit: u32,
     ) -> Result<(Revision, Vec<port::Row>), KvError> {
         let [from, before, without] = range(prefix, after);
-        // Who asks for none is told the revision too.
+        // Even a limit of 0 must return the revision.
         let at_least_one = Value::Integer(limit.max(1).into());
         let values = vec![Value::Text(bucket.to_owned()), from, before, without, at_least_one];
         let (revision, rows) = self.bucket(statements::SCAN, values)?;
@@ -158,7 +158,7 @@ impl<S: Sql> Shared<S> {
         Ok((revision, rows.collect::<Result<_, _>>()?))
     }
 
-    /// Commits `changes`; `None`: the bucket is not at `expected`.
+    /// Commits `changes`; returns `None` if the bucket is not at `expected`.
     fn commit(
         &self,
         bucket: &str,
@@ -167,8 +167,8 @@ impl<S: Sql> Shared<S> {
     ) -> Result<Option<Revision>, KvError> {
         let Some(values) = changes.values(bucket, expected) else { return Ok(None) };
         let mut rows = match self.sql.execute(statements::COMMIT, values) {
-            Err(error) if error.is_of_missing_tables() => {
-                self.make_tables()?;
+            Err(error) if error.is_missing_tables() => {
+                self.create_tables()?;
                 let Some(values) = changes.values(bucket, expected) else { return Ok(None) };
                 self.sql.execute(statements::COMMIT, values)?
             }
@@ -179,8 +179,8 @@ impl<S: Sql> Shared<S> {
         revision(&value).map(Some)
     }
 
-    fn make_tables(&self) -> Result<(), KvError> {
-        // Without it commits are slower, and just as good.
+    fn create_tables(&self) -> Result<(), KvError> {
+        // WAL only makes commits faster, so a failure is ignored.
         let _ = self.sql.execute(statements::WAL, Vec::new());
         for statement in statements::SCHEMA {
             self.sql.execute(statement, Vec::new())?;
@@ -198,22 +198,27 @@ impl<S: Sql> Kv for SqliteKv<S> {
             shared.sql.pause(shared.pause.get());
         }
         let has_moved = shared.moved.borrow_mut().take_if(|it| it == name).is_some();
-        let (revision, known) = if has_moved {
+        let (revision, cached) = if has_moved {
             let (revision, rows) = shared.scan(name, "", None, u32::MAX)?;
-            (revision, Known::All(Rows(rows.into_iter().collect())))
+            (revision, CachedRows::All(Rows(rows.into_iter().collect())))
         } else {
             let (revision, first) = shared.get(name, FIRST_READ)?;
-            (revision, Known::First(first))
+            (revision, CachedRows::First(first))
         };
-        // What was never written to holds nothing.
-        let known = if revision == Revision(0) { Known::All(Rows::default()) } else { known };
-        Ok(SqliteBucket { shared, name: name.to_owned(), revision, known })
+        // A bucket that was never written has no rows.
+        let is_new = revision == Revision(0);
+        let cached = if is_new { CachedRows::All(Rows::default()) } else { cached };
+        Ok(SqliteBucket { shared, name: name.to_owned(), revision, cached })
     }
 }
 
 impl<S: Sql> SqliteBucket<S> {
-    /// Returns what was read, if the bucket still was at the revision it was opened at.
-    fn unmoved<T>(&self, (revision, read): (Revision, T)) -> Result<T, ReadError> {
+    /// Returns the result of a read if the bucket is still at the revision it was opened at.
+    ///
+    /// # Errors
+    ///
+    /// `Moved`: it is not. The next opening reads the whole bucket.
+    fn check_revision<T>(&self, (revision, read): (Revision, T)) -> Result<T, ReadError> {
         if revision == self.revision {
             return Ok(read);
         }
@@ -232,10 +237,12 @@ impl<S: Sql> Bucket for SqliteBucket<S> {
     }
 
     fn get(&self, row: &str) -> Result<Option<Vec<u8>>, ReadError> {
-        match &self.known {
-            Known::First(value) if row == FIRST_READ => Ok(value.clone()),
-            Known::All(rows) => Ok(rows.get(row)),
-            Known::First(_) | Known::Nothing => self.unmoved(self.shared.get(&self.name, row)?),
+        match &self.cached {
+            CachedRows::First(value) if row == FIRST_READ => Ok(value.clone()),
+            CachedRows::All(rows) => Ok(rows.get(row)),
+            CachedRows::First(_) | CachedRows::None => {
+                self.check_revision(self.shared.get(&self.name, row)?)
+            }
         }
     }
 
@@ -245,10 +252,10 @@ impl<S: Sql> Bucket for SqliteBucket<S> {
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<port::Row>, ReadError> {
-        match &self.known {
-            Known::All(rows) => Ok(rows.scan(prefix, after, limit)),
-            Known::First(_) | Known::Nothing => {
-                self.unmoved(self.shared.scan(&self.name, prefix, after, limit)?)
+        match &self.cached {
+            CachedRows::All(rows) => Ok(rows.scan(prefix, after, limit)),
+            CachedRows::First(_) | CachedRows::None => {
+                self.check_revision(self.shared.scan(&self.name, prefix, after, limit)?)
             }
         }
     }
@@ -258,14 +265,14 @@ impl<S: Sql> Bucket for SqliteBucket<S> {
         expected: Revision,
         changes: Vec<Change>,
     ) -> Result<Revision, CommitError> {
-        let known = mem::replace(&mut self.known, Known::Nothing);
+        let cached = mem::replace(&mut self.cached, CachedRows::None);
         let changes = Changes::of(changes);
         let committed = self.shared.commit(&self.name, expected, &changes);
         let pause = self.shared.pause.take();
         committed.map_err(CommitError::Failed)?.ok_or_else(|| {
             self.shared.pause.set(pause.saturating_mul(2).clamp(PAUSE, PAUSE_MAX));
-            // It was read whole since many write to it.
-            if matches!(known, Known::All(_)) {
+            // It was read as a whole because of concurrent writers: do so again.
+            if matches!(cached, CachedRows::All(_)) {
                 self.read_whole_next();
             }
             CommitError::Conflict
@@ -273,13 +280,13 @@ impl<S: Sql> Bucket for SqliteBucket<S> {
     }
 }
 
-/// Returns the names that start with `prefix` after the name `after`: from which on, to before
-/// which, and without which.
+/// Returns the range of the names that start with `prefix` and follow `after`: its first
+/// name, its exclusive end, and a name to leave out.
 fn range(prefix: &str, after: Option<&str>) -> [Value; 3] {
     let text = |it: &str| Value::Text(it.to_owned());
     let from = after.map_or(prefix, |after| after.max(prefix));
     // Every text is less than any blob.
-    let before = names::end_of(prefix).map_or(Value::Blob(Vec::new()), Value::Text);
+    let before = names::prefix_end(prefix).map_or(Value::Blob(Vec::new()), Value::Text);
     [text(from), before, after.map_or(Value::Null, text)]
 }
 

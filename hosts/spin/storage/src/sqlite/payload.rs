@@ -1,5 +1,5 @@
-//! What a commit is given: its changes, made independent of each other, and how they
-//! are put for the one statement that applies them.
+//! The parameters of a commit: its changes, made independent of each other and encoded
+//! for the one statement that applies them.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -8,18 +8,17 @@ use shared_context_core::port::{Change, Revision};
 use super::sql::Value;
 use crate::{names, rows};
 
-/// Changes of which none depends on another, but for this: what is dropped goes
-/// before all else.
+/// Changes that may be applied in any order, except that dropped prefixes come first.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    /// What names begin with.
+    /// Prefixes whose rows are deleted.
     dropped: Vec<String>,
-    /// What becomes of rows; `None`: it is deleted.
+    /// New values by row; `None` deletes the row.
     rows: BTreeMap<String, Option<Vec<u8>>>,
 }
 
 impl Changes {
-    /// Returns what does the same as `changes` one after the other.
+    /// Combines `changes`, with the effect of applying them in order.
     pub(super) fn of(changes: Vec<Change>) -> Self {
         let mut all = Self::default();
         for change in changes {
@@ -35,13 +34,13 @@ impl Changes {
         all
     }
 
-    /// Returns the values of the statement that applies them to `bucket`, if it is at
-    /// `revision`; `None` when no bucket can be there.
+    /// Returns the parameters of the statement that applies the changes to `bucket` if it
+    /// is at `revision`, or `None` if no bucket can have that revision.
     pub(super) fn values(&self, bucket: &str, revision: Revision) -> Option<Vec<Value>> {
-        let (mut deleted, mut put) = (Places::default(), Places::default());
+        let (mut deleted, mut put) = (SpanPairs::default(), SpanPairs::default());
         let mut bytes = Bytes::default();
         for prefix in &self.dropped {
-            let end = names::end_of(prefix);
+            let end = names::prefix_end(prefix);
             let end = end.as_ref().map_or(AFTER_ALL, |end| end.as_bytes());
             deleted.add(bytes.add(prefix.as_bytes()), bytes.add(end));
         }
@@ -54,12 +53,12 @@ impl Changes {
             if let Some(value) = value {
                 put.add((begin, length), bytes.add(value));
             } else {
-                // The least name after this one.
+                // With this byte appended, the name becomes the least name after it.
                 bytes.add(b"\0");
                 deleted.add((begin, length), (begin, length.saturating_add(1)));
             }
         }
-        // Never without a byte: `SQLite` takes no part of nothing.
+        // The blob must not be empty, because `SQLite` takes no substring of an empty one.
         bytes.add(b"\0");
         Some(vec![
             Value::Text(bucket.to_owned()),
@@ -71,30 +70,30 @@ impl Changes {
     }
 }
 
-/// Sorts after every name: no text in UTF-8 begins so.
+/// A byte string that sorts after every name: no UTF-8 text starts with this byte.
 const AFTER_ALL: &[u8] = &[0xff];
 
-/// Names and values, one after the other.
+/// Concatenated names and values.
 #[derive(Default)]
 struct Bytes(Vec<u8>);
 
-/// Where one begins, counted from 1, and how long it is.
-type Place = (usize, usize);
+/// The start of a name or value, counted from 1, and its length.
+type Span = (usize, usize);
 
 impl Bytes {
-    fn add(&mut self, bytes: &[u8]) -> Place {
-        let place = (self.0.len().saturating_add(1), bytes.len());
+    fn add(&mut self, bytes: &[u8]) -> Span {
+        let span = (self.0.len().saturating_add(1), bytes.len());
         self.0.extend_from_slice(bytes);
-        place
+        span
     }
 }
 
-/// Pairs of places as JSON: lists of four numbers in a list.
+/// Pairs of spans as JSON: a list of lists of four numbers.
 #[derive(Default)]
-struct Places(String);
+struct SpanPairs(String);
 
-impl Places {
-    fn add(&mut self, (first, first_length): Place, (second, second_length): Place) {
+impl SpanPairs {
+    fn add(&mut self, (first, first_length): Span, (second, second_length): Span) {
         let separator = if self.0.is_empty() { '[' } else { ',' };
         // Writing to a string does not fail.
         let _ = write!(self.0, "{separator}[{first},{first_length},{second},{second_length}]");
@@ -131,19 +130,19 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_a_commit_too() {
+    fn a_commit_may_have_no_changes() {
         check(vec![], "[]", "[]", b"\0");
     }
 
     #[test]
-    fn names_and_values_are_told_by_their_places() {
+    fn names_and_values_are_given_by_their_spans() {
         let changes = vec![put("é", "v"), delete("xx"), drop("k/"), put("a", ""), delete("y")];
         let bytes = "k/k0axx\0y\0év\0".as_bytes();
         check(changes, "[[1,2,3,2],[6,2,6,3],[9,1,9,2]]", "[[5,1,6,0],[11,2,13,1]]", bytes);
     }
 
     #[test]
-    fn all_rows_end_after_all() {
+    fn an_empty_prefix_covers_all_rows() {
         check(vec![drop("")], "[[1,0,1,1]]", "[]", b"\xff\0");
     }
 
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_revision_that_no_bucket_can_have_has_no_values() {
+    fn an_impossible_revision_has_no_values() {
         assert_eq!(Changes::of(vec![]).values("b", Revision(u64::MAX)), None);
     }
 }

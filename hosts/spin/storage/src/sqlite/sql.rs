@@ -1,8 +1,7 @@
-//! What is asked of Spin's `SQLite`: statements, one at a time, each a transaction
-//! of its own.
+//! The interface to Spin's `SQLite`: single statements, each its own transaction.
 //!
-//! A port, so that what is built on it is tested against `SQLite` itself, outside of
-//! Spin; the component implements it over `spin:sqlite`.
+//! It is a port, so that its users are tested against `SQLite` itself, outside of Spin;
+//! the component implements it over `spin:sqlite`.
 
 use std::time::Duration;
 
@@ -10,24 +9,24 @@ use shared_context_core::port::KvError;
 
 use super::statements::{NO_TABLE, NO_TRIGGER};
 
-/// The database of the app, as one instance uses it.
+/// The database of the app, for one instance.
 pub trait Sql {
-    /// Performs one statement, whole or not at all, and returns the rows it gives.
+    /// Executes one statement atomically and returns its rows.
     fn execute(&self, statement: &str, values: Vec<Value>) -> Result<Vec<Row>, SqlError>;
 
-    /// Waits for a moment by chance, no longer than `at_most`: so whoever was overtaken
-    /// does not meet the same others again and again.
+    /// Waits for a random time of at most `at_most`, so that conflicting writers do not
+    /// collide again and again.
     fn pause(&self, at_most: Duration);
 }
 
-/// What stands for a `?` of a statement, and what a row of a result holds.
+/// A value bound to a `?` of a statement, or a value of a result row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Nothing.
+    /// `NULL`.
     Null,
-    /// A whole number.
+    /// An integer.
     Integer(i64),
-    /// A number. None of our tables holds one.
+    /// A floating-point number. Our tables contain none.
     Real(f64),
     /// Text.
     Text(String),
@@ -38,30 +37,29 @@ pub enum Value {
 /// A row of a result.
 pub type Row = Vec<Value>;
 
-/// Why a statement was not performed, in the words of `spin:sqlite`.
+/// An error of a statement, with the variants of `spin:sqlite`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SqlError {
-    /// There is no database of this name.
+    /// No database has this name.
     NoSuchDatabase,
     /// The component was not granted the database.
     AccessDenied,
     /// The database cannot be reached.
     InvalidConnection,
-    /// The database may not grow any more.
+    /// The database has reached its maximum size.
     DatabaseFull,
-    /// Anything else, as `SQLite` or its server put it.
+    /// Any other error, with the message of `SQLite` or its server.
     Io(String),
 }
 
 impl SqlError {
-    /// Returns whether the tables were not made yet, or not all of them; then the statement
-    /// did nothing.
-    pub(super) fn is_of_missing_tables(&self) -> bool {
+    /// Returns true if tables do not exist yet. The statement then had no effect.
+    pub(super) fn is_missing_tables(&self) -> bool {
         let Self::Io(text) = self else { return false };
         text.contains(NO_TABLE) || text.contains(NO_TRIGGER)
     }
 
-    /// Returns what to do, for operators. There is no value in it.
+    /// Returns a message that tells operators what to do. It contains no stored values.
     fn warning(&self) -> String {
         let text = match self {
             Self::NoSuchDatabase => {
@@ -89,7 +87,8 @@ impl SqlError {
         text.to_owned()
     }
 
-    /// Returns the same, from what `SQLite` says: the warning is a guess, its text is not.
+    /// Returns such a message with the error text of `SQLite`. The advice is a guess from
+    /// that text.
     fn warning_on(text: &str) -> String {
         let warnings = [
             ("disk is full", "free space where the database lies"),

@@ -1,18 +1,16 @@
-//! How buckets lie in the database, and every statement there is, word for word.
+//! The schema of the database and the text of every statement.
 //!
-//! The app's developer may keep tables in the same database: all names begin with
-//! `shared_context_`. Another form of what is stored, or of what a commit is given,
-//! gets other names.
+//! The app may have tables in the same database, so all names begin with
+//! `shared_context_`. A new format of the stored data, or of a commit's parameters, gets
+//! new names.
 //!
 //! # Invariants
 //!
-//! - A statement's text never changes, whatever it is performed with; none needs
-//!   another one performed before or after it to be right. `SQLite` 3.40 knows all
-//!   that is in it, without extensions.
-//! - What makes the tables may be performed at any time, by many at once.
+//! - The text of a statement is constant. No statement depends on another one being
+//!   executed before or after it. `SQLite` 3.40 supports all of them without extensions.
+//! - The statements that create the tables may be executed at any time, also concurrently.
 
-/// Makes the tables, in this order. Who is stopped in between leaves something
-/// behind that the next one completes.
+/// Creates the tables, in this order. If it is interrupted, the next run completes it.
 pub(super) const SCHEMA: [&str; 4] = [
     "CREATE TABLE IF NOT EXISTS shared_context_bucket (\
         name TEXT NOT NULL PRIMARY KEY, \
@@ -24,14 +22,14 @@ pub(super) const SCHEMA: [&str; 4] = [
         value BLOB NOT NULL, \
         PRIMARY KEY (bucket, name)\
     ) WITHOUT ROWID",
-    // Never holds anything: what is inserted is what a commit does.
+    // Always empty: an insert into this view performs a commit.
     "CREATE VIEW IF NOT EXISTS shared_context_commit (bucket, revision, deleted, put, bytes) \
     AS SELECT NULL, NULL, NULL, NULL, NULL WHERE 0",
-    // Names and values lie in `bytes`; `deleted` and `put` are JSON and say where: lists
-    // of two places each, counted from 1, with their lengths. What is put may be as
-    // much as a session: of a blob any part is taken at once, of a text it would be
-    // looked for from its beginning. Every connection reads this before all else, so
-    // it is short.
+    // `bytes` contains the names and values. `deleted` and `put` are JSON lists of pairs of
+    // spans in it: each a start, counted from 1, and a length. `put` may be as large as a
+    // session, so `bytes` is a blob: `SQLite` takes any part of a blob directly, but would
+    // scan a text from its start. The trigger is short, because every connection parses it
+    // before anything else.
     "CREATE TRIGGER IF NOT EXISTS shared_context_commit_apply \
     INSTEAD OF INSERT ON shared_context_commit BEGIN \
         SELECT RAISE(IGNORE) WHERE new.revision <> coalesce(\
@@ -49,40 +47,40 @@ pub(super) const SCHEMA: [&str; 4] = [
     END",
 ];
 
-/// Readers and one writer do not wait for each other; the file keeps it. Servers of
-/// libSQL refuse it, as they do so anyway.
+/// Sets WAL mode, in which readers and one writer do not block each other. The file
+/// remembers the mode. libSQL servers reject the statement, because they always use WAL.
 pub(super) const WAL: &str = "PRAGMA journal_mode = WAL";
 
-/// Commits: a row with the new revision, or none when the bucket has another
-/// revision than the expected one.
+/// Commits. Returns a row with the new revision, or no row if the bucket is not at the
+/// expected revision.
 pub(super) const COMMIT: &str = "INSERT INTO shared_context_commit \
     VALUES (?1, ?2, ?3, ?4, ?5) \
     RETURNING revision + 1";
 
-/// The revision of the bucket `?1`, and the value of its row `?2` or `NULL`; nothing
-/// when there is no such bucket.
+/// Returns the revision of the bucket `?1` and the value of its row `?2` or `NULL`. Returns
+/// no row if the bucket does not exist.
 pub(super) const GET: &str = "SELECT b.revision, r.value FROM shared_context_bucket AS b \
     LEFT JOIN shared_context_row AS r ON r.bucket = b.name AND r.name = ?2 \
     WHERE b.name = ?1";
 
-/// The same of at most `?5` rows from `?2` on, without the row `?4`, to before `?3`:
-/// at least one, with `NULL` for a name when there are none.
+/// Returns the revision of the bucket `?1` with at most `?5` of its rows, from `?2` to
+/// before `?3`, except `?4`. Without such rows, returns one row with `NULL` as its name.
 pub(super) const SCAN: &str = "SELECT b.revision, r.name, r.value FROM shared_context_bucket AS b \
     LEFT JOIN shared_context_row AS r \
     ON r.bucket = b.name AND r.name >= ?2 AND r.name < ?3 AND r.name IS NOT ?4 \
     WHERE b.name = ?1 ORDER BY r.name LIMIT ?5";
 
-/// The revision of the bucket `?1`.
+/// Returns the revision of the bucket `?1`.
 pub(super) const REVISION: &str = "SELECT revision FROM shared_context_bucket WHERE name = ?1";
 
-/// The names of at most `?4` buckets with rows from `?1` on, without the bucket
-/// `?3`, to before `?2`.
+/// Returns the names of at most `?4` buckets with rows, from `?1` to before `?2`, except
+/// `?3`.
 pub(super) const NAMES: &str = "SELECT name FROM shared_context_bucket AS b \
     WHERE name >= ?1 AND name < ?2 AND name IS NOT ?3 \
     AND EXISTS (SELECT 1 FROM shared_context_row AS r WHERE r.bucket = b.name) \
     ORDER BY name LIMIT ?4";
 
-/// What the error of a statement says when a table or the view is not there.
+/// The error text of a statement when a table or the view is missing.
 pub(super) const NO_TABLE: &str = "no such table";
-/// What it says when the trigger is not there.
+/// The error text of a statement when the trigger is missing.
 pub(super) const NO_TRIGGER: &str = "cannot modify shared_context_commit because it is a view";

@@ -1,4 +1,4 @@
-//! Whatever is done to buckets, the storages answer as the contract in memory does.
+//! Compares the storages with the in-memory reference on random operations.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use shared_context_core::{
@@ -32,14 +32,14 @@ const PREFIXES: [&str; 11] =
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// Opens a bucket, in place of what was open before.
+    /// Opens a bucket and drops the one that the handle had open.
     Open(usize, &'static str),
     Get(usize, &'static str),
     Scan(usize, &'static str, Option<&'static str>, u32),
     Commit(usize, Vec<Change>),
     Names(&'static str, Option<&'static str>, u32),
-    /// Another instance goes on; what was open stays so.
-    Begin,
+    /// Starts another instance; open buckets stay open.
+    StartInstance,
 }
 
 fn change() -> impl Strategy<Value = Change> {
@@ -67,20 +67,20 @@ fn step() -> impl Strategy<Value = Step> {
         5 => (handle(), vec(change(), 0..6)).prop_map(|(nth, it)| Step::Commit(nth, it)),
         1 => (select(vec!["", "session/", "session/é", "y"]), names_after, limit())
             .prop_map(|(prefix, after, limit)| Step::Names(prefix, after, limit)),
-        1 => Just(Step::Begin),
+        1 => Just(Step::StartInstance),
     ]
 }
 
-/// A storage that names its buckets.
+/// A storage that lists its buckets.
 trait Storage: Kv {
-    /// Whether buckets without rows are named too.
-    const NAMES_EMPTY: bool;
+    /// True if buckets without rows are listed too.
+    const LISTS_EMPTY: bool;
 
     fn names(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<String>, KvError>;
 }
 
 impl Storage for SqliteKv<Database> {
-    const NAMES_EMPTY: bool = false;
+    const LISTS_EMPTY: bool = false;
 
     fn names(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<String>, KvError> {
         Self::names(self, prefix, after, limit)
@@ -88,24 +88,25 @@ impl Storage for SqliteKv<Database> {
 }
 
 impl Storage for KeyValueKv<MemoryStore> {
-    const NAMES_EMPTY: bool = true;
+    const LISTS_EMPTY: bool = true;
 
     fn names(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<String>, KvError> {
         Self::names(self, prefix, after, limit)
     }
 }
 
-/// A bucket that is open, and what it must be like.
-struct Opened<B> {
+/// An open bucket, with the reference bucket that it must match.
+struct OpenBucket<B> {
     name: &'static str,
     seen: B,
     expected: MemoryBucket,
-    /// The one it was opened at.
+    /// The revision at which it was opened.
     revision: Revision,
     is_spent: bool,
 }
 
-/// Returns whether a read says what it must: what was there, or that the bucket has moved.
+/// Returns true if a read has the expected result, or reports that the bucket has moved
+/// when it has.
 fn is_right<T: PartialEq>(
     seen: &Result<T, ReadError>,
     expected: &Result<T, ReadError>,
@@ -114,20 +115,20 @@ fn is_right<T: PartialEq>(
     seen == expected || (has_moved && matches!(seen, Err(ReadError::Moved)))
 }
 
-fn check<K: Storage>(begin: impl Fn() -> K, steps: Vec<Step>) -> Result<(), TestCaseError> {
+fn check<K: Storage>(start: impl Fn() -> K, steps: Vec<Step>) -> Result<(), TestCaseError> {
     let model = MemoryKv::default();
-    let mut kv = begin();
+    let mut kv = start();
     let open = |kv: &K, name| {
         let (seen, expected) = (kv.open(name).unwrap(), model.open(name).unwrap());
         let revision = expected.revision();
         assert_eq!(seen.revision(), revision);
-        Opened { name, seen, expected, revision, is_spent: false }
+        OpenBucket { name, seen, expected, revision, is_spent: false }
     };
     let mut handles: Vec<_> = BUCKETS.iter().map(|name| open(&kv, name)).collect();
     for step in steps {
         match step {
             Step::Open(nth, name) => handles[nth] = open(&kv, name),
-            Step::Begin => kv = begin(),
+            Step::StartInstance => kv = start(),
             Step::Get(nth, name) => {
                 let it = &handles[nth];
                 let has_moved = has_moved(&model, it);
@@ -149,29 +150,29 @@ fn check<K: Storage>(begin: impl Fn() -> K, steps: Vec<Step>) -> Result<(), Test
             }
             Step::Names(prefix, after, limit) => {
                 let limit = usize::try_from(limit).unwrap();
-                let is_there = |name: &&str| {
+                let is_listed = |name: &&str| {
                     let bucket = model.open(name).unwrap();
                     let has_rows = !bucket.scan("", None, 1).unwrap().is_empty();
-                    let is_named = has_rows || (K::NAMES_EMPTY && bucket.revision().0 > 0);
-                    name.starts_with(prefix) && after.is_none_or(|it| *name > it) && is_named
+                    let is_shown = has_rows || (K::LISTS_EMPTY && bucket.revision().0 > 0);
+                    name.starts_with(prefix) && after.is_none_or(|it| *name > it) && is_shown
                 };
-                let expected: Vec<_> = BUCKETS.into_iter().filter(is_there).take(limit).collect();
+                let expected: Vec<_> = BUCKETS.into_iter().filter(is_listed).take(limit).collect();
                 let seen = kv.names(prefix, after, limit.try_into().unwrap());
                 prop_assert_eq!(seen.unwrap(), expected);
             }
         }
     }
     for name in BUCKETS {
-        let (seen, expected) = (open(&begin(), name), model.open(name).unwrap());
+        let (seen, expected) = (open(&start(), name), model.open(name).unwrap());
         let all = seen.seen.scan("", None, u32::MAX);
         prop_assert!(all == expected.scan("", None, u32::MAX), "{name}");
     }
     Ok(())
 }
 
-/// Returns whether the bucket was committed to since it was opened.
-fn has_moved<B>(model: &MemoryKv, opened: &Opened<B>) -> bool {
-    model.open(opened.name).unwrap().revision() != opened.revision
+/// Returns true if there was a commit to the bucket since it was opened.
+fn has_moved<B>(model: &MemoryKv, bucket: &OpenBucket<B>) -> bool {
+    model.open(bucket.name).unwrap().revision() != bucket.revision
 }
 
 proptest! {
@@ -182,13 +183,13 @@ proptest! {
     })]
 
     #[test]
-    fn sqlite_answers_as_the_contract_in_memory_does(steps in vec(step(), 1..60)) {
+    fn sqlite_answers_as_the_in_memory_reference_does(steps in vec(step(), 1..60)) {
         let database = Database::in_memory();
         check(|| SqliteKv::new(database.clone()), steps)?;
     }
 
     #[test]
-    fn the_key_value_store_answers_as_the_contract_in_memory_does(steps in vec(step(), 1..60)) {
+    fn the_key_value_store_answers_as_the_reference_does(steps in vec(step(), 1..60)) {
         let store = MemoryStore::default();
         check(|| KeyValueKv::new(store.clone()), steps)?;
     }

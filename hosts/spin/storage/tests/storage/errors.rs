@@ -1,5 +1,5 @@
-//! A failure is never taken for a conflict, nor for something that is not there; and
-//! its text tells operators what to do.
+//! A failure is never reported as a conflict or as a missing row, and its text tells
+//! operators what to do.
 
 use shared_context_core::port::{Bucket, CommitError, Kv, KvError, ReadError, Revision};
 use shared_context_spin_storage::{
@@ -7,20 +7,20 @@ use shared_context_spin_storage::{
     sqlite::{SqlError, SqliteKv},
 };
 
-use crate::support::{Database, MemoryStore, When, all, commit, put, try_commit};
+use crate::support::{Database, FaultPoint, MemoryStore, all, commit, put, try_commit};
 
 fn io(text: &str) -> SqlError {
     SqlError::Io(text.to_owned())
 }
 
-/// Holds that all that can fail fails with `warning` somewhere in its text.
+/// Asserts that every operation fails with `warning` in its text.
 #[track_caller]
 fn check(error: &SqlError, warning: &str) {
     let database = Database::in_memory();
     let kv = SqliteKv::new(database.clone());
     commit(&kv, "a", vec![put("meta", "1")]);
     let mut bucket = kv.open("a").unwrap();
-    database.fails(Some((When::Before, error.clone())));
+    database.set_fault(Some((FaultPoint::Before, error.clone())));
     let KvError(text) = kv.open("a").map(drop).unwrap_err();
     assert!(text.contains(warning), "{text}");
     let failed = || KvError(text.clone());
@@ -30,12 +30,12 @@ fn check(error: &SqlError, warning: &str) {
     assert_eq!(kv.revision("a"), Err(failed()));
     let done = try_commit(&mut bucket, vec![put("meta", "2")]);
     assert_eq!(done, Err(CommitError::Failed(failed())));
-    database.fails(None);
+    database.set_fault(None);
     assert_eq!(all(&kv, "a"), [("meta".to_owned(), b"1".to_vec())]);
 }
 
 #[test]
-fn what_spin_refuses_tells_what_to_write_into_which_file() {
+fn errors_of_spin_name_the_file_and_setting_to_change() {
     check(&SqlError::NoSuchDatabase, "define [sqlite_database.default]");
     check(&SqlError::AccessDenied, "give the component sqlite_databases = [\"default\"]");
     check(&SqlError::AccessDenied, "inherit_configuration = [\"sqlite_databases\"]");
@@ -45,7 +45,7 @@ fn what_spin_refuses_tells_what_to_write_into_which_file() {
 }
 
 #[test]
-fn what_sqlite_says_is_told_with_what_to_do() {
+fn errors_of_sqlite_are_shown_with_advice() {
     for (text, warning) in [
         ("database or disk is full", "free space"),
         ("database is locked", "what else holds the database"),
@@ -62,20 +62,20 @@ fn what_sqlite_says_is_told_with_what_to_do() {
 }
 
 #[test]
-fn an_answer_that_is_lost_is_no_conflict() {
+fn a_lost_reply_is_a_failure_and_not_a_conflict() {
     let database = Database::in_memory();
     let kv = SqliteKv::new(database.clone());
     commit(&kv, "a", vec![put("meta", "1")]);
     let mut bucket = kv.open("a").unwrap();
-    database.fails(Some((When::After, io("disk I/O error"))));
+    database.set_fault(Some((FaultPoint::After, io("disk I/O error"))));
     let done = try_commit(&mut bucket, vec![put("meta", "2")]);
     assert!(matches!(done, Err(CommitError::Failed(_))), "{done:?}");
-    database.fails(None);
+    database.set_fault(None);
     assert_eq!(kv.revision("a"), Ok(Revision(2)));
 }
 
 #[test]
-fn tables_that_cannot_be_made_are_a_failure() {
+fn tables_that_cannot_be_created_are_a_failure() {
     let database = Database::in_memory();
     database.batch("PRAGMA query_only = ON");
     let kv = SqliteKv::new(database);
@@ -85,7 +85,7 @@ fn tables_that_cannot_be_made_are_a_failure() {
 }
 
 #[test]
-fn rows_that_others_wrote_are_refused() {
+fn rows_written_by_other_programs_are_rejected() {
     for damage in [
         "UPDATE shared_context_bucket SET revision = 'x'",
         "UPDATE shared_context_bucket SET revision = -1",
@@ -102,7 +102,7 @@ fn rows_that_others_wrote_are_refused() {
 }
 
 #[test]
-fn what_the_key_value_store_refuses_tells_what_to_do() {
+fn errors_of_the_key_value_store_say_what_to_do() {
     for (error, warning) in [
         (StoreError::StoreTableFull, "close those"),
         (StoreError::NoSuchStore, "define [key_value_store.default]"),
@@ -113,7 +113,7 @@ fn what_the_key_value_store_refuses_tells_what_to_do() {
         let store = MemoryStore::default();
         let kv = KeyValueKv::new(store.clone());
         let mut bucket = kv.open("a").unwrap();
-        store.fails.replace(Some(error));
+        store.fault.replace(Some(error));
         let KvError(text) = kv.open("a").map(drop).unwrap_err();
         assert!(text.contains(warning), "{text}");
         let failed = || KvError(text.clone());

@@ -1,4 +1,4 @@
-//! What is particular to buckets in the key-value store.
+//! Tests that only concern buckets in the key-value store.
 
 use shared_context_core::port::{Bucket, CommitError, Kv, Revision};
 use shared_context_spin_storage::key_value::KeyValueKv;
@@ -6,7 +6,7 @@ use shared_context_spin_storage::key_value::KeyValueKv;
 use crate::support::{MemoryStore, all, commit, delete_prefix, put, try_commit};
 
 #[test]
-fn keys_of_others_are_left_alone() {
+fn other_keys_are_left_alone() {
     let store = MemoryStore::default();
     store.values.borrow_mut().insert("session/a".to_owned(), b"mine".to_vec());
     let kv = KeyValueKv::new(store.clone());
@@ -30,7 +30,7 @@ fn a_bucket_is_read_as_it_was_opened() {
 }
 
 #[test]
-fn a_deleted_buckets_revision_stays() {
+fn a_deleted_bucket_keeps_its_revision() {
     let kv = KeyValueKv::new(MemoryStore::default());
     commit(&kv, "a", vec![put("meta", "1")]);
     assert_eq!(commit(&kv, "a", vec![delete_prefix("")]), Revision(2));

@@ -1,5 +1,5 @@
-//! Both storages over what stands for Spin here: `SQLite` itself, used as Spin uses
-//! it, and a key-value store in memory.
+//! Tests both storages without Spin: over `SQLite`, used as Spin uses it, and over an
+//! in-memory key-value store.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
 

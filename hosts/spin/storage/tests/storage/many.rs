@@ -1,4 +1,4 @@
-//! Many instances at once, each with a connection of its own, on one file.
+//! Tests concurrent instances, each with its own connection to one file.
 
 use std::{
     path::Path,
@@ -9,15 +9,15 @@ use std::{
 use shared_context_core::port::{Bucket, CommitError, Kv, ReadError, Revision};
 use shared_context_spin_storage::sqlite::{SqliteBucket, SqliteKv};
 
-use crate::support::{Database, commit, put, tell};
+use crate::support::{Database, commit, print, put};
 
 const WRITERS: usize = 6;
 const COMMITS: u64 = 40;
 
-/// Returns the number in `meta` and in `k/…`; they are the same at each revision.
+/// Returns the number in `meta`, and asserts that `k/…` has the same, as at each revision.
 fn number(bucket: &SqliteBucket<Database>) -> Result<u64, ReadError> {
     let meta = bucket.get("meta")?.map_or(0, |it| u64::from_le_bytes(it.try_into().unwrap()));
-    // Time for others to commit, as each call to Spin gives.
+    // Gives other writers time to commit, as each call to Spin does.
     thread::sleep(Duration::from_micros(500));
     for (name, value) in bucket.scan("k/", None, 99)? {
         assert_eq!(value, meta.to_le_bytes(), "{name}");
@@ -27,9 +27,9 @@ fn number(bucket: &SqliteBucket<Database>) -> Result<u64, ReadError> {
     Ok(meta)
 }
 
-/// Raises the number until it was raised so often. Returns how often it was thrown
-/// back: by those who came first, while it read and when it committed.
-fn raise(path: &Path) -> (u64, u64) {
+/// Increments the number [`COMMITS`] times. Returns how often a read found the bucket moved,
+/// and how often a commit got a conflict.
+fn increment(path: &Path) -> (u64, u64) {
     let (mut moved, mut conflicts) = (0, 0);
     for _ in 0..COMMITS {
         // An instance lives for one request.
@@ -41,7 +41,7 @@ fn raise(path: &Path) -> (u64, u64) {
                 Ok(number) => number + 1,
                 Err(ReadError::Moved) => {
                     moved_now += 1;
-                    assert_eq!(moved_now, 1, "who reads is thrown back once at most");
+                    assert_eq!(moved_now, 1, "a reader must retry at most once");
                     continue;
                 }
                 Err(ReadError::Failed(error)) => panic!("{error}"),
@@ -66,28 +66,28 @@ fn raise(path: &Path) -> (u64, u64) {
 }
 
 #[test]
-fn every_commit_that_was_acknowledged_counts_once() {
+fn every_acknowledged_commit_counts_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sqlite_db.db");
-    let begun = Instant::now();
-    let thrown_back: Vec<_> = thread::scope(|scope| {
-        let writers: Vec<_> = (0..WRITERS).map(|_| scope.spawn(|| raise(&path))).collect();
+    let start = Instant::now();
+    let retries: Vec<_> = thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS).map(|_| scope.spawn(|| increment(&path))).collect();
         writers.into_iter().map(|it| it.join().unwrap()).collect()
     });
     let all = COMMITS * u64::try_from(WRITERS).unwrap();
     let kv = SqliteKv::new(Database::in_file(&path));
     assert_eq!(kv.revision("a"), Ok(Revision(all)));
     assert_eq!(number(&kv.open("a").unwrap()), Ok(all));
-    let (moved, conflicts) = thrown_back.iter().fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
-    let time = begun.elapsed();
-    tell(&format!(
+    let (moved, conflicts) = retries.iter().fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
+    let time = start.elapsed();
+    print(&format!(
         "{WRITERS} writers, {all} commits to one bucket in {time:?}: {moved} times moved, \
          {conflicts} conflicts"
     ));
 }
 
 #[test]
-fn who_reads_a_bucket_that_changes_all_the_while_reads_it() {
+fn a_bucket_can_be_read_while_it_changes_constantly() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sqlite_db.db");
     commit(&SqliteKv::new(Database::in_file(&path)), "a", vec![]);

@@ -1,4 +1,4 @@
-//! What commits do to rows, in `SQLite`.
+//! Tests the effect of commits on rows in `SQLite`.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ fn kv() -> SqliteKv<Database> {
     SqliteKv::new(Database::in_memory())
 }
 
-/// Returns the names in the bucket, one after the other.
+/// Returns the names of the bucket's rows, separated by spaces.
 fn names(kv: &SqliteKv<Database>) -> String {
     all(kv, "a").into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(" ")
 }
@@ -34,7 +34,7 @@ fn a_stale_commit_changes_nothing() {
 }
 
 #[test]
-fn of_two_that_begin_a_bucket_one_gets_a_conflict() {
+fn of_two_first_commits_to_a_bucket_one_gets_a_conflict() {
     let kv = kv();
     let (mut first, mut second) = (kv.open("a").unwrap(), kv.open("a").unwrap());
     assert_eq!(try_commit(&mut first, vec![put("k/a", "1")]), Ok(Revision(1)));
@@ -43,7 +43,7 @@ fn of_two_that_begin_a_bucket_one_gets_a_conflict() {
 }
 
 #[test]
-fn a_conflict_leaves_no_bucket_behind() {
+fn a_conflict_creates_no_bucket() {
     let database = Database::in_memory();
     let kv = SqliteKv::new(database.clone());
     commit(&kv, "b", vec![]);
@@ -53,11 +53,11 @@ fn a_conflict_leaves_no_bucket_behind() {
     assert_eq!(count, 0);
 }
 
-/// Eight clients that wrote to one session without it gave 6 of 800 writes up, each
-/// overtaken 16 times in a row. With pauses of 128 ms at most, 32 clients on Spin still
-/// gave up 7 of 100.
+/// Without pauses, eight clients writing to one session gave up 6 of 800 writes, each after
+/// 16 conflicts in a row. With pauses of at most 128 ms, 32 clients on Spin still gave up
+/// 7 of 100.
 #[test]
-fn who_is_overtaken_again_and_again_pauses_longer_and_longer() {
+fn pauses_grow_with_each_conflict_in_a_row() {
     let database = Database::in_memory();
     let kv = SqliteKv::new(database.clone());
     commit(&kv, "a", vec![]);
@@ -94,7 +94,7 @@ fn changes_are_applied_in_order() {
 }
 
 #[test]
-fn buckets_do_not_touch_each_other() {
+fn buckets_do_not_affect_each_other() {
     let kv = kv();
     for name in ["a", "aa", "b"] {
         commit(&kv, name, vec![put("k/a", name)]);
@@ -107,7 +107,7 @@ fn buckets_do_not_touch_each_other() {
 }
 
 #[test]
-fn a_prefix_is_one_of_bytes() {
+fn prefixes_are_compared_bytewise() {
     let kv = kv();
     let rows = ["c", "c/", "c/é", "c/\u{10ffff}", "c/\u{10ffff}x", "c0", "\u{10ffff}", "é"];
     commit(&kv, "a", rows.map(|name| put(name, "1")).into());
@@ -130,7 +130,7 @@ fn a_prefix_is_one_of_bytes() {
 }
 
 #[test]
-fn a_value_is_any_bytes() {
+fn a_value_may_be_any_bytes() {
     let kv = kv();
     let every: Vec<u8> = (0..=255).collect();
     let large: Vec<u8> = every.iter().copied().cycle().take(2 << 20).collect();
@@ -143,7 +143,7 @@ fn a_value_is_any_bytes() {
 }
 
 #[test]
-fn a_deleted_buckets_revision_stays() {
+fn a_deleted_bucket_keeps_its_revision() {
     let kv = kv();
     commit(&kv, "a", vec![put("meta", "1")]);
     assert_eq!(kv.names("", None, 9).unwrap(), ["a"]);
@@ -155,7 +155,7 @@ fn a_deleted_buckets_revision_stays() {
 }
 
 #[test]
-fn buckets_are_named_in_order() {
+fn buckets_are_listed_in_order() {
     let kv = kv();
     for name in ["session/b", "session/a", "session", "session/é", "session0", "t"] {
         commit(&kv, name, vec![put("meta", "1")]);
@@ -168,26 +168,29 @@ fn buckets_are_named_in_order() {
     assert_eq!(names("", None, 0), [""; 0]);
 }
 
-/// A whole session restored, or imported: as long as each row takes the same time, this
-/// takes part of a second.
+/// Restores and imports commit whole sessions. While each row takes constant time, this
+/// takes less than a second.
 #[test]
 fn forty_thousand_rows_are_one_commit() {
     let kv = kv();
     let rows =
         |value: u8| (0..40_000).map(move |nth| put(&format!("k/{nth:06}"), vec![value; 400]));
-    let tell = |what: &str, changes| {
-        let begun = Instant::now();
+    let timed_commit = |what: &str, changes| {
+        let start = Instant::now();
         commit(&kv, "a", changes);
-        support::tell(&format!("40,000 rows of 400 bytes {what}: {:?}", begun.elapsed()));
+        support::print(&format!("40,000 rows of 400 bytes {what}: {:?}", start.elapsed()));
     };
-    tell("put", rows(1).collect());
-    tell("put again", rows(2).collect());
+    timed_commit("put", rows(1).collect());
+    timed_commit("put again", rows(2).collect());
     assert_eq!(all(&kv, "a").len(), 40_000);
-    tell("deleted one by one", (0..40_000).map(|nth| delete(&format!("k/{nth:06}"))).collect());
+    timed_commit(
+        "deleted one by one",
+        (0..40_000).map(|nth| delete(&format!("k/{nth:06}"))).collect(),
+    );
     assert_eq!(all(&kv, "a"), []);
-    tell("put", rows(3).collect());
-    tell("dropped and put", [delete_prefix("")].into_iter().chain(rows(4)).collect());
+    timed_commit("put", rows(3).collect());
+    timed_commit("dropped and put", [delete_prefix("")].into_iter().chain(rows(4)).collect());
     let prefixes = (0..4_000).map(|nth| delete_prefix(&format!("k/{nth:05}")));
-    tell("dropped by 4,000 prefixes", prefixes.collect());
+    timed_commit("dropped by 4,000 prefixes", prefixes.collect());
     assert_eq!(all(&kv, "a"), []);
 }

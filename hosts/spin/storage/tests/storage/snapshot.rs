@@ -1,14 +1,13 @@
-//! What is read through one bucket is of one revision, or it is said that the bucket
-//! has moved.
+//! All reads through one open bucket see one revision, or report that the bucket has moved.
 
 use shared_context_core::port::{Bucket, CommitError, Kv, ReadError, Revision};
 use shared_context_spin_storage::sqlite::SqliteKv;
 
 use crate::support::{Database, all, commit, delete_prefix, put, try_commit};
 
-/// Two instances over one database. The bucket holds `meta`, `k/a` and `k/b`, all of
-/// the same value.
-fn two() -> (SqliteKv<Database>, SqliteKv<Database>, Database) {
+/// Returns two instances over one database. The bucket has `meta`, `k/a` and `k/b`, all
+/// with the same value.
+fn two_instances() -> (SqliteKv<Database>, SqliteKv<Database>, Database) {
     let database = Database::in_memory();
     let (ours, theirs) = (SqliteKv::new(database.clone()), SqliteKv::new(database.clone()));
     write(&theirs, "1");
@@ -20,8 +19,8 @@ fn write(kv: &SqliteKv<Database>, value: &str) {
 }
 
 #[test]
-fn a_bucket_that_has_moved_says_so() {
-    let (ours, theirs, _) = two();
+fn a_moved_bucket_reports_it() {
+    let (ours, theirs, _) = two_instances();
     let bucket = ours.open("a").unwrap();
     assert_eq!(bucket.get("k/a"), Ok(Some(b"1".to_vec())));
     write(&theirs, "2");
@@ -29,24 +28,24 @@ fn a_bucket_that_has_moved_says_so() {
     assert_eq!(bucket.get("nothing"), Err(ReadError::Moved));
     assert_eq!(bucket.scan("k/", None, 9), Err(ReadError::Moved));
     assert_eq!(bucket.scan("x", None, 0), Err(ReadError::Moved));
-    // This was read when it was opened.
+    // This row was read when the bucket was opened.
     assert_eq!(bucket.get("meta"), Ok(Some(b"1".to_vec())));
     assert_eq!(bucket.revision(), Revision(1));
 }
 
 #[test]
-fn one_that_was_deleted_meanwhile_has_moved_too() {
-    let (ours, theirs, _) = two();
+fn a_deleted_bucket_has_moved_too() {
+    let (ours, theirs, _) = two_instances();
     let bucket = ours.open("a").unwrap();
     commit(&theirs, "a", vec![delete_prefix("")]);
     assert_eq!(bucket.get("k/a"), Err(ReadError::Moved));
     assert_eq!(bucket.scan("", None, 9), Err(ReadError::Moved));
 }
 
-/// Else a reader could be thrown back again and again by those who write.
+/// Otherwise writers could force a reader to retry without end.
 #[test]
-fn one_that_is_opened_after_it_moved_stays_whole_whatever_is_written() {
-    let (ours, theirs, database) = two();
+fn a_bucket_reopened_after_a_move_stays_readable() {
+    let (ours, theirs, database) = two_instances();
     let bucket = ours.open("a").unwrap();
     write(&theirs, "2");
     assert_eq!(bucket.get("k/a"), Err(ReadError::Moved));
@@ -67,8 +66,8 @@ fn one_that_is_opened_after_it_moved_stays_whole_whatever_is_written() {
 }
 
 #[test]
-fn only_what_has_moved_is_read_whole() {
-    let (ours, theirs, database) = two();
+fn only_a_moved_bucket_is_read_as_a_whole() {
+    let (ours, theirs, database) = two_instances();
     commit(&theirs, "b", vec![put("k/a", "1")]);
     let bucket = ours.open("a").unwrap();
     write(&theirs, "2");
@@ -82,8 +81,8 @@ fn only_what_has_moved_is_read_whole() {
 }
 
 #[test]
-fn who_writes_where_many_write_reads_whole_until_it_is_done() {
-    let (ours, theirs, database) = two();
+fn a_retrying_writer_reads_the_whole_bucket_until_it_commits() {
+    let (ours, theirs, database) = two_instances();
     let bucket = ours.open("a").unwrap();
     write(&theirs, "2");
     assert_eq!(bucket.get("k/a"), Err(ReadError::Moved));
@@ -99,7 +98,7 @@ fn who_writes_where_many_write_reads_whole_until_it_is_done() {
 }
 
 #[test]
-fn what_was_never_written_to_is_read_without_asking() {
+fn a_new_bucket_is_read_without_further_statements() {
     let database = Database::in_memory();
     let kv = SqliteKv::new(database.clone());
     let read = || {
@@ -115,7 +114,7 @@ fn what_was_never_written_to_is_read_without_asking() {
 
 #[test]
 fn a_spent_bucket_has_moved() {
-    let (ours, _, _) = two();
+    let (ours, _, _) = two_instances();
     let mut bucket = ours.open("a").unwrap();
     try_commit(&mut bucket, vec![put("meta", "2")]).unwrap();
     assert_eq!(bucket.get("meta"), Err(ReadError::Moved));

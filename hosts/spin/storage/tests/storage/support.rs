@@ -1,4 +1,4 @@
-//! Spin's interfaces without Spin, and words that all tests share.
+//! Implements Spin's interfaces without Spin, with helpers that all tests share.
 
 use std::{
     cell::{Cell, RefCell},
@@ -16,20 +16,21 @@ use shared_context_spin_storage::{
     sqlite::{Row as SqlRow, Sql, SqlError, Value},
 };
 
-/// A connection of its own, as Spin opens one for each instance.
+/// A connection to a database, as Spin opens one for each instance.
 #[derive(Clone)]
 pub(crate) struct Database {
     connection: Rc<Connection>,
-    performed: Rc<Cell<u32>>,
-    /// How long pauses might have been.
+    /// The number of statements executed.
+    executed: Rc<Cell<u32>>,
+    /// The maximum duration of each pause.
     pauses: Rc<RefCell<Vec<Duration>>>,
-    /// What the next statements end with, however often: before, or after they were
-    /// performed.
-    fails: Rc<RefCell<Option<(When, SqlError)>>>,
+    /// The error of all statements while it is set.
+    fault: Rc<RefCell<Option<(FaultPoint, SqlError)>>>,
 }
 
+/// The moment at which a statement fails: before or after its execution.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum When {
+pub(crate) enum FaultPoint {
     Before,
     After,
 }
@@ -41,37 +42,38 @@ impl Database {
 
     pub(crate) fn in_file(path: &Path) -> Self {
         let connection = Connection::open(path).unwrap();
-        // Spin waits for 5 s, which is no finding on a disk that is busy otherwise.
+        // Spin waits for 5 s. On a disk that is busy otherwise, that would fail the test
+        // without a bug.
         connection.busy_timeout(Duration::from_mins(1)).unwrap();
         Self::over(connection)
     }
 
     fn over(connection: Connection) -> Self {
         let connection = Rc::new(connection);
-        Self { connection, performed: Rc::default(), pauses: Rc::default(), fails: Rc::default() }
+        Self { connection, executed: Rc::default(), pauses: Rc::default(), fault: Rc::default() }
     }
 
-    /// Returns how long, in milliseconds, each pause might have been since the last call.
+    /// Returns the maximum duration of each pause since the previous call, in milliseconds.
     pub(crate) fn take_pauses(&self) -> Vec<u128> {
         self.pauses.take().iter().map(Duration::as_millis).collect()
     }
 
-    pub(crate) fn fails(&self, fails: Option<(When, SqlError)>) {
-        self.fails.replace(fails);
+    pub(crate) fn set_fault(&self, fault: Option<(FaultPoint, SqlError)>) {
+        self.fault.replace(fault);
     }
 
-    /// Returns what `work` gives, and how many statements it took.
+    /// Returns the result of `work` and the number of statements it executed.
     pub(crate) fn count<T>(&self, work: impl FnOnce() -> T) -> (T, u32) {
-        self.performed.set(0);
+        self.executed.set(0);
         let done = work();
-        (done, self.performed.get())
+        (done, self.executed.get())
     }
 
     pub(crate) fn batch(&self, statements: &str) {
         self.connection.execute_batch(statements).unwrap();
     }
 
-    /// Returns the one value that `query` gives.
+    /// Returns the single value of `query`.
     pub(crate) fn one<T: types::FromSql>(&self, query: &str) -> T {
         self.connection.query_row(query, [], |row| row.get(0)).unwrap()
     }
@@ -110,29 +112,29 @@ impl Sql for Database {
     }
 
     fn execute(&self, statement: &str, values: Vec<Value>) -> Result<Vec<SqlRow>, SqlError> {
-        self.performed.set(self.performed.get() + 1);
-        let fails = self.fails.borrow().clone();
-        if let Some((When::Before, error)) = fails {
+        self.executed.set(self.executed.get() + 1);
+        let fault = self.fault.borrow().clone();
+        if let Some((FaultPoint::Before, error)) = fault {
             return Err(error);
         }
         let done = self.perform(statement, values);
-        if let Some((When::After, error)) = fails {
+        if let Some((FaultPoint::After, error)) = fault {
             return Err(error);
         }
         done.map_err(|error| SqlError::Io(error.to_string()))
     }
 }
 
-/// A key-value store in memory. Clones share it, as instances do.
+/// An in-memory key-value store. Clones share it, as instances do.
 #[derive(Clone, Default)]
 pub(crate) struct MemoryStore {
     pub(crate) values: Rc<RefCell<BTreeMap<String, Vec<u8>>>>,
-    pub(crate) fails: Rc<RefCell<Option<StoreError>>>,
+    pub(crate) fault: Rc<RefCell<Option<StoreError>>>,
 }
 
 impl MemoryStore {
     fn check(&self) -> Result<(), StoreError> {
-        self.fails.borrow().clone().map_or(Ok(()), Err)
+        self.fault.borrow().clone().map_or(Ok(()), Err)
     }
 }
 
@@ -150,7 +152,7 @@ impl Store for MemoryStore {
 
     fn keys(&self) -> Result<Vec<String>, StoreError> {
         self.check()?;
-        // In an order that is of no use.
+        // In an unsorted order.
         Ok(self.values.borrow().keys().rev().cloned().collect())
     }
 }
@@ -167,13 +169,13 @@ pub(crate) fn delete_prefix(prefix: &str) -> Change {
     Change::DeletePrefix(prefix.to_owned())
 }
 
-/// Commits to a bucket as it is now.
+/// Opens a bucket and commits to it.
 #[track_caller]
 pub(crate) fn commit(kv: &impl Kv, bucket: &str, changes: Vec<Change>) -> Revision {
     try_commit(&mut kv.open(bucket).unwrap(), changes).unwrap()
 }
 
-/// Commits to a bucket as it was when opened.
+/// Commits to a bucket at the revision at which it was opened.
 pub(crate) fn try_commit(
     bucket: &mut impl Bucket,
     changes: Vec<Change>,
@@ -186,7 +188,7 @@ pub(crate) fn all(kv: &impl Kv, bucket: &str) -> Vec<Row> {
     kv.open(bucket).unwrap().scan("", None, u32::MAX).unwrap()
 }
 
-/// Tells what was found out, also when the test passes.
-pub(crate) fn tell(line: &str) {
+/// Prints a line, also when the test passes.
+pub(crate) fn print(line: &str) {
     stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
 }

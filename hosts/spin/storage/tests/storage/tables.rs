@@ -1,5 +1,4 @@
-//! The tables are made when something is written first, by whoever comes first, beside
-//! those of the app's developer.
+//! The first write of any instance creates the tables, beside those of the app.
 
 use std::{path::Path, thread};
 
@@ -9,7 +8,7 @@ use shared_context_spin_storage::sqlite::{Sql, SqliteKv};
 use crate::support::{Database, all, commit, put};
 
 #[test]
-fn reading_makes_no_table() {
+fn reading_creates_no_table() {
     let database = Database::in_memory();
     let kv = SqliteKv::new(database.clone());
     assert_eq!(all(&kv, "a"), []);
@@ -19,7 +18,7 @@ fn reading_makes_no_table() {
 }
 
 #[test]
-fn all_names_are_ours() {
+fn all_tables_have_the_prefix() {
     let database = Database::in_memory();
     database.batch("CREATE TABLE bucket (name); CREATE TABLE row (x); INSERT INTO row VALUES (1)");
     let kv = SqliteKv::new(database.clone());
@@ -29,9 +28,9 @@ fn all_names_are_ours() {
     assert_eq!(database.one::<i64>("SELECT count(*) FROM row"), 1);
 }
 
-/// Who makes the tables may be stopped anywhere.
+/// The creation of the tables may be interrupted at any point.
 #[test]
-fn tables_that_were_made_in_part_are_completed() {
+fn partially_created_tables_are_completed() {
     let made = Database::in_memory();
     commit(&SqliteKv::new(made.clone()), "a", vec![]);
     let statement = |nth: usize| -> String {
@@ -48,7 +47,7 @@ fn tables_that_were_made_in_part_are_completed() {
 }
 
 #[test]
-fn a_database_that_was_emptied_begins_anew() {
+fn an_emptied_database_starts_from_the_beginning() {
     let database = Database::in_memory();
     let kv = SqliteKv::new(database.clone());
     commit(&kv, "a", vec![put("meta", "1")]);
@@ -62,21 +61,21 @@ fn a_database_that_was_emptied_begins_anew() {
     assert_eq!(commit(&kv, "a", vec![put("meta", "3")]), Revision(1));
 }
 
-/// Begins a bucket of its own in the file `path`.
-fn begin(path: &Path, nth: usize) {
+/// Creates the bucket `nth` in the file `path`.
+fn create_bucket(path: &Path, nth: usize) {
     let kv = SqliteKv::new(Database::in_file(path));
     assert_eq!(commit(&kv, &format!("session/{nth}"), vec![put("meta", "1")]), Revision(1));
 }
 
 #[test]
-fn many_may_make_them_at_once() {
+fn tables_can_be_created_concurrently() {
     for _ in 0..10 {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sqlite_db.db");
         thread::scope(|scope| {
             for nth in 0..8 {
                 let path = &path;
-                scope.spawn(move || begin(path, nth));
+                scope.spawn(move || create_bucket(path, nth));
             }
         });
         let database = Database::in_file(&path);
@@ -87,7 +86,7 @@ fn many_may_make_them_at_once() {
     }
 }
 
-/// The app's developer may have set them, for the tables beside ours.
+/// The app may have set these pragmas for its own tables.
 #[test]
 fn settings_of_the_app_change_nothing() {
     let database = Database::in_memory();

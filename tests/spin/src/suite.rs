@@ -1,16 +1,13 @@
-//! A story: what one file of `tests/` tells, as tests that run in the stand-in and,
-//! where they need nothing that only the stand-in can do, on Spin.
+//! A suite: the tests of one file of `tests/`. They run in the emulator and, unless they
+//! need a feature that only the emulator has, on Spin.
 //!
 //! # Invariants
 //!
-//! - What is skipped says so, and why: an ignored test stands for those that would need
+//! - Skipped tests are reported with a reason: an ignored test represents those that need
 //!   the built application, or Spin.
-//! - The tests of a story run one after the other: some measure.
+//! - The tests of a suite run one after the other, because some measure time.
 
-#![expect(
-    clippy::panic,
-    reason = "used by tests only: whatever is not as it should be fails the test"
-)]
+#![expect(clippy::panic, reason = "used by tests only: an unexpected result fails the test")]
 
 use std::{process::ExitCode, thread};
 
@@ -19,61 +16,61 @@ use shared_context_system::{Client, tell};
 
 use crate::{Place, Program, Runtime, Setup, StandIn, place::Over};
 
-/// How much is repeated of the log when a test fails, in lines.
+/// The number of the last log lines to repeat when a test fails.
 const LINES_REPEATED: usize = 30;
 
-/// A test of a story.
+/// A test of a suite.
 #[derive(Debug, Clone, Copy)]
 pub struct Test {
     name: &'static str,
-    run: fn(&Stage),
+    run: fn(&TestHost),
     is_for_spin: bool,
 }
 
 impl Test {
-    /// One that runs in the stand-in, and on Spin.
-    pub const fn anywhere(name: &'static str, run: fn(&Stage)) -> Self {
+    /// Creates a test that runs in the emulator and on Spin.
+    pub const fn anywhere(name: &'static str, run: fn(&TestHost)) -> Self {
         Self { name, run, is_for_spin: true }
     }
 
-    /// One that needs what only the stand-in can do.
-    pub const fn in_stand_in(name: &'static str, run: fn(&Stage)) -> Self {
+    /// Creates a test that needs a feature which only the emulator has.
+    pub const fn in_stand_in(name: &'static str, run: fn(&TestHost)) -> Self {
         Self { name, run, is_for_spin: false }
     }
 }
 
-/// Where a test runs.
+/// The host on which a test runs.
 #[derive(Debug, Clone)]
-pub struct Stage {
+pub struct TestHost {
     place: Place,
-    /// `None`: the stand-in inside of this process.
+    /// The program; `None` for the emulator inside this process.
     runtime: Option<Runtime>,
 }
 
-/// An application that runs, for one test.
+/// A running application, for one test.
 #[derive(Debug)]
 pub struct App {
-    running: Running,
+    running: RunningApp,
     admin_key: String,
 }
 
 #[derive(Debug)]
-enum Running {
+enum RunningApp {
     StandIn(StandIn),
     Program(Program),
 }
 
-/// Runs `tests`, the whole of one story, with the arguments of this process.
+/// Runs the suite `tests` with the arguments of this process.
 pub fn main(tests: &[Test]) -> ExitCode {
     main_if(Ok(()), tests)
 }
 
-/// As [`main`], where `has_all` says that there is all that they need beside the
-/// application, or what is missing.
-pub fn main_if(has_all: Result<(), String>, tests: &[Test]) -> ExitCode {
+/// Runs the suite like [`main`], or skips it if `prerequisites` is an error: the reason,
+/// such as a missing file.
+pub fn main_if(prerequisites: Result<(), String>, tests: &[Test]) -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(1);
-    let place = match has_all.and_then(|()| Place::find()) {
+    let place = match prerequisites.and_then(|()| Place::find()) {
         Ok(place) => place,
         Err(why) => {
             let skipped = vec![ignored(format!("stand-in: skipped, {why}"))];
@@ -82,9 +79,9 @@ pub fn main_if(has_all: Result<(), String>, tests: &[Test]) -> ExitCode {
     };
     let trial = |test: &Test, runtime: Option<&Runtime>| {
         let name = format!("{}::{}", runtime.map_or("stand-in", Runtime::name), test.name);
-        let (run, stage) = (test.run, Stage { place: place.clone(), runtime: runtime.cloned() });
+        let (run, host) = (test.run, TestHost { place: place.clone(), runtime: runtime.cloned() });
         Trial::test(name, move || {
-            run(&stage);
+            run(&host);
             Ok(())
         })
     };
@@ -103,34 +100,35 @@ fn ignored(name: String) -> Trial {
     Trial::test(name, || Ok(())).with_ignored_flag(true)
 }
 
-impl Stage {
-    /// Returns where the application is.
+impl TestHost {
+    /// Returns the folder of the application.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Returns whether this is Spin.
+    /// Returns true if the test runs on Spin.
     pub fn is_spin(&self) -> bool {
         self.runtime.is_some()
     }
 
-    /// Returns the application over `over`, with its state in `folder`, and keys of tests.
+    /// Returns a setup of the application with the storage `over`, its state in `folder`, and
+    /// the keys of tests.
     pub fn setup(&self, over: Over, folder: &tempfile::TempDir) -> Setup {
         self.place.setup(over, folder.path().join("state"))
     }
 
-    /// Starts what `setup` says; it must start.
+    /// Starts the application of `setup`. Panics if it does not start.
     #[track_caller]
     pub fn start(&self, setup: &Setup) -> App {
         let running = match &self.runtime {
-            None => StandIn::start(setup).map(Running::StandIn),
-            Some(runtime) => Program::start(runtime, setup).map(Running::Program),
+            None => StandIn::start(setup).map(RunningApp::StandIn),
+            Some(runtime) => Program::start(runtime, setup).map(RunningApp::Program),
         };
         let running = running.unwrap_or_else(|error| panic!("{error:#}"));
         App { running, admin_key: setup.admin_key().to_owned() }
     }
 
-    /// Returns the same as a process, which can be killed.
+    /// Starts the application as a process, which can be killed.
     #[track_caller]
     pub fn program(&self, setup: &Setup) -> Program {
         let runtime = self.runtime.as_ref().unwrap_or(&Runtime::StandIn);
@@ -145,15 +143,15 @@ impl Stage {
 }
 
 impl App {
-    /// Returns where it answers, such as `http://127.0.0.1:40001`.
+    /// Returns its URL, such as `http://127.0.0.1:40001`.
     pub fn url(&self) -> &str {
         match &self.running {
-            Running::StandIn(it) => it.url(),
-            Running::Program(it) => it.url(),
+            RunningApp::StandIn(it) => it.url(),
+            RunningApp::Program(it) => it.url(),
         }
     }
 
-    /// Returns the same without `http://`.
+    /// Returns its URL without `http://`.
     pub fn address(&self) -> &str {
         self.url().strip_prefix("http://").unwrap_or_default()
     }
@@ -163,36 +161,36 @@ impl App {
         Client::new(self.url(), &self.admin_key)
     }
 
-    /// Returns a client without credential.
+    /// Returns a client without a credential.
     pub fn stranger(&self) -> Client {
         Client::new(self.url(), "")
     }
 
-    /// Returns the lines that the application wrote to its log so far.
+    /// Returns the lines that the application has written to its log.
     pub fn log(&self) -> Vec<String> {
         match &self.running {
-            Running::StandIn(it) => it.log(),
-            Running::Program(it) => it.log(),
+            RunningApp::StandIn(it) => it.log(),
+            RunningApp::Program(it) => it.log(),
         }
     }
 
-    /// Returns the stand-in, where this is no Spin.
+    /// Returns the emulator.
     ///
     /// # Panics
     ///
-    /// It is.
+    /// The test runs on Spin.
     #[track_caller]
     pub fn stand_in(&self) -> &StandIn {
         match &self.running {
-            Running::StandIn(it) => it,
-            Running::Program(_) => panic!("only the stand-in can do that: Test::in_stand_in"),
+            RunningApp::StandIn(it) => it,
+            RunningApp::Program(_) => panic!("only the stand-in can do that: Test::in_stand_in"),
         }
     }
 }
 
 impl Drop for App {
     fn drop(&mut self) {
-        let Running::StandIn(stand_in) = &self.running else { return };
+        let RunningApp::StandIn(stand_in) = &self.running else { return };
         if thread::panicking() {
             for (what, lines) in [("log", stand_in.log()), ("failures", stand_in.failures())] {
                 let skipped = lines.len().saturating_sub(LINES_REPEATED);

@@ -1,5 +1,5 @@
-//! Where requests are made: the rules over rows in memory, with two sessions in
-//! them, and what a host does around the wire.
+//! A host in memory that executes the requests: the rules over rows in memory, with two
+//! sessions, and the host's part of the wire.
 
 use std::{
     future::Future,
@@ -22,17 +22,17 @@ use shared_context_core::{
 };
 use shared_context_wire::{Engine, Woken};
 
-/// 2026-02-20T14:00:00Z, when the cases of the conformance suite begin too.
+/// 2026-02-20T14:00:00Z, the start time of the conformance suite's cases too.
 pub const START_MS: u64 = 1_771_596_000_000;
 /// The value that only the orchestrator of `main` may read.
 pub const HIDDEN_VALUE: &str = "hidden-value-93";
-/// The key it stands under.
+/// The key of that value.
 pub const HIDDEN_KEY: &str = "vault";
 /// A value of the session `other`.
 pub const OTHER_VALUE: &str = "elsewhere-value-71";
 
-/// How the sessions came to be: who asked what.
-const PAST: &[(&str, &str, &str)] = &[
+/// The requests that create the sessions: session, participant and request.
+const SETUP: &[(&str, &str, &str)] = &[
     (
         "main",
         "admin",
@@ -92,50 +92,50 @@ const PAST: &[(&str, &str, &str)] = &[
     ("other", "orchestrator", r#"{"action":"write","key":"scope","value":"elsewhere-value-71"}"#),
 ];
 
-/// Buckets as they were: their names, how often they were changed, their rows.
-type Frozen = Vec<(String, u64, Vec<Row>)>;
+/// The stored buckets: their names, revisions and rows.
+type StoredBuckets = Vec<(String, u64, Vec<Row>)>;
 
-static PAST_ROWS: LazyLock<Frozen> = LazyLock::new(|| {
-    let place = Place::empty();
-    for (session, who, request) in PAST {
-        let reply = place.invoke(session, &Caller::trusted(*who), request.as_bytes());
+static SETUP_ROWS: LazyLock<StoredBuckets> = LazyLock::new(|| {
+    let host = MemoryHost::empty();
+    for (session, participant, request) in SETUP {
+        let reply = host.invoke(session, &Caller::trusted(*participant), request.as_bytes());
         assert!(reply.is_ok(), "{request}: {reply:?}");
     }
-    place.frozen()
+    host.stored()
 });
 
 /// A host in memory.
 #[derive(Debug, Default)]
-pub struct Place {
+pub struct MemoryHost {
     /// The storage.
     pub kv: MemoryKv,
     now_ms: AtomicU64,
 }
 
-impl Place {
-    /// Without any session.
+impl MemoryHost {
+    /// Creates a host without sessions.
     pub fn empty() -> Self {
         Self { kv: MemoryKv::default(), now_ms: START_MS.into() }
     }
 
-    /// With the sessions `main` and `other`, which have a row of every kind.
-    pub fn inhabited() -> Self {
-        Self::of(&PAST_ROWS)
+    /// Creates a host with the sessions `main` and `other`, which have a row of every kind.
+    pub fn populated() -> Self {
+        Self::restore(&SETUP_ROWS)
     }
 
-    fn of(frozen: &Frozen) -> Self {
-        let place = Self::empty();
-        for (name, revision, rows) in frozen {
+    fn restore(stored: &StoredBuckets) -> Self {
+        let host = Self::empty();
+        for (name, revision, rows) in stored {
             let puts = rows.iter().cloned().map(|(row, bytes)| Change::Put(row, bytes));
-            place.commit(name, puts.collect());
+            host.commit(name, puts.collect());
             for _ in 1..*revision {
-                place.commit(name, Vec::new());
+                host.commit(name, Vec::new());
             }
         }
-        place
+        host
     }
 
-    /// Changes rows behind the rules' back.
+    /// Changes rows directly, bypassing the rules.
     pub fn commit(&self, name: &str, changes: Vec<Change>) {
         let mut bucket = self.kv.open(name).expect("memory opens");
         bucket.commit(bucket.revision(), changes).expect("memory commits");
@@ -147,7 +147,7 @@ impl Place {
         bucket.scan("", None, u32::MAX).expect("memory reads")
     }
 
-    fn frozen(&self) -> Frozen {
+    fn stored(&self) -> StoredBuckets {
         let rows = |(name, revision): (String, u64)| {
             let rows = self.rows(&name);
             (name, revision, rows)
@@ -155,40 +155,40 @@ impl Place {
         self.revisions().into_iter().map(rows).collect()
     }
 
-    /// Returns how often each bucket was changed: the same as before means the same rows.
+    /// Returns the revision of each bucket. Equal revisions mean equal rows.
     pub fn revisions(&self) -> Vec<(String, u64)> {
         let revision = |it: &str| self.kv.open(it).expect("memory opens").revision().0;
         let names = self.kv.names(None, usize::MAX);
         names.into_iter().map(|it| (it.clone(), revision(&it))).collect()
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub fn pass(&self, milliseconds: u64) {
         self.now_ms.fetch_add(milliseconds, Ordering::Relaxed);
     }
 
-    /// Has the rules asked.
+    /// Performs a JSON tool request.
     ///
     /// # Errors
     ///
-    /// Those of the JSON tool.
-    pub fn invoke(&self, session: &str, who: &Caller, request: &[u8]) -> Result<Reply, Failure> {
+    /// The errors of the JSON tool.
+    pub fn invoke(&self, session: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
         let ports = Ports { kv: &self.kv, clock: self, log: self, tokenizer: &NoTokenizer };
-        invoke(&ports, &format!("session/{session}"), who, request)
+        invoke(&ports, &format!("session/{session}"), caller, request)
     }
 }
 
-impl Clock for Place {
+impl Clock for MemoryHost {
     fn now(&self) -> Timestamp {
         Timestamp(self.now_ms.load(Ordering::Relaxed))
     }
 }
 
-impl Log for Place {
+impl Log for MemoryHost {
     fn record(&self, _: &AuditRecord) {}
 }
 
-impl Engine for Place {
+impl Engine for MemoryHost {
     async fn invoke(&self, scope: &str, caller: &Caller, request: &[u8]) -> Result<Reply, Failure> {
         let ports = Ports { kv: &self.kv, clock: self, log: self, tokenizer: &NoTokenizer };
         invoke(&ports, scope, caller, request)
@@ -213,7 +213,7 @@ impl Engine for Place {
         self.kv.open(scope).expect("memory opens").revision().0
     }
 
-    /// Nobody else is here: the time passes.
+    /// Advances the clock, because nothing else can change the session meanwhile.
     async fn wait_for_change(&self, scope: &str, seen: u64, at_most: Duration) -> Woken {
         if self.position(scope).await > seen {
             return Woken::Changed;
@@ -231,7 +231,7 @@ impl Engine for Place {
     }
 }
 
-/// Returns the result of a future that waits for nothing.
+/// Returns the result of a future that is never pending.
 pub fn ready<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
@@ -245,12 +245,12 @@ mod tests {
 
     #[test]
     fn the_sessions_have_a_row_of_every_kind() {
-        let place = Place::inhabited();
-        let rows = place.rows("session/main");
+        let host = MemoryHost::populated();
+        let rows = host.rows("session/main");
         let mut kinds: Vec<&str> =
             rows.iter().filter_map(|(row, _)| row.split_inclusive('/').next()).collect();
         kinds.dedup();
         assert_eq!(kinds, ["access", "c/", "e/", "h/", "k/", "meta", "q/", "r/", "s/", "v/"]);
-        assert_eq!(place.frozen(), *PAST_ROWS);
+        assert_eq!(host.stored(), *SETUP_ROWS);
     }
 }
