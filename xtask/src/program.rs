@@ -1,7 +1,7 @@
 //! Commands that build and start the project's own program: the server, the
 //! demonstration.
 
-use std::{ffi::OsString, process::Command};
+use std::{ffi::OsString, fs, process::Command};
 
 use anyhow::Result;
 
@@ -10,7 +10,7 @@ use crate::{component, console, process, workspace::Workspace};
 const PACKAGE: &str = "shared-context-wasmtime";
 const PROGRAM: &str = "shared-context";
 /// What cargo is told to build the program without WebAssembly.
-pub(crate) const NATIVE: [&str; 7] = [
+const NATIVE: [&str; 7] = [
     "--package",
     PACKAGE,
     "--bin",
@@ -27,6 +27,22 @@ pub(crate) fn serve_native(workspace: &Workspace, arguments: &[OsString]) -> Res
     process::run(workspace.cargo().args(["build", "--release"]).args(NATIVE))?;
     let program = workspace.target.join("release").join(PROGRAM);
     Err(process::replace(Command::new(program).arg("serve").args(arguments)))
+}
+
+/// Builds the program without WebAssembly as tests are built, and tests it from outside:
+/// what it keeps over kills and restarts, and what concurrent clients see of it.
+pub(crate) fn test_native(workspace: &Workspace) -> Result<()> {
+    process::run(workspace.cargo().arg("build").args(NATIVE))?;
+    let folder = workspace.target.join("native");
+    let program = folder.join(PROGRAM);
+    fs::create_dir_all(&folder)?;
+    // A copy: the next build puts the program with WebAssembly in its place.
+    fs::copy(workspace.target.join("debug").join(PROGRAM), &program)?;
+    let suites = ["golden", "kill_9", "linearizable", "cli_sessions", "live", "stopping"];
+    let suites = suites.map(|it| format!("--test={it}"));
+    let mut tests = workspace.cargo();
+    tests.args(["test", "--workspace", "--no-fail-fast"]).args(suites);
+    process::run(tests.env("SHARED_CONTEXT_BIN", program))
 }
 
 /// Builds all and becomes `shared-context {command} {arguments…}`. Returns only

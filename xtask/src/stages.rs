@@ -17,7 +17,7 @@ use crate::{
     component,
     console::{self, Outcome},
     fuzz::{self, CARGO_FUZZ},
-    mcp, process, spin, tidy, wasm_target, worker, workerd,
+    mcp, process, program, spin, tidy, wasm_target, worker, workerd,
     workspace::Workspace,
 };
 
@@ -97,7 +97,8 @@ impl Stage {
             Self::Test => {
                 // Some tests start the program.
                 workspace.build_programs()?;
-                process::run(&mut cargo(&["test", "--workspace", "--no-fail-fast"]))
+                process::run(&mut cargo(&["test", "--workspace", "--no-fail-fast"]))?;
+                program::test_native(workspace)
             }
             Self::Fuzz => fuzz::smoke(workspace),
             Self::Api => api::check(workspace, &[]),
