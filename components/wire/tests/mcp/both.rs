@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, Seen};
+use crate::bench::{Bench, TestResponse};
 
 /// A result without what every modern one carries, and how long it may be kept.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl Told {
 
 /// Returns the error in `seen`, a response that answers the request and says so.
 #[track_caller]
-pub(crate) fn error(seen: &Seen) -> Value {
+pub(crate) fn error(seen: &TestResponse) -> Value {
     assert_eq!(seen.status, 200, "{seen:?}");
     assert_eq!(seen.header("content-type"), "application/json");
     let mut answer = seen.json();

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, Seen};
+use crate::bench::{Bench, TestResponse};
 
 pub(crate) const MODERN: &str = "2026-07-28";
 pub(crate) const LEGACY: &str = "2025-11-25";
@@ -37,7 +37,7 @@ pub(crate) fn modern_request(method: &str, mut params: Value) -> (Vec<(String, S
 
 impl Bench {
     /// Sends `body` to `/mcp` with these headers, as the bearer of `token`.
-    pub(crate) fn mcp(&self, token: &str, headers: &[(&str, &str)], body: &str) -> Seen {
+    pub(crate) fn mcp(&self, token: &str, headers: &[(&str, &str)], body: &str) -> TestResponse {
         let mut all = vec![
             ("content-type", "application/json"),
             ("accept", "application/json, text/event-stream"),
@@ -47,7 +47,7 @@ impl Bench {
     }
 
     /// Sends a modern request that is as it should be.
-    pub(crate) fn modern(&self, token: &str, method: &str, params: Value) -> Seen {
+    pub(crate) fn modern(&self, token: &str, method: &str, params: Value) -> TestResponse {
         let (headers, body) = modern_request(method, params);
         let headers: Vec<(&str, &str)> = headers.iter().map(|(n, v)| (&**n, &**v)).collect();
         self.mcp(token, &headers, &body.to_string())
@@ -73,7 +73,7 @@ impl Bench {
         session: Option<&str>,
         method: &str,
         params: Value,
-    ) -> Seen {
+    ) -> TestResponse {
         let mut headers = vec![("mcp-protocol-version", LEGACY)];
         headers.extend(session.map(|it| ("mcp-session-id", it)));
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
@@ -114,7 +114,7 @@ impl Bench {
 }
 
 #[track_caller]
-fn result(seen: &Seen) -> Value {
+fn result(seen: &TestResponse) -> Value {
     assert_eq!(seen.status, 200, "{seen:?}");
     let mut answer = seen.json();
     assert_eq!(answer["jsonrpc"], "2.0", "{seen:?}");

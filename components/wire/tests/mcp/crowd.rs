@@ -6,7 +6,7 @@ use serde_json::json;
 use shared_context_wire::http::{Options, RateLimit};
 
 use crate::{
-    bench::{Bench, Seen},
+    bench::{Bench, TestResponse},
     client::modern_request,
 };
 
@@ -27,7 +27,7 @@ fn a_participant_has_some_streams_of_all_kinds_and_leaves_the_others_room() {
         modern_request("subscriptions/listen", json!({ "notifications": wanted }));
     let headers: Vec<(&str, &str)> = headers.iter().map(|(n, v)| (&**n, &**v)).collect();
     let ask = |token: &str| bench.mcp(token, &headers, &body.to_string());
-    let check = |seen: &Seen| {
+    let check = |seen: &TestResponse| {
         assert_eq!((seen.status.as_u16(), seen.header("retry-after")), (429, "15"), "{seen:?}");
         assert_eq!(seen.json()["error"]["code"], "RATE_LIMITED");
         assert!(seen.body.contains("has 3 live streams open"), "{seen:?}");

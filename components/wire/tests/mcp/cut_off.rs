@@ -7,7 +7,7 @@ use serde_json::json;
 use shared_context_wire::http::Watch;
 
 use crate::{
-    bench::Meanwhile,
+    bench::WaitEvent,
     legacy::{A, Client, KEYS, last_id},
     live::{messages, short},
 };
@@ -62,7 +62,7 @@ impl<'c> Reader<'c> {
                 self.watch = bench.live(self.client.request(self.last_id.as_deref()));
             }
             _ => {
-                bench.meanwhile(Meanwhile::Stops);
+                bench.during_wait(WaitEvent::ServerStops);
                 while let Some(text) = bench.next(&mut self.watch) {
                     self.receive(&text);
                 }

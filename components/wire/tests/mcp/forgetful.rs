@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     anything::Place,
-    bench::{ADMIN_KEY, Bench, Seen},
+    bench::{ADMIN_KEY, Bench, TestResponse},
     client::{LEGACY, MODERN},
     legacy::A,
     listen::{check_result, everything},
@@ -15,7 +15,7 @@ use crate::{
 };
 
 #[track_caller]
-fn initialize(bench: &Bench, version: &str, headers: &[(&str, &str)]) -> Seen {
+fn initialize(bench: &Bench, version: &str, headers: &[(&str, &str)]) -> TestResponse {
     let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {}});
     let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
     let seen = bench.mcp(&bench.agent, headers, &body.to_string());
@@ -26,7 +26,7 @@ fn initialize(bench: &Bench, version: &str, headers: &[(&str, &str)]) -> Seen {
 
 #[test]
 fn a_handshake_gives_no_session_and_offers_what_needs_none() {
-    let bench = Bench::forgetful();
+    let bench = Bench::stateless();
     for version in [LEGACY, "2025-06-18"] {
         let result = initialize(&bench, version, &[]).json()["result"].take();
         assert_eq!(result["protocolVersion"], version);
@@ -42,7 +42,7 @@ fn a_handshake_gives_no_session_and_offers_what_needs_none() {
 
 #[test]
 fn everything_else_of_the_older_protocols_goes_on_without_a_session() {
-    let bench = Bench::forgetful();
+    let bench = Bench::stateless();
     initialize(&bench, LEGACY, &[]);
     let body = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
     let seen = bench.mcp(&bench.agent, &[("mcp-protocol-version", LEGACY)], &body);
@@ -68,7 +68,7 @@ fn everything_else_of_the_older_protocols_goes_on_without_a_session() {
 /// No id was ever given, so one that comes is another server's, or a proxy's.
 #[test]
 fn an_id_of_a_session_means_nothing() {
-    let bench = Bench::forgetful();
+    let bench = Bench::stateless();
     let id = ("mcp-session-id", "of-another-server");
     initialize(&bench, LEGACY, &[id]);
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
@@ -84,7 +84,7 @@ fn an_id_of_a_session_means_nothing() {
 
 #[test]
 fn there_is_no_stream_and_no_session_to_end() {
-    let bench = Bench::forgetful();
+    let bench = Bench::stateless();
     let stream = [("accept", "text/event-stream"), ("mcp-protocol-version", LEGACY)];
     let with_id = [stream[0], ("mcp-session-id", "x"), ("last-event-id", "3")];
     for token in [&*bench.agent, ADMIN_KEY, ""] {
@@ -104,7 +104,7 @@ fn there_is_no_stream_and_no_session_to_end() {
 
 #[test]
 fn what_would_have_to_be_remembered_is_refused_with_what_to_do_instead() {
-    let bench = Bench::forgetful();
+    let bench = Bench::stateless();
     for (method, params) in [
         ("resources/subscribe", json!({ "uri": A })),
         ("resources/unsubscribe", json!({ "uri": A })),
@@ -137,7 +137,7 @@ fn what_would_have_to_be_remembered_is_refused_with_what_to_do_instead() {
 /// request that asks for it.
 #[test]
 fn the_newest_protocol_is_whole() {
-    let bench = Bench::forgetful();
+    let bench = Bench::stateless();
     let discovered = bench.modern_result(&bench.agent, "server/discover", json!({}));
     let kept = Bench::new();
     assert_eq!(discovered, kept.modern_result(&kept.agent, "server/discover", json!({})));
@@ -145,10 +145,10 @@ fn the_newest_protocol_is_whole() {
     let mut watch = bench.listen(&bench.agent, &json!(7), &everything());
     let acknowledged = &bench.next_messages(&mut watch)[0];
     assert_eq!(acknowledged["params"]["notifications"], everything());
-    bench.meanwhile_write("a");
+    bench.write_during_wait("a");
     assert_eq!(told(&bench.next(&mut watch).unwrap()), "a keys list");
     assert_eq!(bench.next(&mut watch).unwrap(), ": heartbeat\n\n");
-    bench.meanwhile(crate::bench::Meanwhile::Stops);
+    bench.during_wait(crate::bench::WaitEvent::ServerStops);
     check_result(&bench.next_messages(&mut watch)[0], &json!(7));
     assert_eq!(bench.next(&mut watch), None);
 }
@@ -192,7 +192,7 @@ proptest! {
 
     #[test]
     fn anything_gets_one_answer(all in prop::collection::vec(sent(), 24..=24)) {
-        let place = Place::of(Bench::forgetful());
+        let place = Place::of(Bench::stateless());
         for sent in &all {
             place.send(sent);
         }
@@ -202,7 +202,7 @@ proptest! {
     fn without_a_session_who_forgets_answers_as_who_remembers(
         all in prop::collection::vec(sent(), 24..=24)
     ) {
-        let places = [Place::of(Bench::new()), Place::of(Bench::forgetful())];
+        let places = [Place::of(Bench::new()), Place::of(Bench::stateless())];
         for sent in all {
             let mut sent = Sent { handshake: None, ..sent };
             sent.headers.retain(|(name, _)| name != "mcp-session-id");
@@ -225,5 +225,5 @@ fn a_request_by_hand_is_answered_with_the_same_bytes() {
             .unwrap();
         bench.handle(request).body
     };
-    assert_eq!(answer(&Bench::new()), answer(&Bench::forgetful()));
+    assert_eq!(answer(&Bench::new()), answer(&Bench::stateless()));
 }

@@ -21,7 +21,7 @@ fn a_handshake_that_ends_takes_its_stream_with_it() {
         bench.send(&bench.agent, "DELETE /mcp", &headers, "").status.as_u16()
     };
     assert_eq!(end(), 204);
-    bench.meanwhile_write("a");
+    bench.write_during_wait("a");
     assert_eq!(bench.next(&mut watch), None);
     assert_eq!(end(), 404);
     assert_eq!(client.ask("resources/subscribe", A).status, 404);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use shared_context_wire::http::Watch;
 
 use crate::{
-    bench::{Bench, Deed, LocalEngine, Meanwhile, Seen},
+    bench::{Bench, Hook, LocalEngine, TestResponse, WaitEvent},
     client::LEGACY,
     live::{messages, told},
 };
@@ -27,7 +27,7 @@ impl Client {
         Self { bench, id }
     }
 
-    pub(crate) fn ask(&self, method: &str, uri: &str) -> Seen {
+    pub(crate) fn ask(&self, method: &str, uri: &str) -> TestResponse {
         let params = json!({ "uri": uri });
         self.bench.legacy(&self.bench.agent, Some(&self.id), method, params)
     }
@@ -80,7 +80,7 @@ fn a_client_hears_of_what_it_subscribed_to_and_of_the_list() {
     client.subscribe(A);
     let (opening, mut watch) = client.stream(None);
     assert_eq!(opening, "retry: 1000\nid: 1\ndata:\n\n: changes after revision 1\n");
-    bench.meanwhile_write("a");
+    bench.write_during_wait("a");
     let text = client.next(&mut watch);
     assert_eq!(
         messages(&text),
@@ -91,10 +91,10 @@ fn a_client_hears_of_what_it_subscribed_to_and_of_the_list() {
         ]
     );
     assert_eq!(last_id(&text), Some("2"));
-    bench.meanwhile_write("b");
+    bench.write_during_wait("b");
     assert_eq!(told(&client.next(&mut watch)), "list");
-    bench.meanwhile_write("b");
-    bench.meanwhile_write("a");
+    bench.write_during_wait("b");
+    bench.write_during_wait("a");
     let text = client.next(&mut watch);
     assert_eq!((&*told(&text), last_id(&text)), ("a", Some("5")));
     assert_eq!(client.next(&mut watch), ": heartbeat\n");
@@ -125,8 +125,8 @@ fn a_change_between_subscribing_and_the_stream_is_told() {
     let client = Client::new();
     client.subscribe(A);
     client.bench.write("a");
-    let deed: Deed = Box::new(|engine: &LocalEngine| {
-        engine.ask("subagent:analysis", &write("b").to_string());
+    let deed: Hook = Box::new(|engine: &LocalEngine| {
+        engine.invoke_as("subagent:analysis", &write("b").to_string());
     });
     client.bench.engine.before.lock().unwrap().push_back(("\"changes\"", deed));
     let (opening, mut watch) = client.stream(None);
@@ -144,7 +144,7 @@ fn a_stream_goes_on_where_the_one_before_was() {
     assert_eq!(told(&client.next(&mut first)), "a list");
     bench.write("a");
     // The client took what came, asked for more and was cut off.
-    bench.meanwhile(Meanwhile::Stops);
+    bench.during_wait(WaitEvent::ServerStops);
     assert_eq!(told(&client.next(&mut first)), "a");
     assert_eq!(bench.next(&mut first), None);
     drop(first);
@@ -179,12 +179,12 @@ fn a_stream_that_tells_nothing_moves_its_client_on() {
     let (_, mut watch) = client.stream(None);
     client.bench.write("a");
     assert_eq!(told(&client.next(&mut watch)), "list");
-    client.bench.meanwhile_write("a");
+    client.bench.write_during_wait("a");
     let moved = "retry: 1000\nid: 3\ndata:\n\n: heartbeat\n";
     assert_eq!(client.next(&mut watch), moved);
     assert_eq!(client.next(&mut watch), ": heartbeat\n");
     client.bench.write("a");
-    client.bench.meanwhile(Meanwhile::Stops);
+    client.bench.during_wait(WaitEvent::ServerStops);
     let farewell = client.next(&mut watch);
     assert_eq!(
         farewell,
@@ -218,8 +218,8 @@ fn a_stream_whose_credential_is_revoked_ends() {
     let bench = &client.bench;
     client.subscribe(A);
     let (_, mut watch) = client.stream(None);
-    bench.meanwhile_asks("admin", &json!({"action": "revoke_credentials"}));
-    bench.meanwhile_write("a");
+    bench.request_during_wait("admin", &json!({"action": "revoke_credentials"}));
+    bench.write_during_wait("a");
     assert_eq!(client.next(&mut watch), ": this stream ends: UNAUTHENTICATED\n");
     assert_eq!(bench.next(&mut watch), None);
 }
@@ -232,11 +232,11 @@ fn what_is_hidden_from_the_caller_is_not_told() {
     let (_, mut watch) = client.stream(None);
     let hidden = json!({"action": "write", "key": "a", "value": "x",
                         "readable_by": ["orchestrator"]});
-    client.bench.meanwhile_asks("orchestrator", &hidden);
+    client.bench.request_during_wait("orchestrator", &hidden);
     let text = client.next(&mut watch);
     assert_eq!(text, "retry: 1000\nid: 2\ndata:\n\n: heartbeat\n");
     let shown = json!({"action": "set_access", "key": "a", "readable_by": ["*"]});
-    client.bench.meanwhile_asks("orchestrator", &shown);
+    client.bench.request_during_wait("orchestrator", &shown);
     assert_eq!(told(&client.next(&mut watch)), "a keys list");
 }
 
@@ -252,13 +252,13 @@ fn a_client_of_the_oldest_version_is_sent_messages_and_comments_only() {
     request.headers_mut().insert("mcp-protocol-version", "2025-06-18".parse().unwrap());
     let mut watch = client.bench.live(request);
     assert_eq!(client.next(&mut watch), ": changes after revision 1\n");
-    client.bench.meanwhile_write("a");
+    client.bench.write_during_wait("a");
     assert_eq!(
         client.next(&mut watch),
         "event: message\nid: 2\ndata: {\"jsonrpc\":\"2.0\",\
          \"method\":\"notifications/resources/list_changed\"}\n\n"
     );
-    client.bench.meanwhile_write("a");
+    client.bench.write_during_wait("a");
     assert_eq!(client.next(&mut watch), ": heartbeat\n");
 }
 

@@ -122,7 +122,7 @@ fn the_admin_watches_the_session_that_the_uris_name() {
     bench.next(&mut watch).unwrap();
     let hidden =
         json!({"action": "write", "key": "a", "value": "x", "readable_by": ["orchestrator"]});
-    bench.meanwhile_asks("orchestrator", &hidden);
+    bench.request_during_wait("orchestrator", &hidden);
     assert_eq!(told(&bench.next(&mut watch).unwrap()), "a keys list");
 }
 
@@ -171,7 +171,7 @@ fn every_kind_of_change_is_told() {
     let bench = Bench::new();
     let mut watch = opened(&bench);
     let mut check = |who: &'static str, request: Value, expected: &str| {
-        bench.meanwhile_asks(who, &request);
+        bench.request_during_wait(who, &request);
         let text = bench.next(&mut watch).unwrap();
         assert_eq!(told(&text), expected, "{request}");
         for message in messages(&text) {
@@ -214,7 +214,7 @@ fn nothing_is_told_that_was_not_asked_for() {
         bench.next(&mut watch).unwrap();
         for key in ["a", "b"] {
             for request in [write(key), write(key), json!({"action": "delete", "key": key})] {
-                bench.meanwhile_asks("subagent:analysis", &request);
+                bench.request_during_wait("subagent:analysis", &request);
             }
         }
         let mut seen = Vec::new();
@@ -237,7 +237,7 @@ fn nothing_is_told_that_was_not_asked_for() {
 fn what_is_hidden_from_the_caller_is_not_told_until_it_is_shown() {
     let bench = Bench::new();
     let mut watch = opened(&bench);
-    let asks = |request: Value| bench.meanwhile_asks("orchestrator", &request);
+    let asks = |request: Value| bench.request_during_wait("orchestrator", &request);
     asks(json!({"action": "write", "key": "a", "value": "x", "readable_by": ["orchestrator"]}));
     asks(write("a"));
     assert_eq!(bench.next(&mut watch).unwrap(), ": heartbeat\n\n");
@@ -262,10 +262,10 @@ fn a_credential_for_some_keys_hears_of_those_alone() {
     assert_eq!(acknowledged(&bench, &token, &asked), (honoured, true));
     let mut watch = bench.listen(&token, &json!(1), &asked);
     bench.next(&mut watch).unwrap();
-    bench.meanwhile_write("a");
-    bench.meanwhile_write("inv_1");
+    bench.write_during_wait("a");
+    bench.write_during_wait("inv_1");
     assert_eq!(told(&bench.next(&mut watch).unwrap()), "inv_1 keys list");
-    bench.meanwhile_asks("subagent:analysis", &json!({"action": "delete", "key": "a"}));
+    bench.request_during_wait("subagent:analysis", &json!({"action": "delete", "key": "a"}));
     assert_eq!(bench.next(&mut watch).unwrap(), ": heartbeat\n\n");
 }
 
@@ -276,9 +276,9 @@ fn nothing_is_missed_between_the_acknowledgement_and_the_first_wait() {
     let bench = Bench::new();
     let deed = |request: Value| {
         let deed = move |engine: &crate::bench::LocalEngine| {
-            engine.ask("subagent:analysis", &request.to_string());
+            engine.invoke_as("subagent:analysis", &request.to_string());
         };
-        Box::new(deed) as crate::bench::Deed
+        Box::new(deed) as crate::bench::Hook
     };
     *bench.engine.before.lock().unwrap() =
         [("show_session", deed(write("b"))), ("\"changes\"", deed(write("a")))].into();

@@ -7,7 +7,7 @@ use shared_context_codec::Failure;
 use shared_context_wire::http::Watch;
 
 use crate::{
-    bench::{ADMIN_KEY, Bench, Meanwhile},
+    bench::{ADMIN_KEY, Bench, WaitEvent},
     listen::{check_result, everything, opened},
     live::{short, told},
 };
@@ -35,8 +35,8 @@ fn a_stream_ends_with_an_error_when_its_credential_expires() {
     while bench.engine.micros.load(Ordering::SeqCst) < 90_000_000 {
         assert_eq!(bench.next(&mut watch).unwrap(), ": heartbeat\n\n");
     }
-    bench.meanwhile(Meanwhile::Passes(1));
-    bench.meanwhile_write("a");
+    bench.during_wait(WaitEvent::TimePasses(1));
+    bench.write_during_wait("a");
     check_error(&bench, &mut watch, "UNAUTHENTICATED");
 }
 
@@ -44,8 +44,8 @@ fn a_stream_ends_with_an_error_when_its_credential_expires() {
 fn a_stream_ends_with_an_error_when_its_credential_is_revoked() {
     let bench = Bench::new();
     let mut watch = opened(&bench);
-    bench.meanwhile_asks("admin", &json!({"action": "revoke_credentials"}));
-    bench.meanwhile_write("a");
+    bench.request_during_wait("admin", &json!({"action": "revoke_credentials"}));
+    bench.write_during_wait("a");
     check_error(&bench, &mut watch, "UNAUTHENTICATED");
 }
 
@@ -53,7 +53,7 @@ fn a_stream_ends_with_an_error_when_its_credential_is_revoked() {
 fn a_stream_ends_with_an_error_when_its_session_is_deleted() {
     let bench = Bench::new();
     let mut watch = opened(&bench);
-    bench.meanwhile_asks("admin", &json!({"action": "delete_session"}));
+    bench.request_during_wait("admin", &json!({"action": "delete_session"}));
     check_error(&bench, &mut watch, "SESSION_NOT_FOUND");
     let mut admins = bench.listen(ADMIN_KEY, &json!(1), &json!({}));
     assert_eq!(bench.next_messages(&mut admins).len(), 2);
@@ -70,7 +70,7 @@ fn the_admin_hears_that_a_session_was_replaced() {
     let mut watch = bench.listen(ADMIN_KEY, &json!(1), &everything());
     bench.next(&mut watch).unwrap();
     for action in ["delete_session", "create_session"] {
-        bench.engine.ask("admin", &json!({ "action": action }).to_string());
+        bench.engine.invoke_as("admin", &json!({ "action": action }).to_string());
     }
     assert_eq!(told(&bench.next(&mut watch).unwrap()), "a keys list");
 }
@@ -79,7 +79,7 @@ fn the_admin_hears_that_a_session_was_replaced() {
 fn a_stream_whose_storage_fails_ends_with_an_error() {
     let bench = Bench::new();
     let mut watch = opened(&bench);
-    bench.meanwhile_write("a");
+    bench.write_during_wait("a");
     let failure = Failure::new("STORAGE_UNAVAILABLE", "the disk is away");
     *bench.engine.fails_with.lock().unwrap() = Some(failure);
     check_error(&bench, &mut watch, "STORAGE_UNAVAILABLE");
@@ -92,7 +92,7 @@ fn a_stream_of_a_server_that_stops_ends_with_the_result() {
     bench.next(&mut watch).unwrap();
     // What was changed before is still told.
     bench.write("a");
-    bench.meanwhile(Meanwhile::Stops);
+    bench.during_wait(WaitEvent::ServerStops);
     let messages = bench.next_messages(&mut watch);
     let [notices @ .., last] = &messages[..] else { panic!("{messages:?}") };
     assert_eq!(notices.iter().map(short).collect::<Vec<_>>(), ["list", "keys", "a"]);
@@ -106,7 +106,7 @@ fn a_stream_that_the_client_leaves_is_gone() {
     let mut streams: Vec<_> = (0..10).map(|_| opened(&bench)).collect();
     streams.push(bench.listen(&bench.agent, &json!(1), &json!({})));
     assert_eq!(bench.open_streams(), 11);
-    bench.meanwhile_write("a");
+    bench.write_during_wait("a");
     bench.next(&mut streams[0]).unwrap();
     streams.truncate(4);
     assert_eq!(bench.open_streams(), 4);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use shared_context_wire::http::{Body, Watch};
 
 use crate::{
-    bench::{Bench, Meanwhile},
+    bench::{Bench, WaitEvent},
     client::modern_request,
 };
 
@@ -81,8 +81,8 @@ impl Bench {
     }
 
     /// `who` makes the request `request` on the session `s` while someone waits.
-    pub(crate) fn meanwhile_asks(&self, who: &'static str, request: &Value) {
-        self.meanwhile(Meanwhile::Asks(who, request.to_string()));
+    pub(crate) fn request_during_wait(&self, who: &'static str, request: &Value) {
+        self.during_wait(WaitEvent::Request(who, request.to_string()));
     }
 
     /// Returns how many streams are open, as the metrics say.

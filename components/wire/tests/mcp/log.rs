@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    bench::{Bench, Meanwhile},
+    bench::{Bench, WaitEvent},
     legacy::Client,
     live::messages,
 };
@@ -38,10 +38,10 @@ fn a_client_reads_in_the_log_what_it_asked_for() {
     client.bench.write("a");
     let (_, mut watch) = client.stream(None);
     // Nothing before a level is set.
-    client.bench.meanwhile_write("a");
+    client.bench.write_during_wait("a");
     assert_eq!(logged(&client.next(&mut watch)), Vec::<String>::new());
     set_level(&client, &json!("info"), r#""result":{}"#);
-    client.bench.meanwhile_write("a");
+    client.bench.write_during_wait("a");
     let text = client.next(&mut watch);
     assert_eq!(logged(&text), ["info write"]);
     let data = &messages(&text)[0]["params"]["data"];
@@ -50,9 +50,9 @@ fn a_client_reads_in_the_log_what_it_asked_for() {
     assert!(data.get("value").is_none());
     // Only what is graver.
     set_level(&client, &json!("notice"), r#""result":{}"#);
-    client.bench.meanwhile_write("a");
+    client.bench.write_during_wait("a");
     let redact = r#"{"action":"redact","key":"a","reason":"a name"}"#.to_owned();
-    client.bench.meanwhile(Meanwhile::Asks("orchestrator", redact));
+    client.bench.during_wait(WaitEvent::Request("orchestrator", redact));
     let mut seen = Vec::new();
     while seen.is_empty() {
         seen = logged(&client.next(&mut watch));
@@ -81,8 +81,8 @@ fn what_is_hidden_from_the_caller_is_not_in_its_log() {
     set_level(&client, &json!("debug"), r#""result":{}"#);
     let (_, mut watch) = client.stream(None);
     let hidden = r#"{"action":"write","key":"b","value":"x","readable_by":["orchestrator"]}"#;
-    client.bench.meanwhile(Meanwhile::Asks("orchestrator", hidden.to_owned()));
-    client.bench.meanwhile_write("a");
+    client.bench.during_wait(WaitEvent::Request("orchestrator", hidden.to_owned()));
+    client.bench.write_during_wait("a");
     let mut text = client.next(&mut watch);
     while logged(&text).is_empty() {
         text = client.next(&mut watch);

@@ -1,5 +1,5 @@
-//! Sockets that their host forgets between events: what is written down of one,
-//! and that nothing is lost or told twice when it is taken up again.
+//! Sockets that a host saves and resumes between events: the saved state, and that no message
+//! is lost or sent twice.
 
 use std::num::NonZeroU32;
 
@@ -17,19 +17,19 @@ use shared_context_wire::{
 use crate::{
     bench::{ADMIN_KEY, Bench, START_MS, ready},
     changes::CHANGES,
-    sockets::{UPGRADE, bench, forgotten, open_streams, revisions},
+    sockets::{UPGRADE, bench, open_streams, revisions, save_and_resume},
 };
 
 #[test]
-fn what_is_kept_is_small_and_nothing_else_is_taken_for_it() {
+fn saved_state_is_small_and_is_validated_on_resume() {
     let bench = bench();
     let (_, socket) = bench.socket(&bench.agent, "?keys=findings_*&since=1");
-    let kept: Value = serde_json::from_str(&socket.kept()).unwrap();
+    let saved: Value = serde_json::from_str(&socket.kept()).unwrap();
     let expected = json!({
         "credential": bench.agent, "session": "s", "keys": "findings_*", "since": 1, "told": 1,
         "is_begun": false,
     });
-    assert_eq!(kept, expected);
+    assert_eq!(saved, expected);
     assert!(!format!("{socket:?}").contains(&bench.agent), "{socket:?}");
 
     let session = "s".repeat(ID_BYTES_MAX);
@@ -45,23 +45,23 @@ fn what_is_kept_is_small_and_nothing_else_is_taken_for_it() {
     let whole = bench.mint(&session, &participant);
     let filter = format!("?since=1&keys={}", patterns[0]);
     for (credential, most) in [(limited["credential"].as_str().unwrap(), 5_000), (&whole, 1_200)] {
-        // Spaces that stand before a credential are none of it.
+        // Leading spaces are not part of a credential.
         let spaced = format!("{}{credential}", " ".repeat(20_000));
         let (_, socket) = bench.socket_session(&spaced, &session, &filter);
-        let kept = socket.kept();
-        assert!(kept.len() < most, "{}", kept.len());
-        assert!(bench.http.resume(&kept, bench.engine.now()).is_ok());
+        let saved = socket.kept();
+        assert!(saved.len() < most, "{}", saved.len());
+        assert!(bench.http.resume(&saved, bench.engine.now()).is_ok());
     }
 
     let now = Timestamp(START_MS);
-    let resumed = |kept: &Value| bench.http.resume(&kept.to_string(), now).map(drop);
-    assert!(resumed(&kept).is_ok());
+    let resumed = |saved: &Value| bench.http.resume(&saved.to_string(), now).map(drop);
+    assert!(resumed(&saved).is_ok());
     for (member, value) in [
         ("credential", json!(format!("{}x", bench.agent))),
         ("credential", json!("")),
         ("session", json!("t")),
     ] {
-        let mut other = kept.clone();
+        let mut other = saved.clone();
         other[member] = value;
         assert_eq!(resumed(&other).unwrap_err().code, "UNAUTHENTICATED", "{other}");
     }
@@ -72,7 +72,7 @@ fn what_is_kept_is_small_and_nothing_else_is_taken_for_it() {
 }
 
 #[test]
-fn sockets_count_as_streams_of_their_participant_also_when_they_are_resumed() {
+fn sockets_count_as_streams_also_when_resumed() {
     let bench = Bench::with(|options| {
         let limit = RateLimit { streams: NonZeroU32::new(3).unwrap(), ..RateLimit::default() };
         Options { rate_limit: Some(limit), has_sockets: true, ..options }
@@ -81,17 +81,17 @@ fn sockets_count_as_streams_of_their_participant_also_when_they_are_resumed() {
     let (_, second) = bench.socket(&bench.agent, "");
     let (_, stream) = bench.watch(&bench.agent, "", None);
     open_streams(&bench, 3);
-    let full = |told: &str| {
-        bench.check_as(&bench.agent, CHANGES, UPGRADE, "", 429, told);
+    let full = |expected: &str| {
+        bench.check_as(&bench.agent, CHANGES, UPGRADE, "", 429, expected);
     };
     full("has 3 live streams open");
-    let kept = [first.kept(), second.kept()];
+    let saved = [first.kept(), second.kept()];
     drop((first, second));
     open_streams(&bench, 1);
-    let resume = |nth: usize| bench.http.resume(&kept[nth], bench.engine.now());
+    let resume = |nth: usize| bench.http.resume(&saved[nth], bench.engine.now());
     let first = resume(0).unwrap();
     let (_, third) = bench.socket(&bench.agent, "");
-    assert_eq!(resume(1).unwrap_err().code, "RATE_LIMITED", "another took its place");
+    assert_eq!(resume(1).unwrap_err().code, "RATE_LIMITED", "another socket took its slot");
     let (_, others) = bench.socket(&bench.orchestrator, "");
     drop(third);
     let second = resume(1).unwrap();
@@ -111,37 +111,37 @@ fn only_the_opening_of_a_socket_counts_toward_the_rate() {
     let (headers, mut socket) = bench.socket(&bench.agent, "");
     assert_eq!(headers["ratelimit"], "\"participant\";r=0");
     for _ in 0..20 {
-        bench.engine.ask("orchestrator", r#"{"action":"write","key":"a","value":"x"}"#);
-        socket = forgotten(&bench, socket);
+        bench.engine.invoke_as("orchestrator", r#"{"action":"write","key":"a","value":"x"}"#);
+        socket = save_and_resume(&bench, socket);
         assert_eq!(revisions(&bench.catch_up(&mut socket)).len(), 1);
     }
     bench.check_as(&bench.agent, CHANGES, UPGRADE, "", 429, "RATE_LIMITED");
 }
 
-/// What happens to a socket.
+/// An event in the life of a socket.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Someone writes one of two keys.
-    Writes(&'static str),
-    /// The host asks for so many portions.
-    CatchesUp(u8),
-    /// The host forgets it and takes it up from what it wrote down last.
-    Forgets,
-    /// The client goes, and comes back with the last revision it was told.
-    Reconnects,
+    /// An agent writes one of two keys.
+    Write(&'static str),
+    /// The host reads this many portions.
+    CatchUp(u8),
+    /// The host drops the socket and resumes it from its saved state.
+    Resume,
+    /// The client disconnects, and reconnects with the last revision it received.
+    Reconnect,
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        6 => prop::sample::select(&["wanted_1", "other"][..]).prop_map(Step::Writes),
-        3 => (1..3_u8).prop_map(Step::CatchesUp),
-        2 => Just(Step::Forgets),
-        1 => Just(Step::Reconnects),
+        6 => prop::sample::select(&["wanted_1", "other"][..]).prop_map(Step::Write),
+        3 => (1..3_u8).prop_map(Step::CatchUp),
+        2 => Just(Step::Resume),
+        1 => Just(Step::Reconnect),
     ]
 }
 
-/// A client: what it was told, with what it would come back, and how many sockets
-/// have told it where they begin.
+/// A client: the revisions it received, its cursor for a reconnect, and the number of opening
+/// messages.
 struct Client {
     seen: Vec<u64>,
     since: u64,
@@ -171,13 +171,13 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_is_lost_or_told_twice_whatever_is_forgotten(
+    fn every_change_is_sent_once_despite_resumes(
         steps in prop::collection::vec(step(), 0..400), bursts in 0..100_usize,
     ) {
         let bench = bench();
         let mut client = Client { seen: Vec::new(), since: 1, opened: 0 };
         let mut wanted = Vec::new();
-        let (mut told, mut revision) = (0, 1);
+        let (mut openings, mut revision) = (0, 1);
         let mut write = |key: &str, wanted: &mut Vec<u64>| {
             bench.write(key);
             revision += 1;
@@ -191,18 +191,18 @@ proptest! {
         }
         for step in steps {
             match step {
-                Step::Writes(key) => write(key, &mut wanted),
-                Step::CatchesUp(portions) => for _ in 0..portions {
+                Step::Write(key) => write(key, &mut wanted),
+                Step::CatchUp(portions) => for _ in 0..portions {
                     let portion = ready(socket.catch_up(&bench.engine));
                     prop_assert!(!portion.is_empty() || !socket.has_more());
                     for message in portion {
                         client.take(&message);
                     }
                 },
-                Step::Forgets => socket = forgotten(&bench, socket),
-                Step::Reconnects => {
-                    prop_assert!(client.opened <= told + 1);
-                    told = client.opened;
+                Step::Resume => socket = save_and_resume(&bench, socket),
+                Step::Reconnect => {
+                    prop_assert!(client.opened <= openings + 1);
+                    openings = client.opened;
                     let query = format!("?since={}&keys=wanted_*", client.since);
                     (_, socket) = bench.socket(&bench.agent, &query);
                 }
@@ -212,6 +212,6 @@ proptest! {
             client.take(&message.to_string());
         }
         prop_assert_eq!(client.seen, wanted);
-        prop_assert_eq!(client.opened, told + 1, "a socket says once where it begins");
+        prop_assert_eq!(client.opened, openings + 1, "a socket sends one opening message");
     }
 }

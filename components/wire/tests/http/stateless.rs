@@ -1,5 +1,5 @@
-//! A server whose every request has an interface of its own, which keeps nothing for
-//! the next one.
+//! A stateless server: each request gets a new [`Http`](shared_context_wire::http::Http), and
+//! nothing is stored for the next one.
 
 use std::sync::LazyLock;
 
@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 
 use crate::{
     anything,
-    bench::{ADMIN_KEY, Bench, Seen},
+    bench::{ADMIN_KEY, Bench, TestResponse},
     changes::{CHANGES, keys},
 };
 
-/// One that keeps everything and one that keeps nothing, asked the same.
-static BOTH: LazyLock<[Bench; 2]> = LazyLock::new(|| [Bench::new(), Bench::forgetful()]);
+/// A stateful and a stateless server that get the same requests.
+static BOTH: LazyLock<[Bench; 2]> = LazyLock::new(|| [Bench::new(), Bench::stateless()]);
 
 #[test]
-fn there_are_no_metrics_and_a_scraper_is_told_why() {
-    let bench = Bench::forgetful();
+fn there_are_no_metrics_and_the_error_explains_why() {
+    let bench = Bench::stateless();
     let seen = bench.check_as("", "GET /metrics", &[], "", 404, "NOT_FOUND");
     let message = seen.json()["error"]["message"].as_str().unwrap().to_owned();
     assert!(message.starts_with("this server keeps nothing between requests"), "{message}");
@@ -32,8 +32,8 @@ fn there_are_no_metrics_and_a_scraper_is_told_why() {
 }
 
 #[test]
-fn nobodys_rate_is_limited_and_nothing_is_said_of_it() {
-    let bench = Bench::forgetful();
+fn there_is_no_rate_limit_and_no_rate_limit_header() {
+    let bench = Bench::stateless();
     for _ in 0..1_000 {
         let seen = bench.check("GET /v1/sessions/s/entries", "", 200, "");
         assert!(!seen.headers.contains_key("ratelimit"), "{seen:?}");
@@ -46,25 +46,25 @@ fn nobodys_rate_is_limited_and_nothing_is_said_of_it() {
 }
 
 #[test]
-fn a_stream_and_a_wait_live_within_their_request() {
-    let bench = Bench::forgetful();
+fn streams_and_long_polls_work_within_one_request() {
+    let bench = Bench::stateless();
     let (_, mut watch) = bench.watch(&bench.agent, "", None);
     assert!(bench.next(&mut watch).unwrap().contains("changes after revision 1"));
-    bench.meanwhile_write("a");
+    bench.write_during_wait("a");
     let text = bench.next(&mut watch).unwrap();
     assert!(text.starts_with("id: 2\nevent: change\n"), "{text}");
     assert_eq!(bench.next(&mut watch).unwrap(), ": heartbeat\n\n");
-    // Another request goes on where that one was.
+    // A new request continues where the last one stopped.
     let (_, mut watch) = bench.watch(&bench.agent, "", Some("1"));
     assert!(bench.next(&mut watch).unwrap().contains("id: 2\nevent: change\n"));
-    bench.meanwhile_write("b");
+    bench.write_during_wait("b");
     let page = bench.check(&format!("{CHANGES}?since=2&wait=30"), "", 200, "").json();
     assert_eq!((keys(&page), &page["next_since"]), (vec!["b"], &json!(3)));
 }
 
 #[test]
-fn a_credential_is_looked_at_with_each_request() {
-    let bench = Bench::forgetful();
+fn each_request_verifies_its_credential() {
+    let bench = Bench::stateless();
     bench.check("GET /v1/sessions/s", "", 200, "");
     bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/revoke", &[], "", 200, "");
     bench.check("GET /v1/sessions/s", "", 401, "UNAUTHENTICATED");
@@ -78,8 +78,8 @@ fn a_credential_is_looked_at_with_each_request() {
     );
 }
 
-/// Returns what is answered, but for what differs from request to request.
-fn told(seen: &Seen) -> (u16, Value, Vec<(String, String)>) {
+/// Returns status, body and headers without the parts that differ in each response.
+fn comparable(seen: &TestResponse) -> (u16, Value, Vec<(String, String)>) {
     let mut body = serde_json::from_str(&seen.body).unwrap_or_else(|_| json!(seen.body));
     if let Some(members) = body.as_object_mut() {
         members.remove("instance");
@@ -92,8 +92,8 @@ fn told(seen: &Seen) -> (u16, Value, Vec<(String, String)>) {
     (seen.status.as_u16(), body, headers.collect())
 }
 
-fn ask(bench: &Bench, who: u8, request: &Request<bytes::Bytes>) -> Seen {
-    let token = match who {
+fn send(bench: &Bench, caller: u8, request: &Request<bytes::Bytes>) -> TestResponse {
+    let token = match caller {
         0 => ADMIN_KEY,
         1 => &bench.orchestrator,
         _ => &bench.agent,
@@ -106,7 +106,7 @@ fn ask(bench: &Bench, who: u8, request: &Request<bytes::Bytes>) -> Seen {
 
 #[track_caller]
 fn check_same(
-    who: u8,
+    caller: u8,
     method: Method,
     target: Uri,
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -116,12 +116,12 @@ fn check_same(
     *request.method_mut() = method;
     *request.uri_mut() = target;
     request.headers_mut().extend(headers);
-    let [kept, forgotten] = BOTH.each_ref().map(|it| told(&ask(it, who, &request)));
-    assert_eq!(kept, forgotten, "{request:?}");
+    let [stateful, stateless] = BOTH.each_ref().map(|it| comparable(&send(it, caller, &request)));
+    assert_eq!(stateful, stateless, "{request:?}");
 }
 
 #[test]
-fn what_needs_no_memory_is_answered_as_by_who_remembers() {
+fn fixed_requests_get_the_same_response_when_stateless() {
     for target in [
         "GET /",
         "GET /healthz",
@@ -139,8 +139,8 @@ fn what_needs_no_memory_is_answered_as_by_who_remembers() {
         "PUT /mcp/",
     ] {
         let (method, target) = target.split_once(' ').unwrap();
-        for who in 0..3 {
-            check_same(who, method.parse().unwrap(), target.parse().unwrap(), vec![], vec![]);
+        for caller in 0..3 {
+            check_same(caller, method.parse().unwrap(), target.parse().unwrap(), vec![], vec![]);
         }
     }
 }
@@ -149,10 +149,10 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_session_is_the_same_to_who_remembers_requests_and_to_who_does_not(
+    fn random_requests_get_the_same_response_when_stateless(
         method in anything::method(), target in anything::target(),
-        headers in anything::headers(), body in anything::body(), who in 0..3_u8,
+        headers in anything::headers(), body in anything::body(), caller in 0..3_u8,
     ) {
-        check_same(who, method, target, headers, body);
+        check_same(caller, method, target, headers, body);
     }
 }
