@@ -1,17 +1,17 @@
-//! MCP where nothing is kept between requests: the older protocols without sessions.
+//! MCP on a stateless server: the legacy protocols without MCP sessions.
 
 use http::Request;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{
-    anything::Place,
+    anything::Fixture,
     bench::{ADMIN_KEY, Bench, TestResponse},
     client::{LEGACY, MODERN},
     legacy::A,
     listen::{check_result, everything},
-    live::told,
-    requests::{Sent, sent},
+    requests::{TestRequest, any_request},
+    streams::subjects,
 };
 
 #[track_caller]
@@ -25,7 +25,7 @@ fn initialize(bench: &Bench, version: &str, headers: &[(&str, &str)]) -> TestRes
 }
 
 #[test]
-fn a_handshake_gives_no_session_and_offers_what_needs_none() {
+fn initialize_returns_no_session_and_no_stateful_features() {
     let bench = Bench::stateless();
     for version in [LEGACY, "2025-06-18"] {
         let result = initialize(&bench, version, &[]).json()["result"].take();
@@ -41,33 +41,33 @@ fn a_handshake_gives_no_session_and_offers_what_needs_none() {
 }
 
 #[test]
-fn everything_else_of_the_older_protocols_goes_on_without_a_session() {
+fn legacy_requests_work_without_a_session() {
     let bench = Bench::stateless();
     initialize(&bench, LEGACY, &[]);
     let body = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
     let seen = bench.mcp(&bench.agent, &[("mcp-protocol-version", LEGACY)], &body);
     assert_eq!((seen.status.as_u16(), &*seen.body), (202, ""));
-    let asks =
+    let request =
         |method: &str, params: Value| bench.legacy_result(&bench.agent, None, method, params);
-    assert_eq!(asks("ping", json!({})), json!({}));
+    assert_eq!(request("ping", json!({})), json!({}));
     let write = json!({"action": "write", "key": "a", "value": "x"});
-    let called = asks("tools/call", json!({"name": "shared_context", "arguments": write}));
+    let called = request("tools/call", json!({"name": "shared_context", "arguments": write}));
     assert_eq!(called["structuredContent"]["version"], 1);
-    assert!(!asks("tools/list", json!({}))["tools"].as_array().unwrap().is_empty());
-    let read = asks("resources/read", json!({ "uri": A }));
+    assert!(!request("tools/list", json!({}))["tools"].as_array().unwrap().is_empty());
+    let read = request("resources/read", json!({ "uri": A }));
     assert_eq!(read["contents"][0]["text"], "x");
-    assert_eq!(asks("resources/list", json!({}))["resources"].as_array().unwrap().len(), 3);
-    assert!(asks("resources/templates/list", json!({}))["resourceTemplates"].is_array());
-    assert!(asks("prompts/list", json!({}))["prompts"].is_array());
-    assert!(asks("prompts/get", json!({"name": "shared_context"}))["messages"].is_array());
+    assert_eq!(request("resources/list", json!({}))["resources"].as_array().unwrap().len(), 3);
+    assert!(request("resources/templates/list", json!({}))["resourceTemplates"].is_array());
+    assert!(request("prompts/list", json!({}))["prompts"].is_array());
+    assert!(request("prompts/get", json!({"name": "shared_context"}))["messages"].is_array());
     let key = json!({"ref": {"type": "ref/resource", "uri": "session://{session}/entries/{key}"},
                      "argument": {"name": "key", "value": ""}});
-    assert_eq!(asks("completion/complete", key)["completion"]["values"], json!(["a"]));
+    assert_eq!(request("completion/complete", key)["completion"]["values"], json!(["a"]));
 }
 
-/// No id was ever given, so one that comes is another server's, or a proxy's.
+/// A stateless server never issues an id, so a received one comes from another server or a proxy.
 #[test]
-fn an_id_of_a_session_means_nothing() {
+fn an_mcp_session_id_is_ignored() {
     let bench = Bench::stateless();
     let id = ("mcp-session-id", "of-another-server");
     initialize(&bench, LEGACY, &[id]);
@@ -103,7 +103,7 @@ fn there_is_no_stream_and_no_session_to_end() {
 }
 
 #[test]
-fn what_would_have_to_be_remembered_is_refused_with_what_to_do_instead() {
+fn stateful_methods_are_rejected_with_an_alternative() {
     let bench = Bench::stateless();
     for (method, params) in [
         ("resources/subscribe", json!({ "uri": A })),
@@ -124,29 +124,29 @@ fn what_would_have_to_be_remembered_is_refused_with_what_to_do_instead() {
                 assert!(message.contains(part), "{part}: {message}");
             }
         }
-        // In the newest protocol there is no such method anywhere.
-        let kept = Bench::new();
-        let [forgotten, kept] =
-            [&bench, &kept].map(|it| it.modern(&it.agent, method, params.clone()).json());
-        assert_eq!(forgotten, kept);
+        // The modern protocol has no such method on any server.
+        let stateful = Bench::new();
+        let [stateless, stateful] =
+            [&bench, &stateful].map(|it| it.modern(&it.agent, method, params.clone()).json());
+        assert_eq!(stateless, stateful);
     }
     bench.check_as("no.such.credential", "POST /mcp", &[], "{}", 401, "UNAUTHENTICATED");
 }
 
-/// The newest protocol is without sessions everywhere: a stream of it belongs to the
-/// request that asks for it.
+/// The modern protocol never has MCP sessions: each stream belongs to the request that opened
+/// it.
 #[test]
-fn the_newest_protocol_is_whole() {
+fn the_modern_protocol_works_completely() {
     let bench = Bench::stateless();
     let discovered = bench.modern_result(&bench.agent, "server/discover", json!({}));
-    let kept = Bench::new();
-    assert_eq!(discovered, kept.modern_result(&kept.agent, "server/discover", json!({})));
+    let stateful = Bench::new();
+    assert_eq!(discovered, stateful.modern_result(&stateful.agent, "server/discover", json!({})));
     assert_eq!(discovered["supportedVersions"], json!([MODERN, LEGACY, "2025-06-18"]));
     let mut watch = bench.listen(&bench.agent, &json!(7), &everything());
     let acknowledged = &bench.next_messages(&mut watch)[0];
     assert_eq!(acknowledged["params"]["notifications"], everything());
     bench.write_during_wait("a");
-    assert_eq!(told(&bench.next(&mut watch).unwrap()), "a keys list");
+    assert_eq!(subjects(&bench.next(&mut watch).unwrap()), "a keys list");
     assert_eq!(bench.next(&mut watch).unwrap(), ": heartbeat\n\n");
     bench.during_wait(crate::bench::WaitEvent::ServerStops);
     check_result(&bench.next_messages(&mut watch)[0], &json!(7));
@@ -154,7 +154,7 @@ fn the_newest_protocol_is_whole() {
 }
 
 #[test]
-fn who_remembers_tells_what_can_be_used_without_a_session() {
+fn a_stateful_server_allows_only_post_without_a_session() {
     let bench = Bench::new();
     let stream = [("accept", "text/event-stream")];
     for target in ["GET /mcp", "DELETE /mcp"] {
@@ -169,7 +169,7 @@ fn who_remembers_tells_what_can_be_used_without_a_session() {
     assert_eq!(seen.header("allow"), "POST, GET, DELETE, OPTIONS");
 }
 
-/// Returns what is answered, but for the id of the request.
+/// Returns the response without the id of its request.
 fn without_id(text: &str) -> Value {
     let mut answer = serde_json::from_str(text).unwrap_or_else(|_| json!(text));
     if let Some(members) = answer.as_object_mut() {
@@ -178,8 +178,8 @@ fn without_id(text: &str) -> Value {
     answer
 }
 
-/// Returns whether an answer to `sent` tells whether handshakes are remembered.
-fn is_of_memory(sent: &Sent) -> bool {
+/// Returns true if the response to `sent` depends on stored handshakes.
+fn depends_on_handshakes(sent: &TestRequest) -> bool {
     let body = String::from_utf8_lossy(&sent.body.0).replace('\\', "");
     let methods = ["initialize", "subscribe", "setLevel", "u0"];
     sent.method != "POST" || methods.iter().any(|it| body.contains(it))
@@ -191,32 +191,32 @@ proptest! {
     })]
 
     #[test]
-    fn anything_gets_one_answer(all in prop::collection::vec(sent(), 24..=24)) {
-        let place = Place::of(Bench::stateless());
+    fn every_request_gets_one_valid_response(all in prop::collection::vec(any_request(), 24..=24)) {
+        let fixture = Fixture::of(Bench::stateless());
         for sent in &all {
-            place.send(sent);
+            fixture.send(sent);
         }
     }
 
     #[test]
-    fn without_a_session_who_forgets_answers_as_who_remembers(
-        all in prop::collection::vec(sent(), 24..=24)
+    fn stateless_and_stateful_servers_answer_alike(
+        all in prop::collection::vec(any_request(), 24..=24)
     ) {
-        let places = [Place::of(Bench::new()), Place::of(Bench::stateless())];
+        let fixtures = [Fixture::of(Bench::new()), Fixture::of(Bench::stateless())];
         for sent in all {
-            let mut sent = Sent { handshake: None, ..sent };
+            let mut sent = TestRequest { handshake: None, ..sent };
             sent.headers.retain(|(name, _)| name != "mcp-session-id");
-            let [kept, forgotten] = places.each_ref().map(|it| without_id(&it.send(&sent)));
-            if !is_of_memory(&sent) {
-                prop_assert_eq!(kept, forgotten, "{:?}", sent);
+            let [stateful, stateless] = fixtures.each_ref().map(|it| without_id(&it.send(&sent)));
+            if !depends_on_handshakes(&sent) {
+                prop_assert_eq!(stateful, stateless, "{:?}", sent);
             }
         }
     }
 }
 
-/// A request that nobody could answer differently: the same bytes.
+/// The request has no handshake and names no version.
 #[test]
-fn a_request_by_hand_is_answered_with_the_same_bytes() {
+fn a_minimal_request_gets_the_same_bytes() {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
     let answer = |bench: &Bench| {
         let request = Request::post("/mcp")

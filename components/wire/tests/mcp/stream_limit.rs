@@ -1,4 +1,4 @@
-//! A participant that opens stream after stream.
+//! The limit on open streams per participant.
 
 use std::num::NonZeroU32;
 
@@ -10,10 +10,10 @@ use crate::{
     client::modern_request,
 };
 
-/// One subagent once took every connection of a server, so that not even the
-/// operator got through to revoke it.
+/// One subagent once took every connection of a server. Not even the operator could connect to
+/// revoke its credential.
 #[test]
-fn a_participant_has_some_streams_of_all_kinds_and_leaves_the_others_room() {
+fn one_stream_limit_per_participant_covers_all_kinds() {
     let bench = Bench::with(|options| {
         let streams = NonZeroU32::new(3).unwrap();
         Options { rate_limit: Some(RateLimit { streams, ..RateLimit::default() }), ..options }

@@ -1,4 +1,4 @@
-//! Streams of notifications, as a client takes them piece by piece.
+//! Streams of notifications, read chunk by chunk.
 
 use bytes::Bytes;
 use http::Request;
@@ -10,7 +10,7 @@ use crate::{
     client::modern_request,
 };
 
-/// Returns the messages in a piece of a stream.
+/// Returns the messages in a chunk of a stream.
 #[track_caller]
 pub(crate) fn messages(text: &str) -> Vec<Value> {
     assert!(text.ends_with('\n'), "{text:?}");
@@ -19,9 +19,9 @@ pub(crate) fn messages(text: &str) -> Vec<Value> {
     data.map(|it| serde_json::from_str(it).unwrap()).collect()
 }
 
-/// Returns what a notification says in short: `list`, or the last part of the URI.
+/// Returns the subject of a notification: `list`, or the last part of the URI.
 #[track_caller]
-pub(crate) fn short(message: &Value) -> &str {
+pub(crate) fn subject(message: &Value) -> &str {
     assert_eq!(message["jsonrpc"], "2.0", "{message}");
     match message["method"].as_str() {
         Some("notifications/resources/list_changed") => "list",
@@ -32,17 +32,17 @@ pub(crate) fn short(message: &Value) -> &str {
     }
 }
 
-/// Returns the same for all messages in a piece, each once; in the order of the alphabet.
+/// Returns the subjects of all notifications in a chunk, sorted.
 #[track_caller]
-pub(crate) fn told(text: &str) -> String {
+pub(crate) fn subjects(text: &str) -> String {
     let messages = messages(text);
-    let mut told: Vec<&str> = messages.iter().map(short).collect();
-    told.sort_unstable();
-    told.join(" ")
+    let mut subjects: Vec<&str> = messages.iter().map(subject).collect();
+    subjects.sort_unstable();
+    subjects.join(" ")
 }
 
 impl Bench {
-    /// Sends a request that is answered with a stream.
+    /// Sends a request and returns the stream that it opens.
     #[track_caller]
     pub(crate) fn live(&self, request: Request<Bytes>) -> Box<Watch> {
         let (head, body) = self.answer(request).into_parts();
@@ -58,7 +58,7 @@ impl Bench {
         }
     }
 
-    /// Opens a stream of `subscriptions/listen` with this id and this filter.
+    /// Opens a stream of `subscriptions/listen` with this request id and filter.
     #[track_caller]
     pub(crate) fn listen(&self, token: &str, id: &Value, notifications: &Value) -> Box<Watch> {
         let params = json!({ "notifications": notifications });
@@ -74,18 +74,18 @@ impl Bench {
         self.live(request.body(body.to_string().into()).unwrap())
     }
 
-    /// Returns the messages that come next.
+    /// Returns the messages in the next chunk.
     #[track_caller]
     pub(crate) fn next_messages(&self, watch: &mut Watch) -> Vec<Value> {
         messages(&self.next(watch).unwrap())
     }
 
-    /// `who` makes the request `request` on the session `s` while someone waits.
-    pub(crate) fn request_during_wait(&self, who: &'static str, request: &Value) {
-        self.during_wait(WaitEvent::Request(who, request.to_string()));
+    /// Schedules `request` by `participant` on the session `s`.
+    pub(crate) fn request_during_wait(&self, participant: &'static str, request: &Value) {
+        self.during_wait(WaitEvent::Request(participant, request.to_string()));
     }
 
-    /// Returns how many streams are open, as the metrics say.
+    /// Returns the number of open streams from the metrics.
     pub(crate) fn open_streams(&self) -> u32 {
         let metrics = self.send("", "GET /metrics", &[], "").body;
         let line = metrics.lines().find_map(|it| it.strip_prefix("shared_context_open_streams "));

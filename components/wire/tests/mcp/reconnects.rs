@@ -1,4 +1,4 @@
-//! A client of the older protocols whose stream is cut off again and again.
+//! A client of the legacy protocols whose stream disconnects repeatedly.
 
 use std::collections::BTreeSet;
 
@@ -9,29 +9,29 @@ use shared_context_wire::http::Watch;
 use crate::{
     bench::WaitEvent,
     legacy::{A, Client, KEYS, last_id},
-    live::{messages, short},
+    streams::{messages, subject},
 };
 
-/// What a client believes of a session, that it reads anew whatever it is told of.
+/// A client that caches a session and rereads every resource it is notified of.
 struct Reader<'c> {
     client: &'c Client,
     watch: Box<Watch>,
     last_id: Option<String>,
-    /// The entries there are.
-    there: BTreeSet<&'static str>,
-    /// What it would find changed if it looked.
+    /// The existing entries.
+    existing: BTreeSet<&'static str>,
+    /// Resources that changed since the client last read them.
     outdated: BTreeSet<&'static str>,
 }
 
 impl<'c> Reader<'c> {
     fn new(client: &'c Client) -> Self {
         let watch = client.bench.live(client.request(None));
-        Self { client, watch, last_id: None, there: BTreeSet::new(), outdated: BTreeSet::new() }
+        Self { client, watch, last_id: None, existing: BTreeSet::new(), outdated: BTreeSet::new() }
     }
 
     fn receive(&mut self, text: &str) {
         for message in messages(text) {
-            self.outdated.remove(short(&message));
+            self.outdated.remove(subject(&message));
         }
         self.last_id = last_id(text).map(str::to_owned).or(self.last_id.take());
     }
@@ -43,9 +43,9 @@ impl<'c> Reader<'c> {
                 let key = if step == 0 { "a" } else { "b" };
                 bench.write(key);
                 self.outdated.extend(["keys", key].iter().filter(|it| **it != "b"));
-                self.outdated.extend(self.there.insert(key).then_some("list"));
+                self.outdated.extend(self.existing.insert(key).then_some("list"));
             }
-            2 if self.there.remove("a") => {
+            2 if self.existing.remove("a") => {
                 let delete = json!({"action": "delete", "key": "a"}).to_string();
                 bench.check("POST /v1/sessions/s/shared_context", &delete, 200, "");
                 self.outdated.extend(["a", "keys", "list"]);
@@ -55,7 +55,7 @@ impl<'c> Reader<'c> {
                 let text = self.client.next(&mut self.watch);
                 self.receive(&text);
             }
-            // Cut off, and connected again: after all had arrived, or not.
+            // Reconnects: after all events arrived, or after losing some.
             5 => self.watch = bench.live(self.client.request(None)),
             6 => {
                 drop(self.client.next(&mut self.watch));
@@ -76,7 +76,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_client_that_is_cut_off_anywhere_finds_out_all_that_changed(
+    fn a_client_that_reconnects_learns_of_every_change(
         steps in prop::collection::vec(0_u8..8, 0..60),
     ) {
         let client = Client::new();
