@@ -1,4 +1,4 @@
-//! A step as a file says it, all members optional, and the one thing it means.
+//! A step as written in YAML with all members optional, and its conversion to one instruction.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use shared_context_core::ScopeKind;
 
-use super::{Body, Call, Deed, Expectation, Http, MAIN, Place, Step, Storage};
+use super::{Body, Call, Expectation, Http, Instruction, MAIN, ScopeName, Step, Storage};
 
-/// A step as it is written.
+/// A step as written in the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawStep {
@@ -48,28 +48,28 @@ impl TryFrom<RawStep> for Step {
     type Error = String;
 
     fn try_from(mut raw: RawStep) -> Result<Self, String> {
-        let each = raw.each.take().map(one_list).transpose()?;
+        let each = raw.each.take().map(parse_each).transpose()?;
         let repeat = raw.repeat.take();
-        let deed = raw.deed()?;
-        match raw.left_over() {
+        let instruction = raw.instruction()?;
+        match raw.unused_member() {
             Some(name) => Err(format!("`{name}` does not belong to this kind of step")),
-            None => Ok(Self { each, repeat, deed }),
+            None => Ok(Self { each, repeat, instruction }),
         }
     }
 }
 
 impl RawStep {
-    /// Takes out what the deed of this step needs.
-    fn deed(&mut self) -> Result<Deed, String> {
+    /// Takes the members that the instruction of this step needs.
+    fn instruction(&mut self) -> Result<Instruction, String> {
         if let Some(line) = self.http.take() {
-            return self.http(line).map(|http| Deed::Http(Box::new(http)));
+            return self.http(line).map(|http| Instruction::Http(Box::new(http)));
         }
         if self.call.is_some() || self.raw.is_some() {
-            return self.call().map(|call| Deed::Call(Box::new(call)));
+            return self.call().map(|call| Instruction::Call(Box::new(call)));
         }
         if let Some(keep) = self.keep_credential.take() {
             let participant = self.participant.take().ok_or("`keep_credential` needs `as`")?;
-            return Ok(Deed::Keep {
+            return Ok(Instruction::Keep {
                 participant,
                 keys: self.keys.take(),
                 scope: self.scope(),
@@ -77,19 +77,19 @@ impl RawStep {
             });
         }
         if let Some(true) = self.restart.take() {
-            return Ok(Deed::Restart);
+            return Ok(Instruction::Restart);
         }
         if let Some(true) = self.elsewhere.take() {
-            return Ok(Deed::Elsewhere);
+            return Ok(Instruction::Elsewhere);
         }
-        let deed = None
-            .or(self.clock.take().map(Deed::Clock))
-            .or(self.clock_step.take().map(Deed::ClockStep))
-            .or(self.storage.take().map(Deed::Storage))
-            .or(self.encodings.take().map(Deed::Encodings))
-            .or(self.logged.take().map(Deed::Logged))
-            .or(self.steps.take().map(Deed::Steps));
-        deed.ok_or_else(|| "a step needs one of: call, raw, http, keep_credential, restart, elsewhere, clock, clock_step, storage, encodings, logged, steps".to_owned())
+        let instruction = None
+            .or(self.clock.take().map(Instruction::Clock))
+            .or(self.clock_step.take().map(Instruction::ClockStep))
+            .or(self.storage.take().map(Instruction::Storage))
+            .or(self.encodings.take().map(Instruction::Encodings))
+            .or(self.logged.take().map(Instruction::Logged))
+            .or(self.steps.take().map(Instruction::Steps));
+        instruction.ok_or_else(|| "a step needs one of: call, raw, http, keep_credential, restart, elsewhere, clock, clock_step, storage, encodings, logged, steps".to_owned())
     }
 
     fn call(&mut self) -> Result<Call, String> {
@@ -136,7 +136,7 @@ impl RawStep {
         })
     }
 
-    /// Returns the keys of the credential that this step takes.
+    /// Takes the key patterns of the credential that this step issues.
     fn new_credentials_keys(&mut self) -> Result<Option<Value>, String> {
         let keys = self.keys.take();
         if keys.is_some() && self.credential.is_some() {
@@ -145,11 +145,11 @@ impl RawStep {
         Ok(keys)
     }
 
-    /// Returns the scope of this step: a project if it names one, or else a session.
-    fn scope(&mut self) -> Place {
+    /// Takes the scope of this step: the project if it names one, otherwise the session.
+    fn scope(&mut self) -> ScopeName {
         match self.project.take() {
-            Some(id) => Place { kind: ScopeKind::Project, id },
-            None => Place {
+            Some(id) => ScopeName { kind: ScopeKind::Project, id },
+            None => ScopeName {
                 kind: ScopeKind::Session,
                 id: self.session.take().unwrap_or_else(|| MAIN.to_owned()),
             },
@@ -157,15 +157,16 @@ impl RawStep {
     }
 
     fn expectation(&mut self) -> Result<Option<Expectation>, String> {
-        let refusal = self.error.take().map(|mut error| {
-            let before = error.remove("before").as_ref().and_then(Value::as_str).map(str::to_owned);
-            Expectation::Refusal { error: Value::Object(error), before }
+        let error = self.error.take().map(|mut members| {
+            let before =
+                members.remove("before").as_ref().and_then(Value::as_str).map(str::to_owned);
+            Expectation::Error { error: Value::Object(members), before }
         });
         let mut all = [
             self.expect.take().map(Expectation::Exact),
             self.expect_partial.take().map(Expectation::Partial),
             self.bytes.take().map(Expectation::Bytes),
-            refusal,
+            error,
         ]
         .into_iter()
         .flatten();
@@ -175,8 +176,8 @@ impl RawStep {
         }
     }
 
-    /// Returns the name of a member that no one took.
-    fn left_over(&self) -> Option<&'static str> {
+    /// Returns the name of a remaining member.
+    fn unused_member(&self) -> Option<&'static str> {
         let members = [
             ("steps", self.steps.is_some()),
             ("restart", self.restart.is_some()),
@@ -205,12 +206,12 @@ impl RawStep {
             ("save", self.save.is_some()),
             ("save_text", self.save_text.is_some()),
         ];
-        members.into_iter().find(|(_, is_there)| *is_there).map(|(name, _)| name)
+        members.into_iter().find(|(_, is_set)| *is_set).map(|(name, _)| name)
     }
 }
 
-/// Returns the one variable of an `each`, and its values or the variable that holds them.
-fn one_list(each: Map<String, Value>) -> Result<(String, Value), String> {
+/// Parses an `each`: one variable, and its values or the variable that holds them.
+fn parse_each(each: Map<String, Value>) -> Result<(String, Value), String> {
     let is_list = |it: &Value| it.is_array() || it.as_str().is_some_and(|it| it.starts_with('$'));
     let mut members = each.into_iter();
     match (members.next(), members.next()) {

@@ -1,4 +1,4 @@
-//! A client over sockets, for the targets that really listen.
+//! An HTTP client for targets that listen on a socket.
 
 use std::time::Duration;
 
@@ -6,21 +6,21 @@ use shared_context_system::secrets;
 
 use crate::target::{HttpRequest, HttpResponse};
 
-/// How long one answer may take.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
+/// Timeout of one request.
+const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// Sends requests as they are: it follows nothing, and refuses nothing itself. What
-/// must not be logged of them is remembered.
+/// A client that sends requests unchanged: it follows no redirects and rejects nothing. It
+/// registers secrets in requests and responses, which must not appear in logs.
 #[derive(Debug)]
-pub(super) struct Sockets(ureq::Agent);
+pub(super) struct HttpClient(ureq::Agent);
 
-impl Sockets {
+impl HttpClient {
     pub(super) fn new() -> Self {
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
             .allow_non_standard_methods(true)
-            .timeout_global(Some(ANSWER_TIME_MAX));
+            .timeout_global(Some(REQUEST_TIME_MAX));
         Self(config.build().new_agent())
     }
 
