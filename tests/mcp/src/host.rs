@@ -1,5 +1,5 @@
-//! A host with a session in it, for one test: the started server, the Worker under
-//! workerd, or the application of Spin.
+//! A host with one session for one test: the server, the Worker under workerd, or the Spin
+//! application.
 
 use std::env;
 
@@ -9,27 +9,26 @@ use shared_context_system::{Client, Server};
 use shared_context_workers::Workerd;
 use tempfile::TempDir;
 
-/// The session every test works in.
+/// The session of every test.
 pub(crate) const SESSION: &str = "incident-0218";
 
-/// What the tests look at, all of them.
+/// The kind of host that all tests of a run use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Host {
     /// The program of `hosts/wasmtime`.
     Server,
     /// The Worker of `hosts/cloudflare`.
     Workerd,
-    /// The application of `hosts/spin`: on Spin where `SPIN_BIN` names it, else in the
-    /// stand-in.
+    /// The application of `hosts/spin`: on Spin if `SPIN_BIN` names it, otherwise in the emulator.
     Spin,
 }
 
 impl Host {
-    /// Reads from the environment which one.
+    /// Reads the kind from the environment.
     ///
     /// # Errors
     ///
-    /// It names none, or one that is not there.
+    /// The environment names an unknown or unavailable host.
     pub(crate) fn chosen() -> Result<Self, String> {
         match env::var("STRANGERS_HOST").unwrap_or_default().as_str() {
             "" | "server" => Ok(Self::Server),
@@ -39,7 +38,7 @@ impl Host {
         }
     }
 
-    /// Returns what it is called in `STRANGERS_HOST`, and its folder of baselines.
+    /// Returns the name in `STRANGERS_HOST`, which is also that of the baseline folder.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Server => "server",
@@ -48,22 +47,22 @@ impl Host {
         }
     }
 
-    /// Returns what the names of its tests begin with.
+    /// Returns the prefix of the test names.
     pub(crate) fn prefix(self) -> String {
         if self == Self::Server { String::new() } else { format!("{}::", self.name()) }
     }
 
-    /// Returns whether it remembers one request at the next, and so offers what the older
-    /// protocols need that for: sessions, subscriptions and the log.
-    pub(crate) fn is_kept(self) -> bool {
+    /// Returns true if the host has in-process state. The sessions, subscriptions and log of the
+    /// legacy protocols require it.
+    pub(crate) fn keeps_state(self) -> bool {
         self != Self::Spin
     }
 }
 
-/// A host of its own, and the credential of the session's orchestrator.
+/// A running host, and the credential of the session's orchestrator.
 #[derive(Debug)]
-pub(crate) struct Place {
-    // Dropped first: it has files in the folder.
+pub(crate) struct TestHost {
+    // Dropped first, because it uses files in the folder.
     running: Running,
     _folder: TempDir,
     pub(crate) credential: String,
@@ -76,7 +75,7 @@ enum Running {
     Spin(spin::Program),
 }
 
-impl Place {
+impl TestHost {
     /// Starts a host and creates the session.
     pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -88,7 +87,7 @@ impl Place {
                 (Running::Server(server), admin)
             }
             Host::Workerd => {
-                // As workerd.capnp has it, for a workerd that only this machine reaches.
+                // As in workerd.capnp, for a workerd on loopback.
                 let setup = shared_context_workers::Setup::new(path).without_rate_limit();
                 let workerd = setup.text("SHARED_CONTEXT_LOCAL", "yes").start();
                 let admin = workerd.admin();
@@ -108,7 +107,7 @@ impl Place {
         Self { running, _folder: folder, credential }
     }
 
-    /// Returns where the host answers, such as `http://127.0.0.1:40001`.
+    /// Returns the URL of the host, such as `http://127.0.0.1:40001`.
     pub(crate) fn url(&self) -> &str {
         match &self.running {
             Running::Server(server) => server.url(),
@@ -117,17 +116,17 @@ impl Place {
         }
     }
 
-    /// Returns the same without `http://`.
+    /// Returns host and port of the URL.
     pub(crate) fn address(&self) -> &str {
         self.url().strip_prefix("http://").unwrap()
     }
 
-    /// Returns the session's orchestrator.
+    /// Returns a client with the credential of the orchestrator.
     pub(crate) fn orchestrator(&self) -> Client {
         Client::new(self.url(), &self.credential)
     }
 
-    /// Returns where the host is and who asks, as the program's commands are told it.
+    /// Returns the environment variables with URL and credential for the program.
     pub(crate) fn environment(&self) -> [(&'static str, &str); 2] {
         [("SHARED_CONTEXT_URL", self.url()), ("SHARED_CONTEXT_TOKEN", &self.credential)]
     }

@@ -1,4 +1,4 @@
-//! Where the strangers' programs are, and how they are run.
+//! The third-party programs: where they are installed, and how to run them.
 
 use std::{
     env,
@@ -12,41 +12,39 @@ use std::{
 
 use tempfile::TempDir;
 
-/// How long one of them may take; the slowest needs a fraction of it.
-const PATIENCE: Duration = Duration::from_mins(5);
+/// Timeout of one program; the slowest needs a fraction of it.
+const TIME_MAX: Duration = Duration::from_mins(5);
 const POLL: Duration = Duration::from_millis(10);
-/// How much is repeated of what a stranger said that failed, in lines.
-const LINES_REPEATED: usize = 60;
+/// Maximum length of the output in a failure message, in lines.
+const LINES_MAX: usize = 60;
 
-/// The strangers' programs, as `cargo xtask mcp` installed them.
+/// The programs that `cargo xtask mcp` installed.
 #[derive(Debug)]
-pub(crate) struct Strangers {
+pub(crate) struct Programs {
     node: PathBuf,
     node_modules: PathBuf,
     python: PathBuf,
     python_packages: PathBuf,
-    /// Where they leave what they found.
+    /// The folder for their results.
     pub(crate) results: PathBuf,
-    /// What they take for a home.
+    /// Their home folder.
     home: TempDir,
 }
 
-impl Strangers {
-    /// Reads from the environment where they are.
+impl Programs {
+    /// Reads the paths from the environment.
     ///
     /// # Errors
     ///
-    /// It does not say.
+    /// A variable is missing.
     pub(crate) fn find() -> Result<Self, String> {
         let path = |name: &str| {
             let path = env::var_os(name).map(PathBuf::from);
             path.ok_or_else(|| {
-                format!(
-                    "{name} is not set: `cargo xtask mcp` installs what this needs, and sets it"
-                )
+                format!("{name} is not set: `cargo xtask mcp` installs the programs and sets it")
             })
         };
-        let strangers = Self {
+        let programs = Self {
             node: path("STRANGERS_NODE")?,
             node_modules: path("STRANGERS_NODE_MODULES")?,
             python: path("STRANGERS_PYTHON")?,
@@ -54,16 +52,16 @@ impl Strangers {
             results: path("STRANGERS_RESULTS")?,
             home: tempfile::tempdir().unwrap(),
         };
-        fs::create_dir_all(&strangers.results).unwrap();
-        Ok(strangers)
+        fs::create_dir_all(&programs.results).unwrap();
+        Ok(programs)
     }
 
-    /// Node, to run the script `name` of the folder `js`.
+    /// Builds a command that runs the script `name` in the folder `js` with Node.
     pub(crate) fn script(&self, name: &str) -> Command {
         self.node(&here("js").join(name))
     }
 
-    /// Node, to run the file `path` of an installed package.
+    /// Builds a command that runs the file `path` of an installed package with Node.
     pub(crate) fn package(&self, path: &str) -> Command {
         self.node(&self.node_modules.join(path))
     }
@@ -74,7 +72,7 @@ impl Strangers {
         command
     }
 
-    /// Python, to run the script `name` of the folder `python`.
+    /// Builds a command that runs the script `name` in the folder `python` with Python.
     pub(crate) fn python(&self, name: &str) -> Command {
         let mut command = self.bare(&self.python);
         command.arg(here("python").join(name)).env("PYTHONPATH", &self.python_packages);
@@ -82,8 +80,8 @@ impl Strangers {
         command
     }
 
-    /// `program` without this process's environment: proxies, credentials and
-    /// settings of whoever runs the tests are not the strangers'.
+    /// Builds a command for `program` without this process's environment, so it gets no proxies,
+    /// credentials and settings of the user.
     fn bare(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear().env("HOME", self.home.path()).current_dir(&self.home);
@@ -99,9 +97,9 @@ pub(crate) fn here(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// What a stranger said, and how it ended.
+/// The output and exit status of a program.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct ProgramOutput {
     /// Standard output.
     pub(crate) output: String,
     /// Standard error.
@@ -109,32 +107,32 @@ pub(crate) struct Said {
     pub(crate) status: ExitStatus,
 }
 
-impl Said {
-    /// Returns its standard output; it must have ended well.
+impl ProgramOutput {
+    /// Returns the standard output of a successful program.
     ///
     /// # Errors
     ///
-    /// It did not: how it ended, and the last lines it said.
-    pub(crate) fn well(self) -> Result<String, String> {
-        if self.status.success() { Ok(self.output) } else { Err(self.in_full()) }
+    /// The exit status and the last lines of output of a failed program.
+    pub(crate) fn success(self) -> Result<String, String> {
+        if self.status.success() { Ok(self.output) } else { Err(self.report()) }
     }
 
-    /// Returns how it ended, and the last lines it said.
-    pub(crate) fn in_full(&self) -> String {
-        let said: Vec<_> = self.output.lines().chain(self.errors.lines()).collect();
-        let skipped = said.len().saturating_sub(LINES_REPEATED);
-        let last = said.into_iter().skip(skipped).collect::<Vec<_>>().join("\n");
-        format!("{}; it said:\n{last}", self.status)
+    /// Formats the exit status and the last lines of output.
+    pub(crate) fn report(&self) -> String {
+        let lines: Vec<_> = self.output.lines().chain(self.errors.lines()).collect();
+        let skipped = lines.len().saturating_sub(LINES_MAX);
+        let last = lines.into_iter().skip(skipped).collect::<Vec<_>>().join("\n");
+        format!("{}; its output:\n{last}", self.status)
     }
 }
 
-/// Runs `command` to its end.
+/// Runs `command` until it exits.
 ///
 /// # Errors
 ///
-/// It does not end; it is killed then.
-pub(crate) fn run(mut command: Command) -> Result<Said, String> {
-    // Files, not pipes: a process it leaves behind would keep a pipe open.
+/// The program exceeds the timeout. It is killed then.
+pub(crate) fn run(mut command: Command) -> Result<ProgramOutput, String> {
+    // Files instead of pipes: an orphaned child process would keep a pipe open.
     let (mut output, mut errors) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
     command.stdin(Stdio::null());
     command.stdout(output.try_clone().unwrap()).stderr(errors.try_clone().unwrap());
@@ -144,15 +142,15 @@ pub(crate) fn run(mut command: Command) -> Result<Said, String> {
         child.kill().unwrap();
         child.wait().unwrap()
     });
-    let said = Said { output: whole(&mut output), errors: whole(&mut errors), status };
+    let result = ProgramOutput { output: whole(&mut output), errors: whole(&mut errors), status };
     match ended {
-        Some(_) => Ok(said),
-        None => Err(format!("no end after {} s: {}", PATIENCE.as_secs(), said.in_full())),
+        Some(_) => Ok(result),
+        None => Err(format!("timeout after {} s: {}", TIME_MAX.as_secs(), result.report())),
     }
 }
 
 fn wait(child: &mut Child) -> Option<ExitStatus> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIME_MAX;
     loop {
         match child.try_wait().unwrap() {
             Some(status) => return Some(status),
