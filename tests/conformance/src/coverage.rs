@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::case::{Body, Call, Case, Expectation, Instruction};
+use crate::case::{Body, Case, Expectation, Instruction, ToolCall};
 
 /// Codes with adjacent precedence that never apply to one request, each with the reason.
 const NEVER_TOGETHER: [(&str, &str, &str); 22] = [
@@ -40,7 +40,7 @@ const NEVER_TOGETHER: [(&str, &str, &str); 22] = [
 ///
 /// `actions` are all actions, `codes` all error codes in order of precedence.
 pub fn gaps(cases: &[Case], actions: &[&str], codes: &[&str]) -> Vec<String> {
-    let calls: Vec<&Call> = cases
+    let calls: Vec<&ToolCall> = cases
         .iter()
         .flat_map(Case::instructions)
         .filter_map(|instruction| match instruction {
@@ -120,7 +120,7 @@ fn may_miss(first: &str, second: &str) -> bool {
 }
 
 /// Returns the action of a call that is expected to succeed.
-fn action(call: &Call) -> Option<&str> {
+fn action(call: &ToolCall) -> Option<&str> {
     match (&call.request, &call.expectation) {
         (_, Expectation::Error { .. }) | (Body::Raw(_), _) => None,
         (Body::Json(request), _) => request.get("action").and_then(Value::as_str),
@@ -128,7 +128,7 @@ fn action(call: &Call) -> Option<&str> {
 }
 
 /// Returns the expected error code of a call, and the code of lower precedence that applies too.
-fn expected_error(call: &Call) -> Option<(&str, Option<&str>)> {
+fn expected_error(call: &ToolCall) -> Option<(&str, Option<&str>)> {
     match &call.expectation {
         Expectation::Error { error, before } => {
             Some((error.get("code")?.as_str()?, before.as_deref()))

@@ -15,7 +15,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use shared_context_conformance::{
     case::{self, Case},
     coverage, run,
-    target::{ADMIN_KEY, HttpRequest, Kind, SECRET},
+    target::{ADMIN_KEY, HttpRequest, SECRET, TargetKind},
 };
 use shared_context_system::secrets;
 use tracing_subscriber::EnvFilter;
@@ -61,7 +61,7 @@ fn main() -> Result<ExitCode, String> {
         .map(|(path, case)| (path.with_extension("").display().to_string(), Arc::new(case)))
         .collect();
     let mut trials = Vec::new();
-    for kind in Kind::all() {
+    for kind in TargetKind::all() {
         let kind = match kind {
             Ok(kind) => Arc::new(kind),
             Err(why) => {
@@ -83,7 +83,7 @@ fn main() -> Result<ExitCode, String> {
     Ok(conclusion.exit_code())
 }
 
-fn fits(kind: &Kind, case: &Case) -> bool {
+fn fits(kind: &TargetKind, case: &Case) -> bool {
     (kind.speaks_http || !case.needs_http())
         && case.needed_faults().iter().all(|it| kind.faults.contains(it))
         && (!kind.joins_headers || !case.needs_repeated_headers())
@@ -93,7 +93,7 @@ fn fits(kind: &Kind, case: &Case) -> bool {
         && case.needs_state().is_none_or(|it| it == kind.keeps_state)
 }
 
-fn trial(kind: &Arc<Kind>, path: &str, case: &Arc<Case>) -> Trial {
+fn trial(kind: &Arc<TargetKind>, path: &str, case: &Arc<Case>) -> Trial {
     let name = format!("{}::{path}", kind.name);
     let (kind, path, case) = (Arc::clone(kind), path.to_owned(), Arc::clone(case));
     Trial::test(name, move || {
@@ -105,7 +105,7 @@ fn trial(kind: &Arc<Kind>, path: &str, case: &Arc<Case>) -> Trial {
 }
 
 /// Checks that every operation in the `OpenAPI` document of the target has a case.
-fn every_operation_has_a_case(kind: &Kind, cases: &[Case]) -> Result<(), String> {
+fn every_operation_has_a_case(kind: &TargetKind, cases: &[Case]) -> Result<(), String> {
     let nothing = case::parse("{title: The OpenAPI document, cites: [], sessions: [], steps: []}")?;
     let request = HttpRequest {
         method: "GET".to_owned(),

@@ -5,7 +5,7 @@ use shared_context_conformance::{
     case,
     coverage::{gaps, uncovered_operations},
     run,
-    target::{Credential, Start, Target, TargetError},
+    target::{Credential, Target, TargetError, TargetFactory},
 };
 
 /// A broken system: it rejects every write, but every second one changes the state.
@@ -41,7 +41,7 @@ impl Target for BrokenTarget {
     fn set_clock(&mut self, _: u64) {}
 }
 
-fn broken_target() -> Start {
+fn broken_target() -> TargetFactory {
     Box::new(|_| Ok(Box::new(BrokenTarget::default())))
 }
 

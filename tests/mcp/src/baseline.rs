@@ -16,7 +16,7 @@ pub(crate) struct Baseline(Vec<String>);
 
 /// The results of one scenario.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct ScenarioResult {
     pub(crate) scenario: String,
     /// The checks, each with its error message if it failed.
     pub(crate) checks: BTreeMap<String, Option<String>>,
@@ -82,9 +82,9 @@ impl Baseline {
     /// # Errors
     ///
     /// An unlisted check fails, or a listed one passes.
-    pub(crate) fn judge(&self, outcomes: &[Outcome]) -> Result<String, String> {
+    pub(crate) fn judge(&self, results: &[ScenarioResult]) -> Result<String, String> {
         let mut faults = Vec::new();
-        for outcome in outcomes {
+        for outcome in results {
             let scenario = &outcome.scenario;
             if self.has(scenario) {
                 continue;
@@ -101,8 +101,10 @@ impl Baseline {
                 Some((scenario, check)) => (scenario, Some(check)),
                 None => (entry.as_str(), None),
             };
-            let mut failed =
-                outcomes.iter().filter(|it| it.scenario == scenario).flat_map(Outcome::failed);
+            let mut failed = results
+                .iter()
+                .filter(|it| it.scenario == scenario)
+                .flat_map(ScenarioResult::failed);
             if !failed.any(|(id, _)| check.is_none_or(|check| check == id)) {
                 faults.push(format!("{entry} does not fail: take it out of the baseline"));
             }
@@ -110,9 +112,9 @@ impl Baseline {
         if !faults.is_empty() {
             return Err(faults.join("\n"));
         }
-        let clean = outcomes.iter().filter(|it| it.failed().next().is_none()).count();
-        let checks: usize = outcomes.iter().map(|it| it.checks.len() - it.failed().count()).sum();
-        let (all, known) = (outcomes.len(), self.0.len());
+        let clean = results.iter().filter(|it| it.failed().next().is_none()).count();
+        let checks: usize = results.iter().map(|it| it.checks.len() - it.failed().count()).sum();
+        let (all, known) = (results.len(), self.0.len());
         Ok(format!("{clean} of {all} scenarios pass, {checks} checks; {known} known to fail"))
     }
 
@@ -121,7 +123,7 @@ impl Baseline {
     }
 }
 
-impl Outcome {
+impl ScenarioResult {
     /// Returns the checks with failures or warnings, with their messages.
     fn failed(&self) -> impl Iterator<Item = (&str, &str)> {
         self.checks.iter().filter_map(|(check, wrong)| Some((check.as_str(), wrong.as_deref()?)))
@@ -136,12 +138,12 @@ impl Outcome {
         let folders =
             fs::read_dir(results).map_err(|err| format!("{}: {err}", results.display()))?;
         let folders = folders.map(|it| it.unwrap());
-        let mut outcomes: Vec<_> = folders.map(|it| Self::read(&it.path())).collect();
-        if outcomes.is_empty() {
+        let mut results: Vec<_> = folders.map(|it| Self::read(&it.path())).collect();
+        if results.is_empty() {
             return Err("the suite ran no scenario".to_owned());
         }
-        outcomes.sort_by(|a, b| a.scenario.cmp(&b.scenario));
-        Ok(outcomes)
+        results.sort_by(|a, b| a.scenario.cmp(&b.scenario));
+        Ok(results)
     }
 
     /// Reads the result folder of a scenario, such as `server-ping-2026-11-20T16-00-00-000Z`.
@@ -173,10 +175,10 @@ impl Outcome {
 mod tests {
     use super::*;
 
-    fn outcome(scenario: &str, failed: &[&str]) -> Outcome {
+    fn outcome(scenario: &str, failed: &[&str]) -> ScenarioResult {
         let checks = failed.iter().map(|it| ((*it).to_owned(), Some("wrong".to_owned())));
         let checks = checks.chain([("fine".to_owned(), None)]).collect();
-        Outcome { scenario: scenario.to_owned(), checks }
+        ScenarioResult { scenario: scenario.to_owned(), checks }
     }
 
     #[track_caller]

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 
 use crate::{
     Test, Verdict,
-    baseline::{Baseline, Outcome},
+    baseline::{Baseline, ScenarioResult},
     forwarder,
     host::{Host, TestHost},
     programs::{Programs, here, run},
@@ -51,7 +51,7 @@ fn run_suite(programs: &Programs, name: &str, revision: &str, extensions: &[&str
     for extension in extensions {
         suite(&["--scenario", extension])?;
     }
-    let all = Outcome::all(&results)?;
+    let all = ScenarioResult::all(&results)?;
     let verdict = known.judge(&all).map_err(|it| format!("{it}\n{}", results_hint(&results)))?;
     // The suite compares the required scenarios with the same baseline.
     required.success().map_err(|it| format!("the suite failed: {it}"))?;

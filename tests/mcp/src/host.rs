@@ -63,13 +63,13 @@ impl Host {
 #[derive(Debug)]
 pub(crate) struct TestHost {
     // Dropped first, because it uses files in the folder.
-    running: Running,
+    running: RunningHost,
     _folder: TempDir,
     pub(crate) credential: String,
 }
 
 #[derive(Debug)]
-enum Running {
+enum RunningHost {
     Server(Server),
     Workerd(Workerd),
     Spin(spin::Program),
@@ -84,14 +84,14 @@ impl TestHost {
             Host::Server => {
                 let server = shared_context_system::Setup::new(path).without_rate_limit().start();
                 let admin = server.admin();
-                (Running::Server(server), admin)
+                (RunningHost::Server(server), admin)
             }
             Host::Workerd => {
                 // As in workerd.capnp, for a workerd on loopback.
                 let setup = shared_context_workers::Setup::new(path).without_rate_limit();
                 let workerd = setup.text("SHARED_CONTEXT_LOCAL", "yes").start();
                 let admin = workerd.admin();
-                (Running::Workerd(workerd), admin)
+                (RunningHost::Workerd(workerd), admin)
             }
             Host::Spin => {
                 let place = spin::Place::find().unwrap();
@@ -99,7 +99,7 @@ impl TestHost {
                 let runtime = spin::Runtime::spin().unwrap_or(spin::Runtime::StandIn);
                 let program = spin::Program::start(&runtime, &setup).unwrap();
                 let admin = Client::new(program.url(), setup.admin_key());
-                (Running::Spin(program), admin)
+                (RunningHost::Spin(program), admin)
             }
         };
         let orchestrator = admin.create_session(SESSION, &json!({}));
@@ -110,9 +110,9 @@ impl TestHost {
     /// Returns the URL of the host, such as `http://127.0.0.1:40001`.
     pub(crate) fn url(&self) -> &str {
         match &self.running {
-            Running::Server(server) => server.url(),
-            Running::Workerd(workerd) => workerd.url(),
-            Running::Spin(program) => program.url(),
+            RunningHost::Server(server) => server.url(),
+            RunningHost::Workerd(workerd) => workerd.url(),
+            RunningHost::Spin(program) => program.url(),
         }
     }
 

@@ -41,11 +41,11 @@ fn main() -> Result<ExitCode, String> {
 }
 
 /// The body of a test. It gets the programs and the name of the test.
-type Run = dyn FnOnce(&Programs, &str) -> Verdict + Send;
+type TestBody = dyn FnOnce(&Programs, &str) -> Verdict + Send;
 
 struct Test {
     name: String,
-    run: Box<Run>,
+    run: Box<TestBody>,
 }
 
 impl Test {

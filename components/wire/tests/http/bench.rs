@@ -42,14 +42,14 @@ pub(crate) struct LocalEngine {
     pub(crate) micros: AtomicU64,
     /// The requests that reached the core.
     pub(crate) requests: Mutex<Vec<Vec<u8>>>,
-    /// Failure that the next request returns without reaching the core.
-    pub(crate) fails_with: Mutex<Option<Failure>>,
+    /// The failure that the next request returns without reaching the core.
+    pub(crate) next_failure: Mutex<Option<Failure>>,
     /// Events that happen in order while a caller waits for a change. After the last one the
     /// wait runs until its timeout.
     pub(crate) wait_events: Mutex<VecDeque<WaitEvent>>,
     /// Hooks in order. Each runs once, right before a request that contains its text reaches
     /// the core.
-    pub(crate) before: Mutex<VecDeque<(&'static str, Hook)>>,
+    pub(crate) hooks: Mutex<VecDeque<(&'static str, Hook)>>,
 }
 
 /// Changes that other callers make between two requests of a test.
@@ -72,11 +72,11 @@ impl Engine for LocalEngine {
         let is_next = |it: &mut (&str, Hook)| {
             std::str::from_utf8(request).is_ok_and(|request| request.contains(it.0))
         };
-        let next = self.before.lock().unwrap().pop_front_if(is_next);
+        let next = self.hooks.lock().unwrap().pop_front_if(is_next);
         if let Some((_, hook)) = next {
             hook(self);
         }
-        if let Some(failure) = self.fails_with.lock().unwrap().take() {
+        if let Some(failure) = self.next_failure.lock().unwrap().take() {
             return Err(failure);
         }
         invoke(&self.ports(), scope, caller, request)

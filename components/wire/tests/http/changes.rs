@@ -52,7 +52,7 @@ fn a_long_poll_times_out_and_returns_its_next_cursor() {
     assert_eq!(bench.engine.micros.load(Ordering::SeqCst), 20_000_000);
     let page = bench.check(&format!("{CHANGES}?since=2"), "", 200, "").json();
     assert_eq!(keys(&page).len(), 0);
-    assert_eq!(bench.engine.micros.load(Ordering::SeqCst), 20_000_000, "nobody asked to wait");
+    assert_eq!(bench.engine.micros.load(Ordering::SeqCst), 20_000_000, "no wait was requested");
     bench.during_wait(WaitEvent::ServerStops);
     bench.check(&format!("{CHANGES}?since=2&wait=60"), "", 200, r#""next_since":2"#);
     bench.check(&format!("{CHANGES}?since=2&wait=61"), "", 400, "wait must be from 0 to 60");

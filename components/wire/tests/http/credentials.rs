@@ -127,7 +127,7 @@ fn a_credential_without_a_keys_claim_is_not_limited() {
 }
 
 #[test]
-fn a_rejected_credential_gets_advice_on_what_to_do() {
+fn a_rejected_credential_gets_an_error_with_a_remedy() {
     let bench = Bench::new();
     let check = |header: &str, expected: &str| {
         let seen = bench.check_as("", TARGET, &[("authorization", header)], "", 401, expected);

@@ -164,7 +164,7 @@ fn conditions_may_be_stars_and_lists() {
 
 /// `PUT` with `Content-Range` replaced the whole value by a part.
 #[test]
-fn a_part_of_a_value_is_not_written_as_the_whole() {
+fn a_partial_put_is_rejected() {
     let bench = Bench::new();
     let headers = [TEXT, ("content-range", "bytes 0-0/2")];
     let put = format!("PUT {SCOPE}");

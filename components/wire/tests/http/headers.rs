@@ -17,7 +17,7 @@ fn futures_are_send_if_those_of_the_engine_are() {
 }
 
 #[test]
-fn head_is_answered_like_get_without_the_body() {
+fn head_returns_the_response_of_get_without_its_body() {
     let bench = Bench::new();
     bench.check("PUT /v1/sessions/s/entries/a", "x", 201, "");
     for path in [
@@ -46,7 +46,7 @@ fn head_is_answered_like_get_without_the_body() {
 }
 
 #[test]
-fn an_unsupported_method_is_answered_with_allow() {
+fn an_unsupported_method_gets_405_with_allow() {
     let bench = Bench::new();
     let check = |target: &str, status: u16, allow: &str| {
         let seen = bench.check(target, "", status, "");

@@ -198,7 +198,7 @@ fn a_page_reads_at_most_1000_sessions() {
     assert_eq!((ids.len(), next.as_deref()), (7, Some("a0106")));
     assert_eq!(bench.engine.requests.lock().unwrap().len(), 7, "none but those listed");
     let gone = Failure::new("SESSION_NOT_FOUND", "gone");
-    *bench.engine.fails_with.lock().unwrap() = Some(gone);
+    *bench.engine.next_failure.lock().unwrap() = Some(gone);
     assert_eq!(page(&bench, "?status=active&limit=2").0, ["a0001", "a0002"]);
 }
 

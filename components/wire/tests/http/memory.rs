@@ -35,7 +35,7 @@ impl Bench {
 
     /// Runs `hook` right before the next conditional write.
     fn before(&self, hook: impl FnOnce(&LocalEngine) + Send + 'static) {
-        self.engine.before.lock().unwrap().push_back(("if_revision", Box::new(hook)));
+        self.engine.hooks.lock().unwrap().push_back(("if_revision", Box::new(hook)));
     }
 
     /// Returns the value of `key`.
@@ -156,11 +156,11 @@ fn a_storage_failure_at_any_step_is_an_http_problem() {
         let mut steps = 0;
         loop {
             for _ in 0..steps {
-                bench.engine.before.lock().unwrap().push_back(("", Box::new(|_| ())));
+                bench.engine.hooks.lock().unwrap().push_back(("", Box::new(|_| ())));
             }
             let away = Failure::new("STORAGE_UNAVAILABLE", "the disk is away");
-            let fail: Hook = Box::new(|engine| *engine.fails_with.lock().unwrap() = Some(away));
-            bench.engine.before.lock().unwrap().push_back(("", fail));
+            let fail: Hook = Box::new(|engine| *engine.next_failure.lock().unwrap() = Some(away));
+            bench.engine.hooks.lock().unwrap().push_back(("", fail));
             let seen = bench.send(&bench.agent, MEMORY, &[], command.to_string());
             if seen.status == 200 {
                 break;
@@ -169,7 +169,7 @@ fn a_storage_failure_at_any_step_is_an_http_problem() {
             steps += 1;
         }
         assert!((2..=4).contains(&steps), "{command}: {steps} steps");
-        bench.engine.before.lock().unwrap().clear();
+        bench.engine.hooks.lock().unwrap().clear();
     }
 }
 
@@ -222,7 +222,7 @@ fn an_edit_that_keeps_conflicting_fails_without_effect() {
             bench.overtake(write(key, &format!("a {nth}")));
         }
         bench.check_memory(&command, true, "Error: /memories/plan was changed by others each time");
-        let left = bench.engine.before.lock().unwrap().drain(..).count();
+        let left = bench.engine.hooks.lock().unwrap().drain(..).count();
         assert_eq!(left, 15, "five attempts");
         assert_eq!(bench.value("plan"), "a 4");
     }

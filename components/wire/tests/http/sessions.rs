@@ -225,11 +225,11 @@ fn a_session_deleted_during_listing_is_left_out() {
     let bench = Bench::new();
     bench.create("t");
     let gone = shared_context_codec::Failure::new("SESSION_NOT_FOUND", "gone");
-    *bench.engine.fails_with.lock().unwrap() = Some(gone);
+    *bench.engine.next_failure.lock().unwrap() = Some(gone);
     let page = bench.check_as(ADMIN_KEY, "GET /v1/sessions", &[], "", 200, "").json();
     assert_eq!(page["sessions"].as_array().unwrap().len(), 1);
     let broken = shared_context_codec::Failure::new("STORAGE_UNAVAILABLE", "the disk is gone");
-    *bench.engine.fails_with.lock().unwrap() = Some(broken);
+    *bench.engine.next_failure.lock().unwrap() = Some(broken);
     bench.check_as(ADMIN_KEY, "GET /v1/sessions", &[], "", 503, "the disk is gone");
 }
 

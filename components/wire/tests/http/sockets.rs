@@ -369,7 +369,7 @@ fn a_storage_failure_ends_a_socket_and_it_can_reconnect() {
     bench.catch_up(&mut socket);
     bench.write("a");
     let failure = Failure::new("STORAGE_UNAVAILABLE", "the disk is away");
-    *bench.engine.fails_with.lock().unwrap() = Some(failure);
+    *bench.engine.next_failure.lock().unwrap() = Some(failure);
     check_end(&bench, &mut socket, "STORAGE_UNAVAILABLE", 1011);
     let (_, mut socket) = bench.socket(&bench.agent, "?since=1");
     assert_eq!(revisions(&bench.catch_up(&mut socket)), [2]);

@@ -382,7 +382,7 @@ fn a_storage_failure_ends_a_stream_and_it_can_reconnect() {
     bench.next(&mut watch).unwrap();
     bench.write_during_wait("a");
     let failure = shared_context_codec::Failure::new("STORAGE_UNAVAILABLE", "the disk is away");
-    *bench.engine.fails_with.lock().unwrap() = Some(failure);
+    *bench.engine.next_failure.lock().unwrap() = Some(failure);
     check_end(&bench, &mut watch, "STORAGE_UNAVAILABLE");
     let (_, mut watch) = bench.watch(&bench.agent, "", Some("1"));
     assert_eq!(ids(&bench.next(&mut watch).unwrap()), [2]);

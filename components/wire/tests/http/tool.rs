@@ -85,7 +85,7 @@ fn a_failure_of_the_host_affects_one_request_only() {
     for (code, status) in
         [("INTERNAL", 500), ("STORAGE_UNAVAILABLE", 503), ("FROM_A_NEWER_COMPONENT", 500)]
     {
-        *bench.engine.fails_with.lock().unwrap() = Some(Failure::new(code, "the guest trapped"));
+        *bench.engine.next_failure.lock().unwrap() = Some(Failure::new(code, "the guest trapped"));
         bench.check(TOOL, r#"{"action":"list_keys"}"#, status, "the guest trapped");
         bench.check(TOOL, r#"{"action":"list_keys"}"#, 200, "keys");
     }

@@ -89,7 +89,11 @@ fn at_most_100_keys_are_suggested_and_all_are_counted() {
     }
     let seen = completed(&bench, ADMIN_KEY, params(&resource(KEYS), "session", "t-"));
     assert_eq!(seen["values"], json!(sessions[..100]));
-    assert_eq!((seen.get("total"), &seen["hasMore"]), (None, &json!(true)), "nobody counted them");
+    assert_eq!(
+        (seen.get("total"), &seen["hasMore"]),
+        (None, &json!(true)),
+        "the suggestions were not counted"
+    );
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn an_invalid_stream_request_is_rejected() {
         check(&[stream, ("last-event-id", id)], 400, "no revision");
     }
     let failure = Failure::new("STORAGE_UNAVAILABLE", "the disk is away");
-    *bench.engine.fails_with.lock().unwrap() = Some(failure);
+    *bench.engine.next_failure.lock().unwrap() = Some(failure);
     check(&[stream], 503, "the disk is away");
     bench.check_as(ADMIN_KEY, "POST /v1/sessions/s/revoke", &[], "", 200, "");
     check(&[stream], 401, "UNAUTHENTICATED");

@@ -128,7 +128,7 @@ fn a_change_between_subscribing_and_opening_is_reported() {
     let hook: Hook = Box::new(|engine: &LocalEngine| {
         engine.invoke_as("subagent:analysis", &write("b").to_string());
     });
-    client.bench.engine.before.lock().unwrap().push_back(("\"changes\"", hook));
+    client.bench.engine.hooks.lock().unwrap().push_back(("\"changes\"", hook));
     let (opening, mut watch) = client.stream(None);
     assert_eq!((&*subjects(&opening), last_id(&opening)), ("a list", Some("3")));
     assert_eq!(client.next(&mut watch), ": heartbeat\n");

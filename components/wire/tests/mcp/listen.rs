@@ -280,7 +280,7 @@ fn changes_right_after_the_acknowledgement_are_reported() {
         };
         Box::new(hook) as crate::bench::Hook
     };
-    *bench.engine.before.lock().unwrap() =
+    *bench.engine.hooks.lock().unwrap() =
         [("show_session", hook(write("b"))), ("\"changes\"", hook(write("a")))].into();
     let mut watch = bench.listen(&bench.agent, &json!(1), &everything());
     let messages = bench.next_messages(&mut watch);

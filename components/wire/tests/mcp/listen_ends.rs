@@ -81,7 +81,7 @@ fn a_stream_whose_storage_fails_ends_with_an_error() {
     let mut watch = opened(&bench);
     bench.write_during_wait("a");
     let failure = Failure::new("STORAGE_UNAVAILABLE", "the disk is away");
-    *bench.engine.fails_with.lock().unwrap() = Some(failure);
+    *bench.engine.next_failure.lock().unwrap() = Some(failure);
     check_error(&bench, &mut watch, "STORAGE_UNAVAILABLE");
 }
 

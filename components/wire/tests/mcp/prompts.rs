@@ -133,7 +133,7 @@ fn an_invalid_prompt_request_is_rejected() {
 fn a_failing_store_is_an_internal_error() {
     let bench = Bench::new();
     let failure = Failure::new("STORAGE_UNAVAILABLE", "the disk is away");
-    *bench.engine.fails_with.lock().unwrap() = Some(failure);
+    *bench.engine.next_failure.lock().unwrap() = Some(failure);
     let seen = bench.modern(&bench.agent, "prompts/get", json!({"name": "shared_context"}));
     assert_eq!(error(&seen)["code"], -32603);
 }

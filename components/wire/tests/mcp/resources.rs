@@ -320,7 +320,8 @@ fn a_request_without_uri_is_rejected() {
 #[test]
 fn a_failing_store_is_not_reported_as_not_found() {
     let bench = with_entries(1);
-    let fails = |code| *bench.engine.fails_with.lock().unwrap() = Some(Failure::new(code, "away"));
+    let fails =
+        |code| *bench.engine.next_failure.lock().unwrap() = Some(Failure::new(code, "away"));
     for (method, params) in [
         ("resources/list", json!({})),
         ("resources/read", json!({"uri": "session://s/keys"})),

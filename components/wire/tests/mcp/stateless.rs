@@ -199,7 +199,7 @@ proptest! {
     }
 
     #[test]
-    fn stateless_and_stateful_servers_answer_alike(
+    fn stateless_and_stateful_servers_reply_alike(
         all in prop::collection::vec(any_request(), 24..=24)
     ) {
         let fixtures = [Fixture::of(Bench::new()), Fixture::of(Bench::stateless())];

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use shared_context_core::ScopeKind;
 
-mod written;
+mod raw;
 
 /// The participant that creates, archives and deletes sessions.
 pub const ADMIN: &str = "admin";
@@ -73,7 +73,7 @@ fn main_session() -> Vec<String> {
 
 /// One step: an instruction, executed once or for several values.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(try_from = "written::RawStep")]
+#[serde(try_from = "raw::RawStep")]
 pub struct Step {
     /// A loop variable and its values: a list, or the variable that holds one.
     pub each: Option<(String, Value)>,
@@ -87,9 +87,9 @@ pub struct Step {
 #[derive(Debug, Clone)]
 pub enum Instruction {
     /// Sends a request of the JSON tool.
-    Call(Box<Call>),
+    Call(Box<ToolCall>),
     /// Sends a request of HTTP.
-    Http(Box<Http>),
+    Http(Box<HttpCall>),
     /// Issues a credential and stores it in the variable `keep`.
     Keep {
         /// The participant that it is for.
@@ -121,7 +121,7 @@ pub enum Instruction {
 
 /// A request to the JSON tool and its expected reply.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct ToolCall {
     /// The caller.
     pub participant: String,
     /// The key patterns the new credential is limited to; `None` for all keys.
@@ -142,7 +142,7 @@ pub struct Call {
 
 /// An HTTP request and its expected response.
 #[derive(Debug, Clone)]
-pub struct Http {
+pub struct HttpCall {
     /// Method and path: `GET /v1/sessions/main`.
     pub line: String,
     /// The participant whose credential is sent; `None` for no credential.

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::Run;
+use super::Runner;
 use crate::{
-    case::{Expectation, Http},
+    case::{Expectation, HttpCall},
     expect,
     target::{HttpResponse, TargetError},
     template::{fill, fill_bytes, look_up},
 };
 
-impl Run<'_> {
+impl Runner<'_> {
     /// Checks a reply and returns its body, parsed and raw.
     pub(super) fn check_reply(
         &self,
@@ -70,7 +70,7 @@ impl Run<'_> {
 
     pub(super) fn check_response(
         &mut self,
-        http: &Http,
+        http: &HttpCall,
         response: &HttpResponse,
     ) -> Result<(), String> {
         let body = String::from_utf8_lossy(&response.body);

@@ -12,9 +12,11 @@ use serde_json::{Value, json};
 use shared_context_core::ScopeKind;
 
 use crate::{
-    case::{ADMIN, Body, Call, Case, Expectation, Http, Instruction, ScopeName, Step, Storage},
+    case::{
+        ADMIN, Body, Case, Expectation, HttpCall, Instruction, ScopeName, Step, Storage, ToolCall,
+    },
     expect,
-    target::{Credential, HttpRequest, Start, Target, TargetError},
+    target::{Credential, HttpRequest, Target, TargetError, TargetFactory},
     template::{Variables, fill, fill_bytes, look_up},
 };
 use check::check_unchanged;
@@ -24,9 +26,9 @@ const START: &str = "2026-02-20T14:00:00Z";
 
 /// Runs `case` on a target from `start`. The error is a readable message with the step, the
 /// request and the difference.
-pub fn run(case: &Case, start: &Start) -> Result<(), String> {
+pub fn run(case: &Case, start: &TargetFactory) -> Result<(), String> {
     let now: Timestamp = START.parse().map_err(|err| format!("{START}: {err}"))?;
-    let mut run = Run {
+    let mut run = Runner {
         case,
         start,
         target: start(case)?,
@@ -42,9 +44,9 @@ pub fn run(case: &Case, start: &Start) -> Result<(), String> {
     run.steps(&case.steps, "step ")
 }
 
-struct Run<'a> {
+struct Runner<'a> {
     case: &'a Case,
-    start: &'a Start,
+    start: &'a TargetFactory,
     target: Box<dyn Target>,
     now: Timestamp,
     variables: Variables,
@@ -53,7 +55,7 @@ struct Run<'a> {
     can_inspect: bool,
 }
 
-impl Run<'_> {
+impl Runner<'_> {
     fn create(&mut self, session: &str, config: Option<&Value>) -> Result<(), String> {
         let mut request = json!({"action": "create_session"});
         if let (Some(config), Some(request)) = (config, request.as_object_mut()) {
@@ -212,7 +214,7 @@ impl Run<'_> {
         }
     }
 
-    fn call(&mut self, call: &Call) -> Result<(), String> {
+    fn call(&mut self, call: &ToolCall) -> Result<(), String> {
         let request = self.body(&call.request)?;
         let [id, participant] = self.texts([&call.scope.id, &call.participant])?;
         let scope = call.scope.kind.bucket_name(&id);
@@ -237,7 +239,7 @@ impl Run<'_> {
         })
     }
 
-    fn http(&mut self, http: &Http) -> Result<(), String> {
+    fn http(&mut self, http: &HttpCall) -> Result<(), String> {
         let [line, id] = self.texts([&http.line, &http.scope.id])?;
         let scope = http.scope.kind.bucket_name(&id);
         let (method, target) = line.split_once(' ').ok_or("`http` is a method and a target")?;

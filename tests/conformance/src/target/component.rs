@@ -11,12 +11,12 @@ use tempfile::TempDir;
 use crate::{
     case::Storage,
     fault::{ENCODINGS, World},
-    target::{Credential, Kind, Target, TargetError, token},
+    target::{Credential, Target, TargetError, TargetKind, token},
 };
 
 /// Returns the target `component-memory`.
-pub(super) fn in_memory() -> Kind {
-    Kind {
+pub(super) fn in_memory() -> TargetKind {
+    TargetKind {
         name: "component-memory",
         speaks_http: false,
         faults: &Storage::FAULTS,
@@ -34,8 +34,8 @@ pub(super) fn in_memory() -> Kind {
 }
 
 /// Returns the target `component-sqlite`.
-pub(super) fn over_sqlite() -> Kind {
-    Kind {
+pub(super) fn over_sqlite() -> TargetKind {
+    TargetKind {
         name: "component-sqlite",
         speaks_http: false,
         faults: &[],

@@ -6,12 +6,12 @@ use shared_context_codec as codec;
 use crate::{
     case::Storage,
     fault::{ENCODINGS, World},
-    target::{Credential, Kind, Target, TargetError, token},
+    target::{Credential, Target, TargetError, TargetKind, token},
 };
 
 /// Returns the target `core`.
-pub(super) fn kind() -> Kind {
-    Kind {
+pub(super) fn kind() -> TargetKind {
+    TargetKind {
         name: "core",
         speaks_http: false,
         faults: &Storage::FAULTS,

@@ -15,7 +15,7 @@ use shared_context_workers::{Place, Setup, Workerd};
 use tempfile::TempDir;
 
 use crate::target::{
-    Credential, HttpRequest, HttpResponse, Kind, Target, TargetError, client::HttpClient,
+    Credential, HttpRequest, HttpResponse, Target, TargetError, TargetKind, client::HttpClient,
     http::segment, token,
 };
 
@@ -23,9 +23,9 @@ use crate::target::{
 const WRAPPER: &str = include_str!("jco.mjs");
 
 /// Returns the target `jco`.
-pub(super) fn kind() -> Result<Kind, String> {
+pub(super) fn kind() -> Result<TargetKind, String> {
     let example = example().map_err(|why| format!("jco: skipped, {why}"))?;
-    Ok(Kind {
+    Ok(TargetKind {
         name: "jco",
         speaks_http: false,
         faults: &[],

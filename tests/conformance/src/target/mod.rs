@@ -1,5 +1,5 @@
 //! The targets of cases: systems that store sessions, behind one small trait. A further host is
-//! one file below `target/` and one line in `Kind::all`.
+//! one file below `target/` and one line in `TargetKind::all`.
 //!
 //! A target only transports requests and replies. It knows no expectations.
 
@@ -129,11 +129,11 @@ pub struct HttpResponse {
 }
 
 /// Starts an empty system with the settings of a case.
-pub type Start = Box<dyn Fn(&Case) -> Result<Box<dyn Target>, String> + Send + Sync>;
+pub type TargetFactory = Box<dyn Fn(&Case) -> Result<Box<dyn Target>, String> + Send + Sync>;
 
 /// One kind of target: its constructor and its capabilities.
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent capability")]
-pub struct Kind {
+pub struct TargetKind {
     /// The name, a part of the test names.
     pub name: &'static str,
     /// It runs the cases with HTTP steps.
@@ -152,10 +152,10 @@ pub struct Kind {
     /// handshakes.
     pub keeps_state: bool,
     /// Starts a target.
-    pub start: Start,
+    pub start: TargetFactory,
 }
 
-impl Kind {
+impl TargetKind {
     /// Returns every kind of target, or the reason why it is unavailable.
     pub fn all() -> Vec<Result<Self, String>> {
         vec![
@@ -173,8 +173,8 @@ impl Kind {
     }
 }
 
-impl fmt::Debug for Kind {
+impl fmt::Debug for TargetKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kind").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("TargetKind").field("name", &self.name).finish_non_exhaustive()
     }
 }

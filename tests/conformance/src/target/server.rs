@@ -11,7 +11,7 @@ use crate::{
     case::Case,
     fault::{ENCODINGS, World},
     target::{
-        HttpRequest, HttpResponse, Kind,
+        HttpRequest, HttpResponse, TargetKind,
         client::HttpClient,
         component,
         http::{ADMIN_KEY, OverHttp, SECRET, Server},
@@ -19,8 +19,8 @@ use crate::{
 };
 
 /// Returns the target `http`.
-pub(super) fn kind() -> Kind {
-    Kind {
+pub(super) fn kind() -> TargetKind {
+    TargetKind {
         name: "http",
         speaks_http: true,
         faults: &[],

@@ -10,30 +10,30 @@ use tempfile::TempDir;
 use crate::{
     case::Storage,
     target::{
-        HttpRequest, HttpResponse, Kind,
+        HttpRequest, HttpResponse, TargetKind,
         client::HttpClient,
         http::{ADMIN_KEY, OverHttp, SECRET, Server},
     },
 };
 
 /// Returns the target `spin`.
-pub(super) fn over_sqlite() -> Result<Kind, String> {
+pub(super) fn over_sqlite() -> Result<TargetKind, String> {
     in_emulator("spin", Over::Sqlite, &Storage::FAULTS)
 }
 
 /// Returns the target `spin-key-value`. Its commits never conflict, because the store cannot
 /// compare revisions.
-pub(super) fn over_key_value() -> Result<Kind, String> {
+pub(super) fn over_key_value() -> Result<TargetKind, String> {
     let faults = &[Storage::ReadsFail, Storage::CommitsFail, Storage::AnswersLost];
     in_emulator("spin-key-value", Over::KeyValue, faults)
 }
 
 /// Returns the target `spin-real`.
-pub(super) fn real() -> Result<Kind, String> {
+pub(super) fn real() -> Result<TargetKind, String> {
     let name = "spin-real";
     let place = Place::find().map_err(|why| format!("{name}: skipped, {why}"))?;
     let runtime = Runtime::spin().map_err(|why| format!("{name}: skipped, {why}"))?;
-    Ok(Kind {
+    Ok(TargetKind {
         sets_clock: false,
         start: Box::new(move |_| {
             let (folder, setup) = setup(&place, Over::Sqlite)?;
@@ -51,9 +51,13 @@ pub(super) fn real() -> Result<Kind, String> {
     })
 }
 
-fn in_emulator(name: &'static str, over: Over, faults: &'static [Storage]) -> Result<Kind, String> {
+fn in_emulator(
+    name: &'static str,
+    over: Over,
+    faults: &'static [Storage],
+) -> Result<TargetKind, String> {
     let place = Place::find().map_err(|why| format!("{name}: skipped, {why}"))?;
-    Ok(Kind {
+    Ok(TargetKind {
         name,
         speaks_http: true,
         faults,

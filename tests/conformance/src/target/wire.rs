@@ -20,14 +20,14 @@ use crate::{
     case::{Case, Storage},
     fault::{ENCODINGS, World},
     target::{
-        HttpRequest, HttpResponse, Kind,
+        HttpRequest, HttpResponse, TargetKind,
         http::{ADMIN_KEY, OverHttp, SECRET, Server},
     },
 };
 
 /// Returns the target `wire`.
-pub(super) fn kind() -> Kind {
-    Kind {
+pub(super) fn kind() -> TargetKind {
+    TargetKind {
         name: "wire",
         speaks_http: true,
         faults: &Storage::FAULTS,

@@ -10,16 +10,16 @@ use tempfile::TempDir;
 use crate::{
     case::{Case, Storage},
     target::{
-        HttpRequest, HttpResponse, Kind,
+        HttpRequest, HttpResponse, TargetKind,
         client::HttpClient,
         http::{ADMIN_KEY, OverHttp, SECRET, Server},
     },
 };
 
 /// Returns the target `workerd`.
-pub(super) fn kind() -> Result<Kind, String> {
+pub(super) fn kind() -> Result<TargetKind, String> {
     Place::find().map_err(|why| format!("workerd: skipped, {why}"))?;
-    Ok(Kind {
+    Ok(TargetKind {
         name: "workerd",
         speaks_http: true,
         faults: &Storage::FAULTS,

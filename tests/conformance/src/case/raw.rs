@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use shared_context_core::ScopeKind;
 
-use super::{Body, Call, Expectation, Http, Instruction, MAIN, ScopeName, Step, Storage};
+use super::{Body, Expectation, HttpCall, Instruction, MAIN, ScopeName, Step, Storage, ToolCall};
 
 /// A step as written in the file.
 #[derive(Debug, Default, Deserialize)]
@@ -92,13 +92,13 @@ impl RawStep {
         instruction.ok_or_else(|| "a step needs one of: call, raw, http, keep_credential, restart, elsewhere, clock, clock_step, storage, encodings, logged, steps".to_owned())
     }
 
-    fn call(&mut self) -> Result<Call, String> {
+    fn call(&mut self) -> Result<ToolCall, String> {
         let request = match (self.call.take(), self.raw.take()) {
             (Some(request), None) => Body::Json(Value::Object(request)),
             (None, Some(raw)) => Body::Raw(raw),
             _ => return Err("a step has either `call` or `raw`".to_owned()),
         };
-        Ok(Call {
+        Ok(ToolCall {
             participant: self.participant.take().ok_or("`call` and `raw` need `as`")?,
             keys: self.new_credentials_keys()?,
             scope: self.scope(),
@@ -112,8 +112,8 @@ impl RawStep {
         })
     }
 
-    fn http(&mut self, line: String) -> Result<Http, String> {
-        Ok(Http {
+    fn http(&mut self, line: String) -> Result<HttpCall, String> {
+        Ok(HttpCall {
             line,
             keys: match self.participant {
                 Some(_) => self.new_credentials_keys()?,
