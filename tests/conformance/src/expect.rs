@@ -1,4 +1,4 @@
-//! Comparing a reply with the expectation of a case.
+//! Compares replies with the expectations of cases.
 //!
 //! [`resolve`] first turns the expectation into a concrete value: each matcher that fits becomes
 //! the actual value. So every difference between the two values is a failure, and the same diff

@@ -106,8 +106,8 @@ fn an_invalid_step_is_rejected_with_its_position() {
     check("- restart: true\n  status: 200", &["`status` does not belong"]);
     let limited = |what: &str| format!("- {what}\n  keys: [scope]\n  expect: {{}}");
     check(&limited("http: GET /\n  status: 200"), &["`keys` does not belong"]);
-    let kept = limited("as: admin\n  credential: kept\n  call: {action: show}");
-    check(&kept, &["`keys` belongs to the step that keeps the credential"]);
+    let stored = limited("as: admin\n  credential: kept\n  call: {action: show}");
+    check(&stored, &["`keys` belongs to the step that keeps the credential"]);
     check(
         "- as: admin\n  keys: scope\n  call: {action: show}\n  expect: {}",
         &["step 1: ", "`keys` is a list of patterns"],
@@ -152,9 +152,9 @@ fn requirements_of_a_case_follow_from_its_steps() {
     assert!(needs_clock(&call("error: {message: {contains: '2026-02-20T14:01:00Z'}}")));
     assert!(needs_clock("{each: {at: ['2026-02-20T14:00:00Z']}, restart: true}"));
     assert!(!needs_clock(&call("expect: {at: {any: time}, on: 2026-02-20}")));
-    let kept = |members: &str| parsed(members, "restart: true").needs_state();
-    assert_eq!([kept(""), kept("is_kept: false")], [None, Some(false)]);
-    assert_eq!(kept("rate_limit: {per_second: 2, burst: 4}"), Some(true));
+    let needs_state = |members: &str| parsed(members, "restart: true").needs_state();
+    assert_eq!([needs_state(""), needs_state("is_kept: false")], [None, Some(false)]);
+    assert_eq!(needs_state("rate_limit: {per_second: 2, burst: 4}"), Some(true));
     let faults = parsed("", "steps: [storage: reads_fail, storage: works]").needed_faults();
     assert_eq!(faults, [case::Storage::ReadsFail]);
 }

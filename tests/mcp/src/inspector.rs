@@ -1,5 +1,5 @@
-//! The command line of the MCP inspector: each method once in both protocol eras over HTTP, and over
-//! stdio. Its strict mode must report no findings for the tools' schemas and the skills.
+//! The command line of the MCP inspector: each method once in both protocol eras over HTTP, and
+//! over stdio. Its strict mode must report no findings for the tools' schemas and the skills.
 
 use serde_json::{Value, json};
 use shared_context_system::program;

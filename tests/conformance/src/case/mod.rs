@@ -86,9 +86,9 @@ pub struct Step {
 /// The instruction of a step.
 #[derive(Debug, Clone)]
 pub enum Instruction {
-    /// Sends a request of the JSON tool.
+    /// Sends a request to the JSON tool.
     Call(Box<ToolCall>),
-    /// Sends a request of HTTP.
+    /// Sends an HTTP request.
     Http(Box<HttpCall>),
     /// Issues a credential and stores it in the variable `keep`.
     Keep {

@@ -64,7 +64,7 @@ impl Runner<'_> {
         let scope = ScopeKind::Session.bucket_name(session);
         match self.send(&scope, ADMIN, request.to_string().as_bytes()) {
             Ok(_) => Ok(()),
-            Err(stop) => Err(format!("before the first step, creating `{session}`: {stop}")),
+            Err(error) => Err(format!("before the first step, creating `{session}`: {error}")),
         }
     }
 
@@ -154,7 +154,7 @@ impl Runner<'_> {
         let [participant, id] = self.texts([participant, &scope.id])?;
         let scope = scope.kind.bucket_name(&id);
         let credential = self.credential(&scope, &participant, keys, None);
-        let credential = credential.map_err(|stop| stop.to_string())?;
+        let credential = credential.map_err(|error| error.to_string())?;
         let parts: Vec<&str> = credential.token.split('.').collect();
         let variable = json!({"token": credential.token, "parts": parts});
         self.variables.insert(keep.to_owned(), variable);
@@ -252,7 +252,7 @@ impl Runner<'_> {
             let [participant] = self.texts([participant])?;
             let (keys, stored) = (http.keys.as_ref(), http.credential.as_deref());
             let credential = self.credential(&scope, &participant, keys, stored);
-            let credential = credential.map_err(|stop| format!("no credential: {stop}"))?;
+            let credential = credential.map_err(|error| format!("no credential: {error}"))?;
             let value = format!("Bearer {}", credential.token);
             request.headers.push(("Authorization".to_owned(), value));
         }
